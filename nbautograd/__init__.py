@@ -1,0 +1,90 @@
+"""See what a ``torch.autograd.Function`` does, and why its backward is wrong.
+
+In a notebook ``%load_ext nbautograd`` and put ``%%autograd_function --inputs a,b`` above the class. Without one,
+``nbautograd.gradcheck(fn, inputs)``, ``nbautograd.inspect(fn, *inputs)`` and the others below do the same.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from nbautograd.core import display as _display
+
+if TYPE_CHECKING:
+    from nbautograd.core.checking.block import Block, Entry, GradcheckReport, JacobianReport
+    from nbautograd.core.checking.check import gradcheck, jacobian
+    from nbautograd.core.findings import Finding, Fix
+    from nbautograd.core.graphs.gradients import backward
+    from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
+    from nbautograd.core.graphs.walk import graph
+    from nbautograd.core.recording.calls import Call, CallLog
+    from nbautograd.core.recording.log import calls, instrument, recording, uninstrument
+    from nbautograd.core.report import Comparison, FunctionReport, compare, inspect
+    from nbautograd.core.values import CtxSnapshot, TensorSummary, Value
+    from nbautograd.errors import CallError, GradcheckError, InputError, NbautogradError
+    from nbautograd.messages import set_language
+
+__version__ = "0.1.0"
+
+# name -> module that defines it; imported when first used, so that `import nbautograd` stays cheap
+_HOME = {
+    **dict.fromkeys(("instrument", "uninstrument", "recording", "calls"), "core.recording.log"),
+    **dict.fromkeys(("Call", "CallLog"), "core.recording.calls"),
+    **dict.fromkeys(("CtxSnapshot", "TensorSummary", "Value"), "core.values"),
+    **dict.fromkeys(("Finding", "Fix"), "core.findings"),
+    **dict.fromkeys(("gradcheck", "jacobian"), "core.checking.check"),
+    **dict.fromkeys(("Block", "Entry", "GradcheckReport", "JacobianReport"), "core.checking.block"),
+    "graph": "core.graphs.walk",
+    "backward": "core.graphs.gradients",
+    **dict.fromkeys(("AutogradGraph", "Node", "Edge"), "core.graphs.graph"),
+    **dict.fromkeys(("inspect", "compare", "FunctionReport", "Comparison"), "core.report"),
+    **dict.fromkeys(("NbautogradError", "CallError", "InputError", "GradcheckError"), "errors"),
+    "set_language": "messages",
+}
+
+__all__ = [  # noqa: RUF022 - in the order of the documentation
+    "instrument", "uninstrument", "recording", "calls", "CallLog", "Call", "CtxSnapshot", "Value", "TensorSummary",
+    "inspect", "FunctionReport",
+    "gradcheck", "GradcheckReport", "Block", "Entry", "Finding", "Fix", "jacobian", "JacobianReport",
+    "compare", "Comparison",
+    "graph", "backward", "AutogradGraph", "Node", "Edge",
+    "set_language", "NbautogradError", "CallError", "InputError", "GradcheckError",
+]  # fmt: skip
+
+for _kind, _target in {
+    "text": "views.text:text",
+    "mimebundle": "widgets.live:mimebundle",
+    "widget": "widgets.live:widget",
+    "plot": "views.figures:plot",
+    "svg": "views.svg:svg",
+    "dot": "views.dot:dot",
+}.items():
+    _display.register_renderer(_kind, f"{__name__}.{_target}")
+del _kind, _target
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Register the magics: what ``%load_ext nbautograd`` calls."""
+    from nbautograd.magics import load
+
+    load(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """Leave the shell and the recorded classes as they were: what ``%unload_ext nbautograd`` calls."""
+    from nbautograd.magics import unload
+
+    unload(shell)

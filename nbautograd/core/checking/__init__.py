@@ -1,0 +1,1 @@
+"""Checking: is the backward right, and if not, why."""

@@ -1,0 +1,221 @@
+"""Block: one output against one input of a Jacobian, and the reports made of blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from nbautograd.core.display import Displayable
+from nbautograd.core.findings import Finding
+from nbautograd.core.source import FunctionSource
+
+Array = np.ndarray[Any, Any]
+Verdict = Literal["right", "wrong", "cannot tell"]
+BlockVerdict = Literal["match", "mismatch", "subgradient", "flat", "undecided"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry of a Jacobian.
+
+    Attributes:
+        output_index: index of the element of the output, one int per dimension.
+        input_index: index of the element of the input, one int per dimension.
+        analytical: what backward says.
+        numerical: what finite differences (or the best witness) say.
+        error_bar: estimated error of ``numerical``, absolute.
+    """
+
+    output_index: tuple[int, ...]
+    input_index: tuple[int, ...]
+    analytical: float | complex
+    numerical: float | complex
+    error_bar: float
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What one witness said of a block.
+
+    Attributes:
+        witness: ``"backward"``, ``"finite differences"``, ``"autograd of forward"`` or ``"jvp"``.
+        took_part: False when it could not be asked.
+        says: one short sentence (what it found, or why it was not asked), in the reader's language.
+        largest_difference: largest absolute difference from backward, or None.
+    """
+
+    witness: str
+    took_part: bool
+    says: str
+    largest_difference: float | None = None
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """A block pooled to at most ``h`` x ``w`` cells, each showing the entry of largest size under it (its sign kept).
+
+    Attributes:
+        analytical, numerical, difference: arrays of the same shape; ``difference`` is analytical - numerical, pooled
+            on its own so that a single wrong entry shows.
+        rows, cols: how many outputs and inputs one cell stands for, (1, 1) when nothing was pooled.
+    """
+
+    analytical: Array
+    numerical: Array
+    difference: Array
+    rows: int
+    cols: int
+
+
+@dataclass(frozen=True, repr=False)
+class JacobianBlock(Displayable):
+    """d output / d input: rows are the output's elements, columns the input's, both in row-major order.
+
+    Attributes:
+        output, input: positions among forward's outputs and arguments (non-tensor arguments count).
+        output_name, input_name: the names that the source gives them, else ``"output 0"``, ``"input 0"``.
+        output_shape, input_shape: shapes of the two tensors.
+        structure: ``"dense"``, ``"diagonal"``, ``"block diagonal"``, ``"zero"``, ...
+        entries: number of entries, rows x columns.
+        matrices: where the numbers are kept; see ``structure.py``. Plain data.
+    """
+
+    output: int
+    input: int
+    output_name: str
+    input_name: str
+    output_shape: tuple[int, ...]
+    input_shape: tuple[int, ...]
+    structure: str
+    entries: int
+    matrices: Any = field(repr=False, compare=False)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(number of output elements, number of input elements)."""
+        return int(np.prod(self.output_shape, dtype=int)), int(np.prod(self.input_shape, dtype=int))
+
+    def analytical(self, rows: slice | Sequence[int] | None = None, cols: slice | Sequence[int] | None = None) -> Array:
+        """What backward says, for these rows and columns (all when None); never larger than what is asked."""
+        raise LookupError
+
+    def numerical(self, rows: slice | Sequence[int] | None = None, cols: slice | Sequence[int] | None = None) -> Array:
+        """What finite differences say, for these rows and columns."""
+        raise LookupError
+
+    def pooled(self, h: int = 32, w: int = 32) -> Pooled:
+        """The block pooled to at most ``h`` x ``w`` cells."""
+        raise LookupError
+
+
+@dataclass(frozen=True, repr=False)
+class Block(JacobianBlock):
+    """A block with a verdict.
+
+    Attributes:
+        verdict: ``"match"``, ``"mismatch"``, ``"subgradient"`` (at a kink, within the one-sided derivatives),
+            ``"flat"`` (straight-through, surrogate) or ``"undecided"``.
+        reason: for verdicts other than match and mismatch why, one of ``"kink"``, ``"jump"``, ``"staircase"``,
+            ``"float32"``, ``"noise"``, ``"domain edge"``, ``"interrupted"``; else empty.
+        wrong: how many entries differ by more than their error bars.
+        worst: the entry that differs most, also when all agree; None for an empty block.
+        largest_error: largest absolute difference of analytical and numerical.
+        witnesses: what each witness said.
+        steps, errors: for the worst entry, finite-difference steps and the difference from the best value there.
+    """
+
+    verdict: BlockVerdict = "undecided"
+    reason: str = ""
+    wrong: int = 0
+    worst: Entry | None = None
+    largest_error: float = 0.0
+    witnesses: tuple[Statement, ...] = ()
+    steps: Array = field(default_factory=lambda: np.empty(0), repr=False, compare=False)
+    errors: Array = field(default_factory=lambda: np.empty(0), repr=False, compare=False)
+
+    def curve(self) -> tuple[Array, Array]:
+        """Steps and errors of finite differences at the worst entry: the V of truncation and round-off."""
+        return self.steps, self.errors
+
+    def __repr__(self) -> str:
+        return f"<Block d {self.output_name} / d {self.input_name}: {self.verdict}, {self.wrong}/{self.entries} wrong>"
+
+
+@dataclass(frozen=True, repr=False)
+class JacobianReport(Displayable):
+    """Analytical and numerical Jacobian of a Function at one point, without a verdict.
+
+    Attributes:
+        function: name of the Function.
+        blocks: by (output, input) positions.
+        complete: False when it was interrupted.
+    """
+
+    function: str
+    blocks: Mapping[tuple[int, int], JacobianBlock]
+    complete: bool = True
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw analytical, numerical and difference with matplotlib; returns the Figure."""
+        from nbautograd.core.display import render
+
+        return render("plot", self, ax=ax)
+
+    def __repr__(self) -> str:
+        return f"<JacobianReport {self.function}: {len(self.blocks)} blocks>"
+
+
+@dataclass(frozen=True, repr=False)
+class GradcheckReport(Displayable):
+    """Is the backward right, and if not, why.
+
+    Attributes:
+        function: name of the Function.
+        verdict: ``"right"``, ``"wrong"`` or ``"cannot tell"``; ``bool(report)`` is True for right.
+        findings: most serious first.
+        blocks: by (output, input) positions.
+        input_names, output_names: names by position.
+        seed: of the random cotangents and probes.
+        seconds: wall time of the check.
+        complete: False when it was interrupted; then it holds what was done so far.
+        order2: the report on second derivatives, or None where the Function does not claim them.
+        source: the Function's source, or None.
+        reason: for "cannot tell" why, in one sentence of the reader's language; else empty.
+    """
+
+    function: str
+    verdict: Verdict
+    findings: tuple[Finding, ...] = ()
+    blocks: Mapping[tuple[int, int], Block] = field(default_factory=dict)
+    input_names: tuple[str, ...] = ()
+    output_names: tuple[str, ...] = ()
+    seed: int = 0
+    seconds: float = 0.0
+    complete: bool = True
+    order2: GradcheckReport | None = None
+    source: FunctionSource | None = field(default=None, repr=False)
+    reason: str = ""
+
+    def __bool__(self) -> bool:
+        return self.verdict == "right"
+
+    def raise_if_wrong(self) -> GradcheckReport:
+        """Return the report itself, or raise GradcheckError with the report's text when the verdict is wrong."""
+        from nbautograd.core.display import render
+        from nbautograd.errors import GradcheckError
+
+        if self.verdict == "wrong":
+            raise GradcheckError("report.as_text", text=render("text", self))
+        return self
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the blocks with matplotlib; returns the Figure."""
+        from nbautograd.core.display import render
+
+        return render("plot", self, ax=ax)
+
+    def __repr__(self) -> str:
+        return f"<GradcheckReport {self.function}: {self.verdict}, {len(self.findings)} findings>"

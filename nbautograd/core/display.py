@@ -1,0 +1,79 @@
+"""How a plain value shows itself without knowing who draws it.
+
+``core`` may not import views or widgets. The package's ``__init__`` registers here who draws, as
+``"module:function"``; the function is imported when something is first shown.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import math
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+_renderers: dict[str, str] = {}
+
+
+def register_renderer(kind: str, target: str) -> None:
+    """Say which function draws a kind of picture: ``register_renderer("text", "package.module:function")``."""
+    _renderers[kind] = target
+
+
+def render(kind: str, value: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """Call the registered function of this kind on a value."""
+    module, _, name = _renderers[kind].partition(":")
+    return getattr(importlib.import_module(module), name)(value, *args, **kwargs)
+
+
+class Displayable:
+    """What every public value can do: show itself, become a widget, become plain data."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The value as plain data that ``json.dumps`` takes: dicts, lists, strings, numbers, None.
+
+        Arrays become nested lists; numbers that are not finite become the strings ``"nan"``, ``"inf"``, ``"-inf"``;
+        complex numbers become ``[real, imag]``; a tuple used as a key becomes its items joined by commas.
+        """
+        result = plain(self)
+        assert isinstance(result, dict)
+        return result
+
+    def widget(self) -> Any:
+        """The interactive view of this value, an anywidget."""
+        return render("widget", self)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        bundle: dict[str, str] = render("mimebundle", self)
+        return bundle
+
+
+def plain(value: Any) -> Any:
+    """A value of dataclasses, tuples, mappings and arrays as JSON-ready data; see ``Displayable.to_dict``."""
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, complex):
+        return [plain(value.real), plain(value.imag)]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        named = {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value) if f.repr}
+        return {"type": type(value).__name__, **named}
+    if isinstance(value, Mapping):
+        return {_key(k): plain(v) for k, v in value.items()}
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, Enum):
+        return plain(value.value)
+    if isinstance(value, (tuple, list, set, frozenset)):
+        return [plain(item) for item in value]
+    return str(value)
+
+
+def _key(key: Any) -> str:
+    return ",".join(map(str, key)) if isinstance(key, tuple) else str(key)

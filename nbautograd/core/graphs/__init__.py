@@ -1,0 +1,1 @@
+"""Graphs: the autograd DAG."""

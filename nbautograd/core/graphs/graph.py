@@ -1,0 +1,112 @@
+"""AutogradGraph, Node and Edge: the backward graph as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from nbautograd.core.display import Displayable, render
+from nbautograd.core.values import CtxSnapshot, TensorSummary, Value
+
+
+@dataclass(frozen=True, repr=False)
+class Node(Displayable):
+    """One node of the backward graph.
+
+    Attributes:
+        id: position in ``AutogradGraph.nodes``.
+        name: the grad_fn's name (``"MulBackward0"``, ``"LinearFunctionBackward"``), for a leaf ``"AccumulateGrad"``.
+        kind: ``"op"`` (of torch), ``"function"`` (a custom Function) or ``"leaf"``.
+        label: for a leaf or an output the user's variable or parameter name; else empty.
+        scope: path of the module that made it, such as ``"net.0"``; empty outside modules.
+        sequence: the engine's sequence number (higher runs earlier), or None.
+        saved: the saved tensors that could be read.
+        ctx: for a custom Function what it keeps on ctx.
+        freed: True when its saved tensors were freed by a backward.
+        line: for a custom Function the line of its class in the cell or file; for an op of its forward, if known.
+        shape, dtype: of a leaf's tensor or a node's first output's gradient.
+        gradient: after ``backward``: what flowed into the node (for a leaf what was accumulated now).
+        outputs: positions in ``AutogradGraph.roots`` that this node made.
+    """
+
+    id: int
+    name: str
+    kind: Literal["op", "function", "leaf"]
+    label: str = ""
+    scope: str = ""
+    sequence: int | None = None
+    saved: tuple[Value, ...] = ()
+    ctx: CtxSnapshot | None = None
+    freed: bool = False
+    line: int | None = None
+    shape: tuple[int, ...] | None = None
+    dtype: str | None = None
+    gradient: TensorSummary | None = None
+    outputs: tuple[int, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<Node {self.id} {self.name}{f' {self.label}' if self.label else ''}>"
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A gradient's way from one node to the next.
+
+    Attributes:
+        source: id of the node that computes the gradient.
+        target: id of the node that receives it.
+        input_nr: which of the source's returned gradients flows here.
+        output_nr: which of the target's outputs it is the gradient of.
+        shape, dtype: of that gradient, as torch expects it; None when unknown.
+        gradient: after ``backward``: this branch's own contribution.
+    """
+
+    source: int
+    target: int
+    input_nr: int
+    output_nr: int
+    shape: tuple[int, ...] | None = None
+    dtype: str | None = None
+    gradient: TensorSummary | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class AutogradGraph(Displayable):
+    """The backward graph of one or more tensors.
+
+    Attributes:
+        nodes: in the order of the walk; ``nodes[i].id == i``.
+        edges: all edges.
+        roots: (node id or None, name) of each tensor asked for; None when it has no grad_fn.
+        order: node ids in the order in which the engine runs them.
+        scopes: module path -> type name, for the scopes that occur.
+        names: node id -> variable name, of leaves and outputs.
+        complete: False when the walk was cut short; ``notes`` says why.
+        notes: sentences about what is missing.
+    """
+
+    nodes: tuple[Node, ...] = ()
+    edges: tuple[Edge, ...] = ()
+    roots: tuple[tuple[int | None, str], ...] = ()
+    order: tuple[int, ...] = ()
+    scopes: Mapping[str, str] = field(default_factory=dict)
+    complete: bool = True
+    notes: tuple[str, ...] = ()
+
+    @property
+    def leaves(self) -> tuple[Node, ...]:
+        """The leaves that gradients are accumulated into."""
+        return tuple(n for n in self.nodes if n.kind == "leaf")
+
+    def to_svg(self) -> str:
+        """The picture as an SVG document, drawn without any program."""
+        svg: str = render("svg", self)
+        return svg
+
+    def to_dot(self) -> Any:
+        """The graph as a ``graphviz.Digraph`` with the same information, for whoever has ``dot``."""
+        return render("dot", self)
+
+    def __repr__(self) -> str:
+        return f"<AutogradGraph {len(self.nodes)} nodes, {len(self.edges)} edges>"

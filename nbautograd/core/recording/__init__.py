@@ -1,0 +1,1 @@
+"""Recording: what one call of a Function saw."""

@@ -1,0 +1,1 @@
+"""magics: %%autograd_function and the line magics."""

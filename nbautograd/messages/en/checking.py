@@ -1,0 +1,3 @@
+"""English sentences of the subject ``checking``."""
+
+TEXTS: dict[str, str] = {}

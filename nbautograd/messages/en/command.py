@@ -1,0 +1,3 @@
+"""English sentences of the subject ``command``."""
+
+TEXTS: dict[str, str] = {}

@@ -1,0 +1,3 @@
+"""English sentences of the subject ``graphs``."""
+
+TEXTS: dict[str, str] = {}

@@ -1,0 +1,3 @@
+"""English sentences of the subject ``magics``."""
+
+TEXTS: dict[str, str] = {}

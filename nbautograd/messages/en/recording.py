@@ -1,0 +1,3 @@
+"""English sentences of the subject ``recording``."""
+
+TEXTS: dict[str, str] = {}

@@ -1,0 +1,5 @@
+"""English sentences of the subject ``report``."""
+
+TEXTS: dict[str, str] = {
+    "report.as_text": "{text}",
+}

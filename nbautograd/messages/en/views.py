@@ -1,0 +1,3 @@
+"""English sentences of the subject ``views``."""
+
+TEXTS: dict[str, str] = {}

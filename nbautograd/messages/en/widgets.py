@@ -1,0 +1,3 @@
+"""English sentences of the subject ``widgets``."""
+
+TEXTS: dict[str, str] = {}

@@ -1,0 +1,1 @@
+"""The sentences in Chinese, one module per subject."""

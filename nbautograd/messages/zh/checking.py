@@ -1,0 +1,3 @@
+"""Chinese sentences of the subject ``checking``."""
+
+TEXTS: dict[str, str] = {}

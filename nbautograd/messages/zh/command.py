@@ -1,0 +1,3 @@
+"""Chinese sentences of the subject ``command``."""
+
+TEXTS: dict[str, str] = {}

@@ -1,0 +1,3 @@
+"""Chinese sentences of the subject ``graphs``."""
+
+TEXTS: dict[str, str] = {}

@@ -1,0 +1,3 @@
+"""Chinese sentences of the subject ``magics``."""
+
+TEXTS: dict[str, str] = {}

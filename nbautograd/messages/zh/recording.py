@@ -1,0 +1,3 @@
+"""Chinese sentences of the subject ``recording``."""
+
+TEXTS: dict[str, str] = {}

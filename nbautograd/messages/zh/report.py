@@ -1,0 +1,5 @@
+"""Chinese sentences of the subject ``report``."""
+
+TEXTS: dict[str, str] = {
+    "report.as_text": "{text}",
+}

@@ -1,0 +1,3 @@
+"""Chinese sentences of the subject ``views``."""
+
+TEXTS: dict[str, str] = {}

@@ -1,0 +1,3 @@
+"""Chinese sentences of the subject ``widgets``."""
+
+TEXTS: dict[str, str] = {}

@@ -1,0 +1,1 @@
+"""views: values become text, SVG and matplotlib figures. No IPython, no widgets."""

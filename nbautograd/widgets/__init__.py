@@ -1,0 +1,1 @@
+"""widgets: interactive views of the same values, through anywidget."""
