@@ -1,0 +1,3 @@
+"""diagnose: from a checked Function to ranked findings."""
+
+from __future__ import annotations

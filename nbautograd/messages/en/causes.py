@@ -1,0 +1,3 @@
+"""English sentences of the subject ``causes``."""
+
+TEXTS: dict[str, str] = {}

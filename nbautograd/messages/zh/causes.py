@@ -1,0 +1,3 @@
+"""Chinese sentences of the subject ``causes``."""
+
+TEXTS: dict[str, str] = {}
