@@ -1,0 +1,81 @@
+"""What every test folder may ask for: a browser, a tab that never leaves this machine, a folder for pictures."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("NBAUTOGRAD_LANG", "en")  # the tests read English sentences; a test that wants Chinese says so
+
+ROOT = Path(__file__).resolve().parents[1]
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+# without a sandbox because CI runs as root; one colour profile and no hinting, so that screenshots repeat
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--force-color-profile=srgb", "--font-render-hinting=none"]  # fmt: skip
+LOCAL = ("http://127.0.0.1", "data:", "blob:", "about:", "file:")
+
+
+def pytest_configure() -> None:
+    """One thread for torch: on a small machine more only get into each other's way."""
+    import torch
+
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def artifacts() -> Path:
+    """The folder, ignored by git, where screenshots and logs are kept for whoever looks at a run."""
+    folder = Path(os.environ.get("NBAUTOGRAD_ARTIFACTS", ROOT / "artifacts"))
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def find_browser() -> str | None:
+    """The Chromium to drive: what NBAUTOGRAD_CHROMIUM names, else the first one on the PATH."""
+    named = os.environ.get("NBAUTOGRAD_CHROMIUM")
+    return named or next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """One headless Chromium for the whole run. On a CI machine its absence is a failure, elsewhere a skip."""
+    executable = find_browser()
+    if executable is None:
+        message = "no Chromium found; `.ci/test` installs it, or name one in NBAUTOGRAD_CHROMIUM"
+        pytest.fail(message) if os.environ.get("CI") else pytest.skip(message)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=executable, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(chromium: Any) -> Iterator[Any]:
+    """A fresh tab. It may speak to this machine only: `page.refused` lists what it asked of others.
+
+    `page.errors` holds the uncaught JavaScript errors as text; a test that wants none says so.
+    """
+    context = chromium.new_context(
+        viewport={"width": 1000, "height": 760}, reduced_motion="reduce", color_scheme="light"
+    )
+    tab = context.new_page()
+    tab.errors, tab.refused = [], []
+
+    def route(request: Any) -> None:
+        if request.request.url.startswith(LOCAL):
+            request.continue_()
+        else:
+            tab.refused.append(request.request.url)
+            request.abort()
+
+    context.route("**/*", route)
+    tab.on("pageerror", lambda error: tab.errors.append(f"{error}\n{error.stack or ''}"))
+    yield tab
+    context.close()
