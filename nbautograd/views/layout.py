@@ -37,7 +37,7 @@ class Box:
 
     Attributes:
         key: unique and stable: ``"n3"`` (node 3), ``"n3.e7"`` (the chip of leaf 3 at its use by edge 7), ``"o0"``
-            (root 0), ``"p7.s"`` and ``"p7.t"`` (the two stubs of edge 7 when it is drawn as a portal), ``"g0"`` (a group).
+            (root 0), ``"p7.s"`` and ``"p7.t"`` (the two stubs of edge 7 drawn as a portal), ``"g0"`` (a group).
         kind: ``"op"``, ``"function"`` (a custom Function), ``"leaf"`` (a chip), ``"output"``, ``"portal"`` (a stub that
             stands for the far end of a long edge) or ``"group"`` (several nodes folded into one).
         nodes: ids of the nodes it stands for, in the graph that was laid out.
