@@ -14,13 +14,14 @@ from nbautograd.core import display as _display
 if TYPE_CHECKING:
     from nbautograd.core.checking.block import Block, Entry, GradcheckReport, JacobianReport
     from nbautograd.core.checking.check import gradcheck, jacobian
+    from nbautograd.core.comparison import Comparison, compare
     from nbautograd.core.findings import Finding, Fix
     from nbautograd.core.graphs.gradients import backward
     from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
     from nbautograd.core.graphs.walk import graph
     from nbautograd.core.recording.calls import Call, CallLog
     from nbautograd.core.recording.log import calls, instrument, recording, uninstrument
-    from nbautograd.core.report import Comparison, FunctionReport, compare, inspect
+    from nbautograd.core.report import FunctionReport, inspect
     from nbautograd.core.values import CtxSnapshot, TensorSummary, Value
     from nbautograd.errors import CallError, GradcheckError, InputError, NbautogradError
     from nbautograd.messages import set_language
@@ -35,10 +36,11 @@ _HOME = {
     **dict.fromkeys(("Finding", "Fix"), "core.findings"),
     **dict.fromkeys(("gradcheck", "jacobian"), "core.checking.check"),
     **dict.fromkeys(("Block", "Entry", "GradcheckReport", "JacobianReport"), "core.checking.block"),
+    **dict.fromkeys(("compare", "Comparison"), "core.comparison"),
     "graph": "core.graphs.walk",
     "backward": "core.graphs.gradients",
     **dict.fromkeys(("AutogradGraph", "Node", "Edge"), "core.graphs.graph"),
-    **dict.fromkeys(("inspect", "compare", "FunctionReport", "Comparison"), "core.report"),
+    **dict.fromkeys(("inspect", "FunctionReport"), "core.report"),
     **dict.fromkeys(("NbautogradError", "CallError", "InputError", "GradcheckError"), "errors"),
     "set_language": "messages",
 }

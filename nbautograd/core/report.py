@@ -1,49 +1,39 @@
-"""FunctionReport and Comparison: everything about one Function in one value, and the calls that make them."""
+"""FunctionReport: everything about one Function in one value, and ``inspect``, which makes it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
+
+from nbautograd import messages
 from nbautograd.core.checking.block import GradcheckReport, JacobianReport, Verdict
+from nbautograd.core.checking.check import gradcheck
+from nbautograd.core.comparison import (
+    Comparison,
+    argument_names,
+    as_callable,
+    as_outputs,
+    callable_name,
+    compare,
+    copies,
+    differentiable,
+    quiet,
+)
 from nbautograd.core.display import Displayable, render
 from nbautograd.core.findings import Finding
+from nbautograd.core.graphs.gradients import backward
 from nbautograd.core.graphs.graph import AutogradGraph
+from nbautograd.core.graphs.walk import graph
 from nbautograd.core.recording.calls import CallLog
-from nbautograd.core.source import FunctionSource
-from nbautograd.core.values import Value
+from nbautograd.core.recording.contract import read_contract
+from nbautograd.core.recording.log import instrument, paused, recording, uninstrument
+from nbautograd.core.source import FunctionSource, function_class, read_source
+from nbautograd.errors import CallError, InputError
 
-
-@dataclass(frozen=True, repr=False)
-class Comparison(Displayable):
-    """A Function beside its reference, such as the blog post's ``f`` beside native ``*``.
-
-    Attributes:
-        names: of the Function and of the reference.
-        outputs: pairs of outputs (Function's, reference's).
-        gradients: pairs of gradients of the inputs that require grad, for the same random cotangent.
-        input_names: names of those inputs.
-        output_differences, gradient_differences: largest absolute difference per pair.
-        graphs: the two backward graphs.
-        saved_bytes: bytes kept for backward by each, each storage once.
-        seconds: median wall time of forward and backward together, of each.
-        agree: True when outputs and gradients agree within float tolerance of their dtype.
-    """
-
-    names: tuple[str, str]
-    outputs: tuple[tuple[Value, Value], ...] = ()
-    gradients: tuple[tuple[Value, Value], ...] = ()
-    input_names: tuple[str, ...] = ()
-    output_differences: tuple[float, ...] = ()
-    gradient_differences: tuple[float, ...] = ()
-    graphs: tuple[AutogradGraph, AutogradGraph] | None = None
-    saved_bytes: tuple[int, int] = (0, 0)
-    seconds: tuple[float, float] = (0.0, 0.0)
-    agree: bool = True
-
-    def __repr__(self) -> str:
-        return f"<Comparison {self.names[0]} and {self.names[1]}: {'agree' if self.agree else 'differ'}>"
+SERIOUSNESS = {"bug": 0, "lint": 1, "note": 2}
 
 
 @dataclass(frozen=True, repr=False)
@@ -88,10 +78,124 @@ class FunctionReport(Displayable):
 
 
 def inspect(fn: Callable[..., Any], *inputs: Any, reference: Callable[..., Any] | None = None) -> FunctionReport:
-    """Run a Function once on these inputs and report everything."""
-    raise LookupError
+    """Run a Function once, differentiate it with a random cotangent, check it, and report everything.
+
+    Args:
+        fn: a Function class, its ``apply``, or any callable that uses one.
+        inputs: its arguments; copies are used, so nobody's ``.grad`` changes.
+        reference: a native op or plain function to compare with.
+
+    Returns:
+        The report; show it by putting it last in a cell.
+
+    Raises:
+        CallError: when ``fn`` cannot be called.
+        InputError: when no input can be differentiated.
+
+    Example:
+        >>> import torch, nbautograd
+        >>> class Double(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         return 2 * x
+        ...     @staticmethod
+        ...     def backward(ctx, grad_output):
+        ...         return 2 * grad_output
+        >>> nbautograd.inspect(Double, torch.ones(3, dtype=torch.float64, requires_grad=True)).verdict
+        'right'
+    """
+    return run_inspection(fn, inputs, reference=reference)
 
 
-def compare(fn: Callable[..., Any], reference: Callable[..., Any], inputs: tuple[Any, ...]) -> Comparison:
-    """Put a Function beside its reference."""
-    raise LookupError
+def run_inspection(
+    fn: Callable[..., Any],
+    inputs: tuple[Any, ...],
+    *,
+    reference: Callable[..., Any] | None = None,
+    reference_name: str = "",
+    names: Mapping[str, Any] | None = None,
+    check: bool = True,
+    view: str = "all",
+) -> FunctionReport:
+    """``inspect`` with what the magic knows besides.
+
+    Args:
+        fn, inputs, reference: as for ``inspect``.
+        reference_name: what to call the reference.
+        names: the user's variables by name, to label the graph's leaves.
+        check: False leaves the gradient check out.
+        view: which part to show first.
+
+    Returns:
+        The report. What could not be had is said in ``notes``.
+    """
+    if not callable(fn):
+        raise CallError("inspection.not_callable", what=type(fn).__name__)
+    if not differentiable(inputs):
+        raise InputError("inspection.no_grad_input")
+    run = _Run(fn, inputs, names or {})
+    checked = gradcheck(fn, inputs) if check else None
+    own = () if run.cls is None else read_contract(run.cls)
+    warned = tuple(finding for call in run.calls for finding in call.warnings)
+    return FunctionReport(
+        function=run.name,
+        calls=run.calls,
+        graph=run.graph,
+        gradcheck=checked,
+        jacobian=None if checked is None else JacobianReport(run.name, checked.blocks, checked.complete),
+        findings=ranked((() if checked is None else checked.findings) + own + warned),
+        comparison=_compare(fn, reference, reference_name, inputs, run),
+        source=None if run.cls is None else read_source(run.cls),
+        view=view,
+        notes=tuple(run.notes),
+    )
+
+
+def ranked(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """The findings, most serious first, each code told once per place."""
+    kept: dict[tuple[Any, ...], Finding] = {}
+    for finding in findings:
+        kept.setdefault((finding.code, finding.where, finding.line), finding)
+    return tuple(sorted(kept.values(), key=lambda finding: SERIOUSNESS[finding.kind]))
+
+
+def _compare(
+    fn: Callable[..., Any], reference: Callable[..., Any] | None, name: str, inputs: tuple[Any, ...], run: _Run
+) -> Comparison | None:
+    if reference is None:
+        return None
+    names = (run.name, name or callable_name(reference))
+    try:
+        return compare(fn, reference, inputs, names=names)
+    except Exception as error:
+        run.notes.append(messages.text("inspection.reference_failed", name=names[1], error=_one_line(error)))
+        return None
+
+
+class _Run:
+    """One forward and one backward of the Function on copies of the inputs, recorded."""
+
+    def __init__(self, fn: Callable[..., Any], inputs: tuple[Any, ...], names: Mapping[str, Any]) -> None:
+        self.fn = as_callable(fn)
+        self.name = callable_name(fn)
+        self.inputs = copies(inputs)
+        self.names = self._labels(fn, inputs, names)
+        self.notes: list[str] = []
+        self.cls = function_class(fn)
+        self.graph: AutogradGraph | None = None
+        classes = self._classes()
+        fresh = [cls for cls in classes if cls.__dict__.get("forward") is cls.__dict__.get("forward")]
+        self.calls = self._record(fresh)
+
+    def _classes(self) -> list[type]:
+        return [] if self.cls is None else [self.cls]
+
+    def _labels(self, fn: Any, inputs: tuple[Any, ...], names: Mapping[str, Any]) -> dict[str, Any]:
+        return {}
+
+    def _record(self, classes: list[type]) -> CallLog:
+        return CallLog()
+
+
+def _one_line(error: BaseException) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
