@@ -1,0 +1,99 @@
+"""What a check is given, made safe: copies of the inputs, and a sentence for what cannot be checked."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nbautograd.errors import CallError, InputError
+
+
+def callable_of(fn: Any) -> Callable[..., Any]:
+    """What to call: ``fn`` itself, or ``apply`` of a Function class.
+
+    Raises:
+        CallError: when ``fn`` cannot be called, or is a Function class in the style of old torch.
+    """
+    if isinstance(fn, type) and issubclass(fn, torch.autograd.Function):
+        if _instance_style(fn):
+            raise CallError("checking.legacy", name=fn.__name__)
+        return fn.apply
+    if isinstance(fn, torch.autograd.Function):
+        raise CallError("checking.legacy", name=type(fn).__name__)
+    if not callable(fn):
+        raise CallError("checking.not_callable", type=type(fn).__name__)
+    return fn  # type: ignore[no-any-return]
+
+
+def _instance_style(cls: type) -> bool:
+    return inspect.isfunction(inspect.getattr_static(cls, "forward", None))
+
+
+def prepare(inputs: Any) -> tuple[Any, ...]:
+    """Detached copies of the inputs, strides kept, requiring grad where the caller's do.
+
+    A single tensor counts as a tuple of one. An input whose elements overlap in memory (``expand``) becomes a
+    contiguous copy, since a change of one of its entries would change others.
+
+    Raises:
+        CallError: when the inputs are no sequence.
+        InputError: when nothing in them can be differentiated.
+    """
+    if isinstance(inputs, Tensor):
+        inputs = (inputs,)
+    if isinstance(inputs, (str, bytes, Mapping)) or not isinstance(inputs, Sequence):
+        raise CallError("checking.inputs_not_tuple", type=type(inputs).__name__)
+    _refuse(inputs)
+    return tuple(copy(item) for item in inputs)
+
+
+def copy(item: Any, requires_grad: bool | None = None) -> Any:
+    """A detached copy of a tensor with its strides; anything else as it is."""
+    if not isinstance(item, Tensor):
+        return item
+    keep = item.requires_grad if requires_grad is None else requires_grad
+    return _copied(item.detach()).requires_grad_(keep)
+
+
+def _copied(item: Tensor) -> Tensor:
+    if item.layout is not torch.strided or item.is_contiguous() or type(item) is not Tensor:
+        return item.clone()
+    if _overlaps(item):
+        return item.clone(memory_format=torch.contiguous_format)
+    return torch.empty_strided(item.shape, item.stride(), dtype=item.dtype, device=item.device).copy_(item)
+
+
+def _overlaps(item: Tensor) -> bool:
+    """Whether two elements may share memory: a stride smaller than what the dimensions below it span."""
+    span = 0
+    for stride, size in sorted((st, n) for n, st in zip(item.shape, item.stride(), strict=True) if n > 1):
+        if stride <= span:
+            return True
+        span += stride * (size - 1)
+    return False
+
+
+def overlapping(item: Any) -> bool:
+    """Whether an input is a tensor of which several elements share memory."""
+    return isinstance(item, Tensor) and item.layout is torch.strided and _overlaps(item)
+
+
+def is_differentiable(item: Any) -> bool:
+    """Whether an input is a floating or complex tensor that requires grad."""
+    return isinstance(item, Tensor) and item.requires_grad and (item.is_floating_point() or item.is_complex())
+
+
+def _refuse(inputs: Sequence[Any]) -> None:
+    if any(is_differentiable(item) for item in inputs):
+        return
+    tensors = [item for item in inputs if isinstance(item, Tensor)]
+    floating = [i for i, item in enumerate(inputs) if isinstance(item, Tensor) and item.is_floating_point()]
+    if floating or any(item.is_complex() for item in tensors):
+        raise InputError("checking.nothing_requires_grad", position=(floating or [0])[0])
+    if tensors:
+        raise InputError("checking.integers_only", dtype=str(tensors[0].dtype).removeprefix("torch."))
+    raise InputError("checking.no_tensors", count=len(inputs))

@@ -1,0 +1,69 @@
+"""A quiet room to run a user's Function many times in: nothing printed, nothing recorded, random state untouched."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import random
+import sys
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+
+try:
+    from nbautograd.core.recording.log import paused
+except ImportError:  # pragma: no cover - while the log is being written
+    paused = contextlib.nullcontext
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Run without prints, warnings and recording, on one torch thread, with grad mode on; all is put back after.
+
+    The states of the random generators of torch, numpy and Python are put back as well.
+    """
+    threads = torch.get_num_threads()
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(_random_state_kept())
+        stack.enter_context(contextlib.redirect_stdout(io.StringIO()))
+        stack.enter_context(contextlib.redirect_stderr(io.StringIO()))
+        stack.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("ignore")
+        stack.enter_context(paused())
+        stack.enter_context(torch.inference_mode(False))
+        stack.enter_context(torch.enable_grad())
+        if threads != 1:
+            torch.set_num_threads(1)
+            stack.callback(torch.set_num_threads, threads)
+        yield
+
+
+def seed_all(seed: int) -> None:
+    """Seed the generators of torch (CPU, and CUDA where it is in use), numpy and Python."""
+    torch.default_generator.manual_seed(seed)
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+    if _cuda_in_use():
+        torch.cuda.manual_seed_all(seed)
+
+
+def _cuda_in_use() -> bool:
+    return "torch.cuda" in sys.modules and torch.cuda.is_initialized()
+
+
+@contextlib.contextmanager
+def _random_state_kept() -> Iterator[None]:
+    state = torch.default_generator.get_state()
+    python, numpy_state = random.getstate(), np.random.get_state()
+    cuda: list[Any] = torch.cuda.get_rng_state_all() if _cuda_in_use() else []
+    try:
+        yield
+    finally:
+        torch.default_generator.set_state(state)
+        random.setstate(python)
+        np.random.set_state(numpy_state)
+        if cuda:
+            torch.cuda.set_rng_state_all(cuda)
