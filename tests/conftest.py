@@ -16,7 +16,13 @@ os.environ.setdefault("NBAUTOGRAD_LANG", "en")  # the tests read English sentenc
 ROOT = Path(__file__).resolve().parents[1]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 # without a sandbox because CI runs as root; one colour profile and no hinting, so that screenshots repeat
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--force-color-profile=srgb", "--font-render-hinting=none"]  # fmt: skip
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--force-color-profile=srgb",
+    "--font-render-hinting=none",
+]
 LOCAL = ("http://127.0.0.1", "data:", "blob:", "about:", "file:")
 
 

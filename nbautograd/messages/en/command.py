@@ -1,3 +1,62 @@
 """English sentences of the subject ``command``."""
 
-TEXTS: dict[str, str] = {}
+TEXTS: dict[str, str] = {
+    "command.help": "See what a torch.autograd.Function does, and why its backward is wrong, in the notebook.",
+    "command.help.more": "`nbautograd COMMAND --help` says more about one command.",
+    "command.help.lab": "open JupyterLab on a copy of the demo notebook",
+    "command.help.lab.more": "The copy is yours: a second `nbautograd lab` opens it as you left it.",
+    "command.help.folder": "where your copy of the demo lives (default: the current folder)",
+    "command.help.lang": "language of the demo and of its reports (default: that of your system)",
+    "command.help.port": "port of the server (default: the first free one from 8888)",
+    "command.help.no_browser": "print the address instead of opening a browser",
+    "command.help.headless": "open nothing: run the demo and write what it shows as one HTML page beside it",
+    "command.help.doctor": "say whether everything that nbautograd needs is here and fits together",
+    "command.help.course": "say what there is of the course",
+    "command.interrupted": "nbautograd: stopped.",
+    "command.copied": "Your copy of the demo: {path}",
+    "command.kept": "Your copy of the demo is already there, and stays as you left it: {path}",
+    "command.opening": "Opening JupyterLab. Press Ctrl-C here to stop it.",
+    "command.page": "The demo ran; what it shows is in {path}",
+    "command.missing": "this needs {module}, which is not installed in this Python. Install it with\n"
+    '    {python} -m pip install "nbautograd[lab]"',
+    "command.port": "port {port} cannot be used ({reason}). Name another one, or leave --port out and the first free "
+    "port is taken.",
+    "command.folder": "cannot write into {folder} ({reason}). Name a folder of yours with --folder.",
+    "command.no_notebook": "the notebook {name} is not where it should be, in or beside {package}. The installation "
+    "is incomplete: install nbautograd again.",
+    "command.no_json": "{path} is not a notebook that can be read ({reason}). Move it aside and a fresh copy is made.",
+    "command.page_taken": "{path} exists and was not written by nbautograd, so it is left alone. Move it aside, or "
+    "name another folder with --folder.",
+    "command.cell_failed": "a cell of the demo failed: {reason}. The page shows which one: {path}",
+    "command.course": "The course is not written yet. What there is: the demo, `nbautograd lab`, about twenty minutes "
+    "from a first Function to a wrong backward and what gives it away.",
+    "command.doctor.well": "All is well.",
+    "command.doctor.ill": "Not well yet: see the lines marked with ✗.",
+    "command.doctor.python_old": "nbautograd needs Python 3.10 or newer",
+    "command.doctor.installed": "{version}, in {folder}",
+    "command.doctor.torch": "{version}, {device}",
+    "command.doctor.torch_missing": "not installed. `{python} -m pip install torch`",
+    "command.doctor.torch_broken": "does not load: {reason}",
+    "command.doctor.torch_untested": "{version}, {device}. nbautograd was tested with {tested}; tell us if something "
+    "looks wrong",
+    "command.doctor.cpu": "on the CPU",
+    "command.doctor.cuda": "CUDA {cuda} with {count} device(s)",
+    "command.doctor.cuda_absent": "built for CUDA {cuda}, no device found: on the CPU",
+    "command.doctor.missing": 'not installed. `{python} -m pip install "nbautograd[lab]"`',
+    "command.doctor.old": "{version}, but nbautograd needs {wanted}: "
+    '`{python} -m pip install --upgrade "nbautograd[lab]"`',
+    "command.doctor.browser_side": "the part that runs in JupyterLab is {found}, which fits",
+    "command.doctor.browser_side_missing": "JupyterLab does not find the part that runs in the browser, so the live "
+    "views stay empty: `{python} -m pip install --force-reinstall {package}`",
+    "command.doctor.browser_side_differs": "the part that runs in JupyterLab is {found} (in {folder}), but Python "
+    "has {version}: update both in the same environment",
+    "command.doctor.kernel": "notebooks run on this Python",
+    "command.doctor.kernel_other": "the kernel python3 runs {other}, not this Python ({python}). "
+    "`{python} -m ipykernel install --sys-prefix` mends it",
+    "command.doctor.kernel_missing": "no kernel named python3: `{python} -m ipykernel install --sys-prefix`",
+    "command.doctor.engine": "calls are recorded by: {engine}",
+    "command.doctor.engine_missing": "the recording engine does not load: {reason}",
+    "command.doctor.optional": "not found; not needed: {use}",
+    "command.doctor.dot": "nbautograd draws graphs itself, graphviz's dot is one more way to",
+    "command.doctor.chromium": "only the project's own browser tests use it",
+}

@@ -1,3 +1,60 @@
 """Chinese sentences of the subject ``command``."""
 
-TEXTS: dict[str, str] = {}
+TEXTS: dict[str, str] = {
+    "command.help": "在笔记本里看清 torch.autograd.Function 做了什么，以及它的 backward 错在哪里。",
+    "command.help.more": "想了解某个命令，请用 `nbautograd 命令 --help`。",
+    "command.help.lab": "打开 JupyterLab 和演示笔记本的副本",
+    "command.help.lab.more": "副本归您所有：再次运行 `nbautograd lab`，看到的就是上次留下的样子。",
+    "command.help.folder": "演示副本放在哪个文件夹（默认：当前文件夹）",
+    "command.help.lang": "演示和报告使用的语言（默认：跟随系统）",
+    "command.help.port": "服务器端口（默认：从 8888 起第一个空闲端口）",
+    "command.help.no_browser": "只显示网址，不打开浏览器",
+    "command.help.headless": "什么都不打开：运行演示，把结果写成旁边的一个 HTML 页面",
+    "command.help.doctor": "检查 nbautograd 需要的东西是否齐全、是否互相匹配",
+    "command.help.course": "说明课程目前有什么",
+    "command.interrupted": "nbautograd：已停止。",
+    "command.copied": "演示的副本：{path}",
+    "command.kept": "演示的副本已经在那里，保持原样：{path}",
+    "command.opening": "正在打开 JupyterLab。在这里按 Ctrl-C 可以停止。",
+    "command.page": "演示已运行完毕，结果在 {path}",
+    "command.missing": "这一步需要 {module}，但当前 Python 没有安装它。请运行\n"
+    '    {python} -m pip install "nbautograd[lab]"',
+    "command.port": "端口 {port} 无法使用（{reason}）。请换一个端口，或者省略 --port，自动选用第一个空闲端口。",
+    "command.folder": "无法写入 {folder}（{reason}）。请用 --folder 指定您自己的文件夹。",
+    "command.no_notebook": "在 {package} 里面和旁边都找不到笔记本 {name}。安装不完整，请重新安装 nbautograd。",
+    "command.no_json": "{path} 不是可以读取的笔记本（{reason}）。把它移开，就会得到一份新的副本。",
+    "command.page_taken": "{path} 已经存在，而且不是 nbautograd 写的，所以没有动它。请把它移开，或者用 --folder "
+    "换一个文件夹。",
+    "command.cell_failed": "演示里有一个单元格出错：{reason}。页面上可以看到是哪一个：{path}",
+    "command.course": "课程还没有写好。现在有的是演示：`nbautograd lab`，大约二十分钟，从第一个 Function "
+    "到一个写错的 backward，以及它是怎样露馅的。",
+    "command.doctor.well": "一切正常。",
+    "command.doctor.ill": "还有问题：请看标着 ✗ 的几行。",
+    "command.doctor.python_old": "nbautograd 需要 Python 3.10 或更新的版本",
+    "command.doctor.installed": "{version}，位于 {folder}",
+    "command.doctor.torch": "{version}，{device}",
+    "command.doctor.torch_missing": "没有安装。请运行 `{python} -m pip install torch`",
+    "command.doctor.torch_broken": "无法加载：{reason}",
+    "command.doctor.torch_untested": "{version}，{device}。nbautograd 是在 {tested} 上测试的；"
+    "如果有什么不对劲，请告诉我们",
+    "command.doctor.cpu": "在 CPU 上运行",
+    "command.doctor.cuda": "CUDA {cuda}，{count} 个设备",
+    "command.doctor.cuda_absent": "为 CUDA {cuda} 编译，但没有找到设备：在 CPU 上运行",
+    "command.doctor.missing": '没有安装。请运行 `{python} -m pip install "nbautograd[lab]"`',
+    "command.doctor.old": "{version}，但 nbautograd 需要 {wanted}："
+    '`{python} -m pip install --upgrade "nbautograd[lab]"`',
+    "command.doctor.browser_side": "JupyterLab 中的那一半是 {found}，互相匹配",
+    "command.doctor.browser_side_missing": "JupyterLab 找不到在浏览器里运行的那一半，交互视图会是空白："
+    "`{python} -m pip install --force-reinstall {package}`",
+    "command.doctor.browser_side_differs": "JupyterLab 中的那一半是 {found}（在 {folder}），Python 这边却是 {version}："
+    "请在同一个环境里一起更新",
+    "command.doctor.kernel": "笔记本用的就是这个 Python",
+    "command.doctor.kernel_other": "内核 python3 用的是 {other}，不是这个 Python（{python}）。"
+    "运行 `{python} -m ipykernel install --sys-prefix` 即可",
+    "command.doctor.kernel_missing": "没有名为 python3 的内核：`{python} -m ipykernel install --sys-prefix`",
+    "command.doctor.engine": "记录调用的方式：{engine}",
+    "command.doctor.engine_missing": "记录引擎无法加载：{reason}",
+    "command.doctor.optional": "没有找到；不是必需的：{use}",
+    "command.doctor.dot": "nbautograd 自己会画图，graphviz 的 dot 只是另一种画法",
+    "command.doctor.chromium": "只有本项目自己的浏览器测试才用到它",
+}

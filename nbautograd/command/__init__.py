@@ -1,0 +1,92 @@
+"""What a person types in a terminal: the arguments, and who answers them."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from nbautograd import __version__
+from nbautograd.command.error import CommandError
+from nbautograd.messages import LANGUAGES, language, text
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the ``nbautograd`` command.
+
+    Args:
+        argv: the words after ``nbautograd``; None takes those of this process.
+
+    Returns:
+        The exit status: 0 when all went well, 1 when it did not (one sentence on stderr says why), 2 for a word that
+        is not understood.
+
+    Example:
+        >>> from nbautograd.command import main
+        >>> main(["course"])  # doctest: +ELLIPSIS
+        The course ...
+        0
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without ✓ or Chinese shows ? and goes on
+    parser = _parser()
+    options = parser.parse_args(argv)
+    if options.command is None:
+        parser.print_help()
+        return 0
+    try:
+        return int(_ANSWERS[options.command](options))
+    except CommandError as error:
+        print(f"nbautograd: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print(text("command.interrupted"), file=sys.stderr)
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="nbautograd", description=text("command.help"), epilog=text("command.help.more")
+    )
+    parser.add_argument("--version", action="version", version=f"nbautograd {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="lab | doctor | course")
+    _add_lab(commands)
+    for name in ("doctor", "course"):
+        about = text(f"command.help.{name}")
+        commands.add_parser(name, help=about, description=about)
+    return parser
+
+
+def _add_lab(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    about = text("command.help.lab")
+    lab = commands.add_parser("lab", help=about, description=about, epilog=text("command.help.lab.more"))
+    lab.add_argument("--folder", type=Path, default=Path(), metavar="DIR", help=text("command.help.folder"))
+    lab.add_argument("--lang", choices=LANGUAGES, default=language(), help=text("command.help.lang"))
+    lab.add_argument("--port", type=int, metavar="N", help=text("command.help.port"))
+    lab.add_argument("--no-browser", action="store_true", help=text("command.help.no_browser"))
+    lab.add_argument("--headless", action="store_true", help=text("command.help.headless"))
+
+
+def _lab(options: argparse.Namespace) -> int:
+    from nbautograd.command.lab import lab
+
+    return lab(
+        options.folder, lang=options.lang, port=options.port, browser=not options.no_browser, headless=options.headless
+    )
+
+
+def _doctor(_: argparse.Namespace) -> int:
+    from nbautograd.command.doctor import doctor
+
+    return doctor()
+
+
+def _course(_: argparse.Namespace) -> int:
+    print(text("command.course"))
+    return 0
+
+
+_ANSWERS = {"lab": _lab, "doctor": _doctor, "course": _course}

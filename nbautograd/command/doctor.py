@@ -1,0 +1,152 @@
+"""``nbautograd doctor``: is everything here that nbautograd needs, and does it fit together?"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Literal
+
+import nbautograd
+from nbautograd.command.jupyter import browser_side, kernel_python, same_python
+from nbautograd.messages import text
+
+Mark = Literal["✓", "✗", "·"]  # well; ill; absent and not needed
+TESTED_TORCH = "2.13"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One line of the doctor's answer."""
+
+    name: str
+    mark: Mark
+    sentence: str
+
+
+def doctor() -> int:
+    """Print what is here; returns 0 when nothing that is needed is missing, else 1."""
+    ill = False
+    for check in checks():
+        ill = ill or check.mark == "✗"
+        print(f"{check.mark} {check.name:<14} {check.sentence}", flush=True)
+    print(text("command.doctor.ill" if ill else "command.doctor.well"))
+    return int(ill)
+
+
+def checks() -> Iterator[Check]:
+    """All checks, as they are made."""
+    yield _python()
+    yield Check("nbautograd", "✓", text("command.doctor.installed", version=nbautograd.__version__, folder=_home()))
+    yield _torch()
+    for package in ("numpy", "matplotlib", "ipython", "ipywidgets", "anywidget", "jupyterlab", "nbclient", "nbconvert"):
+        yield installed(package)
+    yield from filter(None, map(_browser_side, ("ipywidgets", "anywidget")))
+    yield _kernel()
+    yield _engine()
+    yield _program("dot", ("dot",))
+    yield _program("chromium", ("chromium", "chromium-browser", "google-chrome"))
+
+
+def _home() -> Path:
+    return Path(nbautograd.__file__).resolve().parent
+
+
+def _python() -> Check:
+    version = ".".join(map(str, sys.version_info[:3]))
+    if sys.version_info < (3, 10):  # noqa: UP036 - whoever ignores requires-python asks the doctor next
+        return Check("python", "✗", f"{version}: {text('command.doctor.python_old')}")
+    return Check("python", "✓", f"{version}, {sys.executable}")
+
+
+def _torch() -> Check:
+    try:
+        import torch
+    except ModuleNotFoundError:
+        return Check("torch", "✗", text("command.doctor.torch_missing", python=sys.executable))
+    except (ImportError, OSError) as error:
+        return Check("torch", "✗", text("command.doctor.torch_broken", reason=str(error).splitlines()[0]))
+    if torch.version.cuda is None:
+        device = text("command.doctor.cpu")
+    elif torch.cuda.is_available():
+        device = text("command.doctor.cuda", cuda=torch.version.cuda, count=torch.cuda.device_count())
+    else:
+        device = text("command.doctor.cuda_absent", cuda=torch.version.cuda)
+    known = torch.__version__.startswith(f"{TESTED_TORCH}.")
+    sentence = "command.doctor.torch" if known else "command.doctor.torch_untested"
+    return Check("torch", "✓", text(sentence, version=torch.__version__, device=device, tested=TESTED_TORCH))
+
+
+def installed(package: str, *, version_of: Callable[[str], str] = metadata.version) -> Check:
+    """Is this package here, in a version that nbautograd's own metadata accepts?"""
+    try:
+        version = version_of(package)
+    except metadata.PackageNotFoundError:
+        return Check(package, "✗", text("command.doctor.missing", python=sys.executable))
+    wanted = _wanted(package)
+    if wanted and not _fits(version, wanted):
+        return Check(package, "✗", text("command.doctor.old", version=version, wanted=wanted, python=sys.executable))
+    return Check(package, "✓", version)
+
+
+def _wanted(package: str) -> str:
+    """The versions that nbautograd's own metadata asks for, such as ``">=8.1"``; ``""`` when it asks for none."""
+    from packaging.requirements import Requirement
+
+    for line in metadata.requires("nbautograd") or []:
+        requirement = Requirement(line)
+        if requirement.name == package:
+            return str(requirement.specifier)
+    return ""
+
+
+def _fits(version: str, wanted: str) -> bool:
+    from packaging.specifiers import SpecifierSet
+
+    return SpecifierSet(wanted).contains(version, prereleases=True)
+
+
+def _browser_side(package: str) -> Check | None:
+    """Does JupyterLab find the JavaScript half of this package, in a version that fits the Python half?"""
+    try:
+        version = metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None  # already said
+    found = browser_side(package)
+    name = f"{package}.js"
+    if found is None:
+        fix = text("command.doctor.browser_side_missing", python=sys.executable, package=package)
+        return Check(name, "✗", fix)
+    if not found.fits(version):
+        words = {"found": found.version, "folder": found.folder, "version": version}
+        return Check(name, "✗", text("command.doctor.browser_side_differs", **words))
+    return Check(name, "✓", text("command.doctor.browser_side", found=found.version))
+
+
+def _kernel() -> Check:
+    python = kernel_python()
+    if python is None:
+        return Check("kernel", "✗", text("command.doctor.kernel_missing", python=sys.executable))
+    if not same_python(python):
+        return Check("kernel", "✗", text("command.doctor.kernel_other", other=python, python=sys.executable))
+    return Check("kernel", "✓", text("command.doctor.kernel"))
+
+
+def _engine() -> Check:
+    try:
+        from nbautograd.core.recording.log import engine
+
+        return Check("recording", "✓", text("command.doctor.engine", engine=engine()))
+    except Exception as error:  # whatever it is, the doctor's other lines are still wanted
+        return Check("recording", "✗", text("command.doctor.engine_missing", reason=f"{type(error).__name__}: {error}"))
+
+
+def _program(name: str, commands: tuple[str, ...]) -> Check:
+    from shutil import which
+
+    found = next(filter(None, map(which, commands)), None)
+    if found:
+        return Check(name, "✓", found)
+    return Check(name, "·", text("command.doctor.optional", use=text(f"command.doctor.{name}")))

@@ -1,0 +1,72 @@
+"""``nbautograd lab``: the demo notebook, in JupyterLab or as a page."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+from nbautograd.command.error import CommandError
+from nbautograd.command.places import demo, own_copy
+from nbautograd.messages import set_language, text
+
+
+def lab(folder: Path, *, lang: str, port: int | None, browser: bool, headless: bool) -> int:
+    """Open JupyterLab on a person's copy of the demo, or run the copy and write what it shows as a page.
+
+    Args:
+        folder: where the copy lives.
+        lang: language of the demo and of its reports.
+        port: of the server; None takes the first free one from 8888.
+        browser: False only prints the address.
+        headless: write an HTML page instead of opening anything.
+
+    Raises:
+        CommandError: with what to do about it.
+    """
+    set_language(lang)
+    os.environ["NBAUTOGRAD_LANG"] = lang  # for the kernel, which is another process
+    _require("nbclient" if headless else "jupyterlab")
+    copy, new = own_copy(demo(lang), folder)
+    print(text("command.copied" if new else "command.kept", path=copy), flush=True)
+    if headless:
+        from nbautograd.command.page import write_page
+
+        print(text("command.page", path=write_page(copy)))
+        return 0
+    if port is not None:
+        _require_free(port)
+    print(text("command.opening"), flush=True)
+    return _serve(copy, port, browser)
+
+
+def _require(module: str) -> None:
+    if importlib.util.find_spec(module) is None:
+        raise CommandError(text("command.missing", module=module, python=sys.executable))
+
+
+def _require_free(port: int) -> None:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a port just given back is free
+        try:
+            probe.bind(("127.0.0.1", port))
+        except (OSError, OverflowError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise CommandError(text("command.port", port=port, reason=reason)) from None
+
+
+def _serve(notebook: Path, port: int | None, browser: bool) -> int:
+    """Hand over to JupyterLab, which stays in the foreground until it is stopped."""
+    words = [sys.executable, "-m", "jupyterlab", str(notebook), f"--ServerApp.root_dir={notebook.parent}"]
+    if port is not None:
+        words += [f"--port={port}", "--ServerApp.port_retries=0"]
+    if not browser:
+        words.append("--no-browser")
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        words.append("--allow-root")  # JupyterLab refuses root otherwise, and a fresh container has no one else
+    if os.name == "posix":
+        os.execv(sys.executable, words)
+    return subprocess.call(words)
