@@ -5,13 +5,18 @@ Plain data on the CPU: no tensor, no graph and no ctx stays alive because it was
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import torch
 
 from nbautograd.core.display import Displayable
+from nbautograd.core.statistics import shown, statistics, thumbnail
+
+LARGEST_REPR = 120
 
 
 @dataclass(frozen=True, repr=False)
@@ -108,3 +113,112 @@ class CtxSnapshot(Displayable):
 
     def __repr__(self) -> str:
         return f"<CtxSnapshot {len(self.saved_tensors)} saved, {len(self.attributes)} attributes, {self.bytes} bytes>"
+
+
+def summarise(tensor: torch.Tensor) -> TensorSummary:
+    """Summarise a tensor by reading all of its elements.
+
+    This runs torch operations; while a Function is being recorded, ``core/recording/snapshot.py`` is used instead.
+
+    Args:
+        tensor: any tensor: of any dtype, device, layout; a fake or batched one gives a summary without statistics.
+
+    Returns:
+        Shape, dtype and the like, statistics, a thumbnail. Nothing of the tensor is kept alive.
+
+    Example:
+        >>> import torch
+        >>> from nbautograd.core.values import summarise
+        >>> summarise(torch.tensor([[3.0, -4.0]])).norm
+        5.0
+    """
+    described = metadata(tensor)
+    try:
+        array = to_numpy(tensor)
+    except Exception as error:  # vmap levels, fake and meta tensors, subclasses that refuse
+        return TensorSummary(**described, reason=_first_line(error))
+    return from_array(array, described)
+
+
+def metadata(tensor: torch.Tensor) -> dict[str, Any]:
+    """Fields of a TensorSummary that need no elements."""
+    grad_fn = tensor.grad_fn
+    return {
+        "shape": tuple(tensor.shape),
+        "dtype": str(tensor.dtype).removeprefix("torch."),
+        "device": str(tensor.device),
+        "requires_grad": tensor.requires_grad,
+        "grad_fn": None if grad_fn is None else grad_fn.name(),
+        "version": None if tensor.is_inference() else tensor._version,
+        "numel": tensor.numel(),
+    }
+
+
+def from_array(array: np.ndarray[Any, Any], described: Mapping[str, Any]) -> TensorSummary:
+    """A summary from the fields of ``metadata`` and all elements as an array."""
+    return TensorSummary(**described, **statistics(array), thumbnail=thumbnail(array), values=shown(array))
+
+
+def to_numpy(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
+    """All elements as an array; dtypes that numpy lacks (bfloat16, float8, quantised) become float32."""
+    if tensor.is_meta:
+        raise ValueError("meta device")
+    with torch.no_grad():
+        plain = tensor.detach()
+        plain = plain.to_dense() if plain.layout != torch.strided else plain
+        plain = plain.dequantize() if plain.is_quantized else plain
+        plain = plain.resolve_conj().resolve_neg().cpu()
+        if plain.dtype == torch.bfloat16 or str(plain.dtype).startswith("torch.float8"):
+            plain = plain.to(torch.float32)
+        return plain.numpy()
+
+
+def describe(name: str, value: Any, same_as: str = "") -> Value:
+    """Describe anything as a Value; a tensor with its full summary.
+
+    Args:
+        name: the name to show.
+        value: anything; its ``repr`` is cut to 120 characters, and never raises.
+        same_as: which other value it is identical with, if known.
+
+    Example:
+        >>> from nbautograd.core.values import describe
+        >>> describe("bias", None)
+        <Value bias: None>
+    """
+    if isinstance(value, torch.Tensor):
+        summary = summarise(value)
+        return Value(name, type(value).__name__, tensor_repr(summary), summary, same_as)
+    return Value(name, type(value).__name__, short_repr(value), None, same_as)
+
+
+def tensor_repr(summary: TensorSummary) -> str:
+    """Dtype and shape in a few characters: ``"float64 2x3"``."""
+    return f"{summary.dtype} {'x'.join(map(str, summary.shape)) or 'scalar'}"
+
+
+def short_repr(value: Any) -> str:
+    """``repr`` on one line of at most 120 characters; tensors inside a container are shown by dtype and shape."""
+    try:
+        text = _Short().repr(value)
+    except Exception as error:
+        text = f"<{type(value).__name__} whose repr raised {type(error).__name__}>"
+    text = " ".join(text.split())
+    return text if len(text) <= LARGEST_REPR else text[: LARGEST_REPR - 1] + "…"
+
+
+class _Short(reprlib.Repr):
+    """Bounded repr: long lists and strings are cut while they are read, not after."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel, self.maxstring, self.maxother = 3, 80, LARGEST_REPR
+
+    def repr1(self, x: Any, level: int) -> str:
+        if isinstance(x, torch.Tensor):
+            return f"<{type(x).__name__} {str(x.dtype).removeprefix('torch.')} {tuple(x.shape)}>"
+        return super().repr1(x, level)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:LARGEST_REPR]
