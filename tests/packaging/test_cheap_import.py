@@ -1,0 +1,38 @@
+"""`import nbautograd` brings in nothing heavy, and the guard that says so can trip."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+HEAVY = ("IPython", "matplotlib", "anywidget", "ipywidgets", "graphviz", "nbconvert", "jupyterlab")
+
+
+def brought_in(statement: str, root: Path) -> set[str]:
+    """Which heavy packages a fresh process has imported after this statement."""
+    code = f"import sys; sys.path.insert(0, {str(root)!r}); {statement}; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return {name.split(".")[0] for name in run.stdout.split()} & set(HEAVY)
+
+
+def test_import_brings_in_nothing_heavy():
+    assert brought_in("import nbautograd", ROOT) == set()
+
+
+def test_checking_without_a_notebook_needs_nothing_heavy_either():
+    assert brought_in("import nbautograd; nbautograd.gradcheck; nbautograd.graph; nbautograd.calls", ROOT) == set()
+
+
+def test_the_guard_trips(tmp_path):
+    shutil.copytree(ROOT / "nbautograd", tmp_path / "nbautograd")
+    with (tmp_path / "nbautograd" / "__init__.py").open("a") as file:
+        file.write("\nimport IPython\n")
+    assert "IPython" in brought_in("import nbautograd", tmp_path)
+
+
+def test_every_public_name_is_there():
+    import nbautograd
+
+    assert all(getattr(nbautograd, name) is not None for name in nbautograd.__all__)
+    assert set(nbautograd.__all__) <= set(dir(nbautograd))

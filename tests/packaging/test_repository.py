@@ -1,0 +1,136 @@
+"""What is committed is clean: notebooks without outputs, no path or host of one machine, short guides."""
+
+import ast
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TEXT = {".py", ".js", ".mjs", ".css", ".md", ".toml", ".json", ".ipynb", ".txt", ".in", ".svg", ""}
+# written in two pieces, so that this file is not a find of its own
+SOMEONES_PATH = re.compile(r"(?<![\w.:/])/(?:" + "ro" + "ot|home|work|Users)" + r"/[\w.-]+")
+REGISTRY = re.compile(r"download\.py" + r"torch|files\.python" + r"hosted|py" + r"pi\.org/simple")
+
+
+def tracked() -> list[Path]:
+    """The committed files that are text."""
+    run = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
+    if run.returncode:
+        pytest.skip("not a git checkout")
+    files = [ROOT / name for name in run.stdout.split("\0") if name]
+    return [file for file in files if file.suffix in TEXT and file.is_file()]
+
+
+def finds(pattern: re.Pattern[str], files: list[Path]) -> list[str]:
+    """Every line that the pattern meets, as ``file:line: text``."""
+    return [
+        f"{file.name}:{number}: {line.strip()[:100]}"
+        for file in files
+        if file.name != "package-lock.json"
+        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1)
+        if pattern.search(line)
+    ]
+
+
+def with_output(notebook: Path) -> list[str]:
+    """The cells of a notebook that carry an output or a count."""
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    return [cell["id"] for cell in cells if cell.get("outputs") or cell.get("execution_count")]
+
+
+def test_no_path_of_one_machine():
+    assert finds(SOMEONES_PATH, tracked()) == []
+
+
+def test_no_registry_host():
+    assert finds(REGISTRY, tracked()) == []
+
+
+def test_these_guards_trip(tmp_path):
+    file = tmp_path / "note.md"
+    file.write_text("see /ro" + "ot/x and https://py" + "pi.org/simple\n", encoding="utf-8")
+    assert len(finds(SOMEONES_PATH, [file])) == len(finds(REGISTRY, [file])) == 1
+    notebook = tmp_path / "n.ipynb"
+    notebook.write_text(json.dumps({"cells": [{"id": "a", "outputs": [1]}, {"id": "b", "outputs": []}]}))
+    assert with_output(notebook) == ["a"]
+
+
+@pytest.mark.parametrize("notebook", sorted(ROOT.glob("notebooks/**/*.ipynb")), ids=lambda path: path.name)
+def test_notebooks_are_committed_clean(notebook):
+    assert with_output(notebook) == []
+    metadata = json.loads(notebook.read_text(encoding="utf-8"))["metadata"]
+    assert set(metadata) <= {"kernelspec", "language_info"}
+    assert metadata["kernelspec"]["name"] == "python3"
+
+
+def code(notebook: Path) -> list[str]:
+    """The code cells without their comments."""
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    return [re.sub(r"(?m)^# .*\n?", "", source) for source in sources]
+
+
+def test_the_demo_has_the_same_code_in_both_languages():
+    english, chinese = (code(ROOT / "notebooks" / name) for name in ("demo.ipynb", "demo.zh.ipynb"))
+    assert english == chinese
+    assert len(english) > 10
+
+
+def test_contributing_is_short():
+    assert len((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").splitlines()) <= 60
+
+
+def test_the_readme_shows_what_exists():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    linked = re.findall(r"\]\((?!http|#)([^)]+)\)", readme) + re.findall(r'src="(?!http)([^"]+)"', readme)
+    assert linked
+    assert [link for link in linked if not (ROOT / link).is_file()] == []
+    pictures = [ROOT / link for link in linked if link.startswith("docs/")]
+    assert pictures
+    assert sum(picture.stat().st_size for picture in pictures) <= 200_000
+    for command in (".ci/lab", ".ci/test"):
+        assert f"\n{command}" in readme
+        assert (ROOT / command).stat().st_mode & 0o111
+
+
+def test_every_package_is_in_the_wheels_list():
+    listed = set(re.findall(r'^  "(nbautograd[\w.]*)",$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE))
+    there = {".".join(init.parent.relative_to(ROOT).parts) for init in ROOT.glob("nbautograd/**/__init__.py")}
+    assert there <= listed
+
+
+def test_public_functions_have_an_example():
+    """What `nbautograd.__all__` offers as a function shows how it is called, as a doctest."""
+    import doctest
+    import types
+
+    import nbautograd
+
+    functions = [
+        value for name in nbautograd.__all__ if isinstance(value := getattr(nbautograd, name), types.FunctionType)
+    ]
+    assert len(functions) >= 8
+    without = [f.__name__ for f in functions if not doctest.DocTestParser().get_examples(f.__doc__ or "")]
+    assert without == []
+
+
+def sizes() -> list[tuple[str, int]]:
+    """Files of the package that are longer than the house allows (tables of messages aside)."""
+    files = [file for file in ROOT.glob("nbautograd/**/*.py") if "messages" not in file.parts]
+    lengths = {file.name: len(file.read_text(encoding="utf-8").splitlines()) for file in files}
+    return [(name, length) for name, length in lengths.items() if length > 300]
+
+
+def test_files_and_functions_stay_short():
+    assert sizes() == []
+    long = []
+    for file in ROOT.glob("nbautograd/**/*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                length = (node.end_lineno or node.lineno) - node.lineno + 1
+                if length > 50:
+                    long.append((file.name, node.name, length))
+    assert long == []
