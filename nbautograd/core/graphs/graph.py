@@ -10,6 +10,20 @@ from nbautograd.core.display import Displayable, render
 from nbautograd.core.values import CtxSnapshot, TensorSummary, Value
 
 
+@dataclass(frozen=True)
+class Slot:
+    """What the engine expects of one gradient.
+
+    Attributes:
+        shape, dtype: of the gradient; None when torch does not say.
+        device: such as ``"cpu"``.
+    """
+
+    shape: tuple[int, ...] | None = None
+    dtype: str | None = None
+    device: str = ""
+
+
 @dataclass(frozen=True, repr=False)
 class Node(Displayable):
     """One node of the backward graph.
@@ -28,6 +42,11 @@ class Node(Displayable):
         shape, dtype: of a leaf's tensor or a node's first output's gradient.
         gradient: after ``backward``: what flowed into the node (for a leaf what was accumulated now).
         outputs: positions in ``AutogradGraph.roots`` that this node made.
+        function: for a custom Function the name of its class, such as ``"LinearFunction"``; else empty.
+        inputs: for a custom Function the names of forward's arguments, where the source gives them.
+        gradients: shape and dtype of the gradient that each of its outputs expects; see ``Slot``.
+        members: for a folded node the ids, in the graph that was folded, of the nodes it stands for.
+        stops: which of its inputs no gradient goes to (their tensors need none), by position among its gradients.
     """
 
     id: int
@@ -44,6 +63,11 @@ class Node(Displayable):
     dtype: str | None = None
     gradient: TensorSummary | None = None
     outputs: tuple[int, ...] = ()
+    function: str = ""
+    inputs: tuple[str, ...] = ()
+    gradients: tuple[Slot, ...] = ()
+    stops: tuple[int, ...] = ()
+    members: tuple[int, ...] = ()
 
     def __repr__(self) -> str:
         return f"<Node {self.id} {self.name}{f' {self.label}' if self.label else ''}>"
@@ -60,6 +84,9 @@ class Edge:
         output_nr: which of the target's outputs it is the gradient of.
         shape, dtype: of that gradient, as torch expects it; None when unknown.
         gradient: after ``backward``: this branch's own contribution.
+        name: for a custom Function the name of the argument whose gradient this is, where the source gives it.
+        state: after ``backward``: ``"flowed"``, ``"none"`` (the source returned None for it) or ``"not reached"``;
+            empty before.
     """
 
     source: int
@@ -69,6 +96,8 @@ class Edge:
     shape: tuple[int, ...] | None = None
     dtype: str | None = None
     gradient: TensorSummary | None = None
+    name: str = ""
+    state: str = ""
 
 
 @dataclass(frozen=True, repr=False)
@@ -81,7 +110,8 @@ class AutogradGraph(Displayable):
         roots: (node id or None, name) of each tensor asked for; None when it has no grad_fn.
         order: node ids in the order in which the engine runs them.
         scopes: module path -> type name, for the scopes that occur.
-        names: node id -> variable name, of leaves and outputs.
+        slots: for each of ``roots`` which of the node's outputs it is.
+        ran: after ``backward``: node ids in the order in which the engine really ran them.
         complete: False when the walk was cut short; ``notes`` says why.
         notes: sentences about what is missing.
     """
@@ -91,6 +121,8 @@ class AutogradGraph(Displayable):
     roots: tuple[tuple[int | None, str], ...] = ()
     order: tuple[int, ...] = ()
     scopes: Mapping[str, str] = field(default_factory=dict)
+    slots: tuple[int, ...] = ()
+    ran: tuple[int, ...] = ()
     complete: bool = True
     notes: tuple[str, ...] = ()
 
@@ -98,6 +130,24 @@ class AutogradGraph(Displayable):
     def leaves(self) -> tuple[Node, ...]:
         """The leaves that gradients are accumulated into."""
         return tuple(n for n in self.nodes if n.kind == "leaf")
+
+    @property
+    def names(self) -> dict[int, str]:
+        """Variable or parameter name by node id, of the nodes that have one."""
+        return {n.id: n.label for n in self.nodes if n.label}
+
+    def collapse(self, depth: int = 1) -> AutogradGraph:
+        """Fold the nodes of modules deeper than ``depth`` into one node each, without ever making a cycle.
+
+        Args:
+            depth: 1 keeps one node for each outermost module's call, 2 one for each of their children, and so on.
+
+        Returns:
+            A smaller graph; nodes of kind ``"op"`` with ``members`` stand for several.
+        """
+        from nbautograd.core.graphs.scopes import collapse
+
+        return collapse(self, depth)
 
     def to_svg(self) -> str:
         """The picture as an SVG document, drawn without any program."""

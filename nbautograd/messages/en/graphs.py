@@ -1,3 +1,21 @@
 """English sentences of the subject ``graphs``."""
 
-TEXTS: dict[str, str] = {}
+TEXTS: dict[str, str] = {
+    # the graph itself
+    "graphs.output": "output{number}",
+    "graphs.no_graph": (
+        "`{name}` has no graph: it does not require grad. Was it detached, computed under `torch.no_grad()`, or made "
+        "only from tensors that need no gradient?"
+    ),
+    "graphs.no_tensor": "There is no tensor in what was given, so there is no graph to draw.",
+    "graphs.freed": (
+        "{count} nodes have lost their saved tensors to an earlier backward; `backward(retain_graph=True)` keeps them."
+    ),
+    "graphs.interrupted": "Interrupted: only the {nodes} nodes found until then are here.",
+    "graphs.cut": "The graph is too large: only its first {nodes} nodes are here.",
+    "graphs.backward_raised": (
+        "backward stopped at `{node}`: {error}. The gradients that flowed until then are in the picture."
+    ),
+    "graphs.backward_interrupted": "backward was interrupted; the gradients that flowed until then are in the picture.",
+    "graphs.first_bad": "The first {what} in the order of backward came out of `{node}`.",
+}

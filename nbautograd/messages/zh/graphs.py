@@ -1,3 +1,19 @@
 """Chinese sentences of the subject ``graphs``."""
 
-TEXTS: dict[str, str] = {}
+TEXTS: dict[str, str] = {
+    # the graph itself
+    "graphs.output": "输出{number}",
+    "graphs.no_graph": (
+        "`{name}` 没有计算图：它不需要梯度。它是否被 detach 过，是否在 `torch.no_grad()` 下算出，"
+        "或者只由不需要梯度的张量得到？"
+    ),
+    "graphs.no_tensor": "传入的对象里没有张量，因此没有图可画。",
+    "graphs.freed": (
+        "有 {count} 个节点保存的张量已被之前的 backward 释放；用 `backward(retain_graph=True)` 可以保留它们。"
+    ),
+    "graphs.interrupted": "已中断：这里只有在此之前找到的 {nodes} 个节点。",
+    "graphs.cut": "图太大：这里只有前 {nodes} 个节点。",
+    "graphs.backward_raised": "backward 在 `{node}` 处停止：{error}。图中是到那时为止流过的梯度。",
+    "graphs.backward_interrupted": "backward 被中断；图中是到那时为止流过的梯度。",
+    "graphs.first_bad": "按 backward 的顺序，第一个 {what} 出自 `{node}`。",
+}

@@ -1,0 +1,37 @@
+"""Flow: what one backward carried, by node and by edge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from nbautograd.core.values import TensorSummary
+
+
+@dataclass
+class Flow:
+    """What one backward carried.
+
+    Attributes:
+        nodes: node id -> the sums that arrived at it, one per output.
+        edges: (node id, position among its gradients) -> what it sent there; None when it sent None.
+        ran: node ids in the order in which the engine ran them.
+    """
+
+    nodes: dict[int, tuple[TensorSummary | None, ...]] = field(default_factory=dict)
+    edges: dict[tuple[int, int], TensorSummary | None] = field(default_factory=dict)
+    ran: list[int] = field(default_factory=list)
+
+    def carried(self, node: int, position: int) -> tuple[TensorSummary | None, str]:
+        """What an edge carried, and its state."""
+        if (node, position) not in self.edges:
+            return None, "not reached" if self.ran else ""
+        summary = self.edges[node, position]
+        return summary, "none" if summary is None else "flowed"
+
+    def arrived(self, node: int, sums: list[TensorSummary | None]) -> None:
+        """Keep what arrived at a node."""
+        self.nodes[node] = tuple(sums)
+
+    def into(self, node: int) -> TensorSummary | None:
+        """The first gradient that arrived at a node, of one or several outputs."""
+        return next((summary for summary in self.nodes.get(node, ()) if summary is not None), None)

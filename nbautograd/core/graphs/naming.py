@@ -1,0 +1,132 @@
+"""Names: what the user calls the tensors of a graph, and the tensors that the user means."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from types import FrameType
+from typing import Any
+
+import torch
+from torch import nn
+
+DEPTH = 3  # how deep a container in the user's namespace is looked into
+WIDTH = 256  # how many items of such a container
+PACKAGE = __name__.partition(".")[0]
+
+
+class Names:
+    """What the user calls each tensor, and the modules whose parameters they are.
+
+    A plain variable wins over a parameter's path, a parameter's path over a place in a container.
+    """
+
+    def __init__(self, names: Mapping[str, Any] | nn.Module | None) -> None:
+        self.labels: dict[int, str] = {}
+        self.modules: dict[str, str] = {}
+        self.nodes: dict[Any, str] = {}
+        found = _from_caller() if names is None else {"": names} if isinstance(names, nn.Module) else names
+        self._take(_spoken(found))
+
+    def label(self, tensor: torch.Tensor | None) -> str:
+        """The name of a tensor, or an empty text."""
+        return "" if tensor is None else self.labels.get(id(tensor), "")
+
+    def _take(self, found: list[tuple[str, Any]]) -> None:
+        modules = [(name, value) for name, value in found if isinstance(value, nn.Module)]
+        tensors = [(name, value) for name, value in found if isinstance(value, torch.Tensor)]
+        for name, tensor in tensors:
+            self._name(name, tensor)
+        for name, module in modules:
+            self._parameters(name if len({id(m) for _, m in modules}) > 1 else "", module)
+        for name, value in found:
+            if isinstance(value, (list, tuple, dict)):
+                for place, tensor in _inside(name, value):
+                    self._name(place, tensor)
+
+    def _name(self, name: str, tensor: torch.Tensor) -> None:
+        if id(tensor) in self.labels:
+            return
+        self.labels[id(tensor)] = name
+        if not tensor.is_leaf and (node := _grad_fn(tensor)) is not None:
+            self.nodes.setdefault(node, name)
+
+    def _parameters(self, name: str, module: nn.Module) -> None:
+        prefix = f"{name}." if name else ""
+        for path, child in module.named_modules():
+            self.modules.setdefault((prefix + path).rstrip("."), type(child).__name__)
+        for path, parameter in module.named_parameters():
+            self._name(prefix + path, parameter)
+
+
+def _grad_fn(tensor: torch.Tensor) -> Any:
+    try:
+        return tensor.grad_fn
+    except Exception:  # a view whose base was changed in place under no_grad cannot say
+        return None
+
+
+def _spoken(names: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """The entries that a user named: no IPython history, no private names."""
+    hidden = {"In", "Out", "exit", "quit", "get_ipython"}
+    items = [(str(k), v) for k, v in list(names.items())]
+    return [(k, v) for k, v in items if not k.startswith("_") and k not in hidden]
+
+
+def _inside(name: str, value: Any) -> Iterator[tuple[str, torch.Tensor]]:
+    """Tensors in a list, tuple or dict, by place: ``weights[0]``, ``state['w']``."""
+    stack: list[tuple[str, Any, int]] = [(name, value, 0)]
+    while stack:
+        place, item, depth = stack.pop()
+        if isinstance(item, torch.Tensor):
+            yield place, item
+        elif depth < DEPTH and isinstance(item, dict):
+            pairs = list(item.items())[:WIDTH]
+            stack += [(f"{place}[{key!r}]", x, depth + 1) for key, x in reversed(pairs) if isinstance(key, (str, int))]
+        elif depth < DEPTH and isinstance(item, (list, tuple)):
+            stack += [(f"{place}[{i}]", x, depth + 1) for i, x in reversed(list(enumerate(item[:WIDTH])))]
+
+
+def _from_caller() -> Mapping[str, Any]:
+    """The variables of the nearest frame outside this package; only read."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == PACKAGE:
+        frame = frame.f_back
+    return {} if frame is None else {**frame.f_globals, **frame.f_locals}
+
+
+def tensors_in(tensors: Any) -> list[tuple[str, torch.Tensor]]:
+    """All tensors in what a user calls an output, with their places in it.
+
+    Takes a tensor, any nesting of lists, tuples and dicts (a model's output class is a dict), and objects that keep
+    tensors as attributes.
+    """
+    found: list[tuple[str, torch.Tensor]] = []
+    stack: list[tuple[str, Any]] = [("", tensors)]
+    seen: set[int] = set()
+    while stack:
+        place, value = stack.pop()
+        if isinstance(value, torch.Tensor):
+            found.append((place, value))
+        elif id(value) not in seen and (parts := _parts(value)):
+            seen.add(id(value))
+            stack += [(_place(place, key), part) for key, part in reversed(parts)]
+    return found
+
+
+def _place(outer: str, key: Any) -> str:
+    if not outer:
+        return str(key)
+    return f"{outer}.{key}" if isinstance(key, str) else f"{outer}[{key}]"
+
+
+def _parts(value: Any) -> list[tuple[Any, Any]]:
+    if isinstance(value, Mapping):
+        return list(value.items())
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return list(zip(value._fields, value, strict=False))
+    if isinstance(value, Sequence) and not isinstance(value, (str, bytes, range)):
+        return list(enumerate(value))
+    if value is None or isinstance(value, (str, bytes, int, float, complex, type, nn.Module)):
+        return []
+    return list(getattr(value, "__dict__", {}).items())

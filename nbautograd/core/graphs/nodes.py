@@ -1,0 +1,151 @@
+"""From torch's live node objects to nodes of plain data."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+
+from nbautograd.core.graphs.graph import Node, Slot
+from nbautograd.core.graphs.naming import Names
+from nbautograd.core.graphs.saved import SavedReader
+from nbautograd.core.torch_nodes import function_of, gradient_slots, node_name
+
+EMPTY = Slot()
+
+
+class Known(NamedTuple):
+    """What the walk knows of a node before it is described.
+
+    Attributes:
+        sequence: its sequence number, None when torch does not say.
+        leaf: the tensor, for AccumulateGrad.
+        stops: positions among its gradients that go nowhere.
+        scope: path of its module.
+        outputs: which of the roots it made.
+    """
+
+    sequence: int | None
+    leaf: torch.Tensor | None
+    stops: tuple[int, ...]
+    scope: str
+    outputs: tuple[int, ...]
+
+
+class Describer:
+    """Describes the nodes of one graph.
+
+    Args:
+        names: what the user calls the tensors.
+        reader: reads what nodes saved.
+        saved_of_ops: False leaves out what torch's own nodes saved, to keep large graphs quick.
+    """
+
+    def __init__(self, names: Names, reader: SavedReader, saved_of_ops: bool) -> None:
+        self._names = names
+        self._reader = reader
+        self._saved_of_ops = saved_of_ops
+        self._slots: dict[Any, Slot] = {}
+        self._dtypes: dict[Any, str] = {}
+
+    def describe(self, i: int, node: Any, known: Known) -> Node:
+        """Describe one node."""
+        slots = tuple([self._slot(raw) for raw in gradient_slots(node)])
+        if known.leaf is not None:
+            return self._leaf(i, known, slots)
+        cls = function_of(node)
+        if cls is not None:
+            return self._function(i, node, cls, slots, known)
+        return self._op(i, node, slots, known)
+
+    def _slot(self, raw: tuple[Any, Any, Any]) -> Slot:
+        slot = self._slots.get(raw)
+        if slot is None:
+            shape, dtype, device = raw
+            slot = Slot(shape, None if dtype is None else self._dtype(dtype), "" if device is None else str(device))
+            self._slots[raw] = slot
+        return slot
+
+    def _dtype(self, dtype: torch.dtype) -> str:
+        text = self._dtypes.get(dtype)
+        if text is None:
+            text = self._dtypes[dtype] = str(dtype).removeprefix("torch.")
+        return text
+
+    def _leaf(self, i: int, known: Known, slots: tuple[Slot, ...]) -> Node:
+        tensor = known.leaf
+        assert tensor is not None
+        slot = slots[0] if slots else self._slot((tuple(tensor.shape), tensor.dtype, tensor.device))
+        return Node(
+            i,
+            "AccumulateGrad",
+            "leaf",
+            self._names.label(tensor),
+            known.scope,
+            shape=slot.shape,
+            dtype=slot.dtype,
+            outputs=known.outputs,
+            gradients=slots,
+        )
+
+    def _op(self, i: int, node: Any, slots: tuple[Slot, ...], known: Known) -> Node:
+        saved, freed = self._reader.op(node) if self._saved_of_ops else ((), self._reader.freed(node))
+        first = slots[0] if slots else EMPTY
+        return Node(
+            i,
+            node_name(node),
+            "op",
+            self._names.nodes.get(node, ""),
+            known.scope,
+            known.sequence,
+            saved,
+            freed=freed,
+            line=self._reader.op_line(node),
+            shape=first.shape,
+            dtype=first.dtype,
+            outputs=known.outputs,
+            gradients=slots,
+            stops=known.stops,
+        )
+
+    def _function(self, i: int, node: Any, cls: type, slots: tuple[Slot, ...], known: Known) -> Node:
+        source = self._reader.source(cls)
+        ctx = self._reader.ctx(node, source)
+        first = slots[0] if slots else EMPTY
+        return Node(
+            i,
+            node_name(node),
+            "function",
+            self._names.nodes.get(node, ""),
+            known.scope,
+            known.sequence,
+            ctx.saved_tensors,
+            ctx,
+            ctx.freed,
+            None if source is None else source.first_line,
+            first.shape,
+            first.dtype,
+            outputs=known.outputs,
+            function=cls.__name__,
+            inputs=() if source is None else source.inputs,
+            gradients=slots,
+            stops=known.stops,
+        )
+
+
+def argument_names(node: Node, positions: list[int]) -> dict[int, str]:
+    """For a custom Function: which argument each of its gradients belongs to.
+
+    The node has one gradient per *tensor* argument, ``needs_input_grad`` one flag per argument; the gradients that go
+    somewhere are, in order, those of the arguments whose flag is True.
+
+    Args:
+        node: the Function's node.
+        positions: positions of its gradients that go somewhere, ascending.
+    """
+    if node.ctx is None or not node.inputs:
+        return {}
+    wanted = [i for i, flag in enumerate(node.ctx.needs_input_grad) if flag]
+    if len(wanted) != len(positions):
+        return {}
+    return {k: node.inputs[i] for k, i in zip(positions, wanted, strict=True) if i < len(node.inputs)}

@@ -1,0 +1,150 @@
+"""What a node keeps for its backward, read without side effects.
+
+``ctx.saved_tensors`` and ``grad_fn._saved_self`` run unpack hooks (a checkpoint would recompute), check versions and
+raise once the buffers are freed. Here the raw slots are looked at instead: no hook runs, nothing raises, and what
+cannot be seen that way is said to be packed or freed.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from nbautograd.core.source import FunctionSource, read_source
+from nbautograd.core.torch_nodes import forward_line, raw_slot_names, raw_slots, saved_peek
+from nbautograd.core.values import CtxSnapshot, TensorSummary, Value, describe, tensor_repr
+
+PACKED = "packed"  # a saved_tensors_hooks context packed it; only unpacking would show it
+
+METHODS = ("forward", "setup_context", "backward", "vjp")
+
+# the source of each class and the methods that it was read for; reading parses the whole cell or file
+_sources: weakref.WeakKeyDictionary[type, tuple[tuple[int, ...], FunctionSource | None]] = weakref.WeakKeyDictionary()
+
+
+class SavedReader:
+    """Reads ctx and saved tensors of the nodes of one graph.
+
+    Args:
+        name_of: gives the user's name of a tensor, or an empty text.
+        full: how many saved tensors get statistics and previews; the rest only shape and dtype.
+    """
+
+    def __init__(self, name_of: Callable[[torch.Tensor], str], full: int = 256) -> None:
+        self._name_of = name_of
+        self._left = full
+        self._anomaly = torch.is_anomaly_enabled()
+
+    def source(self, cls: type | None) -> FunctionSource | None:
+        """The class's source, or None when it cannot be read."""
+        if cls is None:
+            return None
+        written = tuple(id(vars(cls).get(name)) for name in METHODS)
+        kept = _sources.get(cls)
+        if kept is None or kept[0] != written:
+            kept = _sources[cls] = (written, _read(cls))
+        return kept[1]
+
+    def op(self, node: Any) -> tuple[tuple[Value, ...], bool]:
+        """What one of torch's own nodes saved, and whether it was freed."""
+        values: list[Value] = []
+        slots = gone = 0
+        for name in raw_slot_names(type(node)):
+            for where, slot in raw_slots(node, name) or ():
+                tensor, state = saved_peek(slot)
+                slots += 1
+                gone += state == "gone"
+                if tensor is not None:
+                    values.append(_brief(f"{name}{where}", tensor))
+                elif state == PACKED:
+                    values.append(Value(f"{name}{where}", "Tensor", PACKED))
+        return tuple(values), slots > 0 and gone == slots
+
+    def freed(self, node: Any) -> bool:
+        """Whether what one of torch's own nodes saved was freed; looks at the first thing it saved only."""
+        for name in raw_slot_names(type(node)):
+            for _, slot in raw_slots(node, name) or ():
+                return saved_peek(slot)[1] == "gone"
+        return False
+
+    def op_line(self, node: Any) -> int | None:
+        """The user's line that made one of torch's own nodes, known only under ``detect_anomaly``."""
+        return forward_line(node) if self._anomaly else None
+
+    def ctx(self, node: Any, source: FunctionSource | None) -> CtxSnapshot:
+        """What a custom Function keeps on its ctx, which is the node itself."""
+        saved, size, freed = self._saved(node, source)
+        return CtxSnapshot(
+            saved_tensors=saved,
+            attributes={name: describe(name, value) for name, value in _attributes(node)},
+            needs_input_grad=_flags(node),
+            bytes=size,
+            freed=freed,
+        )
+
+    def _saved(self, node: Any, source: FunctionSource | None) -> tuple[tuple[Value, ...], int, bool]:
+        names = (source.saved if source is not None else None) or ()
+        slots = raw_slots(node, "tensors")
+        if slots is None:
+            freed = tuple(Value(name, "Tensor", "freed") for name in names)
+            return freed, 0, True
+        values: list[Value] = []
+        storages: dict[int, int] = {}
+        for i, (_, slot) in enumerate(slots):
+            tensor, state = saved_peek(slot)
+            name = names[i] if len(names) == len(slots) else ""
+            if tensor is None:
+                values.append(Value(name or f"saved[{i}]", *_missing(state)))
+                continue
+            storages.update(_storage(tensor))
+            values.append(self._value(name or self._name_of(tensor) or f"saved[{i}]", tensor))
+        return tuple(values), sum(storages.values()), False
+
+    def _value(self, name: str, tensor: torch.Tensor) -> Value:
+        if self._left > 0:
+            self._left -= 1
+            return describe(name, tensor)
+        return _brief(name, tensor)
+
+
+def _brief(name: str, tensor: torch.Tensor) -> Value:
+    """A tensor by shape and dtype only."""
+    dtype = str(tensor.dtype).removeprefix("torch.")
+    summary = TensorSummary(tuple(tensor.shape), dtype, numel=tensor.numel())
+    return Value(name, type(tensor).__name__, tensor_repr(summary), summary)
+
+
+def _read(cls: type) -> FunctionSource | None:
+    try:
+        return read_source(cls)
+    except Exception:  # the source is an extra; a graph is drawn without it
+        return None
+
+
+def _missing(state: str) -> tuple[str, str]:
+    return ("Tensor", PACKED) if state == PACKED else ("NoneType", "None")
+
+
+def _attributes(node: Any) -> list[tuple[str, Any]]:
+    try:
+        return sorted(vars(node).items(), key=lambda item: str(item[0]))
+    except Exception:  # a node without a __dict__
+        return []
+
+
+def _flags(node: Any) -> tuple[bool, ...]:
+    try:
+        return tuple(bool(flag) for flag in node.needs_input_grad)
+    except Exception:  # not every torch lets it be read after backward
+        return ()
+
+
+def _storage(tensor: torch.Tensor) -> dict[int, int]:
+    try:
+        storage = tensor.untyped_storage()
+        return {storage.data_ptr(): storage.nbytes()}
+    except Exception:  # functorch, sparse and meta tensors have no storage to count
+        return {id(tensor): tensor.numel() * tensor.element_size()}

@@ -1,0 +1,182 @@
+"""From tensors to their backward graph: an iterative walk that runs nothing and never raises for a graph's state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from torch import nn
+
+from nbautograd import messages
+from nbautograd.core.graphs.flow import Flow
+from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
+from nbautograd.core.graphs.naming import Names, tensors_in
+from nbautograd.core.graphs.nodes import EMPTY, Describer, Known, argument_names
+from nbautograd.core.graphs.order import LEAF, engine_order
+from nbautograd.core.graphs.saved import SavedReader
+from nbautograd.core.graphs.scopes import infer_scopes, scope_types
+from nbautograd.core.torch_nodes import leaf_tensor, root_edge, sequence_number
+
+SAVED_OF_OPS = 300  # in larger graphs only custom Functions tell what they saved
+MOST_NODES = 1_000_000
+NO_NAMES: dict[int, str] = {}
+
+
+def graph(tensors: Any, *, names: Mapping[str, Any] | nn.Module | None = None) -> AutogradGraph:
+    """Read the backward graph of one or more tensors, before or after backward, without running anything.
+
+    Args:
+        tensors: a tensor, or any nesting of lists, tuples, dicts and model outputs that holds tensors.
+        names: variable name -> tensor or module, for the labels (other values are ignored), or a module; None takes the
+            variables of the calling code.
+
+    Returns:
+        The graph. Buffers that a backward freed are marked, a tensor without a graph is a root without a node.
+
+    Example:
+        >>> import torch, nbautograd
+        >>> a = torch.ones(3, requires_grad=True)
+        >>> loss = (a * a).sum()
+        >>> [node.name for node in nbautograd.graph(loss).nodes]
+        ['SumBackward0', 'MulBackward0', 'AccumulateGrad']
+    """
+    return Walk(tensors, Names(names)).finish()
+
+
+class Walk:
+    """The live nodes behind some tensors; gone as soon as the graph of plain data is made.
+
+    Attributes:
+        live: torch's own node objects, by node id.
+        described: the nodes as plain data, as they were when the walk met them.
+        following: for each node (target id, position among the source's gradients, output of the target).
+        tensors: the tensors asked for, with their places.
+        roots: node id and output of each of them.
+    """
+
+    def __init__(self, tensors: Any, names: Names) -> None:
+        self.names = names
+        self.tensors = tensors_in(tensors)
+        self.live: list[Any] = []
+        self.following: list[list[tuple[int, int, int]]] = []
+        self.stops: dict[int, tuple[int, ...]] = {}
+        self.notes: list[str] = []
+        self.roots: list[tuple[int | None, int]] = []
+        self._walk()
+        self.sequence = [sequence_number(node) for node in self.live]
+        self.leaves = [
+            leaf_tensor(node) if number == LEAF else None for node, number in zip(self.live, self.sequence, strict=True)
+        ]
+        self.described = self._describe()
+
+    def _walk(self) -> None:
+        index: dict[Any, int] = {}
+        starts = [root_edge(tensor) for _, tensor in self.tensors]
+        try:
+            for node, _ in starts:
+                if node is not None and node not in index:
+                    self._descend(node, index)
+        except KeyboardInterrupt:
+            self.notes.append(messages.text("graphs.interrupted", nodes=len(self.live)))
+        self.roots = [(index.get(node), number) for node, number in starts]
+        self._link(index)
+
+    def _descend(self, root: Any, index: dict[Any, int]) -> None:
+        stack = [root]
+        while stack:
+            node = stack.pop()
+            if node in index:
+                continue
+            if len(self.live) >= MOST_NODES:
+                self.notes.append(messages.text("graphs.cut", nodes=len(self.live)))
+                return
+            index[node] = len(self.live)
+            self.live.append(node)
+            stack.extend([n for n, _ in reversed(node.next_functions) if n is not None])
+
+    def _link(self, index: dict[Any, int]) -> None:
+        for i, node in enumerate(self.live):
+            following = node.next_functions
+            self.following.append([(index[n], k, nr) for k, (n, nr) in enumerate(following) if n in index])
+            if len(self.following[-1]) < len(following):
+                self.stops[i] = tuple(k for k, (n, _) in enumerate(following) if n is None)
+
+    def expected(self, i: int, position: int) -> tuple[int, ...] | None:
+        """The shape that the target of an edge expects."""
+        for target, k, nr in self.following[i]:
+            if k == position and nr < len(self.described[target].gradients):
+                return self.described[target].gradients[nr].shape
+        return None
+
+    def _describe(self) -> list[Node]:
+        describer = Describer(self.names, SavedReader(self.names.label), len(self.live) <= SAVED_OF_OPS)
+        labels = {i: self.names.label(leaf) for i, leaf in enumerate(self.leaves) if leaf is not None}
+        scopes = infer_scopes(labels, self.numbers(), self.following, self.names.modules)
+        outputs: dict[int, tuple[int, ...]] = {}
+        for position, (root, _) in enumerate(self.roots):
+            if root is not None:
+                outputs[root] = (*outputs.get(root, ()), position)
+        nodes = []
+        for i, node in enumerate(self.live):
+            leaf = self.leaves[i]
+            number = None if leaf is not None else self.sequence[i]
+            known = Known(number, leaf, self.stops.get(i, ()), scopes.get(i, ""), outputs.get(i, ()))
+            nodes.append(describer.describe(i, node, known))
+        return nodes
+
+    def numbers(self) -> list[int]:
+        """Sequence numbers, with the highest where torch does not say."""
+        return [LEAF if number is None else number for number in self.sequence]
+
+    def order(self) -> list[int]:
+        """The engine's order, predicted."""
+        following = [[target for target, _, _ in edges] for edges in self.following]
+        return engine_order(following, self.numbers(), [node for node, _ in self.roots if node is not None])
+
+    def finish(self, flow: Flow | None = None) -> AutogradGraph:
+        """Make the graph of plain data, with what a backward carried if one ran."""
+        flow = flow or Flow()
+        nodes = self.described
+        if flow.ran:
+            nodes = [replace(node, gradient=flow.into(node.id)) for node in nodes]
+        names = self._root_names()
+        return AutogradGraph(
+            nodes=tuple(nodes),
+            edges=tuple([edge for i in range(len(nodes)) for edge in self._edges(nodes[i], nodes, flow)]),
+            roots=tuple((node, name) for (node, _), name in zip(self.roots, names, strict=True)),
+            order=tuple(self.order()),
+            scopes=scope_types(nodes, self.names.modules),
+            slots=tuple(number for _, number in self.roots),
+            ran=tuple(flow.ran),
+            complete=not self.notes,
+            notes=(*self.notes, *self._remarks(nodes, names)),
+        )
+
+    def _root_names(self) -> list[str]:
+        many = len(self.tensors) > 1
+        return [
+            self.names.label(tensor) or place or messages.text("graphs.output", number=f" {i}" if many else "").strip()
+            for i, (place, tensor) in enumerate(self.tensors)
+        ]
+
+    def _edges(self, node: Node, nodes: list[Node], flow: Flow) -> list[Edge]:
+        following = self.following[node.id]
+        names = argument_names(node, [k for _, k, _ in following]) if node.ctx is not None else NO_NAMES
+        edges = []
+        for target, k, nr in following:
+            slots = nodes[target].gradients
+            slot = slots[nr] if nr < len(slots) else EMPTY
+            carried, state = flow.carried(node.id, k)
+            edges.append(Edge(node.id, target, k, nr, slot.shape, slot.dtype, carried, names.get(k, ""), state))
+        return edges
+
+    def _remarks(self, nodes: list[Node], names: list[str]) -> list[str]:
+        cut = [name for (node, _), name in zip(self.roots, names, strict=True) if node is None]
+        remarks = [messages.text("graphs.no_graph", name=name) for name in cut]
+        if not self.tensors:
+            remarks.append(messages.text("graphs.no_tensor"))
+        freed = sum(node.freed for node in nodes)
+        if freed:
+            remarks.append(messages.text("graphs.freed", count=freed))
+        return remarks
