@@ -1,0 +1,142 @@
+"""The terminal command: what it says, and that a person's mistakes end in a sentence."""
+
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from nbautograd.command import lab as lab_module
+from nbautograd.command import main
+from nbautograd.command.error import CommandError
+from nbautograd.command.places import demo, notebook, own_copy
+from nbautograd.messages import set_language
+
+
+@pytest.fixture(autouse=True)
+def english(monkeypatch):
+    """`lab` chooses a language for the whole process; give it back."""
+    monkeypatch.setenv("NBAUTOGRAD_LANG", "en")
+    yield
+    set_language(None)
+
+
+@pytest.fixture
+def server(monkeypatch):
+    """Instead of handing over to JupyterLab, keep what it would have been started with."""
+    started = []
+    monkeypatch.setattr(lab_module, "_serve", lambda *words: started.append(words) or 0)
+    return started
+
+
+def test_version_as_a_module():
+    run = subprocess.run([sys.executable, "-m", "nbautograd", "--version"], capture_output=True, text=True)
+    assert run.stdout == "nbautograd 0.1.0\n"
+
+
+@pytest.mark.parametrize("words", [[], ["--help"], ["lab", "--help"], ["doctor", "--help"]])
+def test_help_is_there(words, capsys):
+    if words:
+        with pytest.raises(SystemExit, match="0"):
+            main(words)
+    else:
+        assert main(words) == 0
+    assert "usage: nbautograd" in capsys.readouterr().out
+
+
+def test_a_word_that_is_not_understood(capsys):
+    with pytest.raises(SystemExit) as leaving:
+        main(["lap"])
+    assert leaving.value.code == 2
+    assert "invalid choice: 'lap'" in capsys.readouterr().err
+
+
+def test_course_says_what_there_is(capsys):
+    assert main(["course"]) == 0
+    assert "not written yet" in capsys.readouterr().out
+
+
+def test_lab_opens_a_copy(tmp_path, server, capsys):
+    assert main(["lab", "--folder", str(tmp_path / "new")]) == 0
+    copy = tmp_path / "new" / "nbautograd-demo.ipynb"
+    assert copy.read_bytes() == demo("en").read_bytes()
+    assert server == [(copy, None, True)]
+    assert str(copy) in capsys.readouterr().out
+
+
+def test_lab_never_overwrites(tmp_path, server, capsys):
+    mine = tmp_path / "nbautograd-demo.ipynb"
+    mine.write_text("my work")
+    assert main(["lab", "--folder", str(tmp_path), "--no-browser"]) == 0
+    assert mine.read_text() == "my work"
+    assert "stays as you left it" in capsys.readouterr().out
+    assert server == [(mine, None, False)]
+
+
+def test_lab_in_chinese(tmp_path, server, capsys):
+    assert main(["lab", "--folder", str(tmp_path), "--lang", "zh"]) == 0
+    assert (tmp_path / "nbautograd-demo.zh.ipynb").read_bytes() == demo("zh").read_bytes()
+    assert "演示的副本" in capsys.readouterr().out
+
+
+def test_port_in_use(tmp_path, server, capsys):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert main(["lab", "--folder", str(tmp_path), "--port", str(port)]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith(f"nbautograd: port {port} cannot be used (Address already in use).")
+    assert server == []
+
+
+def test_port_that_is_none(tmp_path, server, capsys):
+    assert main(["lab", "--folder", str(tmp_path), "--port", "99999"]) == 1
+    assert "port 99999 cannot be used" in capsys.readouterr().err
+
+
+def test_no_jupyterlab(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(lab_module.importlib.util, "find_spec", lambda name: None)
+    assert main(["lab", "--folder", str(tmp_path)]) == 1
+    said = capsys.readouterr().err
+    assert "this needs jupyterlab, which is not installed" in said
+    assert '-m pip install "nbautograd[lab]"' in said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_folder_that_cannot_be_written(tmp_path, server, capsys):
+    (tmp_path / "file").write_text("")
+    assert main(["lab", "--folder", str(tmp_path / "file" / "below")]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith(f"nbautograd: cannot write into {tmp_path / 'file' / 'below'} (")
+    assert "--folder" in said
+
+
+def test_notebooks_are_found_in_a_wheel_first(tmp_path):
+    package = tmp_path / "nbautograd"
+    for folder in (package / "notebooks", tmp_path / "notebooks"):
+        folder.mkdir(parents=True)
+    (tmp_path / "notebooks" / "demo.ipynb").write_text("checkout")
+    assert notebook("demo.ipynb", package=package).read_text() == "checkout"
+    (package / "notebooks" / "demo.ipynb").write_text("wheel")
+    assert notebook("demo.ipynb", package=package).read_text() == "wheel"
+
+
+def test_incomplete_installation(tmp_path):
+    with pytest.raises(CommandError, match=r"nothing\.ipynb is not where it should be.*install nbautograd again"):
+        notebook("nothing.ipynb", package=tmp_path)
+
+
+def test_a_copy_leaves_nothing_else_behind(tmp_path):
+    assert own_copy(demo("en"), tmp_path) == (tmp_path.resolve() / "nbautograd-demo.ipynb", True)
+    assert [path.name for path in tmp_path.iterdir()] == ["nbautograd-demo.ipynb"]
+
+
+def test_jupyterlab_gets_its_words(tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr(lab_module.os, "execv", lambda program, words: seen.append(words))
+    monkeypatch.setattr(lab_module.subprocess, "call", lambda words: 0)
+    lab_module._serve(tmp_path / "x.ipynb", 8899, False)
+    (words,) = seen
+    assert words[:4] == [sys.executable, "-m", "jupyterlab", str(tmp_path / "x.ipynb")]
+    assert {"--port=8899", "--ServerApp.port_retries=0", "--no-browser"} <= set(words)

@@ -1,0 +1,91 @@
+"""The doctor sees what is wrong, each thing by itself."""
+
+import json
+import os
+import re
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from nbautograd.command import doctor as doctor_module
+from nbautograd.command import main
+from nbautograd.command.doctor import Check, doctor, installed
+from nbautograd.command.jupyter import BrowserSide, browser_side, kernel_python, same_python
+
+
+def test_all_is_well_here(capsys):
+    assert main(["doctor"]) == 0
+    said = capsys.readouterr().out
+    for name in ("python", "torch", "anywidget", "anywidget.js", "ipywidgets.js", "kernel", "recording", "dot"):
+        assert re.search(rf"^[✓·] {re.escape(name)} ", said, re.MULTILINE), said
+    assert said.endswith("All is well.\n")
+
+
+def test_one_ill_line_makes_the_answer_ill(monkeypatch, capsys):
+    monkeypatch.setattr(doctor_module, "checks", lambda: iter([Check("a", "✓", "yes"), Check("b", "✗", "no")]))
+    assert doctor() == 1
+    assert capsys.readouterr().out.splitlines()[-1] == "Not well yet: see the lines marked with ✗."
+
+
+def test_a_package_that_is_absent():
+    def absent(name):
+        raise metadata.PackageNotFoundError(name)
+
+    check = installed("anywidget", version_of=absent)
+    assert check.mark == "✗"
+    assert '-m pip install "nbautograd[lab]"' in check.sentence
+
+
+@pytest.mark.parametrize(("version", "mark"), [("0.9.1", "✗"), ("0.9.18", "✓"), ("0.11.0", "✓"), ("0.12.0", "✗")])
+def test_versions_are_those_of_pyproject(version, mark):
+    assert installed("anywidget", version_of=lambda name: version).mark == mark
+
+
+def extension(folder: Path, name: str, version: str) -> str:
+    (folder / name).mkdir(parents=True)
+    (folder / name / "package.json").write_text(json.dumps({"version": version}))
+    return str(folder)
+
+
+def test_the_browser_half(tmp_path):
+    empty, first, second = (tmp_path / name for name in "abc")
+    folders = [
+        str(empty),
+        extension(first, "anywidget", "0.9.3"),
+        extension(second, "anywidget", "0.11.0"),
+        extension(second, "@jupyter-widgets/jupyterlab-manager", "5.0.15"),
+    ]
+    old = browser_side("anywidget", folders)
+    assert old == BrowserSide("0.9.3", first / "anywidget")
+    assert not old.fits("0.11.0")
+    assert old.fits("0.9.21")
+    assert browser_side("ipywidgets", folders).fits("8.1.9")
+    assert not browser_side("ipywidgets", folders).fits("7.8.1")
+    assert browser_side("anywidget", [str(empty)]) is None
+
+
+def test_a_browser_half_of_another_version_is_said(monkeypatch):
+    stale = BrowserSide("0.1.0", Path("somewhere"))
+    monkeypatch.setattr(doctor_module, "browser_side", lambda package: stale)
+    check = doctor_module._browser_side("anywidget")
+    assert check.mark == "✗"
+    assert "0.1.0 (in somewhere), but Python has" in check.sentence
+    monkeypatch.setattr(doctor_module, "browser_side", lambda package: None)
+    assert "live views stay empty" in doctor_module._browser_side("anywidget").sentence
+
+
+def test_the_kernel_of_another_python_is_said(monkeypatch):
+    monkeypatch.setattr(doctor_module, "kernel_python", lambda: "/elsewhere/bin/python")
+    check = doctor_module._kernel()
+    assert check.mark == "✗"
+    assert "runs /elsewhere/bin/python, not this Python" in check.sentence
+    assert "-m ipykernel install --sys-prefix" in check.sentence
+
+
+def test_the_kernel_here_is_this_python():
+    assert same_python(kernel_python())
+    beside = Path(sys.executable).parent / "python3"
+    assert not beside.exists() or same_python(str(beside))
+    assert not same_python(os.path.realpath(sys.executable)) or sys.prefix == sys.base_prefix
