@@ -1,0 +1,154 @@
+"""Evidence: the numbers of one wrong block, small enough to try hypotheses on, with what may explain them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from nbautograd.core.checking.block import Array, Block
+
+MOST_ENTRIES = 250_000
+
+
+@dataclass(frozen=True)
+class Named:
+    """A tensor that the Function met, with the name that the source gives it.
+
+    Attributes:
+        name: such as ``"weight"``.
+        role: ``"input"``, ``"output"`` or ``"saved"``.
+        values: its elements, thinned out like the block's (real and imaginary part in a last dimension of 2).
+        position: its position among inputs or outputs; -1 for saved ones.
+    """
+
+    name: str
+    role: str
+    values: Array
+    position: int = -1
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One block's analytical and numerical Jacobian, thinned out when it is large.
+
+    Dimensions of the same size are thinned out alike, so that exchanging two of them still means something.
+
+    Attributes:
+        block: the block that is spoken of.
+        A, N: analytical and numerical, rows x columns of the thinned-out block.
+        out_shape, in_shape: shapes of the thinned-out output and input.
+        rel, tiny: two numbers count as equal when they differ by at most ``rel`` of their size plus ``tiny``.
+        tensors: what a factor may be made of.
+        scalars: numbers that a constant may be, by name.
+        rows, cols: which rows and columns of the block stayed; None for all.
+    """
+
+    block: Block
+    A: Array
+    N: Array
+    out_shape: tuple[int, ...]
+    in_shape: tuple[int, ...]
+    rel: float
+    tiny: float
+    tensors: tuple[Named, ...] = ()
+    scalars: Mapping[str, float] = field(default_factory=dict)
+    rows: list[int] | None = None
+    cols: list[int] | None = None
+
+    @property
+    def scale(self) -> float:
+        """Largest size among the entries, 0 for an empty block."""
+        return float(max(np.abs(self.N).max(initial=0.0), np.abs(self.A).max(initial=0.0)))
+
+    def equal(self, X: Array, Y: Array) -> Array:
+        """Where two arrays agree within what is known of the numerical one."""
+        size = np.maximum(np.abs(X), np.abs(Y))
+        return np.asarray(np.abs(X - Y) <= self.rel * np.maximum(size, 1e-2 * self.scale) + self.tiny)
+
+    def same(self, X: Array, Y: Array) -> bool:
+        """Whether two arrays agree everywhere."""
+        return X.shape == Y.shape and bool(self.equal(X, Y).all())
+
+    @property
+    def wrong(self) -> Array:
+        """Where A and N differ."""
+        return ~self.equal(self.A, self.N)
+
+    @property
+    def tensor_shape(self) -> tuple[int, ...]:
+        """Shape of the block as a tensor: the output's dimensions, then the input's."""
+        return (*self.out_shape, *self.in_shape)
+
+    @property
+    def elementwise(self) -> bool:
+        """Whether both Jacobians have nothing off the diagonal of equal shapes."""
+        return self.out_shape == self.in_shape and off_diagonal(self.A, self) == off_diagonal(self.N, self) == 0
+
+
+def off_diagonal(X: Array, e: Evidence) -> int:
+    """How many entries off the diagonal are not zero."""
+    hot = ~e.equal(X, np.zeros_like(X))
+    np.fill_diagonal(hot, False)
+    return int(hot.sum())
+
+
+def kept(size: int, most: int, also: Sequence[int] = ()) -> list[int]:
+    """Which indices of a dimension of this size stay: at most ``most``, spread evenly, and the named ones."""
+    if size <= most:
+        return list(range(size))
+    spread = {round(k * (size - 1) / (most - 1)) for k in range(most)} if most > 1 else {0}
+    return sorted(spread | {i for i in also if i < size})
+
+
+def indices(block: Block) -> dict[int, list[int]]:
+    """Which indices stay, by size of dimension, so that the block has at most ``MOST_ENTRIES`` entries."""
+    shape = (*block.output_shape, *block.input_shape)
+    places = () if block.worst is None else (*block.worst.output_index, *block.worst.input_index)
+    most = max(shape, default=1)
+    while _entries(shape, most) > MOST_ENTRIES and most > 2:
+        most = max(2, most * 3 // 4)
+    return {size: kept(size, most, [p for p, s in zip(places, shape, strict=False) if s == size]) for size in shape}
+
+
+def _entries(shape: tuple[int, ...], most: int) -> float:
+    return float(np.prod([min(size, most) for size in shape], dtype=float))
+
+
+def flat(shape: tuple[int, ...], chosen: dict[int, list[int]]) -> list[int]:
+    """Row-major positions of the elements that stay."""
+    grid = np.arange(int(np.prod(shape, dtype=int))).reshape(shape)
+    return [int(i) for i in thin(grid, chosen).reshape(-1)]
+
+
+def thin(values: Array, chosen: dict[int, list[int]]) -> Array:
+    """The elements of an array that stay; a dimension of a size that nothing is known of stays whole."""
+    for axis, size in enumerate(values.shape):
+        if len(chosen.get(size, ())) not in (0, size):
+            values = np.take(values, chosen[size], axis=axis)
+    return values
+
+
+def gather(block: Block, tensors: Sequence[Named], scalars: Mapping[str, float], single: bool) -> Evidence:
+    """Evidence for one block.
+
+    Args:
+        block: with its verdict.
+        tensors: the whole tensors that a factor may be made of.
+        scalars: numbers by name.
+        single: True when the Function computes in single precision (or lower), where less can be told apart.
+    """
+    chosen = indices(block)
+    rows, cols = flat(block.output_shape, chosen), flat(block.input_shape, chosen)
+    whole = len(rows) * len(cols) == block.entries
+    asked = (None, None) if whole else (rows, cols)
+    A, N = np.asarray(block.analytical(*asked)), np.asarray(block.numerical(*asked))
+    bar: Any = block.worst.error_bar if block.worst is not None else 0.0
+    scale = float(np.abs(N[np.isfinite(N)]).max(initial=0.0))
+    tiny = min(5 * float(bar), 1e-2 * scale) if np.isfinite(bar) else 0.0
+    out_shape = tuple(len(chosen[s]) for s in block.output_shape)
+    in_shape = tuple(len(chosen[s]) for s in block.input_shape)
+    named = tuple(Named(t.name, t.role, thin(t.values, chosen), t.position) for t in tensors)
+    return Evidence(block, A, N, out_shape, in_shape, 3e-3 if single else 1e-6, tiny, named, scalars, *asked)

@@ -1,0 +1,88 @@
+"""Phrases of a finding's sentence, put into words when the sentence is read, in the language of that moment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nbautograd import messages
+from nbautograd.core.checking.subject import Subject
+from nbautograd.core.source import Returned
+
+
+class Phrase:
+    """A piece of a sentence: a message of its own, as a parameter of another.
+
+    Example:
+        >>> from nbautograd import set_language
+        >>> from nbautograd.core.checking.words import Phrase
+        >>> set_language("en")
+        >>> str(Phrase("causes.value_only"))
+        'the value that backward returns'
+    """
+
+    def __init__(self, message_id: str, **params: Any) -> None:
+        self.message_id = message_id
+        self.params = params
+
+    def __str__(self) -> str:
+        return messages.text(self.message_id, **self.params)
+
+    def __repr__(self) -> str:
+        return f"Phrase({self.message_id!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Phrase) and (self.message_id, self.params) == (other.message_id, other.params)
+
+    def __hash__(self) -> int:
+        return hash(self.message_id)
+
+
+def ordinal(position: int) -> Phrase:
+    """The position counted from 1: ``"2nd"``."""
+    number = position + 1
+    return Phrase(f"causes.nth_{number}" if number <= 3 else "causes.nth", n=number)
+
+
+def returned(subject: Subject, position: int) -> Returned | None:
+    """What the source says of the gradient of this input, where forward's arguments are the inputs."""
+    if subject.source is None or not subject.direct:
+        return None
+    gradients = subject.source.gradients
+    return gradients[position] if position < len(gradients) else None
+
+
+def value(subject: Subject, position: int) -> Phrase:
+    """What to call the gradient of an input.
+
+    Returns:
+        Such as "`grad_weight`, the 2nd value returned, line 23: `input.mm(grad_output)`".
+    """
+    if not subject.direct:
+        return Phrase("causes.value_of_input", input=subject.input_names[position])
+    several = subject.source is not None and len(subject.source.gradients) > 1
+    which = Phrase("causes.value_nth", nth=ordinal(position)) if several else Phrase("causes.value_only")
+    found = returned(subject, position)
+    if found is None or found.line is None or not found.expression:
+        return which
+    place = {"which": which, "line": found.line, "expression": short(found.expression)}
+    if found.name is None or found.name == found.expression:
+        return Phrase("causes.value_expression", **place)
+    return Phrase("causes.value_named", name=found.name, **place)
+
+
+def short(expression: str, most: int = 60) -> str:
+    """An expression on one line, cut when it is long."""
+    text = " ".join(expression.split())
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def backward_line(subject: Subject) -> int | None:
+    """The line of ``def backward``."""
+    if subject.source is None:
+        return None
+    return subject.source.lines.get("backward") or subject.source.lines.get("vjp")
+
+
+def forward_line(subject: Subject) -> int | None:
+    """The line of ``def forward``."""
+    return None if subject.source is None else subject.source.lines.get("forward")
