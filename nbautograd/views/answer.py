@@ -1,0 +1,168 @@
+"""The answer that every report begins with: one headline, then the evidence in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from nbautograd import messages
+from nbautograd.core.checking.block import Block, GradcheckReport
+from nbautograd.core.findings import Finding
+from nbautograd.core.report import FunctionReport
+from nbautograd.views import numbers
+from nbautograd.views.words import code, counted, entry_name, listed, say
+
+Tone = Literal["right", "wrong", "cannot tell", "unchecked"]
+TOLD = 3  # findings told in the answer; the rest follow below
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a report says first.
+
+    Attributes:
+        tone: the verdict, or ``"unchecked"``.
+        headline: one sentence.
+        aside: what is right beside what is wrong; may be empty.
+        findings: the causes, told in full.
+        evidence: sentences with the numbers, then what to try.
+        others: findings that did not fit, and those that are not bugs.
+    """
+
+    tone: Tone
+    headline: str
+    aside: str = ""
+    findings: tuple[Finding, ...] = ()
+    evidence: tuple[str, ...] = ()
+    others: tuple[Finding, ...] = ()
+
+
+def answer(report: FunctionReport | GradcheckReport) -> Answer:
+    """What to say first about a report."""
+    check = report.gradcheck if isinstance(report, FunctionReport) else report
+    if check is None:
+        assert isinstance(report, FunctionReport)
+        return _unchecked(report)
+    findings = _unique((*report.findings, *check.findings))
+    told = _told(findings, check.verdict)
+    others = tuple(f for f in findings if f not in told)
+    headline, aside = _headline(check, told)
+    return Answer(check.verdict, headline, aside, told, _evidence(check), others)
+
+
+def _unchecked(report: FunctionReport) -> Answer:
+    calls = counted("calls", len(report.calls))
+    headline = messages.text("views.headline.unchecked", function=report.function, calls=calls)
+    told = tuple(f for f in report.findings if f.kind == "bug")[:TOLD]
+    others = tuple(f for f in report.findings if f not in told)
+    hint = messages.text("views.try.unchecked", function=report.function)
+    return Answer("wrong" if told else "unchecked", headline, "", told, (hint,), others)
+
+
+def _unique(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    seen: dict[tuple[object, ...], Finding] = {}
+    for f in findings:
+        seen.setdefault((f.code, f.where, f.line, f.message), f)
+    return tuple(seen.values())
+
+
+def _told(findings: Sequence[Finding], verdict: str) -> tuple[Finding, ...]:
+    if verdict == "wrong":
+        return tuple(f for f in findings if f.kind == "bug")[:TOLD]
+    return ()
+
+
+def _headline(check: GradcheckReport, told: Sequence[Finding]) -> tuple[str, str]:
+    name = check.function
+    if check.verdict != "wrong":
+        return messages.text(f"views.headline.{check.verdict.replace(' ', '_')}", function=name), ""
+    wrong, right = _inputs(check)
+    if told and told[0].code == "exception" and not wrong:
+        return messages.text("views.headline.raises", function=name), ""
+    if not wrong:
+        return messages.text("views.headline.wrong", function=name), ""
+    headline = messages.text("views.headline.wrong_for", function=name, inputs=listed([code(n) for n in wrong]))
+    if not right:
+        return headline, ""
+    number = "one" if len(right) == 1 else "many"
+    return headline, messages.text(f"views.aside.right.{number}", inputs=listed([code(n) for n in right]))
+
+
+def _inputs(check: GradcheckReport) -> tuple[list[str], list[str]]:
+    """Names of the inputs with a wrong block, and of those whose blocks all agree."""
+    verdicts: dict[str, set[str]] = {}
+    for block in check.blocks.values():
+        verdicts.setdefault(block.input_name, set()).add(block.verdict)
+    wrong = [name for name, v in verdicts.items() if "mismatch" in v]
+    return wrong, [name for name, v in verdicts.items() if v == {"match"}]
+
+
+def _evidence(check: GradcheckReport) -> tuple[str, ...]:
+    lines = {"wrong": _wrong, "right": _right, "cannot tell": _cannot_tell}[check.verdict](check)
+    if check.order2 is not None:
+        lines.append(messages.text(f"views.evidence.order2.{check.order2.verdict.replace(' ', '_')}"))
+    if not check.complete:
+        lines.append(messages.text("views.evidence.incomplete"))
+    return tuple(line for line in lines if line)
+
+
+def _wrong(check: GradcheckReport) -> list[str]:
+    blocks = [b for b in check.blocks.values() if b.verdict == "mismatch"]
+    worst = [b for b in blocks if b.worst is not None]
+    if not worst:
+        return []
+    block = max(worst, key=_size_of_worst)
+    entry = block.worst
+    assert entry is not None
+    return [
+        messages.text(
+            "views.evidence.wrong",
+            wrong=numbers.count(sum(b.wrong for b in blocks)),
+            entries=numbers.count(sum(b.entries for b in blocks)),
+            entry=entry_name(block, entry),
+            numerical=numbers.number(entry.numerical),
+            analytical=numbers.number(entry.analytical),
+        )
+    ]
+
+
+def _size_of_worst(block: Block) -> float:
+    assert block.worst is not None
+    size = abs(block.worst.analytical - block.worst.numerical)
+    return size if size == size else float("inf")
+
+
+def _right(check: GradcheckReport) -> list[str]:
+    blocks = list(check.blocks.values())
+    entries = sum(b.entries for b in blocks)
+    wrong = sum(b.wrong for b in blocks)
+    error = max((b.largest_error for b in blocks), default=0.0)
+    return [
+        messages.text(
+            "views.evidence.right",
+            agree=numbers.count(entries - wrong),
+            entries=numbers.count(entries),
+            error=numbers.error(error),
+            witnesses=witnesses(blocks),
+        )
+    ]
+
+
+def witnesses(blocks: Sequence[Block]) -> str:
+    """How many witnesses took part, and which."""
+    took_part = [s.witness for b in blocks for s in b.witnesses if s.took_part]
+    names = [say("witness", w) for w in dict.fromkeys(took_part)]
+    return counted("witnesses", len(names), names=listed(names))
+
+
+def _cannot_tell(check: GradcheckReport) -> list[str]:
+    reasons = dict.fromkeys(b.reason for b in check.blocks.values() if b.reason)
+    tries = [messages.text(t) for r in reasons if (t := f"views.try.{r.replace(' ', '_')}") in messages.catalogue("en")]
+    agreed = [b for b in check.blocks.values() if b.verdict == "match"]
+    so_far = ""
+    if agreed:
+        agree = numbers.count(sum(b.entries for b in agreed))
+        entries = numbers.count(sum(b.entries for b in check.blocks.values()))
+        so_far = messages.text("views.evidence.so_far", agree=agree, entries=entries)
+    return [check.reason, so_far, *tries]

@@ -1,0 +1,78 @@
+"""A gradcheck report on a page: one row per output and input, then what the witnesses said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nbautograd import messages
+from nbautograd.core.checking.block import Block, GradcheckReport
+from nbautograd.views import numbers
+from nbautograd.views.answer import answer
+from nbautograd.views.html_answer import card, findings_part
+from nbautograd.views.markup import Markup, join, tag
+from nbautograd.views.pieces import chip, faint, fold, table
+from nbautograd.views.text_blocks import pick, wrong_of
+from nbautograd.views.words import MARKS, block_name, say
+
+TONE = {"match": "right", "mismatch": "wrong", "subgradient": "cannot tell", "flat": "cannot tell", "undecided": "cannot tell"}
+
+
+def gradcheck_markup(report: GradcheckReport) -> Markup:
+    """A report by itself: the answer, the blocks, the findings left, the second derivatives."""
+    told = answer(report)
+    return join((card(told), blocks_markup(list(report.blocks.values())), findings_part(told.others), order2(report)))
+
+
+def blocks_markup(blocks: Sequence[Block]) -> Markup:
+    """The table of blocks and a fold with the witnesses."""
+    shown, folded = pick(blocks)
+    header = [messages.text(f"views.column.{c}") for c in ("block", "verdict", "wrong", "error", "structure")]
+    rows = [_row(b) for b in shown]
+    more = [faint(messages.text("views.blocks_folded", n=folded))] if folded else []
+    grid = table(messages.text("views.caption.gradcheck"), header, rows, right=(2, 3)) if rows else None
+    return join((grid, *more, _witnesses(shown)))
+
+
+def order2(report: GradcheckReport) -> Markup | None:
+    """The report on second derivatives, folded unless it is wrong."""
+    second = report.order2
+    if second is None:
+        return None
+    words = say("verdict", second.verdict)
+    return fold(messages.text("views.part.order2"), gradcheck_markup(second), words, opened=second.verdict == "wrong")
+
+
+def gradcheck_summary(blocks: Sequence[Block]) -> str:
+    """``1 agrees, 1 differs``: the verdicts counted."""
+    verdicts = [b.verdict for b in blocks]
+    words = [f"{verdicts.count(v)} {say('block', v)}" for v in dict.fromkeys(verdicts)]
+    return messages.text("views.comma").join(words)
+
+
+def _row(block: Block) -> list[object]:
+    words = chip(f"{MARKS[block.verdict]} {say('block', block.verdict)}", TONE[block.verdict])
+    reason = faint(say("reason", block.reason)) if block.reason else None
+    return [
+        tag("code", None, block_name(block)),
+        join((words, " " if reason else None, reason)),
+        wrong_of(block),
+        numbers.error(block.largest_error),
+        say("structure", block.structure),
+    ]
+
+
+def _witnesses(blocks: Sequence[Block]) -> Markup | None:
+    rows: list[list[object]] = [
+        [
+            tag("code", None, block_name(b)),
+            say("witness", s.witness) if s.took_part else faint(say("witness", s.witness)),
+            s.says,
+            numbers.number(s.largest_difference, 2),
+        ]
+        for b in blocks
+        for s in b.witnesses
+    ]
+    if not rows:
+        return None
+    header = [messages.text(f"views.column.{c}") for c in ("block", "witness", "says", "difference")]
+    return fold(messages.text("views.caption.witnesses"), table("", header, rows, right=(3,)), strong=False)

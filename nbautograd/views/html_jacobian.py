@@ -1,0 +1,171 @@
+"""Jacobian blocks on a page: analytical, numerical and difference beside each other on one scale, and as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from nbautograd import messages
+from nbautograd.core.checking.block import Block, JacobianBlock, JacobianReport, Pooled
+from nbautograd.views import numbers, palette
+from nbautograd.views.heatmap import Axis, heatmap, legend
+from nbautograd.views.markup import Markup, join, picture, tag
+from nbautograd.views.pieces import block as box
+from nbautograd.views.pieces import faint, fold, paragraph, table
+from nbautograd.views.words import block_name, block_shape, counted, entry_name, say
+
+PANELS = ("analytical", "numerical", "difference")
+MOST_PICTURED = 4  # blocks whose pictures are shown at once
+BUDGET = 34_000  # characters of pictures in one report
+MOST_NUMBERS = 10  # rows and columns of a matrix that is written out
+
+
+def jacobian_markup(report: JacobianReport) -> Markup:
+    """A Jacobian by itself."""
+    blocks = list(report.blocks.values())
+    head = messages.text("views.headline.jacobian", function=report.function, blocks=counted("blocks", len(blocks)))
+    parts = [box(tag("strong", None, head))]
+    if not report.complete:
+        parts.append(paragraph(messages.text("views.evidence.incomplete")))
+    return join((*parts, blocks_pictures(blocks)))
+
+
+def blocks_pictures(blocks: Sequence[JacobianBlock], budget: int = BUDGET) -> Markup:
+    """The pictures of all blocks, as many as the budget allows; wrong ones first, the rest folded or counted."""
+    made: list[Markup] = []
+    for block in sorted(blocks, key=_interest):
+        made.append(block_markup(block))
+        if sum(map(len, made)) > budget:
+            break
+    left = len(blocks) - len(made)
+    parts = made[:MOST_PICTURED]
+    if len(made) > MOST_PICTURED:
+        folded = made[MOST_PICTURED:]
+        parts.append(fold(messages.text("views.blocks_folded", n=len(folded)), join(folded), strong=False))
+    return join((*parts, faint(messages.text("views.blocks_folded", n=left)) if left else None))
+
+
+def block_markup(block: JacobianBlock) -> Markup:
+    """One block: its name, three pictures, the scale, the numbers."""
+    about = messages.text("views.comma").join((block_shape(block), say("structure", block.structure)))
+    head = box(tag("code", None, block_name(block)), " ", faint(about))
+    if not block.entries:
+        return join((head, paragraph(messages.text("views.panel.empty"), "opacity:0.75")))
+    try:
+        pooled = block.pooled(32, 32)
+    except (LookupError, TypeError, ValueError, IndexError):
+        return join((head, paragraph(messages.text("views.panel.unread"), "opacity:0.75")))
+    return tag("div", {"style": "margin:0 0 12px 0"}, head, *_panels(block, pooled), _numbers(block))
+
+
+def _interest(block: JacobianBlock) -> int:
+    return 0 if isinstance(block, Block) and block.verdict == "mismatch" else 1
+
+
+def _panels(block: JacobianBlock, pooled: Pooled) -> tuple[Markup, ...]:
+    arrays = {name: _drawable(getattr(pooled, name)) for name in PANELS}
+    top = palette.limit(arrays["analytical"], arrays["numerical"])
+    rows = Axis(block.output_name, labels(block.output_shape, pooled.rows, arrays["analytical"].shape[0]))
+    cols = Axis(block.input_name, labels(block.input_shape, pooled.cols, arrays["analytical"].shape[1]))
+    worst = _worst_cell(block, pooled)
+    figures = []
+    for name, values in arrays.items():
+        svg = heatmap(values, top, rows, cols, worst if name == "difference" else None)
+        alt = _alt(block, name, values, worst if name == "difference" else None)
+        image = picture(svg, alt, {"style": "display:block;max-width:100%;height:auto;margin:2px 0 0 0"})
+        caption = tag("div", {"style": "font-size:0.9em;opacity:0.75"}, messages.text(f"views.panel.{name}"))
+        figures.append(tag("div", {"style": "display:inline-block;vertical-align:top;margin:0 16px 6px 0"}, caption, image))
+    return (tag("div", {"style": "margin:0"}, *figures), _scale(block, pooled, top, worst is not None))
+
+
+def _drawable(values: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+    return np.abs(values) if np.iscomplexobj(values) else np.asarray(values, float)
+
+
+def _scale(block: JacobianBlock, pooled: Pooled, top: float, marked: bool) -> Markup:
+    low, high = numbers.number(-top, 3), numbers.number(top, 3)
+    alt = messages.text("views.panel.legend_alt", low=low, high=high)
+    bar = picture(legend(), alt, {"style": "display:inline-block;vertical-align:middle;margin:0 6px"})
+    words = [messages.text("views.panel.scale")]
+    if marked:
+        words.append(messages.text("views.panel.worst"))
+    if (pooled.rows, pooled.cols) != (1, 1):
+        words.append(messages.text("views.panel.pooled", rows=pooled.rows, cols=pooled.cols))
+    if np.iscomplexobj(pooled.analytical):
+        words.append(messages.text("views.panel.complex"))
+    return tag("div", {"style": "font-size:0.9em;margin:0 0 4px 0"}, low, bar, high, " ", faint(" · ".join(words)))
+
+
+def _alt(block: JacobianBlock, panel: str, values: np.ndarray, worst: tuple[int, int] | None) -> str:  # type: ignore[type-arg]
+    rows, cols = block.shape
+    finite = values[np.isfinite(values)]
+    low, high = (numbers.number(finite.min()), numbers.number(finite.max())) if finite.size else ("nan", "nan")
+    words = messages.text(
+        "views.panel.alt", panel=messages.text(f"views.panel.{panel}"), entry=block_name(block), rows=rows, cols=cols,
+        output=block.output_name, input=block.input_name, low=low, high=high,
+    )  # fmt: skip
+    if worst is None:
+        return words
+    return f"{words} {messages.text('views.panel.alt_worst', row=worst[0], col=worst[1])}"
+
+
+def _worst_cell(block: JacobianBlock, pooled: Pooled) -> tuple[int, int] | None:
+    """The cell under which the worst entry lies; None unless the block is wrong."""
+    if not isinstance(block, Block) or block.worst is None or block.verdict != "mismatch":
+        return None
+    row = int(np.ravel_multi_index(block.worst.output_index, block.output_shape)) if block.output_shape else 0
+    col = int(np.ravel_multi_index(block.worst.input_index, block.input_shape)) if block.input_shape else 0
+    return row // pooled.rows, col // pooled.cols
+
+
+def labels(shape: tuple[int, ...], per_cell: int, cells: int) -> list[str]:
+    """The index of the first element under each cell, such as ``1,2``; nothing for a scalar."""
+    if not shape:
+        return []
+    return [",".join(map(str, numbers.unravel(k * per_cell, shape))) for k in range(cells)]
+
+
+def _numbers(block: JacobianBlock) -> Markup | None:
+    if max(block.shape) > MOST_NUMBERS:
+        return _worst_numbers(block)
+    try:
+        analytical, numerical = block.analytical(), block.numerical()
+    except (LookupError, TypeError, ValueError, IndexError):
+        return _worst_numbers(block)
+    header = ["", *labels(block.input_shape, 1, block.shape[1])]
+    names = labels(block.output_shape, 1, block.shape[0]) or [block.output_name]
+    unequal = _unequal(analytical, numerical)
+    rows: list[list[object]] = [
+        [name, *(_cell(a, n, u) for a, n, u in zip(*triple, strict=True))]
+        for name, *triple in zip(names, analytical, numerical, unequal, strict=True)
+    ]
+    caption = messages.text(
+        "views.caption.numbers", entry=block_name(block), output=block.output_name, input=block.input_name
+    )
+    head = header if len(header) == block.shape[1] + 1 else ["", block.input_name]
+    grid = table(caption, head, rows, right=range(1, block.shape[1] + 1))
+    return fold(messages.text("views.numbers"), grid, strong=False)
+
+
+def _unequal(analytical: np.ndarray, numerical: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+    """Where the two differ by more than what finite differences may be off."""
+    with np.errstate(invalid="ignore"):
+        scale = max(palette.limit(np.abs(analytical), np.abs(numerical)), 1e-300)
+        close = np.abs(analytical - numerical) <= 1e-3 * np.abs(numerical) + 1e-5 * scale
+    return np.asarray(~(close | (analytical == numerical)))
+
+
+def _cell(analytical: complex, numerical: complex, unequal: bool) -> object:
+    if not unequal:
+        return numbers.number(analytical)
+    return tag("strong", None, f"{numbers.number(analytical)} ≠ {numbers.number(numerical)}")
+
+
+def _worst_numbers(block: JacobianBlock) -> Markup | None:
+    if not isinstance(block, Block) or block.worst is None:
+        return None
+    header = [messages.text("views.column.entry"), *(messages.text(f"views.panel.{p}") for p in PANELS)]
+    e = block.worst
+    row = [entry_name(block, e), *(numbers.number(x) for x in (e.analytical, e.numerical, e.analytical - e.numerical))]
+    return fold(messages.text("views.numbers"), table("", header, [row], right=(1, 2, 3)), strong=False)

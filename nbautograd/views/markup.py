@@ -1,0 +1,73 @@
+"""Building HTML and SVG from parts: the only place that escapes.
+
+Text that is not already ``Markup`` is escaped wherever it enters, so a class named like a tag stays a name.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import re
+from collections.abc import Iterable, Mapping
+
+Attributes = Mapping[str, "str | int | float | bool | None"]
+
+# HTML's elements without an end tag, and the SVG shapes that have no content
+_EMPTY = frozenset(("br", "hr", "img", "col", "rect", "path", "line", "image", "use", "circle", "stop"))
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+class Markup(str):
+    """Text that is HTML or SVG already."""
+
+    __slots__ = ()
+
+
+def escape(text: object) -> Markup:
+    """Text as markup; what is markup already stays as it is. Control characters become visible replacements."""
+    if isinstance(text, Markup):
+        return text
+    return Markup(html.escape(_CONTROL.sub("\ufffd", str(text)), quote=True))
+
+
+def tag(name: str, attributes: Attributes | None = None, *children: object) -> Markup:
+    """One element; attributes that are None or False are left out, True stands alone.
+
+    Example:
+        >>> from nbautograd.views.markup import tag
+        >>> tag("b", {"title": 'a "b"'}, "1 < 2")
+        '<b title="a &quot;b&quot;">1 &lt; 2</b>'
+    """
+    start = name + "".join(_attribute(k, v) for k, v in (attributes or {}).items())
+    if name in _EMPTY and not children:
+        return Markup(f"<{start}/>")
+    return Markup(f"<{start}>{join(children)}</{name}>")
+
+
+def join(parts: Iterable[object], between: str = "") -> Markup:
+    """Parts one after another, each escaped unless it is markup."""
+    return Markup(escape(between).join(escape(p) for p in parts if p is not None))
+
+
+def prose(sentence: str) -> Markup:
+    """A sentence with its ```code``` between backticks set as code.
+
+    Example:
+        >>> from nbautograd.views.markup import prose
+        >>> prose("wrong for `weight`")
+        'wrong for <code>weight</code>'
+    """
+    pieces = re.split(r"`([^`\n]+)`", sentence)
+    return join(tag("code", None, piece) if k % 2 else piece for k, piece in enumerate(pieces))
+
+
+def picture(svg: str, alt: str, attributes: Attributes | None = None) -> Markup:
+    """An SVG document as an ``<img>``, the one form of picture that every front end keeps."""
+    source = "data:image/svg+xml;base64," + base64.b64encode(svg.encode("utf-8", "replace")).decode("ascii")
+    return tag("img", {"src": source, "alt": alt, **(attributes or {})})
+
+
+def _attribute(name: str, value: str | int | float | bool | None) -> str:
+    if value is None or value is False:
+        return ""
+    return f" {name}" if value is True else f' {name}="{escape(value)}"'

@@ -1,0 +1,83 @@
+"""Diverging colours with symmetric limits: coolwarm on light pages, managua on dark ones, blue for negative in both.
+
+Both were chosen because +v and -v stay apart for every kind of colour blindness; exact zeros are drawn as empty paper,
+NaN and the infinities in colours that the maps do not contain.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+# 17 equally spaced stops from -limit to +limit, read off matplotlib's "coolwarm" and "managua_r"
+COOLWARM = (
+    "#3b4cc0", "#4e68d8", "#6282ea", "#779af7", "#8db0fe", "#a3c2fe", "#b9d0f9", "#ccd9ed", "#dddcdc",
+    "#ecd3c5", "#f5c4ac", "#f7b093", "#f4987a", "#eb7d62", "#dd5f4b", "#ca3b37", "#b40426",
+)  # fmt: skip
+MANAGUA = (
+    "#81e7ff", "#76c9ed", "#6bacdb", "#6190c8", "#5877b5", "#505e9d", "#4c4781", "#4e3362", "#572949",
+    "#692b3c", "#813939", "#9a4c3d", "#b16243", "#c5794a", "#d89353", "#ebb05d", "#ffcf67",
+)  # fmt: skip
+MAPS = {"light": COOLWARM, "dark": MANAGUA}
+PAPER = {"light": "#ffffff", "dark": "#1c1c1e"}
+INK = {"light": "#1f2328", "dark": "#e6e6e6"}
+FAINT = {"light": "#6e7781", "dark": "#9aa4ae"}
+NAN = {"light": "#f2d53c", "dark": "#b8a100"}
+
+HALF = 32  # levels on either side of zero
+ZERO = HALF
+LEVELS = 2 * HALF + 1
+PAPER_INDEX, NAN_INDEX, PLUS_INF, MINUS_INF = LEVELS, LEVELS + 1, LEVELS + 2, LEVELS + 3
+NEGLIGIBLE = 1e-6  # of the limit: what finite differences leave of an exact zero is not worth a colour
+
+
+def limit(*arrays: Array) -> float:
+    """The largest finite size in these arrays, 1.0 when there is none: the symmetric limit of their common scale."""
+    sizes = [np.abs(a[np.isfinite(a)]) for a in arrays]
+    largest = max((float(s.max()) for s in sizes if s.size), default=0.0)
+    return largest if largest > 0 else 1.0
+
+
+def indices(values: Array, largest: float) -> Array:
+    """Index of each value's colour in the tables of ``colours``: a level, paper, NaN or an infinity."""
+    finite = np.isfinite(values)
+    share = np.clip(np.where(finite, values, 0.0) / largest, -1.0, 1.0)
+    out = np.rint(share * HALF).astype(np.int16) + ZERO
+    out[np.abs(share) <= NEGLIGIBLE] = PAPER_INDEX
+    out[np.isnan(values)] = NAN_INDEX
+    out[np.isposinf(values)] = PLUS_INF
+    out[np.isneginf(values)] = MINUS_INF
+    return np.asarray(out)
+
+
+def colours(theme: str) -> tuple[str, ...]:
+    """Hex colour of every index, for theme ``"light"`` or ``"dark"``."""
+    stops = MAPS[theme]
+    levels = [_between(stops, k / (LEVELS - 1)) for k in range(LEVELS)]
+    return (*levels, PAPER[theme], NAN[theme], stops[-1], stops[0])
+
+
+def ink_on(colour: str) -> str:
+    """Black or white, whichever reads better on a colour."""
+    return "#000000" if luminance(colour) > 0.18 else "#ffffff"
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance of a hex colour, from 0 to 1, as WCAG 2 defines it."""
+    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def _between(stops: tuple[str, ...], share: float) -> str:
+    place = share * (len(stops) - 1)
+    low = min(int(place), len(stops) - 2)
+    pairs = zip(_rgb(stops[low]), _rgb(stops[low + 1]), strict=True)
+    return "#" + "".join(f"{round(a + (b - a) * (place - low)):02x}" for a, b in pairs)
+
+
+def _rgb(colour: str) -> tuple[int, int, int]:
+    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)

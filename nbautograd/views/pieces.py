@@ -1,0 +1,120 @@
+"""The few pieces that every page is made of: chip, fold, table, code, picture; styled inline for every front end.
+
+Sanitizers drop ``<style>`` and unknown values, so each piece carries its own style, in forms that JupyterLab lets
+through (no ``var()``, no ``inherit``, numbers with a leading zero). Text colour and background are the page's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nbautograd.views.markup import Markup, join, prose, tag
+
+# white words on these read well, and they stand out on white and on black alike
+TONES = {
+    "right": "#1a7f4b", "wrong": "#c4314b", "cannot tell": "#946300", "unchecked": "#5a6672",
+    "bug": "#c4314b", "lint": "#946300", "note": "#5a6672",
+}  # fmt: skip
+LINE = "1px solid rgba(128,128,128,0.35)"
+SOFT = "rgba(128,128,128,0.08)"
+FAINT = "opacity:0.75"
+CODE = "font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;font-size:0.92em"
+GONE, COME = "rgba(214,57,73,0.16)", "rgba(40,160,90,0.18)"
+
+
+def chip(words: str, tone: str) -> Markup:
+    """A word on a coloured ground; its colour never says more than the word."""
+    look = "display:inline-block;padding:1px 8px;border-radius:10px;font-size:0.85em;font-weight:600;line-height:1.5"
+    return tag("span", {"style": f"{look};color:#ffffff;background-color:{TONES[tone]};white-space:nowrap"}, words)
+
+
+def block(*children: object, style: str = "") -> Markup:
+    """A ``<div>`` with some room below it."""
+    return tag("div", {"style": f"margin:0 0 6px 0;{style}".rstrip(";")}, *children)
+
+
+def paragraph(sentence: str, style: str = "") -> Markup:
+    """A sentence; its backticks become code."""
+    return block(prose(sentence), style=style)
+
+
+def faint(words: object) -> Markup:
+    """Words that step back."""
+    return tag("span", {"style": FAINT}, words)
+
+
+def fold(title: object, body: object, beside: object = "", opened: bool = False, strong: bool = True) -> Markup:
+    """A part that can be folded, with its title and a few words beside it."""
+    name = tag("strong", None, title) if strong else title
+    words = join((name, " ", faint(beside)) if beside else (name,))
+    summary = tag("summary", {"style": "cursor:pointer;padding:3px 0"}, words)
+    look = f"margin:0;padding:5px 0;border-top:{LINE}" if strong else "margin:2px 0 6px 0"
+    inner = tag("div", {"style": "padding:4px 0 6px 16px" if strong else "padding:2px 0 2px 16px"}, body)
+    return tag("details", {"style": look, "open": opened}, summary, inner)
+
+
+def table(
+    caption: str,
+    header: Sequence[object],
+    rows: Sequence[Sequence[object]],
+    right: Sequence[int] = (),
+    heads: bool = True,
+) -> Markup:
+    """A real table that scrolls by itself when it is too wide.
+
+    Args:
+        caption: what the table shows; screen readers announce it.
+        header: one cell per column; an empty sequence for a table without a head.
+        rows: the cells, text or markup.
+        right: positions of the columns set flush right.
+        heads: True when the first column names its row.
+    """
+    look = "caption-side:top;text-align:left;padding:0 0 3px 0;font-size:0.9em;opacity:0.75"
+    parts: list[Markup] = [tag("caption", {"style": look}, caption)] if caption else []
+    if header:
+        parts.append(tag("thead", None, _row(header, right, everything=True)))
+    parts.append(tag("tbody", None, *(_row(r, right, first=heads) for r in rows)))
+    style = "border-collapse:collapse;table-layout:auto;margin:0;font-size:0.95em;border:none;width:auto"
+    return tag("div", {"style": "overflow-x:auto;margin:0 0 8px 0"}, tag("table", {"style": style}, *parts))
+
+
+def wide_row(words: object, columns: int) -> Markup:
+    """A row that is one faint cell over all columns."""
+    cell = tag("td", {"colspan": columns, "style": f"{_cell(False)};opacity:0.75"}, words)
+    return tag("tr", {"style": "background-color:transparent"}, cell)
+
+
+def pre(words: str) -> Markup:
+    """Text as it was printed."""
+    look = f"{CODE};margin:2px 0 6px 0;padding:6px 10px;border-left:3px solid rgba(128,128,128,0.35)"
+    return tag("pre", {"style": f"{look};background-color:{SOFT};white-space:pre-wrap;overflow-x:auto"}, words)
+
+
+def change(before: str, after: str) -> Markup:
+    """What goes and what comes instead, as lines with - and +."""
+    gone = [_line("-", line, GONE) for line in before.splitlines()]
+    come = [_line("+", line, COME) for line in after.splitlines()]
+    look = f"{CODE};margin:4px 0;padding:0;line-height:1.5;white-space:pre-wrap;border-radius:4px;overflow-x:auto"
+    return tag("pre", {"style": look}, *gone, *come)
+
+
+def _line(mark: str, line: str, ground: str) -> Markup:
+    return tag("span", {"style": f"display:block;padding:1px 10px;background-color:{ground}"}, f"{mark} {line}\n")
+
+
+def _row(cells: Sequence[object], right: Sequence[int], everything: bool = False, first: bool = False) -> Markup:
+    if len(cells) == 1 and isinstance(cells[0], Markup) and cells[0].startswith("<tr"):
+        return cells[0]
+    made = []
+    for k, words in enumerate(cells):
+        head = everything or (first and k == 0)
+        scope = None if not head else "col" if everything else "row"
+        made.append(tag("th" if head else "td", {"scope": scope, "style": _cell(k in right, everything)}, words))
+    return tag("tr", {"style": "background-color:transparent"}, *made)
+
+
+def _cell(right: bool, header: bool = False) -> str:
+    side = "right" if right else "left"
+    weight = "600" if header else "400"
+    small = ";font-size:0.9em" if header else ""
+    return f"text-align:{side};vertical-align:top;padding:4px 14px 4px 0;font-weight:{weight};border:none;border-bottom:{LINE}{small}"

@@ -1,0 +1,68 @@
+"""A recorded value in words: its type and shape, its elements or its range, what is odd about it."""
+
+from __future__ import annotations
+
+from nbautograd import messages
+from nbautograd.core.values import TensorSummary, Value
+from nbautograd.views import numbers
+
+FEW = 6  # elements that are written out
+
+
+def what(value: Value) -> str:
+    """``float64 2x3``, ``int 5``, ``None``: what the value is, without its elements."""
+    return kind(value.tensor) if value.tensor is not None else value.repr
+
+
+def kind(tensor: TensorSummary) -> str:
+    """``float64 2x3``; the device too when it is not the CPU."""
+    shape = numbers.shape(tensor.shape) or messages.text("views.tensor.scalar")
+    device = "" if tensor.device == "cpu" else f" {tensor.device}"
+    return f"{tensor.dtype} {shape}{device}"
+
+
+def brief(value: Value) -> str:
+    """``weight float64 2x3``: name and kind, for a table of calls."""
+    return f"{value.name} {what(value)}"
+
+
+def contents(tensor: TensorSummary) -> str:
+    """The elements when they are few, else range, mean and norm; what is odd comes after."""
+    if tensor.reason:
+        return messages.text("views.tensor.unknown", reason=tensor.reason)
+    if not tensor.numel:
+        return messages.text("views.tensor.empty")
+    return messages.text("views.comma").join((_elements(tensor), *oddities(tensor)))
+
+
+def oddities(tensor: TensorSummary) -> tuple[str, ...]:
+    """NaN, infinities, all zeros, sampled statistics: each in a few words."""
+    found = []
+    if tensor.nan:
+        found.append(messages.text("views.tensor.nan", n=numbers.count(tensor.nan)))
+    if tensor.inf:
+        found.append(messages.text("views.tensor.inf", n=numbers.count(tensor.inf)))
+    if tensor.zeros and tensor.zeros == tensor.numel > FEW:
+        found.append(messages.text("views.tensor.zeros"))
+    if tensor.sampled:
+        found.append(messages.text("views.tensor.sampled"))
+    return tuple(found)
+
+
+def remarks(value: Value) -> str:
+    """What else is known: ``requires grad``, ``same object as input 0``."""
+    words = []
+    if value.tensor is not None and value.tensor.requires_grad:
+        words.append(messages.text("views.tensor.requires_grad"))
+    if value.same_as:
+        words.append(messages.text("views.tensor.same", other=value.same_as))
+    return messages.text("views.comma").join(words)
+
+
+def _elements(tensor: TensorSummary) -> str:
+    if tensor.values is not None and len(tensor.values) <= FEW:
+        return ", ".join(numbers.number(v) for v in tensor.values)
+    if tensor.min is None:
+        return "-"
+    low, high, mean, norm = (numbers.number(x) for x in (tensor.min, tensor.max, tensor.mean, tensor.norm))
+    return messages.text("views.tensor.range", min=low, max=high, mean=mean, norm=norm)

@@ -1,0 +1,147 @@
+"""Blocks, Jacobians and gradcheck reports as plain text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from nbautograd import messages
+from nbautograd.core.checking.block import Block, GradcheckReport, JacobianBlock, JacobianReport
+from nbautograd.core.findings import Finding
+from nbautograd.views import numbers
+from nbautograd.views.answer import Answer, answer
+from nbautograd.views.tables import beside, indent, table, wrap
+from nbautograd.views.words import block_name, block_shape, block_verdict, counted, say
+
+MOST_BLOCKS = 12
+MOST_CELLS = 8  # rows and columns of a matrix that is written out
+
+
+def gradcheck_text(report: GradcheckReport) -> str:
+    """A gradcheck report: the answer, then one line per block."""
+    told = answer(report)
+    lines = [*answer_lines(told), "", *block_lines(list(report.blocks.values())), *other_lines(told)]
+    return "\n".join(lines).rstrip()
+
+
+def answer_lines(told: Answer) -> list[str]:
+    """Headline, findings with their fixes, evidence."""
+    lines = wrap(" ".join(part for part in (told.headline, told.aside) if part))
+    for finding in told.findings:
+        lines += indent(finding_lines(finding))
+    return [*lines, *(line for sentence in told.evidence for line in wrap(sentence))]
+
+
+def other_lines(told: Answer) -> list[str]:
+    """The findings that the answer did not tell."""
+    if not told.others:
+        return []
+    lines = ["", messages.text("views.part.findings")]
+    for finding in told.others:
+        lines += indent(finding_lines(finding))
+    return lines
+
+
+def finding_lines(finding: Finding) -> list[str]:
+    """A finding: its kind, its sentence, its line, its fix."""
+    place = "" if finding.line is None else f" ({messages.text('views.line', line=finding.line)})"
+    lines = wrap(f"{say('kind', finding.kind)}: {finding.message}{place}")
+    if finding.fix is None:
+        return lines
+    tried = messages.text("views.fix.tried" if finding.fix.verified else "views.fix.untried")
+    before = [f"- {line}" for line in finding.fix.before.splitlines()]
+    after = [f"+ {line}" for line in finding.fix.source.splitlines()]
+    return [*lines, *indent([*before, *after, f"  ({tried})"], 4)]
+
+
+def block_lines(blocks: Sequence[Block]) -> list[str]:
+    """A table with one line per block, the wrong ones first when there are too many."""
+    if not blocks:
+        return []
+    shown, folded = pick(blocks)
+    header = [messages.text(f"views.column.{c}") for c in ("block", "verdict", "wrong", "error", "structure")]
+    rows = [
+        [block_name(b), block_verdict(b), wrong_of(b), numbers.error(b.largest_error), say("structure", b.structure)]
+        for b in shown
+    ]
+    more = [messages.text("views.blocks_folded", n=folded)] if folded else []
+    return [*table(header, rows, right=(2, 3)), *more]
+
+
+def wrong_of(block: Block) -> str:
+    """``12/36``: wrong entries of all."""
+    return f"{numbers.count(block.wrong)}/{numbers.count(block.entries)}"
+
+
+def pick(blocks: Sequence[Block], most: int = MOST_BLOCKS) -> tuple[list[Block], int]:
+    """The blocks worth showing and how many are folded: all of few, the interesting ones first of many."""
+    if len(blocks) <= most:
+        return list(blocks), 0
+    rank = {"mismatch": 0, "undecided": 1, "flat": 2, "subgradient": 3, "match": 4}
+    return sorted(blocks, key=lambda b: rank[b.verdict])[:most], len(blocks) - most
+
+
+def jacobian_text(report: JacobianReport) -> str:
+    """A Jacobian: its blocks with their shapes, and the numbers of the small ones."""
+    blocks = list(report.blocks.values())
+    lines = [messages.text("views.headline.jacobian", function=report.function, blocks=counted("blocks", len(blocks)))]
+    if not report.complete:
+        lines.append(messages.text("views.evidence.incomplete"))
+    return "\n".join([*lines, "", *jacobian_lines(blocks)]).rstrip()
+
+
+def jacobian_lines(blocks: Sequence[JacobianBlock]) -> list[str]:
+    """A line per block and, for the first few small ones, the matrices side by side."""
+    header = [messages.text(f"views.column.{c}") for c in ("block", "shape", "structure")]
+    rows = [[block_name(b), block_shape(b), say("structure", b.structure)] for b in blocks[:MOST_BLOCKS]]
+    lines = table(header, rows, right=(1,))
+    if len(blocks) > MOST_BLOCKS:
+        lines.append(messages.text("views.blocks_folded", n=len(blocks) - MOST_BLOCKS))
+    for block in blocks[:4]:
+        if 0 < max(block.shape) <= MOST_CELLS and min(block.shape):
+            lines += ["", block_name(block), *indent(matrices(block))]
+    return lines
+
+
+def block_text(block: JacobianBlock) -> str:
+    """One block: its line, what each witness said, its numbers when they are few."""
+    if isinstance(block, Block):
+        lines = [*block_lines([block]), *([""] if block.witnesses else []), *witness_lines(block)]
+    else:
+        lines = jacobian_lines([block])
+        return "\n".join(lines)
+    if 0 < max(block.shape) <= MOST_CELLS and min(block.shape):
+        lines += ["", *matrices(block)]
+    return "\n".join(lines)
+
+
+def witness_lines(block: Block) -> list[str]:
+    """What each witness said of a block."""
+    header = [messages.text(f"views.column.{c}") for c in ("witness", "says", "difference")]
+    rows = [[say("witness", s.witness), s.says, numbers.number(s.largest_difference, 2)] for s in block.witnesses]
+    return table(header, rows, right=(2,)) if rows else []
+
+
+def matrices(block: JacobianBlock) -> list[str]:
+    """Analytical, numerical and difference as three small matrices side by side."""
+    try:
+        analytical, numerical = block.analytical(), block.numerical()
+    except (LookupError, TypeError, ValueError):
+        return [messages.text("views.panel.unread")]
+    with np.errstate(invalid="ignore"):
+        difference = analytical - numerical
+    named = {"analytical": analytical, "numerical": numerical, "difference": _rounded(difference, analytical)}
+    return beside([[messages.text(f"views.panel.{n}"), *_matrix(m)] for n, m in named.items()])
+
+
+def _rounded(difference: np.ndarray[Any, Any], scale: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    finite = np.abs(scale[np.isfinite(scale)])
+    noise = 1e-6 * max(1e-300, float(finite.max()) if finite.size else 0.0)
+    return np.where(np.abs(difference) < noise, 0.0, difference)
+
+
+def _matrix(matrix: np.ndarray[Any, Any]) -> list[str]:
+    rows = [[numbers.number(v) for v in row] for row in np.atleast_2d(matrix)]
+    return table([""] * len(rows[0]), rows, right=range(len(rows[0]))) if rows else []

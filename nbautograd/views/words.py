@@ -1,0 +1,65 @@
+"""Sentences that text and HTML share: names joined, entries named, counts with their noun."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nbautograd import messages
+from nbautograd.core.checking.block import Block, Entry, JacobianBlock
+from nbautograd.core.recording.calls import CallLog
+from nbautograd.views import numbers
+
+MARKS = {"match": "✓", "mismatch": "✗", "subgradient": "∠", "flat": "–", "undecided": "?"}
+VERDICT_MARKS = {"right": "✓", "wrong": "✗", "cannot tell": "?", "unchecked": "•"}
+
+
+def say(group: str, word: str) -> str:
+    """The reader's word for a fixed term: ``say("block", "match")``; a term without a translation stays as it is."""
+    message_id = f"views.{group}.{word.replace(' ', '_')}"
+    known = messages.catalogue("en")
+    return messages.text(message_id) if message_id in known else word
+
+
+def counted(noun: str, n: int, **params: object) -> str:
+    """``"1 call"``, ``"2 calls"``: the noun's message in the right number."""
+    return messages.text(f"views.{noun}.{'one' if n == 1 else 'many'}", n=numbers.count(n), **params)
+
+
+def listed(names: Sequence[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``, as the language joins them."""
+    if len(names) < 2:
+        return "".join(names)
+    return messages.text("views.and", first=messages.text("views.comma").join(names[:-1]), last=names[-1])
+
+
+def code(name: str) -> str:
+    """A name set as code in prose; backticks inside would end it too early."""
+    return f"`{name.replace('`', chr(39))}`"
+
+
+def block_name(block: JacobianBlock) -> str:
+    """``d output / d weight``."""
+    return f"d {block.output_name} / d {block.input_name}"
+
+
+def entry_name(block: JacobianBlock, entry: Entry) -> str:
+    """``d output[0,0] / d weight[1,0]``."""
+    output = block.output_name + numbers.index(entry.output_index)
+    return f"d {output} / d {block.input_name}{numbers.index(entry.input_index)}"
+
+
+def block_shape(block: JacobianBlock) -> str:
+    """``6 x 36``: rows and columns of a block."""
+    rows, cols = block.shape
+    return f"{numbers.count(rows)} x {numbers.count(cols)}"
+
+
+def block_verdict(block: Block) -> str:
+    """Mark, word and, where the verdict needs one, the reason."""
+    words = f"{MARKS[block.verdict]} {say('block', block.verdict)}"
+    return f"{words} ({say('reason', block.reason)})" if block.reason else words
+
+
+def functions(log: CallLog) -> str:
+    """Names of the Functions whose calls a log holds."""
+    return listed(list(dict.fromkeys(call.function for call in log)))
