@@ -1,1 +1,83 @@
-"""magics: %%autograd_function and the line magics."""
+"""IPython: ``%%autograd_function`` and the line magics. Nothing else here imports IPython."""
+
+from __future__ import annotations
+
+import contextlib
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+_loaded: weakref.WeakKeyDictionary[Any, contextlib.ExitStack] = weakref.WeakKeyDictionary()
+
+
+def load(shell: Any) -> None:
+    """Give a shell the magics; a second call changes nothing.
+
+    Args:
+        shell: the ``InteractiveShell`` that ``%load_ext nbautograd`` runs in.
+
+    Example:
+        >>> from IPython.core.interactiveshell import InteractiveShell
+        >>> from nbautograd.magics import load, unload
+        >>> shell = InteractiveShell()
+        >>> load(shell)
+        >>> "autograd_function" in shell.magics_manager.magics["cell"]
+        True
+        >>> unload(shell)
+        >>> "autograd_function" in shell.magics_manager.magics["cell"]
+        False
+    """
+    if shell in _loaded:
+        return
+    from nbautograd.magics.completion import matcher
+    from nbautograd.magics.function import FunctionMagics, set_help
+    from nbautograd.magics.lines import LineMagics
+    from nbautograd.magics.session import Session
+    from nbautograd.magics.transformer import BlankMagicLine
+
+    session = Session(shell)
+    set_help()
+    undo = contextlib.ExitStack()
+    undo.callback(session.registry.forget)
+    _append(undo, shell.input_transformers_cleanup, BlankMagicLine())
+    _append(undo, shell.Completer.custom_matchers, matcher(shell))
+    _listen(undo, shell, "pre_run_cell", session.before_cell)
+    _listen(undo, shell, "post_run_cell", session.after_cell)
+    _register(undo, shell, FunctionMagics(shell, session))
+    _register(undo, shell, LineMagics(shell))
+    _loaded[shell] = undo
+
+
+def unload(shell: Any) -> None:
+    """Leave the shell and the recorded classes as they were before ``load``."""
+    undo = _loaded.pop(shell, None)
+    if undo is not None:
+        undo.close()
+
+
+def _append(undo: contextlib.ExitStack, items: list[Any], item: Any) -> None:
+    items.append(item)
+    undo.callback(lambda: items.remove(item) if item in items else None)
+
+
+def _listen(undo: contextlib.ExitStack, shell: Any, event: str, callback: Callable[..., None]) -> None:
+    shell.events.register(event, callback)
+    undo.callback(shell.events.unregister, event, callback)
+
+
+def _register(undo: contextlib.ExitStack, shell: Any, magics: Any) -> None:
+    """Register magics; undoing puts back what had their names before."""
+    manager = shell.magics_manager
+    for kind, names in magics.magics.items():
+        for name in names:
+            undo.callback(_put_back, manager.magics[kind], name, manager.magics[kind].get(name))
+    shell.register_magics(magics)
+    undo.callback(manager.registry.pop, type(magics).__name__, None)
+    undo.callback(lambda: shell.configurables.remove(magics) if magics in shell.configurables else None)
+
+
+def _put_back(table: dict[str, Any], name: str, before: Any) -> None:
+    if before is None:
+        table.pop(name, None)
+    else:
+        table[name] = before

@@ -1,0 +1,152 @@
+"""``--inputs EXPR`` and ``--reference EXPR``: evaluated in the user's namespace, or answered with a sentence."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+import torch
+from IPython.core.error import UsageError
+
+from nbautograd import messages
+from nbautograd.magics.options import MAGIC
+from nbautograd.magics.written import EvaluationError, Namespace, bind, evaluate, expression, signature, variables
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What the Function is to be called with.
+
+    Attributes:
+        values: the arguments of forward, in order.
+        nodes: their syntax, where each was written by itself.
+        names: variable name -> value, of the variables that the expression reads.
+    """
+
+    values: tuple[Any, ...]
+    nodes: tuple[ast.expr, ...]
+    names: Mapping[str, Any]
+
+
+def read_inputs(text: str, cls: type, namespace: Namespace) -> Inputs:
+    """Evaluate ``--inputs``: a tuple is the arguments, a dict the keyword arguments, anything else the only one.
+
+    Raises:
+        UsageError: one sentence with what to do, when it does not evaluate, does not fit or cannot be differentiated.
+    """
+    node = expression(text, f"{MAGIC} --inputs")
+    try:
+        value = evaluate(node, namespace)
+    except EvaluationError as error:
+        raise UsageError(_failed(text, cls, error, namespace)) from None
+    values = _values(value, cls)
+    _check_fit(values, cls)
+    nodes = tuple(node.elts) if isinstance(node, ast.Tuple) else (node,)
+    if len(nodes) != len(values) or any(isinstance(n, ast.Starred) for n in nodes):
+        nodes = ()
+    _check_gradients(values, [ast.unparse(n) for n in nodes], text)
+    return Inputs(values, nodes, variables(node, namespace))
+
+
+def read_reference(text: str, inputs: Inputs, namespace: Namespace) -> Callable[..., Any]:
+    """Evaluate ``--reference``: a function such as ``torch.mul``, or an expression of the inputs such as ``a * b``.
+
+    Raises:
+        UsageError: one sentence, when it is neither.
+    """
+    magic = f"{MAGIC} --reference"
+    node = expression(text, magic)
+    try:
+        value = evaluate(node, namespace)
+    except EvaluationError as error:
+        raise UsageError(messages.text("magics.reference_failed", text=text, error=one_line(error))) from None
+    if callable(value):
+        return value  # type: ignore[no-any-return]
+    function = as_function(node, inputs.nodes, namespace)
+    if function is None:
+        kind = type(value).__name__
+        raise UsageError(messages.text("magics.reference_not_callable", text=text, type=kind))
+    return function
+
+
+def as_function(node: ast.expr, arguments: tuple[ast.expr, ...], namespace: Namespace) -> Callable[..., Any] | None:
+    """An expression as a function of those of its parts that are written like the arguments; None when none is.
+
+    ``a * b`` with the arguments ``a`` and ``b`` becomes ``lambda a, b: a * b``.
+    """
+    parameters = [f"_argument_{i}" for i in range(len(arguments))]
+    replace = _Replace({ast.dump(a): p for a, p in zip(arguments, parameters, strict=True)})
+    body = replace.visit(expression(ast.unparse(node), MAGIC))
+    if not replace.used:
+        return None
+    names = ast.arguments([], [ast.arg(p) for p in parameters], None, [], [], None, [])
+    function: Callable[..., Any] = evaluate(ast.Lambda(names, body), namespace)
+    function.__name__ = function.__qualname__ = ast.unparse(node)
+    return function
+
+
+def one_line(error: BaseException) -> str:
+    """An error as ``Type: message`` on one line."""
+    return " ".join(str(error).split())[:300]
+
+
+class _Replace(ast.NodeTransformer):
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self.names = names
+        self.used = False
+
+    def visit(self, node: ast.AST) -> Any:
+        name = self.names.get(ast.dump(node))
+        if name is None:
+            return self.generic_visit(node)
+        self.used = True
+        return ast.Name(name, ast.Load())
+
+
+def _failed(text: str, cls: type, error: EvaluationError, namespace: Namespace) -> str:
+    cause = error.__cause__
+    if isinstance(cause, NameError):
+        name = cause.name or ""
+        near = get_close_matches(name, [n for n in namespace if not n.startswith("_")], n=1)
+        message_id = "magics.inputs_undefined_near" if near else "magics.inputs_undefined"
+        return messages.text(message_id, text=text, name=name, near="".join(near), function=cls.__name__)
+    return messages.text("magics.inputs_failed", text=text, error=one_line(error), function=cls.__name__)
+
+
+def _values(value: Any, cls: type) -> tuple[Any, ...]:
+    if isinstance(value, dict) and value and all(isinstance(key, str) for key in value):
+        known = signature(cls.apply)  # type: ignore[attr-defined]
+        if known is not None and set(value) <= set(known.parameters):
+            values: tuple[Any, ...] = bind(cls.apply, (), value, f"{MAGIC} --inputs")  # type: ignore[attr-defined]
+            return values
+    return tuple(value) if type(value) is tuple else (value,)
+
+
+def _check_fit(values: tuple[Any, ...], cls: type) -> None:
+    known = signature(cls.apply)  # type: ignore[attr-defined]
+    if known is None:
+        return
+    try:
+        known.bind(*values)
+    except TypeError as error:
+        takes = ", ".join(str(p) for p in known.parameters.values())
+        params = {"function": cls.__name__, "takes": takes, "given": len(values), "reason": str(error)}
+        raise UsageError(messages.text("magics.inputs_do_not_fit", **params)) from None
+
+
+def _check_gradients(values: tuple[Any, ...], texts: list[str], whole: str) -> None:
+    tensors = [(i, v) for i, v in enumerate(values) if isinstance(v, torch.Tensor)]
+    if any(v.requires_grad for _, v in tensors):
+        return
+    if not tensors:
+        kinds = ", ".join(type(v).__name__ for v in values) or "()"
+        raise UsageError(messages.text("magics.inputs_no_tensor", text=whole, types=kinds))
+    floating = [(i, v) for i, v in tensors if v.is_floating_point() or v.is_complex()]
+    position, value = (floating or tensors)[0]
+    name = texts[position] if position < len(texts) and texts[position].isidentifier() else "x"
+    dtype = str(value.dtype).removeprefix("torch.")
+    which = "magics.inputs_no_grad" if floating else "magics.inputs_integer"
+    raise UsageError(messages.text(which, text=whole, name=name, dtype=dtype))

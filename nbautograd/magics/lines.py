@@ -1,0 +1,196 @@
+"""The line magics: each takes a call, or a tensor, as one would write it."""
+
+from __future__ import annotations
+
+import ast
+import dis
+import sys
+from collections.abc import Callable
+from difflib import get_close_matches
+from typing import Any
+
+import torch
+from IPython.core.error import UsageError
+from IPython.core.magic import Magics, line_magic, magics_class, needs_local_scope, no_var_expand
+from IPython.display import display
+
+from nbautograd import messages
+from nbautograd.core.checking.check import gradcheck, jacobian
+from nbautograd.core.comparison import compare
+from nbautograd.core.graphs.walk import graph
+from nbautograd.core.recording.calls import CallLog
+from nbautograd.core.recording.log import calls
+from nbautograd.core.source import function_class
+from nbautograd.errors import NbautogradError
+from nbautograd.magics import saying
+from nbautograd.magics.inputs import as_function, one_line
+from nbautograd.magics.written import (
+    EvaluationError,
+    Namespace,
+    WrittenCall,
+    evaluate,
+    evaluate_call,
+    expression,
+    read_call,
+)
+
+
+@magics_class
+class LineMagics(Magics):  # type: ignore[misc,unused-ignore]
+    """``%gradcheck``, ``%jacobian``, ``%autograd_graph``, ``%autograd_calls`` and ``%autograd_compare``."""
+
+    @no_var_expand
+    @needs_local_scope
+    @line_magic("gradcheck")
+    def gradcheck(self, line: str, local_ns: Namespace | None = None) -> Any:
+        """Check a backward: ``%gradcheck linear(a, b)``; returns a GradcheckReport."""
+        return self._answer("%gradcheck", line, local_ns, _gradcheck)
+
+    @no_var_expand
+    @needs_local_scope
+    @line_magic("jacobian")
+    def jacobian(self, line: str, local_ns: Namespace | None = None) -> Any:
+        """Both Jacobians, backward's and the numerical one: ``%jacobian linear(a, b)``; returns a JacobianReport."""
+        return self._answer("%jacobian", line, local_ns, _jacobian)
+
+    @no_var_expand
+    @needs_local_scope
+    @line_magic("autograd_graph")
+    def autograd_graph(self, line: str, local_ns: Namespace | None = None) -> Any:
+        """The backward graph of a tensor: ``%autograd_graph loss``; returns an AutogradGraph."""
+        return self._answer("%autograd_graph", line, local_ns, _graph)
+
+    @no_var_expand
+    @needs_local_scope
+    @line_magic("autograd_calls")
+    def autograd_calls(self, line: str, local_ns: Namespace | None = None) -> Any:
+        """What the recorded Functions saw: ``%autograd_calls [LinearFunction]``; returns a CallLog."""
+        return self._answer("%autograd_calls", line, local_ns, _calls)
+
+    @no_var_expand
+    @needs_local_scope
+    @line_magic("autograd_compare")
+    def autograd_compare(self, line: str, local_ns: Namespace | None = None) -> Any:
+        """A call beside another: ``%autograd_compare f(a, b) torch.mul(a, b)``; returns a Comparison."""
+        return self._answer("%autograd_compare", line, local_ns, _compare)
+
+    def _answer(self, magic: str, line: str, local_ns: Namespace | None, ask: Callable[..., Any]) -> Any:
+        namespace = {**self.shell.user_ns, **(local_ns or {})}
+        try:
+            value = ask(magic, line.strip().removesuffix(";").rstrip(), namespace)
+        except EvaluationError as error:
+            raise UsageError(messages.text("magics.line_failed", magic=magic, error=one_line(error))) from None
+        except NbautogradError as error:
+            raise UsageError(str(error)) from None
+        except Exception as error:
+            if not saying.is_users(error):
+                raise UsageError(messages.text("magics.stumbled", magic=magic, error=_named(error))) from None
+            saying.render_as_users_own(self.shell, error)
+            raise
+        if _dropped(sys._getframe(), self.shell.user_global_ns):
+            display(value)
+        return value
+
+
+def _gradcheck(magic: str, line: str, namespace: Namespace) -> Any:
+    call = read_call(line, magic, namespace)
+    return gradcheck(call.function, call.arguments)
+
+
+def _jacobian(magic: str, line: str, namespace: Namespace) -> Any:
+    call = read_call(line, magic, namespace)
+    return jacobian(call.function, call.arguments)
+
+
+def _graph(magic: str, line: str, namespace: Namespace) -> Any:
+    if not line:
+        raise UsageError(messages.text("magics.no_tensor", magic=magic))
+    node = expression(line, magic)
+    value = evaluate(node, namespace)
+    asked = node.elts if isinstance(node, ast.Tuple) else [node]
+    tensors = list(value) if isinstance(value, (tuple, list)) else [value]
+    wrong = next((t for t in tensors if not isinstance(t, torch.Tensor)), None)
+    if wrong is not None or not tensors:
+        raise UsageError(messages.text("magics.not_a_tensor", magic=magic, text=line, type=type(wrong).__name__))
+    names = {ast.unparse(n): t for n, t in zip(asked, tensors, strict=False)} if len(asked) == len(tensors) else {}
+    return graph(tuple(tensors), names={**graph_names(namespace), **names})
+
+
+def graph_names(namespace: Namespace) -> dict[str, Any]:
+    """The user's variables that may label a graph: tensors and modules."""
+    kinds = (torch.Tensor, torch.nn.Module)
+    return {n: v for n, v in namespace.items() if not n.startswith("_") and isinstance(v, kinds)}
+
+
+def _calls(magic: str, line: str, namespace: Namespace) -> Any:
+    if not line:
+        return calls()
+    log = calls()
+    recorded = dict.fromkeys(call.function for call in log)
+    if line in recorded and line not in namespace:
+        return CallLog(tuple(c for c in log if c.function == line), log.dropped, log.engine, log.problems)
+    try:
+        cls = function_class(evaluate(expression(line, magic), namespace))
+    except EvaluationError:
+        cls = None
+    if cls is None:
+        near = get_close_matches(line, recorded, n=1)
+        which = "magics.no_such_function_near" if near else "magics.no_such_function"
+        names = ", ".join(recorded) or "-"
+        raise UsageError(messages.text(which, magic=magic, text=line, near="".join(near), names=names))
+    return calls(cls)
+
+
+def _compare(magic: str, line: str, namespace: Namespace) -> Any:
+    first, second = _two(magic, line)
+    call = evaluate_call(first, magic, namespace)
+    reference, name = _reference(magic, call, second, namespace)
+    return compare(call.function, reference, call.arguments, names=(call.function_text, name))
+
+
+def _two(magic: str, line: str) -> tuple[ast.Call, ast.expr]:
+    """The two expressions of ``f(a, b) g(a, b)``, with or without a comma between them."""
+    whole = _parsed(line)
+    if isinstance(whole, ast.Tuple) and len(whole.elts) == 2 and isinstance(whole.elts[0], ast.Call):
+        return whole.elts[0], whole.elts[1]
+    for position, character in enumerate(line):
+        if character.isspace():
+            first, second = _parsed(line[:position]), _parsed(line[position:])
+            if isinstance(first, ast.Call) and second is not None:
+                return first, second
+    raise UsageError(messages.text("magics.two_calls", magic=magic, text=line))
+
+
+def _parsed(text: str) -> ast.expr | None:
+    try:
+        return ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError):
+        return None
+
+
+def _reference(magic: str, call: WrittenCall, node: ast.expr, namespace: Namespace) -> tuple[Callable[..., Any], str]:
+    """The second expression as a function of the first call's arguments, and what to call it."""
+    if isinstance(node, ast.Call) and not node.keywords and list(map(ast.dump, node.args)) == _dumps(call):
+        return evaluate_call(node, magic, namespace).function, ast.unparse(node.func)
+    function = as_function(node, call.nodes, namespace)
+    if function is None:
+        raise UsageError(messages.text("magics.other_arguments", magic=magic, text=ast.unparse(node)))
+    return function, ast.unparse(node)
+
+
+def _dumps(call: WrittenCall) -> list[str]:
+    return [ast.dump(node) for node in call.nodes]
+
+
+def _dropped(frame: Any, user_globals: Namespace) -> bool:
+    """Whether the cell throws the magic's value away: then it is shown at once, since IPython will not show it."""
+    while frame is not None and frame.f_globals is not user_globals:
+        frame = frame.f_back
+    if frame is None:
+        return False
+    after = (i.opname for i in dis.get_instructions(frame.f_code) if i.offset > frame.f_lasti)
+    return next((name for name in after if name != "CACHE"), "") == "POP_TOP"
+
+
+def _named(error: BaseException) -> str:
+    return f"{type(error).__name__}: {one_line(error)}"

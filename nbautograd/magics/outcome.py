@@ -1,0 +1,136 @@
+"""What a cell with the magic shows once it ran: a report, a card, or a sentence."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import Any
+
+import torch
+from IPython.core.error import UsageError
+from IPython.display import display
+
+from nbautograd import messages
+from nbautograd.core.findings import Finding
+from nbautograd.core.recording.contract import read_contract
+from nbautograd.core.recording.legacy import recognise
+from nbautograd.core.report import run_inspection
+from nbautograd.errors import NbautogradError
+from nbautograd.magics import saying
+from nbautograd.magics.card import Cards
+from nbautograd.magics.inputs import Inputs, read_inputs, read_reference
+from nbautograd.magics.lines import graph_names
+from nbautograd.magics.options import Options
+from nbautograd.views.card import Card, Notice
+
+
+class Outcome:
+    """Shows what a cell's line asked for.
+
+    Args:
+        shell: the InteractiveShell.
+        cards: the session's cards.
+    """
+
+    def __init__(self, shell: Any, cards: Cards) -> None:
+        self.shell = shell
+        self.cards = cards
+        self._offered: set[str] = set()
+
+    def show(self, options: Options, functions: list[type], since: int, result: Any) -> None:
+        """Show the outcome of a cell.
+
+        Args:
+            options: of its magic's line.
+            functions: the Functions that it defined, in order.
+            since: index of the first call that the cell could make.
+            result: IPython's result of the cell; changed when something asked for cannot be done.
+        """
+        if options.quiet or getattr(result, "error_before_exec", None) is not None:
+            return
+        failed = result is None or not result.success
+        try:
+            chosen = self._choose(options, functions)
+        except UsageError as error:
+            saying.fail(self.shell, result, error)
+            return
+        if chosen is None:
+            if not failed:
+                self._no_function()
+        elif failed or not options.inputs or recognise(chosen) is not None:
+            self._card(functions or [chosen], since)
+        else:
+            self._report(chosen, options, result)
+
+    def _choose(self, options: Options, functions: list[type]) -> type | None:
+        if not options.name:
+            return functions[-1] if functions else None
+        known = {cls.__name__: cls for cls in functions}
+        before = self.shell.user_ns.get(options.name)
+        if options.name not in known and _is_function(before):
+            return before  # type: ignore[no-any-return]
+        if options.name not in known:
+            near = get_close_matches(options.name, known, n=1)
+            which = "magics.no_such_name_near" if near else "magics.no_such_name"
+            names = ", ".join(known) or "-"
+            raise UsageError(messages.text(which, name=options.name, near="".join(near), names=names))
+        return known[options.name]
+
+    def _no_function(self) -> None:
+        types = [v for v in self.shell.user_ns.values() if isinstance(v, type) and v.__module__ == "__main__"]
+        overrides = [t.__name__ for t in types if "__torch_function__" in vars(t) or "__torch_dispatch__" in vars(t)]
+        if overrides:
+            saying.say("magics.torch_function", name=overrides[-1])
+        else:
+            saying.say("magics.no_function")
+
+    def _card(self, functions: list[type], since: int) -> None:
+        names = tuple(dict.fromkeys(cls.__name__ for cls in functions))
+        findings = tuple(finding for cls in functions for finding in _findings(cls))
+        offers = tuple(self._offer(cls) for cls in functions if recognise(cls) is not None)
+        hint = messages.text("magics.hint", function=names[-1])
+        self.cards.add(Card(names, findings=findings, hint=hint, offers=offers), since)
+
+    def _offer(self, cls: type) -> Notice:
+        legacy = recognise(cls)
+        assert legacy is not None
+        if legacy.migrated not in self._offered:
+            self._offered.add(legacy.migrated)
+            self.shell.set_next_input(legacy.migrated)
+        return Notice((messages.text("magics.migrated", function=cls.__name__),), legacy.migrated)
+
+    def _report(self, cls: type, options: Options, result: Any) -> None:
+        try:
+            inputs = read_inputs(options.inputs, cls, self.shell.user_ns)
+            reference = self._reference(options, inputs)
+            report = run_inspection(
+                cls,
+                inputs.values,
+                reference=reference,
+                reference_name=options.reference,
+                names=graph_names(inputs.names),
+                check=options.gradcheck,
+                view=options.view,
+            )
+        except UsageError as error:
+            saying.fail(self.shell, result, error)
+        except NbautogradError as error:
+            saying.fail(self.shell, result, UsageError(str(error)))
+        except Exception as error:
+            if not saying.is_users(error):
+                raise
+            saying.fail_as_users_own(self.shell, result, error)
+        else:
+            display(report)
+
+    def _reference(self, options: Options, inputs: Inputs) -> Any:
+        return read_reference(options.reference, inputs, self.shell.user_ns) if options.reference else None
+
+
+def _findings(cls: type) -> tuple[Finding, ...]:
+    legacy = recognise(cls)
+    return read_contract(cls) if legacy is None else tuple(legacy.findings)
+
+
+def _is_function(value: Any) -> bool:
+    function = torch.autograd.Function
+    return isinstance(value, type) and issubclass(value, function) and value is not function

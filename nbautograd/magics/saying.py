@@ -1,0 +1,96 @@
+"""How the magics speak: results as display data, wrong lines as one line on stderr, the user's errors as their own."""
+
+from __future__ import annotations
+
+import os
+import types
+from pathlib import Path
+from typing import Any
+
+import torch
+from IPython.core.error import UsageError
+from IPython.display import display
+
+from nbautograd import messages
+from nbautograd.views.card import Card, Notice, mimebundle
+
+_OURS = str(Path(__file__).parent.parent) + os.sep
+_NOT_THE_USERS = (_OURS, str(Path(torch.__file__).parent) + os.sep)
+EVALUATED = "<magic>"
+
+
+class CellFailedError(Exception):
+    """The cell's body raised and has been shown; this only tells the front end that the cell failed."""
+
+    def _render_traceback_(self) -> list[str]:
+        return []
+
+
+def say(message_id: str, code: str = "", **params: Any) -> None:
+    """Show one sentence as a result."""
+    show(Notice((messages.text(message_id, **params),), code))
+
+
+def show(value: Card | Notice) -> None:
+    """Show a card or a notice."""
+    display(mimebundle(value), raw=True)
+
+
+def fail(shell: Any, result: Any, error: UsageError) -> None:
+    """Say in one line on stderr what is wrong with the magic's line, and let the cell count as failed."""
+    shell.show_usage_error(error)
+    _mark(shell, result, error)
+
+
+def fail_as_users_own(shell: Any, result: Any, error: BaseException) -> None:
+    """Show an error of the user's code as if nothing of ours had called it, and let the cell count as failed."""
+    shell.showtraceback((type(error), error, users_traceback(error)), tb_offset=0)
+    _mark(shell, result, error)
+
+
+def interrupted(shell: Any, result: Any, error: KeyboardInterrupt) -> None:
+    """Say that our work was stopped; the cell counts as interrupted, so that a front end stops the cells behind it."""
+    say("magics.interrupted")
+    _mark(shell, result, error)
+
+
+def render_as_users_own(shell: Any, error: BaseException) -> None:
+    """Let IPython show this error, when it is raised on, without frames of ours."""
+    trace = users_traceback(error)
+    lines = shell.InteractiveTB.structured_traceback(type(error), error, trace, tb_offset=0)
+    error._render_traceback_ = lambda: lines  # type: ignore[attr-defined]
+
+
+def users_traceback(error: BaseException) -> types.TracebackType | None:
+    """The error's traceback without our frames."""
+    entries = [entry for entry in _entries(error) if not _is_ours(entry)]
+    trace = None
+    for entry in reversed(entries):
+        trace = types.TracebackType(trace, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return trace
+
+
+def is_users(error: BaseException) -> bool:
+    """Whether the user's code was running when this was raised."""
+    files = [entry.tb_frame.f_code.co_filename for entry in _entries(error)]
+    return any(not file.startswith(_NOT_THE_USERS) and file != EVALUATED for file in files[1:])
+
+
+def _entries(error: BaseException) -> list[types.TracebackType]:
+    entries = []
+    trace = error.__traceback__
+    while trace is not None:
+        entries.append(trace)
+        trace = trace.tb_next
+    return entries
+
+
+def _is_ours(entry: types.TracebackType) -> bool:
+    file = entry.tb_frame.f_code.co_filename
+    return file.startswith(_OURS) or file == EVALUATED
+
+
+def _mark(shell: Any, result: Any, error: BaseException) -> None:
+    shell.last_execution_succeeded = False
+    if result is not None and result.success:
+        result.error_in_exec = error

@@ -1,0 +1,151 @@
+"""A call as a person writes it, ``linear(a, b)``, taken apart into function and arguments."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from IPython.core.error import UsageError
+
+from nbautograd import messages
+from nbautograd.core.source import function_class
+
+Namespace = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class WrittenCall:
+    """``linear(a, b)``, evaluated in the user's namespace.
+
+    Attributes:
+        function: what is called.
+        function_text: how it was written, ``"linear"``.
+        arguments: its arguments, keyword arguments put in their places.
+        texts: how each argument was written, ``("a", "b")``; for ``*args`` and defaults empty.
+        names: variable name -> value, of the arguments that are plain variables.
+        nodes: the syntax of the positional arguments.
+    """
+
+    function: Callable[..., Any]
+    function_text: str
+    arguments: tuple[Any, ...]
+    texts: tuple[str, ...]
+    names: Mapping[str, Any]
+    nodes: tuple[ast.expr, ...] = field(default=(), repr=False)
+
+
+class EvaluationError(Exception):
+    """The user's own expression raised; ``__cause__`` is what it raised."""
+
+
+def expression(text: str, magic: str) -> ast.expr:
+    """The syntax of an expression.
+
+    Raises:
+        UsageError: one sentence, when it is not an expression.
+    """
+    try:
+        return ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError) as error:
+        reason = getattr(error, "msg", None) or str(error)
+        raise UsageError(
+            messages.text("magics.not_expression", magic=magic, text=text.strip(), reason=reason)
+        ) from None
+
+
+def evaluate(node: ast.expr, namespace: Namespace) -> Any:
+    """The value of an expression in the user's namespace.
+
+    Raises:
+        EvaluationError: from whatever the user's code raised.
+    """
+    code = compile(ast.fix_missing_locations(ast.Expression(node)), "<magic>", "eval")
+    try:
+        return eval(code, dict(namespace))
+    except Exception as error:
+        raise EvaluationError(f"{type(error).__name__}: {error}") from error
+
+
+def read_call(text: str, magic: str, namespace: Namespace) -> WrittenCall:
+    """Take a call apart.
+
+    Args:
+        text: what follows the magic, such as ``"linear(a, b)"``.
+        magic: the magic's name with its ``%``, for sentences.
+        namespace: the user's variables.
+
+    Raises:
+        UsageError: one sentence, when it is not a call.
+        EvaluationError: when the function or an argument does not evaluate.
+    """
+    if not text:
+        raise UsageError(messages.text("magics.no_call", magic=magic))
+    node = expression(text, magic)
+    if not isinstance(node, ast.Call):
+        raise UsageError(messages.text("magics.not_a_call", magic=magic, text=text))
+    return evaluate_call(node, magic, namespace)
+
+
+def evaluate_call(node: ast.Call, magic: str, namespace: Namespace) -> WrittenCall:
+    """Evaluate the function and the arguments of a call, but not the call."""
+    function = evaluate(node.func, namespace)
+    function_text = ast.unparse(node.func)
+    if not callable(function):
+        raise UsageError(messages.text("magics.not_callable", magic=magic, text=function_text, type=_type(function)))
+    arguments = evaluate(ast.Tuple(node.args, ast.Load()), namespace)
+    if node.keywords:
+        keywords = evaluate(ast.Call(ast.Name("dict", ast.Load()), [], node.keywords), {**namespace, "dict": dict})
+        arguments = bind(function, arguments, keywords, magic)
+    starred = any(isinstance(a, ast.Starred) for a in node.args)
+    texts = () if starred else tuple(map(ast.unparse, node.args))
+    texts += ("",) * (len(arguments) - len(texts))
+    return WrittenCall(function, function_text, arguments, texts, variables(node, namespace), tuple(node.args))
+
+
+def variables(node: ast.AST, namespace: Namespace) -> dict[str, Any]:
+    """The variables that an expression reads, with their values."""
+    used = [n.id for n in ast.walk(node) if isinstance(n, ast.Name)]
+    return {name: namespace[name] for name in used if name in namespace}
+
+
+def signature(function: Callable[..., Any]) -> inspect.Signature | None:
+    """What may be given to a function; for a Function that is ``forward`` without ctx. None when nobody knows."""
+    cls = function_class(function)
+    try:
+        if cls is None:
+            return inspect.signature(function)
+        full = inspect.signature(cls.forward)  # type: ignore[attr-defined]
+    except (TypeError, ValueError):
+        return None
+    if _has_setup_context(cls):
+        return full
+    return full.replace(parameters=list(full.parameters.values())[1:])
+
+
+def bind(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any], magic: str) -> Any:
+    """Put keyword arguments in their places.
+
+    Raises:
+        UsageError: when they fit nowhere.
+    """
+    known = signature(function)
+    try:
+        bound = None if known is None else known.bind(*arguments, **keywords)
+    except TypeError as error:
+        raise UsageError(messages.text("magics.does_not_fit", magic=magic, reason=str(error))) from None
+    if bound is None or bound.kwargs:
+        raise UsageError(messages.text("magics.by_keyword", magic=magic, names=", ".join(keywords)))
+    return bound.args
+
+
+def _has_setup_context(cls: type) -> bool:
+    import torch
+
+    return cls.setup_context is not torch.autograd.Function.setup_context  # type: ignore[attr-defined,no-any-return]
+
+
+def _type(value: Any) -> str:
+    return type(value).__name__

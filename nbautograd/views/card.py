@@ -1,0 +1,116 @@
+"""The card that stands under a cell whose Functions are recorded, and fills in as they are called."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from nbautograd import messages
+from nbautograd.core.findings import Finding
+from nbautograd.core.recording.calls import CallLog
+from nbautograd.views.html import html
+from nbautograd.views.markup import Markup, escape, join, prose, tag
+from nbautograd.views.text import text
+
+CALLS_SHOWN = 24
+_BOX = "border-left: 3px solid #7a8fb8; padding: 0.3em 0.8em; margin: 0.3em 0"
+
+
+@dataclass(frozen=True)
+class Notice:
+    """One thing to say.
+
+    Attributes:
+        sentences: each on its own line; code stands between backticks.
+        code: source text to copy, or empty.
+    """
+
+    sentences: tuple[str, ...]
+    code: str = ""
+
+
+@dataclass(frozen=True)
+class Card:
+    """What a cell's Functions have done since the cell ran.
+
+    Attributes:
+        functions: names of the Functions that are recorded.
+        calls: their calls so far; of a longer log the last ones are shown.
+        findings: what reading their source showed.
+        hint: what to type next.
+        offers: migrated classes, offered to be copied.
+    """
+
+    functions: tuple[str, ...]
+    calls: CallLog = field(default_factory=CallLog)
+    findings: tuple[Finding, ...] = ()
+    hint: str = ""
+    offers: tuple[Notice, ...] = ()
+
+
+def mimebundle(value: Card | Notice) -> dict[str, str]:
+    """``text/plain`` and ``text/html`` of a card or a notice.
+
+    Example:
+        >>> from nbautograd.views.card import Notice, mimebundle
+        >>> mimebundle(Notice(("Nothing to do in `cell`.",)))["text/plain"]
+        'Nothing to do in `cell`.'
+    """
+    if isinstance(value, Notice):
+        return {"text/plain": _notice_text(value), "text/html": str(_box(_notice_html(value)))}
+    return {"text/plain": _card_text(value), "text/html": str(_card_html(value))}
+
+
+def headline(card: Card) -> str:
+    """The card's one line."""
+    names = ", ".join(f"`{name}`" for name in card.functions)
+    if not card.calls:
+        return messages.text("magics.card_waiting", names=names, hint=card.hint)
+    number = "one" if len(card.calls) + card.calls.dropped == 1 else "many"
+    counted = messages.text(f"magics.card_calls_{number}", n=f"{len(card.calls) + card.calls.dropped:,}")
+    return messages.text("magics.card_called", names=names, calls=counted)
+
+
+def _card_text(card: Card) -> str:
+    parts = [headline(card)]
+    parts += [_finding_text(finding) for finding in card.findings]
+    parts += [_notice_text(offer) for offer in card.offers]
+    if card.calls:
+        parts.append(text(shown(card.calls)))
+    return "\n".join(parts)
+
+
+def _card_html(card: Card) -> Markup:
+    findings = [tag("li", None, prose(_finding_text(finding))) for finding in card.findings]
+    parts: list[object] = [tag("div", None, prose(headline(card)))]
+    if findings:
+        parts.append(tag("ul", {"style": "margin: 0.2em 0"}, *findings))
+    parts += [_notice_html(offer) for offer in card.offers]
+    if card.calls:
+        parts.append(Markup(html(shown(card.calls))))
+    return _box(*parts)
+
+
+def shown(log: CallLog) -> CallLog:
+    """The last calls of a log; those left out count as dropped."""
+    calls = log.calls[-CALLS_SHOWN:]
+    return CallLog(calls, log.dropped + len(log.calls) - len(calls), log.engine, log.problems)
+
+
+def _finding_text(finding: Finding) -> str:
+    if finding.line is None:
+        return finding.message
+    return messages.text("magics.at_line", message=finding.message, line=finding.line)
+
+
+def _notice_text(notice: Notice) -> str:
+    return "\n".join((*notice.sentences, *([f"\n{notice.code}"] if notice.code else [])))
+
+
+def _notice_html(notice: Notice) -> Markup:
+    sentences = [tag("div", None, prose(sentence)) for sentence in notice.sentences]
+    code = [tag("pre", {"style": "margin: 0.3em 0"}, escape(notice.code))] if notice.code else []
+    return join([*sentences, *code])
+
+
+def _box(*parts: object) -> Markup:
+    return tag("div", {"class": "nbautograd nbautograd-card", "style": _BOX}, *parts)
