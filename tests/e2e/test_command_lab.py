@@ -1,0 +1,82 @@
+"""The `nbautograd lab` command as one types it: a server that serves the demo; a page that needs nothing else."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import urllib.request
+
+import pytest
+from jupyter_app import free_port, running
+from playwright.sync_api import expect
+
+from nbautograd.command.places import demo
+
+
+@pytest.mark.e2e
+def test_lab_serves_the_demo(tmp_path, artifacts):
+    port, mine, log = free_port(), tmp_path / "mine", artifacts / "nbautograd-lab.log"
+    words = ["lab", "--folder", str(mine), "--no-browser", "--port", str(port)]
+    command = [sys.executable, "-m", "nbautograd", *words]
+    with running(command, tmp_path, log, f"http://127.0.0.1:{port}"):
+        assert (mine / "nbautograd-demo.ipynb").read_bytes() == demo("en").read_bytes()
+        urllib.request.urlopen(f"http://127.0.0.1:{port}/static/favicons/favicon.ico", timeout=10).close()
+    said = log.read_text()
+    assert "Your copy of the demo" in said
+    assert f"http://127.0.0.1:{port}/lab/tree/nbautograd-demo.ipynb" in said
+
+
+@pytest.fixture(scope="module", params=["en", "zh"])
+def headless(request, tmp_path_factory):
+    """What `nbautograd lab --headless` writes, and what it says."""
+    folder = tmp_path_factory.mktemp("headless")
+    command = [
+        sys.executable,
+        "-m",
+        "nbautograd",
+        "lab",
+        "--headless",
+        "--folder",
+        str(folder),
+        "--lang",
+        request.param,
+    ]
+    environment = {**os.environ, "IPYTHONDIR": str(folder / "ipython")}
+    run = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, env=environment)
+    assert run.returncode == 0, run.stdout + run.stderr
+    (page,) = folder.glob("*.html")
+    assert str(page) in run.stdout
+    return page, request.param
+
+
+@pytest.mark.notebooks
+def test_headless_writes_a_page_that_needs_nothing_else(headless, page, artifacts):
+    written, lang = headless
+    text = written.read_text(encoding="utf-8")
+    assert re.findall(r"<(?:script|link|img)[^>]+(?:src|href)=[\"']?http", text) == []
+    assert demo(lang).read_bytes() == (written.parent / f"nbautograd-{demo(lang).name}").read_bytes()
+    page.goto(written.as_uri())
+    wrong, right = ("backward is wrong for weight", "backward is right") if lang == "en" else ("有错", "正确")
+    reports = page.locator(".nbautograd")
+    expect(reports.filter(has_text=right).first).to_be_visible()
+    expect(reports.filter(has_text=wrong).first).to_be_visible()
+    assert page.refused == []
+    assert page.errors == []
+    page.screenshot(path=artifacts / f"headless-{lang}.png", full_page=True)
+    assert written.stat().st_size < 3_000_000
+
+
+@pytest.mark.notebooks
+def test_headless_twice_writes_its_own_page_again_but_no_one_elses(headless, capsys, monkeypatch):
+    from nbautograd.command import error, page
+
+    written, _ = headless
+    monkeypatch.setattr(page, "_run", lambda *_: "")
+    notebook = written.with_suffix(".ipynb")
+    assert page.write_page(notebook) == written
+    written.write_text("mine")
+    with pytest.raises(error.CommandError, match="was not written by nbautograd"):
+        page.write_page(notebook)
+    assert written.read_text() == "mine"

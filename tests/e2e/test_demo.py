@@ -1,0 +1,108 @@
+"""The demo, as a person meets it: in JupyterLab, in Notebook 7, reopened without a kernel, as a page."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from jupyter_app import cell_with, choose_theme, execute, ours, put, run_all, visit
+from playwright.sync_api import Page, expect
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+ROOT = Path(__file__).parents[2]
+DEMO = ROOT / "notebooks" / "demo.ipynb"
+RIGHT, WRONG = "input.t().mm(grad_output)", "grad_weight = input.mm(grad_output)"
+TABS = ["Calls", "Graph", "Jacobian", "Gradcheck"]
+
+
+def verdicts_are_told_apart(page: Page) -> None:
+    """Both verdicts can be read, each in its cell, in the live view."""
+    right, wrong = cell_with(page, RIGHT), cell_with(page, WRONG)
+    expect(right.locator(".nbag-live")).to_be_visible(timeout=60_000)
+    expect(wrong.locator(".nbag-live")).to_be_visible(timeout=60_000)
+    expect(right.locator(".nbag-live")).to_contain_text("backward is right")
+    expect(wrong.locator(".nbag-live")).to_contain_text("backward is wrong for weight")
+    expect(wrong.locator(".nbag-live")).to_contain_text("input.t().mm(grad_output)")
+
+
+def one_picture_at_a_time(page: Page) -> None:
+    """Where a live view stands, the static report is not seen as well."""
+    for report in page.locator(".nbautograd:has(+ div .nbag-live)").all():
+        expect(report).to_be_hidden()
+
+
+def photograph(page: Page, folder: Path, name: str) -> None:
+    """Pictures of the report on the wrong backward, tab by tab."""
+    report = cell_with(page, WRONG)
+    report.scroll_into_view_if_needed()
+    page.screenshot(path=folder / f"{name}.png")
+    for tab in ["Summary", *TABS]:
+        report.get_by_role("tab", name=tab).click()
+        expect(report.get_by_role("tabpanel", name=tab)).to_be_visible()
+        report.locator(".jp-OutputArea").screenshot(path=folder / f"{name}-{tab.lower()}.png")
+
+
+def test_jupyterlab(page, lab, artifacts):
+    visit(page, lab, put(lab, DEMO))
+    run_all(page)
+    verdicts_are_told_apart(page)
+    one_picture_at_a_time(page)
+    photograph(page, artifacts, "lab-light")
+    choose_theme(page, "JupyterLab Dark")
+    photograph(page, artifacts, "lab-dark")
+    choose_theme(page, "JupyterLab Light")
+    expect(page.locator('.jp-OutputArea-output[data-mime-type="application/vnd.jupyter.stderr"]')).to_have_count(0)
+    assert page.errors == []
+    assert page.refused == []
+
+
+def test_the_inspector_by_keyboard(page, lab):
+    """Tab into the inspector, walk its tabs with the arrows, read an entry of the Jacobian."""
+    visit(page, lab, put(lab, DEMO))
+    run_all(page)
+    report = cell_with(page, WRONG)
+    report.get_by_role("tab", name="Summary").focus()
+    for tab in TABS:
+        page.keyboard.press("ArrowRight")
+        expect(report.get_by_role("tab", name=tab)).to_have_attribute("aria-selected", "true")
+        expect(report.get_by_role("tab", name=tab)).to_be_focused()
+    page.keyboard.press("Home")
+    expect(report.get_by_role("tab", name="Summary")).to_have_attribute("aria-selected", "true")
+    assert ours(page.errors) == []
+
+
+def test_notebook_7(page, notebook7, artifacts):
+    visit(page, notebook7, put(notebook7, DEMO))
+    run_all(page)
+    verdicts_are_told_apart(page)
+    one_picture_at_a_time(page)
+    photograph(page, artifacts, "notebook7-light")
+    choose_theme(page, "JupyterLab Dark")
+    photograph(page, artifacts, "notebook7-dark")
+    assert ours(page.errors) == []
+    assert page.refused == []
+
+
+def test_reopened_without_a_kernel(page, lab, artifacts):
+    """What was saved can be read later: no kernel, no widget, and the notebook says the same."""
+    name = put(lab, DEMO)
+    visit(page, lab, name)
+    run_all(page)
+    expect(cell_with(page, WRONG).locator(".nbag-live")).to_be_visible(timeout=60_000)
+    execute(page, "docmanager:save")
+    stored = (lab.root / name).read_text()
+    assert "widget-view" not in stored
+    stranger = stored.replace('"name": "python3"', '"name": "of-another-machine"')
+    (lab.root / "reopened.ipynb").write_text(stranger)
+    page.goto(lab.address("reopened.ipynb"))
+    page.get_by_role("button", name=re.compile("No Kernel")).first.click()
+    report = cell_with(page, WRONG).locator(".nbautograd")
+    expect(report).to_be_visible(timeout=60_000)
+    expect(report).to_contain_text("backward is wrong for weight")
+    expect(page.locator(".nbag-live")).to_have_count(0)
+    expect(report.locator("table").first).to_be_attached()
+    cell_with(page, WRONG).scroll_into_view_if_needed()
+    page.screenshot(path=artifacts / "lab-reopened.png")
+    page.set_viewport_size({"width": 1000, "height": 2400})
+    cell_with(page, WRONG).locator(".jp-OutputArea").screenshot(path=artifacts / "lab-reopened-report.png")
