@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import inspect
 import textwrap
@@ -119,13 +120,13 @@ def read_source(cls: type) -> FunctionSource | None:
 
 def read_methods(methods: Methods) -> FunctionSource | None:
     """Read the source that these methods were compiled from; None when it is gone."""
-    found = {name: node for name, code in methods.codes.items() if (node := syntax.method_at(code)) is not None}
+    found = {name: tree for name, code in methods.codes.items() if (tree := syntax.method_at(code)) is not None}
     first = next(iter(found.values()), None)
     if first is None:
         return None
     code = next(methods.codes[name] for name in found)
     owner = syntax.class_around(code, methods.name)
-    node = owner or first
+    node: syntax.FunctionNode | ast.ClassDef = owner or first
     lines = {name: function.lineno for name, function in found.items()}
     style = _style(methods, found)
     return FunctionSource(

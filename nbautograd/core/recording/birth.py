@@ -1,0 +1,81 @@
+"""Meeting Function classes at birth: for the time of a cell, each new one is shown to a callback."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+from torch.autograd.function import FunctionMeta
+
+OnBirth = Callable[[type], None]
+
+
+class Births:
+    """Calls ``on_birth(cls)`` for each Function class that comes to be between ``start`` and ``stop``.
+
+    ``FunctionMeta.__init__`` is replaced for that time and put back after; a callback that raises is not heard of by
+    the code that defines the class, its error is kept in ``errors``.
+
+    Args:
+        on_birth: called with each new class, once it is complete.
+
+    Example:
+        >>> import torch
+        >>> from nbautograd.core.recording.birth import births
+        >>> met = []
+        >>> with births(lambda cls: met.append(cls.__name__)):
+        ...     class Cube(torch.autograd.Function):
+        ...         pass
+        >>> met
+        ['Cube']
+    """
+
+    def __init__(self, on_birth: OnBirth) -> None:
+        self.on_birth = on_birth
+        self.errors: list[Exception] = []
+        self._before: Any = None
+        self._ours: Any = None
+
+    def start(self) -> Births:
+        """Begin; doing it twice changes nothing."""
+        if self._ours is None:
+            self._before = FunctionMeta.__init__
+            self._ours = _announcing(self._before, self._announce)
+            FunctionMeta.__init__ = self._ours  # type: ignore[method-assign]
+        return self
+
+    def stop(self) -> None:
+        """End, and put ``FunctionMeta.__init__`` back unless somebody has replaced ours meanwhile."""
+        if self._ours is not None and FunctionMeta.__init__ is self._ours:
+            FunctionMeta.__init__ = self._before  # type: ignore[method-assign]
+        self._ours = None
+
+    def _announce(self, cls: type) -> None:
+        if self._ours is None:
+            return
+        try:
+            self.on_birth(cls)
+        except Exception as error:
+            self.errors.append(error)
+
+    def __enter__(self) -> Births:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+def births(on_birth: OnBirth) -> Births:
+    """Meet Function classes at birth, as in ``with births(instrument):``; see ``Births``."""
+    return Births(on_birth)
+
+
+def _announcing(before: Any, announce: Callable[[type], None]) -> Any:
+    def __init__(cls: type, name: str, bases: tuple[type, ...], attrs: dict[str, Any], **kwargs: Any) -> None:  # noqa: N807
+        before(cls, name, bases, attrs, **kwargs)
+        announce(cls)
+
+    return __init__

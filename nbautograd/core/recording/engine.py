@@ -1,0 +1,86 @@
+"""What the engines share: the wrapper around a user's method, and what an engine must be able to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from nbautograd.core import torch_internals as internals
+from nbautograd.core.recording.recorder import Recorder
+from nbautograd.core.recording.state import Record, Subject, ThreadState, local
+from nbautograd.core.source import METHODS
+
+
+class Engine(Protocol):
+    """A way to see the calls that PyTorch makes of a Function's methods.
+
+    Attributes:
+        name: as reports give it: ``"spy"``, ``"in place"``, ``"monitoring"``.
+    """
+
+    name: str
+
+    def install(self, cls: type, subject: Subject, recorder: Recorder) -> list[str]:
+        """Start recording a class; returns a sentence for each method that cannot be recorded."""
+        ...
+
+    def remove(self, cls: type) -> None:
+        """Leave the class exactly as it was written."""
+        ...
+
+
+def defining_class(cls: type, method: str) -> type | None:
+    """The class along the MRO that defines a method, None when only torch's own base does."""
+    for base in cls.__mro__:
+        if base.__module__ == "torch.autograd.function":
+            return None
+        if method in vars(base):
+            return base
+    return None
+
+
+def recordable_methods(cls: type) -> list[tuple[str, type]]:
+    """(method, class that defines it) for each method that PyTorch may call and the user wrote."""
+    found = ((method, defining_class(cls, method)) for method in METHODS)
+    return [(method, owner) for method, owner in found if owner is not None]
+
+
+def log_name(method: str) -> str:
+    """``vjp`` is another name of ``backward``."""
+    return "backward" if method == "vjp" else method
+
+
+def wrapper(function: Callable[..., Any], subject: Subject, method: str, recorder: Recorder) -> Callable[..., Any]:
+    """A function that runs the user's and lets the recorder know; it takes itself out of tracebacks."""
+    method = log_name(method)
+    begin, end, fail = recorder.begin, recorder.end, recorder.fail
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
+        state: ThreadState = local.state
+        record = begin(subject, method, args, state)
+        try:
+            result = function(*args, **kwargs)
+        except BaseException as error:
+            if error.__traceback__ is not None:
+                error.__traceback__ = error.__traceback__.tb_next
+            if record is not None:
+                fail(record, error, state)
+            raise
+        if record is not None:
+            end(record, args, result, state)
+            if method == "forward":
+                state.pending = subject
+        return result
+
+    internals.skip_in_dynamo(run.__code__)
+    return run
+
+
+internals.skip_in_dynamo(
+    Recorder.begin.__code__,
+    Recorder.end.__code__,
+    Recorder.fail.__code__,
+    Recorder.born.__code__,
+    Record.__init__.__code__,
+)

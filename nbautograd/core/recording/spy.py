@@ -1,0 +1,167 @@
+"""Engine "spy": a descriptor in the place of each static method that hands a recording wrapper only to PyTorch.
+
+Everybody else who looks the method up (user code, ``inspect``, pickle, Dynamo) gets the user's own function. PyTorch
+is known by what it does: it makes a ctx and looks up ``forward`` right after, ``setup_context`` after that; it looks
+up ``backward``, ``vjp``, ``jvp`` and ``vmap`` from functions of its own, known by their code.
+"""
+
+from __future__ import annotations
+
+import copy
+import sys
+import weakref
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+from nbautograd import messages
+from nbautograd.core import torch_internals as internals
+from nbautograd.core.recording.engine import recordable_methods, wrapper
+from nbautograd.core.recording.recorder import Recorder
+from nbautograd.core.recording.state import Subject, local
+
+_CODES, _FILES = internals.machinery()
+_return_none: Callable[[], None] = [].clear  # type: ignore[var-annotated]  # a C function that does nothing
+
+
+class Spy:
+    """Stands in a class's dict where ``original`` stood.
+
+    Attributes:
+        original: the very object that the user's class had there.
+        method: its name.
+        hooks: by id of the class that is recorded, its subject and the wrapper for PyTorch.
+    """
+
+    original: Any
+    method: str
+    hooks: dict[int, tuple[Subject, Callable[..., Any]]]
+
+    def watch(self, cls: type, subject: Subject, recorder: Recorder) -> None:
+        """Record the calls made through this class."""
+        function = _get(self.original, cls)
+        self.hooks[id(cls)] = (subject, wrapper(function, subject, self.method, recorder))
+        if self.method not in vars(cls):  # inherited: this spy outlives the class, whose id may be used again
+            weakref.finalize(cls, _forget, weakref.ref(self), id(cls)).atexit = False
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        hook = self.hooks.get(id(owner))
+        if hook is not None:
+            subject, handed = hook
+            if self.method == "forward":
+                state = local.state
+                if state.armed is subject:
+                    state.armed = None
+                    return handed
+            elif self.method == "setup_context":
+                state = local.state
+                if state.pending is subject or state.armed is subject:
+                    if state.armed is not subject:
+                        state.pending = None
+                    return handed
+                code = sys._getframe(1).f_code
+                if code.co_filename in _FILES:
+                    return handed
+            else:
+                code = sys._getframe(1).f_code
+                if code in _CODES or code.co_filename in _FILES:
+                    return handed
+                _notice_dynamo(code.co_filename, subject)
+        return _get(self.original, owner, instance)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Picklers that go by value take the original along, not us."""
+        if isinstance(self.original, (staticmethod, classmethod)):
+            return type(self.original), (self.original.__func__,)
+        return copy.copy, (self.original,)
+
+
+class StaticSpy(Spy, staticmethod):  # type: ignore[type-arg]
+    """A Spy that is a staticmethod, as what it stands for is."""
+
+
+def _forget(spy: weakref.ref[Spy], key: int) -> None:
+    alive = spy()
+    if alive is not None:
+        alive.hooks.pop(key, None)
+
+
+def _spy(original: Any, method: str) -> Spy:
+    spy = StaticSpy(original.__func__) if isinstance(original, staticmethod) else Spy()
+    spy.original, spy.method, spy.hooks = original, method, {}
+    return spy
+
+
+def _get(original: Any, owner: type | None, instance: Any = None) -> Any:
+    """What the class attribute gives when we are not there."""
+    getter = getattr(type(original), "__get__", None)
+    return original if getter is None else getter(original, instance, owner)
+
+
+def _notice_dynamo(filename: str, subject: Subject) -> None:
+    if not subject.traced and "_dynamo" in filename:
+        subject.traced = True
+
+
+class _Birth:
+    """``__init__`` of the hidden backward class: notices that a ctx is made, changes nothing."""
+
+    def __init__(self, subject: Subject, recorder: Recorder) -> None:
+        self.subject = subject
+        self.recorder = recorder
+
+    def __get__(self, ctx: Any, owner: type | None = None) -> Any:
+        if ctx is None:
+            return object.__init__
+        self.recorder.born(self.subject, ctx, local.state)
+        return _return_none
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return getattr, (object, "__init__")
+
+
+class SpyEngine:
+    """Records through spies; see the module."""
+
+    name = "spy"
+
+    def install(self, cls: type, subject: Subject, recorder: Recorder) -> list[str]:
+        """Put spies where the methods are defined, and a birth notice on the hidden backward class."""
+        problems = []
+        for method, owner in recordable_methods(cls):
+            entry = vars(owner)[method]
+            spy = entry if isinstance(entry, Spy) else _spy(entry, method)
+            if not callable(_plain_get(spy.original, cls)):
+                problems.append(messages.text("recording.not_callable", function=cls.__name__, method=method))
+                continue
+            spy.watch(cls, subject, recorder)
+            if spy is not entry:
+                setattr(owner, method, spy)
+        backward_class = internals.backward_class(cls)
+        if backward_class is None:
+            problems.append(messages.text("recording.no_backward_class", function=cls.__name__))
+        elif "__init__" not in vars(backward_class):
+            backward_class.__init__ = _Birth(subject, recorder)  # type: ignore[misc]
+        return problems
+
+    def remove(self, cls: type) -> None:
+        """Take the spies out where nobody else needs them; a method that the user set anew meanwhile stays."""
+        for method, owner in recordable_methods(cls):
+            entry = vars(owner)[method]
+            if isinstance(entry, Spy):
+                entry.hooks.pop(id(cls), None)
+                if not entry.hooks:
+                    setattr(owner, method, entry.original)
+        backward_class = internals.backward_class(cls)
+        if backward_class is not None and isinstance(vars(backward_class).get("__init__"), _Birth):
+            del backward_class.__init__  # type: ignore[misc]
+
+
+def _plain_get(original: Any, cls: type) -> Any:
+    """What looking the method up gives, without running a property or another descriptor of the user's."""
+    if isinstance(original, (staticmethod, classmethod, FunctionType)) or callable(original):
+        return _get(original, cls)
+    return None
+
+
+internals.skip_in_dynamo(Spy.__get__.__code__, _Birth.__get__.__code__, _get.__code__)

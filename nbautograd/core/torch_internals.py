@@ -1,0 +1,166 @@
+"""The one place that touches torch's private names, each behind a probe with a way to go on without it."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache
+from types import CodeType
+from typing import Any
+
+import torch
+
+_C = torch._C
+
+
+def _probe(path: str, otherwise: Any) -> Any:
+    """Something private of torch by its dotted name, or what to use where it does not exist."""
+    found: Any = torch
+    for name in path.split("."):
+        found = getattr(found, name, None)
+        if found is None:
+            return otherwise
+    return found
+
+
+def _no(*_: Any) -> bool:
+    return False
+
+
+def _nothing(*_: Any) -> None:
+    return None
+
+
+# in C: cheap enough to be asked on every recorded call
+functorch_active: Callable[[], bool] = _probe("_C._are_functorch_transforms_active", _no)
+function_mode_active: Callable[[], bool] = _probe("_C._is_torch_function_mode_enabled", _no)
+tracing_state: Callable[[], Any] = _probe("_C._get_tracing_state", _nothing)
+keep_graph: Callable[[], bool] = _probe("_C._autograd._get_current_graph_task_keep_graph", _no)
+disable_torch_function: Callable[[], AbstractContextManager[Any]] = _probe("_C.DisableTorchFunction", nullcontext)
+
+_dispatch_keys: Callable[[torch.Tensor], Any] | None = _probe("_C._dispatch_keys", None)
+_data_address: Callable[[torch.Tensor], int] | None = _probe("_C._data_address", None)
+_is_batched: Callable[[Any], bool] = _probe("_C._functorch.is_batchedtensor", _no)
+_is_wrapped_for_grad: Callable[[Any], bool] = _probe("_C._functorch.is_gradtrackingtensor", _no)
+_unwrapped: Callable[[Any], Any] = _probe("_C._functorch.get_unwrapped", _nothing)
+_level: Callable[[Any], int] = _probe("_C._functorch.maybe_get_level", _nothing)
+
+
+def _plain_keys() -> tuple[Any, ...]:
+    """Dispatch keys of an ordinary CPU tensor, without and with inference mode."""
+    if _dispatch_keys is None:
+        return ()
+    with torch.inference_mode():
+        inference = torch.empty(1, device="cpu")
+    with torch.inference_mode(False):
+        ordinary = torch.empty(1, device="cpu")
+    return _dispatch_keys(ordinary), _dispatch_keys(inference)
+
+
+try:
+    _ORDINARY, _INFERENCE = _plain_keys()
+except Exception:
+    _ORDINARY = _INFERENCE = None
+
+
+def bytes_reason(tensor: torch.Tensor) -> str:
+    """Why the elements of a tensor may not be read from its memory; empty when they may be.
+
+    Ordinary strided CPU tensors may: no subclass, vmap level, fake, meta, sparse, quantised or lazily negated one.
+    """
+    if _dispatch_keys is None or _data_address is None:
+        return "this torch does not tell"
+    keys = _dispatch_keys(tensor)
+    if keys == _ORDINARY or keys == _INFERENCE:  # noqa: SIM109 - a tuple of pybind objects is slower
+        return ""
+    if _is_batched(tensor):
+        return f"vmap level {_level(tensor)}"
+    if tensor.is_meta:
+        return "meta device"
+    if tensor.device.type != "cpu":
+        return f"{tensor.device.type} device"
+    return "not an ordinary strided tensor"
+
+
+def unwrap_for_grad(tensor: Any) -> Any:
+    """The ordinary tensor inside the levels of ``torch.func.grad`` and ``jvp``; other tensors as they are."""
+    while _is_wrapped_for_grad(tensor):
+        tensor = _unwrapped(tensor)
+    return tensor
+
+
+_chars: dict[int, Any] = {}
+
+
+def copy_bytes(address: int, count: int) -> bytes:
+    """Copy raw memory; the caller has made sure that it is there."""
+    kind = _chars.get(count)
+    if kind is None:
+        if len(_chars) > 4096:
+            _chars.clear()
+        kind = _chars[count] = ctypes.c_char * count
+    copied: bytes = kind.from_address(address).raw
+    return copied
+
+
+def memory_view(address: int, count: int) -> Any:
+    """Raw memory as a buffer for numpy, for the moment of one copy."""
+    return (ctypes.c_char * count).from_address(address)
+
+
+def memory(tensor: torch.Tensor, span: int) -> int:
+    """Address of the first element when ``span`` bytes from there lie inside the storage, else 0.
+
+    Unlike ``data_ptr`` this leaves a copy-on-write storage as it is.
+    """
+    if _data_address is None:
+        return 0
+    inside = tensor.untyped_storage().nbytes() - tensor.storage_offset() * tensor.element_size() >= span
+    return _data_address(tensor) if inside else 0
+
+
+def storage_of(tensor: torch.Tensor) -> tuple[int, int]:
+    """(identity, size in bytes) of a tensor's storage, (0, 0) where there is none; identity holds while it lives."""
+    try:
+        storage = tensor.untyped_storage()
+    except (NotImplementedError, RuntimeError):  # batched by vmap, fake, functional, ...
+        return 0, 0
+    return storage._cdata, storage.nbytes()
+
+
+@cache
+def skip_strategy() -> Any:
+    """How Dynamo is told to leave a frame alone, None where this torch has no such thing."""
+    strategy = _probe("_C._dynamo.eval_frame._FrameExecStrategy", None)
+    action = _probe("_C._dynamo.eval_frame._FrameAction", None)
+    return None if strategy is None or action is None else strategy(action.SKIP, action.DEFAULT)
+
+
+def skip_in_dynamo(*codes: CodeType) -> None:
+    """Keep ``torch.compile`` from compiling these frames of ours; what they call is compiled as ever."""
+    set_strategy = _probe("_C._dynamo.eval_frame.set_code_exec_strategy", None)
+    strategy = skip_strategy()
+    if set_strategy is None or strategy is None:
+        return
+    for code in codes:
+        set_strategy(code, strategy)
+
+
+def backward_class(cls: type) -> type | None:
+    """The hidden class whose instances are ``ctx`` and ``grad_fn`` of a Function."""
+    found = vars(cls).get("_backward_cls")
+    return found if isinstance(found, type) else None
+
+
+def machinery() -> tuple[frozenset[CodeType], frozenset[str]]:
+    """Who calls backward, vjp, jvp and vmap on PyTorch's behalf: code objects, and files whose every function does."""
+    base = torch.autograd.function.BackwardCFunction
+    codes = {getattr(getattr(base, name, None), "__code__", None) for name in ("_get_user_fn", "apply", "apply_jvp")}
+    try:
+        from torch._functorch import autograd_function
+
+        files = frozenset({autograd_function.generate_single_level_function.__code__.co_filename})
+    except (ImportError, AttributeError):
+        files = frozenset()
+    return frozenset(code for code in codes if code is not None), files
