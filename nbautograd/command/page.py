@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +45,12 @@ def _read(notebook: Path) -> Any:
     import nbformat
 
     try:
-        return nbformat.read(notebook, as_version=4)
-    except (ValueError, AttributeError, KeyError) as error:
-        raise CommandError(text("command.no_json", path=notebook, reason=error)) from None
+        content = nbformat.from_dict(json.loads(notebook.read_text(encoding="utf-8")))
+        nbformat.validate(content, version=4)
+    except (ValueError, AttributeError, nbformat.ValidationError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise CommandError(text("command.no_json", path=notebook, reason=reason)) from None
+    return content
 
 
 def _run(content: Any, folder: Path, seconds: int) -> str:
