@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
-from nbautograd.core.display import Displayable
+from nbautograd.core.checking.storage import Matrices, Which, indices
+from nbautograd.core.display import Displayable, plain
 from nbautograd.core.findings import Finding
 from nbautograd.core.source import FunctionSource
 
@@ -74,6 +76,8 @@ class Pooled:
 class JacobianBlock(Displayable):
     """d output / d input: rows are the output's elements, columns the input's, both in row-major order.
 
+    A complex tensor counts as real numbers: its shape here has one more dimension of size 2 (real, imaginary) at the end.
+
     Attributes:
         output, input: positions among forward's outputs and arguments (non-tensor arguments count).
         output_name, input_name: the names that the source gives them, else ``"output 0"``, ``"input 0"``.
@@ -96,19 +100,35 @@ class JacobianBlock(Displayable):
     @property
     def shape(self) -> tuple[int, int]:
         """(number of output elements, number of input elements)."""
-        return int(np.prod(self.output_shape, dtype=int)), int(np.prod(self.input_shape, dtype=int))
+        return math.prod(self.output_shape), math.prod(self.input_shape)
 
     def analytical(self, rows: slice | Sequence[int] | None = None, cols: slice | Sequence[int] | None = None) -> Array:
-        """What backward says, for these rows and columns (all when None); never larger than what is asked."""
-        raise LookupError
+        """What backward says, for these rows and columns (all when None); never larger than what is asked.
+
+        Raises:
+            InputError: for more than 4 million entries at once; ask for a slice, or use ``pooled``.
+        """
+        return self._part("analytical", rows, cols)
 
     def numerical(self, rows: slice | Sequence[int] | None = None, cols: slice | Sequence[int] | None = None) -> Array:
-        """What finite differences say, for these rows and columns."""
-        raise LookupError
+        """What finite differences say, for these rows and columns; see ``analytical``."""
+        return self._part("numerical", rows, cols)
+
+    def _part(self, which: Which, rows: slice | Sequence[int] | None, cols: slice | Sequence[int] | None) -> Array:
+        matrices: Matrices = self.matrices
+        return matrices.part(which, indices(rows, self.shape[0]), indices(cols, self.shape[1]))
 
     def pooled(self, h: int = 32, w: int = 32) -> Pooled:
         """The block pooled to at most ``h`` x ``w`` cells."""
-        raise LookupError
+        cell = tuple(max(1, -(-size // want)) for size, want in zip(self.shape, (h, w), strict=True))
+        shape = (-(-self.shape[0] // cell[0]), -(-self.shape[1] // cell[1]))
+        matrices: Matrices = self.matrices
+        pools = {which: matrices.pool(which, shape, (cell[0], cell[1])) for which in get_args(Which)}
+        return Pooled(**pools, rows=cell[0], cols=cell[1])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; the matrices as a pooled picture of at most 32 x 32 cells."""
+        return {**super().to_dict(), "pooled": plain(self.pooled())}
 
 
 @dataclass(frozen=True, repr=False)

@@ -13,17 +13,15 @@ from typing import Any
 import numpy as np
 import torch
 
-try:
-    from nbautograd.core.recording.log import paused
-except ImportError:  # pragma: no cover - while the log is being written
-    paused = contextlib.nullcontext
+from nbautograd.core.recording.log import paused
 
 
 @contextlib.contextmanager
-def quiet() -> Iterator[None]:
+def quiet(*, recorded: bool = False) -> Iterator[None]:
     """Run without prints, warnings and recording, on one torch thread, with grad mode on; all is put back after.
 
-    The states of the random generators of torch, numpy and Python are put back as well.
+    The states of the random generators of torch, numpy and Python are put back as well. With ``recorded`` the calls
+    of Functions are recorded all the same.
     """
     threads = torch.get_num_threads()
     with contextlib.ExitStack() as stack:
@@ -32,7 +30,8 @@ def quiet() -> Iterator[None]:
         stack.enter_context(contextlib.redirect_stderr(io.StringIO()))
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore")
-        stack.enter_context(paused())
+        if not recorded:
+            stack.enter_context(paused())
         stack.enter_context(torch.inference_mode(False))
         stack.enter_context(torch.enable_grad())
         if threads != 1:

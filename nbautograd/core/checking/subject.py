@@ -46,6 +46,7 @@ class Subject:
         inputs: detached copies of the inputs, strides kept, requiring grad as the caller's did.
         differentiable: positions of the floating or complex tensors among them that require grad.
         output_names: one per output tensor; filled in by the first call.
+        has_functions: True when there is any Function in the graph of the outputs.
         overlapped: positions of inputs that were made contiguous since their elements shared memory.
 
     Raises:
@@ -69,7 +70,7 @@ class Subject:
         self.differentiable = tuple(i for i, item in enumerate(self.inputs) if preparation.is_differentiable(item))
         self.seed = seed
         self.cls: type | None = function_class(fn)
-        self.direct = self.cls is not None
+        self.direct = self.has_functions = self.cls is not None
         self.source: FunctionSource | None = None if self.cls is None else read_source(self.cls)
         self.input_names = _input_names(self.fn, self.source if self.direct else None, len(self.inputs))
         self.output_names: tuple[str, ...] = ()
@@ -85,12 +86,12 @@ class Subject:
         return getattr(self.fn, "__name__", type(self.fn).__name__)
 
     @contextlib.contextmanager
-    def session(self) -> Iterator[None]:
+    def session(self, *, recorded: bool = False) -> Iterator[None]:
         """Stay in the quiet room for several calls; each call enters it by itself otherwise."""
         if self._depth:
             yield
             return
-        with quiet():
+        with quiet(recorded=recorded):
             self._depth += 1
             try:
                 yield
@@ -111,11 +112,19 @@ class Subject:
             first = not self.output_names
             given = self.fresh() if inputs is None else inputs
             seed_all(self.seed)
-            raw = self._run(given)
-            tensors = tuple(_tensors(raw))
+            tensors = tuple(_tensors(self._run(given)))
             if first:
                 self._learn(tensors, given if inputs is None else None)
             return Outputs(tensors, given)
+
+    def evaluate(self, inputs: tuple[Any, ...]) -> tuple[Tensor, ...]:
+        """Call within a session, in the caller's grad mode, random generators seeded; the short way for many values."""
+        seed_all(self.seed)
+        return tuple(_tensors(self.fn(*inputs)))
+
+    def flat(self, raw: Any) -> Iterator[Tensor]:
+        """The tensors in what a function returned, in order."""
+        return _tensors(raw)
 
     def vjp(self, outputs: Sequence[Tensor], cotangents: Sequence[Tensor | None]) -> tuple[Tensor | None, ...]:
         """The gradients of the differentiable inputs for these cotangents; the graph stays for the next call.
@@ -157,15 +166,17 @@ class Subject:
         if given is not None:
             self.mutates_inputs = any(_changed(a, b) for a, b in zip(given, self.inputs, strict=True))
         if self.cls is None:
-            self.cls = only_function(tensors)
+            found = functions_of(tensors)
+            self.has_functions = bool(found)
+            self.cls = found.pop() if len(found) == 1 else None
             self.source = None if self.cls is None else read_source(self.cls)
         named = [r.name for r in self.source.outputs] if self.direct and self.source is not None else []
         names = named if len(named) == len(tensors) else [None] * len(tensors)
         self.output_names = tuple(name or f"output {i}" for i, name in enumerate(names))
 
 
-def only_function(tensors: Sequence[Tensor]) -> type | None:
-    """The Function class in the graph of these tensors when there is exactly one, else None."""
+def functions_of(tensors: Sequence[Tensor]) -> set[type]:
+    """The Function classes in the graph of these tensors."""
     found: set[type] = set()
     stack: list[Any] = [t.grad_fn for t in tensors if t.grad_fn is not None]
     seen: set[Any] = set()
@@ -178,7 +189,7 @@ def only_function(tensors: Sequence[Tensor]) -> type | None:
         if isinstance(cls, type):
             found.add(cls)
         stack.extend(following for following, _ in node.next_functions)
-    return found.pop() if len(found) == 1 else None
+    return found
 
 
 def _tensors(raw: Any) -> Iterator[Tensor]:

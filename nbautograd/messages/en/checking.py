@@ -25,4 +25,44 @@ TEXTS: dict[str, str] = {
         "{name} is written in the style of old torch: forward and backward are instance methods, which torch no longer "
         "runs. Make both @staticmethod, take ctx as their first argument instead of self, and call {name}.apply(...)."
     ),
+    "checking.too_many_entries": (
+        "{rows} rows by {cols} columns are more than the {limit} entries that are made at once. Ask for a slice such as "
+        "block.analytical(rows=slice(0, 100), cols=slice(0, 100)), or for a picture with block.pooled()."
+    ),
+    "checking.no_such_entry": "There are only {size} elements along this side; the numbers count from 0.",
+    "checking.structure_dense": "any entry may be nonzero",
+    "checking.structure_diagonal": "each output depends on one input",
+    "checking.structure_block_diagonal": "it falls into independent blocks",
+    "checking.backward_said": "One cotangent after another through backward; {structure}.",
+    "checking.backward_not_linear": (
+        "Backward of a combination is not the combination of its rows, so each row was asked on its own; {structure}."
+    ),
+    "checking.differences_said": "Off from backward by at most {largest}, {precision}.",
+    "checking.promoted": "computed in float64",
+    "checking.same_precision": "in the precision of the inputs",
+    "checking.interrupted": "The check was interrupted; this is what was done until then.",
+    "checking.no_blocks": "No output has a gradient, so there was nothing to compare.",
+    "checking.because_kink": "{output} has a kink in {input} at this point; try inputs a little further off.",
+    "checking.because_jump": (
+        "{output} jumps at this value of {input}, so it has no derivative there; try inputs a little further off."
+    ),
+    "checking.because_staircase": (
+        "{output} is flat in {input} wherever finite differences look, so they cannot confirm the slope that backward "
+        "returns. For a surrogate gradient (straight-through, spiking) this is as intended."
+    ),
+    "checking.because_float32": (
+        "The inputs are float32, whose rounding blurs the differences of {output} in {input}; try {input}.double()."
+    ),
+    "checking.because_noise": (
+        "The values of {output} are too uncertain for differences in {input} (rounding or randomness in forward); try "
+        "float64 inputs or a fixed seed."
+    ),
+    "checking.because_domain_edge": (
+        "{output} is not finite next to this value of {input}; try inputs inside the function's domain."
+    ),
+    "checking.because_interrupted": "d {output} / d {input} was not finished before the interrupt.",
+    "checking.wrong_unclassified": (
+        "The gradient of {output} with respect to {input} is wrong in {wrong} of {entries} entries. The largest: d {at} "
+        "is {numerical} by finite differences, {analytical} by your backward."
+    ),
 }

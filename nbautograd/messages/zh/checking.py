@@ -19,4 +19,35 @@ TEXTS: dict[str, str] = {
         "{name} 用的是旧版 torch 的写法：forward 和 backward 是实例方法，现在的 torch 已不再执行它们。"
         "请给两者加上 @staticmethod，把第一个参数从 self 改为 ctx，然后用 {name}.apply(...) 调用。"
     ),
+    "checking.too_many_entries": (
+        "{rows} 行乘 {cols} 列超过了一次最多生成的 {limit} 个元素。请只取一部分，"
+        "例如 block.analytical(rows=slice(0, 100), cols=slice(0, 100))，或用 block.pooled() 看缩略图。"
+    ),
+    "checking.no_such_entry": "这一侧只有 {size} 个元素，编号从 0 开始。",
+    "checking.structure_dense": "任何位置都可能不为零",
+    "checking.structure_diagonal": "每个输出元素只依赖一个输入元素",
+    "checking.structure_block_diagonal": "它由互相独立的小块组成",
+    "checking.backward_said": "逐个让余切向量通过 backward；{structure}。",
+    "checking.backward_not_linear": "backward 对组合的结果不等于各行结果的组合，所以每一行都单独求；{structure}。",
+    "checking.differences_said": "与 backward 最多相差 {largest}，{precision}。",
+    "checking.promoted": "以 float64 计算",
+    "checking.same_precision": "以输入自身的精度计算",
+    "checking.interrupted": "检查被中断，这里是中断之前完成的部分。",
+    "checking.no_blocks": "没有任何输出带梯度，所以没有可比较的内容。",
+    "checking.because_kink": "在这一点上 {output} 关于 {input} 有折点；换一个稍微偏离的输入再试。",
+    "checking.because_jump": "{output} 在 {input} 的这个取值处发生跳变，那里没有导数；换一个稍微偏离的输入再试。",
+    "checking.because_staircase": (
+        "有限差分所到之处，{output} 关于 {input} 都是平的，因此无法证实 backward 返回的斜率。"
+        "如果这是有意的替代梯度（直通估计、脉冲神经元），那就没有问题。"
+    ),
+    "checking.because_float32": "输入是 float32，舍入误差掩盖了 {output} 关于 {input} 的差分；请试试 {input}.double()。",
+    "checking.because_noise": (
+        "{output} 的值不够确定（forward 中的舍入或随机性），无法对 {input} 求差分；请试试 float64 输入或固定随机种子。"
+    ),
+    "checking.because_domain_edge": "{output} 在 {input} 的这个取值旁边不是有限数；请使用函数定义域内部的输入。",
+    "checking.because_interrupted": "中断时 d {output} / d {input} 还没有完成。",
+    "checking.wrong_unclassified": (
+        "{output} 关于 {input} 的梯度有误：{entries} 个元素中有 {wrong} 个不对。差得最多的是 d {at}："
+        "有限差分给出 {numerical}，你的 backward 给出 {analytical}。"
+    ),
 }

@@ -1,0 +1,94 @@
+"""gradcheck and jacobian: the two calls that compare what backward says with what the function does."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from nbautograd.core.checking import judgement
+from nbautograd.core.checking.block import GradcheckReport, JacobianBlock, JacobianReport
+from nbautograd.core.checking.inquiry import Inquiry
+from nbautograd.core.checking.subject import Subject
+
+
+def gradcheck(
+    fn: Any,
+    inputs: Any,
+    *,
+    atol: float | None = None,
+    rtol: float | None = None,
+    eps: float | None = None,
+    order: int = 2,
+    seed: int = 0,
+) -> GradcheckReport:
+    """Compare the backward of a Function with independent witnesses, and say why where they differ.
+
+    Central differences at a ladder of steps with Richardson's extrapolation give each doubtful entry an error bar;
+    an entry is wrong when it is off by more than ten of them.
+
+    Args:
+        fn: a Function class, its ``apply``, or any callable that returns tensors.
+        inputs: a tuple of arguments, tensors or not; those that require grad are differentiated. A single tensor will
+            do. Complex tensors count as pairs of real numbers.
+        atol, rtol: when given, an entry that is off by at most ``atol + rtol * |numerical|`` is right.
+        eps: first step of the differences, absolute; by default by precision and size of the input.
+        order: 2 to check second derivatives as well, 1 not to.
+        seed: of the random cotangents and probes, and given to all random generators before each call.
+
+    Returns:
+        The report; its truth value is True when everything agrees. A wrong gradient never raises.
+
+    Raises:
+        CallError: the call makes no sense: ``fn`` cannot be called, or the inputs are no tuple.
+        InputError: nothing in the inputs can be differentiated.
+
+    Example:
+        >>> import torch, nbautograd
+        >>> x = torch.linspace(0, 1, 5, dtype=torch.float64, requires_grad=True)
+        >>> nbautograd.gradcheck(torch.sin, x).verdict
+        'right'
+    """  # fmt: skip
+    start = time.perf_counter()
+    inquiry = Inquiry(Subject(fn, inputs, seed), atol, rtol, eps)
+    with inquiry.subject.session():
+        inquiry.blocks_found()
+        findings = judgement.findings(inquiry)
+        second = judgement.second(inquiry, findings) if order > 1 else None
+    verdict, reason = judgement.verdict(inquiry, findings, second)
+    return GradcheckReport(
+        inquiry.subject.name, verdict, findings, inquiry.blocks, inquiry.subject.input_names,
+        inquiry.subject.output_names, seed, time.perf_counter() - start, inquiry.complete, second,
+        inquiry.subject.source, reason,
+    )  # fmt: skip
+
+
+def jacobian(fn: Any, inputs: Any, *, eps: float | None = None) -> JacobianReport:
+    """Both Jacobians of a Function at one point: what backward says and what finite differences say.
+
+    Args:
+        fn: a Function class, its ``apply``, or any callable that returns tensors.
+        inputs: a tuple of arguments, tensors or not; those that require grad are differentiated.
+        eps: step of the differences, absolute; by default by precision and size of the input.
+
+    Returns:
+        One block per output and input, without verdicts.
+
+    Raises:
+        CallError: the call makes no sense: ``fn`` cannot be called, or the inputs are no tuple.
+        InputError: nothing in the inputs can be differentiated.
+
+    Example:
+        >>> import torch, nbautograd
+        >>> a = torch.ones(2, dtype=torch.float64, requires_grad=True)
+        >>> nbautograd.jacobian(lambda a: 3 * a, a).blocks[0, 0].analytical()
+        array([[3., 0.],
+               [0., 3.]])
+    """
+    inquiry = Inquiry(Subject(fn, inputs), None, None, eps, judge=False)
+    with inquiry.subject.session():
+        inquiry.blocks_found()
+    if inquiry.error is not None:
+        raise inquiry.error
+    fields = JacobianBlock.__dataclass_fields__
+    plain = {k: JacobianBlock(**{name: getattr(b, name) for name in fields}) for k, b in inquiry.blocks.items()}
+    return JacobianReport(inquiry.subject.name, plain, inquiry.complete)

@@ -1,0 +1,68 @@
+"""The Function's verdict: from blocks and findings to right, wrong or cannot tell."""
+
+from __future__ import annotations
+
+from nbautograd import messages
+from nbautograd.core.checking.block import Block, GradcheckReport, Verdict
+from nbautograd.core.checking.diagnose import diagnose, ranked
+from nbautograd.core.checking.exceptions import explain
+from nbautograd.core.checking.inquiry import Inquiry
+from nbautograd.core.findings import Finding
+
+
+def findings(inquiry: Inquiry) -> tuple[Finding, ...]:
+    """What was found, most serious first; every block that disagrees has at least one finding of its own."""
+    if inquiry.error is not None:
+        return (explain(inquiry.error, inquiry.subject),)
+    found: tuple[Finding, ...] = ()
+    try:
+        found = diagnose(inquiry.subject, inquiry.blocks) if inquiry.complete else ()
+    except KeyboardInterrupt:
+        inquiry.complete = False
+    told = {f.where for f in found if f.kind == "bug"}
+    inputs = {w[1] for w in told if w is not None}
+    plain = [_unclassified(b) for w, b in inquiry.blocks.items() if b.verdict == "mismatch" and w[1] not in inputs]
+    return ranked((*found, *plain))
+
+
+def second(inquiry: Inquiry, found: tuple[Finding, ...]) -> GradcheckReport | None:
+    """The report on second derivatives, where the Function claims them and the first ones are right."""
+    return None
+
+
+def verdict(inquiry: Inquiry, found: tuple[Finding, ...], order2: GradcheckReport | None) -> tuple[Verdict, str]:
+    """The verdict and, for "cannot tell", the reason in one sentence."""
+    if any(f.kind == "bug" for f in found) or (order2 is not None and order2.verdict == "wrong"):
+        return "wrong", ""
+    if not inquiry.complete:
+        return "cannot tell", messages.text("checking.interrupted")
+    if not inquiry.blocks:
+        return "cannot tell", messages.text("checking.no_blocks")
+    for block in inquiry.blocks.values():
+        if block.verdict in ("undecided", "flat"):
+            return "cannot tell", reason(block)
+    return "right", ""
+
+
+def reason(block: Block) -> str:
+    """Why a block could not be decided."""
+    message = f"checking.because_{block.reason.replace(' ', '_')}"
+    return messages.text(message, output=block.output_name, input=block.input_name)
+
+
+def _unclassified(block: Block) -> Finding:
+    assert block.worst is not None
+    params = {
+        "output": block.output_name,
+        "input": block.input_name,
+        "wrong": block.wrong,
+        "entries": block.entries,
+        "at": _index(block.output_name, block.worst.output_index) + " / d " + _index(block.input_name, block.worst.input_index),
+        "analytical": f"{block.worst.analytical:.6g}",
+        "numerical": f"{block.worst.numerical:.6g}",
+    }  # fmt: skip
+    return Finding("wrong_unclassified", "bug", "checking.wrong_unclassified", params, (block.output, block.input))
+
+
+def _index(name: str, index: tuple[int, ...]) -> str:
+    return f"{name}[{', '.join(map(str, index))}]" if index else name

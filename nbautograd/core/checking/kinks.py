@@ -1,0 +1,64 @@
+"""Kinks, jumps, edges and flats: what a point is like where the derivative may not exist."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nbautograd.core.checking.ladder import RUNGS, Series
+from nbautograd.core.checking.real import Array
+
+SMOOTH, KINK, JUMP, EDGE_RIGHT, EDGE_LEFT, NOWHERE = range(6)
+
+
+def nature(series: Series) -> Array:
+    """For each entry what the function is like at x, one of the constants above.
+
+    The gap between right and left slope, [f(x+h) + f(x-h) - 2 f(x)] / h, shrinks with h where f is smooth, stays at a
+    kink and grows at a jump; it counts only when this goes on down to the finest step that round-off leaves usable.
+    """
+    found = np.where(_persists(series), _by_slope(series), SMOOTH)
+    right, left = (np.isfinite(v[RUNGS // 2 :]).any(axis=0) for v in (series.up, series.down))
+    both = np.isfinite(series.up[-3:] - series.down[-3:]).any(axis=0)
+    here = np.isfinite(series.middle)
+    found = np.where(~both & here & right, EDGE_RIGHT, found)
+    found = np.where(~both & here & left & ~right, EDGE_LEFT, found)
+    return np.where(~here | (~right & ~left), NOWHERE, found)
+
+
+def _gaps(series: Series) -> tuple[Array, Array]:
+    """(right slope - left slope, how large round-off alone could make it), shaped (RUNGS, entries)."""
+    right = (series.up - series.middle) / series.above
+    left = (series.middle - series.down) / series.below
+    return right - left, 4 * series.noise * (1 / series.above + 1 / series.below)
+
+
+def _finest(series: Series) -> Array:
+    """The finest of three neighbouring rungs whose gaps stand out of round-off, or -1."""
+    gap, noise = _gaps(series)
+    clear = np.abs(gap) > 3 * noise
+    three = clear[2:] & clear[1:-1] & clear[:-2]
+    rung = np.arange(2, RUNGS)[:, None]
+    result: Array = np.where(three, rung, -1).max(axis=0)
+    return result
+
+
+def _persists(series: Series) -> Array:
+    """Whether the gap is seen down to where round-off would hide it anyway, and far enough down to be at x."""
+    gap, noise = _gaps(series)
+    finest = _finest(series)
+    here = np.maximum(finest, 0)[None]
+    next_one = np.minimum(here + 1, RUNGS - 1)
+    size = np.abs(np.take_along_axis(gap, here, axis=0)[0])
+    hidden = 3 * np.take_along_axis(noise, next_one, axis=0)[0] >= size / 2
+    return (finest >= 4) & ((finest == RUNGS - 1) | hidden)
+
+
+def _by_slope(series: Series) -> Array:
+    """Kink, jump or smooth by how the last three gaps change from rung to rung."""
+    gap, _ = _gaps(series)
+    finest = np.maximum(_finest(series), 2)
+    last, middle, first = (np.take_along_axis(gap, (finest - k)[None], axis=0)[0] for k in (0, 1, 2))
+    ratios = np.stack([middle / np.where(last == 0, np.inf, last), first / np.where(middle == 0, np.inf, middle)])
+    kink = ((ratios > 0.6) & (ratios < 1.8)).all(axis=0)
+    jump = ((ratios > 0.1) & (ratios < 0.6)).all(axis=0)
+    return np.where(kink, KINK, np.where(jump, JUMP, SMOOTH))

@@ -1,0 +1,55 @@
+"""Tensors as the checker counts: real numbers in float64 numpy arrays, complex ones as pairs."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+Array = np.ndarray[Any, Any]
+
+
+def real_shape(tensor: Tensor) -> tuple[int, ...]:
+    """The tensor's shape; with a dimension of size 2 (real, imaginary) at the end when it is complex."""
+    return (*tensor.shape, 2) if tensor.is_complex() else tuple(tensor.shape)
+
+
+def real_size(tensor: Tensor) -> int:
+    """Number of real numbers in a tensor."""
+    return math.prod(real_shape(tensor))
+
+
+def to_real(tensor: Tensor) -> Tensor:
+    """The tensor detached, dense and real (complex as pairs), in its own precision."""
+    flat = tensor.detach()
+    if flat.layout is not torch.strided:
+        flat = flat.to_dense()
+    return torch.view_as_real(flat.resolve_conj()) if flat.is_complex() else flat
+
+
+def to_array(tensor: Tensor) -> Array:
+    """The tensor's real numbers as a new float64 array of shape ``real_shape``."""
+    array: Array = to_real(tensor).to("cpu", torch.float64).numpy()
+    return array.copy() if np.shares_memory(array, _memory(tensor)) else array
+
+
+def from_array(array: Array, like: Tensor, batched: bool = False) -> Tensor:
+    """Real numbers shaped ``real_shape`` (after a batch dimension when ``batched``) as a tensor like another one."""
+    dtype = like.dtype.to_real() if like.is_complex() else like.dtype
+    tensor = torch.from_numpy(np.ascontiguousarray(array)).to(like.device, dtype)
+    if like.is_complex():
+        tensor = torch.view_as_complex(tensor.contiguous())
+    return tensor if batched else tensor.reshape(like.shape)
+
+
+def epsilon(tensor: Tensor) -> float:
+    """Spacing of the floating numbers of this tensor's dtype at 1."""
+    return float(torch.finfo(tensor.dtype).eps)
+
+
+def _memory(tensor: Tensor) -> Array:
+    plain = to_real(tensor)
+    return plain.numpy() if plain.device.type == "cpu" and plain.dtype is torch.float64 else np.empty(0)

@@ -1,0 +1,213 @@
+"""From two Jacobians to a verdict: which entries agree, which differ, which cannot be told."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from nbautograd.core.checking import flat, kinks
+from nbautograd.core.checking.assembly import Raw
+from nbautograd.core.checking.block import BlockVerdict, Entry
+from nbautograd.core.checking.forward import Forward
+from nbautograd.core.checking.real import Array
+from nbautograd.core.checking.refine import Refined, refine
+from nbautograd.core.checking.storage import Layout, Matrices
+
+AGREED = 1e-7  # two independent computations that agree to 7 digits need no error estimate
+SIGNIFICANT = 1e-6  # relative difference below which nothing is called wrong
+UNSURE = 0.02  # error bar, relative to the entry's scale, above which nothing is called right
+
+
+@dataclasses.dataclass(frozen=True)
+class Tolerance:
+    """What the caller gave to ``gradcheck``, and the precision of the backward.
+
+    Attributes:
+        atol, rtol: an entry that differs by at most atol + rtol |numerical| is right; None for the error bars alone.
+        precision: spacing at 1 of the numbers that backward computes with.
+    """
+
+    atol: float | None
+    rtol: float | None
+    precision: float
+
+    @property
+    def agreed(self) -> float:
+        """Relative difference at which entries agree without a second look."""
+        return max(AGREED, 100 * self.precision)
+
+    def given(self, analytical: Array, numerical: Array) -> Array | None:
+        """Where the caller's tolerance is met; None when the caller gave none."""
+        if self.atol is None and self.rtol is None:
+            return None
+        within: Array = np.abs(analytical - numerical) <= (self.atol or 0.0) + (self.rtol or 0.0) * np.abs(numerical)
+        return within
+
+
+@dataclasses.dataclass(frozen=True)
+class Judged:
+    """A block with its verdict; see ``Block`` for the fields."""
+
+    matrices: Matrices
+    verdict: BlockVerdict
+    reason: str
+    wrong: int
+    worst: Entry | None
+    largest_error: float
+    steps: Array
+    errors: Array
+    looked: int = 0
+
+
+def judge(forward: Forward, raw: Raw, where: tuple[int, int], tolerance: Tolerance) -> Judged:
+    """Compare the two Jacobians of a block.
+
+    Args:
+        forward: values of the function.
+        raw: the block as the first pass found it.
+        where: numbers of output and input among the differentiable ones.
+        tolerance: what counts as equal.
+    """
+    matrices = raw.matrices
+    scale = scales(matrices.analytical, matrices.numerical)
+    doubtful = ~close(matrices, scale, tolerance)
+    if raw.directions is None or not doubtful.any():
+        refined = None
+    else:
+        refined = refine(forward, raw, where, doubtful)
+    state = _State(matrices, scale, doubtful, tolerance)
+    if refined is not None:
+        state.take(refined)
+    if flat.piecewise_constant(forward, where, state.matrices):
+        state.wrong[:] = False
+        state.reasons["flat"] = 1
+    return state.judged(refined)
+
+
+def scales(analytical: Array, numerical: Array) -> Array:
+    """What an entry's difference is measured against: itself, 1e-3 of its row, 1e-6 of its block."""
+    with np.errstate(invalid="ignore"):
+        size = np.fmax(np.abs(_finite(analytical)), np.abs(_finite(numerical)))
+    row = size.max(axis=2, keepdims=True, initial=0.0)
+    result: Array = np.maximum(np.maximum(size, 1e-3 * row), 1e-6 * row.max(initial=0.0))
+    return result
+
+
+def close(matrices: Matrices, scale: Array, tolerance: Tolerance) -> Array:
+    """Where the two agree at first sight."""
+    with np.errstate(invalid="ignore"):
+        apart = np.abs(matrices.analytical - matrices.numerical)
+        agreed: Array = apart <= tolerance.agreed * scale
+    given = tolerance.given(matrices.analytical, matrices.numerical)
+    return agreed if given is None else given
+
+
+def _finite(array: Array) -> Array:
+    return np.nan_to_num(array, nan=0.0, posinf=0.0, neginf=0.0)
+
+
+class _State:
+    """The judgement while it is being made."""
+
+    def __init__(self, matrices: Matrices, scale: Array, doubtful: Array, tolerance: Tolerance) -> None:
+        self.matrices = (
+            dataclasses.replace(matrices, numerical=matrices.numerical.copy()) if doubtful.any() else matrices
+        )
+        self.scale, self.tolerance = scale, tolerance
+        self.wrong = doubtful.copy()
+        self.bars: dict[tuple[int, int, int], float] = {}
+        self.reasons: dict[str, int] = {}
+
+    def take(self, refined: Refined) -> None:
+        """Believe the ladder where it looked."""
+        at = tuple(refined.entries.T)
+        analytical = self.matrices.analytical[at]
+        self.matrices.numerical[at] = np.where(np.isfinite(refined.value), refined.value, self.matrices.numerical[at])
+        self.scale = scales(self.matrices.analytical, self.matrices.numerical)
+        wrong, unsure, reason = decide(refined, analytical, self.scale[at], self.tolerance)
+        self.wrong[at] = wrong
+        for name in np.unique(reason[unsure]):
+            self.reasons[str(name)] = int((reason[unsure] == name).sum())
+        self.bars = {tuple(map(int, e)): float(b) for e, b in zip(refined.entries, refined.error, strict=True)}
+        self.subgradients = int((~wrong & ~unsure & (reason != "")).sum())
+
+    subgradients = 0
+
+    def judged(self, refined: Refined | None) -> Judged:
+        matrices = dataclasses.replace(self.matrices, wrong=self.wrong)
+        difference = np.abs(matrices.stored("difference"))
+        count = int(self.wrong.sum())
+        verdict, reason = self._verdict(count)
+        where = self._worst(difference)
+        steps, errors = _curve(refined, where)
+        return Judged(
+            matrices, verdict, reason, count, self._entry(where), float(np.nan_to_num(difference, nan=np.inf).max(initial=0.0)),
+            steps, errors,
+        )  # fmt: skip
+
+    def _verdict(self, count: int) -> tuple[BlockVerdict, str]:
+        if count:
+            return "mismatch", ""
+        if "flat" in self.reasons:
+            return "flat", "staircase"
+        if self.reasons:
+            return "undecided", max(self.reasons, key=lambda name: self.reasons[name])
+        return ("subgradient", "kink") if self.subgradients else ("match", "")
+
+    def _worst(self, difference: Array) -> tuple[int, int, int] | None:
+        if not difference.size:
+            return None
+        ranked = np.where(self.wrong, 2 + _squash(difference), _squash(difference))
+        return tuple(map(int, np.unravel_index(int(ranked.argmax()), ranked.shape)))  # type: ignore[return-value]
+
+    def _entry(self, where: tuple[int, int, int] | None) -> Entry | None:
+        if where is None:
+            return None
+        out, inp = place(self.matrices, where)
+        bar = self.bars.get(where, float(self.tolerance.agreed * self.scale[where]))
+        values = (float(self.matrices.analytical[where]), float(self.matrices.numerical[where]))
+        return Entry(out, inp, *values, bar)
+
+
+def decide(refined: Refined, analytical: Array, scale: Array, tolerance: Tolerance) -> tuple[Array, Array, Array]:
+    """For each entry of the second look: is it wrong, is it unsure, and the reason if it is neither plain."""
+    value, error, kind = refined.value, refined.error, refined.nature
+    smooth = np.isin(kind, (kinks.SMOOTH, kinks.EDGE_LEFT, kinks.EDGE_RIGHT))
+    with np.errstate(invalid="ignore"):
+        slack = np.maximum(SIGNIFICANT, 1e3 * tolerance.precision) * scale
+        apart = np.abs(analytical - value)
+        differs = ~(apart <= np.maximum(10 * error, slack))
+        outside = ~((analytical >= refined.low - slack) & (analytical <= refined.high + slack))
+        blurred = ~(error <= UNSURE * scale)
+    unknown = ~np.isfinite(value) | (kind == kinks.NOWHERE)
+    reason = np.select(
+        [unknown, kind == kinks.KINK, kind == kinks.JUMP, ~smooth, blurred],
+        ["domain edge", "kink", "jump", "domain edge", "noise"], "",
+    )  # fmt: skip
+    unsure = unknown | (smooth & blurred & ~differs) | ((kind == kinks.JUMP) & outside)
+    wrong = ~unknown & np.where(smooth, differs, (kind == kinks.KINK) & outside)
+    given = tolerance.given(analytical, value)
+    if given is not None:
+        wrong, unsure = wrong & ~given, unsure & ~given
+    return wrong, unsure, reason
+
+
+def place(matrices: Matrices, where: tuple[int, int, int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Indices of a stored entry in the output and in the input."""
+    return matrices.layout.place(where)
+
+
+def _squash(values: Array) -> Array:
+    """Order kept, size in [0, 1]; NaN the largest."""
+    with np.errstate(invalid="ignore"):
+        result: Array = np.where(np.isfinite(values), values / (1 + np.abs(values)), 1.0)
+    return result
+
+
+def _curve(refined: Refined | None, where: tuple[int, int, int] | None) -> tuple[Array, Array]:
+    if refined is not None and where is not None:
+        hit = np.flatnonzero((refined.entries == np.array(where)).all(axis=1))
+        if hit.size:
+            return refined.steps[:, hit[0]], refined.errors[:, hit[0]]
+    return np.empty(0), np.empty(0)
