@@ -1,0 +1,85 @@
+// Pan and zoom of a drawing: the view box moves, the drawing stays.
+
+import { el } from "./shared.js";
+
+/** @typedef {import("./types").Page} Page */
+
+const TALLEST = 460, SMALLEST = 0.15, LARGEST = 4;
+
+/**
+ * @param {Page} page
+ * @param {SVGSVGElement} drawing
+ * @param {HTMLElement} frame
+ * @param {{width: number, height: number}} size
+ */
+export function camera(page, drawing, frame, size) {
+  let scale = 1, x = 0, y = 0, moved = false;
+  const room = () => frame.clientWidth || size.width;
+  const tall = () => Math.min(TALLEST, Math.max(120, size.height * Math.min(1, room() / size.width)));
+  const apply = () => drawing.setAttribute("viewBox", `${x} ${y} ${room() / scale} ${frame.clientHeight / scale}`);
+  const fit = () => {
+    frame.style.height = `${tall()}px`;
+    scale = Math.max(SMALLEST, Math.min(1, room() / size.width));
+    x = Math.min(0, (size.width - room() / scale) / 2);
+    y = 0;
+    apply();
+  };
+  const zoom = (/** @type {number} */ by, px = room() / 2, py = frame.clientHeight / 2) => {
+    const next = Math.max(SMALLEST, Math.min(LARGEST, scale * by));
+    x += px / scale - px / next;
+    y += py / scale - py / next;
+    scale = next;
+    apply();
+  };
+  drag(drawing, (dx, dy) => ((x -= dx / scale), (y -= dy / scale), apply()), (yes) => (moved = yes));
+  frame.addEventListener("wheel", (event) => {
+    if (!event.ctrlKey && !event.metaKey) return; // the wheel alone scrolls the notebook
+    event.preventDefault();
+    const place = frame.getBoundingClientRect();
+    zoom(Math.exp(-event.deltaY / 300), event.clientX - place.left, event.clientY - place.top);
+  }, { passive: false });
+  let wide = 0;
+  const watcher = new ResizeObserver(() => frame.clientWidth !== wide && ((wide = frame.clientWidth), fit()));
+  watcher.observe(frame);
+  page.signal.addEventListener("abort", () => watcher.disconnect(), { once: true });
+  const button = (/** @type {string} */ label, /** @type {string} */ name, /** @type {() => void} */ act) => el("button", { type: "button", class: "button icon", "aria-label": name, title: name, on: { click: act } }, label);
+  return {
+    buttons: el("span", { class: "group" }, button("−", page.t("zoom_less"), () => zoom(1 / 1.3)), button("+", page.t("zoom_more"), () => zoom(1.3)), button("⤢", page.t("zoom_fit"), fit)),
+    dragged: () => moved,
+    /** @param {{x: number, y: number, width: number, height: number} | undefined} box bring it into view */
+    reveal: (box) => {
+      const [w, h] = [room() / scale, frame.clientHeight / scale];
+      if (!box || !frame.clientHeight) return;
+      if (box.x < x || box.x + box.width > x + w) x = box.x + box.width / 2 - w / 2;
+      if (box.y < y || box.y + box.height > y + h) y = box.y + box.height / 2 - h / 2;
+      apply();
+    },
+  };
+}
+
+/**
+ * @param {SVGSVGElement} drawing
+ * @param {(dx: number, dy: number) => void} move
+ * @param {(yes: boolean) => void} moved
+ */
+function drag(drawing, move, moved) {
+  /** @type {[number, number] | null} */
+  let last = null;
+  let way = 0;
+  drawing.addEventListener("pointerdown", (event) => {
+    last = [event.clientX, event.clientY];
+    way = 0;
+    moved(false);
+  });
+  drawing.addEventListener("pointermove", (event) => {
+    if (!last || !event.buttons) return;
+    const [dx, dy] = [event.clientX - last[0], event.clientY - last[1]];
+    way += Math.abs(dx) + Math.abs(dy);
+    if (way < 4) return;
+    if (!drawing.hasPointerCapture(event.pointerId)) drawing.setPointerCapture(event.pointerId);
+    moved(true);
+    last = [event.clientX, event.clientY];
+    move(dx, dy);
+  });
+  drawing.addEventListener("pointerup", () => (last = null));
+}

@@ -1,0 +1,56 @@
+// Findings: the sentence, where it is, and the fix as a small diff.
+
+import { el, prose } from "./shared.js";
+
+/** @typedef {import("./types").Page} Page */
+/** @typedef {import("./types").Finding} Finding */
+
+/**
+ * @param {Page} page
+ * @param {Finding[]} findings
+ */
+export function findingsList(page, findings) {
+  return el("ol", { class: "findings" }, ...findings.map((finding) => findingItem(page, finding)));
+}
+
+/**
+ * @param {Page} page
+ * @param {Finding} finding
+ */
+function findingItem(page, finding) {
+  const kind = { bug: "bad", lint: "open" }[finding.kind] ?? "plain";
+  return el("li", { class: `finding ${kind}` },
+    el("div", null, el("span", { class: "kind" }, page.word("kind", finding.kind)), " ", prose(finding.message)),
+    finding.fix && fixView(page, finding.fix),
+    links(page, finding));
+}
+
+/**
+ * @param {Page} page
+ * @param {NonNullable<Finding["fix"]>} fix
+ */
+export function fixView(page, fix) {
+  const line = (/** @type {string} */ text, /** @type {string} */ kind, /** @type {string} */ mark) =>
+    el("span", { class: kind }, el("span", { class: "mark" }, mark), ` ${text}\n`);
+  const rows = (/** @type {string} */ text) => (text ? text.replace(/\n$/, "").split("\n") : []);
+  return el("div", { class: "fix" },
+    el("div", { class: "faint" }, page.t(fix.verified ? "fix_tried" : "fix_untried")),
+    el("pre", { tabindex: "0", "aria-label": page.t("fix") }, el("code", null, ...rows(fix.before).map((t) => line(t, "before", "−")), ...rows(fix.source).map((t) => line(t, "after", "+")))));
+}
+
+/**
+ * Ways from a finding to its evidence.
+ * @param {Page} page
+ * @param {Finding} finding
+ */
+function links(page, finding) {
+  const { where, line } = finding;
+  const buttons = [];
+  if (where && page.tabs.includes("jacobian")) {
+    buttons.push(el("button", { type: "button", class: "button", on: { click: () => (page.select({ block: where, entry: undefined }), page.show("jacobian")) } }, page.t("show_jacobian")));
+  }
+  if (line && page.tabs.includes("source")) {
+    buttons.push(el("button", { type: "button", class: "button", on: { click: () => (page.select({ line }), page.show("source")) } }, page.t("show_line", { line })));
+  }
+  return buttons.length ? el("div", { class: "links" }, ...buttons) : null;
+}

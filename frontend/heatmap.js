@@ -1,0 +1,152 @@
+// A heat map on a canvas: symmetric colours, sign marks, the cursor and one marked cell.
+
+import { el, number } from "./shared.js";
+
+/** @typedef {import("./types").Page} Page */
+/** @typedef {{rows: number, cols: number, values: Float32Array | Float64Array}} Grid */
+/** @typedef {[number, number] | null} Cell */
+
+const HALF = 32; // levels of colour on either side of zero; the tables of views/palette.py go on with:
+const PAPER = 65, NAN = 66, PLUS_INF = 67, MINUS_INF = 68;
+const NEGLIGIBLE = 1e-6;
+
+/**
+ * The largest finite size in some arrays, 1 when there is none.
+ * @param {...ArrayLike<number>} arrays
+ */
+export function limit(...arrays) {
+  let most = 0;
+  for (const values of arrays) {
+    for (let k = 0; k < values.length; k++) {
+      const size = Math.abs(values[k]);
+      if (size > most && size < Infinity) most = size;
+    }
+  }
+  return most || 1;
+}
+
+/**
+ * Number of a value's colour in the table.
+ * @param {number} value
+ * @param {number} most
+ */
+export function level(value, most) {
+  if (Number.isNaN(value)) return NAN;
+  if (!Number.isFinite(value)) return value > 0 ? PLUS_INF : MINUS_INF;
+  const share = Math.max(-1, Math.min(1, value / most));
+  return Math.abs(share) <= NEGLIGIBLE ? PAPER : Math.round(share * HALF) + HALF;
+}
+
+/** @param {string} colour "#rrggbb" */
+export function inkOn(colour) {
+  const [r, g, b] = [1, 3, 5].map((k) => parseInt(colour.slice(k, k + 2), 16) / 255).map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.18 ? "#000000" : "#ffffff";
+}
+
+/**
+ * Cell size in CSS pixels for a grid in a given width.
+ * @param {number} rows
+ * @param {number} cols
+ * @param {number} width
+ * @returns {[number, number]} width and height of a cell
+ */
+export function cellSize(rows, cols, width) {
+  const w = Math.max(2, Math.min(58, Math.floor(width / Math.max(cols, 1))));
+  const h = Math.max(2, Math.min(w, w >= 22 ? 26 : 18, Math.floor(360 / Math.max(rows, 1))));
+  return [w, h];
+}
+
+/**
+ * Draw a grid.
+ * @param {HTMLCanvasElement} canvas
+ * @param {Grid} grid
+ * @param {{colours: string[], most: number, width: number, cursor?: Cell, mark?: Cell, font?: string}} how
+ */
+export function draw(canvas, { rows, cols, values }, { colours, most, width, cursor, mark, font }) {
+  const [w, h] = cellSize(rows, cols, width);
+  const scale = globalThis.devicePixelRatio || 1;
+  canvas.width = Math.max(1, Math.round(cols * w * scale));
+  canvas.height = Math.max(1, Math.round(rows * h * scale));
+  canvas.style.width = `${cols * w}px`;
+  canvas.style.height = `${rows * h}px`;
+  const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  pen.scale(scale, scale);
+  pen.fillStyle = colours[PAPER];
+  pen.fillRect(0, 0, cols * w, rows * h);
+  const gap = w >= 8 && h >= 8 ? 1 : 0;
+  pen.font = `${Math.min(11, h - 8)}px ${font ?? "sans-serif"}`;
+  pen.textAlign = "center";
+  pen.textBaseline = "middle";
+  for (let k = 0; k < rows * cols; k++) {
+    const colour = colours[level(values[k], most)];
+    const x = (k % cols) * w, y = Math.floor(k / cols) * h;
+    pen.fillStyle = colour;
+    pen.fillRect(x, y, w - gap, h - gap);
+    if (gap) sign(pen, values[k], most, x, y, w - gap, h - gap, inkOn(colour));
+  }
+  const ink = inkOn(colours[PAPER]), paper = colours[PAPER];
+  if (mark) ring(pen, mark, w, h, [[paper, 4], [ink, 2]], [3, 2]);
+  if (cursor) ring(pen, cursor, w, h, [[paper, 5], [ink, 2.5]], []);
+}
+
+/**
+ * What a cell says besides its colour: its number where there is room, else a dash for a negative one.
+ * @param {CanvasRenderingContext2D} pen
+ * @param {number} value @param {number} most
+ * @param {number} x @param {number} y @param {number} w @param {number} h
+ * @param {string} ink
+ */
+function sign(pen, value, most, x, y, w, h, ink) {
+  pen.fillStyle = ink;
+  if (w >= 40 && h >= 17) {
+    pen.globalAlpha = Math.abs(value) / most <= NEGLIGIBLE ? 0.55 : 1;
+    pen.fillText(number(value, 3), x + w / 2, y + h / 2 + 0.5, w - 4);
+    pen.globalAlpha = 1;
+  } else if (value < 0 && level(value, most) !== PAPER) pen.fillRect(x + w / 2 - 2, y + h / 2 - 0.5, 4, 1);
+  else if (Number.isNaN(value)) pen.fillText("×", x + w / 2, y + h / 2);
+}
+
+/**
+ * @param {CanvasRenderingContext2D} pen
+ * @param {[number, number]} cell
+ * @param {number} w @param {number} h
+ * @param {[string, number][]} strokes colour and width, outer first
+ * @param {number[]} dash
+ */
+function ring(pen, [row, col], w, h, strokes, dash) {
+  for (const [colour, width] of strokes) {
+    pen.strokeStyle = colour;
+    pen.lineWidth = width;
+    pen.setLineDash(colour === strokes[0][0] ? [] : dash);
+    pen.strokeRect(col * w + 1, row * h + 1, Math.max(w - 2, 1), Math.max(h - 2, 1));
+  }
+  pen.setLineDash([]);
+}
+
+/**
+ * A small heat map of a tensor's thumbnail.
+ * @param {Page} page
+ * @param {Grid} grid
+ * @param {string} name what it shows
+ */
+export function thumbnail(page, grid, name) {
+  const canvas = el("canvas", { class: "thumbnail", role: "img", "aria-label": name });
+  const wide = Math.min(72, Math.max(16, grid.cols * 9));
+  const paint = () => draw(canvas, grid, { colours: page.colours(), most: limit(grid.values), width: wide });
+  page.onTheme(paint);
+  paint();
+  return canvas;
+}
+
+/**
+ * The scale of colours from -limit to +limit.
+ * @param {Page} page
+ * @param {number} most
+ */
+export function legend(page, most) {
+  const bar = el("span", { class: "scale", "aria-hidden": "true" });
+  const paint = () => (bar.style.background = `linear-gradient(to right, ${page.colours().slice(0, PAPER).join(", ")})`);
+  page.onTheme(paint);
+  paint();
+  return el("div", { class: "legend" }, el("span", null, `−${number(most, 3)}`), bar, el("span", null, `+${number(most, 3)}`), el("span", { class: "faint" }, page.t("scale")));
+}

@@ -1,0 +1,83 @@
+// The inspector: one Function in tabs.
+
+import { verdictWord } from "./blocks.js";
+import { callsView } from "./calls.js";
+import { findingsList } from "./findings.js";
+import { banner, gradcheckView } from "./gradcheck.js";
+import { graphView } from "./graph.js";
+import { jacobianView } from "./jacobian.js";
+import { count, el, number, prose, size, time } from "./shared.js";
+import { sourceView } from "./source.js";
+import { tabs } from "./tabs.js";
+
+/** @typedef {import("./types").Page} Page */
+
+/**
+ * @param {Page} page
+ * @param {any} state
+ */
+export function inspectorView(page, state) {
+  const parts = [
+    { id: "summary", make: () => summaryView(page, state) },
+    state.calls.calls.length && { id: "calls", make: () => callsView(page, state.calls) },
+    state.graph && { id: "graph", make: () => graphView(page, state.graph) },
+    state.blocks.length && { id: "jacobian", make: () => jacobianView(page, state) },
+    state.check && { id: "gradcheck", make: () => gradcheckView(page, state) },
+    state.source && { id: "source", make: () => sourceView(page, state.source) },
+  ];
+  return tabs(page, parts.filter((part) => part), state.view === "all" ? "summary" : state.view);
+}
+
+/**
+ * @param {Page} page
+ * @param {any} state
+ */
+function summaryView(page, state) {
+  return el("div", { class: "stack" },
+    banner(page, state.answer),
+    state.blocks.length > 0 && blockLine(page, state.blocks),
+    state.answer.others.length > 0 && findingsList(page, state.answer.others),
+    state.comparison && comparisonView(page, state.comparison),
+    el("p", { class: "faint" }, callLine(page, state.calls)),
+    ...state.notes.map((/** @type {string} */ note) => el("p", { class: "faint" }, prose(note))));
+}
+
+/**
+ * Every block with its verdict, each a way into the Jacobian.
+ * @param {Page} page
+ * @param {import("./types").Block[]} blocks
+ */
+function blockLine(page, blocks) {
+  const some = blocks.slice(0, 12);
+  const item = (/** @type {import("./types").Block} */ b) => el("li", null,
+    el("button", { type: "button", class: "link", on: { click: () => (page.select({ block: [b.output, b.input], entry: undefined }), page.show("jacobian")) } }, el("code", null, `d ${b.output_name} / d ${b.input_name}`)),
+    " ", b.verdict && verdictWord(page, b.verdict), " ",
+    b.wrong !== undefined && el("span", { class: "faint" }, page.t("wrong_entries", { wrong: count(b.wrong), entries: count(b.entries) })));
+  return el("ul", { class: "blocks" }, ...some.map(item), blocks.length > some.length && el("li", { class: "faint" }, page.t("more_blocks", { count: blocks.length - some.length })));
+}
+
+/**
+ * @param {Page} page
+ * @param {any} calls
+ */
+function callLine(page, calls) {
+  const total = (/** @type {string} */ method) => calls.calls.filter((/** @type {any} */ c) => c.method === method);
+  const [forward, backward] = [total("forward"), total("backward")];
+  const saved = Math.max(0, ...forward.map((/** @type {any} */ c) => c.ctx.bytes));
+  return page.t("call_line", { forward: forward.length, backward: backward.length, saved: size(saved) });
+}
+
+/**
+ * The Function beside its reference.
+ * @param {Page} page
+ * @param {any} state
+ */
+function comparisonView(page, state) {
+  const pair = (/** @type {any} */ row) => el("tr", null, el("th", { scope: "row" }, el("code", null, row.name)), ...row.values.map((/** @type {any} */ v) => el("td", null, v.repr)), el("td", { class: "num" }, number(row.difference, 2)));
+  const fact = (/** @type {string} */ name, /** @type {string[]} */ values) => el("tr", null, el("th", { scope: "row" }, name), ...values.map((v) => el("td", null, v)), el("td"));
+  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": page.t("comparison") },
+    el("table", { class: "grid" },
+      el("caption", null, page.t(state.agree ? "comparison_agree" : "comparison_differ", { first: state.names[0], second: state.names[1] })),
+      el("thead", null, el("tr", null, el("td"), ...state.names.map((/** @type {string} */ n) => el("th", { scope: "col" }, el("code", null, n))), el("th", { scope: "col", class: "num" }, page.t("largest_difference")))),
+      el("tbody", null, ...state.outputs.map(pair), ...state.gradients.map(pair), fact(page.t("saved_bytes"), state.saved_bytes.map(size)), fact(page.t("time"), state.seconds.map(time)))));
+}

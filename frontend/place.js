@@ -1,0 +1,66 @@
+// Live in place of static: the model finds the static report by its class and puts the view where it stands.
+
+/** @typedef {import("./types").Model} Model */
+
+const PAUSE = 50; // ms between a change of the page and the next look at it
+
+/**
+ * Keep a view in the place of every copy of the static report, until the returned function is called.
+ * @param {Model} model
+ * @param {(model: Model, element: HTMLElement) => () => void} mount
+ * @returns {(() => void) | undefined}
+ */
+export function takePlace(model, mount) {
+  const anchor = model.get("_anchor");
+  if (!anchor) return undefined;
+  /** @type {Map<Element, () => void>} */
+  const places = new Map();
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let waiting;
+  const look = () => {
+    waiting = undefined;
+    for (const [report, restore] of places) {
+      if (report.isConnected) continue;
+      restore();
+      places.delete(report);
+    }
+    for (const report of document.getElementsByClassName(anchor)) {
+      if (!places.has(report)) places.set(report, put(/** @type {HTMLElement} */ (report), model, mount));
+    }
+  };
+  const observer = new MutationObserver(() => (waiting ??= setTimeout(look, PAUSE)));
+  observer.observe(document.body, { childList: true, subtree: true });
+  look();
+  return () => {
+    observer.disconnect();
+    clearTimeout(waiting);
+    for (const restore of places.values()) restore();
+    places.clear();
+  };
+}
+
+/**
+ * Mount the view after the report and hide the report; when the view fails the report stays.
+ * @param {HTMLElement} report
+ * @param {Model} model
+ * @param {(model: Model, element: HTMLElement) => () => void} mount
+ * @returns {() => void} puts everything back
+ */
+function put(report, model, mount) {
+  const host = document.createElement("div");
+  report.after(host);
+  const display = report.style.display;
+  try {
+    const unmount = mount(model, host);
+    report.style.display = "none";
+    return () => {
+      unmount();
+      host.remove();
+      report.style.display = display;
+    };
+  } catch (problem) {
+    console.warn("nbautograd: the static report stays, since the interactive view failed.", problem);
+    host.remove();
+    return () => {};
+  }
+}

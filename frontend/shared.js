@@ -1,0 +1,167 @@
+// What every view uses: elements, numbers, arrays, questions to Python.
+
+/** @typedef {import("./types").Model} Model */
+/** @typedef {import("./types").Packed} Packed */
+/** @typedef {Node | string | number | null | undefined | false} Child */
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/**
+ * Give an element its attributes, listeners (`on`) and children. Text is always text, never markup.
+ * @template {Element} E
+ * @param {E} element
+ * @param {Record<string, any> | null} [attributes]
+ * @param {Child[]} [children]
+ * @returns {E}
+ */
+function fill(element, attributes, children = []) {
+  for (const [name, value] of Object.entries(attributes ?? {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name === "on") for (const [event, listener] of Object.entries(value)) element.addEventListener(event, listener);
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+  element.append(...children.filter((c) => c !== null && c !== undefined && c !== false).map((c) => (c instanceof Node ? c : String(c))));
+  return element;
+}
+
+/**
+ * @template {keyof HTMLElementTagNameMap} T
+ * @param {T} tag
+ * @param {Record<string, any> | null} [attributes]
+ * @param {...Child} children
+ * @returns {HTMLElementTagNameMap[T]}
+ */
+export const el = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
+
+/**
+ * @template {keyof SVGElementTagNameMap} T
+ * @param {T} tag
+ * @param {Record<string, any> | null} [attributes]
+ * @param {...Child} children
+ * @returns {SVGElementTagNameMap[T]}
+ */
+export const svg = (tag, attributes, ...children) =>
+  /** @type {any} */ (fill(document.createElementNS(SVG, tag), attributes, children));
+
+/**
+ * A sentence with its code between backticks set as code.
+ * @param {string} sentence
+ */
+export function prose(sentence) {
+  const parts = sentence.split(/`([^`\n]+)`/);
+  return fill(document.createDocumentFragment().appendChild(el("span")), null, parts.map((p, k) => (k % 2 ? el("code", null, p) : p)));
+}
+
+/**
+ * A number short enough to read, as the static report writes it: `1.0`, `0.3333`, `3e-10`.
+ * @param {any} value a number, "nan", "inf", "-inf", or [real, imaginary]
+ * @param {number} [digits]
+ * @returns {string}
+ */
+export function number(value, digits = 4) {
+  if (value === null || value === undefined) return "-";
+  if (Array.isArray(value)) return `${number(value[0], digits)}${/^-/.test(String(value[1])) ? "" : "+"}${number(value[1], digits)}j`;
+  if (typeof value !== "number") return String(value);
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? "nan" : value > 0 ? "inf" : "-inf";
+  if (Number.isInteger(value) && Math.abs(value) < 1e6) return value.toFixed(1);
+  const [mantissa, exponent] = value.toExponential(digits - 1).split("e");
+  const e = Number(exponent);
+  if (e >= -4 && e < digits) return String(Number(value.toPrecision(digits)));
+  return `${Number(mantissa)}e${e}`;
+}
+
+/** @param {number} seconds */
+export function time(seconds) {
+  const ms = seconds * 1000;
+  return `${ms < 0.1 ? ms.toFixed(3) : ms < 10 ? ms.toFixed(2) : ms.toFixed(0)} ms`;
+}
+
+/** @param {number} bytes */
+export function size(bytes) {
+  const power = bytes < 1000 ? 0 : Math.min(3, Math.floor(Math.log10(bytes) / 3));
+  return `${power ? (bytes / 1000 ** power).toFixed(1) : bytes} ${["B", "kB", "MB", "GB"][power]}`;
+}
+
+/** @param {number} whole */
+export const count = (whole) => whole.toLocaleString("en-US");
+
+/** @param {number[]} sizes */
+export const shape = (sizes) => sizes.join("x");
+
+/** @param {number[]} position */
+export const index = (position) => (position.length ? `[${position.join(",")}]` : "");
+
+/**
+ * Position of a row-major element number in a tensor.
+ * @param {number} flat
+ * @param {number[]} sizes
+ * @returns {number[]}
+ */
+export function unravel(flat, sizes) {
+  const position = sizes.map(() => 0);
+  for (let k = sizes.length - 1; k >= 0; k--) {
+    position[k] = flat % sizes[k];
+    flat = Math.floor(flat / sizes[k]);
+  }
+  return position;
+}
+
+/**
+ * @param {number[]} position
+ * @param {number[]} sizes
+ */
+export const ravel = (position, sizes) => position.reduce((flat, k, d) => flat * sizes[d] + k, 0);
+
+/**
+ * The numbers of an array that Python sent; copied, since a buffer may start anywhere.
+ * @param {Packed} packed
+ */
+export function numbers({ dtype, buffer }) {
+  const bytes = buffer.buffer.slice(buffer.byteOffset, buffer.byteOffset + buffer.byteLength);
+  return dtype === "float32" ? new Float32Array(bytes) : new Float64Array(bytes);
+}
+
+let asked = 0;
+
+/**
+ * Ask Python a question and wait for its answer.
+ * @param {Model} model
+ * @param {{kind: string, [more: string]: any}} question
+ * @param {AbortSignal} signal
+ * @param {string} late what to say when no answer comes
+ * @param {number} [patience] ms
+ * @returns {Promise<{content: any, buffers: DataView[]}>}
+ */
+export function ask(model, question, signal, late, patience = 20_000) {
+  const id = ++asked * 1_000_000 + Math.floor(Math.random() * 1_000_000);
+  return new Promise((resolve, reject) => {
+    const stop = () => (model.off("msg:custom", listen), clearTimeout(timer));
+    const timer = setTimeout(() => (stop(), reject(new Error(late))), patience);
+    /** @param {any} content @param {DataView[]} buffers */
+    function listen(content, buffers) {
+      if (content?.id !== id) return;
+      stop();
+      if (content.error) reject(new Error(content.error));
+      else resolve({ content, buffers });
+    }
+    signal.addEventListener("abort", () => (stop(), reject(new Error(late))), { once: true });
+    model.on("msg:custom", listen);
+    model.send({ ...question, id });
+  });
+}
+
+/**
+ * Keys that a view handles go no further, so that the notebook does not act on them too.
+ * @param {Element} element
+ * @param {Record<string, (event: KeyboardEvent) => void>} actions by key
+ */
+export function keys(element, actions) {
+  element.addEventListener("keydown", (event) => {
+    const e = /** @type {KeyboardEvent} */ (event);
+    const action = Object.hasOwn(actions, e.key) && !e.ctrlKey && !e.metaKey && !e.altKey ? actions[e.key] : null;
+    if (!action) return;
+    e.preventDefault();
+    e.stopPropagation();
+    action(e);
+  });
+}

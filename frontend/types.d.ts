@@ -1,0 +1,102 @@
+/** What anywidget gives a module of the model that Python holds. */
+export interface Model {
+  get(name: string): any;
+  set(name: string, value: any): void;
+  save_changes(): void;
+  send(content: any, callbacks?: any, buffers?: any): void;
+  on(event: string, listener: (...args: any[]) => void): void;
+  off(event: string, listener: (...args: any[]) => void): void;
+}
+
+/** An array as Python sends it. */
+export interface Packed {
+  dtype: "float32" | "float64";
+  shape: number[];
+  buffer: DataView;
+}
+
+/** What is selected, in all views at once. */
+export interface Selection {
+  block?: [number, number];
+  entry?: [number, number];
+  call?: number;
+  node?: number;
+  line?: number;
+}
+
+/** What every view gets: the words, the colours, the selection, and when to stop. */
+export interface Page {
+  model: Model;
+  root: HTMLElement;
+  signal: AbortSignal;
+  t(id: string, params?: Record<string, any>): string;
+  /** The reader's word for a fixed term such as `block` / `match`. */
+  word(group: string, term: string): string;
+  colours(): string[];
+  onTheme(listener: () => void, until?: AbortSignal): void;
+  selection(): Selection;
+  select(change: Selection): void;
+  onSelect(listener: (selection: Selection) => void, until?: AbortSignal): void;
+  tabs: string[];
+  show(tab: string): void;
+  onShow(listener: (tab: string) => void): void;
+}
+
+export interface Summary {
+  shape?: number[];
+  dtype?: string;
+  [fact: string]: any;
+  thumbnail?: Packed;
+}
+
+export interface Value {
+  name: string;
+  type: string;
+  repr: string;
+  same_as: string;
+  tensor: Summary | null;
+}
+
+export interface Maps {
+  rows: number;
+  cols: number;
+  analytical: Packed;
+  numerical: Packed;
+  difference: Packed;
+}
+
+export interface Entry {
+  output_index: number[];
+  input_index: number[];
+  analytical: any;
+  numerical: any;
+  error_bar: any;
+}
+
+export interface Block {
+  output: number;
+  input: number;
+  output_name: string;
+  input_name: string;
+  output_shape: number[];
+  input_shape: number[];
+  structure: string;
+  entries: number;
+  maps: Maps;
+  verdict?: string;
+  reason?: string;
+  wrong?: number;
+  largest_error?: any;
+  worst?: Entry | null;
+  witnesses?: { witness: string; took_part: boolean; says: string; largest_difference: any }[];
+  curve?: { steps: Packed; errors: Packed };
+}
+
+export interface Finding {
+  code: string;
+  kind: string;
+  message: string;
+  where: [number, number] | null;
+  line: number | null;
+  fix: { source: string; before: string; verified: boolean; line: number | null } | null;
+}

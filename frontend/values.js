@@ -1,0 +1,76 @@
+// Tensors and other values: name, dtype and shape, numbers as a small heat map, what is odd about them.
+
+import { thumbnail } from "./heatmap.js";
+import { count, el, number, numbers, shape, size } from "./shared.js";
+
+/** @typedef {import("./types").Page} Page */
+/** @typedef {import("./types").Value} Value */
+/** @typedef {import("./types").Summary} Summary */
+
+/**
+ * A titled column of values.
+ * @param {Page} page
+ * @param {string} title
+ * @param {Value[]} values
+ */
+export function valueList(page, title, values) {
+  return el("section", { class: "values" }, el("h5", null, title),
+    values.length ? el("ul", null, ...values.map((value) => el("li", null, valueView(page, value)))) : el("p", { class: "faint" }, page.t("nothing")));
+}
+
+/**
+ * @param {Page} page
+ * @param {Value} value
+ */
+function valueView(page, { name, type, repr, tensor, same_as }) {
+  const head = el("div", null, el("code", { class: "name" }, name), " ", tensor ? tensorKind(page, tensor) : el("code", { class: type === "NoneType" ? "faint" : "" }, repr),
+    same_as && el("span", { class: "faint" }, ` ${page.t("same_as", { name: same_as })}`));
+  return el("div", { class: "value" }, head, tensor && tensorBody(page, name, tensor));
+}
+
+/** @param {Page} page @param {Summary} tensor */
+function tensorKind(page, tensor) {
+  const facts = [tensor.dtype, shape(tensor.shape ?? []) || page.t("scalar")];
+  if (tensor.device && tensor.device !== "cpu") facts.push(tensor.device);
+  return el("span", { class: "faint" }, facts.join(" "));
+}
+
+/**
+ * The thumbnail and the statistics of a tensor.
+ * @param {Page} page
+ * @param {string} name
+ * @param {Summary} tensor
+ */
+export function tensorBody(page, name, tensor) {
+  const odd = ["nan", "inf"].filter((id) => tensor[id] > 0).map((id) => el("span", { class: "bad" }, page.t(`stat.${id}`, { count: count(tensor[id]) })));
+  const stats = [["min", "max"], ["mean", "std"]].flatMap(([a, b]) => (typeof tensor[a] === "number" && (tensor.numel ?? 0) > 1 ? [page.t(`stat.${a}_${b}`, { [a]: number(tensor[a], 3), [b]: number(tensor[b], 3) })] : []));
+  const line = el("div", { class: "faint stats" }, stats.join(" · "), ...odd.flatMap((o) => [" ", o]), tensor.reason && ` ${tensor.reason}`, tensor.sampled && ` ${page.t("sampled")}`);
+  return el("div", null, tensor.thumbnail && picture(page, name, tensor), line.textContent && line);
+}
+
+/** @param {Page} page @param {string} name @param {Summary} tensor */
+function picture(page, name, tensor) {
+  const packed = /** @type {import("./types").Packed} */ (tensor.thumbnail);
+  const [rows, cols] = packed.shape;
+  return thumbnail(page, { rows, cols, values: numbers(packed) }, page.t("thumbnail", { name, dtype: tensor.dtype, shape: shape(tensor.shape ?? []) }));
+}
+
+/**
+ * What is kept on ctx.
+ * @param {Page} page
+ * @param {any} ctx
+ * @param {boolean} [flags]
+ */
+export function ctxView(page, ctx, flags = true) {
+  const values = [...ctx.saved, ...ctx.attributes];
+  const facts = [
+    ctx.needs_input_grad.length && flags && `needs_input_grad = (${ctx.needs_input_grad.map((/** @type {boolean} */ b) => (b ? "True" : "False")).join(", ")})`,
+    ctx.dirty.length && `mark_dirty(${ctx.dirty.join(", ")})`,
+    ctx.non_differentiable.length && `mark_non_differentiable(${ctx.non_differentiable.join(", ")})`,
+    ctx.materialize_grads === false && "set_materialize_grads(False)",
+  ].filter(Boolean);
+  const list = valueList(page, `ctx${ctx.bytes ? ` · ${size(ctx.bytes)}` : ""}`, values);
+  list.append(...facts.map((fact) => el("code", { class: "fact-line" }, fact)));
+  if (ctx.freed) list.append(el("p", { class: "faint" }, page.t("freed")));
+  return list;
+}

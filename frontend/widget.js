@@ -1,0 +1,56 @@
+// The module that anywidget loads: one for all views, told apart by the `_kind` trait.
+
+import { callsView } from "./calls.js";
+import { gradcheckView } from "./gradcheck.js";
+import { graphView } from "./graph.js";
+import { inspectorView } from "./inspector.js";
+import { jacobianView } from "./jacobian.js";
+import { page } from "./page.js";
+import { takePlace } from "./place.js";
+import { el } from "./shared.js";
+
+/** @typedef {import("./types").Model} Model */
+
+/** @type {Record<string, (page: import("./types").Page, state: any) => Node>} */
+const VIEWS = { inspector: inspectorView, graph: graphView, jacobian: jacobianView, gradcheck: gradcheckView, calls: callsView };
+
+/**
+ * Draw the model's view into an element.
+ * @param {Model} model
+ * @param {HTMLElement} element
+ * @returns {() => void} removes it and every listener
+ */
+export function mount(model, element) {
+  const end = new AbortController();
+  const host = el("div", { class: "nbag-live" });
+  const root = el("div", { class: "nbag" });
+  host.attachShadow({ mode: "open" }).append(el("style", null, model.get("_stylesheet")), root);
+  element.append(host);
+  try {
+    root.append(VIEWS[model.get("_kind")](page(model, root, end.signal), model.get("state")));
+  } catch (problem) {
+    end.abort();
+    host.remove();
+    throw problem;
+  }
+  // what is typed into our fields is not for the notebook
+  root.addEventListener("keydown", (event) => {
+    if (/** @type {Element} */ (event.target).matches("input, select, textarea")) event.stopPropagation();
+  });
+  return () => (end.abort(), host.remove());
+}
+
+/** @param {{model: Model}} context */
+const initialize = ({ model }) => takePlace(model, mount);
+
+/** @param {{model: Model, el: HTMLElement}} context */
+function render({ model, el: element }) {
+  try {
+    return mount(model, element);
+  } catch (problem) {
+    element.append(el("p", { role: "alert" }, `nbautograd: ${problem}`));
+    throw problem;
+  }
+}
+
+export default { initialize, render };

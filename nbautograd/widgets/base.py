@@ -1,0 +1,111 @@
+"""ViewWidget: what every interactive view shares. State goes to the page, questions come back, nothing is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import traitlets
+
+from nbautograd import messages
+from nbautograd.core.display import render
+from nbautograd.errors import CallError
+from nbautograd.views.bundle import mimebundle as static_bundle
+from nbautograd.views.palette import colours
+
+STATIC = Path(__file__).resolve().parent.parent / "static"
+Buffers = list[bytes]
+Question = Callable[[Mapping[str, Any]], tuple[dict[str, Any], Buffers]]
+# sentences of the static report that the page uses too: the words for verdicts, reasons, kinds, witnesses, structures
+SHARED = tuple(f"views.{group}." for group in ("verdict", "block", "reason", "kind", "witness", "structure"))
+
+
+def labels() -> dict[str, str]:
+    """The words of the page in the chosen language, by id without its subject; placeholders are filled by the page."""
+    texts = {**messages.catalogue("en"), **messages.catalogue(messages.language())}
+    chosen = (k for k in texts if k.startswith(("widgets.", *SHARED)))
+    return {k.partition(".")[2]: texts[k] for k in chosen}
+
+
+class ViewWidget(anywidget.AnyWidget):  # type: ignore[misc]
+    """One value shown interactively.
+
+    Args:
+        value: what is shown; plain data that is kept for as long as the widget lives.
+        anchor: class of the static report whose place the widget takes on the page; empty to show only where displayed.
+        options: ``tab`` and ``selection``, as the attributes below.
+
+    Raises:
+        CallError: for a keyword that does not exist; it is a ``TypeError``.
+    """
+
+    KIND = ""
+    OPTIONS: tuple[str, ...] = ("selection", "tab")
+
+    _esm = STATIC / "widget.js"
+    _stylesheet = traitlets.Unicode().tag(sync=True)
+    """The text of ``widget.css``; it stays inside the view's own shadow root."""
+    _kind = traitlets.Unicode().tag(sync=True)
+    """Which view the page draws."""
+    _anchor = traitlets.Unicode().tag(sync=True)
+    """Class of the static report whose place the view takes."""
+    _labels = traitlets.Dict().tag(sync=True)
+    """The words of the page by id."""
+    _colours = traitlets.Dict().tag(sync=True)
+    """Colour tables of the heat maps, for themes ``light`` and ``dark``; see ``views.palette``."""
+    state = traitlets.Dict().tag(sync=True)
+    """What is drawn: plain data, arrays as ``{"dtype", "shape", "buffer"}``."""
+    tab = traitlets.Unicode().tag(sync=True)
+    """The tab in front, such as ``"jacobian"``; Python and the page may both set it."""
+    selection = traitlets.Dict().tag(sync=True)
+    """What is selected: ``block`` (output, input), ``entry`` (row, column), ``call`` (index), ``node`` (id)."""
+
+    def __init__(self, value: Any, *, anchor: str = "", **options: Any) -> None:
+        unknown = sorted(set(options) - set(self.OPTIONS))
+        if unknown:
+            raise CallError("widgets.unknown_option", name=unknown[0], known=", ".join(self.OPTIONS))
+        self.value = value
+        super().__init__(
+            _stylesheet=(STATIC / "widget.css").read_text(encoding="utf-8"),
+            _kind=self.KIND,
+            _anchor=anchor,
+            _labels=labels(),
+            _colours={theme: list(colours(theme)) for theme in ("light", "dark")},
+            state=self.make_state(value),
+            **options,
+        )
+        self.on_msg(self._answer)
+
+    def make_state(self, value: Any) -> dict[str, Any]:
+        """The value as the page needs it."""
+        raise TypeError(type(value).__name__)
+
+    def questions(self) -> dict[str, Question]:
+        """The questions that the page may ask, by name; every other message is ignored."""
+        return {}
+
+    def _answer(self, _widget: Any, content: Any, _buffers: Any) -> None:
+        """Answer one question of the page; a question that makes no sense gets a sentence back."""
+        if not isinstance(content, dict) or not isinstance(content.get("id"), int):
+            return
+        question = self.questions().get(str(content.get("kind")))
+        if question is None:
+            return
+        try:
+            reply, buffers = question(content)
+        except Exception as problem:  # the page asked: it gets the answer, the kernel's log does not
+            reply, buffers = {"error": messages.text("widgets.no_answer", reason=str(problem))}, []
+        self.send({"id": content["id"], **reply}, buffers)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.value!r}>"
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        """The interactive view, and beside it the static report for pages that cannot show widgets."""
+        live = super()._repr_mimebundle_(**kwargs)
+        if live is None:
+            return None
+        bundle, metadata = live if isinstance(live, tuple) else (live, {})
+        return {**bundle, **static_bundle(self.value), "text/plain": render("text", self.value)}, metadata

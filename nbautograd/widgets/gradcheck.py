@@ -1,0 +1,54 @@
+"""The Gradcheck view: verdict, table of blocks, witnesses, error against step, findings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nbautograd.core.checking.block import GradcheckReport
+from nbautograd.core.display import plain
+from nbautograd.views.answer import Answer, answer
+from nbautograd.widgets import parts
+from nbautograd.widgets.base import Question, ViewWidget
+from nbautograd.widgets.jacobian import blocks_state, zoom
+
+
+def verdict_state(report: GradcheckReport) -> dict[str, Any]:
+    """The report without its heat maps: its verdict, how long it took, and what the second order says."""
+    second = report.order2
+    return {
+        "function": report.function,
+        "verdict": report.verdict,
+        "seconds": plain(report.seconds),
+        "seed": report.seed,
+        "order2": None if second is None else {"verdict": second.verdict, "answer": answer_state(answer(second))},
+    }
+
+
+def answer_state(told: Answer) -> dict[str, Any]:
+    """What is said first, in the words of the static report."""
+    return {
+        "tone": told.tone,
+        "headline": told.headline,
+        "aside": told.aside,
+        "findings": parts.findings(told.findings),
+        "evidence": list(told.evidence),
+        "others": parts.findings(told.others),
+    }
+
+
+class GradcheckWidget(ViewWidget):
+    """The verdict per output and input with its evidence."""
+
+    KIND = "gradcheck"
+
+    def make_state(self, value: GradcheckReport) -> dict[str, Any]:
+        """Verdict and blocks."""
+        return {
+            "check": verdict_state(value),
+            "answer": answer_state(answer(value)),
+            "blocks": blocks_state(value.blocks),
+        }
+
+    def questions(self) -> dict[str, Question]:
+        """The page may zoom."""
+        return {"zoom": lambda question: zoom(self.value.blocks, question)}

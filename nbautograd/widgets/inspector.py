@@ -1,0 +1,68 @@
+"""The inspector: everything about one Function in tabs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nbautograd.core.display import plain
+from nbautograd.core.report import Comparison, FunctionReport
+from nbautograd.views.answer import answer
+from nbautograd.widgets import parts
+from nbautograd.widgets.base import Question, ViewWidget
+from nbautograd.widgets.calls import calls_state
+from nbautograd.widgets.gradcheck import answer_state, verdict_state
+from nbautograd.widgets.graph import graph_state
+from nbautograd.widgets.jacobian import Blocks, blocks_state, zoom
+
+
+def checked_blocks(report: FunctionReport) -> Blocks:
+    """The blocks with verdicts where the Function was checked, else those without."""
+    if report.gradcheck is not None and report.gradcheck.blocks:
+        return report.gradcheck.blocks
+    return {} if report.jacobian is None else report.jacobian.blocks
+
+
+def comparison_state(comparison: Comparison) -> dict[str, Any]:
+    """The Function beside its reference, as rows of a table."""
+    pairs = [*zip(comparison.outputs, comparison.output_differences, strict=False)]
+    gradients = [*zip(comparison.gradients, comparison.gradient_differences, strict=False)]
+    return {
+        "names": list(comparison.names),
+        "agree": comparison.agree,
+        "outputs": [_row(pair, difference, pair[0].name) for pair, difference in pairs],
+        "gradients": [
+            _row(pair, difference, name)
+            for (pair, difference), name in zip(gradients, comparison.input_names, strict=False)
+        ],
+        "saved_bytes": list(comparison.saved_bytes),
+        "seconds": plain(comparison.seconds),
+    }
+
+
+def _row(pair: Any, difference: float, name: str) -> dict[str, Any]:
+    return {"name": name, "values": parts.values(pair), "difference": plain(float(difference))}
+
+
+class InspectorWidget(ViewWidget):
+    """Summary, Calls, Graph, Jacobian, Gradcheck and Source of one Function, their selections linked."""
+
+    KIND = "inspector"
+
+    def make_state(self, value: FunctionReport) -> dict[str, Any]:
+        """Everything that the report holds; a part that it does not hold is None and gets no tab."""
+        return {
+            "function": value.function,
+            "view": value.view,
+            "notes": list(value.notes),
+            "answer": answer_state(answer(value)),
+            "check": None if value.gradcheck is None else verdict_state(value.gradcheck),
+            "blocks": blocks_state(checked_blocks(value)),
+            "calls": calls_state(value.calls),
+            "graph": None if value.graph is None else graph_state(value.graph),
+            "comparison": None if value.comparison is None else comparison_state(value.comparison),
+            "source": parts.source(value.source),
+        }
+
+    def questions(self) -> dict[str, Question]:
+        """The page may zoom."""
+        return {"zoom": lambda question: zoom(checked_blocks(self.value), question)}

@@ -1,0 +1,106 @@
+"""The Jacobian view: heat maps per block, pooled when large; the page asks for the cells that it zooms into."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from nbautograd.core.checking.block import Block, JacobianBlock, JacobianReport
+from nbautograd.core.display import plain
+from nbautograd.errors import InputError
+from nbautograd.widgets.base import Buffers, Question, ViewWidget
+from nbautograd.widgets.parts import array
+from nbautograd.widgets.window import window
+
+Blocks = Mapping[tuple[int, int], JacobianBlock]
+SIDE = 64  # most cells of a heat map along one side
+BUDGET = 400_000  # bytes of heat maps that a widget sends at first
+FEWEST = 8
+
+
+def blocks_state(blocks: Blocks) -> list[dict[str, Any]]:
+    """All blocks, the heat maps small enough to stay within the budget together."""
+    share = BUDGET / (24 * max(len(blocks), 1))
+    side = max(FEWEST, min(SIDE, int(share**0.5)))
+    return [block_state(block, side) for block in blocks.values()]
+
+
+def block_state(block: JacobianBlock, side: int = SIDE) -> dict[str, Any]:
+    """One block: names, shapes, verdict, and its three heat maps."""
+    state = {
+        "output": block.output,
+        "input": block.input,
+        "output_name": block.output_name,
+        "input_name": block.input_name,
+        "output_shape": list(block.output_shape),
+        "input_shape": list(block.input_shape),
+        "structure": block.structure,
+        "entries": block.entries,
+        "maps": _maps(block, side),
+    }
+    return {**state, **_verdict_state(block)} if isinstance(block, Block) else state
+
+
+def _maps(block: JacobianBlock, side: int) -> dict[str, Any]:
+    pooled = block.pooled(side, side)
+    exact = (pooled.rows, pooled.cols) == (1, 1)
+    names = ("analytical", "numerical", "difference")
+    maps = {name: array(getattr(pooled, name), "float64" if exact else "float32") for name in names}
+    return {"rows": pooled.rows, "cols": pooled.cols, **maps}
+
+
+def _verdict_state(block: Block) -> dict[str, Any]:
+    steps, errors = block.curve()
+    return {
+        "verdict": block.verdict,
+        "reason": block.reason,
+        "wrong": block.wrong,
+        "largest_error": plain(float(block.largest_error)),
+        "worst": None if block.worst is None else plain(block.worst),
+        "witnesses": [plain(statement) for statement in block.witnesses],
+        "curve": {"steps": array(steps), "errors": array(errors)},
+    }
+
+
+def zoom(blocks: Blocks, question: Mapping[str, Any]) -> tuple[dict[str, Any], Buffers]:
+    """Answer the page's question for some rows and columns of a block: exact when few, else pooled.
+
+    Args:
+        blocks: the report's blocks.
+        question: ``block`` (output, input), ``rows`` and ``cols`` as (first, past the last).
+
+    Raises:
+        InputError: when no such block, rows or columns exist.
+    """
+    block = blocks.get(_pair(question.get("block"), None))
+    if block is None:
+        raise InputError("widgets.no_block")
+    rows, cols = (_pair(question.get(name), most) for name, most in zip(("rows", "cols"), block.shape, strict=True))
+    analytical, numerical, difference, step = window(block, rows, cols, SIDE)
+    reply = {"rows": step[0], "cols": step[1], "shape": list(analytical.shape)}
+    packed = [np.ascontiguousarray(np.real(a), dtype="<f8").tobytes() for a in (analytical, numerical, difference)]
+    return reply, packed
+
+
+def _pair(numbers: Any, most: int | None) -> tuple[int, int]:
+    """Two whole numbers from the page; with ``most`` a range within it."""
+    sound = isinstance(numbers, list) and len(numbers) == 2 and all(type(n) is int for n in numbers)
+    if not sound or (most is not None and not 0 <= numbers[0] < numbers[1] <= most):
+        raise InputError("widgets.no_block")
+    return numbers[0], numbers[1]
+
+
+class JacobianWidget(ViewWidget):
+    """Analytical and numerical Jacobian and their difference, block by block."""
+
+    KIND = "jacobian"
+
+    def make_state(self, value: JacobianReport) -> dict[str, Any]:
+        """The blocks of the report."""
+        return {"function": value.function, "complete": value.complete, "blocks": blocks_state(value.blocks)}
+
+    def questions(self) -> dict[str, Question]:
+        """The page may zoom."""
+        return {"zoom": lambda question: zoom(self.value.blocks, question)}

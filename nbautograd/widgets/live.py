@@ -1,0 +1,96 @@
+"""Static first, then live: the report is stored as plain HTML, and in a live kernel a widget takes its place.
+
+The output that the notebook keeps holds no widget, so that it can be read wherever it is opened. Beside it the widget's
+model is opened with the class of the static report; on the page the model's ``initialize`` finds the report by that
+class and puts the interactive view in its place. Nothing of anywidget is imported where no kernel runs.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import uuid
+from collections import deque
+from typing import Any
+
+from nbautograd.errors import CallError
+from nbautograd.views.bundle import mimebundle as static_bundle
+
+MOST_OPEN = 50  # widgets that stay connected; older ones give way to their static reports
+
+# class of the value -> module and class of its widget, imported when first shown
+VIEWS = {
+    "FunctionReport": ("inspector", "InspectorWidget"),
+    "AutogradGraph": ("graph", "GraphWidget"),
+    "JacobianReport": ("jacobian", "JacobianWidget"),
+    "GradcheckReport": ("gradcheck", "GradcheckWidget"),
+    "CallLog": ("calls", "CallsWidget"),
+}
+
+_open: deque[tuple[str, str, Any]] = deque()  # (cell, run of the cell, widget), oldest first
+
+
+def widget(value: Any, *, anchor: str = "", **options: Any) -> Any:
+    """The interactive view of a value.
+
+    Args:
+        value: a FunctionReport, AutogradGraph, JacobianReport, GradcheckReport or CallLog.
+        anchor: class of the static report whose place the view takes on the page.
+        options: ``tab`` and ``selection`` to begin with.
+
+    Raises:
+        CallError: when there is no interactive view of such a value, or for an unknown option.
+    """
+    home = VIEWS.get(type(value).__name__)
+    if home is None:
+        raise CallError("widgets.no_view", type=type(value).__name__, known=", ".join(VIEWS))
+    module = importlib.import_module(f"{__package__}.{home[0]}")
+    return getattr(module, home[1])(value, anchor=anchor, **options)
+
+
+def mimebundle(value: Any) -> dict[str, str]:
+    """The static bundle of a value; in a live kernel the interactive view is sent to take its place on the page."""
+    kernel = _kernel()
+    if kernel is None or type(value).__name__ not in VIEWS:
+        return static_bundle(value)
+    anchor = f"nbag-{uuid.uuid4().hex[:16]}"
+    bundle = static_bundle(value, anchor=anchor)
+    try:
+        _keep(kernel, widget(value, anchor=anchor))
+    except Exception:  # the static report is complete without it
+        return static_bundle(value)
+    return bundle
+
+
+def close_all() -> None:
+    """Close every widget that took a static report's place; the static reports come back."""
+    while _open:
+        _open.popleft()[2].close()
+
+
+def _kernel() -> Any | None:
+    """The running IPython kernel that a page may be connected to, or None."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    kernel = getattr(shell, "kernel", None)
+    return kernel if hasattr(kernel, "get_parent") else None
+
+
+def _keep(kernel: Any, view: Any) -> None:
+    """Remember a widget; close those of an earlier run of the same cell, and the oldest beyond the bound."""
+    cell, run = _place(kernel)
+    stale = [entry for entry in _open if cell and entry[0] == cell and entry[1] != run]
+    _open.append((cell, run, view))
+    excess = max(0, len(_open) - len(stale) - MOST_OPEN)
+    for entry in stale + [entry for entry in _open if entry not in stale][:excess]:
+        _open.remove(entry)
+        entry[2].close()
+
+
+def _place(kernel: Any) -> tuple[str, str]:
+    """Which cell is running, by the page's id for it, and which run of it this is."""
+    try:
+        parent = kernel.get_parent("shell")
+        return str(parent["metadata"].get("cellId", "")), str(parent["header"]["msg_id"])
+    except (KeyError, LookupError, TypeError, AttributeError):
+        return "", ""

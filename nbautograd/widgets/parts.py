@@ -1,0 +1,95 @@
+"""Parts of the page's state that several views share: arrays, tensors, values, findings, source lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from nbautograd.core.display import plain
+from nbautograd.core.findings import Finding
+from nbautograd.core.source import FunctionSource
+from nbautograd.core.values import CtxSnapshot, TensorSummary, Value
+
+SOURCE_LIMIT = 40_000  # characters of source that are sent
+
+
+def array(values: Any, dtype: str = "float64") -> dict[str, Any]:
+    """An array for the page: its dtype, its shape, and its bytes in row-major little-endian order.
+
+    Example:
+        >>> from nbautograd.widgets.parts import array
+        >>> array([[1, 2]], "float32")["shape"]
+        [1, 2]
+    """
+    packed = np.ascontiguousarray(np.real(values), dtype=np.dtype(dtype).newbyteorder("<"))
+    return {"dtype": dtype, "shape": list(np.shape(values)), "buffer": packed.tobytes()}
+
+
+def tensor(summary: TensorSummary) -> dict[str, Any]:
+    """A tensor's summary; the thumbnail goes as an array."""
+    facts = {k: v for k, v in plain(summary).items() if k not in ("thumbnail", "type") and v not in (None, "", False)}
+    if summary.thumbnail is not None and summary.thumbnail.size:
+        facts["thumbnail"] = array(_matrix(summary.thumbnail), "float32")
+    return facts
+
+
+def value(one: Value) -> dict[str, Any]:
+    """One argument, output, saved tensor or gradient."""
+    return {
+        "name": one.name,
+        "type": one.type,
+        "repr": one.repr,
+        "same_as": one.same_as,
+        "tensor": None if one.tensor is None else tensor(one.tensor),
+    }
+
+
+def values(several: Iterable[Value]) -> list[dict[str, Any]]:
+    """Several values in their order."""
+    return [value(one) for one in several]
+
+
+def ctx(snapshot: CtxSnapshot) -> dict[str, Any]:
+    """What is kept on ctx: saved tensors, attributes and the flags."""
+    return {
+        "saved": values(snapshot.saved_tensors),
+        "attributes": values(snapshot.attributes.values()),
+        "needs_input_grad": list(snapshot.needs_input_grad),
+        "dirty": list(snapshot.dirty),
+        "non_differentiable": list(snapshot.non_differentiable),
+        "materialize_grads": snapshot.materialize_grads,
+        "bytes": snapshot.bytes,
+        "freed": snapshot.freed,
+    }
+
+
+def finding(one: Finding) -> dict[str, Any]:
+    """A finding with its sentence already written."""
+    return {
+        "code": one.code,
+        "kind": one.kind,
+        "message": one.message,
+        "where": None if one.where is None else list(one.where),
+        "line": one.line,
+        "fix": None if one.fix is None else plain(one.fix),
+    }
+
+
+def findings(several: Iterable[Finding]) -> list[dict[str, Any]]:
+    """Several findings in their order."""
+    return [finding(one) for one in several]
+
+
+def source(text: FunctionSource | None) -> dict[str, Any] | None:
+    """The source of the class, or None."""
+    if text is None or not text.text:
+        return None
+    return {"text": text.text[:SOURCE_LIMIT], "first_line": text.first_line, "lines": dict(text.lines)}
+
+
+def _matrix(thumbnail: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A thumbnail as rows and columns, whatever its number of dimensions."""
+    numbers = np.real(thumbnail)
+    return numbers if numbers.ndim == 2 else np.atleast_2d(numbers.reshape(-1))
