@@ -11,27 +11,16 @@ import torch
 from nbautograd import messages
 from nbautograd.core.checking.block import GradcheckReport, JacobianReport, Verdict
 from nbautograd.core.checking.check import gradcheck
-from nbautograd.core.comparison import (
-    Comparison,
-    argument_names,
-    as_callable,
-    as_outputs,
-    callable_name,
-    compare,
-    copies,
-    differentiable,
-    quiet,
-)
+from nbautograd.core.checking.subject import Subject
+from nbautograd.core.comparison import Comparison, compare
 from nbautograd.core.display import Displayable, render
 from nbautograd.core.findings import Finding
 from nbautograd.core.graphs.gradients import backward
 from nbautograd.core.graphs.graph import AutogradGraph
-from nbautograd.core.graphs.walk import graph
 from nbautograd.core.recording.calls import CallLog
 from nbautograd.core.recording.contract import read_contract
-from nbautograd.core.recording.log import instrument, paused, recording, uninstrument
-from nbautograd.core.source import FunctionSource, function_class, read_source
-from nbautograd.errors import CallError, InputError
+from nbautograd.core.recording.log import recording
+from nbautograd.core.source import FunctionSource, read_source
 
 SERIOUSNESS = {"bug": 0, "lint": 1, "note": 2}
 
@@ -129,10 +118,6 @@ def run_inspection(
     Returns:
         The report. What could not be had is said in ``notes``.
     """
-    if not callable(fn):
-        raise CallError("inspection.not_callable", what=type(fn).__name__)
-    if not differentiable(inputs):
-        raise InputError("inspection.no_grad_input")
     run = _Run(fn, inputs, names or {})
     checked = gradcheck(fn, inputs) if check else None
     own = () if run.cls is None else read_contract(run.cls)
@@ -164,7 +149,7 @@ def _compare(
 ) -> Comparison | None:
     if reference is None:
         return None
-    names = (run.name, name or callable_name(reference))
+    names = (run.name, name or str(getattr(reference, "__name__", type(reference).__name__)))
     try:
         return compare(fn, reference, inputs, names=names)
     except Exception as error:
@@ -173,28 +158,56 @@ def _compare(
 
 
 class _Run:
-    """One forward and one backward of the Function on copies of the inputs, recorded."""
+    """One forward and one backward of the Function on copies of the inputs, recorded.
+
+    Attributes:
+        cls: the Function class, or the only one that took part; None when there is none.
+        calls: what was recorded.
+        graph: the graph with gradients, or None when nothing requires grad.
+        notes: what is missing.
+    """
 
     def __init__(self, fn: Callable[..., Any], inputs: tuple[Any, ...], names: Mapping[str, Any]) -> None:
-        self.fn = as_callable(fn)
-        self.name = callable_name(fn)
-        self.inputs = copies(inputs)
-        self.names = self._labels(fn, inputs, names)
+        self.subject = Subject(fn, inputs)
+        self.subject.call()  # shows which Function takes part, and whether leaves have to be cloned first
+        self.name = self.subject.name
+        self.cls = self.subject.cls
         self.notes: list[str] = []
-        self.cls = function_class(fn)
         self.graph: AutogradGraph | None = None
-        classes = self._classes()
-        fresh = [cls for cls in classes if cls.__dict__.get("forward") is cls.__dict__.get("forward")]
-        self.calls = self._record(fresh)
+        given = self.subject.fresh()
+        self.labels = _labels(self.subject, given, inputs, names)
+        self.calls = self._recorded(given)
 
-    def _classes(self) -> list[type]:
-        return [] if self.cls is None else [self.cls]
+    def _recorded(self, given: tuple[Any, ...]) -> CallLog:
+        if self.cls is None:
+            self.notes.append(messages.text("inspection.no_function"))
+            with self.subject.session():
+                self._differentiate(given)
+            return CallLog()
+        with self.subject.session(recorded=True), recording(self.cls) as log:
+            self._differentiate(given)
+        return CallLog(log.calls, log.dropped, log.engine, log.problems)
 
-    def _labels(self, fn: Any, inputs: tuple[Any, ...], names: Mapping[str, Any]) -> dict[str, Any]:
-        return {}
+    def _differentiate(self, given: tuple[Any, ...]) -> None:
+        outputs = self.subject.call(given)
+        roots = [outputs[i] for i in self.subject.differentiable_outputs(outputs)]
+        if not roots:
+            self.notes.append(messages.text("inspection.no_graph", function=self.name))
+            return
+        leaves = [given[i] for i in self.subject.differentiable]
+        cotangents = [torch.randn_like(y) for y in roots]
+        self.graph = backward(roots, cotangents, inputs=leaves, names=self.labels, raises=False)
 
-    def _record(self, classes: list[type]) -> CallLog:
-        return CallLog()
+
+def _labels(
+    subject: Subject, given: tuple[Any, ...], inputs: tuple[Any, ...], names: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Names for the leaves of the graph: the user's variables where the inputs are some, else forward's arguments."""
+    variables = {id(value): name for name, value in names.items() if not name.startswith("_")}
+    labels = {}
+    for copy, original, argument in zip(given, inputs, subject.input_names, strict=True):
+        labels[variables.get(id(original), argument)] = copy
+    return labels
 
 
 def _one_line(error: BaseException) -> str:

@@ -1,0 +1,186 @@
+"""inspect and compare: one call that does everything, and a Function beside its reference."""
+
+import pickle
+
+import pytest
+import torch
+from torch.autograd import Function
+
+import nbautograd
+from nbautograd.core.recording.log import instrumented
+from nbautograd.core.report import run_inspection
+
+F64 = torch.float64
+
+
+class Product(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(b, a)
+        print("forward ran")
+        return a * b
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        b, a = ctx.saved_tensors
+        return b * grad_output, a * grad_output
+
+
+class Swapped(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a * b
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        a, b = ctx.saved_tensors
+        return a * grad_output, b * grad_output
+
+
+class Raising(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        raise ValueError("no idea")
+
+
+class InPlace(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        return x.mul_(3)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return 3 * grad_output
+
+
+def leaves(*shapes):
+    generator = torch.Generator().manual_seed(0)
+    return tuple(torch.randn(*s, dtype=F64, generator=generator).requires_grad_() for s in shapes)
+
+
+def test_the_report_holds_calls_graph_check_and_source():
+    report = nbautograd.inspect(Product, *leaves((2, 3), (2, 3)))
+    assert report.verdict == "right"
+    assert [call.method for call in report.calls] == ["forward", "backward"]
+    assert report.calls[0].stdout == "forward ran\n"
+    assert [v.name for v in report.calls[0].ctx.saved_tensors] == ["b", "a"]
+    assert report.graph is not None
+    assert [n.label for n in report.graph.leaves] == ["a", "b"]
+    assert all(edge.gradient is not None for edge in report.graph.edges)
+    assert report.jacobian is not None
+    assert set(report.jacobian.blocks) == {(0, 0), (0, 1)}
+    assert report.source is not None
+    assert report.source.inputs == ("a", "b")
+
+
+def test_inspection_leaves_no_trace(capsys):
+    a, b = leaves((3,), (3,))
+    torch.manual_seed(7)
+    expected = torch.get_rng_state()
+    forward = Product.__dict__["forward"]
+    nbautograd.inspect(Product, a, b, reference=torch.mul)
+    assert a.grad is None
+    assert b.grad is None
+    assert torch.equal(torch.get_rng_state(), expected)
+    assert capsys.readouterr().out == ""
+    assert Product.__dict__["forward"] is forward
+    assert Product not in instrumented()
+
+
+def test_a_report_survives_pickle_and_becomes_plain_data():
+    report = nbautograd.inspect(Swapped, *leaves((2,), (2,)))
+    again = pickle.loads(pickle.dumps(report))
+    assert again.verdict == report.verdict == "wrong"
+    assert again.to_dict()["type"] == "FunctionReport"
+    assert [f.message for f in again.findings] == [f.message for f in report.findings]
+
+
+def test_the_users_variable_names_label_the_leaves():
+    left, right = leaves((2,), (2,))
+    report = run_inspection(Product, (left, right), names={"left": left, "_": right, "right": right})
+    assert [n.label for n in report.graph.leaves] == ["left", "right"]
+
+
+def test_a_backward_that_raises_is_in_the_report():
+    report = nbautograd.inspect(Raising, *leaves((2,)))
+    assert report.verdict == "wrong"
+    assert report.calls[-1].exception == "ValueError: no idea"
+    assert "exception" in [f.code for f in report.findings]
+    assert report.graph is not None
+
+
+def test_a_forward_that_raises_is_the_users_own_error():
+    with pytest.raises(RuntimeError, match="size of tensor"):
+        nbautograd.inspect(Product, *leaves((2,), (3,)))
+
+
+def test_an_in_place_function_is_inspected_on_clones():
+    (x,) = leaves((3,))
+    before = x.detach().clone()
+    report = nbautograd.inspect(InPlace, x)
+    assert report.verdict == "right"
+    assert torch.equal(x, before)
+
+
+def test_a_wrapper_function_is_traced_to_its_class():
+    def product(a, b):
+        return Product.apply(a, b).sum()
+
+    report = nbautograd.inspect(product, *leaves((2,), (2,)))
+    assert [call.function for call in report.calls] == ["Product", "Product"]
+
+
+def test_a_callable_without_a_function_says_so():
+    report = nbautograd.inspect(torch.mul, *leaves((2,), (2,)))
+    assert len(report.calls) == 0
+    assert any("No custom Function" in note for note in report.notes)
+
+
+@pytest.mark.parametrize("inputs", [(torch.ones(2),), (torch.tensor([1, 2]),), ("x",), ()])
+def test_inputs_without_a_gradient_get_a_sentence(inputs):
+    with pytest.raises((nbautograd.InputError, nbautograd.CallError)) as caught:
+        nbautograd.inspect(Raising, *inputs)
+    assert str(caught.value).endswith((".", "`", "。"))
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_the_check_can_be_left_out(check):
+    report = run_inspection(Product, leaves((2,), (2,)), check=check)
+    assert (report.gradcheck is not None) is check
+    assert report.verdict == ("right" if check else None)
+
+
+def test_compare_agrees_with_the_native_op():
+    comparison = nbautograd.compare(Product, torch.mul, leaves((2, 3), (2, 3)))
+    assert comparison.agree
+    assert comparison.names == ("Product", "mul")
+    assert comparison.gradient_differences == (0.0, 0.0)
+    assert comparison.saved_bytes == (96, 96)
+    assert all(s > 0 for s in comparison.seconds)
+    assert [n.name for n in comparison.graphs[1].nodes][:1] == ["MulBackward0"]
+
+
+def test_compare_sees_a_wrong_gradient():
+    a, b = leaves((2, 3), (2, 3))
+    comparison = nbautograd.compare(Swapped, torch.mul, (a, b))
+    assert not comparison.agree
+    assert comparison.output_differences == (0.0,)
+    assert min(comparison.gradient_differences) > 0
+
+
+def test_compare_sees_another_shape():
+    comparison = nbautograd.compare(Product, lambda a, b: (a * b).sum(), leaves((2,), (2,)))
+    assert not comparison.agree
+    assert comparison.output_differences == (float("inf"),)
+
+
+def test_a_reference_that_raises_becomes_a_note():
+    report = run_inspection(Product, leaves((2,), (2,)), reference=torch.inverse, reference_name="inverse")
+    assert report.comparison is None
+    assert any("inverse" in note for note in report.notes)
