@@ -1,0 +1,67 @@
+"""The set-up scripts parse, and a stage that fails makes the run fail without hiding the others."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CI = ROOT / ".ci"
+
+
+def bash(script: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a piece of bash in the repository's root."""
+    return subprocess.run(
+        ["bash", "-c", script], cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True
+    )
+
+
+@pytest.mark.parametrize("script", ["environment", "lab", "test", "run", "stages"])
+def test_script_parses(script):
+    run = bash(f"bash -n .ci/{script}")
+    assert (run.returncode, run.stderr) == (0, "")
+
+
+def test_all_stages_run_and_one_failure_counts():
+    run = bash(". .ci/stages; stage first true; stage second false; stage third echo done; summary all")
+    assert run.returncode == 1
+    assert [line.split()[-1] for line in run.stdout.splitlines()[-3:]] == ["ok", "FAILED", "ok"]
+    assert bash(". .ci/stages; stage only true; summary all").returncode == 0
+
+
+def test_stages_have_nothing_on_stdin():
+    assert bash("echo typed | { . .ci/stages; stage reading cat; summary all; }").stdout.count("typed") == 0
+
+
+def test_stages_of_the_tests_leave_none_out():
+    """Every marker of pyproject.toml has a stage of its own, and the first stage leaves exactly those out."""
+    script = (CI / "test").read_text()
+    stages = [line for line in script.splitlines() if line.startswith("stage ")]
+    markers = ("slow", "browser", "packaging", "notebooks", "e2e")
+    assert all(f"not {marker}" in stages[0] for marker in markers)
+    for marker in markers:
+        assert any(
+            f'-m "{marker} and' in line or line.endswith(f"-m {marker}") or f'"{marker} ' in line for line in stages
+        )
+
+
+def test_a_machine_without_apt_is_told_what_to_install(tmp_path):
+    """Without a browser and without apt-get the set-up stops with the names of the packages."""
+    for tool in ("bash", "dirname", "id", "env"):
+        (tmp_path / tool).symlink_to(subprocess.check_output(["which", tool], text=True).strip())
+    run = bash(".ci/environment dev", PATH=str(tmp_path), NBAUTOGRAD_CHROMIUM="", NBAUTOGRAD_VENV=str(tmp_path / "v"))
+    assert run.returncode == 1
+    assert "please install chromium fonts-dejavu-core yourself" in run.stderr
+    assert not (tmp_path / "v").exists()
+
+
+def test_the_constraints_are_versions_that_were_tested():
+    """Pins are exact, torch's is the one that the set-up asks for, and what is installed here agrees with them."""
+    from importlib import metadata
+
+    lines = [line for line in (CI / "constraints.txt").read_text().splitlines() if line and not line.startswith("#")]
+    pins = dict(line.split("==") for line in lines)
+    assert f"torch={pins['torch']}\n" in (CI / "environment").read_text()
+    if os.environ.get("CI"):
+        assert {name for name, pin in pins.items() if metadata.version(name).split("+")[0] != pin} == set()
