@@ -52,9 +52,10 @@ def answer(report: FunctionReport | GradcheckReport) -> Answer:
 
 
 def _unchecked(report: FunctionReport) -> Answer:
-    calls = counted("calls", len(report.calls))
-    headline = messages.text("views.headline.unchecked", function=report.function, calls=calls)
     told = tuple(f for f in report.findings if f.kind == "bug")[:TOLD]
+    calls = counted("calls", len(report.calls))
+    which = "views.headline.noticed" if told else "views.headline.unchecked"
+    headline = messages.text(which, function=report.function, calls=calls)
     others = tuple(f for f in report.findings if f not in told)
     hint = messages.text("views.try.unchecked", function=report.function)
     return Answer("wrong" if told else "unchecked", headline, "", told, (hint,), others)

@@ -21,6 +21,7 @@ Array = np.ndarray[Any, Any]
 SIDE = 208.0  # pixels of the longer side of a matrix that is not small
 LARGEST_CELL = 32.0
 MOST_SHAPES = 324  # cells that are drawn as shapes; more become a picture
+NUMBERED, MARKED = 26.0, 9.0  # from these sizes on a cell shows its number, or its sign
 FONT = "font:10px system-ui,sans-serif"
 CHARACTER = 5.8  # mean width of a digit at that size
 
@@ -66,7 +67,7 @@ def heatmap(
     body = [_cells(index, place) if few else _image(index, place), _frame(place)]
     body += [_hatch(index, place), _signs(values, index, place)] if few else []
     body += [_axis_labels(place, rows or Axis(), cols or Axis()), _worst(worst, place)]
-    style = _style(np.unique(index) if few else np.empty(0, int))
+    style = _style(np.unique(index) if few else np.empty(0, int), place.cell)
     size = {"width": round(place.width), "height": round(place.height)}
     start = {"xmlns": "http://www.w3.org/2000/svg", **size, "viewBox": f"0 0 {size['width']} {size['height']}"}
     paper = tag("rect", {"class": "p", "width": "100%", "height": "100%", "rx": 4})
@@ -89,10 +90,12 @@ def thumbnail(matrix: Array) -> str:
 
 def legend() -> str:
     """A bar from the most negative colour to the most positive, 160 x 12 pixels, without words."""
-    index = np.arange(palette.LEVELS)[None, :]
-    place = _Place(160 / palette.LEVELS, 0.0, 0.0, index.shape)
-    start = {"xmlns": "http://www.w3.org/2000/svg", "width": 160, "height": 12, "preserveAspectRatio": "none"}
-    return tag("svg", start, tag("style", None, _style(np.empty(0, int))), _image(index, place, height=12))
+    stops = [tag("stop", {"class": f"g{k}", "offset": f"{k / 8:g}"}) for k in range(9)]
+    themes = ("".join(f".g{k}{{stop-color:{palette.MAPS[t][2 * k]}}}" for k in range(9)) for t in ("light", "dark"))
+    style = Markup("{}@media(prefers-color-scheme:dark){{{}}}".format(*themes))
+    start = {"xmlns": "http://www.w3.org/2000/svg", "width": 160, "height": 12}
+    bar = tag("rect", {"width": 160, "height": 12, "rx": 2, "fill": "url(#a)"})
+    return tag("svg", start, tag("style", None, style), tag("linearGradient", {"id": "a"}, *stops), bar)
 
 
 @dataclass(frozen=True)
@@ -132,10 +135,10 @@ def _cells(index: Array, place: _Place) -> Markup:
     return join(shapes)
 
 
-def _image(index: Array, place: _Place, height: float | None = None) -> Markup:
+def _image(index: Array, place: _Place) -> Markup:
     h, w = place.shape
     box = {"x": f"{place.left:g}", "y": f"{place.top:g}", "width": f"{w * place.cell:g}"}
-    box |= {"height": f"{height or h * place.cell:g}", "preserveAspectRatio": "none", "class": ""}
+    box |= {"height": f"{h * place.cell:g}", "preserveAspectRatio": "none"}
     one = {**box, "class": "l", "href": png_uri(index, palette.colours("light"))}
     other = {**box, "class": "d", "href": png_uri(index, palette.colours("dark"))}
     return join((tag("image", one), tag("image", other)))
@@ -157,9 +160,9 @@ def _hatch(index: Array, place: _Place) -> Markup | None:
 
 
 def _signs(values: Array, index: Array, place: _Place) -> Markup | None:
-    if place.cell >= 26:
+    if place.cell >= NUMBERED:
         return join(_number(values[r, c], index[r, c], r, c, place) for r, c in np.ndindex(*values.shape))
-    if place.cell < 9:
+    if place.cell < MARKED:
         return None
     half, reach = place.cell / 2 - 0.5, min(3.0, place.cell / 5)
     marks: dict[int, list[str]] = {}
@@ -203,14 +206,17 @@ def _axis_labels(place: _Place, rows: Axis, cols: Axis) -> Markup:
     if rows.name:
         turn = f"translate(9 {bottom:g}) rotate(-90)"
         parts.append(tag("text", {"class": "n", "transform": turn}, _fitting(rows.name, h * place.cell + 12)))
-    for k, label in _spaced(rows.labels, place.cell, 11):
-        at = {"x": f"{place.left - 4:g}", "y": f"{place.top + (k + 0.5) * place.cell:g}"}
-        parts.append(tag("text", {"class": "r", **at}, label))
     widest = max((len(label) for label in cols.labels), default=0) * CHARACTER + 4
-    for k, label in _spaced(cols.labels, place.cell, widest):
-        at = {"x": f"{place.left + (k + 0.5) * place.cell:g}", "y": f"{place.top - 8:g}"}
-        parts.append(tag("text", {"class": "k", **at}, label))
-    return join(parts)
+    x, y = f"{place.left - 4:g}", f"{place.top - 8:g}"
+    down = [
+        tag("text", {"x": x, "y": f"{place.top + (k + 0.5) * place.cell:.4g}"}, label)
+        for k, label in _spaced(rows.labels, place.cell, 11)
+    ]
+    along = [
+        tag("text", {"x": f"{place.left + (k + 0.5) * place.cell:.4g}", "y": y}, label)
+        for k, label in _spaced(cols.labels, place.cell, widest)
+    ]
+    return join((*parts, tag("g", {"class": "r"}, *down), tag("g", {"class": "n"}, *along)))
 
 
 def _spaced(labels: Sequence[str], cell: float, room: float) -> list[tuple[int, str]]:
@@ -229,7 +235,12 @@ def _worst(worst: tuple[int, int] | None, place: _Place) -> Markup | None:
         return None
     r, c = worst
     side = max(place.cell - 1, 5) + 2
-    box = {"x": f"{float(_x(c, place)) - 1:g}", "y": f"{float(_y(r, place)) - 1:g}", "width": f"{side:g}", "height": f"{side:g}"}
+    box = {
+        "x": f"{float(_x(c, place)) - 1:g}",
+        "y": f"{float(_y(r, place)) - 1:g}",
+        "width": f"{side:g}",
+        "height": f"{side:g}",
+    }
     return join((tag("rect", {"class": "o", **box, "rx": 1.5}), tag("rect", {"class": "w", **box, "rx": 1.5})))
 
 
@@ -241,22 +252,28 @@ def _y(row: int, place: _Place) -> str:
     return f"{place.top + row * place.cell:.1f}"
 
 
-def _style(used: Array) -> Markup:
+def _style(used: Array, cell: float = 0.0) -> Markup:
     """The rules of both themes, for the colours that occur."""
-    dark = _theme("dark", used) + "image.l{display:none}image.d{display:inline}"
+    pictures = "image{image-rendering:pixelated}image.d{display:none}", "image.l{display:none}image.d{display:inline}"
+    light, dark = pictures if not used.size else ("", "")
     return Markup(
-        f"text{{{FONT};text-anchor:middle;dominant-baseline:central}}text.r{{text-anchor:end}}.f,.w,.o,.h{{fill:none}}"
-        "image{image-rendering:pixelated}image.d{display:none}"
-        f"{_theme('light', used)}@media(prefers-color-scheme:dark){{{dark}}}"
+        f"text{{{FONT};text-anchor:middle;dominant-baseline:central}}.r text{{text-anchor:end}}.f,.w,.o,.h{{fill:none}}"
+        f"{light}{_theme('light', used, cell)}@media(prefers-color-scheme:dark){{{dark}{_theme('dark', used, cell)}}}"
     )
 
 
-def _theme(theme: str, used: Array) -> str:
+def _theme(theme: str, used: Array, cell: float) -> str:
     ink, faint, paper = palette.INK[theme], palette.FAINT[theme], palette.PAPER[theme]
     table = palette.colours(theme)
-    rules = [f".p{{fill:{paper}}}.n,.r,.k{{fill:{faint}}}.f{{stroke:{faint};stroke-opacity:.4}}.h{{stroke:{ink}}}"]
-    rules.append(f".w{{stroke:{ink};stroke-width:1.6}}.o{{stroke:{paper};stroke-width:4}}")
-    for k in used:
-        on = palette.ink_on(table[k])
-        rules.append(f".c{k}{{fill:{table[k]}}}.t{k}{{fill:{on}}}.s{k}{{stroke:{on};stroke-opacity:.75}}")
-    return "".join(rules)
+    rules = [f".p{{fill:{paper}}}.n,.r{{fill:{faint}}}.f{{stroke:{faint};stroke-opacity:.4}}"]
+    rules.append(f".w,.h{{stroke:{ink};stroke-width:1.6}}.o{{stroke:{paper};stroke-width:4}}")
+    drawn = [int(k) for k in used if k != palette.PAPER_INDEX]
+    return "".join(
+        (*rules, *(f".c{k}{{fill:{table[k]}}}" + _ink_rule(k, palette.ink_on(table[k]), cell) for k in drawn))
+    )
+
+
+def _ink_rule(k: int, ink: str, cell: float) -> str:
+    if cell >= NUMBERED:
+        return f".t{k}{{fill:{ink}}}"
+    return f".s{k}{{stroke:{ink};stroke-opacity:.75}}" if cell >= MARKED else ""

@@ -76,7 +76,7 @@ def _ctx(value: CtxSnapshot) -> Markup:
 
 @body.register
 def _value(value: Value) -> Markup:
-    return values_table("", [value], pictures=True) or Markup("")
+    return values_table([("", [value])], pictures=True) or Markup("")
 
 
 @body.register

@@ -14,7 +14,9 @@ from nbautograd.views.words import VERDICT_MARKS, say
 
 def card(told: Answer) -> Markup:
     """The answer, with a bar in the verdict's colour."""
-    look = f"border-left:4px solid {TONES[told.tone]};background-color:{SOFT};padding:9px 14px 4px 14px;margin:0 0 8px 0"
+    look = (
+        f"border-left:4px solid {TONES[told.tone]};background-color:{SOFT};padding:9px 14px 4px 14px;margin:0 0 8px 0"
+    )
     return tag("div", {"style": f"{look};border-radius:3px"}, *_lines(told))
 
 

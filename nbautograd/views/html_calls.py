@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from nbautograd import messages
 from nbautograd.core.recording.calls import Call, CallLog
+from nbautograd.core.values import CtxSnapshot, Value
 from nbautograd.views import numbers
 from nbautograd.views.html_answer import finding_markup
-from nbautograd.views.html_values import ctx_markup, values_table
+from nbautograd.views.html_values import ctx_facts_markup, ctx_groups, values_table
 from nbautograd.views.markup import Markup, join, tag
 from nbautograd.views.pieces import block, faint, fold, paragraph, pre, table, wide_row
-from nbautograd.views.text_calls import call_row, fold as fold_calls
+from nbautograd.views.text_calls import call_row
+from nbautograd.views.text_calls import fold as fold_calls
 from nbautograd.views.words import counted, functions
 
 DETAILED = 6  # calls that are shown in full
@@ -37,20 +41,28 @@ def calls_markup(log: CallLog) -> Markup:
     return join((*parts, *_missing(log), _details(log)))
 
 
-def call_markup(call: Call) -> Markup:
-    """One call in full."""
-    backward = call.method == "backward"
-    names = ("grad_outputs", "gradients") if backward else ("inputs", "outputs")
+def call_markup(call: Call, left_by: Call | None = None) -> Markup:
+    """One call in full; ctx is not repeated when it is as ``left_by`` left it."""
+    same = left_by is not None and left_by.ctx == call.ctx != CtxSnapshot()
     parts: list[Markup | None] = [
-        values_table(messages.text(f"views.call.{names[0]}"), call.inputs),
-        ctx_markup(call.ctx),
-        values_table(messages.text(f"views.call.{names[1]}"), call.outputs, pictures=backward),
+        values_table(_groups(call, with_ctx=not same), pictures=call.method == "backward"),
+        None if same else ctx_facts_markup(call.ctx),
         _printed(call),
         _raised(call),
         *(finding_markup(f) for f in call.warnings),
-        *(paragraph(m, "opacity:0.75") for m in (*_circumstances(call), *call.missing)),
+        *(paragraph(m, "opacity:0.75") for m in (*_circumstances(call, left_by if same else None), *call.missing)),
     ]
     return join(p for p in parts if p)
+
+
+def _groups(call: Call, with_ctx: bool) -> list[tuple[str, Sequence[Value]]]:
+    """What the call saw, in the order in which it saw it."""
+    backward = call.method == "backward"
+    came, went = ("grad_outputs", "gradients") if backward else ("inputs", "outputs")
+    first = (messages.text(f"views.call.{came}"), call.inputs)
+    last = (messages.text(f"views.call.{went}"), call.outputs)
+    ctx = ctx_groups(call.ctx) if with_ctx else []
+    return [first, *ctx, last] if backward else [first, last, *ctx]
 
 
 def call_title(call: Call) -> str:
@@ -63,12 +75,19 @@ def _details(log: CallLog) -> Markup | None:
     if not calls:
         return None
     words = "views.calls.details_folded" if len(log.calls) > len(calls) else "views.calls.details"
-    body = join(fold(tag("code", None, call_title(c)), call_markup(c), _beside(c), strong=False) for c in calls)
+    by_index = {c.index: c for c in calls}
+    body = join(_folded(c, by_index.get(-1 if c.forward is None else c.forward)) for c in calls)
     return fold(messages.text(words, n=len(calls)), body, strong=False)
+
+
+def _folded(call: Call, left_by: Call | None) -> Markup:
+    return fold(tag("code", None, call_title(call)), call_markup(call, left_by), _beside(call), strong=False)
 
 
 def _beside(call: Call) -> str:
     words = [f"{numbers.milliseconds(call.seconds)} ms"]
+    if call.forward is not None and call.method != "forward":
+        words.insert(0, messages.text("views.call.for", index=call.forward))
     words += [messages.text("views.call.raised")] if call.exception else []
     words += [messages.text("views.call.printed")] if call.stdout else []
     return messages.text("views.comma").join(words)
@@ -91,13 +110,15 @@ def _printed(call: Call) -> Markup | None:
 def _raised(call: Call) -> Markup | None:
     if not call.exception:
         return None
-    return join((block(faint(messages.text("views.call.raised")), style="font-size:0.9em;margin:0"), pre(call.exception)))
+    return join(
+        (block(faint(messages.text("views.call.raised")), style="font-size:0.9em;margin:0"), pre(call.exception))
+    )
 
 
-def _circumstances(call: Call) -> list[str]:
+def _circumstances(call: Call, left_by: Call | None) -> list[str]:
     words = []
-    if call.forward is not None and call.method != "forward":
-        words.append(messages.text("views.call.for", index=call.forward))
+    if left_by is not None:
+        words.append(messages.text("views.call.same_ctx", index=left_by.index))
     if call.parent is not None:
         words.append(messages.text("views.call.inside", index=call.parent))
     if call.caller_line is not None:

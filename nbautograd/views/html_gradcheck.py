@@ -9,18 +9,26 @@ from nbautograd.core.checking.block import Block, GradcheckReport
 from nbautograd.views import numbers
 from nbautograd.views.answer import answer
 from nbautograd.views.html_answer import card, findings_part
+from nbautograd.views.html_jacobian import blocks_pictures
 from nbautograd.views.markup import Markup, join, tag
 from nbautograd.views.pieces import chip, faint, fold, table
 from nbautograd.views.text_blocks import pick, wrong_of
-from nbautograd.views.words import MARKS, block_name, say
+from nbautograd.views.words import MARKS, block_name, counted, say
 
-TONE = {"match": "right", "mismatch": "wrong", "subgradient": "cannot tell", "flat": "cannot tell", "undecided": "cannot tell"}
+TONE = {
+    "match": "right",
+    "mismatch": "wrong",
+    "subgradient": "cannot tell",
+    "flat": "cannot tell",
+    "undecided": "cannot tell",
+}
 
 
 def gradcheck_markup(report: GradcheckReport) -> Markup:
-    """A report by itself: the answer, the blocks, the findings left, the second derivatives."""
-    told = answer(report)
-    return join((card(told), blocks_markup(list(report.blocks.values())), findings_part(told.others), order2(report)))
+    """A report by itself: the answer, the blocks, their pictures, the findings left, the second derivatives."""
+    told, blocks = answer(report), list(report.blocks.values())
+    parts = (card(told), blocks_markup(blocks), _pictures(blocks), findings_part(told.others), order2(report))
+    return join(p for p in parts if p)
 
 
 def blocks_markup(blocks: Sequence[Block]) -> Markup:
@@ -31,6 +39,14 @@ def blocks_markup(blocks: Sequence[Block]) -> Markup:
     more = [faint(messages.text("views.blocks_folded", n=folded))] if folded else []
     grid = table(messages.text("views.caption.gradcheck"), header, rows, right=(2, 3)) if rows else None
     return join((grid, *more, _witnesses(shown)))
+
+
+def _pictures(blocks: Sequence[Block]) -> Markup | None:
+    if not blocks:
+        return None
+    wrong = any(b.verdict == "mismatch" for b in blocks)
+    title = messages.text("views.part.jacobian")
+    return fold(title, blocks_pictures(blocks), counted("blocks", len(blocks)), opened=wrong)
 
 
 def order2(report: GradcheckReport) -> Markup | None:

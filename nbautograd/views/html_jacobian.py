@@ -12,7 +12,7 @@ from nbautograd.views import numbers, palette
 from nbautograd.views.heatmap import Axis, heatmap, legend
 from nbautograd.views.markup import Markup, join, picture, tag
 from nbautograd.views.pieces import block as box
-from nbautograd.views.pieces import faint, fold, paragraph, table
+from nbautograd.views.pieces import faint, fold, matrix, paragraph, table
 from nbautograd.views.words import block_name, block_shape, counted, entry_name, say
 
 PANELS = ("analytical", "numerical", "difference")
@@ -74,9 +74,18 @@ def _panels(block: JacobianBlock, pooled: Pooled) -> tuple[Markup, ...]:
         svg = heatmap(values, top, rows, cols, worst if name == "difference" else None)
         alt = _alt(block, name, values, worst if name == "difference" else None)
         image = picture(svg, alt, {"style": "display:block;max-width:100%;height:auto;margin:2px 0 0 0"})
-        caption = tag("div", {"style": "font-size:0.9em;opacity:0.75"}, messages.text(f"views.panel.{name}"))
-        figures.append(tag("div", {"style": "display:inline-block;vertical-align:top;margin:0 16px 6px 0"}, caption, image))
+        caption = tag("div", {"style": "font-size:0.9em;opacity:0.75"}, _caption(name, values, top))
+        figures.append(
+            tag("div", {"style": "display:inline-block;vertical-align:top;margin:0 16px 6px 0"}, caption, image)
+        )
     return (tag("div", {"style": "margin:0"}, *figures), _scale(block, pooled, top, worst is not None))
+
+
+def _caption(name: str, values: np.ndarray, top: float) -> str:  # type: ignore[type-arg]
+    words = messages.text(f"views.panel.{name}")
+    if name == "difference" and bool((palette.indices(values, top) == palette.PAPER_INDEX).all()):
+        return messages.text("views.panel.none", panel=words)
+    return words
 
 
 def _drawable(values: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
@@ -84,7 +93,7 @@ def _drawable(values: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
 
 
 def _scale(block: JacobianBlock, pooled: Pooled, top: float, marked: bool) -> Markup:
-    low, high = numbers.number(-top, 3), numbers.number(top, 3)
+    low, high = f"−{numbers.number(top, 3)}", numbers.number(top, 3)
     alt = messages.text("views.panel.legend_alt", low=low, high=high)
     bar = picture(legend(), alt, {"style": "display:inline-block;vertical-align:middle;margin:0 6px"})
     words = [messages.text("views.panel.scale")]
@@ -144,8 +153,7 @@ def _numbers(block: JacobianBlock) -> Markup | None:
         "views.caption.numbers", entry=block_name(block), output=block.output_name, input=block.input_name
     )
     head = header if len(header) == block.shape[1] + 1 else ["", block.input_name]
-    grid = table(caption, head, rows, right=range(1, block.shape[1] + 1))
-    return fold(messages.text("views.numbers"), grid, strong=False)
+    return fold(messages.text("views.numbers"), matrix(caption, head, rows), strong=False)
 
 
 def _unequal(analytical: np.ndarray, numerical: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]

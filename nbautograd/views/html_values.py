@@ -17,20 +17,34 @@ from nbautograd.views.text_calls import ctx_facts
 MOST = 12  # values of one table
 
 
-def values_table(caption: str, values: Sequence[Value], pictures: bool = False) -> Markup | None:
-    """A table of values; with ``pictures`` a small heat map beside each tensor."""
-    if not values:
-        return None
-    rows: list[list[object]] = [value_row(v, pictures) for v in values[:MOST]]
-    more = [block(faint(messages.text("views.more", n=len(values) - MOST)))] if len(values) > MOST else []
-    return join((table(caption, (), rows), *more))
+def values_table(groups: Sequence[tuple[str, Sequence[Value]]], pictures: bool = False) -> Markup | None:
+    """One table of several groups of values, each named on its first row; with ``pictures`` small heat maps."""
+    rows = [row for title, values in groups for row in _rows(title, values, pictures)]
+    if not any(title for title, _ in groups):
+        rows = [row[1:] for row in rows]
+    return table("", (), rows) if rows else None
 
 
-def value_row(value: Value, pictures: bool = False) -> list[object]:
-    """Name, what it is, its contents, what else is known."""
-    words = contents(value.tensor) if value.tensor else ""
-    row: list[object] = [tag("code", None, value.name), what(value), words, faint(remarks(value))]
-    return [*row, _thumb(value)] if pictures else row
+def ctx_groups(ctx: CtxSnapshot) -> list[tuple[str, Sequence[Value]]]:
+    """Saved tensors and attributes of ctx with their titles."""
+    return [
+        (messages.text("views.call.saved"), ctx.saved_tensors),
+        (messages.text("views.call.attributes"), tuple(ctx.attributes.values())),
+    ]
+
+
+def _rows(title: str, values: Sequence[Value], pictures: bool) -> list[list[object]]:
+    rows: list[list[object]] = []
+    for k, value in enumerate(values[:MOST]):
+        words = contents(value.tensor) if value.tensor else ""
+        row: list[object] = [faint(title if k == 0 else ""), tag("code", None, value.name), what(value)]
+        row += [words, faint(remarks(value))]
+        rows.append([*row, _thumb(value)] if pictures else row)
+    if len(values) > MOST:
+        rows.append(
+            ["", faint(messages.text("views.more", n=len(values) - MOST)), "", "", "", *([""] if pictures else [])]
+        )
+    return rows
 
 
 def tensor_markup(tensor: TensorSummary) -> Markup:
@@ -41,13 +55,14 @@ def tensor_markup(tensor: TensorSummary) -> Markup:
 
 def ctx_markup(ctx: CtxSnapshot) -> Markup | None:
     """What is on ctx: saved tensors and attributes by name, then the other facts."""
-    parts = [
-        values_table(messages.text("views.call.saved"), ctx.saved_tensors),
-        values_table(messages.text("views.call.attributes"), tuple(ctx.attributes.values())),
-        *(block(faint(fact), style="font-size:0.95em") for fact in ctx_facts(ctx)),
-    ]
-    there = [p for p in parts if p]
+    there = [p for p in (values_table(ctx_groups(ctx)), ctx_facts_markup(ctx)) if p]
     return join(there) if there else None
+
+
+def ctx_facts_markup(ctx: CtxSnapshot) -> Markup | None:
+    """What else ctx was told, on one line each."""
+    facts = ctx_facts(ctx)
+    return join(block(faint(fact), style="font-size:0.95em") for fact in facts) if facts else None
 
 
 def _thumb(value: Value) -> Markup | str:

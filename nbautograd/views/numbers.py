@@ -29,7 +29,9 @@ def number(value: Any, digits: int = 4) -> str:
     if x == int(x) and abs(x) < 1e6:
         return f"{x:.1f}"
     mantissa, e, exponent = f"{x:.{digits}g}".partition("e")
-    return f"{mantissa}e{int(exponent)}" if e else mantissa
+    if e:
+        return f"{mantissa}e{int(exponent)}"
+    return mantissa if "." in mantissa or abs(x) >= 1e6 else f"{mantissa}.0"
 
 
 def error(value: float) -> str:

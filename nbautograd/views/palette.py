@@ -62,7 +62,7 @@ def colours(theme: str) -> tuple[str, ...]:
 
 def ink_on(colour: str) -> str:
     """Black or white, whichever reads better on a colour."""
-    return "#000000" if luminance(colour) > 0.18 else "#ffffff"
+    return "#000" if luminance(colour) > 0.18 else "#fff"
 
 
 def luminance(colour: str) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nbautograd.views.markup import Markup, join, prose, tag
+from nbautograd.views.words import dedented
 
 # white words on these read well, and they stand out on white and on black alike
 TONES = {
@@ -18,6 +19,9 @@ TONES = {
 LINE = "1px solid rgba(128,128,128,0.35)"
 SOFT = "rgba(128,128,128,0.08)"
 FAINT = "opacity:0.75"
+TABLE = "border-collapse:collapse;table-layout:auto;margin:0;font-size:0.95em;width:auto"
+CAPTION = "caption-side:top;text-align:left;padding:0 0 3px 0;font-size:0.9em;opacity:0.75"
+ROW = f"border-bottom:{LINE};background-color:transparent"
 CODE = "font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;font-size:0.92em"
 GONE, COME = "rgba(214,57,73,0.16)", "rgba(40,160,90,0.18)"
 
@@ -49,7 +53,7 @@ def fold(title: object, body: object, beside: object = "", opened: bool = False,
     words = join((name, " ", faint(beside)) if beside else (name,))
     summary = tag("summary", {"style": "cursor:pointer;padding:3px 0"}, words)
     look = f"margin:0;padding:5px 0;border-top:{LINE}" if strong else "margin:2px 0 6px 0"
-    inner = tag("div", {"style": "padding:4px 0 6px 16px" if strong else "padding:2px 0 2px 16px"}, body)
+    inner = tag("div", {"style": "padding:2px 0 2px 16px"}, body)
     return tag("details", {"style": look, "open": opened}, summary, inner)
 
 
@@ -69,19 +73,29 @@ def table(
         right: positions of the columns set flush right.
         heads: True when the first column names its row.
     """
-    look = "caption-side:top;text-align:left;padding:0 0 3px 0;font-size:0.9em;opacity:0.75"
-    parts: list[Markup] = [tag("caption", {"style": look}, caption)] if caption else []
+    parts: list[Markup] = [tag("caption", {"style": CAPTION}, caption)] if caption else []
     if header:
         parts.append(tag("thead", None, _row(header, right, everything=True)))
     parts.append(tag("tbody", None, *(_row(r, right, first=heads) for r in rows)))
-    style = "border-collapse:collapse;table-layout:auto;margin:0;font-size:0.95em;border:none;width:auto"
-    return tag("div", {"style": "overflow-x:auto;margin:0 0 8px 0"}, tag("table", {"style": style}, *parts))
+    return tag("div", {"style": "overflow-x:auto;margin:0 0 8px 0"}, tag("table", {"style": TABLE}, *parts))
+
+
+def matrix(caption: str, header: Sequence[object], rows: Sequence[Sequence[object]]) -> Markup:
+    """A table of numbers, set close."""
+    look = "text-align:right;padding:1px 9px 1px 0"
+    head = [tag("th", {"scope": "col", "style": look}, words) for words in header]
+    lines = []
+    for first, *rest in rows:
+        cells = [tag("td", {"style": look}, words) for words in rest]
+        lines.append(tag("tr", {"style": ROW}, tag("th", {"scope": "row", "style": look}, first), *cells))
+    title = tag("caption", {"style": CAPTION}, caption)
+    grid = tag("table", {"style": TABLE}, title, tag("thead", None, tag("tr", None, *head)), tag("tbody", None, *lines))
+    return tag("div", {"style": "overflow-x:auto;margin:0 0 8px 0"}, grid)
 
 
 def wide_row(words: object, columns: int) -> Markup:
     """A row that is one faint cell over all columns."""
-    cell = tag("td", {"colspan": columns, "style": f"{_cell(False)};opacity:0.75"}, words)
-    return tag("tr", {"style": "background-color:transparent"}, cell)
+    return tag("tr", {"style": ROW}, tag("td", {"colspan": columns, "style": f"{_cell(False)};opacity:0.75"}, words))
 
 
 def pre(words: str) -> Markup:
@@ -92,8 +106,8 @@ def pre(words: str) -> Markup:
 
 def change(before: str, after: str) -> Markup:
     """What goes and what comes instead, as lines with - and +."""
-    gone = [_line("-", line, GONE) for line in before.splitlines()]
-    come = [_line("+", line, COME) for line in after.splitlines()]
+    gone = [_line("-", line, GONE) for line in dedented(before, after)[0]]
+    come = [_line("+", line, COME) for line in dedented(before, after)[1]]
     look = f"{CODE};margin:4px 0;padding:0;line-height:1.5;white-space:pre-wrap;border-radius:4px;overflow-x:auto"
     return tag("pre", {"style": look}, *gone, *come)
 
@@ -109,12 +123,12 @@ def _row(cells: Sequence[object], right: Sequence[int], everything: bool = False
     for k, words in enumerate(cells):
         head = everything or (first and k == 0)
         scope = None if not head else "col" if everything else "row"
-        made.append(tag("th" if head else "td", {"scope": scope, "style": _cell(k in right, everything)}, words))
-    return tag("tr", {"style": "background-color:transparent"}, *made)
+        look = _cell(k in right) + (
+            ";font-weight:600" if everything else ";font-weight:400;white-space:nowrap" if head else ""
+        )
+        made.append(tag("th" if head else "td", {"scope": scope, "style": look}, words))
+    return tag("tr", {"style": ROW}, *made)
 
 
-def _cell(right: bool, header: bool = False) -> str:
-    side = "right" if right else "left"
-    weight = "600" if header else "400"
-    small = ";font-size:0.9em" if header else ""
-    return f"text-align:{side};vertical-align:top;padding:4px 14px 4px 0;font-weight:{weight};border:none;border-bottom:{LINE}{small}"
+def _cell(right: bool) -> str:
+    return f"text-align:{'right' if right else 'left'};vertical-align:baseline;padding:4px 14px 4px 0"

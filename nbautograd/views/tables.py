@@ -21,7 +21,9 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[
     if not grid:
         return []
     widths = [max(width(row[k]) for row in grid) for k in range(len(grid[0]))]
-    return ["  ".join(_pad(c, w, k in right) for k, (c, w) in enumerate(zip(r, widths, strict=True))).rstrip() for r in grid]
+    return [
+        "  ".join(_pad(c, w, k in right) for k, (c, w) in enumerate(zip(r, widths, strict=True))).rstrip() for r in grid
+    ]
 
 
 def beside(panels: Sequence[Sequence[str]], gap: int = 4) -> list[str]:

@@ -7,6 +7,10 @@ from nbautograd.core.values import TensorSummary, Value
 from nbautograd.views import numbers
 
 FEW = 6  # elements that are written out
+SHORT = {
+    "float64": "f64", "float32": "f32", "float16": "f16", "bfloat16": "bf16", "complex128": "c128", "complex64": "c64",
+    "int64": "i64", "int32": "i32", "int16": "i16", "int8": "i8", "uint8": "u8",
+}  # fmt: skip
 
 
 def what(value: Value) -> str:
@@ -22,8 +26,12 @@ def kind(tensor: TensorSummary) -> str:
 
 
 def brief(value: Value) -> str:
-    """``weight float64 2x3``: name and kind, for a table of calls."""
-    return f"{value.name} {what(value)}"
+    """``weight f64 2x3``: name, short dtype and shape, for a table of calls."""
+    if value.tensor is None:
+        return f"{value.name} {value.repr}"
+    return (
+        f"{value.name} {SHORT.get(value.tensor.dtype, value.tensor.dtype)} {numbers.shape(value.tensor.shape)}".rstrip()
+    )
 
 
 def contents(tensor: TensorSummary) -> str:

@@ -13,7 +13,7 @@ from nbautograd.core.findings import Finding
 from nbautograd.views import numbers
 from nbautograd.views.answer import Answer, answer
 from nbautograd.views.tables import beside, indent, table, wrap
-from nbautograd.views.words import block_name, block_shape, block_verdict, counted, say
+from nbautograd.views.words import block_name, block_shape, block_verdict, counted, dedented, say
 
 MOST_BLOCKS = 12
 MOST_CELLS = 8  # rows and columns of a matrix that is written out
@@ -51,9 +51,9 @@ def finding_lines(finding: Finding) -> list[str]:
     if finding.fix is None:
         return lines
     tried = messages.text("views.fix.tried" if finding.fix.verified else "views.fix.untried")
-    before = [f"- {line}" for line in finding.fix.before.splitlines()]
-    after = [f"+ {line}" for line in finding.fix.source.splitlines()]
-    return [*lines, *indent([*before, *after, f"  ({tried})"], 4)]
+    before, after = dedented(finding.fix.before, finding.fix.source)
+    changed = [*(f"- {line}" for line in before), *(f"+ {line}" for line in after)]
+    return [*lines, *indent([*changed, f"  ({tried})"], 4)]
 
 
 def block_lines(blocks: Sequence[Block]) -> list[str]:

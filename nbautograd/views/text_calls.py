@@ -51,7 +51,9 @@ def fold(calls: Sequence[Call], first: int = FIRST, last: int = LAST) -> tuple[S
 def call_row(call: Call) -> list[str]:
     """Number, method, in, out, ctx, ms of a call."""
     out = call.exception if call.exception else values_line(call.outputs)
-    method = call.method if call.forward is None or call.method == "setup_context" else f"{call.method} <- {call.forward}"
+    method = (
+        call.method if call.forward is None or call.method == "setup_context" else f"{call.method} <- {call.forward}"
+    )
     return [
         str(call.index),
         method,
@@ -141,7 +143,10 @@ def _events(call: Call) -> list[str]:
     name = f"#{call.index} {call.method}"
     lines: list[str] = []
     if call.stdout:
-        lines += [f"{name} {messages.text('views.call.printed')}", *indent(call.stdout.rstrip("\n").split("\n")[:40], 4)]
+        lines += [
+            f"{name} {messages.text('views.call.printed')}",
+            *indent(call.stdout.rstrip("\n").split("\n")[:40], 4),
+        ]
     if call.exception:
         lines += wrap(f"{name} {messages.text('views.call.raised')} {call.exception}")
     for finding in call.warnings:

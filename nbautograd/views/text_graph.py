@@ -58,7 +58,9 @@ def _row(node: Node, gives: list[str]) -> list[str]:
 
 def comparison_text(comparison: Comparison) -> str:
     """A comparison: one sentence, then a line per quantity."""
-    return "\n".join([comparison_headline(comparison), *table(["", *comparison.names, ""], comparison_rows(comparison))])
+    return "\n".join(
+        [comparison_headline(comparison), *table(["", *comparison.names, ""], comparison_rows(comparison))]
+    )
 
 
 def comparison_headline(comparison: Comparison) -> str:
@@ -71,13 +73,17 @@ def comparison_rows(comparison: Comparison) -> list[list[str]]:
     """Quantity, the Function's, the reference's, the largest difference."""
     rows = []
     for k, pair in enumerate(comparison.outputs):
-        rows.append([messages.text("views.compare.output", index=k), *_pair(pair), _at(comparison.output_differences, k)])
+        rows.append(
+            [messages.text("views.compare.output", index=k), *_pair(pair), _at(comparison.output_differences, k)]
+        )
     for k, pair in enumerate(comparison.gradients):
         name = comparison.input_names[k] if k < len(comparison.input_names) else str(k)
         title = messages.text("views.compare.gradient", name=name)
         rows.append([title, *_pair(pair), _at(comparison.gradient_differences, k)])
     rows.append([messages.text("views.compare.saved"), *(numbers.size(b) for b in comparison.saved_bytes), ""])
-    rows.append([messages.text("views.compare.time"), *(f"{numbers.milliseconds(s)} ms" for s in comparison.seconds), ""])
+    rows.append(
+        [messages.text("views.compare.time"), *(f"{numbers.milliseconds(s)} ms" for s in comparison.seconds), ""]
+    )
     if comparison.graphs is not None:
         rows.append([messages.text("views.compare.nodes"), *(str(len(g.nodes)) for g in comparison.graphs), ""])
     return rows

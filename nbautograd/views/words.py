@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 
 from nbautograd import messages
@@ -58,6 +59,13 @@ def block_verdict(block: Block) -> str:
     """Mark, word and, where the verdict needs one, the reason."""
     words = f"{MARKS[block.verdict]} {say('block', block.verdict)}"
     return f"{words} ({say('reason', block.reason)})" if block.reason else words
+
+
+def dedented(before: str, after: str) -> tuple[list[str], list[str]]:
+    """Both texts' lines without the indentation that all of them share."""
+    lines = textwrap.dedent("\n".join((before, after))).split("\n") if before else textwrap.dedent(after).split("\n")
+    cut = before.count("\n") + 1 if before else 0
+    return [line for line in lines[:cut] if line.strip()], [line for line in lines[cut:] if line.strip()]
 
 
 def functions(log: CallLog) -> str:

@@ -127,10 +127,15 @@ TRANSPOSED = Finding(
     where=(0, 1),
     line=23,
     fix=Fix(
-        "            grad_weight = input.t().mm(grad_output)", True, 23, "            grad_weight = input.mm(grad_output)"
+        "            grad_weight = input.t().mm(grad_output)",
+        True,
+        23,
+        "            grad_weight = input.mm(grad_output)",
     ),
 )
-NOTE = Finding("late_save", "lint", "report.as_text", {"text": "`ctx.scale` keeps a tensor; `save_for_backward` is safer."})
+NOTE = Finding(
+    "late_save", "lint", "report.as_text", {"text": "`ctx.scale` keeps a tensor; `save_for_backward` is safer."}
+)
 
 
 def gradcheck(wrong: bool = False, **more: Any) -> GradcheckReport:

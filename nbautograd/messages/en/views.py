@@ -8,6 +8,7 @@ TEXTS: dict[str, str] = {
     "views.headline.right": "{function}: backward is right.",
     "views.headline.cannot_tell": "{function}: cannot tell whether backward is right.",
     "views.headline.unchecked": "{function}: {calls} recorded, backward not checked.",
+    "views.headline.noticed": "{function}: something is wrong, seen in {calls}; backward not checked.",
     "views.headline.calls": "{calls} recorded.",
     "views.headline.no_calls": "No calls recorded yet.",
     "views.headline.jacobian": "{function}: Jacobian of {blocks}.",
@@ -96,7 +97,7 @@ TEXTS: dict[str, str] = {
     "views.column.shape": "rows x columns",
     "views.column.witness": "witness",
     "views.column.says": "says",
-    "views.column.difference": "from backward",
+    "views.column.difference": "difference from backward",
     "views.column.method": "method",
     "views.column.in": "in",
     "views.column.out": "out",
@@ -128,6 +129,7 @@ TEXTS: dict[str, str] = {
     "views.panel.analytical": "your backward",
     "views.panel.numerical": "finite differences",
     "views.panel.difference": "difference",
+    "views.panel.none": "{panel}: none",
     "views.panel.alt": (
         "Heat map of {panel} for {entry}: {rows} rows (elements of {output}) by {cols} columns (elements of {input}), "
         "values from {low} to {high}."
@@ -158,6 +160,7 @@ TEXTS: dict[str, str] = {
     "views.call.freed": "the saved tensors were freed already",
     "views.call.double_backward": "ran with grad enabled (create_graph)",
     "views.call.for": "of call {index}",
+    "views.call.same_ctx": "ctx is as call {index} left it",
     "views.call.inside": "inside call {index}",
     "views.call.caller": "called from line {line}",
     "views.call.thread": "thread {thread}",

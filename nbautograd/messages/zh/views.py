@@ -8,6 +8,7 @@ TEXTS: dict[str, str] = {
     "views.headline.right": "{function}：backward 是对的。",
     "views.headline.cannot_tell": "{function}：无法判断 backward 是否正确。",
     "views.headline.unchecked": "{function}：记录了 {calls}，尚未检查 backward。",
+    "views.headline.noticed": "{function}：在 {calls} 中发现了问题，尚未检查 backward。",
     "views.headline.calls": "记录了 {calls}。",
     "views.headline.no_calls": "还没有记录到调用。",
     "views.headline.jacobian": "{function}：雅可比矩阵，{blocks}。",
@@ -123,6 +124,7 @@ TEXTS: dict[str, str] = {
     "views.panel.analytical": "你的 backward",
     "views.panel.numerical": "有限差分",
     "views.panel.difference": "差",
+    "views.panel.none": "{panel}：无",
     "views.panel.alt": (
         "{entry} 的热图（{panel}）：{rows} 行（{output} 的元素），{cols} 列（{input} 的元素），数值从 {low} 到 {high}。"
     ),
@@ -152,6 +154,7 @@ TEXTS: dict[str, str] = {
     "views.call.freed": "保存的张量已被释放",
     "views.call.double_backward": "在可求导状态下运行（create_graph）",
     "views.call.for": "属于第 {index} 次调用",
+    "views.call.same_ctx": "ctx 与第 {index} 次调用留下的相同",
     "views.call.inside": "在第 {index} 次调用之内",
     "views.call.caller": "从第 {line} 行调用",
     "views.call.thread": "线程 {thread}",
