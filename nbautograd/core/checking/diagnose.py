@@ -8,11 +8,15 @@ from nbautograd.core.checking import surroundings
 from nbautograd.core.checking.block import Block
 from nbautograd.core.checking.causes import causes
 from nbautograd.core.checking.linearity import linearity
+from nbautograd.core.checking.probes import after_values, before_values, first_run, quietly
 from nbautograd.core.checking.raw import cotangents, observe
 from nbautograd.core.checking.subject import Outputs, Subject
 from nbautograd.core.findings import Finding
 
 KINDS = {"bug": 0, "lint": 1, "note": 2}
+LAST = ("fails_batched",)
+# a backward that answers differently each time cannot be asked about its values
+UNSTEADY = {"nondeterministic_backward", "mutates_saved", "shared_state"}
 
 
 def diagnose(subject: Subject, blocks: Mapping[tuple[int, int], Block]) -> tuple[Finding, ...]:
@@ -20,24 +24,37 @@ def diagnose(subject: Subject, blocks: Mapping[tuple[int, int], Block]) -> tuple
 
     Args:
         subject: what was checked.
-        blocks: with their verdicts.
+        blocks: with their verdicts; may be empty when no Jacobian could be had.
 
     Returns:
         Findings, most serious first; none for a Function that is right in all that was tried.
+
+    Raises:
+        Exception: the user's own, from ``forward``.
     """
     with subject.session():
-        return ranked(_all(subject, blocks))
+        outputs, found = first_run(subject)
+        if outputs is not None:
+            found = (*found, *_all(subject, outputs, blocks))
+        return ranked(found)
 
 
-def _all(subject: Subject, blocks: Mapping[tuple[int, int], Block]) -> Iterator[Finding]:
-    outputs = subject.call()
-    nonlinear = tuple(linearity(subject, outputs))
-    yield from nonlinear
-    spoken = {f.where[1] for f in nonlinear if f.where is not None}
-    yield from _values(subject, outputs, {w: b for w, b in blocks.items() if w[1] not in spoken})
+def _all(subject: Subject, outputs: Outputs, blocks: Mapping[tuple[int, int], Block]) -> Iterator[Finding]:
+    first = tuple(before_values(subject, outputs))
+    yield from first
+    if not any(f.code in UNSTEADY and f.kind == "bug" for f in first):
+        nonlinear = tuple(quietly(lambda: linearity(subject, outputs)))
+        yield from nonlinear
+        spoken = {f.where[1] for f in nonlinear if f.where is not None}
+        yield from _values(subject, outputs, {w: b for w, b in blocks.items() if w[1] not in spoken})
+    yield from after_values(subject, outputs, blocks)
 
 
 def _values(subject: Subject, outputs: Outputs, blocks: Mapping[tuple[int, int], Block]) -> Iterator[Finding]:
+    flat = [b for b in blocks.values() if b.verdict == "flat"]
+    for block in flat:
+        where = (block.output, block.input)
+        yield Finding("surrogate", "lint", "causes.surrogate", {"input": block.input_name}, where)
     if not any(b.verdict == "mismatch" for b in blocks.values()):
         return
     seen = observe(subject, outputs, cotangents(subject, outputs, subject.seed))
@@ -50,4 +67,4 @@ def _values(subject: Subject, outputs: Outputs, blocks: Mapping[tuple[int, int],
 
 def ranked(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Bugs before lints before notes; within a kind in the order in which they were found."""
-    return tuple(sorted(findings, key=lambda finding: KINDS[finding.kind]))
+    return tuple(sorted(findings, key=lambda finding: (KINDS[finding.kind], finding.code in LAST)))

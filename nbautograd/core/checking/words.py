@@ -6,6 +6,7 @@ from typing import Any
 
 from nbautograd import messages
 from nbautograd.core.checking.subject import Subject
+from nbautograd.core.findings import Finding, Kind
 from nbautograd.core.source import Returned
 
 
@@ -86,3 +87,8 @@ def backward_line(subject: Subject) -> int | None:
 def forward_line(subject: Subject) -> int | None:
     """The line of ``def forward``."""
     return None if subject.source is None else subject.source.lines.get("forward")
+
+
+def about(subject: Subject, code: str, kind: Kind, line: int | None = None, **params: Any) -> Finding:
+    """A finding on the whole Function: the sentence of its code, the line of backward if none is given."""
+    return Finding(code, kind, f"causes.{code}", params, None, line or backward_line(subject))

@@ -108,4 +108,100 @@ TEXTS: dict[str, str] = {
     " or `relu` of grad_output?). backward must be linear in grad_output. Look at {value}.",
     "causes.clipped": "The gradient of `{input}` stops growing when grad_output grows: it is clipped. Clip after"
     " backward, where everyone can see it, and let {value} be linear in grad_output.",
+    # what torch says, said again
+    "causes.on_line": " on line {line}",
+    "causes.exception_other": "Your backward raised{place}: {error}: {said}",
+    "causes.exception_number_of_gradients": "backward must return one value per argument of forward: {expected} are"
+    " expected, {got} came. Return None for an argument that needs no gradient (a flag, a number, a shape).",
+    "causes.exception_gradient_for_no_tensor": "backward returns a gradient for argument {n} of forward (`{input}`),"
+    " which is not a tensor. Return None in that place.",
+    "causes.exception_shape": "The gradient of `{input}` has the shape {got}, but `{input}` has {expected}: {value}. A"
+    " gradient has the shape of its input; look for a missing transpose, or a sum over a broadcast dimension.",
+    "causes.exception_returned_no_tensor": "backward returned a {type}, but a gradient must be a tensor or None. Stay"
+    " with tensors: no float(), .item() or list.",
+    "causes.exception_forward_returned_no_tensor": "forward returned a {type}, but its outputs must be tensors.",
+    "causes.exception_dirty_not_returned": "forward marks a tensor as changed in place (`mark_dirty`) but does not"
+    " return it. Return the very tensor that was changed.",
+    "causes.exception_view_modified": "An output of `{name}` shares memory with its input (forward returns the input,"
+    " or a view of it) and is then changed in place. Return a new tensor from forward, such as `x.clone()`.",
+    "causes.exception_legacy": "`{name}` is written in the old style, with `self` and instance methods, which torch no"
+    " longer runs. Make forward and backward static methods with `ctx` as the first argument, and call"
+    " `{name}.apply(...)`.",
+    "causes.exception_saved_no_tensor": "`save_for_backward` got a {type} as argument {index}; it takes tensors only."
+    " Keep it as an attribute instead: `ctx.scale = scale`.",
+    "causes.exception_saved_then_modified": "A tensor that was saved for backward was changed in place afterwards, so"
+    " its saved value is lost. Save a copy, or do not change it in place: {said}",
+    "causes.exception_grad_output_count": "backward{place} was given the wrong number of gradients: it takes {takes}"
+    " arguments with ctx, {given} came. It gets one grad_output per output of forward.",
+    "causes.exception_grad_output_missing": "backward{place} waits for more gradients than forward has outputs"
+    " ({names}). It gets one grad_output per output of forward.",
+    "causes.exception_nothing_on_ctx": "backward{place} reads `ctx.{name}`, but nothing put it there. Set it in forward"
+    " (or setup_context) on every path.",
+    "causes.exception_name_unknown": "backward{place} uses `{name}`, which it does not know: variables of forward are"
+    " not visible in backward. Hand it over with `ctx.save_for_backward` or as an attribute of ctx.",
+    "causes.exception_no_backward": "`{name}` has no backward. Write a static method `backward(ctx, grad_output)`.",
+    "causes.exception_saved_twice": "`save_for_backward` is called more than once: the last call replaces what the"
+    " others saved. Save everything in one call, `ctx.save_for_backward(x, y)`.",
+    "causes.exception_unpacked_wrongly": "backward{place} unpacks `ctx.saved_tensors` into another number of names than"
+    " were saved ({said}).",
+    "causes.exception_not_unpacked": "`ctx.saved_tensors` is a tuple, and backward{place} uses it like a tensor. Unpack"
+    " it, also when there is only one: `y, = ctx.saved_tensors`. ({error}: {said})",
+    # use of the graph
+    "causes.backward_never_called": "The backward of `{name}` never runs: the graph of the output does not contain it."
+    " Call `{name}.apply(...)` instead of `{name}.forward(...)`; what you see now is autograd of the forward.",
+    "causes.output_not_tensor_tuple": "forward returns a {type}. apply connects only a tensor or a tuple of tensors to"
+    " the graph, so these outputs have no gradient at all. Return a tuple.",
+    "causes.undefined_grad": "backward cannot handle a gradient that is None, as it comes after"
+    " `set_materialize_grads(False)` for an output that nobody uses. Treat None as zero. {said}",
+    "causes.needs_input_grad_wrong": "The gradient of `{input}` changes when only `{input}` requires grad. Check which"
+    " index of `ctx.needs_input_grad` guards it.",
+    "causes.needs_input_grad_raises": "backward fails when only `{input}` requires grad: {said}. Check what is computed"
+    " only under `ctx.needs_input_grad`.",
+    "causes.hidden_input": "forward reads `{name}`, which requires grad but is not an argument: it will never get a"
+    " gradient. Make it an argument of forward, and return its gradient.",
+    "causes.hidden_input_unnamed": "forward reads a tensor of shape {shape} that requires grad but is not an argument:"
+    " it will never get a gradient. Make it an argument of forward, and return its gradient.",
+    "causes.nondiff_marked_wrongly": "`{output}` is marked as non-differentiable, but it does depend smoothly on"
+    " `{input}`: that gradient is lost without a word. Unmark it and handle its gradient in backward.",
+    "causes.unused_output_grad": "`{output}` takes part in backward, but no input influences it. Say so with"
+    " `ctx.mark_non_differentiable`, so that nobody waits for its gradient.",
+    "causes.surrogate": "The forward is flat in `{input}` (its derivative is 0), but backward gives a gradient: a"
+    " straight-through or surrogate gradient. Fine if you meant it.",
+    # state
+    "causes.mutates_grad_output": "backward changes `{name}` in place. Others may still need that tensor: their"
+    " gradients become wrong. Make a new one, `{name} * 2` instead of `{name} *= 2`.",
+    "causes.mutates_saved": "backward changes what forward left in `{name}`: a second backward gives another answer."
+    " Compute on a copy.",
+    "causes.mutates_input": "forward changes its input in place without `ctx.mark_dirty`. Work on a copy, or mark it"
+    " and return it.",
+    "causes.nondeterministic_backward": "Two backwards with the same grad_output give different gradients. If random"
+    " numbers are drawn, draw them in forward and save them for backward.",
+    "causes.shared_state": "backward gives another gradient when the Function was called again in between: something"
+    " is kept outside ctx (a class attribute, a global, a cache). Keep it on ctx.",
+    "causes.grad_buffer_reused": "A gradient that backward handed out changes when backward runs again: it returns the"
+    " same buffer each time. Return a new tensor.",
+    "causes.output_aliases_input": "`{output}` shares memory with `{input}`. A later change in place of one changes the"
+    " other, or raises; return `{input}.clone()` if that may happen.",
+    "causes.tensor_on_ctx": "`ctx.{name}` keeps an input. If someone changes it in place before backward, nobody"
+    " notices. `ctx.save_for_backward` would.",
+    "causes.output_on_ctx": "`ctx.{name}` keeps an output, which keeps ctx: a cycle that holds memory."
+    " Use `ctx.save_for_backward`.",
+    # layout
+    "causes.fails_noncontiguous_grad": "backward fails when grad_output is not contiguous, as after `y.sum()` or"
+    " `y.t()`: {said}. Use `.reshape` instead of `.view`, or `grad_output.contiguous()`.",
+    "causes.wrong_noncontiguous_grad": "backward gives wrong values, without an error, when grad_output is not"
+    " contiguous, as after `y.sum()` or `y.t()`. Start with `grad_output = grad_output.contiguous()`.",
+    "causes.fails_noncontiguous_input": "The Function fails for an input that is not contiguous, such as `x.t()`:"
+    " {said}. Use `.reshape` instead of `.view`.",
+    "causes.wrong_noncontiguous_input": "The Function gives wrong values, without an error, for an input that is not"
+    " contiguous, such as `x.t()`. Start with `x = x.contiguous()`.",
+    "causes.fails_batched": "forward accepts `{input}` with {dims} dimensions, but backward then fails: {said}. Use"
+    " `.transpose(-2, -1)` instead of `.t()`, and sum over all batch dimensions.",
+    # what the engine hides
+    "causes.grad_shape_reduced": "The gradient of `{input}` has the shape {got} instead of {expected}; torch sums it"
+    " silently. Is that what you meant with {value}?",
+    "causes.grad_dtype_cast": "The gradient of `{input}` is {got} instead of {expected}; torch converts it silently."
+    " Look at {value}.",
+    "causes.ignores_needs_input_grad": "backward computes a gradient for `{input}`, which needs none. Save the work with"
+    " `if ctx.needs_input_grad[{position}]:`.",
 }
