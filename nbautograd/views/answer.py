@@ -48,7 +48,7 @@ def answer(report: FunctionReport | GradcheckReport) -> Answer:
     told = _told(findings, check.verdict)
     others = tuple(f for f in findings if f not in told)
     headline, aside = _headline(check, told)
-    return Answer(check.verdict, headline, aside, told, _evidence(check), others)
+    return Answer(check.verdict, headline, aside, told, _evidence(check, told), others)
 
 
 def _unchecked(report: FunctionReport) -> Answer:
@@ -99,8 +99,11 @@ def _inputs(check: GradcheckReport) -> tuple[list[str], list[str]]:
     return wrong, [name for name, v in verdicts.items() if v == {"match"}]
 
 
-def _evidence(check: GradcheckReport) -> tuple[str, ...]:
-    lines = {"wrong": _wrong, "right": _right, "cannot tell": _cannot_tell}[check.verdict](check)
+def _evidence(check: GradcheckReport, told: Sequence[Finding]) -> tuple[str, ...]:
+    if check.verdict == "wrong":
+        lines = _wrong(check, " ".join(f.message for f in told))
+    else:
+        lines = _right(check) if check.verdict == "right" else _cannot_tell(check)
     if check.order2 is not None:
         lines.append(messages.text(f"views.evidence.order2.{check.order2.verdict.replace(' ', '_')}"))
     if not check.complete:
@@ -108,7 +111,8 @@ def _evidence(check: GradcheckReport) -> tuple[str, ...]:
     return tuple(line for line in lines if line)
 
 
-def _wrong(check: GradcheckReport) -> list[str]:
+def _wrong(check: GradcheckReport, said: str) -> list[str]:
+    """The entry that differs most, unless a cause has named it already."""
     blocks = [b for b in check.blocks.values() if b.verdict == "mismatch"]
     worst = [b for b in blocks if b.worst is not None]
     if not worst:
@@ -116,6 +120,8 @@ def _wrong(check: GradcheckReport) -> list[str]:
     block = max(worst, key=_size_of_worst)
     entry = block.worst
     assert entry is not None
+    if f"{block.input_name}{numbers.index(entry.input_index)} is" in said:
+        return []
     return [
         messages.text(
             "views.evidence.wrong",
@@ -151,14 +157,15 @@ def _right(check: GradcheckReport) -> list[str]:
 
 
 def witnesses(blocks: Sequence[Block]) -> str:
-    """How many witnesses took part, and which."""
-    took_part = [s.witness for b in blocks for s in b.witnesses if s.took_part]
+    """How many witnesses besides backward itself took part, and which."""
+    took_part = [s.witness for b in blocks for s in b.witnesses if s.took_part and s.witness != "backward"]
     names = [say("witness", w) for w in dict.fromkeys(took_part)]
     return counted("witnesses", len(names), names=listed(names))
 
 
 def _cannot_tell(check: GradcheckReport) -> list[str]:
-    reasons = dict.fromkeys(b.reason for b in check.blocks.values() if b.reason)
+    """Why, what agrees nevertheless, and what to try where the reason does not say it."""
+    reasons = () if check.reason else dict.fromkeys(b.reason for b in check.blocks.values() if b.reason)
     tries = [messages.text(t) for r in reasons if (t := f"views.try.{r.replace(' ', '_')}") in messages.catalogue("en")]
     agreed = [b for b in check.blocks.values() if b.verdict == "match"]
     so_far = ""

@@ -18,6 +18,7 @@ from nbautograd.views.png import png_uri
 
 Array = np.ndarray[Any, Any]
 
+NAMESPACE = "http://www.w3.org/2000/svg"
 SIDE = 208.0  # pixels of the longer side of a matrix that is not small
 LARGEST_CELL = 32.0
 MOST_SHAPES = 324  # cells that are drawn as shapes; more become a picture
@@ -64,12 +65,12 @@ def heatmap(
     place = _Place.of(values.shape, rows or Axis(), cols or Axis())
     index = palette.indices(values, top)
     few = values.size <= MOST_SHAPES
-    body = [_cells(index, place) if few else _image(index, place), _frame(place)]
+    body: list[Markup | None] = [_cells(index, place) if few else _image(index, place), _frame(place)]
     body += [_hatch(index, place), _signs(values, index, place)] if few else []
     body += [_axis_labels(place, rows or Axis(), cols or Axis()), _worst(worst, place)]
     style = _style(np.unique(index) if few else np.empty(0, int), place.cell)
-    size = {"width": round(place.width), "height": round(place.height)}
-    start = {"xmlns": "http://www.w3.org/2000/svg", **size, "viewBox": f"0 0 {size['width']} {size['height']}"}
+    w, h = round(place.width), round(place.height)
+    start = {"xmlns": NAMESPACE, "width": str(w), "height": str(h), "viewBox": f"0 0 {w} {h}"}
     paper = tag("rect", {"class": "p", "width": "100%", "height": "100%", "rx": 4})
     return tag("svg", start, tag("style", None, style), paper, *body)
 
@@ -80,8 +81,8 @@ def thumbnail(matrix: Array) -> str:
     index = palette.indices(values, palette.limit(values))
     cell = 48.0 / max(*index.shape, 4)
     place = _Place(cell, 0.0, 0.0, index.shape)
-    size = {"width": round(index.shape[1] * cell, 1), "height": round(index.shape[0] * cell, 1)}
-    start = {"xmlns": "http://www.w3.org/2000/svg", **size}
+    h, w = index.shape
+    start = {"xmlns": NAMESPACE, "width": f"{w * cell:.4g}", "height": f"{h * cell:.4g}"}
     paper = tag("rect", {"class": "p", "width": "100%", "height": "100%"})
     few = index.size <= 64
     style = _style(np.unique(index) if few else np.empty(0, int))
@@ -93,7 +94,7 @@ def legend() -> str:
     stops = [tag("stop", {"class": f"g{k}", "offset": f"{k / 8:g}"}) for k in range(9)]
     themes = ("".join(f".g{k}{{stop-color:{palette.MAPS[t][2 * k]}}}" for k in range(9)) for t in ("light", "dark"))
     style = Markup("{}@media(prefers-color-scheme:dark){{{}}}".format(*themes))
-    start = {"xmlns": "http://www.w3.org/2000/svg", "width": 160, "height": 12}
+    start = {"xmlns": NAMESPACE, "width": "160", "height": "12"}
     bar = tag("rect", {"width": 160, "height": 12, "rx": 2, "fill": "url(#a)"})
     return tag("svg", start, tag("style", None, style), tag("linearGradient", {"id": "a"}, *stops), bar)
 
@@ -161,7 +162,7 @@ def _hatch(index: Array, place: _Place) -> Markup | None:
 
 def _signs(values: Array, index: Array, place: _Place) -> Markup | None:
     if place.cell >= NUMBERED:
-        return join(_number(values[r, c], index[r, c], r, c, place) for r, c in np.ndindex(*values.shape))
+        return join(_number(float(values[r, c]), int(index[r, c]), r, c, place) for r, c in np.ndindex(*values.shape))
     if place.cell < MARKED:
         return None
     half, reach = place.cell / 2 - 0.5, min(3.0, place.cell / 5)

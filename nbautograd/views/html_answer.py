@@ -9,7 +9,7 @@ from nbautograd.core.findings import Finding
 from nbautograd.views.answer import Answer
 from nbautograd.views.markup import Markup, join, prose, tag
 from nbautograd.views.pieces import SOFT, TONES, block, change, chip, faint, fold, paragraph
-from nbautograd.views.words import VERDICT_MARKS, say
+from nbautograd.views.words import VERDICT_MARKS, place, say
 
 
 def card(told: Answer) -> Markup:
@@ -31,7 +31,7 @@ def _lines(told: Answer) -> list[Markup]:
 def finding_markup(finding: Finding, with_kind: bool = True) -> Markup:
     """One finding: its sentence, then its change."""
     kind = chip(say("kind", finding.kind), finding.kind) if with_kind else None
-    line = "" if finding.line is None else messages.text("views.line", line=finding.line)
+    line = place(finding)
     sentence = join((kind, " " if kind else None, prose(finding.message), " " if line else None, _aside(line)))
     return block(sentence, _fix(finding))
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from nbautograd import messages
 from nbautograd.core.display import render
+from nbautograd.core.comparison import Comparison
 from nbautograd.core.graphs.graph import AutogradGraph
-from nbautograd.core.report import Comparison
 from nbautograd.views import numbers
 from nbautograd.views.markup import Markup, join, picture, tag
 from nbautograd.views.pieces import block, faint, fold, paragraph, table

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from nbautograd.views.pieces import block as box
 from nbautograd.views.pieces import faint, fold, matrix, paragraph, table
 from nbautograd.views.words import block_name, block_shape, counted, entry_name, say
 
+Array = np.ndarray[Any, Any]
 PANELS = ("analytical", "numerical", "difference")
 MOST_PICTURED = 4  # blocks whose pictures are shown at once
 BUDGET = 34_000  # characters of pictures in one report
@@ -81,14 +83,14 @@ def _panels(block: JacobianBlock, pooled: Pooled) -> tuple[Markup, ...]:
     return (tag("div", {"style": "margin:0"}, *figures), _scale(block, pooled, top, worst is not None))
 
 
-def _caption(name: str, values: np.ndarray, top: float) -> str:  # type: ignore[type-arg]
+def _caption(name: str, values: Array, top: float) -> str:
     words = messages.text(f"views.panel.{name}")
     if name == "difference" and bool((palette.indices(values, top) == palette.PAPER_INDEX).all()):
         return messages.text("views.panel.none", panel=words)
     return words
 
 
-def _drawable(values: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+def _drawable(values: Array) -> Array:
     return np.abs(values) if np.iscomplexobj(values) else np.asarray(values, float)
 
 
@@ -106,7 +108,7 @@ def _scale(block: JacobianBlock, pooled: Pooled, top: float, marked: bool) -> Ma
     return tag("div", {"style": "font-size:0.9em;margin:0 0 4px 0"}, low, bar, high, " ", faint(" · ".join(words)))
 
 
-def _alt(block: JacobianBlock, panel: str, values: np.ndarray, worst: tuple[int, int] | None) -> str:  # type: ignore[type-arg]
+def _alt(block: JacobianBlock, panel: str, values: Array, worst: tuple[int, int] | None) -> str:
     rows, cols = block.shape
     finite = values[np.isfinite(values)]
     low, high = (numbers.number(finite.min()), numbers.number(finite.max())) if finite.size else ("nan", "nan")
@@ -156,7 +158,7 @@ def _numbers(block: JacobianBlock) -> Markup | None:
     return fold(messages.text("views.numbers"), matrix(caption, head, rows), strong=False)
 
 
-def _unequal(analytical: np.ndarray, numerical: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+def _unequal(analytical: Array, numerical: Array) -> Array:
     """Where the two differ by more than what finite differences may be off."""
     with np.errstate(invalid="ignore"):
         scale = max(palette.limit(np.abs(analytical), np.abs(numerical)), 1e-300)

@@ -13,7 +13,7 @@ from nbautograd.core.findings import Finding
 from nbautograd.views import numbers
 from nbautograd.views.answer import Answer, answer
 from nbautograd.views.tables import beside, indent, table, wrap
-from nbautograd.views.words import block_name, block_shape, block_verdict, counted, dedented, say
+from nbautograd.views.words import block_name, block_shape, block_verdict, counted, dedented, place, say
 
 MOST_BLOCKS = 12
 MOST_CELLS = 8  # rows and columns of a matrix that is written out
@@ -46,8 +46,8 @@ def other_lines(told: Answer) -> list[str]:
 
 def finding_lines(finding: Finding) -> list[str]:
     """A finding: its kind, its sentence, its line, its fix."""
-    place = "" if finding.line is None else f" ({messages.text('views.line', line=finding.line)})"
-    lines = wrap(f"{say('kind', finding.kind)}: {finding.message}{place}")
+    where = f" ({place(finding)})" if place(finding) else ""
+    lines = wrap(f"{say('kind', finding.kind)}: {finding.message}{where}")
     if finding.fix is None:
         return lines
     tried = messages.text("views.fix.tried" if finding.fix.verified else "views.fix.untried")

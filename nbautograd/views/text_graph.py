@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from nbautograd import messages
+from nbautograd.core.comparison import Comparison
 from nbautograd.core.graphs.graph import AutogradGraph, Node
-from nbautograd.core.report import Comparison
 from nbautograd.views import numbers
 from nbautograd.views.tables import table
 from nbautograd.views.tensors import contents

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from nbautograd import messages
 from nbautograd.core.checking.block import Block, Entry, JacobianBlock
+from nbautograd.core.findings import Finding
 from nbautograd.core.recording.calls import CallLog
 from nbautograd.views import numbers
 
@@ -59,6 +60,12 @@ def block_verdict(block: Block) -> str:
     """Mark, word and, where the verdict needs one, the reason."""
     words = f"{MARKS[block.verdict]} {say('block', block.verdict)}"
     return f"{words} ({say('reason', block.reason)})" if block.reason else words
+
+
+def place(finding: Finding) -> str:
+    """``line 23``, unless the sentence says it already."""
+    words = "" if finding.line is None else messages.text("views.line", line=finding.line)
+    return "" if words in finding.message else words
 
 
 def dedented(before: str, after: str) -> tuple[list[str], list[str]]:
