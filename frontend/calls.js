@@ -6,7 +6,7 @@ import { ctxView, valueList } from "./values.js";
 
 /** @typedef {import("./types").Page} Page */
 
-const STEP = 92, CHIP = 26, LANE = 58; // px: column width, chip height, from lane to lane
+const STEP = 112, CHIP = 26, LANE = 58; // px: column width, chip height, from lane to lane
 
 /**
  * @param {Page} page

@@ -32,10 +32,10 @@ function findingItem(page, finding) {
 export function fixView(page, fix) {
   const line = (/** @type {string} */ text, /** @type {string} */ kind, /** @type {string} */ mark) =>
     el("span", { class: kind }, el("span", { class: "mark" }, mark), ` ${text}\n`);
-  const rows = (/** @type {string} */ text) => (text ? text.replace(/\n$/, "").split("\n") : []);
+  const [before, after] = outdent([fix.before, fix.source].map((text) => (text ? text.replace(/\n$/, "").split("\n") : [])));
   return el("div", { class: "fix" },
     el("div", { class: "faint" }, page.t(fix.verified ? "fix_tried" : "fix_untried")),
-    el("pre", { tabindex: "0", "aria-label": page.t("fix") }, el("code", null, ...rows(fix.before).map((t) => line(t, "before", "−")), ...rows(fix.source).map((t) => line(t, "after", "+")))));
+    el("pre", { tabindex: "0", "aria-label": page.t("fix") }, el("code", null, ...before.map((t) => line(t, "before", "−")), ...after.map((t) => line(t, "after", "+")))));
 }
 
 /**
@@ -53,4 +53,13 @@ function links(page, finding) {
     buttons.push(el("button", { type: "button", class: "button", on: { click: () => (page.select({ line }), page.show("source")) } }, page.t("show_line", { line })));
   }
   return buttons.length ? el("div", { class: "links" }, ...buttons) : null;
+}
+
+/**
+ * Take away the spaces that all lines begin with.
+ * @param {string[][]} texts
+ */
+function outdent(texts) {
+  const margins = texts.flat().filter((line) => line.trim()).map((line) => line.length - line.trimStart().length);
+  return texts.map((lines) => lines.map((line) => line.slice(Math.min(...margins))));
 }

@@ -25,6 +25,8 @@ export function banner(page, answer) {
  * @param {any} state
  */
 export function gradcheckView(page, state) {
+  // in the inspector the summary tells the causes
+  const brief = page.tabs.includes("summary");
   const { check, answer } = state;
   const detail = el("div", { class: "stack" });
   /** @type {Block[]} */
@@ -37,11 +39,11 @@ export function gradcheckView(page, state) {
   page.onSelect(show);
   show();
   return el("div", { class: "stack gradcheck" },
-    banner(page, answer),
+    banner(page, brief ? { ...answer, findings: [] } : answer),
     blocks.length > 0 && table(page, blocks, chosen),
     detail,
     check.order2 && secondOrder(page, check.order2),
-    answer.others.length > 0 && findingsList(page, answer.others),
+    !brief && answer.others.length > 0 && findingsList(page, answer.others),
     el("p", { class: "faint" }, page.t("check_facts", { seconds: number(check.seconds, 2), seed: check.seed })));
 }
 
@@ -74,14 +76,11 @@ function table(page, blocks, chosen) {
 const reason = (page, block) => block.reason && el("span", { class: "faint" }, ` (${page.word("reason", block.reason)})`);
 
 /** @param {Block} block */
-function worst({ worst: entry, output_name, input_name }) {
+function worst({ worst: entry, verdict, output_name, input_name }) {
   if (!entry) return "-";
   const name = `d ${output_name}${index(entry.output_index)} / d ${input_name}${index(entry.input_index)}`;
-  return el("span", null, el("code", null, name), ` ${number(entry.analytical)} `, el("span", { class: "faint" }, "≠≈"[closeEnough(entry) ? 1 : 0]), ` ${number(entry.numerical)}`);
+  return el("span", null, el("code", null, name), ` ${number(entry.analytical)} `, el("span", { class: "faint" }, verdict === "mismatch" ? "≠" : "≈"), ` ${number(entry.numerical)}`);
 }
-
-/** @param {import("./types").Entry} entry whether the two print alike */
-const closeEnough = (entry) => number(entry.analytical) === number(entry.numerical);
 
 /**
  * @param {Page} page

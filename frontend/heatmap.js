@@ -52,7 +52,7 @@ export function inkOn(colour) {
  */
 export function cellSize(rows, cols, width) {
   const w = Math.max(2, Math.min(58, Math.floor(width / Math.max(cols, 1))));
-  const h = Math.max(2, Math.min(w, w >= 22 ? 26 : 18, Math.floor(360 / Math.max(rows, 1))));
+  const h = Math.max(2, Math.min(w, w >= 40 ? 22 : 18, Math.floor(360 / Math.max(rows, 1))));
   return [w, h];
 }
 
@@ -127,12 +127,12 @@ function ring(pen, [row, col], w, h, strokes, dash) {
  * A small heat map of a tensor's thumbnail.
  * @param {Page} page
  * @param {Grid} grid
+ * @param {number} width
  * @param {string} name what it shows
  */
-export function thumbnail(page, grid, name) {
+export function thumbnail(page, grid, width, name) {
   const canvas = el("canvas", { class: "thumbnail", role: "img", "aria-label": name });
-  const wide = Math.min(72, Math.max(16, grid.cols * 9));
-  const paint = () => draw(canvas, grid, { colours: page.colours(), most: limit(grid.values), width: wide });
+  const paint = () => draw(canvas, grid, { colours: page.colours(), most: limit(grid.values), width });
   page.onTheme(paint);
   paint();
   return canvas;
@@ -142,11 +142,13 @@ export function thumbnail(page, grid, name) {
  * The scale of colours from -limit to +limit.
  * @param {Page} page
  * @param {number} most
+ * @param {string} note
+ * @param {AbortSignal} signal
  */
-export function legend(page, most) {
+export function legend(page, most, note, signal) {
   const bar = el("span", { class: "scale", "aria-hidden": "true" });
   const paint = () => (bar.style.background = `linear-gradient(to right, ${page.colours().slice(0, PAPER).join(", ")})`);
-  page.onTheme(paint);
+  page.onTheme(paint, signal);
   paint();
-  return el("div", { class: "legend" }, el("span", null, `−${number(most, 3)}`), bar, el("span", null, `+${number(most, 3)}`), el("span", { class: "faint" }, page.t("scale")));
+  return el("div", { class: "legend" }, el("span", null, `−${number(most, 3)}`), bar, el("span", null, `+${number(most, 3)}`), el("span", { class: "faint" }, note));
 }

@@ -52,17 +52,20 @@ function blockView(page, block, signal) {
   const figures = canvases.map((canvas, k) => el("figure", null, el("figcaption", null, page.t(NAMES[k])), el("div", { class: "frame" }, canvas)));
   const reading = el("div", { class: "reading", role: "status" });
   const note = el("p", { class: "faint note" });
-  const scale = el("div");
+  const scale = el("div", { class: "bar" });
+  let own = false; // the difference on its own scale
+  const magnify = el("button", { class: "button", type: "button", "aria-pressed": "false", on: { click: () => ((own = !own), magnify.setAttribute("aria-pressed", String(own)), refresh()) } }, page.t("own_scale"));
   const out = el("button", { class: "button", type: "button", on: { click: () => zoomOut() } }, page.t("zoom_out"));
   const maps = el("div", { class: "maps", tabindex: "0", role: "application", "aria-roledescription": page.t("heat_map"), "aria-label": page.t("heat_map_help", { output: block.output_name, input: block.input_name }) }, ...figures);
 
   const most = () => limit(top().values[0], top().values[1]);
+  const mostDifferent = () => (own ? limit(top().values[2]) : most());
   const where = () => (worst && inLevel(top(), worst)) || null;
   const paint = () => {
     const level = top();
     const room = figures[0].clientWidth || 200;
     const font = getComputedStyle(maps).fontFamily;
-    canvases.forEach((canvas, k) => draw(canvas, { rows: level.rows, cols: level.cols, values: level.values[k] }, { colours: page.colours(), most: most(), width: room, cursor, mark: where(), font }));
+    canvases.forEach((canvas, k) => draw(canvas, { rows: level.rows, cols: level.cols, values: level.values[k] }, { colours: page.colours(), most: k === 2 ? mostDifferent() : most(), width: room, cursor, mark: where(), font }));
   };
   const tell = () => {
     const level = top();
@@ -79,7 +82,7 @@ function blockView(page, block, signal) {
     note.textContent = pooled ? page.t("pooled", { rows: count(level.step[0]), cols: count(level.step[1]) }) : "";
     note.hidden = !pooled;
     out.hidden = levels.length < 2;
-    scale.replaceChildren(legend(page, most()));
+    scale.replaceChildren(legend(page, most(), own ? page.t("own_scale_on", { most: number(mostDifferent(), 2) }) : page.t("scale"), signal), el("span", { class: "grow" }), magnify);
     paint();
     tell();
   };

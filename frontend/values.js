@@ -43,7 +43,9 @@ function tensorKind(page, tensor) {
  */
 export function tensorBody(page, name, tensor) {
   const odd = ["nan", "inf"].filter((id) => tensor[id] > 0).map((id) => el("span", { class: "bad" }, page.t(`stat.${id}`, { count: count(tensor[id]) })));
-  const stats = [["min", "max"], ["mean", "std"]].flatMap(([a, b]) => (typeof tensor[a] === "number" && (tensor.numel ?? 0) > 1 ? [page.t(`stat.${a}_${b}`, { [a]: number(tensor[a], 3), [b]: number(tensor[b], 3) })] : []));
+  const said = tensor.min === tensor.max ? ["constant"] : ["min_max", "mean_std"];
+  const facts = Object.fromEntries(["min", "max", "mean", "std"].map((id) => [id, number(tensor[id], 3)]));
+  const stats = typeof tensor.min === "number" && tensor.numel > 1 ? said.map((id) => page.t(`stat.${id}`, facts)) : [];
   const line = el("div", { class: "faint stats" }, stats.join(" · "), ...odd.flatMap((o) => [" ", o]), tensor.reason && ` ${tensor.reason}`, tensor.sampled && ` ${page.t("sampled")}`);
   return el("div", null, tensor.thumbnail && picture(page, name, tensor), line.textContent && line);
 }
@@ -52,7 +54,8 @@ export function tensorBody(page, name, tensor) {
 function picture(page, name, tensor) {
   const packed = /** @type {import("./types").Packed} */ (tensor.thumbnail);
   const [rows, cols] = packed.shape;
-  return thumbnail(page, { rows, cols, values: numbers(packed) }, page.t("thumbnail", { name, dtype: tensor.dtype, shape: shape(tensor.shape ?? []) }));
+  const readable = cols <= 6 && rows <= 8 && rows * cols === tensor.numel;
+  return thumbnail(page, { rows, cols, values: numbers(packed) }, readable ? cols * 46 : Math.min(128, Math.max(16, cols * 9)), page.t("thumbnail", { name, dtype: tensor.dtype, shape: shape(tensor.shape ?? []) }));
 }
 
 /**

@@ -29,7 +29,7 @@ def labels() -> dict[str, str]:
     return {k.partition(".")[2]: texts[k] for k in chosen}
 
 
-class ViewWidget(anywidget.AnyWidget):  # type: ignore[misc]
+class ViewWidget(anywidget.AnyWidget):
     """One value shown interactively.
 
     Args:

@@ -51,7 +51,7 @@ def _gradient(summary: Any, thumbnails: bool) -> dict[str, Any] | None:
     if summary is None:
         return None
     facts = parts.tensor(summary)
-    return facts if thumbnails else {k: v for k, v in facts.items() if k not in ("thumbnail", "values")}
+    return facts if thumbnails else {k: v for k, v in facts.items() if k != "thumbnail"}
 
 
 class GraphWidget(ViewWidget):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from nbautograd.core.comparison import Comparison
 from nbautograd.core.display import plain
-from nbautograd.core.report import Comparison, FunctionReport
+from nbautograd.core.report import FunctionReport
 from nbautograd.views.answer import answer
 from nbautograd.widgets import parts
 from nbautograd.widgets.base import Question, ViewWidget

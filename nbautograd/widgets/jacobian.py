@@ -24,7 +24,7 @@ def blocks_state(blocks: Blocks) -> list[dict[str, Any]]:
     """All blocks, the heat maps small enough to stay within the budget together."""
     share = BUDGET / (24 * max(len(blocks), 1))
     side = max(FEWEST, min(SIDE, int(share**0.5)))
-    return [block_state(block, side) for block in blocks.values()]
+    return [{**block_state(block, side), "output": o, "input": i} for (o, i), block in blocks.items()]
 
 
 def block_state(block: JacobianBlock, side: int = SIDE) -> dict[str, Any]:

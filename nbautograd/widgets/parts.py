@@ -12,6 +12,8 @@ from nbautograd.core.findings import Finding
 from nbautograd.core.source import FunctionSource
 from nbautograd.core.values import CtxSnapshot, TensorSummary, Value
 
+_UNSENT = ("thumbnail", "type", "values", "requires_grad", "sampled")
+_NOTHING = (None, "")
 SOURCE_LIMIT = 40_000  # characters of source that are sent
 
 
@@ -29,7 +31,8 @@ def array(values: Any, dtype: str = "float64") -> dict[str, Any]:
 
 def tensor(summary: TensorSummary) -> dict[str, Any]:
     """A tensor's summary; the thumbnail goes as an array."""
-    facts = {k: v for k, v in plain(summary).items() if k not in ("thumbnail", "type") and v not in (None, "", False)}
+    facts = {k: v for k, v in plain(summary).items() if k not in _UNSENT and v not in _NOTHING}
+    facts["sampled"] = summary.sampled
     if summary.thumbnail is not None and summary.thumbnail.size:
         facts["thumbnail"] = array(_matrix(summary.thumbnail), "float32")
     return facts

@@ -5,7 +5,9 @@ TEXTS: dict[str, str] = {
     "widgets.unknown_option": "The view has no option `{name}`. It knows: {known}.",
     "widgets.no_view": "There is no interactive view of a {type}. There is one of: {known}.",
     "widgets.no_block": "The Jacobian has no such block, rows or columns.",
-    "widgets.too_large": "That is too much to look at in one go: choose a smaller part, or use the `analytical(rows, cols)` of the block.",
+    "widgets.too_large": (
+        "That is too much to look at in one go: choose a smaller part, or use the `analytical(rows, cols)` of the block."
+    ),
     "widgets.no_answer": "Python could not answer: {reason}",
     # tabs
     "widgets.tabs": "Views of the Function",
@@ -53,6 +55,8 @@ TEXTS: dict[str, str] = {
     "widgets.asking": "Asking Python ...",
     "widgets.no_kernel": "No answer from Python: the kernel is busy or gone. Run the cell again to zoom.",
     "widgets.scale": "one scale for all three",
+    "widgets.own_scale": "Magnify difference",
+    "widgets.own_scale_on": "difference on its own scale, to ±{most}",
     # Gradcheck
     "widgets.column.block": "block",
     "widgets.column.verdict": "verdict",
@@ -86,6 +90,7 @@ TEXTS: dict[str, str] = {
     "widgets.freed": "saved tensors freed",
     "widgets.thumbnail": "{name}: {dtype} {shape}",
     "widgets.stat.min_max": "{min} to {max}",
+    "widgets.stat.constant": "all {min}",
     "widgets.stat.mean_std": "mean {mean}, std {std}",
     "widgets.stat.nan": "{count} NaN",
     "widgets.stat.inf": "{count} infinite",

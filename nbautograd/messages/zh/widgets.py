@@ -49,6 +49,8 @@ TEXTS: dict[str, str] = {
     "widgets.asking": "正在询问 Python……",
     "widgets.no_kernel": "Python 没有回答：内核正忙或已经关闭。重新运行单元格后可以继续放大。",
     "widgets.scale": "三幅图同一刻度",
+    "widgets.own_scale": "放大差异",
+    "widgets.own_scale_on": "差用自己的刻度，到 ±{most}",
     # Gradcheck
     "widgets.column.block": "块",
     "widgets.column.verdict": "结论",
@@ -80,6 +82,7 @@ TEXTS: dict[str, str] = {
     "widgets.freed": "保存的张量已释放",
     "widgets.thumbnail": "{name}：{dtype} {shape}",
     "widgets.stat.min_max": "{min} 到 {max}",
+    "widgets.stat.constant": "全部为 {min}",
     "widgets.stat.mean_std": "均值 {mean}，标准差 {std}",
     "widgets.stat.nan": "{count} 个 NaN",
     "widgets.stat.inf": "{count} 个无穷",
