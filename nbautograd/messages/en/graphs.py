@@ -18,4 +18,14 @@ TEXTS: dict[str, str] = {
     ),
     "graphs.backward_interrupted": "backward was interrupted; the gradients that flowed until then are in the picture.",
     "graphs.first_bad": "The first {what} in the order of backward came out of `{node}`.",
+    # the picture
+    "graphs.title": "Backward graph of {name}",
+    "graphs.size": "{nodes} nodes, {edges} edges.",
+    "graphs.steps": "In the order of backward: {steps}.",
+    "graphs.leaf": "leaf",
+    "graphs.leaf_title": "{name}: used {uses} times; the gradients of all its uses are summed into its `.grad`",
+    "graphs.line": "line {line}",
+    "graphs.freed_word": "freed",
+    "graphs.more": "{count} more",
+    "graphs.folded": "{nodes} nodes, drawn in {shown} boxes.",
 }

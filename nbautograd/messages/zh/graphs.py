@@ -16,4 +16,14 @@ TEXTS: dict[str, str] = {
     "graphs.backward_raised": "backward 在 `{node}` 处停止：{error}。图中是到那时为止流过的梯度。",
     "graphs.backward_interrupted": "backward 被中断；图中是到那时为止流过的梯度。",
     "graphs.first_bad": "按 backward 的顺序，第一个 {what} 出自 `{node}`。",
+    # the picture
+    "graphs.title": "{name} 的反向图",
+    "graphs.size": "{nodes} 个节点，{edges} 条边。",
+    "graphs.steps": "按 backward 的顺序：{steps}。",
+    "graphs.leaf": "叶子",
+    "graphs.leaf_title": "{name}：用了 {uses} 次；各处的梯度相加后存入它的 `.grad`",
+    "graphs.line": "第 {line} 行",
+    "graphs.freed_word": "已释放",
+    "graphs.more": "还有 {count} 个",
+    "graphs.folded": "共 {nodes} 个节点，画成 {shown} 个方框。",
 }

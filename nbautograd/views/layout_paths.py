@@ -1,0 +1,181 @@
+"""Paths: y of the ranks, the curves of the edges, the chips beside the boxes, and where labels go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nbautograd.views.layout import Box, Path
+from nbautograd.views.layout_layers import Stack
+from nbautograd.views.layout_pieces import Chip, Link, Piece, Pieces, arrow_length, stack_height
+from nbautograd.views.layout_pieces import CHIP_GAP
+from nbautograd.views.layout_text import text_width
+
+RANK_GAP, WIDEST_GAP = 34, 76  # free height between ranks; more where edges run far to the side
+LABEL = 10  # height of a label
+
+Point = tuple[int, int]
+
+
+class Frame:
+    """Where the ranks and the vertices are.
+
+    Attributes:
+        pieces, stack: what is placed.
+        x: of every vertex's port.
+        tops, bottoms: y of the upper and lower border of each rank.
+    """
+
+    def __init__(self, pieces: Pieces, stack: Stack, x: list[int]) -> None:
+        self.pieces = pieces
+        self.stack = stack
+        self.x = x
+        heights = [0] * len(stack.layers.layers)
+        for i, piece in enumerate(pieces.pieces):
+            heights[stack.rank[i]] = max(heights[stack.rank[i]], piece.height)
+        self.tops: list[int] = []
+        self.bottoms: list[int] = []
+        y = 0
+        for height, gap in zip(heights, self._gaps(), strict=True):
+            self.tops.append(y)
+            self.bottoms.append(y + height)
+            y += height + gap
+
+    def _gaps(self) -> list[int]:
+        gaps = []
+        for layer in self.stack.layers.layers:
+            far = max((abs(self.x[v] - self.x[w]) for v in layer for w in self.stack.layers.down[v]), default=0)
+            gaps.append(min(WIDEST_GAP, RANK_GAP + far // 12))
+        return gaps
+
+    def top(self, i: int) -> int:
+        """y of the top of a piece's box."""
+        piece = self.pieces.pieces[i]
+        return self.tops[self.stack.rank[i]] + (piece.height - piece.content.height) // 2
+
+    def bottom(self, i: int) -> int:
+        """y of the bottom of a piece's box."""
+        return self.top(i) + self.pieces.pieces[i].content.height
+
+
+def link_path(link: Link, chain: Sequence[int], frame: Frame) -> Path:
+    """The curve of one link, through the points that it passes."""
+    points: list[Point] = [(frame.x[link.source], frame.bottom(link.source))]
+    _down(points, frame.bottoms[frame.stack.rank[link.source]])
+    for v in chain:
+        rank = frame.stack.rank[v]
+        _curve(points, (frame.x[v], frame.tops[rank]))
+        _down(points, frame.bottoms[rank])
+    rank = frame.stack.rank[link.target]
+    _curve(points, (frame.x[link.target], frame.tops[rank]))
+    _down(points, frame.top(link.target))
+    pieces = frame.pieces.pieces
+    return Path(
+        pieces[link.source].key, pieces[link.target].key, link.edges, tuple(points), link.label, 0, 0, link.style
+    )
+
+
+def _down(points: list[Point], y: int) -> None:
+    """Go straight down."""
+    x, above = points[-1]
+    if y == above:
+        return
+    if len(points) > 3 and points[-4][0] == points[-3][0] == x:  # lengthen a straight piece
+        points[-2:] = [(x, y), (x, y)]
+        points[-3] = (x, points[-4][1])
+    else:
+        points += [(x, above), (x, y), (x, y)]
+
+
+def _curve(points: list[Point], end: Point) -> None:
+    """Go to a point of the next rank, leaving and arriving upright."""
+    x, y = points[-1]
+    if x == end[0]:
+        _down(points, end[1])
+        return
+    middle = (y + end[1]) // 2
+    points += [(x, middle), (end[0], middle), end]
+
+
+def chip_boxes(piece: Piece, box: Box) -> tuple[list[Box], list[Path]]:
+    """The chips beside a box, with their short edges."""
+    boxes: list[Box] = []
+    paths: list[Path] = []
+    for chips, rightwards in ((piece.rights, True), (piece.lefts, False)):
+        y = box.y + (box.height - stack_height(chips)) // 2
+        arrow = arrow_length(chips)
+        for chip in chips:
+            content = chip.content
+            x = box.x + box.width + arrow if rightwards else box.x - arrow - content.width
+            boxes.append(
+                Box(
+                    chip.key,
+                    content.kind,
+                    chip.nodes,
+                    x,
+                    y,
+                    content.width,
+                    content.height,
+                    content.lines,
+                    content.title,
+                )
+            )
+            paths.append(_short(chip, boxes[-1], box, rightwards))
+            y += content.height + CHIP_GAP
+    return boxes, paths
+
+
+def _short(chip: Chip, small: Box, box: Box, rightwards: bool) -> Path:
+    """The short edge between a box and a chip beside it, its label above it at the chip's end."""
+    y = small.y + small.height // 2
+    border = min(max(y, box.y + 6), box.y + box.height - 6)
+    if rightwards:
+        start, end, keys = (box.x + box.width, border), (small.x, y), (box.key, small.key)
+        label_x = small.x - text_width(chip.label, "label") - 9
+    else:
+        start, end, keys = (small.x + small.width, y), (box.x, border), (small.key, box.key)
+        label_x = small.x + small.width + 4
+    middle = start[0] + (end[0] - start[0]) // (3 if rightwards else 2)
+    points = (start, (middle, start[1]), (middle, end[1]), end)
+    return Path(*keys, chip.edges, points, chip.label, label_x, y - 4, chip.style)
+
+
+def place_labels(paths: list[Path], frame: Frame) -> list[Path]:
+    """Put each label beside its edge's first curve, where no other label is; without room it is left out."""
+    taken: dict[int, list[tuple[int, int, int]]] = {}
+    placed = []
+    for path in paths:
+        spot = _free_spot(path, taken.setdefault(path.points[0][1], [])) if path.label else None
+        x, y = spot or (0, 0)
+        label = path.label if spot else ""
+        placed.append(Path(path.source, path.target, path.edges, path.points, label, x, y, path.style))
+    return placed
+
+
+def _free_spot(path: Path, taken: list[tuple[int, int, int]]) -> Point | None:
+    width = text_width(path.label, "label")
+    for x, y in _spots(path, width):
+        if all(x + width < a or b < x or abs(y - c) >= LABEL for a, b, c in taken):
+            taken.append((x, x + width, y))
+            return x, y
+    return None
+
+
+def _spots(path: Path, width: int) -> list[Point]:
+    """Places beside the first bent piece, or beside the straight line: right of it first, then left."""
+    start, end = path.points[0], path.points[-1]
+    for k in range(0, len(path.points) - 1, 3):
+        if path.points[k][0] != path.points[k + 3][0] or k + 4 >= len(path.points):
+            start, end = path.points[k], path.points[k + 3]
+            break
+    (x0, y0), (x1, y1) = start, end
+    if x0 == x1:
+        middle = min((y0 + y1) // 2, y0 + 40) + 4
+        return [(x0 + 5, middle), (x0 - 5 - width, middle)]
+    middle = (x0 + x1) // 2
+    near = x1 - (x1 - x0) // 8
+    lean = -2 if x1 > x0 else LABEL
+    return [
+        (middle + 6, (y0 + y1) // 2 + lean),
+        (near + 6 if x1 > x0 else near - width - 6, y1 - 8),
+        (middle - width - 6, (y0 + y1) // 2 + LABEL - 2 - lean),
+    ]

@@ -1,0 +1,144 @@
+"""Places: x of every vertex, so that edges run straight down where they can.
+
+After U. Brandes and B. Koepf, "Fast and Simple Horizontal Coordinate Assignment" (2001): vertices are chained with
+their median neighbours into vertical blocks, in four ways (towards the top or the bottom, leaning left or right), and
+of the four x the mean of the middle two is taken. Blocks are packed by longest path, here without recursion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from nbautograd.views.layout_order import Layers
+
+LARGE = 4000  # with more vertices two ways must do
+
+
+def place(layers: Layers, left: Sequence[int], right: Sequence[int], dummy: Sequence[bool], gap: int) -> list[int]:
+    """Compute x of every vertex's port.
+
+    Args:
+        layers: vertices in order.
+        left, right: how far each vertex reaches to the left and to the right of its port.
+        dummy: True for the vertices that are only a point of a long edge; those chains are kept straight.
+        gap: free space between neighbours.
+
+    Returns:
+        x of each vertex; in a layer, neighbours are at least ``right + gap + left`` apart.
+    """
+    conflicts = _conflicts(layers, dummy)
+    ways = [(True, False), (True, True)]
+    if len(left) <= LARGE:
+        ways += [(False, False), (False, True)]
+    found = []
+    for downwards, mirrored in ways:
+        root = _align(layers, conflicts, downwards, mirrored)
+        found.append(_pack(layers.layers, root, left, right, gap, mirrored))
+    return _balance(found)
+
+
+def _conflicts(layers: Layers, dummy: Sequence[bool]) -> set[tuple[int, int]]:
+    """Edges that cross a straight piece of a long edge; they give way."""
+    marked: set[tuple[int, int]] = set()
+    position = layers.position
+    for upper, lower in pairwise(layers.layers):
+        inner = [(position[layers.up[v][0]], position[v]) for v in lower if dummy[v] and dummy[layers.up[v][0]]]
+        if not inner:
+            continue
+        last, scan, low = len(lower) - 1, 0, -1
+        for place, v in enumerate(lower):
+            is_inner = dummy[v] and dummy[layers.up[v][0]]
+            if not is_inner and place != last:
+                continue
+            high = position[layers.up[v][0]] if is_inner else len(upper)
+            while scan <= place:
+                w = lower[scan]
+                for u in layers.up[w]:
+                    if not (low <= position[u] <= high) and not (dummy[u] and dummy[w]):
+                        marked.add((u, w))
+                scan += 1
+            low = high
+    return marked
+
+
+def _align(layers: Layers, conflicts: set[tuple[int, int]], downwards: bool, mirrored: bool) -> list[int]:
+    """Chain each vertex with a median neighbour; returns the first vertex of each one's block."""
+    position = layers.position
+    neighbours = layers.up if downwards else layers.down
+    sign = -1 if mirrored else 1
+    root = list(range(len(position)))
+    taken = bytearray(len(position))
+    rows = layers.layers if downwards else layers.layers[::-1]
+    for layer in rows[1:]:
+        limit = -(10**9)
+        for v in reversed(layer) if mirrored else layer:
+            near = neighbours[v]
+            if not near:
+                continue
+            if len(near) > 1:
+                near = sorted(near, key=position.__getitem__, reverse=mirrored)
+            middle = (len(near) - 1) // 2
+            for u in near[middle : len(near) // 2 + 1]:
+                edge = (u, v) if downwards else (v, u)
+                if not taken[u] and sign * position[u] > limit and edge not in conflicts:
+                    root[v] = root[u]
+                    taken[u] = 1
+                    limit = sign * position[u]
+                    break
+    return root
+
+
+def _pack(
+    rows: Sequence[Sequence[int]],
+    root: Sequence[int],
+    left: Sequence[int],
+    right: Sequence[int],
+    gap: int,
+    mirrored: bool,
+) -> list[int]:
+    """Push every block as far left as its neighbours allow (right when mirrored), then close gaps."""
+    before: dict[int, list[tuple[int, int]]] = {v: [] for v, r in enumerate(root) if v == r}
+    after: dict[int, list[tuple[int, int]]] = {v: [] for v in before}
+    waiting = dict.fromkeys(before, 0)
+    for row in rows:
+        for a, b in pairwise(row):
+            apart = right[a] + left[b] + gap
+            one, two = (root[b], root[a]) if mirrored else (root[a], root[b])
+            after[one].append((two, apart))
+            before[two].append((one, apart))
+            waiting[two] += 1
+    order = [block for block, count in waiting.items() if count == 0]
+    for block in order:  # grows while it is read
+        for other, _ in after[block]:
+            waiting[other] -= 1
+            if waiting[other] == 0:
+                order.append(other)
+    x: dict[int, int] = {}
+    for block in order:
+        x[block] = max([x[other] + apart for other, apart in before[block]], default=0)
+    for block in reversed(order):
+        room = min([x[other] - apart for other, apart in after[block]], default=x[block])
+        if room > x[block] and before[block]:
+            x[block] = room
+    sign = -1 if mirrored else 1
+    return [sign * x[r] for r in root]
+
+
+def _balance(found: list[list[int]]) -> list[int]:
+    """Line the ways up with the narrowest and take the mean of the middle two."""
+    widths = [max(xs, default=0) - min(xs, default=0) for xs in found]
+    narrow = found[widths.index(min(widths))]
+    low, high = min(narrow, default=0), max(narrow, default=0)
+    shifted = []
+    for i, xs in enumerate(found):
+        mirrored = i % 2 == 1
+        shift = (high - max(xs, default=0)) if mirrored else (low - min(xs, default=0))
+        shifted.append([x + shift for x in xs])
+    if len(shifted) == 2:
+        return [(a + b) // 2 for a, b in zip(*shifted, strict=True)]
+    result = []
+    for four in zip(*shifted, strict=True):
+        _, b, c, _ = sorted(four)
+        result.append((b + c) // 2)
+    return result
