@@ -15,7 +15,7 @@ from nbautograd.magics.transformer import Request
 
 
 @magics_class
-class FunctionMagics(Magics):  # type: ignore[misc,unused-ignore]
+class FunctionMagics(Magics):
     """``%%autograd_function`` as IPython knows it.
 
     A well written cell never gets here, since the transformer lets it run natively. What does get here: a line with
@@ -25,10 +25,11 @@ class FunctionMagics(Magics):  # type: ignore[misc,unused-ignore]
 
     def __init__(self, shell: Any, session: Session) -> None:
         super().__init__(shell)
+        self._shell = shell
         self._session = session
 
     @no_var_expand
-    @cell_magic("autograd_function")
+    @cell_magic
     def autograd_function(self, line: str, cell: str) -> None:
         """Record the Functions that the cell defines; the text of the help is set when the extension is loaded."""
         options = parse(line)
@@ -39,7 +40,7 @@ class FunctionMagics(Magics):  # type: ignore[misc,unused-ignore]
         result = None
         try:
             # the comment keeps the line numbers of tracebacks; IPython would strip an empty line
-            result = self.shell.run_cell(f"# %%autograd_function\n{cell}", store_history=False)
+            result = self._shell.run_cell(f"# %%autograd_function\n{cell}", store_history=False)
         finally:
             self._session.end(watched, result)
         if result is None or not result.success:

@@ -36,46 +36,50 @@ from nbautograd.magics.written import (
 
 
 @magics_class
-class LineMagics(Magics):  # type: ignore[misc,unused-ignore]
+class LineMagics(Magics):
     """``%gradcheck``, ``%jacobian``, ``%autograd_graph``, ``%autograd_calls`` and ``%autograd_compare``."""
+
+    def __init__(self, shell: Any) -> None:
+        super().__init__(shell)
+        self._shell = shell
 
     @no_var_expand
     @needs_local_scope
-    @line_magic("gradcheck")
+    @line_magic
     def gradcheck(self, line: str, local_ns: Namespace | None = None) -> Any:
         """Check a backward: ``%gradcheck linear(a, b)``; returns a GradcheckReport."""
         return self._answer("%gradcheck", line, local_ns, _gradcheck)
 
     @no_var_expand
     @needs_local_scope
-    @line_magic("jacobian")
+    @line_magic
     def jacobian(self, line: str, local_ns: Namespace | None = None) -> Any:
         """Both Jacobians, backward's and the numerical one: ``%jacobian linear(a, b)``; returns a JacobianReport."""
         return self._answer("%jacobian", line, local_ns, _jacobian)
 
     @no_var_expand
     @needs_local_scope
-    @line_magic("autograd_graph")
+    @line_magic
     def autograd_graph(self, line: str, local_ns: Namespace | None = None) -> Any:
         """The backward graph of a tensor: ``%autograd_graph loss``; returns an AutogradGraph."""
         return self._answer("%autograd_graph", line, local_ns, _graph)
 
     @no_var_expand
     @needs_local_scope
-    @line_magic("autograd_calls")
+    @line_magic
     def autograd_calls(self, line: str, local_ns: Namespace | None = None) -> Any:
         """What the recorded Functions saw: ``%autograd_calls [LinearFunction]``; returns a CallLog."""
         return self._answer("%autograd_calls", line, local_ns, _calls)
 
     @no_var_expand
     @needs_local_scope
-    @line_magic("autograd_compare")
+    @line_magic
     def autograd_compare(self, line: str, local_ns: Namespace | None = None) -> Any:
         """A call beside another: ``%autograd_compare f(a, b) torch.mul(a, b)``; returns a Comparison."""
         return self._answer("%autograd_compare", line, local_ns, _compare)
 
     def _answer(self, magic: str, line: str, local_ns: Namespace | None, ask: Callable[..., Any]) -> Any:
-        namespace = {**self.shell.user_ns, **(local_ns or {})}
+        namespace = {**self._shell.user_ns, **(local_ns or {})}
         try:
             value = ask(magic, line.strip().removesuffix(";").rstrip(), namespace)
         except EvaluationError as error:
@@ -85,9 +89,9 @@ class LineMagics(Magics):  # type: ignore[misc,unused-ignore]
         except Exception as error:
             if not saying.is_users(error):
                 raise UsageError(messages.text("magics.stumbled", magic=magic, error=_named(error))) from None
-            saying.render_as_users_own(self.shell, error)
+            saying.render_as_users_own(self._shell, error)
             raise
-        if _dropped(sys._getframe(), self.shell.user_global_ns):
+        if _dropped(sys._getframe(), self._shell.user_global_ns):
             display(value)
         return value
 

@@ -1,0 +1,96 @@
+"""A real IPython shell with the magics loaded, and what a cell put out as plain data."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
+
+from nbautograd import magics
+from nbautograd.core.recording import log
+
+
+@dataclass
+class Ran:
+    """One cell that ran.
+
+    Attributes:
+        result: IPython's ExecutionResult.
+        stdout, stderr: what was written.
+        bundles: MIME bundles that were displayed, updates among them.
+        updates: the bundles that took another's place.
+    """
+
+    result: Any
+    stdout: str
+    stderr: str
+    bundles: list[dict[str, Any]]
+    updates: list[dict[str, Any]]
+
+    @property
+    def text(self) -> str:
+        """All plain texts that were displayed."""
+        return "\n".join(bundle.get("text/plain", "") for bundle in self.bundles)
+
+    @property
+    def html(self) -> str:
+        """All HTML that was displayed."""
+        return "\n".join(bundle.get("text/html", "") for bundle in self.bundles)
+
+    @property
+    def error(self) -> BaseException | None:
+        """What the cell raised, before or while it ran."""
+        return self.result.error_before_exec or self.result.error_in_exec  # type: ignore[no-any-return]
+
+
+class Notebook:
+    """A shell that runs cells."""
+
+    def __init__(self, shell: InteractiveShell) -> None:
+        self.shell = shell
+
+    def __call__(self, cell: str, *, store_history: bool = True) -> Ran:
+        with capture_output() as captured:
+            result = self.shell.run_cell(cell, store_history=store_history)
+        published = [(o if isinstance(o, dict) else vars(o)) for o in captured._outputs]
+        bundles = [p["data"] for p in published]
+        updates = [p["data"] for p in published if p.get("update")]
+        return Ran(result, captured.stdout, captured.stderr, bundles, updates)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.shell.user_ns[name]
+
+
+@pytest.fixture(scope="session")
+def ipython() -> Iterator[InteractiveShell]:
+    """One plain shell for all tests, as a kernel has one."""
+    main = sys.modules["__main__"]
+    shell = InteractiveShell.instance()
+    shell.history_manager.enabled = False
+    shell.colors = "nocolor"
+    yield shell
+    InteractiveShell.clear_instance()
+    sys.modules["__main__"] = main
+
+
+@pytest.fixture
+def bare(ipython: InteractiveShell) -> Iterator[Notebook]:
+    """A shell without the extension, with torch imported."""
+    ipython.reset(new_session=True)
+    log.clear()
+    notebook = Notebook(ipython)
+    notebook("import torch, inspect\nfrom torch.autograd import Function, gradcheck\ntorch.manual_seed(0)")
+    yield notebook
+    magics.unload(ipython)
+
+
+@pytest.fixture
+def notebook(bare: Notebook) -> Notebook:
+    """A shell with the extension loaded."""
+    magics.load(bare.shell)
+    return bare

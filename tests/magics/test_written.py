@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import ast
+
+import pytest
+import torch
+from IPython.core.error import UsageError
+
+from nbautograd.magics.inputs import as_function, read_inputs, read_reference
+from nbautograd.magics.written import EvaluationError, read_call
+
+
+class Linear(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, input, weight, bias=None):
+        return input @ weight if bias is None else input @ weight + bias
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output, grad_output, None
+
+
+A = torch.ones(2, 2, requires_grad=True)
+B = torch.ones(2, 3, requires_grad=True)
+NAMES = {
+    "linear": Linear.apply,
+    "Linear": Linear,
+    "a": A,
+    "b": B,
+    "n": torch.arange(3),
+    "x": torch.ones(2),
+    "torch": torch,
+}
+
+
+def test_a_call_is_taken_apart() -> None:
+    call = read_call("linear(a, b.t().t(), bias=None)", "%gradcheck", NAMES)
+    assert call.function is NAMES["linear"]
+    assert call.arguments[0] is A
+    assert call.arguments[2] is None
+    assert (call.function_text, call.texts) == ("linear", ("a", "b.t().t()", ""))
+    assert call.names["a"] is A
+
+
+def test_stars_and_keywords_find_their_places() -> None:
+    call = read_call("linear(*(a, b))", "%gradcheck", NAMES)
+    assert call.arguments[1] is B
+    call = read_call("linear(weight=b, input=a)", "%gradcheck", NAMES)
+    assert call.arguments[0] is A
+    assert call.arguments[1] is B
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "%gradcheck takes a call as you would write it: %gradcheck linear(a, b)"),
+        ("linear", "takes a call with its arguments, but `linear` is none"),
+        ("linear, (a, b)", "takes a call with its arguments"),
+        ("linear(a, b", "`linear(a, b` is not a Python expression"),
+        ("a(b)", None),
+        ("n.shape(a)", "`n.shape` is a value of type Size and cannot be called"),
+        ("linear(a, b, wrong=1)", "these arguments do not fit, got an unexpected keyword argument 'wrong'"),
+        ("torch.mul(a, other=b)", "write other by position"),
+    ],
+)
+def test_what_is_no_call_is_answered(text: str, says: str | None) -> None:
+    if says is None:
+        says = "`a` is a value of type Tensor and cannot be called"
+    with pytest.raises(UsageError) as caught:
+        read_call(text, "%gradcheck", NAMES)
+    assert says in str(caught.value)
+
+
+def test_an_argument_that_raises_is_the_users() -> None:
+    with pytest.raises(EvaluationError, match="ZeroDivisionError: division by zero"):
+        read_call("linear(1 / 0)", "%gradcheck", NAMES)
+
+
+@pytest.mark.parametrize("text", ["a, b", "(a, b)", "{'input': a, 'weight': b}", "tuple([a, b])"])
+def test_inputs_are_a_tuple_or_a_dict(text: str) -> None:
+    values = read_inputs(text, Linear, NAMES).values
+    assert values[0] is A
+    assert values[1] is B
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("a, bb", "`bb` is not defined; did you mean `b`? Linear itself is defined and recorded."),
+        ("a, zzz", "`zzz` is not defined. Define it above the class in this cell"),
+        ("a, 1 / 0", "did not evaluate: ZeroDivisionError: division by zero. It is read as Python"),
+        ("a, b)", "`a, b)` is not a Python expression (unmatched ')')"),
+        (
+            "a",
+            "1 value(s), but Linear.forward takes (input, weight, bias=None): missing a required argument: 'weight'",
+        ),
+        (
+            "a, b, a, b",
+            "gives 4 value(s), but Linear.forward takes (input, weight, bias=None): too many positional arguments",
+        ),
+        (
+            "n, n",
+            "tensor of dtype int64, and integers have no gradient. Use n.double().requires_grad_() in its place",
+        ),
+        ("n, x", "no input requires grad, so backward would never run. Write x.requires_grad_() first"),
+        ("1, 2.0", "holds no tensor (int, float)"),
+    ],
+)
+def test_inputs_that_cannot_be_used_are_answered(text: str, says: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        read_inputs(text, Linear, NAMES)
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_reference_is_a_function_or_an_expression_of_the_inputs() -> None:
+    inputs = read_inputs("a, b", Linear, NAMES)
+    assert read_reference("torch.mm", inputs, NAMES) is torch.mm
+    product = read_reference("a @ b", inputs, NAMES)
+    assert product(2 * torch.eye(2), B).equal(2 * B[:2])
+    for text, says in (("n", "does not depend on the inputs"), ("zz", "did not evaluate: NameError")):
+        with pytest.raises(UsageError, match=says):
+            read_reference(text, inputs, NAMES)
+
+
+def test_an_expression_becomes_a_function_of_what_is_written_alike() -> None:
+    def node(text: str) -> ast.expr:
+        return ast.parse(text, mode="eval").body
+
+    function = as_function(node("torch.mul(b, a.t())"), (node("a.t()"), node("b")), NAMES)
+    assert function is not None
+    assert function(3.0, torch.tensor(2.0)) == 6.0
+    assert function.__name__ == "torch.mul(b, a.t())"
+    assert as_function(node("n + 1"), (node("a"),), NAMES) is None

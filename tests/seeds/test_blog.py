@@ -1,0 +1,64 @@
+"""The blog post: f(a, b) = a * b beside native ``*``, and its open question about a numerical backward."""
+
+from __future__ import annotations
+
+PRODUCT = """\
+%%autograd_function --inputs a, b {line}
+class f(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(b, a)
+        return a * b
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        b, a = ctx.saved_tensors
+        return b * grad_output, a * grad_output
+"""
+INPUTS = """\
+a = torch.tensor([2., -3.], dtype=torch.double, requires_grad=True)
+b = torch.tensor([5., 0.5], dtype=torch.double, requires_grad=True)
+"""
+
+
+def test_the_custom_product_agrees_with_the_native_one(notebook) -> None:
+    notebook(INPUTS)
+    for line in ("--reference torch.mul", "--reference a * b"):
+        ran = notebook(PRODUCT.format(line=line))
+        assert "f: backward is right." in ran.text
+        assert f"f and {line.removeprefix('--reference ')} agree." in ran.text
+    assert "MulBackward0" in ran.text
+
+
+def test_the_two_are_compared_by_a_line_magic(notebook) -> None:
+    notebook(INPUTS)
+    notebook(PRODUCT.format(line="--quiet"))
+    for second in ("torch.mul(a, b)", "a * b", "torch.mul(b, a)"):
+        compared = notebook(f"%autograd_compare f.apply(a, b) {second}").result.result
+        assert compared.agree
+        assert compared.names[0] == "f.apply"
+    graphs = compared.graphs
+    assert [len(graph.leaves) for graph in graphs] == [2, 2]
+    differs = notebook("%autograd_compare f.apply(a, b) a + b").result.result
+    assert not differs.agree
+
+
+def test_a_numerical_backward_passes_as_gradcheck_does(notebook) -> None:
+    notebook("x = torch.linspace(0.5, 2, 4).double().requires_grad_()")
+    ran = notebook("""\
+%%autograd_function --inputs x
+class NumericalSin(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.sin(x)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, grad_output):
+        x, = ctx.saved_tensors
+        eps = 1e-6
+        return grad_output * (torch.sin(x + eps) - torch.sin(x - eps)) / (2 * eps)
+""")
+    assert "NumericalSin: backward is right." in ran.text
+    assert notebook("gradcheck(NumericalSin.apply, (x,))").result.result is True
