@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from nbautograd.core.checking import columns, sample, structure
-from nbautograd.core.checking.forward import Forward
+from nbautograd.core.checking.forward import Forward, Values
 from nbautograd.core.checking.real import Array, epsilon, real_shape
 from nbautograd.core.checking.rows import Rows
 from nbautograd.core.checking.storage import LIMIT, Layout, Matrices
@@ -24,14 +24,16 @@ class Raw:
 
     Attributes:
         matrices: the numbers.
-        directions: along which the numerical one was taken, for taking a second look; None for a sample.
-        patterns: as ``columns.central`` takes them.
+        forward: values of the function, for taking a second look; of a sample only its elements.
+        directions: along which the numerical one was taken.
+        pattern: which rows a column reaches, when columns share directions.
         linear: False when backward of a random combination was not the combination of the rows.
         verified: False when finite differences along a random direction disagreed with the numerical Jacobian.
     """
 
     matrices: Matrices
-    directions: columns.Directions | None = None
+    forward: Values
+    directions: columns.Directions
     pattern: Array | None = None
     linear: bool = True
     verified: bool = True
@@ -84,10 +86,10 @@ class Assembly:
             j: Layout(probe.shape, shape, structure.matching(self.combos[i, j])) for j, shape in enumerate(shapes)
         }
         large = [j for j, layout in layouts.items() if math.prod(layout.sizes) > LIMIT]
-        found = {j: Raw(sample.sampled(self.rows[i], self.forward, (i, j), self.steps[j], self.random)) for j in large}
+        found = {j: Raw(*sample.sampled(self.rows[i], self.forward, (i, j), self.steps[j], self.random)) for j in large}
         rest = {j: layout for j, layout in layouts.items() if j not in found}
         analytical = self._analytical(i, rest, probe, answers)
-        return {**found, **{j: self._numerical(i, j, layouts[j], a) for j, a in analytical.items()}}
+        return {**found, **{j: self._numerical(i, j, rest[j], a) for j, a in analytical.items()}}
 
     def _analytical(self, i: int, layouts: dict[int, Layout], probe: Array, answers: list[Array]) -> dict[int, Array]:
         """The stored analytical Jacobians, vouched for by the plain backward of the random cotangent."""
@@ -155,7 +157,7 @@ class Assembly:
             verified = self._verified(i, j, layout, numerical)
         matrices = Matrices(layout, analytical, numerical)
         shared = pattern if directions.grouped else None
-        return Raw(matrices, directions, shared, self.linear.get((i, j), True), verified)
+        return Raw(matrices, self.forward, directions, shared, self.linear.get((i, j), True), verified)
 
     def _directions(self, j: int, layout: Layout, pattern: Array) -> columns.Directions:
         cols = pattern.shape[1]

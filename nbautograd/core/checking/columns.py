@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from nbautograd.core.checking.forward import Forward
+from nbautograd.core.checking.forward import Values
 from nbautograd.core.checking.real import Array
 from nbautograd.core.checking.storage import Layout
 
@@ -55,7 +55,7 @@ def single(which: int, layout: Layout) -> Directions:
     return Directions(which, layout, tuple(np.array([q]) for q in range(layout.sizes[2])))
 
 
-def first_step(forward: Forward, which: int, eps: float | None = None) -> Array:
+def first_step(forward: Values, which: int, eps: float | None = None) -> Array:
     """The step of the first pass per element: the cube root of the precision, times max(1, |x|); or ``eps``."""
     point = forward.points[which]
     if eps is not None:
@@ -64,7 +64,7 @@ def first_step(forward: Forward, which: int, eps: float | None = None) -> Array:
 
 
 def central(
-    forward: Forward,
+    forward: Values,
     directions: Directions,
     layouts: dict[int, Layout],
     steps: Array,
@@ -100,7 +100,7 @@ def central(
     return found
 
 
-def differences(forward: Forward, which: int, moved: Array) -> tuple[Array, list[Array]]:
+def differences(forward: Values, which: int, moved: Array) -> tuple[Array, Mapping[int, Array]]:
     """How far the input really moved and how the outputs changed, from x - moved to x + moved.
 
     Args:
@@ -110,4 +110,8 @@ def differences(forward: Forward, which: int, moved: Array) -> tuple[Array, list
     up, down = forward.rounded(which, point + moved), forward.rounded(which, point - moved)
     values = forward.at(which, np.concatenate([up, down]))
     with np.errstate(invalid="ignore"):
-        return up - down, [v[: len(moved)] - v[len(moved) :] for v in values]
+        return up - down, {i: v[: len(moved)] - v[len(moved) :] for i, v in _numbered(values)}
+
+
+def _numbered(values: Sequence[Array] | Mapping[int, Array]) -> Iterable[tuple[int, Array]]:
+    return values.items() if isinstance(values, Mapping) else enumerate(values)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from nbautograd.core.checking.forward import Forward
+from nbautograd.core.checking.forward import Values
 from nbautograd.core.checking.storage import Matrices
 
 FAR = (0.3, 1.0, 3.0, 10.0)
 
 
-def piecewise_constant(forward: Forward, where: tuple[int, int], matrices: Matrices) -> bool:
+def piecewise_constant(forward: Values, where: tuple[int, int], matrices: Matrices) -> bool:
     """Whether backward claims a slope where the function is flat here and at random points further off.
 
     Such a function with a gradient is a surrogate (straight-through, spiking neurons), not a mistake of arithmetic. A

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -17,6 +17,31 @@ from nbautograd.core.checking.subject import Outputs, Subject
 
 BATCH_ELEMENTS = 2_000_000
 FEW = 6  # up to so many points a loop is faster than a batch
+
+
+class Values(Protocol):
+    """What differences need of a function; see ``Forward``."""
+
+    eps: float
+    promoted: bool
+
+    @property
+    def points(self) -> Sequence[Array] | Mapping[int, Array]:
+        """The input values by number."""
+
+    @property
+    def values(self) -> Sequence[Array] | Mapping[int, Array]:
+        """The outputs at the inputs, by number."""
+
+    @property
+    def noise(self) -> Sequence[Array] | Mapping[int, Array]:
+        """How much two calls at the same point differed, by number of the output."""
+
+    def rounded(self, which: int, points: Array) -> Array:
+        """The points as the input's dtype can represent them."""
+
+    def at(self, which: int, points: Array) -> Sequence[Array] | Mapping[int, Array]:
+        """The outputs for many values of one input."""
 
 
 class Forward:
@@ -53,8 +78,8 @@ class Forward:
 
     def rounded(self, which: int, points: Array) -> Array:
         """The points as the input's dtype can represent them."""
-        tensor = from_array(points, self.tensors[which], batched=True)
-        return to_array(tensor)
+        dtype = self.tensors[which].dtype.to_real()
+        return points if dtype is torch.float64 else torch.from_numpy(points).to(dtype).to(torch.float64).numpy()
 
     def at(self, which: int, points: Array) -> list[Array]:
         """The wanted outputs for many values of one input.
@@ -94,7 +119,7 @@ class Forward:
     def _vmapped(self, which: int, points: Array) -> list[Array]:
         assert self._batched is not None
         position = self.subject.differentiable[which]
-        given = list(preparation.copy(item, False) if self.subject.mutates_inputs else item for item in self.base)
+        given = [preparation.copy(item, False) if self.subject.mutates_inputs else item for item in self.base]
         batch = from_array(points, self.tensors[which], batched=True)
         axes = tuple(0 if i == position else None for i in range(len(given)))
         given[position] = batch.reshape(-1, *self.tensors[which].shape)
@@ -104,7 +129,7 @@ class Forward:
 
     def _one(self, which: int, point: Array) -> list[Array]:
         position = self.subject.differentiable[which]
-        given = list(preparation.copy(item, False) if self.subject.mutates_inputs else item for item in self.base)
+        given = [preparation.copy(item, False) if self.subject.mutates_inputs else item for item in self.base]
         given[position] = _strided_like(from_array(point, self.tensors[which]), self.tensors[which])
         try:
             with torch.no_grad():

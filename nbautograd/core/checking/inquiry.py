@@ -63,7 +63,7 @@ class Inquiry:
             where = (assembly.wanted[i], self.subject.differentiable[j])
             leaf, output = outputs.inputs[where[1]], outputs[where[0]]
             tolerance = Tolerance(self.atol, self.rtol, max(epsilon(leaf), epsilon(output)))
-            judged = judge(assembly.forward, raw, (i, j), tolerance) if self.judge else None
+            judged = judge(raw.forward, raw, (i, j), tolerance) if self.judge else None
             self.blocks[where] = self._block(where, raw, judged, assembly)
 
     def _block(self, where: tuple[int, int], raw: Raw, judged: Judged | None, assembly: Assembly) -> Block:
@@ -76,7 +76,7 @@ class Inquiry:
         )
         if judged is None:
             return block
-        said = statements.said(raw, judged, assembly.forward)
+        said = statements.said(raw, judged)
         fields = ("verdict", "reason", "wrong", "worst", "largest_error", "steps", "errors")
         judgement = {name: getattr(judged, name) for name in fields}
         return Block(**{**_fields(block), **judgement, "witnesses": said})

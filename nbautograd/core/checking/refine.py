@@ -10,7 +10,7 @@ import numpy as np
 from nbautograd.core.checking import kinks, ladder
 from nbautograd.core.checking.assembly import Raw
 from nbautograd.core.checking.columns import Directions
-from nbautograd.core.checking.forward import Forward
+from nbautograd.core.checking.forward import Values
 from nbautograd.core.checking.real import Array
 
 DIRECTIONS = 400  # columns that get the second look; beyond that the first pass must do
@@ -39,7 +39,7 @@ class Refined:
     errors: Array
 
 
-def refine(forward: Forward, raw: Raw, where: tuple[int, int], chosen: Array) -> Refined:
+def refine(forward: Values, raw: Raw, where: tuple[int, int], chosen: Array) -> Refined:
     """Run the ladder for the chosen entries, a boolean array like the stored matrices.
 
     Args:
@@ -48,7 +48,6 @@ def refine(forward: Forward, raw: Raw, where: tuple[int, int], chosen: Array) ->
         where: numbers of output and input among the differentiable ones.
         chosen: which entries to look at; of more than 400 columns those with most chosen entries.
     """
-    assert raw.directions is not None
     parts = list(_parts(forward, raw, where, chosen))
     if not parts:
         return _nothing()
@@ -65,8 +64,7 @@ def _nothing() -> Refined:
     return Refined(np.empty((0, 3), dtype=int), none, none, none, none, none.astype(int), wide, wide)
 
 
-def _parts(forward: Forward, raw: Raw, where: tuple[int, int], chosen: Array) -> Iterator[Refined]:
-    assert raw.directions is not None
+def _parts(forward: Values, raw: Raw, where: tuple[int, int], chosen: Array) -> Iterator[Refined]:
     directions = raw.directions
     counts = np.array([int(_own(raw, chosen, group).sum()) for group in directions.groups])
     order = np.argsort(-counts, kind="stable")
@@ -84,7 +82,7 @@ def _own(raw: Raw, chosen: Array, group: Array) -> Array:
     return mine if raw.pattern is None or len(group) == 1 else mine & raw.pattern[None][:, :, group]
 
 
-def _along(forward: Forward, directions: Directions, where: tuple[int, int], what: tuple[int, Array]) -> Refined:
+def _along(forward: Values, directions: Directions, where: tuple[int, int], what: tuple[int, Array]) -> Refined:
     number, entries = what
     point = np.abs(np.nan_to_num(forward.points[where[1]]))
     found = _climb(forward, directions, where, what, np.maximum(1.0, point))
@@ -102,7 +100,7 @@ def _choose(first: Refined, second: Refined, take: Array) -> Refined:
 
 
 def _climb(
-    forward: Forward, directions: Directions, where: tuple[int, int], what: tuple[int, Array], scale: Array
+    forward: Values, directions: Directions, where: tuple[int, int], what: tuple[int, Array], scale: Array
 ) -> Refined:
     i, j = where
     number, entries = what

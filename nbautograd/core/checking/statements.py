@@ -5,13 +5,12 @@ from __future__ import annotations
 from nbautograd import messages
 from nbautograd.core.checking.assembly import Raw
 from nbautograd.core.checking.block import Statement
-from nbautograd.core.checking.forward import Forward
 from nbautograd.core.checking.verdict import Judged
 
 
-def said(raw: Raw, judged: Judged, forward: Forward) -> tuple[Statement, ...]:
+def said(raw: Raw, judged: Judged) -> tuple[Statement, ...]:
     """The statements of backward and of finite differences."""
-    return (backward(raw), differences(raw, judged, forward))
+    return (backward(raw), differences(raw, judged))
 
 
 def backward(raw: Raw) -> Statement:
@@ -23,9 +22,9 @@ def backward(raw: Raw) -> Statement:
     )
 
 
-def differences(raw: Raw, judged: Judged, forward: Forward) -> Statement:
+def differences(raw: Raw, judged: Judged) -> Statement:
     """How the numerical Jacobian came about, and how far it is from backward."""
-    precision = messages.text("checking.promoted" if forward.promoted else "checking.same_precision")
+    precision = messages.text("checking.promoted" if raw.forward.promoted else "checking.same_precision")
     says = messages.text("checking.differences_said", largest=f"{judged.largest_error:.1e}", precision=precision)
     return Statement("finite differences", True, says, judged.largest_error)
 

@@ -105,6 +105,7 @@ class Matrices:
         wrong: True where the two differ by more than the error bar, or None when not judged.
         rows, cols: when only a sample of a huge dense block is known: the rows and columns of the sample. The layout
             is then that of the sample, and all other entries are NaN.
+        shapes: of the whole output and input, for a sample.
     """
 
     layout: Layout
@@ -113,6 +114,15 @@ class Matrices:
     wrong: Array | None = None
     rows: Array | None = None
     cols: Array | None = None
+    shapes: tuple[tuple[int, ...], tuple[int, ...]] | None = None
+
+    def place(self, entry: tuple[int, int, int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Indices of a stored entry (block, row, column) in the output and in the input."""
+        if self.rows is None or self.cols is None or self.shapes is None:
+            return self.layout.place(entry)
+        out = np.unravel_index(int(self.rows[entry[1]]), self.shapes[0])
+        inp = np.unravel_index(int(self.cols[entry[2]]), self.shapes[1])
+        return tuple(map(int, out)), tuple(map(int, inp))
 
     def stored(self, which: Which) -> Array:
         """The stored entries of one of the two, or of their difference."""

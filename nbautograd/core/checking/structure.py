@@ -37,14 +37,17 @@ def candidates(factors: dict[int, Array], plain: Array, scaled: dict[int, Array]
         scaled: the answers to the scaled probes, by dimension.
         tolerance: largest difference, relative to the largest entry, that still counts as equal.
     """
-    bound = tolerance * float(np.abs(plain).max(initial=0.0))
+    known = np.isfinite(plain)
+    bound = tolerance * float(np.abs(plain[known]).max(initial=0.0))
     found = set()
     for a, answer in scaled.items():
         factor = factors[a].reshape(-1)
         for b, size in enumerate(plain.shape):
             if size == len(factor):
                 shape = [-1 if d == b else 1 for d in range(plain.ndim)]
-                if np.abs(answer - plain * factor.reshape(shape)).max(initial=0.0) <= bound:
+                with np.errstate(invalid="ignore"):
+                    apart = np.abs(answer - plain * factor.reshape(shape))
+                if not (apart[known] > bound).any() and np.array_equal(known, np.isfinite(answer)):
                     found.add((a, b))
     return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -71,7 +72,7 @@ class Subject:
         self.seed = seed
         self.cls: type | None = function_class(fn)
         self.direct = self.has_functions = self.cls is not None
-        self.source: FunctionSource | None = None if self.cls is None else read_source(self.cls)
+        self.source: FunctionSource | None = None if self.cls is None else _source(self.cls)
         self.input_names = _input_names(self.fn, self.source if self.direct else None, len(self.inputs))
         self.output_names: tuple[str, ...] = ()
         self.mutates_inputs = False
@@ -169,10 +170,20 @@ class Subject:
             found = functions_of(tensors)
             self.has_functions = bool(found)
             self.cls = found.pop() if len(found) == 1 else None
-            self.source = None if self.cls is None else read_source(self.cls)
+            self.source = None if self.cls is None else _source(self.cls)
         named = [r.name for r in self.source.outputs] if self.direct and self.source is not None else []
         names = named if len(named) == len(tensors) else [None] * len(tensors)
         self.output_names = tuple(name or f"output {i}" for i, name in enumerate(names))
+
+
+_sources: weakref.WeakKeyDictionary[type, FunctionSource | None] = weakref.WeakKeyDictionary()
+
+
+def _source(cls: type) -> FunctionSource | None:
+    """The class's source, parsed once; a cell that is run again makes a new class."""
+    if cls not in _sources:
+        _sources[cls] = read_source(cls)
+    return _sources[cls]
 
 
 def functions_of(tensors: Sequence[Tensor]) -> set[type]:

@@ -9,10 +9,10 @@ import numpy as np
 from nbautograd.core.checking import flat, kinks
 from nbautograd.core.checking.assembly import Raw
 from nbautograd.core.checking.block import BlockVerdict, Entry
-from nbautograd.core.checking.forward import Forward
+from nbautograd.core.checking.forward import Values
 from nbautograd.core.checking.real import Array
 from nbautograd.core.checking.refine import Refined, refine
-from nbautograd.core.checking.storage import Layout, Matrices
+from nbautograd.core.checking.storage import Matrices
 
 AGREED = 1e-7  # two independent computations that agree to 7 digits need no error estimate
 SIGNIFICANT = 1e-6  # relative difference below which nothing is called wrong
@@ -60,7 +60,7 @@ class Judged:
     looked: int = 0
 
 
-def judge(forward: Forward, raw: Raw, where: tuple[int, int], tolerance: Tolerance) -> Judged:
+def judge(forward: Values, raw: Raw, where: tuple[int, int], tolerance: Tolerance) -> Judged:
     """Compare the two Jacobians of a block.
 
     Args:
@@ -72,10 +72,7 @@ def judge(forward: Forward, raw: Raw, where: tuple[int, int], tolerance: Toleran
     matrices = raw.matrices
     scale = scales(matrices.analytical, matrices.numerical)
     doubtful = ~close(matrices, scale, tolerance)
-    if raw.directions is None or not doubtful.any():
-        refined = None
-    else:
-        refined = refine(forward, raw, where, doubtful)
+    refined = refine(forward, raw, where, doubtful) if doubtful.any() else None
     state = _State(matrices, scale, doubtful, tolerance)
     if refined is not None:
         state.take(refined)
@@ -164,7 +161,7 @@ class _State:
     def _entry(self, where: tuple[int, int, int] | None) -> Entry | None:
         if where is None:
             return None
-        out, inp = place(self.matrices, where)
+        out, inp = self.matrices.place(where)
         bar = self.bars.get(where, float(self.tolerance.agreed * self.scale[where]))
         values = (float(self.matrices.analytical[where]), float(self.matrices.numerical[where]))
         return Entry(out, inp, *values, bar)
@@ -191,11 +188,6 @@ def decide(refined: Refined, analytical: Array, scale: Array, tolerance: Toleran
     if given is not None:
         wrong, unsure = wrong & ~given, unsure & ~given
     return wrong, unsure, reason
-
-
-def place(matrices: Matrices, where: tuple[int, int, int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Indices of a stored entry in the output and in the input."""
-    return matrices.layout.place(where)
 
 
 def _squash(values: Array) -> Array:
