@@ -10,9 +10,10 @@ from nbautograd.views import numbers
 from nbautograd.views.answer import answer
 from nbautograd.views.html_answer import card, findings_part
 from nbautograd.views.html_jacobian import blocks_pictures
+from nbautograd.views.jacobian import pick
 from nbautograd.views.markup import Markup, join, tag
 from nbautograd.views.pieces import chip, faint, fold, table
-from nbautograd.views.text_blocks import pick, wrong_of
+from nbautograd.views.text_blocks import MOST_BLOCKS, wrong_of
 from nbautograd.views.words import MARKS, block_name, counted, say
 
 TONE = {
@@ -33,7 +34,7 @@ def gradcheck_markup(report: GradcheckReport) -> Markup:
 
 def blocks_markup(blocks: Sequence[Block]) -> Markup:
     """The table of blocks and a fold with the witnesses."""
-    shown, folded = pick(blocks)
+    shown, folded = pick(blocks, MOST_BLOCKS)
     header = [messages.text(f"views.column.{c}") for c in ("block", "verdict", "wrong", "error", "structure")]
     rows = [_row(b) for b in shown]
     more = [faint(messages.text("views.blocks_folded", n=folded))] if folded else []

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from nbautograd import messages
-from nbautograd.core.display import render
 from nbautograd.core.comparison import Comparison
+from nbautograd.core.display import render
 from nbautograd.core.graphs.graph import AutogradGraph
 from nbautograd.views import numbers
 from nbautograd.views.markup import Markup, join, picture, tag

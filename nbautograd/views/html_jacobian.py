@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -11,13 +10,12 @@ from nbautograd import messages
 from nbautograd.core.checking.block import Block, JacobianBlock, JacobianReport, Pooled
 from nbautograd.views import numbers, palette
 from nbautograd.views.heatmap import Axis, heatmap, legend
+from nbautograd.views.jacobian import PANELS, Array, by_interest, drawable, labels, worst_cell
 from nbautograd.views.markup import Markup, join, picture, tag
 from nbautograd.views.pieces import block as box
 from nbautograd.views.pieces import faint, fold, matrix, paragraph, table
 from nbautograd.views.words import block_name, block_shape, counted, entry_name, say
 
-Array = np.ndarray[Any, Any]
-PANELS = ("analytical", "numerical", "difference")
 MOST_PICTURED = 4  # blocks whose pictures are shown at once
 BUDGET = 34_000  # characters of pictures in one report
 MOST_NUMBERS = 10  # rows and columns of a matrix that is written out
@@ -36,7 +34,7 @@ def jacobian_markup(report: JacobianReport) -> Markup:
 def blocks_pictures(blocks: Sequence[JacobianBlock], budget: int = BUDGET) -> Markup:
     """The pictures of all blocks, as many as the budget allows; wrong ones first, the rest folded or counted."""
     made: list[Markup] = []
-    for block in sorted(blocks, key=_interest):
+    for block in by_interest(blocks):
         made.append(block_markup(block))
         if sum(map(len, made)) > budget:
             break
@@ -61,16 +59,12 @@ def block_markup(block: JacobianBlock) -> Markup:
     return tag("div", {"style": "margin:0 0 12px 0"}, head, *_panels(block, pooled), _numbers(block))
 
 
-def _interest(block: JacobianBlock) -> int:
-    return 0 if isinstance(block, Block) and block.verdict == "mismatch" else 1
-
-
 def _panels(block: JacobianBlock, pooled: Pooled) -> tuple[Markup, ...]:
-    arrays = {name: _drawable(getattr(pooled, name)) for name in PANELS}
+    arrays = {name: drawable(getattr(pooled, name)) for name in PANELS}
     top = palette.limit(arrays["analytical"], arrays["numerical"])
     rows = Axis(block.output_name, labels(block.output_shape, pooled.rows, arrays["analytical"].shape[0]))
     cols = Axis(block.input_name, labels(block.input_shape, pooled.cols, arrays["analytical"].shape[1]))
-    worst = _worst_cell(block, pooled)
+    worst = worst_cell(block, pooled)
     figures = []
     for name, values in arrays.items():
         svg = heatmap(values, top, rows, cols, worst if name == "difference" else None)
@@ -88,10 +82,6 @@ def _caption(name: str, values: Array, top: float) -> str:
     if name == "difference" and bool((palette.indices(values, top) == palette.PAPER_INDEX).all()):
         return messages.text("views.panel.none", panel=words)
     return words
-
-
-def _drawable(values: Array) -> Array:
-    return np.abs(values) if np.iscomplexobj(values) else np.asarray(values, float)
 
 
 def _scale(block: JacobianBlock, pooled: Pooled, top: float, marked: bool) -> Markup:
@@ -119,22 +109,6 @@ def _alt(block: JacobianBlock, panel: str, values: Array, worst: tuple[int, int]
     if worst is None:
         return words
     return f"{words} {messages.text('views.panel.alt_worst', row=worst[0], col=worst[1])}"
-
-
-def _worst_cell(block: JacobianBlock, pooled: Pooled) -> tuple[int, int] | None:
-    """The cell under which the worst entry lies; None unless the block is wrong."""
-    if not isinstance(block, Block) or block.worst is None or block.verdict != "mismatch":
-        return None
-    row = int(np.ravel_multi_index(block.worst.output_index, block.output_shape)) if block.output_shape else 0
-    col = int(np.ravel_multi_index(block.worst.input_index, block.input_shape)) if block.input_shape else 0
-    return row // pooled.rows, col // pooled.cols
-
-
-def labels(shape: tuple[int, ...], per_cell: int, cells: int) -> list[str]:
-    """The index of the first element under each cell, such as ``1,2``; nothing for a scalar."""
-    if not shape:
-        return []
-    return [",".join(map(str, numbers.unravel(k * per_cell, shape))) for k in range(cells)]
 
 
 def _numbers(block: JacobianBlock) -> Markup | None:

@@ -59,6 +59,11 @@ def unravel(flat: int, sizes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(int(k) for k in np.unravel_index(flat, sizes)) if sizes else ()
 
 
+def ravel(position: tuple[int, ...], sizes: tuple[int, ...]) -> int:
+    """Row-major element number of a position; the inverse of ``unravel``."""
+    return int(np.ravel_multi_index(position, sizes)) if sizes else 0
+
+
 def size(count_of_bytes: int) -> str:
     """``96 B``, ``1.2 kB``, ``3.4 MB``."""
     value = float(count_of_bytes)

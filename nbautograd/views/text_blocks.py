@@ -12,6 +12,7 @@ from nbautograd.core.checking.block import Block, GradcheckReport, JacobianBlock
 from nbautograd.core.findings import Finding
 from nbautograd.views import numbers
 from nbautograd.views.answer import Answer, answer
+from nbautograd.views.jacobian import pick
 from nbautograd.views.tables import beside, indent, table, wrap
 from nbautograd.views.words import block_name, block_shape, block_verdict, counted, dedented, place, say
 
@@ -60,7 +61,7 @@ def block_lines(blocks: Sequence[Block]) -> list[str]:
     """A table with one line per block, the wrong ones first when there are too many."""
     if not blocks:
         return []
-    shown, folded = pick(blocks)
+    shown, folded = pick(blocks, MOST_BLOCKS)
     header = [messages.text(f"views.column.{c}") for c in ("block", "verdict", "wrong", "error", "structure")]
     rows = [
         [block_name(b), block_verdict(b), wrong_of(b), numbers.error(b.largest_error), say("structure", b.structure)]
@@ -73,14 +74,6 @@ def block_lines(blocks: Sequence[Block]) -> list[str]:
 def wrong_of(block: Block) -> str:
     """``12/36``: wrong entries of all."""
     return f"{numbers.count(block.wrong)}/{numbers.count(block.entries)}"
-
-
-def pick(blocks: Sequence[Block], most: int = MOST_BLOCKS) -> tuple[list[Block], int]:
-    """The blocks worth showing and how many are folded: all of few, the interesting ones first of many."""
-    if len(blocks) <= most:
-        return list(blocks), 0
-    rank = {"mismatch": 0, "undecided": 1, "flat": 2, "subgradient": 3, "match": 4}
-    return sorted(blocks, key=lambda b: rank[b.verdict])[:most], len(blocks) - most
 
 
 def jacobian_text(report: JacobianReport) -> str:

@@ -173,7 +173,8 @@ def calls() -> CallLog:
         bytes=80,
     )
     forward = Call(
-        0, "LinearFunction", "forward", inputs=(value("input", X), value("weight", W), Value("bias", "NoneType", "None")),
+        0, "LinearFunction", "forward",
+        inputs=(value("input", X), value("weight", W), Value("bias", "NoneType", "None")),
         outputs=(value("output", X @ W),), ctx=ctx, seconds=4.2e-5, stdout="FORWARD: output= tensor([[ 3., 4., 5.]])\n",
         line=5, caller_line=30,
     )  # fmt: skip

@@ -142,6 +142,8 @@ TEXTS: dict[str, str] = {
     "views.panel.pooled": "each cell shows the largest of {rows} x {cols} entries",
     "views.panel.worst": "largest difference marked",
     "views.panel.complex": "sizes of complex entries",
+    "views.plot.nothing": "There is no Jacobian to draw here: no block has entries.",
+    "views.plot.what": "plot draws reports and blocks, not a value of type {type}.",
     "views.numbers": "Numbers",
     "views.blocks_folded": "{n} more blocks",
     # calls

@@ -15,7 +15,8 @@ TEXTS: dict[str, str] = {
     "views.aside.right.one": "{inputs} 的梯度是对的。",
     "views.aside.right.many": "{inputs} 的梯度都是对的。",
     "views.evidence.wrong": (
-        "{entries} 个元素中有 {wrong} 个不一致；差得最多的是 {entry}：有限差分得到 {numerical}，你的 backward 给出 {analytical}。"
+        "{entries} 个元素中有 {wrong} 个不一致；差得最多的是 {entry}："
+        "有限差分得到 {numerical}，你的 backward 给出 {analytical}。"
     ),
     "views.evidence.right": "{entries} 个元素中 {agree} 个一致，最大误差 {error}，{witnesses}。",
     "views.evidence.so_far": "能判断的部分是一致的：{entries} 个元素中的 {agree} 个。",
@@ -26,7 +27,8 @@ TEXTS: dict[str, str] = {
     "views.try.kink": "请换一组远离折点的输入：在折点处左右导数不同，backward 取哪一边都可以。",
     "views.try.jump": "请换一组远离跳跃点的输入：forward 在那里不连续。",
     "views.try.staircase": (
-        "forward 在台阶之间是常数，真正的导数为 0。如果 backward 是有意写成替代梯度（straight-through），请与它所代替的光滑函数比较。"
+        "forward 在台阶之间是常数，真正的导数为 0。"
+        "如果 backward 是有意写成替代梯度（straight-through），请与它所代替的光滑函数比较。"
     ),
     "views.try.float32": "请改用 float64 再试：`x.double()`。float32 只剩两三位有效数字可以比较。",
     "views.try.noise": (
@@ -136,6 +138,8 @@ TEXTS: dict[str, str] = {
     "views.panel.pooled": "每格显示 {rows} x {cols} 个元素中最大的一个",
     "views.panel.worst": "差得最多处已标出",
     "views.panel.complex": "复数元素显示其模",
+    "views.plot.nothing": "这里没有可画的雅可比矩阵：没有任何块含有元素。",
+    "views.plot.what": "plot 可以画报告和块，不能画 {type} 类型的值。",
     "views.numbers": "数值",
     "views.blocks_folded": "还有 {n} 个块",
     # 调用

@@ -1,0 +1,55 @@
+"""What every picture of a Jacobian block needs: an order of interest, index names, the cell of the worst entry."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from nbautograd.core.checking.block import Block, JacobianBlock, Pooled
+from nbautograd.views import numbers
+
+Array = np.ndarray[Any, Any]
+AnyBlock = TypeVar("AnyBlock", bound=JacobianBlock)
+PANELS = ("analytical", "numerical", "difference")
+_RANK = {"mismatch": 0, "undecided": 1, "flat": 2, "subgradient": 3, "match": 4}
+
+
+def by_interest(blocks: Sequence[AnyBlock]) -> list[AnyBlock]:
+    """Wrong blocks first, then those that were not decided, then the others; the order is kept within each."""
+    return sorted(blocks, key=lambda b: _RANK[b.verdict] if isinstance(b, Block) else 4)
+
+
+def pick(blocks: Sequence[AnyBlock], most: int) -> tuple[list[AnyBlock], int]:
+    """The blocks worth showing and how many are folded: all of few, in their order; the interesting ones of many."""
+    if len(blocks) <= most:
+        return list(blocks), 0
+    return by_interest(blocks)[:most], len(blocks) - most
+
+
+def drawable(values: Array) -> Array:
+    """Real numbers as they are, complex ones by their size."""
+    return np.abs(values) if np.iscomplexobj(values) else np.asarray(values, float)
+
+
+def labels(shape: tuple[int, ...], per_cell: int, cells: int) -> list[str]:
+    """The index of the first element under each cell, such as ``1,2``; nothing for a scalar.
+
+    Example:
+        >>> from nbautograd.views.jacobian import labels
+        >>> labels((2, 3), 2, 3)
+        ['0,0', '0,2', '1,1']
+    """
+    if not shape:
+        return []
+    return [",".join(map(str, numbers.unravel(k * per_cell, shape))) for k in range(cells)]
+
+
+def worst_cell(block: JacobianBlock, pooled: Pooled) -> tuple[int, int] | None:
+    """The cell under which the worst entry lies; None unless the block is wrong."""
+    if not isinstance(block, Block) or block.worst is None or block.verdict != "mismatch":
+        return None
+    row = numbers.ravel(block.worst.output_index, block.output_shape)
+    col = numbers.ravel(block.worst.input_index, block.input_shape)
+    return row // pooled.rows, col // pooled.cols
