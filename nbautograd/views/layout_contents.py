@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from nbautograd import messages
-from nbautograd.core.graphs.graph import Edge, Node
+from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
 from nbautograd.core.values import TensorSummary, Value
 from nbautograd.views.layout import BoxKind, Line
 from nbautograd.views.layout_text import fit, printable, shape_text, text_width
@@ -246,3 +248,22 @@ def edge_text(edge: Edge, dtype: str | None) -> tuple[str, str]:
         return norm_text(edge.gradient), style
     other = f" {edge.dtype}" if edge.dtype is not None and edge.dtype != dtype else ""
     return shape_text(edge.shape) + other, ""
+
+
+def commonest_dtype(graph: AutogradGraph) -> str | None:
+    """The dtype that most gradients have; labels leave it out."""
+    dtypes = Counter(edge.dtype for edge in graph.edges if edge.dtype)
+    return dtypes.most_common(1)[0][0] if dtypes else None
+
+
+def fan_in(graph: AutogradGraph) -> Mapping[int, int]:
+    """How many gradients are summed at a node: the most that arrive for one of its outputs."""
+    arrivals: Counter[tuple[int, int]] = Counter((edge.target, edge.output_nr) for edge in graph.edges)
+    for position, (root, _) in enumerate(graph.roots):
+        if root is not None:
+            arrivals[root, graph.slots[position] if position < len(graph.slots) else 0] += 1
+    fans: dict[int, int] = {}
+    for (node, _), count in arrivals.items():
+        if count > fans.get(node, 1):
+            fans[node] = count
+    return fans

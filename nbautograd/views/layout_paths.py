@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from nbautograd.views.layout import Box, Path
 from nbautograd.views.layout_layers import Stack
-from nbautograd.views.layout_pieces import Chip, Link, Piece, Pieces, arrow_length, stack_height
-from nbautograd.views.layout_pieces import CHIP_GAP
+from nbautograd.views.layout_pieces import CHIP_GAP, Chip, Link, Piece, Pieces, arrow_length, stack_height
 from nbautograd.views.layout_text import text_width
 
 RANK_GAP, WIDEST_GAP = 34, 76  # free height between ranks; more where edges run far to the side

@@ -7,16 +7,16 @@ portals: a stub at either end.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from nbautograd import messages
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
 from nbautograd.views.layout_contents import (
-    CHIP,
     Content,
+    commonest_dtype,
     edge_text,
+    fan_in,
     function_content,
     leaf_content,
     op_content,
@@ -129,8 +129,7 @@ class Pieces:
         self.rank: list[int] = []
         self._graph = graph
         self._at: dict[int, int] = {}
-        dtypes = Counter(edge.dtype for edge in graph.edges if edge.dtype)
-        self.dtype = dtypes.most_common(1)[0][0] if dtypes else None
+        self.dtype = commonest_dtype(graph)
         self._plain: dict[tuple[str, int], Content] = {}
         self._fan = fan_in(graph)
         self._add_inner()
@@ -271,21 +270,5 @@ class Pieces:
                 piece.rights[MOST_CHIPS - 1 :] = [more]
 
 
-def fan_in(graph: AutogradGraph) -> Mapping[int, int]:
-    """How many gradients are summed at a node: the most that arrive for one of its outputs."""
-    arrivals: Counter[tuple[int, int]] = Counter((edge.target, edge.output_nr) for edge in graph.edges)
-    for position, (root, _) in enumerate(graph.roots):
-        if root is not None:
-            arrivals[root, graph.slots[position] if position < len(graph.slots) else 0] += 1
-    fans: dict[int, int] = {}
-    for (node, _), count in arrivals.items():
-        if count > fans.get(node, 1):
-            fans[node] = count
-    return fans
-
-
 def _name(node: Node) -> str:
     return node.label or node.function or node.name
-
-
-__all__ = ["CHIP", "CHIP_GAP", "Chip", "Link", "Piece", "Pieces", "arrow_length", "side_width", "stack_height"]

@@ -46,7 +46,7 @@ def fit(text: str, width: int, style: str = "text") -> str:
     Example:
         >>> from nbautograd.views.layout_text import fit
         >>> fit("ConvolutionBackward0", 90)
-        'Convol…ward0'
+        'Convol…ard0'
     """
     text = printable(text)
     if text_width(text, style) <= width:
