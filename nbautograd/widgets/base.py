@@ -86,6 +86,17 @@ class ViewWidget(anywidget.AnyWidget):
         """The questions that the page may ask, by name; every other message is ignored."""
         return {}
 
+    def set_state(self, sync_data: Mapping[str, Any]) -> None:
+        """Take from the page what a person may change there, nothing else."""
+        super().set_state({name: sync_data[name] for name in self.OPTIONS if name in sync_data})
+
+    def close(self) -> None:
+        """Leave the page, and take the layout model along that ipywidgets made beside this one."""
+        layout = self.layout if self.comm is not None else None
+        super().close()
+        if layout is not None:
+            layout.close()
+
     def _answer(self, _widget: Any, content: Any, _buffers: Any) -> None:
         """Answer one question of the page; a question that makes no sense gets a sentence back."""
         if not isinstance(content, dict) or not isinstance(content.get("id"), int):

@@ -31,17 +31,18 @@ HARNESS = """async ([kind, traits, words]) => {
   };
   const state = { ...unpack(traits), _kind: kind, _labels: words };
   const listeners = {}, saved = [], sent = [];
+  const fire = (event, ...args) => { for (const f of [...(listeners[event] || [])]) f(...args); };
   const model = {
     get: (k) => state[k],
-    set(k, v) { const old = state[k]; state[k] = v; if (old !== v) for (const f of [...(listeners["change:" + k] || [])]) f(); },
+    set(k, v) { const old = state[k]; state[k] = v; if (old !== v) fire("change:" + k); },
     save_changes() { saved.push({ tab: state.tab, selection: state.selection }); },
     send(content) { sent.push(content); },
     on(e, f) { (listeners[e] ||= []).push(f); },
     off(e, f) { listeners[e] = (listeners[e] || []).filter((g) => g !== f); },
   };
   const { default: widget } = await import("/frontend/widget.js");
-  window.nb = { model, saved, sent, listeners, widget, reply: (content, buffers) =>
-    { for (const f of [...(listeners["msg:custom"] || [])]) f(content, (buffers || []).map((b) => unpack({ $b64: b }))); } };
+  const reply = (content, buffers = []) => fire("msg:custom", content, buffers.map((b) => unpack({ $b64: b })));
+  window.nb = { model, saved, sent, listeners, widget, reply };
 }"""
 RENDER = """() => { const el = document.createElement("div"); el.id = "view"; document.body.append(el);
                     nb.cleanup = nb.widget.render({ model: nb.model, el }); }"""

@@ -1,0 +1,50 @@
+"""The widgets without a page: what goes over the comm is written down, and messages are put into it."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from comm_wire import Wire
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def wire(monkeypatch: pytest.MonkeyPatch) -> Iterator[Wire]:
+    """Comms that write down instead of sending."""
+    import comm
+    import ipywidgets.widgets.widget as home
+
+    tape = Wire()
+
+    class Recorded(comm.base_comm.BaseComm):
+        def publish_msg(
+            self, msg_type: str, data: Any = None, metadata: Any = None, buffers: Any = None, **keys: Any
+        ) -> None:
+            tape.sent.append((msg_type, data or {}, [bytes(b) for b in buffers or []]))
+
+    monkeypatch.setattr(comm, "create_comm", Recorded)
+    monkeypatch.setattr(home.comm, "create_comm", Recorded, raising=False)
+    yield tape
+    from nbautograd.widgets.live import close_all
+
+    close_all()
+
+
+@pytest.fixture(scope="session")
+def samples() -> ModuleType:
+    """The values that the tests of the views made by hand."""
+    name = "sample_values"
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, ROOT / "tests" / "views" / f"{name}.py")
+        assert spec is not None
+        assert spec.loader is not None
+        sys.modules[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[name])
+    return sys.modules[name]

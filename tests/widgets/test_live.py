@@ -1,0 +1,113 @@
+"""Static and live: what ``_repr_mimebundle_`` gives with a kernel, without one, and when the widget cannot be made."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from comm_wire import Wire
+
+from nbautograd.views.bundle import mimebundle as static_bundle
+from nbautograd.widgets import live
+
+
+class Kernel:
+    """As much of an ipykernel as the widgets ask for."""
+
+    def __init__(self) -> None:
+        self.parent: dict[str, Any] = {"metadata": {"cellId": "cell-1"}, "header": {"msg_id": "run-1"}}
+
+    def get_parent(self, channel: str) -> dict[str, Any]:
+        assert channel == "shell"
+        return self.parent
+
+    def run(self, cell: str, run: str) -> None:
+        self.parent = {"metadata": {"cellId": cell}, "header": {"msg_id": run}}
+
+
+@pytest.fixture
+def kernel(monkeypatch: pytest.MonkeyPatch) -> Kernel:
+    import IPython
+
+    kernel = Kernel()
+    monkeypatch.setattr(IPython, "get_ipython", lambda: SimpleNamespace(kernel=kernel))
+    return kernel
+
+
+def test_without_a_kernel_only_the_static_report(wire: Wire, samples: Any) -> None:
+    report = samples.report()
+    assert report._repr_mimebundle_() == static_bundle(report)
+    assert wire.sent == []
+
+
+def test_with_a_kernel_the_widget_knows_its_place(wire: Wire, samples: Any, kernel: Kernel) -> None:
+    bundle = samples.report()._repr_mimebundle_()
+    assert sorted(bundle) == ["text/html", "text/plain"]  # no widget-view: the notebook can be read without a kernel
+    (opened,) = wire.opened()
+    assert f'class="nbautograd {opened["state"]["_anchor"]}"' in bundle["text/html"]
+    assert opened["state"]["_kind"] == "inspector"
+
+
+def test_each_display_has_its_own_place(wire: Wire, samples: Any, kernel: Kernel) -> None:
+    report = samples.report()
+    report._repr_mimebundle_()
+    report._repr_mimebundle_()
+    first, second = (opened["state"]["_anchor"] for opened in wire.opened())
+    assert first != second
+
+
+def test_values_without_a_view_stay_static(wire: Wire, samples: Any, kernel: Kernel) -> None:
+    assert samples.NOTE._repr_mimebundle_() == static_bundle(samples.NOTE)
+    assert wire.sent == []
+
+
+def test_a_cell_run_again_closes_its_old_widgets(wire: Wire, samples: Any, kernel: Kernel) -> None:
+    samples.gradcheck()._repr_mimebundle_()
+    samples.graph()._repr_mimebundle_()
+    assert wire.closed() == 0
+    kernel.run("cell-2", "run-2")
+    samples.gradcheck()._repr_mimebundle_()
+    assert wire.closed() == 0
+    kernel.run("cell-1", "run-3")
+    samples.gradcheck()._repr_mimebundle_()
+    assert wire.closed() == 2
+
+
+def test_the_oldest_give_way(wire: Wire, samples: Any, kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "MOST_OPEN", 3)
+    for k in range(5):
+        kernel.run(f"cell-{k}", f"run-{k}")
+        samples.calls()._repr_mimebundle_()
+    assert wire.closed() == 2
+    assert [cell for cell, _, _ in live._open] == ["cell-2", "cell-3", "cell-4"]
+
+
+def test_no_cell_id_is_no_reason_to_close(wire: Wire, samples: Any, kernel: Kernel) -> None:
+    for _ in range(3):
+        kernel.parent = {}
+        samples.calls()._repr_mimebundle_()
+    assert wire.closed() == 0
+
+
+def test_a_widget_that_cannot_be_made_leaves_the_static_report(
+    wire: Wire, samples: Any, kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*args: Any, **options: Any) -> Any:
+        raise RuntimeError("no comm")
+
+    monkeypatch.setattr(live, "widget", broken)
+    report = samples.report()
+    assert report._repr_mimebundle_() == static_bundle(report)
+
+
+def test_showing_a_report_in_a_script_imports_no_widgets() -> None:
+    code = (
+        "import sys; from nbautograd.core.recording.calls import CallLog\n"
+        "import nbautograd; CallLog()._repr_mimebundle_()\n"
+        "print([m for m in ('anywidget', 'ipywidgets', 'IPython', 'matplotlib') if m in sys.modules])"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]"

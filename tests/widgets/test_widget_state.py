@@ -1,0 +1,168 @@
+"""What a widget sends when it opens, and what it takes from the page."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from comm_wire import Wire, put, sync
+
+import nbautograd
+from nbautograd.errors import CallError
+from nbautograd.widgets.live import VIEWS, widget
+
+
+def numbers(packed: dict[str, Any]) -> np.ndarray[Any, Any]:
+    return np.frombuffer(bytes(packed["buffer"]), packed["dtype"]).reshape(packed["shape"])
+
+
+def test_every_public_report_has_a_view(wire: Wire, samples: Any) -> None:
+    values = [samples.report(), samples.graph(), samples.report().jacobian, samples.gradcheck(), samples.calls()]
+    assert [type(v).__name__ for v in values] == list(VIEWS)
+    assert [v.widget()._kind for v in values] == ["inspector", "graph", "jacobian", "gradcheck", "calls"]
+
+
+def test_state_is_json_and_buffers(wire: Wire, samples: Any) -> None:
+    samples.report(wrong=True).widget()
+    opened = wire.opened()[-1]
+    text = json.dumps(opened["state"], allow_nan=False)
+    assert "LinearFunction: backward is wrong for `weight`." in text
+    assert any("maps" in path for path in opened["buffer_paths"])
+
+
+def test_not_a_number_stays_json(wire: Wire, samples: Any) -> None:
+    bad = np.array([[np.nan, np.inf], [-np.inf, 1.0]])
+    blocks = {(0, 0): samples.block(bad, np.ones((2, 2)))}
+    nbautograd.GradcheckReport("F", "wrong", blocks=blocks).widget()
+    json.dumps(wire.opened()[-1]["state"], allow_nan=False)
+
+
+def test_heat_maps_are_the_numbers_of_the_report(wire: Wire, samples: Any) -> None:
+    block = samples.gradcheck(wrong=True).widget().state["blocks"][1]
+    assert (block["output"], block["input"], block["maps"]["rows"], block["maps"]["cols"]) == (0, 1, 1, 1)
+    assert np.array_equal(numbers(block["maps"]["analytical"]), samples.WRONG_D_WEIGHT)
+    assert np.array_equal(numbers(block["maps"]["numerical"]), samples.D_WEIGHT)
+    assert np.array_equal(numbers(block["maps"]["difference"]), samples.WRONG_D_WEIGHT - samples.D_WEIGHT)
+
+
+def test_large_blocks_are_pooled_and_the_first_state_stays_small(wire: Wire, samples: Any) -> None:
+    big = np.random.default_rng(0).normal(size=(300, 400))
+    blocks = {(0, i): samples.block(big, big + 1e-9) for i in range(30)}
+    view = nbautograd.JacobianReport("F", blocks).widget()
+    maps = view.state["blocks"][0]["maps"]
+    assert maps["rows"] > 1
+    assert maps["cols"] > 1
+    assert sum(map(len, wire.sent[-1][2])) < 500_000
+
+
+def test_labels_cover_the_chosen_language(wire: Wire, samples: Any) -> None:
+    nbautograd.set_language("zh")
+    try:
+        labels = samples.gradcheck().widget()._labels
+    finally:
+        nbautograd.set_language(None)
+    assert labels["tab.jacobian"] == "雅可比矩阵"
+    assert labels["block.match"]
+
+
+def test_python_sets_and_reads_the_selection(wire: Wire, samples: Any) -> None:
+    view = samples.report(wrong=True).widget()
+    view.tab = "jacobian"
+    assert wire.sent[-1][1]["state"] == {"tab": "jacobian"}
+    sync(view, selection={"block": [0, 1], "entry": [2, 3]})
+    assert view.selection == {"block": [0, 1], "entry": [2, 3]}
+
+
+def test_options_to_begin_with(wire: Wire, samples: Any) -> None:
+    assert widget(samples.report(), tab="calls", selection={"call": 1}).tab == "calls"
+
+
+def test_unknown_option_is_a_type_error_with_advice(wire: Wire, samples: Any) -> None:
+    with pytest.raises(TypeError, match=r"no option `tabs`. It knows: selection, tab"):
+        widget(samples.report(), tabs="calls")
+
+
+def test_no_view_is_a_type_error_with_advice(samples: Any) -> None:
+    with pytest.raises(CallError, match="no interactive view of a Finding"):
+        samples.NOTE.widget()
+
+
+def test_repr_is_one_line(wire: Wire, samples: Any) -> None:
+    assert repr(samples.report().widget()) == "<InspectorWidget of <FunctionReport LinearFunction: right, 2 calls>>"
+
+
+def test_displayed_by_itself_it_brings_the_static_report(wire: Wire, samples: Any) -> None:
+    bundle, _ = samples.gradcheck().widget()._repr_mimebundle_()
+    assert {"application/vnd.jupyter.widget-view+json", "text/html", "text/plain"} <= set(bundle)
+    assert "LinearFunction: backward is right." in bundle["text/plain"]
+
+
+# --- questions of the page
+
+
+def ask(view: Any, wire: Wire, **question: Any) -> tuple[dict[str, Any], list[bytes]]:
+    put(view, {"id": 7, **question})
+    return wire.answers()[-1]
+
+
+@pytest.fixture
+def large(samples: Any) -> Any:
+    numerical = np.random.default_rng(1).normal(size=(200, 150))
+    analytical = numerical.copy()
+    analytical[130, 77] += 5
+    block = samples.block(analytical, numerical, ((20, 10), (150,)))
+    return nbautograd.GradcheckReport("F", "wrong", blocks={(0, 0): block})
+
+
+def test_zoom_gives_exact_entries(wire: Wire, large: Any) -> None:
+    reply, buffers = ask(large.widget(), wire, kind="zoom", block=[0, 0], rows=[120, 140], cols=[70, 90])
+    assert reply == {"id": 7, "rows": 1, "cols": 1, "shape": [20, 20]}
+    block = large.blocks[0, 0]
+    for buffer, whole in zip(buffers, (block.analytical(), block.numerical()), strict=False):
+        assert np.array_equal(np.frombuffer(buffer).reshape(20, 20), whole[120:140, 70:90])
+    assert np.frombuffer(buffers[2]).reshape(20, 20)[10, 7] == pytest.approx(5)
+
+
+def test_zoom_pools_what_is_still_large(wire: Wire, large: Any) -> None:
+    reply, buffers = ask(large.widget(), wire, kind="zoom", block=[0, 0], rows=[0, 200], cols=[0, 150])
+    assert (reply["rows"], reply["cols"], reply["shape"]) == (4, 3, [50, 50])
+    assert np.frombuffer(buffers[2]).reshape(50, 50)[130 // 4, 77 // 3] == pytest.approx(5)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"block": [0, 9]},
+        {"block": "0,0"},
+        {"block": [0, True]},
+        {"rows": [0, 201]},
+        {"rows": [-1, 3]},
+        {"rows": [3, 3]},
+        {"cols": [0.0, 1.0]},
+        {"cols": None},
+    ],
+)
+def test_a_question_that_makes_no_sense_gets_a_sentence(wire: Wire, large: Any, bad: dict[str, Any]) -> None:
+    question = {"kind": "zoom", "block": [0, 0], "rows": [0, 10], "cols": [0, 10], **bad}
+    reply, buffers = ask(large.widget(), wire, **question)
+    assert reply["error"] == "Python could not answer: The Jacobian has no such block, rows or columns."
+    assert buffers == []
+
+
+@pytest.mark.parametrize(
+    "content",
+    [None, "zoom", {"kind": "zoom"}, {"id": "7", "kind": "zoom"}, {"id": 7, "kind": "eval", "code": "1"}, {"id": 7}],
+)
+def test_messages_that_are_no_question_are_ignored(wire: Wire, large: Any, content: Any) -> None:
+    view = large.widget()
+    put(view, content)
+    assert wire.answers() == []
+
+
+def test_the_page_cannot_change_the_state(wire: Wire, samples: Any) -> None:
+    view = samples.gradcheck().widget()
+    sync(view, state={"check": {"verdict": "wrong"}}, _kind="graph")
+    assert view.state["check"]["verdict"] == "right"
+    assert view._kind == "gradcheck"
