@@ -18,7 +18,7 @@ from nbautograd.views.html_answer import card, finding_markup, findings_part
 from nbautograd.views.html_calls import call_markup, call_title, calls_markup, log_markup
 from nbautograd.views.html_gradcheck import blocks_markup, gradcheck_markup, gradcheck_summary, order2
 from nbautograd.views.html_graph import comparison_markup, graph_markup, graph_summary
-from nbautograd.views.html_jacobian import block_markup, blocks_pictures, jacobian_markup
+from nbautograd.views.html_jacobian import BUDGET, block_markup, blocks_pictures, jacobian_markup
 from nbautograd.views.html_values import ctx_markup, tensor_markup, values_table
 from nbautograd.views.markup import Markup, join, tag
 from nbautograd.views.pieces import block, fold, paragraph, pre
@@ -27,6 +27,8 @@ from nbautograd.views.text_graph import comparison_headline
 from nbautograd.views.words import counted
 
 FULL = "all"
+ROOM = 60_000  # characters that a whole report should stay under
+LEAST_ROOM = 9_000
 
 
 def html(value: Any, anchor: str = "") -> str:
@@ -85,12 +87,17 @@ def _report(value: FunctionReport) -> Markup:
     told = answer(value)
     shown = sorted(parts(value, everything=True), key=lambda p: (p != value.view, PARTS.index(p)))
     notes = [paragraph(n, "opacity:0.75") for n in value.notes]
-    return join((card(told), *(_part(value, p) for p in shown), findings_part(told.others), *notes))
+    around = [card(told), findings_part(told.others) or "", *notes]
+    made = {p: _part(value, p) for p in shown if p != "jacobian"}
+    if "jacobian" in shown:  # its pictures get the room that the others leave
+        room = max(LEAST_ROOM, ROOM - sum(map(len, (*around, *made.values()))))
+        made["jacobian"] = _part(value, "jacobian", min(room, BUDGET))
+    return join((around[0], *(made[p] for p in shown), *around[1:]))
 
 
-def _part(report: FunctionReport, part: str) -> Markup:
+def _part(report: FunctionReport, part: str, room: int = BUDGET) -> Markup:
     title = messages.text(f"views.part.{part}")
-    return fold(title, _inside(report, part), _beside(report, part), opened=_opened(report, part))
+    return fold(title, _inside(report, part, room), _beside(report, part), opened=_opened(report, part))
 
 
 def _opened(report: FunctionReport, part: str) -> bool:
@@ -101,12 +108,12 @@ def _opened(report: FunctionReport, part: str) -> bool:
     return part in (("gradcheck", "jacobian", "comparison") if checked else ("calls", "graph", "comparison"))
 
 
-def _inside(report: FunctionReport, part: str) -> Markup:
+def _inside(report: FunctionReport, part: str, room: int) -> Markup:
     check = report.gradcheck
     if part == "gradcheck" and check is not None:
         return join((blocks_markup(list(check.blocks.values())), order2(check)))
     if part == "jacobian":
-        return blocks_pictures(jacobian_blocks(report))
+        return blocks_pictures(jacobian_blocks(report), room)
     if part == "calls":
         return calls_markup(report.calls)
     return body(report.graph if part == "graph" else report.comparison)

@@ -9,7 +9,8 @@ import numpy as np
 from nbautograd import messages
 from nbautograd.core.checking.block import Block, JacobianBlock, JacobianReport, Pooled
 from nbautograd.views import numbers, palette
-from nbautograd.views.heatmap import Axis, heatmap, legend
+from nbautograd.views.heatmap import heatmap, legend
+from nbautograd.views.heatmap_place import Axis
 from nbautograd.views.jacobian import PANELS, Array, by_interest, drawable, labels, worst_cell
 from nbautograd.views.markup import Markup, join, picture, tag
 from nbautograd.views.pieces import block as box
@@ -35,9 +36,10 @@ def blocks_pictures(blocks: Sequence[JacobianBlock], budget: int = BUDGET) -> Ma
     """The pictures of all blocks, as many as the budget allows; wrong ones first, the rest folded or counted."""
     made: list[Markup] = []
     for block in by_interest(blocks):
-        made.append(block_markup(block))
-        if sum(map(len, made)) > budget:
+        drawn = block_markup(block)
+        if made and sum(map(len, made)) + len(drawn) > budget:
             break
+        made.append(drawn)
     left = len(blocks) - len(made)
     parts = made[:MOST_PICTURED]
     if len(made) > MOST_PICTURED:
