@@ -33,7 +33,7 @@ def method_at(code: CodeType) -> FunctionNode | None:
     if tree is None:
         return None
     for node in ast.walk(tree):
-        if isinstance(node, FunctionNode) and node.name == code.co_name and _first(node) == code.co_firstlineno:
+        if isinstance(node, FunctionNode) and node.name == code.co_name and first_line(node) == code.co_firstlineno:
             return node
     return None
 
@@ -52,10 +52,11 @@ def class_around(code: CodeType, name: str) -> ast.ClassDef | None:
 def text_of(filename: str, node: FunctionNode | ast.ClassDef) -> str:
     """The source of a definition with its decorators, dedented."""
     lines = linecache.getlines(filename)
-    return textwrap.dedent("".join(lines[_first(node) - 1 : node.end_lineno]))
+    return textwrap.dedent("".join(lines[first_line(node) - 1 : node.end_lineno]))
 
 
-def _first(node: FunctionNode | ast.ClassDef) -> int:
+def first_line(node: FunctionNode | ast.ClassDef) -> int:
+    """The line where a definition begins, decorators included."""
     return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
 
 

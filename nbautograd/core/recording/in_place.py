@@ -92,7 +92,7 @@ def _wrapper(
     wrapped: Callable[..., Any] = next(v for v in names.values() if getattr(v, "__module__", 0) is None)
     functools.update_wrapper(wrapped, function)
     wrapped.__defaults__ = getattr(function, "__defaults__", None)
-    internals.skip_in_dynamo(wrapped.__code__)  # type: ignore[attr-defined]
+    internals.skip_in_dynamo(wrapped.__code__)
     return wrapped
 
 
@@ -125,8 +125,12 @@ def _argument(parameter: inspect.Parameter) -> str:
 
 def _passed(parameter: inspect.Parameter) -> str:
     kinds = inspect.Parameter
-    stars = {kinds.VAR_POSITIONAL: "*", kinds.VAR_KEYWORD: "**", kinds.KEYWORD_ONLY: f"{parameter.name}="}
-    return stars.get(parameter.kind, "") + parameter.name
+    before: dict[Any, str] = {
+        kinds.VAR_POSITIONAL: "*",
+        kinds.VAR_KEYWORD: "**",
+        kinds.KEYWORD_ONLY: f"{parameter.name}=",
+    }
+    return before.get(parameter.kind, "") + parameter.name
 
 
 def _parameters(signature: inspect.Signature) -> str:

@@ -58,7 +58,7 @@ class LiveLog(CallLog):
         return subjects is None or id(record.subject) in subjects or (name is not None and record.subject.name == name)
 
     @property
-    def calls(self) -> tuple[Call, ...]:  # type: ignore[override]
+    def calls(self) -> tuple[Call, ...]:
         """The calls that are left, oldest first."""
         records = self._records()
         by_index = {record.index: record for record in records}
@@ -71,19 +71,19 @@ class LiveLog(CallLog):
         return tuple(calls.values())
 
     @property
-    def dropped(self) -> int:  # type: ignore[override]
+    def dropped(self) -> int:
         """How many older calls the byte budget let go since the log began."""
         fixed = self.__dict__.get("_dropped")
         return int(fixed if fixed is not None else self.__dict__["_ring"].dropped - self.__dict__["_dropped_before"])
 
     @property
-    def engine(self) -> str:  # type: ignore[override]
+    def engine(self) -> str:
         """The engine that recorded."""
         name: str = self.__dict__["_engine"]()
         return name
 
     @property
-    def problems(self) -> tuple[str, ...]:  # type: ignore[override]
+    def problems(self) -> tuple[str, ...]:
         """What could not be recorded and why."""
         fixed = self.__dict__.get("_problems_at_end")
         sentences: tuple[str, ...] = self.__dict__["_problems"]() if fixed is None else fixed

@@ -201,7 +201,12 @@ def _function(cls: Any, caller: str) -> type:
 
 def _install(function: type, level: int) -> None:
     subject = Subject(function, level)
-    found = _engine().install(function, subject, _recorder)
+    try:
+        found = _engine().install(function, subject, _recorder)
+    except Exception as error:
+        _engine().remove(function)
+        found = [messages.text("recording.failed_to_install", function=function.__name__, error=error)]
+    _problems.pop(function.__name__, None)
     if found:
         _problems[function.__name__] = found
     _subjects[function] = subject

@@ -21,7 +21,7 @@ from nbautograd.core.recording.recorder import Recorder
 from nbautograd.core.recording.state import Subject, local
 
 _CODES, _FILES = internals.machinery()
-_return_none: Callable[[], None] = [].clear  # type: ignore[var-annotated]  # a C function that does nothing
+_return_none: Callable[[], None] = [].clear  # a C function that does nothing
 
 
 class Spy:

@@ -1,0 +1,253 @@
+"""Rules of the ctx contract that the text alone can break; each looks at one thing and yields findings."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from nbautograd.core import syntax
+from nbautograd.core.findings import Finding
+from nbautograd.core.source import FunctionSource
+
+_RETURNS_MANY = frozenset({"unbind", "split", "chunk", "max", "min", "sort", "topk", "tensor_split", "unsafe_chunk"})
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the rules look at.
+
+    Attributes:
+        name: of the class.
+        source: what its text tells.
+        methods: syntax tree of each method.
+        unknown: per method, names that nothing defines.
+        not_static: methods written without ``@staticmethod``.
+    """
+
+    name: str
+    source: FunctionSource
+    methods: Mapping[str, syntax.FunctionNode]
+    unknown: Mapping[str, tuple[str, ...]]
+    not_static: tuple[str, ...]
+
+    @property
+    def backward(self) -> syntax.FunctionNode | None:
+        """The tree of backward (or vjp)."""
+        return self.methods.get("backward") or self.methods.get("vjp")
+
+    @property
+    def saver(self) -> syntax.FunctionNode | None:
+        """The method that fills ctx."""
+        return self.methods.get("setup_context") or self.methods.get("forward")
+
+
+def number_of_gradients(reading: Reading) -> Iterator[Finding]:
+    """backward returns one value per argument of forward; more are allowed only when they are None."""
+    forward, backward = reading.methods.get("forward"), reading.backward
+    if forward is None or backward is None or forward.args.vararg or forward.args.kwonlyargs:
+        return
+    expected = len(reading.source.inputs)
+    optional = len(forward.args.defaults) if reading.source.style != "setup_context" else 0
+    for statement in syntax.returns(backward):
+        values = _values(statement, reading.source.grad_outputs)
+        if values is None:
+            continue
+        given = len(values)
+        while given > expected and _is_none(values[given - 1]):
+            given -= 1
+        if not expected - optional <= given <= expected:
+            names = ", ".join(reading.source.inputs)
+            params = {"function": reading.name, "got": len(values), "expected": expected, "inputs": names}
+            line = statement.lineno
+            yield Finding(
+                "wrong_number_of_gradients",
+                "bug",
+                "recording.number_of_gradients",
+                {**params, "line": line},
+                None,
+                line,
+            )
+
+
+def _values(statement: ast.Return, grad_outputs: tuple[str, ...]) -> list[ast.expr] | None:
+    """The values of a return, None when only a run can tell how many there are."""
+    value = statement.value
+    if isinstance(value, (ast.Tuple, ast.List)):
+        return None if any(isinstance(item, ast.Starred) for item in value.elts) else value.elts
+    if value is None or any(isinstance(node, (ast.Tuple, ast.List, ast.Starred)) for node in ast.walk(value)):
+        return None
+    root = value
+    while isinstance(root, (ast.Call, ast.Attribute, ast.BinOp, ast.UnaryOp)):
+        if isinstance(root, ast.Attribute) and root.attr in _RETURNS_MANY:
+            return None
+        if isinstance(root, ast.BinOp):
+            sides = (root.left, root.right)
+            root = next((s for s in sides if isinstance(s, ast.Name) and s.id in grad_outputs), root.left)
+        elif isinstance(root, ast.UnaryOp):
+            root = root.operand
+        else:
+            root = root.func if isinstance(root, ast.Call) else root.value
+    return [value] if isinstance(root, ast.Name) and root.id in grad_outputs else None
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def static_methods(reading: Reading) -> Iterator[Finding]:
+    """Methods are static; without the decorator they work through ``apply`` only by luck."""
+    for method in reading.not_static:
+        line = reading.source.lines.get(method)
+        params = {"function": reading.name, "method": method, "line": line}
+        yield Finding("missing_staticmethod", "lint", "recording.missing_staticmethod", params, None, line)
+
+
+def undefined_names(reading: Reading) -> Iterator[Finding]:
+    """A name that nothing defines fails only when backward runs."""
+    for method, names in reading.unknown.items():
+        tree = reading.methods.get(method)
+        for name in names if method != "forward" else ():
+            uses = (n.lineno for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == name) if tree else iter(())
+            line = next(uses, None)
+            elsewhere = name in _locals(reading.methods.get("forward"))
+            sentence = "recording.name_of_forward" if elsewhere else "recording.undefined_name"
+            params = {"function": reading.name, "method": method, "name": name, "line": line}
+            yield Finding("undefined_name", "bug", sentence, params, None, line)
+
+
+def _locals(function: syntax.FunctionNode | None) -> set[str]:
+    if function is None:
+        return set()
+    stored = {n.id for n in syntax.own_nodes(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return stored | {name.lstrip("*") for name in syntax.parameters(function)}
+
+
+def tensors_on_ctx(reading: Reading) -> Iterator[Finding]:
+    """Inputs and outputs belong into ``save_for_backward``, not into attributes."""
+    saver, forward = reading.saver, reading.methods.get("forward")
+    if saver is None or forward is None:
+        return
+    outputs = {value.name for value in reading.source.outputs} | {value.expression for value in reading.source.outputs}
+    if reading.source.style == "setup_context":
+        outputs.update(syntax.parameters(saver)[2:3])
+    used_as_tensor = _called_on(forward)
+    for node in syntax.own_nodes(saver):
+        if not isinstance(node, ast.Assign):
+            continue
+        for target in node.targets:
+            if not (isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name)):
+                continue
+            value = node.value.id if isinstance(node.value, ast.Name) else None
+            place = ast.unparse(target)
+            params = {"function": reading.name, "attribute": place, "value": value or place, "line": node.lineno}
+            if place in outputs or (value is not None and value in outputs):
+                yield Finding("output_on_ctx", "lint", "recording.output_on_ctx", params, None, node.lineno)
+            elif value in reading.source.inputs and value in used_as_tensor:
+                yield Finding("tensor_on_ctx", "lint", "recording.tensor_on_ctx", params, None, node.lineno)
+
+
+def _called_on(function: syntax.FunctionNode) -> set[str]:
+    """Names whose methods a function calls, as in ``x.exp()``."""
+    calls = (node.func for node in syntax.own_nodes(function) if isinstance(node, ast.Call))
+    return {f.value.id for f in calls if isinstance(f, ast.Attribute) and isinstance(f.value, ast.Name)}
+
+
+def leaves_autograd(reading: Reading) -> Iterator[Finding]:
+    """``.data``, ``.numpy()`` and ``torch.no_grad`` in backward make second derivatives wrong without a word."""
+    backward = reading.backward
+    if backward is None or any("once_differentiable" in ast.unparse(d) for d in backward.decorator_list):
+        return
+    for node in syntax.own_nodes(backward):
+        if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Load):
+            continue
+        code = f"{node.attr}_in_backward" if node.attr in ("data", "numpy", "no_grad") else None
+        if code is not None:
+            params = {"function": reading.name, "text": ast.unparse(node), "line": node.lineno}
+            yield Finding(code, "lint", f"recording.{code}", params, None, node.lineno)
+
+
+def empty_bodies(reading: Reading) -> Iterator[Finding]:
+    """A method that only prints, or does nothing, returns None."""
+    for method in ("forward", "backward", "vjp"):
+        tree = reading.methods.get(method)
+        if tree is not None and all(isinstance(s, ast.Pass) or _only_shows(s) for s in tree.body):
+            params = {"function": reading.name, "method": method, "line": tree.lineno}
+            yield Finding("empty_body", "lint", f"recording.empty_{'forward' if method == 'forward' else 'backward'}",
+                          params, None, tree.lineno)  # fmt: skip
+
+
+def _only_shows(statement: ast.stmt) -> bool:
+    if not isinstance(statement, ast.Expr):
+        return False
+    value = statement.value
+    printed = isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "print"
+    return printed or isinstance(value, ast.Constant)
+
+
+def gradient_in_place(reading: Reading) -> Iterator[Finding]:
+    """grad_output belongs to the engine: others may still need it."""
+    backward = reading.backward
+    rebound: set[str] = set()
+    for node in syntax.own_nodes(backward) if backward is not None else ():
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and not _augmented(node, backward):
+            rebound.add(node.id)
+        name = _changed_in_place(node)
+        if name in reading.source.grad_outputs and name not in rebound:
+            line = getattr(node, "lineno", None)
+            params = {"function": reading.name, "name": name, "text": ast.unparse(node), "line": line}
+            yield Finding("mutates_grad_output", "bug", "recording.gradient_in_place", params, None, line)
+
+
+def _augmented(name: ast.Name, function: syntax.FunctionNode | None) -> bool:
+    nodes = syntax.own_nodes(function) if function is not None else ()
+    return any(isinstance(node, ast.AugAssign) and node.target is name for node in nodes)
+
+
+def _changed_in_place(node: ast.AST) -> str | None:
+    """The variable that ``g *= 2``, ``g[i] = 0`` or ``g.mul_(2)`` changes."""
+    if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+        return node.target.id
+    if isinstance(node, (ast.Assign, ast.AugAssign)):
+        target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+        inside = target.value if isinstance(target, ast.Subscript) else None
+        return inside.id if isinstance(inside, ast.Name) else None
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
+        attr = node.func.attr
+        changes = attr.endswith("_") and not attr.endswith("__") and attr not in ("requires_grad_", "retain_grad_")
+        return node.func.value.id if changes else None
+    return None
+
+
+def saving(reading: Reading) -> Iterator[Finding]:
+    """``save_for_backward`` counts once; ``saved_tensors`` is a tuple."""
+    saver, backward = reading.saver, reading.backward
+    calls = [s.value for s in saver.body if isinstance(s, ast.Expr)] if saver is not None else []
+    twice = [c for c in calls if isinstance(c, ast.Call) and ast.unparse(c.func).endswith(".save_for_backward")]
+    if len(twice) > 1:
+        params = {"function": reading.name, "line": twice[-1].lineno, "first": twice[0].lineno}
+        yield Finding("saved_twice", "lint", "recording.saved_twice", params, None, twice[-1].lineno)
+    for node in syntax.own_nodes(backward) if backward is not None else ():
+        if isinstance(node, ast.Assign) and ast.unparse(node.value).endswith(".saved_tensors"):
+            target = node.targets[0]
+            if isinstance(target, ast.Name) and _in_arithmetic(target.id, backward):
+                params = {"function": reading.name, "name": target.id, "line": node.lineno}
+                yield Finding("saved_not_unpacked", "bug", "recording.saved_not_unpacked", params, None, node.lineno)
+
+
+def _in_arithmetic(name: str, function: syntax.FunctionNode | None) -> bool:
+    found = syntax.own_nodes(function) if function is not None else ()
+    nodes = (n for n in found if isinstance(n, ast.BinOp) and not isinstance(n.op, ast.Add))  # tuples can be added
+    return any(isinstance(side, ast.Name) and side.id == name for n in nodes for side in (n.left, n.right))
+
+
+RULES: tuple[Callable[[Reading], Iterator[Finding]], ...] = (
+    number_of_gradients,
+    undefined_names,
+    gradient_in_place,
+    saving,
+    static_methods,
+    tensors_on_ctx,
+    leaves_autograd,
+    empty_bodies,
+)
