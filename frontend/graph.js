@@ -91,7 +91,7 @@ function follow(page, boxes, go) {
 function boxGroup(box) {
   return svg("g", { class: `box ${box.kind}${box.freed ? " freed" : ""}`, transform: `translate(${box.x},${box.y})`, role: "button", tabindex: "-1", "aria-label": box.title.replaceAll("\n", ", "), "data-key": box.key },
     svg("title", null, box.title),
-    svg("rect", { width: box.width, height: box.height, rx: box.kind === "leaf" || box.kind === "output" ? box.height / 2 : 4 }),
+    svg("rect", { width: box.width, height: box.height, rx: { function: 6, op: 4, group: 4 }[box.kind] ?? 11 }),
     ...box.lines.map((line) => svg("text", { x: line.x, y: line.y, class: line.style }, line.text)),
     box.fan_in > 1 && svg("text", { x: -4, y: -4, class: "muted" }, `Σ${box.fan_in}`));
 }
@@ -102,7 +102,7 @@ function pathGroup(path) {
   const curves = rest.length ? `C${rest.map((p) => p.join(",")).join(" ")}` : "";
   return svg("g", { class: `edge ${path.style}`, "data-source": path.source, "data-target": path.target },
     svg("path", { d: `M${start.join(",")} ${curves}`, "marker-end": "url(#nbag-arrow)" }),
-    path.label && svg("text", { x: path.label_x, y: path.label_y, class: "muted" }, path.label));
+    path.label && svg("text", { x: path.label_x, y: path.label_y }, path.label));
 }
 
 const arrowHead = () => svg("defs", null, svg("marker", { id: "nbag-arrow", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" }, svg("path", { d: "M0,0.5 L8,4 L0,7.5 Z", class: "arrow" })));

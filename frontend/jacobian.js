@@ -166,7 +166,7 @@ function heading(page, block, toWorst, out) {
   return el("div", { class: "bar" },
     el("h4", null, el("code", null, `d ${block.output_name} / d ${block.input_name}`)),
     block.verdict && verdictWord(page, block.verdict),
-    el("span", { class: "faint grow" }, facts.join(" · ")),
+    el("span", { class: "faint facts" }, facts.join(" · ")),
     out,
     toWorst && el("button", { class: "button", type: "button", title: "w", on: { click: toWorst } }, page.t("worst_entry")));
 }
