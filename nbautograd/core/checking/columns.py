@@ -110,7 +110,9 @@ def differences(forward: Values, which: int, moved: Array) -> tuple[Array, Mappi
     up, down = forward.rounded(which, point + moved), forward.rounded(which, point - moved)
     values = forward.at(which, np.concatenate([up, down]))
     with np.errstate(invalid="ignore"):
-        return up - down, {i: v[: len(moved)] - v[len(moved) :] for i, v in _numbered(values)}
+        return np.where(np.isfinite(point), up - down, 2 * moved), {
+            i: v[: len(moved)] - v[len(moved) :] for i, v in _numbered(values)
+        }
 
 
 def _numbered(values: Sequence[Array] | Mapping[int, Array]) -> Iterable[tuple[int, Array]]:

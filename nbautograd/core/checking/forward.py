@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.checking import preparation
-from nbautograd.core.checking.real import Array, epsilon, from_array, real_shape, real_size, to_array, to_real
+from nbautograd.core.checking.real import Array, as_array, epsilon, from_array, real_shape, real_size, to_array, to_real
 from nbautograd.core.checking.standin import raw_forward
 from nbautograd.core.checking.subject import Outputs, Subject
 
@@ -125,7 +125,7 @@ class Forward:
         given[position] = batch.reshape(-1, *self.tensors[which].shape)
         with torch.no_grad():
             found = torch.func.vmap(self._batched, in_dims=axes)(*given)
-        return [to_real(found[i]).to("cpu", torch.float64).numpy() for i in self.wanted]
+        return [as_array(to_real(found[i])) for i in self.wanted]
 
     def _one(self, which: int, point: Array) -> list[Array]:
         position = self.subject.differentiable[which]

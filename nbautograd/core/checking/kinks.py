@@ -7,7 +7,8 @@ import numpy as np
 from nbautograd.core.checking.ladder import RUNGS, Series
 from nbautograd.core.checking.real import Array
 
-SMOOTH, KINK, JUMP, EDGE_RIGHT, EDGE_LEFT, NOWHERE = range(6)
+SMOOTH, KINK, JUMP, EDGE_RIGHT, EDGE_LEFT, NOWHERE, STAIRCASE = range(7)
+VISIBLE = 1e-3  # a gap smaller than this beside the slopes is round-off, or too small to matter
 
 
 def nature(series: Series) -> Array:
@@ -49,8 +50,12 @@ def _persists(series: Series) -> Array:
     here = np.maximum(finest, 0)[None]
     next_one = np.minimum(here + 1, RUNGS - 1)
     size = np.abs(np.take_along_axis(gap, here, axis=0)[0])
+    slopes = np.abs(
+        np.stack([(series.up - series.middle) / series.above, (series.middle - series.down) / series.below])
+    )
+    slope = np.take_along_axis(slopes.max(axis=0), here, axis=0)[0]
     hidden = 3 * np.take_along_axis(noise, next_one, axis=0)[0] >= size / 2
-    return (finest >= 4) & ((finest == RUNGS - 1) | hidden)
+    return (finest >= 4) & ((finest == RUNGS - 1) | hidden) & (size > VISIBLE * slope)
 
 
 def _by_slope(series: Series) -> Array:

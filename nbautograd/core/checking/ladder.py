@@ -103,7 +103,7 @@ def _consistent(values: Array, errors: Array, round_off: Array) -> Array:
 
 
 def uncertainty(middle: Array, table: Array, series_values: Array, eps: float, known: Array) -> Array:
-    """How uncertain the values are: from their fourth differences on one side of x, and from their last bits.
+    """How uncertain the values are: from their fourth differences on one side of x and their last bits.
 
     Args:
         middle: f(x), by entry.
@@ -115,7 +115,7 @@ def uncertainty(middle: Array, table: Array, series_values: Array, eps: float, k
     scatter = np.abs(np.einsum("t,stn->sn", FOURTH, table.reshape(3, 5, -1)))
     noise = 2 * np.nan_to_num(np.median(scatter, axis=0), nan=0.0) + known
     size = np.nanmax(np.abs(np.nan_to_num(np.concatenate([middle[None], table]), posinf=0, neginf=0)), axis=0)
-    return np.maximum.reduce([noise, eps * size, granularity(series_values), steps_in(middle, series_values)])
+    return np.maximum.reduce([noise, eps * size, granularity(series_values)])
 
 
 def granularity(values: Array) -> Array:
@@ -134,9 +134,13 @@ def steps_in(middle: Array, values: Array) -> Array:
     """The smallest step of a staircase: where values near x are exactly f(x) and others a little off; else 0.
 
     A step counts only when it is small beside f(x), as lost digits are; a larger one is the function's own.
+
+    Args:
+        middle: f(x), by entry.
+        values: f(x + h) of all rungs, then f(x - h); shaped (2 RUNGS, entries).
     """
     gaps = np.abs(values - middle)
-    flat = (gaps == 0).sum(axis=0) >= 6
+    flat = (gaps.reshape(2, RUNGS, -1)[:, -3:] == 0).all(axis=(0, 1))
     smallest = np.where(gaps > 0, gaps, np.inf).min(axis=0)
     lost = (smallest <= 2e-3 * np.abs(middle)) | (smallest <= 1e-14)
     return np.where(flat & lost & np.isfinite(smallest), smallest, 0.0)

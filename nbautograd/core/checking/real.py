@@ -27,13 +27,19 @@ def to_real(tensor: Tensor) -> Tensor:
     flat = tensor.detach()
     if flat.layout is not torch.strided:
         flat = flat.to_dense()
-    return torch.view_as_real(flat.resolve_conj()) if flat.is_complex() else flat
+    return torch.view_as_real(flat.resolve_conj().resolve_neg()) if flat.is_complex() else flat
 
 
 def to_array(tensor: Tensor) -> Array:
     """The tensor's real numbers as a new float64 array of shape ``real_shape``."""
-    array: Array = to_real(tensor).to("cpu", torch.float64).numpy()
-    return array.copy() if np.shares_memory(array, _memory(tensor)) else array
+    array = as_array(to_real(tensor))
+    return array.copy() if tensor.dtype in (torch.float64, torch.complex128) else array
+
+
+def as_array(tensor: Tensor) -> Array:
+    """A real tensor as a float64 array, which may share its memory."""
+    array: Array = tensor.to("cpu", torch.float64).numpy(force=True)
+    return array
 
 
 def from_array(array: Array, like: Tensor, batched: bool = False) -> Tensor:
@@ -48,8 +54,3 @@ def from_array(array: Array, like: Tensor, batched: bool = False) -> Tensor:
 def epsilon(tensor: Tensor) -> float:
     """Spacing of the floating numbers of this tensor's dtype at 1."""
     return float(torch.finfo(tensor.dtype).eps)
-
-
-def _memory(tensor: Tensor) -> Array:
-    plain = to_real(tensor)
-    return plain.numpy() if plain.device.type == "cpu" and plain.dtype is torch.float64 else np.empty(0)

@@ -107,10 +107,11 @@ def _climb(
     moved = directions.masks([number])[0] * scale
     point = forward.points[j]
     climbs = np.concatenate([ladder.factors(), -ladder.factors(), ladder.TABLE])
-    points = forward.rounded(j, point + climbs.reshape(-1, *[1] * point.ndim) * moved)
+    wanted = climbs.reshape(-1, *[1] * point.ndim) * moved
+    points = forward.rounded(j, point + wanted)
     layout = directions.layout
     values = layout.rows(forward.at(j, points)[i])[:, entries[:, 0], entries[:, 1]]
-    steps = layout.cols(points - point)[:, entries[:, 0], entries[:, 2]]
+    steps = layout.cols(np.where(np.isfinite(point), points - point, wanted))[:, entries[:, 0], entries[:, 2]]
     middle = layout.rows(forward.values[i][None])[0][entries[:, 0], entries[:, 1]]
     known = layout.rows(forward.noise[i][None])[0][entries[:, 0], entries[:, 1]]
     return _judge(entries, values, steps, (middle, known, forward.eps))
@@ -121,8 +122,10 @@ def _judge(entries: Array, values: Array, steps: Array, at: tuple[Array, Array, 
     n = ladder.RUNGS
     with np.errstate(all="ignore"):
         noise = ladder.uncertainty(middle, values[2 * n :], values[: 2 * n], eps, known)
+        stairs = ladder.steps_in(middle, values[: 2 * n])
+        noise = np.maximum(noise, stairs)
         series = ladder.Series(values[:n], values[n : 2 * n], steps[:n], -steps[n : 2 * n], middle, noise)
-        estimate, kind = ladder.two_sided(series), kinks.nature(series)
+        estimate, kind = ladder.two_sided(series), np.where(stairs > 0, kinks.STAIRCASE, kinks.nature(series))
         low, high, value, error = _sides(series, estimate, kind)
         errors = np.abs(ladder.central(series) - value)
     return Refined(entries, value, error, low, high, kind, (series.above + series.below) / 2, errors)
@@ -138,6 +141,8 @@ def _sides(series: ladder.Series, both: ladder.Estimate, kind: Array) -> tuple[A
     value = np.select([kind == kinks.EDGE_RIGHT, kind == kinks.EDGE_LEFT], [right.value, left.value], both.value)
     error = np.select([kind == kinks.EDGE_RIGHT, kind == kinks.EDGE_LEFT], [right.error, left.error], both.error)
     low, high = value - error, value + error
+    stairs = kind == kinks.STAIRCASE
+    low, high = np.where(stairs, np.minimum(low, 0.0), low), np.where(stairs, np.maximum(high, 0.0), high)
     for which, (one, other) in pairs.items():
         at = kind == which
         low = np.where(at, np.minimum(one.value - 2 * one.error, other.value - 2 * other.error), low)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.checking.quiet import seed_all
-from nbautograd.core.checking.real import Array, from_array, real_shape, real_size, to_array, to_real
+from nbautograd.core.checking.real import Array, as_array, from_array, real_shape, real_size, to_array, to_real
 
 BATCH_ELEMENTS = 2_000_000  # elements that one batch of cotangents and gradients may hold
 
@@ -69,7 +69,7 @@ class Rows:
         results = iter(torch.func.vmap(backward)(cotangents.reshape(-1, *self.output.shape)))
         count = len(cotangents)
         return [
-            to_real(next(results)).to("cpu", torch.float64).numpy() if there else np.zeros((count, *real_shape(leaf)))
+            as_array(to_real(next(results))) if there else np.zeros((count, *real_shape(leaf)))
             for leaf, there in zip(self.leaves, used, strict=True)
         ]
 

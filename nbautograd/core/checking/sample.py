@@ -84,9 +84,7 @@ class Search:
     Args: as ``sampled`` takes them.
     """
 
-    def __init__(
-        self, rows: Rows, forward: Forward, where: Where, steps: Array, random: np.random.Generator
-    ) -> None:
+    def __init__(self, rows: Rows, forward: Forward, where: Where, steps: Array, random: np.random.Generator) -> None:
         self.rows, self.forward, self.steps = rows, forward, steps
         self.i, self.j = where
         self.w = random.normal(size=forward.shapes[self.i])

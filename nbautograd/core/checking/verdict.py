@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from nbautograd.core.checking.storage import Matrices
 
 AGREED = 1e-7  # two independent computations that agree to 7 digits need no error estimate
 SIGNIFICANT = 1e-6  # relative difference below which nothing is called wrong
+UNSEEN = 1e-8  # an error bar this small beside the output itself leaves nothing unsure
 UNSURE = 0.02  # error bar, relative to the entry's scale, above which nothing is called right
 
 
@@ -74,9 +76,10 @@ def judge(forward: Values, raw: Raw, where: tuple[int, int], tolerance: Toleranc
     doubtful = ~close(matrices, scale, tolerance)
     refined = refine(forward, raw, where, doubtful) if doubtful.any() else None
     state = _State(matrices, scale, doubtful, tolerance)
+    state.tiny = UNSEEN * float(np.abs(_finite(forward.values[where[0]])).max(initial=0.0))
     if refined is not None:
         state.take(refined)
-    if flat.piecewise_constant(forward, where, state.matrices):
+    if (state.wrong.any() or state.reasons) and flat.piecewise_constant(forward, where, raw.matrices):
         state.wrong[:] = False
         state.reasons["flat"] = 1
     return state.judged(refined)
@@ -122,14 +125,15 @@ class _State:
         analytical = self.matrices.analytical[at]
         self.matrices.numerical[at] = np.where(np.isfinite(refined.value), refined.value, self.matrices.numerical[at])
         self.scale = scales(self.matrices.analytical, self.matrices.numerical)
-        wrong, unsure, reason = decide(refined, analytical, self.scale[at], self.tolerance)
+        wrong, unsure, reason = decide(refined, analytical, self.scale[at], self.tolerance, self.tiny)
         self.wrong[at] = wrong
         for name in np.unique(reason[unsure]):
             self.reasons[str(name)] = int((reason[unsure] == name).sum())
         self.bars = {tuple(map(int, e)): float(b) for e, b in zip(refined.entries, refined.error, strict=True)}
-        self.subgradients = int((~wrong & ~unsure & (reason != "")).sum())
+        self.between = [str(name) for name in reason[~wrong & ~unsure & np.isin(reason, ("kink", "jump"))]]
 
-    subgradients = 0
+    between: Sequence[str] = ()
+    tiny = 0.0
 
     def judged(self, refined: Refined | None) -> Judged:
         matrices = dataclasses.replace(self.matrices, wrong=self.wrong)
@@ -150,7 +154,7 @@ class _State:
             return "flat", "staircase"
         if self.reasons:
             return "undecided", max(self.reasons, key=lambda name: self.reasons[name])
-        return ("subgradient", "kink") if self.subgradients else ("match", "")
+        return ("subgradient", max(self.between)) if self.between else ("match", "")
 
     def _worst(self, difference: Array) -> tuple[int, int, int] | None:
         if not difference.size:
@@ -167,23 +171,27 @@ class _State:
         return Entry(out, inp, *values, bar)
 
 
-def decide(refined: Refined, analytical: Array, scale: Array, tolerance: Tolerance) -> tuple[Array, Array, Array]:
+def decide(
+    refined: Refined, analytical: Array, scale: Array, tolerance: Tolerance, tiny: float
+) -> tuple[Array, Array, Array]:
     """For each entry of the second look: is it wrong, is it unsure, and the reason if it is neither plain."""
-    value, error, kind = refined.value, refined.error, refined.nature
+    value, error = refined.value, refined.error
+    kind = np.where((refined.nature == kinks.STAIRCASE) & (error <= tiny), kinks.SMOOTH, refined.nature)
     smooth = np.isin(kind, (kinks.SMOOTH, kinks.EDGE_LEFT, kinks.EDGE_RIGHT))
     with np.errstate(invalid="ignore"):
         slack = np.maximum(SIGNIFICANT, 1e3 * tolerance.precision) * scale
         apart = np.abs(analytical - value)
         differs = ~(apart <= np.maximum(10 * error, slack))
         outside = ~((analytical >= refined.low - slack) & (analytical <= refined.high + slack))
-        blurred = ~(error <= UNSURE * scale)
+        blurred = ~(error <= np.maximum(UNSURE * scale, tiny))
     unknown = ~np.isfinite(value) | (kind == kinks.NOWHERE)
     reason = np.select(
-        [unknown, kind == kinks.KINK, kind == kinks.JUMP, ~smooth, blurred],
-        ["domain edge", "kink", "jump", "domain edge", "noise"], "",
+        [unknown, kind == kinks.KINK, kind == kinks.JUMP, kind == kinks.STAIRCASE, ~smooth, blurred],
+        ["domain edge", "kink", "jump", "staircase", "domain edge", "noise"], "",
     )  # fmt: skip
-    unsure = unknown | (smooth & blurred & ~differs) | ((kind == kinks.JUMP) & outside)
-    wrong = ~unknown & np.where(smooth, differs, (kind == kinks.KINK) & outside)
+    stairs = (kind == kinks.STAIRCASE) & (np.abs(analytical) > slack)
+    unsure = unknown | (smooth & blurred & ~differs) | ((kind == kinks.JUMP) & outside) | (stairs & ~outside)
+    wrong = ~unknown & np.where(smooth, differs, np.isin(kind, (kinks.KINK, kinks.STAIRCASE)) & outside)
     given = tolerance.given(analytical, value)
     if given is not None:
         wrong, unsure = wrong & ~given, unsure & ~given
