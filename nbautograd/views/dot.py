@@ -50,15 +50,15 @@ def dot(graph: AutogradGraph) -> Any:
     dtype = commonest_dtype(graph)
     fans = fan_in(graph)
     for position, (root, name) in enumerate(graph.roots):
-        made.node(f"o{position}", graphviz.escape(printable(name)), LOOKS["output"])
+        made.node(f"o{position}", graphviz.escape(printable(name)), **LOOKS["output"])
         if root is not None:
             made.edge(f"o{position}", f"n{root}", graphviz.escape(_entry(graph, position)))
     for node in graph.nodes:
-        made.node(f"n{node.id}", graphviz.nohtml(_label(node, fans.get(node.id, 0), dtype)), LOOKS[node.kind])
+        made.node(f"n{node.id}", graphviz.nohtml(_label(node, fans.get(node.id, 0), dtype)), **LOOKS[node.kind])
     for edge in graph.edges:
         text, style = edge_text(edge, dtype)
         look = {"color": "#c0262d"} if style == "bad" else {"style": "dashed"} if style else {}
-        made.edge(f"n{edge.source}", f"n{edge.target}", graphviz.escape(text), look)
+        made.edge(f"n{edge.source}", f"n{edge.target}", graphviz.escape(text), **look)
     return made
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from nbautograd.core.graphs.folding import fold_to
 from nbautograd.core.graphs.graph import AutogradGraph
 from nbautograd.views.layout import Box, Layout, Path
-from nbautograd.views.layout_fold import fold
 from nbautograd.views.layout_layers import layered
 from nbautograd.views.layout_order import order
 from nbautograd.views.layout_paths import Frame, chip_boxes, link_path, place_labels
-from nbautograd.views.layout_pieces import Pieces
+from nbautograd.views.layout_pieces import Pieces, box_key
 from nbautograd.views.layout_place import place
 from nbautograd.views.layout_words import description, note, title
 
@@ -19,7 +19,7 @@ BUDGET = 400_000  # neighbours that the search for a good order may look at
 
 def build(graph: AutogradGraph, boxes: int | None) -> Layout:
     """Lay out a graph; see ``layout``."""
-    drawn = fold(graph, boxes)
+    drawn = graph if boxes is None else fold_to(graph, boxes)
     pieces = Pieces(drawn)
     stack = layered(pieces)
     order(stack.layers, BUDGET)
@@ -75,7 +75,7 @@ def _shifted(boxes: list[Box], paths: list[Path], graph: AutogradGraph, drawn: A
         description=description(graph),
         note=note(graph, drawn),
         nodes=len(graph.nodes),
-        shown=sum(not node.members for node in drawn.nodes),
+        shown=sum(len(node.members) < 2 for node in drawn.nodes),
         order=_order(drawn, boxes),
     )
 
@@ -97,6 +97,5 @@ def _moved_path(path: Path, dx: int) -> Path:
 def _order(drawn: AutogradGraph, boxes: list[Box]) -> tuple[str, ...]:
     keys: dict[str, list[str]] = {}
     for box in boxes:
-        if box.key[0] == "n":
-            keys.setdefault(box.key.partition(".")[0], []).append(box.key)
-    return tuple(key for node in drawn.order for key in keys.get(f"n{node}", ()))
+        keys.setdefault(box.key.partition(".")[0], []).append(box.key)
+    return tuple([key for node in drawn.order for key in keys.get(box_key(drawn.nodes[node]), ())])

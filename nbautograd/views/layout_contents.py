@@ -15,7 +15,7 @@ from nbautograd.views.layout_text import fit, printable, shape_text, text_width
 PAD = 9  # between a box's border and its text
 ROW = 17  # height of a line of a Function's box
 OP, CHIP, FAN = 26, 22, 15  # heights of an op, of a chip, and of the line that tells a fan-in
-WIDEST = {"op": 190, "leaf": 150, "name": 110, "type": 130, "preview": 170}
+WIDEST = {"op": 190, "group": 300, "leaf": 150, "name": 110, "type": 130, "preview": 170}
 ROWS = 12  # ctx fields shown of each kind
 
 
@@ -39,9 +39,9 @@ class Content:
 
 def op_content(node: Node, fan_in: int, dtype: str | None) -> Content:
     """An op of torch, or a group of nodes: one line, and a second where gradients are summed."""
-    kind: BoxKind = "group" if node.members else "op"
+    kind: BoxKind = "group" if len(node.members) > 1 else "op"
     label = "" if node.outputs or not node.label else fit(node.label, 80, "name")
-    name = fit(node.name, WIDEST["op"])
+    name = fit(node.name, WIDEST[kind])
     start = PAD + (text_width(label, "name") + 5 if label else 0)
     width = start + text_width(name) + PAD
     lines = [Line(label, PAD, 17, "name")] if label else []
@@ -53,7 +53,9 @@ def op_content(node: Node, fan_in: int, dtype: str | None) -> Content:
         lines.append(Line(total, PAD, OP + 7, "muted"))
         height += FAN
     elided = name != node.name
-    title = f"{node.scope} · {node.name}".removeprefix(" · ") if elided or (node.scope and node.members) else ""
+    title = (
+        f"{node.scope} · {node.name}".removeprefix(" · ") if elided or (node.scope and len(node.members) > 1) else ""
+    )
     return Content(kind, width, height, tuple(lines), printable(title))
 
 

@@ -164,12 +164,12 @@ class Pieces:
         fan = self._fan.get(node.id, 0)
         if node.kind == "function":
             content = function_content(node, fan)
-        elif node.label or node.members or (fan > 1 and node.gradient is not None):
+        elif node.label or len(node.members) > 1 or (fan > 1 and node.gradient is not None):
             content = op_content(node, fan, self.dtype)
         else:
             plain = self._plain.get((node.name, fan))
             content = plain or self._plain.setdefault((node.name, fan), op_content(node, fan, self.dtype))
-        return Piece(f"n{node.id}", content, node.members or (node.id,), fan, node.freed)
+        return Piece(box_key(node), content, node.members or (node.id,), fan, node.freed)
 
     def _link_roots(self) -> None:
         for position, (root, _) in enumerate(self._graph.roots):
@@ -189,7 +189,7 @@ class Pieces:
                 portals.setdefault(edge.target, []).append(i)
                 continue
             label, style = edge_text(edge, self.dtype)
-            self.links.append(Link(self._at[edge.source], self._at[edge.target], (i,), label, style))
+            self.links.append(Link(self._at[edge.source], self._at[edge.target], edge.members or (i,), label, style))
         for target, far in portals.items():
             self._add_portals(target, far)
 
@@ -243,7 +243,8 @@ class Pieces:
         here = len(self.pieces)
         fan = self._fan.get(leaf, 0)
         content = leaf_content(self._graph.nodes[leaf], 1, fan, self.dtype)
-        self.pieces.append(Piece(f"n{leaf}", content, (leaf,), fan))
+        node = self._graph.nodes[leaf]
+        self.pieces.append(Piece(box_key(node), content, node.members or (leaf,), fan))
         above = [self.rank[self._at[edges[i].source]] for i in at] + ([self.rank[root]] if root is not None else [])
         self.rank.append(max(above, default=-1) + 1)
         if root is not None:
@@ -255,9 +256,11 @@ class Pieces:
     def _chip(self, leaf: int, i: int, uses: int) -> None:
         edge = self._graph.edges[i]
         label, style = edge_text(edge, self.dtype)
-        content = leaf_content(self._graph.nodes[leaf], uses, 0, self.dtype)
-        key = f"n{leaf}" if uses == 1 else f"n{leaf}.e{i}"
-        self.pieces[self._at[edge.source]].rights.append(Chip(key, content, (leaf,), (i,), label, style))
+        node = self._graph.nodes[leaf]
+        content = leaf_content(node, uses, 0, self.dtype)
+        key = box_key(node) if uses == 1 else f"{box_key(node)}.e{i}"
+        chip = Chip(key, content, node.members or (leaf,), edge.members or (i,), label, style)
+        self.pieces[self._at[edge.source]].rights.append(chip)
 
     def _limit_chips(self) -> None:
         for piece in self.pieces:
@@ -268,6 +271,12 @@ class Pieces:
                 edges = tuple(e for chip in rest for e in chip.edges)
                 more = Chip(f"{piece.key}.more", short_content("leaf", text), nodes, edges, "", "")
                 piece.rights[MOST_CHIPS - 1 :] = [more]
+
+
+def box_key(node: Node) -> str:
+    """The key of a node's box; in a folded graph by the old id, so that it stays the same."""
+    first = node.members[0] if node.members else node.id
+    return f"g{first}" if len(node.members) > 1 else f"n{first}"
 
 
 def _name(node: Node) -> str:

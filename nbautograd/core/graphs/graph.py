@@ -45,7 +45,8 @@ class Node(Displayable):
         function: for a custom Function the name of its class, such as ``"LinearFunction"``; else empty.
         inputs: for a custom Function the names of forward's arguments, where the source gives them.
         gradients: shape and dtype of the gradient that each of its outputs expects; see ``Slot``.
-        members: for a folded node the ids, in the graph that was folded, of the nodes it stands for.
+        members: in a folded graph the ids, in the graph that was folded, of the nodes it stands for: its own old id,
+            or several.
         stops: which of its inputs no gradient goes to (their tensors need none), by position among its gradients.
     """
 
@@ -87,6 +88,7 @@ class Edge:
         name: for a custom Function the name of the argument whose gradient this is, where the source gives it.
         state: after ``backward``: ``"flowed"``, ``"none"`` (the source returned None for it) or ``"not reached"``;
             empty before.
+        members: in a folded graph the positions, among the edges of the graph that was folded, of those it stands for.
     """
 
     source: int
@@ -98,6 +100,7 @@ class Edge:
     gradient: TensorSummary | None = None
     name: str = ""
     state: str = ""
+    members: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, repr=False)
@@ -143,9 +146,9 @@ class AutogradGraph(Displayable):
             depth: 1 keeps one node for each outermost module's call, 2 one for each of their children, and so on.
 
         Returns:
-            A smaller graph; nodes of kind ``"op"`` with ``members`` stand for several.
+            A smaller graph; a node with several ``members`` stands for all of them.
         """
-        from nbautograd.core.graphs.scopes import collapse
+        from nbautograd.core.graphs.folding import collapse
 
         return collapse(self, depth)
 

@@ -64,11 +64,14 @@ class SavedReader:
         return tuple(values), slots > 0 and gone == slots
 
     def freed(self, node: Any) -> bool:
-        """Whether what one of torch's own nodes saved was freed; looks at the first thing it saved only."""
+        """Whether what one of torch's own nodes saved was freed."""
+        states = False
         for name in raw_slot_names(type(node)):
             for _, slot in raw_slots(node, name) or ():
-                return saved_peek(slot)[1] == "gone"
-        return False
+                if saved_peek(slot)[1] != "gone":
+                    return False
+                states = True
+        return states
 
     def op_line(self, node: Any) -> int | None:
         """The user's line that made one of torch's own nodes, known only under ``detect_anomaly``."""

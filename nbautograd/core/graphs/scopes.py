@@ -1,4 +1,4 @@
-"""Modules in the backward graph: which module made each node, and folding by module without cycles.
+"""Modules in the backward graph: which module made each node.
 
 Nothing needs to have been watched: a node next to a parameter belongs to the parameter's module, and forward numbers
 its nodes in the order in which it makes them, so that a node made between two others belongs to the module that
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from nbautograd.core.graphs.graph import AutogradGraph, Node
+from nbautograd.core.graphs.graph import Node
 
 Following = Sequence[Sequence[tuple[int, int, int]]]
 
@@ -97,8 +97,3 @@ def _between(inner: Sequence[int], known: Mapping[int, str]) -> dict[int, str]:
             waiting = []
         scopes[i] = before = here
     return scopes
-
-
-def collapse(graph: AutogradGraph, depth: int) -> AutogradGraph:
-    """Fold the nodes of modules deeper than ``depth``; see ``AutogradGraph.collapse``."""
-    return graph

@@ -28,4 +28,6 @@ TEXTS: dict[str, str] = {
     "graphs.freed_word": "freed",
     "graphs.more": "{count} more",
     "graphs.folded": "{nodes} nodes, drawn in {shown} boxes.",
+    "graphs.group": "{name} · {count} nodes",
+    "graphs.rest": "the rest",
 }

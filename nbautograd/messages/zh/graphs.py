@@ -26,4 +26,6 @@ TEXTS: dict[str, str] = {
     "graphs.freed_word": "已释放",
     "graphs.more": "还有 {count} 个",
     "graphs.folded": "共 {nodes} 个节点，画成 {shown} 个方框。",
+    "graphs.group": "{name} · {count} 个节点",
+    "graphs.rest": "其余部分",
 }
