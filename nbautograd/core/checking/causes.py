@@ -113,6 +113,7 @@ def _finding(subject: Subject, e: Evidence, cause: Cause, where: tuple[int, int]
         "output": block.output_name,
         "value": words.value(subject, position),
         "example": _example(block),
+        **({"right": factors.whole(e)} if not e.A.any() and np.isfinite(e.N).all() else {}),
         **cause.params,
     }
     return Finding(cause.code, "bug", f"causes.{cause.message}", params, where, line or words.backward_line(subject))

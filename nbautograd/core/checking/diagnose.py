@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 
 from nbautograd.core.checking import surroundings
@@ -10,11 +11,20 @@ from nbautograd.core.checking.causes import causes
 from nbautograd.core.checking.linearity import linearity
 from nbautograd.core.checking.probes import after_values, before_values, first_run, quietly
 from nbautograd.core.checking.raw import cotangents, observe
+from nbautograd.core.checking.repair import repaired
 from nbautograd.core.checking.subject import Outputs, Subject
 from nbautograd.core.findings import Finding
 
 KINDS = {"bug": 0, "lint": 1, "note": 2}
 LAST = ("fails_batched",)
+# what no edit of backward can mend
+NO_EDIT = {
+    "hidden_input",
+    "mutates_input",
+    "backward_never_called",
+    "output_not_tensor_tuple",
+    "nondiff_marked_wrongly",
+}
 # a backward that answers differently each time cannot be asked about its values
 UNSTEADY = {"nondeterministic_backward", "mutates_saved", "shared_state"}
 
@@ -36,7 +46,13 @@ def diagnose(subject: Subject, blocks: Mapping[tuple[int, int], Block]) -> tuple
         outputs, found = first_run(subject)
         if outputs is not None:
             found = (*found, *_all(subject, outputs, blocks))
-        return ranked(found)
+        return mended(subject, ranked(found))
+
+
+def mended(subject: Subject, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """The findings, with a fix where a small edit of backward was tried and makes the gradient right."""
+    fixes = repaired(subject, findings) if any(f.kind == "bug" and f.code not in NO_EDIT for f in findings) else {}
+    return tuple(dataclasses.replace(f, fix=fixes[k]) if k in fixes else f for k, f in enumerate(findings))
 
 
 def _all(subject: Subject, outputs: Outputs, blocks: Mapping[tuple[int, int], Block]) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from nbautograd.core.checking.block import Array
-from nbautograd.core.checking.evidence import Evidence, Named
+from nbautograd.core.checking.evidence import Evidence, Named, off_diagonal
 from nbautograd.core.checking.hypothesis import Cause
 from nbautograd.core.checking.patterns import number
 
@@ -63,6 +63,20 @@ def missing_term(e: Evidence) -> Cause | None:
                     if c is not None:
                         return Cause("wrong_derivative", "missing_term", {"term": _times(c, label)})
     return None
+
+
+def whole(e: Evidence) -> str:
+    """What the right derivative is, where it is a constant times something at hand; empty when nothing fits."""
+    if e.out_shape != e.in_shape or off_diagonal(e.N, e) or len(e.N) < 3:
+        return ""
+    right = e.N.diagonal()
+    with np.errstate(all="ignore"):
+        for tensor in _at_hand(e):
+            for label, values in _forms(tensor) if tensor.values.shape == e.in_shape else ():
+                c = _proportional(right, values.reshape(-1), np.ones(right.shape, dtype=bool), e)
+                if c is not None:
+                    return _times(c, label)
+    return ""
 
 
 def _proportional(ratio: Array, f: Array, alive: Array, e: Evidence) -> float | None:

@@ -29,7 +29,7 @@ def _finding(subject: Subject, code: str, kind: Kind, error: Exception | None = 
 def _grad_outputs(subject: Subject) -> Iterator[Finding]:
     outputs = subject.call()
     rel = precision(outputs, subject.inputs)
-    for change in (_expanded, _strided):
+    for change in (expanded, strided):
         odd = [None if v is None else change(v) for v in cotangents(subject, outputs, subject.seed + 21)]
         plain = [None if v is None else v.contiguous() for v in odd]
         right = pull(subject, outputs, plain)
@@ -43,12 +43,12 @@ def _grad_outputs(subject: Subject) -> Iterator[Finding]:
             return
 
 
-def _expanded(v: Tensor) -> Tensor:
+def expanded(v: Tensor) -> Tensor:
     """One number seen everywhere, as ``y.sum().backward()`` sends."""
     return v.reshape(-1)[:1].reshape(()).expand(v.shape) if v.numel() else v
 
 
-def _strided(v: Tensor) -> Tensor:
+def strided(v: Tensor) -> Tensor:
     """The same values with gaps in memory, and the last dimension outermost."""
     if v.dim() == 0:
         return v
@@ -63,7 +63,7 @@ def _inputs(subject: Subject) -> Iterator[Finding]:
     v = cotangents(subject, outputs, subject.seed + 22)
     right = pull(subject, outputs, v)
     odd = tuple(
-        _strided(x.detach()).requires_grad_(x.requires_grad) if i in subject.differentiable else x
+        strided(x.detach()).requires_grad_(x.requires_grad) if i in subject.differentiable else x
         for i, x in enumerate(subject.fresh())
     )
     try:

@@ -71,6 +71,8 @@ def direction(
     pairs = [(b, abs(a - b)) for a, b in itertools.pairwise(answers) if a == a and b == b]
     if not pairs:
         return None
+    if _kinked(subject, inputs, position, u, cotangents, (COARSE if single else STEPS)[-1]):
+        return None
     slope, error = min(pairs, key=lambda pair: pair[1])
     rel = 5e-3 if single else 1e-7
     scale = max(abs(a) for a in answers if a == a)
@@ -87,13 +89,26 @@ def _richardson(
 def _central(
     subject: Subject, inputs: Sequence[Any], position: int, u: Tensor, cotangents: Sequence[Tensor | None], h: float
 ) -> float:
-    moved = []
-    for sign in (1.0, -1.0):
-        given = [copy(item) for item in inputs]
-        given[position] = (inputs[position].detach() + sign * h * u).requires_grad_()
-        with torch.no_grad():
-            moved.append(paired(subject.evaluate(tuple(given)), cotangents))
-    return (moved[0] - moved[1]) / (2 * h)
+    high, low = (_value(subject, inputs, position, u, cotangents, k) for k in (h, -h))
+    return (high - low) / (2 * h)
+
+
+def _kinked(
+    subject: Subject, inputs: Sequence[Any], position: int, u: Tensor, cotangents: Sequence[Tensor | None], h: float
+) -> bool:
+    """Whether the slopes to both sides differ, as they do at a kink."""
+    low, here, high = (_value(subject, inputs, position, u, cotangents, k) for k in (-h, 0.0, h))
+    right, left = (high - here) / h, (here - low) / h
+    return abs(right - left) > 2e-2 * max(abs(right), abs(left)) + 1e-9
+
+
+def _value(
+    subject: Subject, inputs: Sequence[Any], position: int, u: Tensor, cotangents: Sequence[Tensor | None], h: float
+) -> float:
+    given = [copy(item) for item in inputs]
+    given[position] = (inputs[position].detach() + h * u).requires_grad_()
+    with torch.no_grad():
+        return paired(subject.evaluate(tuple(given)), cotangents)
 
 
 def paired(outputs: Sequence[Tensor], cotangents: Sequence[Tensor | None]) -> float:
