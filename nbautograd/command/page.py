@@ -45,12 +45,12 @@ def _read(notebook: Path) -> Any:
     import nbformat
 
     try:
-        content = nbformat.from_dict(json.loads(notebook.read_text(encoding="utf-8")))
-        nbformat.validate(content, version=4)
+        written = notebook.read_text(encoding="utf-8")
+        nbformat.validate(json.loads(written), version=4)  # first, since reading takes anything for an old format
+        return nbformat.reads(written, as_version=4)
     except (ValueError, AttributeError, nbformat.ValidationError) as error:
         reason = str(error).strip().splitlines()[0]
         raise CommandError(text("command.no_json", path=notebook, reason=reason)) from None
-    return content
 
 
 def _run(content: Any, folder: Path, seconds: int) -> str:
@@ -63,7 +63,7 @@ def _run(content: Any, folder: Path, seconds: int) -> str:
     try:
         client.execute()
     except CellExecutionError as error:
-        return f"{error.ename}: {error.evalue}"
+        return f"{error.ename}: {error.evalue}".rstrip(".")
     except (CellTimeoutError, DeadKernelError) as error:
         return str(error).strip().splitlines()[0]
     return ""
