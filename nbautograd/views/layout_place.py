@@ -2,7 +2,8 @@
 
 After U. Brandes and B. Koepf, "Fast and Simple Horizontal Coordinate Assignment" (2001): vertices are chained with
 their median neighbours into vertical blocks, in four ways (towards the top or the bottom, leaning left or right), and
-of the four x the mean of the middle two is taken. Blocks are packed by longest path, here without recursion.
+of the four x the mean of the middle two is taken. Two more ways first chain the outermost vertices of the layers, which
+keeps long ladders such as an unrolled RNN upright. Blocks are packed by longest path, here without recursion.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from itertools import pairwise
 
 from nbautograd.views.layout_order import Layers
 
-LARGE = 4000  # with more vertices two ways must do
+SPRAWL = 1.3  # how much wider than the narrowest a way may be and still count
 
 
 def place(layers: Layers, left: Sequence[int], right: Sequence[int], dummy: Sequence[bool], gap: int) -> list[int]:
@@ -28,13 +29,11 @@ def place(layers: Layers, left: Sequence[int], right: Sequence[int], dummy: Sequ
         x of each vertex; in a layer, neighbours are at least ``right + gap + left`` apart.
     """
     conflicts = _conflicts(layers, dummy)
-    ways = [(True, False), (True, True)]
-    if len(left) <= LARGE:
-        ways += [(False, False), (False, True)]
     found = []
-    for downwards, mirrored in ways:
-        root = _align(layers, conflicts, downwards, mirrored)
-        found.append(_pack(layers.layers, root, left, right, gap, mirrored))
+    for downwards, outer in ((True, False), (False, False), (True, True)):
+        for mirrored in (False, True):
+            root = _align(layers, conflicts, downwards, mirrored, outer)
+            found.append(_pack(layers.layers, root, left, right, gap, mirrored))
     return _balance(found)
 
 
@@ -62,7 +61,7 @@ def _conflicts(layers: Layers, dummy: Sequence[bool]) -> set[tuple[int, int]]:
     return marked
 
 
-def _align(layers: Layers, conflicts: set[tuple[int, int]], downwards: bool, mirrored: bool) -> list[int]:
+def _align(layers: Layers, conflicts: set[tuple[int, int]], downwards: bool, mirrored: bool, outer: bool) -> list[int]:
     """Chain each vertex with a median neighbour; returns the first vertex of each one's block."""
     position = layers.position
     neighbours = layers.up if downwards else layers.down
@@ -70,10 +69,17 @@ def _align(layers: Layers, conflicts: set[tuple[int, int]], downwards: bool, mir
     root = list(range(len(position)))
     taken = bytearray(len(position))
     rows = layers.layers if downwards else layers.layers[::-1]
-    for layer in rows[1:]:
+    for before, layer in pairwise(rows):
         limit = -(10**9)
+        ends = _outermost(before, layer, neighbours) if outer else {}
+        for u in ends.values():
+            taken[u] = 1
         for v in reversed(layer) if mirrored else layer:
             near = neighbours[v]
+            if v in ends:
+                root[v] = root[ends[v]]
+                limit = sign * position[ends[v]]
+                continue
             if not near:
                 continue
             if len(near) > 1:
@@ -87,6 +93,15 @@ def _align(layers: Layers, conflicts: set[tuple[int, int]], downwards: bool, mir
                     limit = sign * position[u]
                     break
     return root
+
+
+def _outermost(before: Sequence[int], layer: Sequence[int], neighbours: Sequence[Sequence[int]]) -> dict[int, int]:
+    """The first and the last vertex of a layer with those of the layer before, where an edge joins them."""
+    ends: dict[int, int] = {}
+    for v, u in ((layer[0], before[0]), (layer[-1], before[-1])):
+        if v not in ends and u not in ends.values() and u in neighbours[v]:
+            ends[v] = u
+    return ends
 
 
 def _pack(
@@ -126,19 +141,19 @@ def _pack(
 
 
 def _balance(found: list[list[int]]) -> list[int]:
-    """Line the ways up with the narrowest and take the mean of the middle two."""
+    """Line the ways up with the narrowest and take the mean of the middle ones; ways that sprawl are left out."""
     widths = [max(xs, default=0) - min(xs, default=0) for xs in found]
     narrow = found[widths.index(min(widths))]
     low, high = min(narrow, default=0), max(narrow, default=0)
     shifted = []
     for i, xs in enumerate(found):
-        mirrored = i % 2 == 1
-        shift = (high - max(xs, default=0)) if mirrored else (low - min(xs, default=0))
-        shifted.append([x + shift for x in xs])
-    if len(shifted) == 2:
+        if widths[i] <= SPRAWL * min(widths) + 100:
+            shift = (high - max(xs, default=0)) if i % 2 == 1 else (low - min(xs, default=0))
+            shifted.append([x + shift for x in xs])
+    count = len(shifted)
+    first, last = (count - 1) // 2, count // 2
+    if count == 1:
+        return shifted[0]
+    if count == 2:
         return [(a + b) // 2 for a, b in zip(*shifted, strict=True)]
-    result = []
-    for four in zip(*shifted, strict=True):
-        _, b, c, _ = sorted(four)
-        result.append((b + c) // 2)
-    return result
+    return [(xs[first] + xs[last]) // 2 for xs in map(sorted, zip(*shifted, strict=True))]
