@@ -123,11 +123,11 @@ def transposed_grad(e: Evidence) -> Cause | None:
 def transposed_jacobian(e: Evidence) -> Cause | None:
     """A is N with a dimension of the output exchanged with one of the input, or with all of them exchanged."""
     m, n = len(e.out_shape), len(e.in_shape)
-    if e.out_shape == e.in_shape and e.same(e.A, e.N.T):
-        return Cause("transposed_jacobian", "transposed_jacobian")
-    for a, b in itertools.product(range(m), range(n)):
+    for a, b in itertools.product(range(m), range(n)) if m * n > 1 else ():
         if e.out_shape[a] == e.in_shape[b] and e.same(e.A, exchanged(e, a, m + b)):
             return Cause("transposed_jacobian", "transposed_jacobian_dims", {"a": a, "b": b})
+    if e.out_shape == e.in_shape and e.same(e.A, e.N.T):
+        return Cause("transposed_jacobian", "transposed_jacobian")
     return None
 
 

@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.checking import variants, words
-from nbautograd.core.checking.edits import Edit, Hints, edits
+from nbautograd.core.checking.edit import Edit, Hints
+from nbautograd.core.checking.edits import edits
 from nbautograd.core.checking.layout import expanded, strided
 from nbautograd.core.checking.raw import cotangents, own_node, pull, standing_in, user_backward
 from nbautograd.core.checking.script import Script, constants, names, read

@@ -16,27 +16,10 @@ from nbautograd.core import syntax
 from nbautograd.core.checking.raw import user_backward
 
 FORBIDDEN = frozenset(
-    [
-        "open",
-        "exec",
-        "eval",
-        "compile",
-        "input",
-        "breakpoint",
-        "exit",
-        "quit",
-        "__import__",
-        "globals",
-        "locals",
-        "vars",
-        "setattr",
-        "delattr",
-    ]
+    ("open", "exec", "eval", "compile", "input", "breakpoint", "exit", "quit", "__import__", "globals", "locals")
 )
 HARMLESS = ("torch", "numpy", "math", "cmath", "builtins", "typing", "functools", "operator", "einops")
-WRITERS = frozenset(
-    ["save", "load", "write", "unlink", "remove", "system", "popen", "dump", "tofile", "backward", "step", "zero_grad"]
-)
+WRITERS = frozenset(("save", "load", "write", "unlink", "remove", "system", "popen", "dump", "tofile", "step"))
 
 Place = ast.expr | ast.stmt
 
@@ -119,10 +102,12 @@ def read(cls: Any) -> Script | None:
 
 def harmless(tree: ast.FunctionDef, function: FunctionType) -> bool:
     """Whether a backward only computes: no imports, files, globals or loops without end, no foreign modules."""
+    local = {a.arg for a in tree.args.args}
+    local |= {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     for node in ast.walk(tree):
         if isinstance(node, (ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.While, ast.Delete)):
             return False
-        if isinstance(node, ast.Name) and not _plain(node.id, function):
+        if isinstance(node, ast.Name) and node.id not in local and not _plain(node.id, function):
             return False
         if isinstance(node, ast.Attribute) and node.attr in WRITERS:
             return False
