@@ -91,7 +91,10 @@ class LineMagics(Magics):
                 raise UsageError(messages.text("magics.stumbled", magic=magic, error=_named(error))) from None
             saying.render_as_users_own(self._shell, error)
             raise
-        if _dropped(sys._getframe(), self._shell.user_global_ns):
+        next_step = _next_step(sys._getframe(), self._shell.user_global_ns)
+        if line.rstrip().endswith(";") and not next_step.startswith("STORE"):
+            return None
+        if next_step == "POP_TOP":  # IPython shows a cell's last expression only
             display(value)
         return value
 
@@ -117,13 +120,7 @@ def _graph(magic: str, line: str, namespace: Namespace) -> Any:
     if wrong is not None or not tensors:
         raise UsageError(messages.text("magics.not_a_tensor", magic=magic, text=line, type=type(wrong).__name__))
     names = {ast.unparse(n): t for n, t in zip(asked, tensors, strict=False)} if len(asked) == len(tensors) else {}
-    return graph(tuple(tensors), names={**graph_names(namespace), **names})
-
-
-def graph_names(namespace: Namespace) -> dict[str, Any]:
-    """The user's variables that may label a graph: tensors and modules."""
-    kinds = (torch.Tensor, torch.nn.Module)
-    return {n: v for n, v in namespace.items() if not n.startswith("_") and isinstance(v, kinds)}
+    return graph(tuple(tensors), names={**namespace, **names})
 
 
 def _calls(magic: str, line: str, namespace: Namespace) -> Any:
@@ -186,14 +183,14 @@ def _dumps(call: WrittenCall) -> list[str]:
     return [ast.dump(node) for node in call.nodes]
 
 
-def _dropped(frame: Any, user_globals: Namespace) -> bool:
-    """Whether the cell throws the magic's value away: then it is shown at once, since IPython will not show it."""
+def _next_step(frame: Any, user_globals: Namespace) -> str:
+    """What the user's code does next with the magic's value: the name of that instruction, empty when unknown."""
     while frame is not None and frame.f_globals is not user_globals:
         frame = frame.f_back
     if frame is None:
-        return False
+        return ""
     after = (i.opname for i in dis.get_instructions(frame.f_code) if i.offset > frame.f_lasti)
-    return next((name for name in after if name != "CACHE"), "") == "POP_TOP"
+    return next((name for name in after if name != "CACHE"), "")
 
 
 def _named(error: BaseException) -> str:

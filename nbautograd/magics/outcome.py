@@ -10,15 +10,13 @@ from IPython.core.error import UsageError
 from IPython.display import display
 
 from nbautograd import messages
-from nbautograd.core.findings import Finding
 from nbautograd.core.recording.contract import read_contract
-from nbautograd.core.recording.legacy import recognise
+from nbautograd.core.recording.legacy import Legacy, recognise
 from nbautograd.core.report import run_inspection
 from nbautograd.errors import NbautogradError
 from nbautograd.magics import saying
 from nbautograd.magics.card import Cards
 from nbautograd.magics.inputs import Inputs, read_inputs, read_reference
-from nbautograd.magics.lines import graph_names
 from nbautograd.magics.options import Options
 from nbautograd.views.card import Card, Notice
 
@@ -85,18 +83,21 @@ class Outcome:
 
     def _card(self, functions: list[type], since: int) -> None:
         names = tuple(dict.fromkeys(cls.__name__ for cls in functions))
-        findings = tuple(finding for cls in functions for finding in _findings(cls))
-        offers = tuple(self._offer(cls) for cls in functions if recognise(cls) is not None)
-        hint = messages.text("magics.hint", function=names[-1])
+        findings = tuple(finding for cls in functions for finding in read_contract(cls))
+        old = [legacy for cls in functions if (legacy := recognise(cls)) is not None]
+        offers = tuple(self._offer(legacy) for legacy in old if legacy.migrated)
+        if old:
+            hint = messages.text("magics.hint_legacy", after=old[-1].after)
+        else:
+            hint = messages.text("magics.hint", function=names[-1])
         self.cards.add(Card(names, findings=findings, hint=hint, offers=offers), since)
 
-    def _offer(self, cls: type) -> Notice:
-        legacy = recognise(cls)
-        assert legacy is not None
+    def _offer(self, legacy: Legacy) -> Notice:
+        """The migrated class, to be copied; the first time also as the next cell."""
         if legacy.migrated not in self._offered:
             self._offered.add(legacy.migrated)
             self.shell.set_next_input(legacy.migrated)
-        return Notice((messages.text("magics.migrated", function=cls.__name__),), legacy.migrated)
+        return Notice((messages.text("magics.migrated", function=legacy.name),), legacy.migrated)
 
     def _report(self, cls: type, options: Options, result: Any) -> None:
         try:
@@ -107,7 +108,7 @@ class Outcome:
                 inputs.values,
                 reference=reference,
                 reference_name=options.reference,
-                names=graph_names(inputs.names),
+                names=inputs.names,
                 check=options.gradcheck,
                 view=options.view,
             )
@@ -124,11 +125,6 @@ class Outcome:
 
     def _reference(self, options: Options, inputs: Inputs) -> Any:
         return read_reference(options.reference, inputs, self.shell.user_ns) if options.reference else None
-
-
-def _findings(cls: type) -> tuple[Finding, ...]:
-    legacy = recognise(cls)
-    return read_contract(cls) if legacy is None else tuple(legacy.findings)
 
 
 def _is_function(value: Any) -> bool:

@@ -42,8 +42,10 @@ class BlankMagicLine:
 
     def __call__(self, lines: list[str]) -> list[str]:
         """The lines as IPython is to run them."""
-        if not lines or not _runs_natively(lines):
+        if not lines or _option_text(lines[0]) is None:
             return lines
+        if not _runs_natively(lines):
+            return [*lines, "\n"]  # IPython has a sentence of its own for a cell magic with no line under it
         body = lines[1:]
         first = next(line for line in body if line.strip())
         # another cell magic below is only seen by IPython when it stands first

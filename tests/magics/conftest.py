@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+import torch
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
 from nbautograd import magics
 from nbautograd.core.recording import log
+
+IMPORTS = "import torch, inspect\nfrom torch.autograd import Function, gradcheck"
 
 
 @dataclass
@@ -73,6 +76,10 @@ def ipython() -> Iterator[InteractiveShell]:
     shell = InteractiveShell.instance()
     shell.history_manager.enabled = False
     shell.colors = "nocolor"
+    # as in a kernel, the last expression's value is published beside what is displayed
+    shell.displayhook.write_output_prompt = lambda: None
+    shell.displayhook.write_format_data = lambda bundle, metadata=None: shell.display_pub.publish(bundle, metadata)
+    shell.run_cell(IMPORTS)
     yield shell
     InteractiveShell.clear_instance()
     sys.modules["__main__"] = main
@@ -81,16 +88,19 @@ def ipython() -> Iterator[InteractiveShell]:
 @pytest.fixture
 def bare(ipython: InteractiveShell) -> Iterator[Notebook]:
     """A shell without the extension, with torch imported."""
-    ipython.reset(new_session=True)
+    before = dict(ipython.user_ns)
     log.clear()
-    notebook = Notebook(ipython)
-    notebook("import torch, inspect\nfrom torch.autograd import Function, gradcheck\ntorch.manual_seed(0)")
-    yield notebook
+    torch.manual_seed(0)
+    yield Notebook(ipython)
+    ipython.extension_manager.unload_extension("nbautograd")
     magics.unload(ipython)
+    # what IPython's own reset does besides takes half a second
+    ipython.user_ns.clear()
+    ipython.user_ns.update(before)
 
 
 @pytest.fixture
 def notebook(bare: Notebook) -> Notebook:
     """A shell with the extension loaded."""
-    magics.load(bare.shell)
+    bare.shell.extension_manager.load_extension("nbautograd")
     return bare

@@ -175,7 +175,7 @@ class Linear(torch.nn.Module):
         return LinearFunction.apply(input, self.weight, self.bias)
 
     def extra_repr(self):
-        return "input_features={}, output_features={}, bias={}".format(*self.sizes, self.bias is not None)
+        return "input_features=%d, output_features=%d, bias=%s" % (*self.sizes, self.bias is not None)
 """
 )
 
@@ -195,7 +195,7 @@ def test_the_module_works_and_its_function_is_recorded(notebook) -> None:
     assert notebook("%gradcheck net(x)").result.result.verdict == "right"
     drawn = notebook("y = net(x)\n%autograd_graph y").result.result
     assert any(node.name == "LinearFunctionBackward" for node in drawn.nodes)
-    assert {leaf.label for leaf in drawn.leaves} == {"x", "net.weight"}
+    assert {leaf.label for leaf in drawn.leaves} == {"x", "weight"}
 
 
 SCALAR_TENSOR = """\
@@ -255,13 +255,19 @@ def test_scalar_tensor_runs_and_the_magic_says_kindly_that_it_is_no_function(not
     assert notebook("torch.add(s, torch.ones(2, 2)).tolist()").result.result == [[3.0, 1.0], [1.0, 3.0]]
     ran = notebook("torch.mul(s, 3)")
     assert isinstance(ran.error, TypeError)
-    assert "no implementation found for 'torch.mul'" in str(ran.error)
+    assert "'torch.mul'" in str(ran.error)
 
 
 def test_the_fallback_converts_positional_arguments_and_recurses_on_others(notebook) -> None:
     notebook(SCALAR_TENSOR.format(otherwise=FALLBACK))
     assert notebook("torch.mul(s, s).tolist()").result.result == [[4.0, 0.0], [0.0, 4.0]]
-    assert isinstance(notebook("torch.stack([s, s])").error, RecursionError)
+    ran = notebook("""\
+try:
+    torch.stack([s, s])
+except RecursionError as error:  # IPython takes long to draw such a traceback
+    print(type(error).__name__)
+""")
+    assert ran.stdout == "RecursionError\n"
 
 
 def test_a_scalar_tensor_without_torch_function_is_no_tensor(notebook) -> None:

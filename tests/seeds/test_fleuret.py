@@ -88,7 +88,7 @@ class AbsProduct(Function):
     @staticmethod
     def backward(ctx, grad_output):
         u, v = ctx.saved_tensors
-        sign = (u * v).sign()
+        sign = torch.where(u * v < 0, -1.0, 1.0)
         return grad_output * sign * v, grad_output * sign * u
 """
 POINT = """\

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from nbautograd.core.recording.legacy import recognise
 from nbautograd.errors import CallError, InputError
 
 
@@ -30,7 +30,8 @@ def callable_of(fn: Any) -> Callable[..., Any]:
 
 
 def _instance_style(cls: type) -> bool:
-    return inspect.isfunction(inspect.getattr_static(cls, "forward", None))
+    # a forward(ctx, ...) that merely lacks @staticmethod runs through apply
+    return recognise(cls) is not None
 
 
 def prepare(inputs: Any) -> tuple[Any, ...]:

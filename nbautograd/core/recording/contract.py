@@ -13,7 +13,7 @@ from nbautograd.core import syntax
 from nbautograd.core.findings import Finding
 from nbautograd.core.recording.legacy import recognise
 from nbautograd.core.recording.rules import RULES, Reading
-from nbautograd.core.source import METHODS, methods_of, read_source
+from nbautograd.core.source import METHODS, as_written, methods_of, read_source
 
 _RANK = {"bug": 0, "lint": 1, "note": 2}
 
@@ -48,7 +48,7 @@ def read_contract(cls: type) -> tuple[Finding, ...]:
 
 def _not_static(cls: type) -> tuple[str, ...]:
     """Methods that the class itself defines without ``@staticmethod``."""
-    return tuple(name for name in METHODS if isinstance(vars(cls).get(name), FunctionType))
+    return tuple(name for name in METHODS if isinstance(as_written(vars(cls).get(name)), FunctionType))
 
 
 def _unknown_names(cls: type, codes: Any) -> dict[str, tuple[str, ...]]:

@@ -7,7 +7,7 @@ from types import FunctionType
 
 from nbautograd.core.findings import Finding, Fix
 from nbautograd.core.recording.migrating import Migration, migrate
-from nbautograd.core.source import methods_of, read_source
+from nbautograd.core.source import as_written, methods_of, read_source
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def recognise(cls: type) -> Legacy | None:
 
 
 def _instance_style(cls: type) -> bool:
-    forward = vars(cls).get("forward")
+    forward = as_written(vars(cls).get("forward"))
     if not isinstance(forward, FunctionType):
         return False
     code = methods_of(cls).codes.get("forward")

@@ -112,6 +112,7 @@ TEXTS: dict[str, str] = {
         "Call it anywhere and its calls appear here; `%gradcheck {function}.apply(...)` checks it, and `--inputs a, b` "
         "on the magic's line does both at once."
     ),
+    "magics.hint_legacy": "Run the class below in its place, then call `{after}`.",
     "magics.at_line": "{message} (line {line})",
     "magics.migrated": "`{function}` as torch runs it today, ready to be copied:",
     "magics.interrupted": (

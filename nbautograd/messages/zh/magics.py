@@ -102,6 +102,7 @@ TEXTS: dict[str, str] = {
         "在任何地方调用它，调用就会出现在这里；`%gradcheck {function}.apply(...)` 可以检查它，"
         "在魔法命令那一行加上 `--inputs a, b` 则两件事一起做。"
     ),
+    "magics.hint_legacy": "请先用下面的类代替它运行，然后调用 `{after}`。",
     "magics.at_line": "{message}（第 {line} 行）",
     "magics.migrated": "`{function}` 按今天的 torch 改写后的样子，可以直接复制：",
     "magics.interrupted": "报告还没有完成就被中断了。单元本身已经运行，其中的 Function 已经定义并被记录。",

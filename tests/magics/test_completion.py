@@ -1,0 +1,95 @@
+"""Completion of options, choices, names and expressions."""
+
+from __future__ import annotations
+
+import pytest
+from IPython.core.completer import provisionalcompleter
+
+BODY = "\nclass Product(torch.autograd.Function):\n    pass"
+
+
+def complete(notebook, code: str, cursor: int | None = None) -> list[str]:
+    with provisionalcompleter():
+        return [c.text for c in notebook.shell.Completer.completions(code, len(code) if cursor is None else cursor)]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (
+            "%%autograd_function --",
+            ["--inputs", "--name", "--reference", "--gradcheck", "--no-gradcheck", "--view", "--quiet"],
+        ),
+        (
+            "%%autograd_function ",
+            ["--inputs", "--name", "--reference", "--gradcheck", "--no-gradcheck", "--view", "--quiet"],
+        ),
+        ("%%autograd_function --in", ["--inputs"]),
+        ("%%autograd_function --no", ["--no-gradcheck"]),
+        ("%%autograd_function --inputs a --n", ["--name", "--no-gradcheck"]),
+        ("%%autograd_function --view ", ["all", "calls", "graph", "jacobian", "gradcheck"]),
+        ("%%autograd_function --view g", ["graph", "gradcheck"]),
+        ("%%autograd_function --quiet --view j", ["jacobian"]),
+    ],
+)
+def test_options_and_choices(notebook, line: str, expected: list[str]) -> None:
+    assert complete(notebook, line) == sorted(expected) or complete(notebook, line) == expected
+    assert set(complete(notebook, line + BODY, len(line))) == set(expected)
+
+
+def test_name_offers_the_classes_of_the_cell(notebook) -> None:
+    line = "%%autograd_function --name "
+    assert complete(notebook, line + BODY, len(line)) == ["Product"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "%gradcheck line",
+        "%gradcheck torch.mul(line",
+        "%jacobian line",
+        "%autograd_graph line",
+        "x = %gradcheck line",
+        "%autograd_compare linear(1) line",
+        "%%autograd_function --inputs line",
+        "%%autograd_function --inputs a, line",
+        "%%autograd_function --reference line",
+    ],
+)
+def test_variables(notebook, line: str) -> None:
+    notebook("linear = 3")
+    assert "linear" in complete(notebook, line)
+
+
+@pytest.mark.parametrize(
+    "line", ["%gradcheck torch.mult", "%%autograd_function --inputs torch.mult", "%autograd_compare f(a) torch.mult"]
+)
+def test_attributes_are_left_to_ipython(notebook, line: str) -> None:
+    assert [text.rpartition(".")[2] for text in complete(notebook, line)] == [
+        "multinomial",
+        "multiply",
+        "multiprocessing",
+    ]
+
+
+def test_dictionary_keys_are_left_to_ipython(notebook) -> None:
+    notebook("d = {'key': 1}")
+    assert complete(notebook, "%gradcheck linear(d['k") == ["key"]
+
+
+def test_a_line_magic_offers_the_users_variables_first(notebook) -> None:
+    notebook("linear = 3")
+    offered = complete(notebook, "%gradcheck ")
+    assert "linear" in offered
+    assert not any(text.startswith(("%", "_")) for text in offered)
+
+
+def test_recorded_functions_after_autograd_calls(notebook) -> None:
+    notebook("%%autograd_function --quiet\nclass Product(Function):\n    pass")
+    assert "Product" in complete(notebook, "%autograd_calls P")
+
+
+def test_the_body_is_left_to_jedi(notebook) -> None:
+    code = "%%autograd_function --inputs a\nclass F(Function):\n    def forward(ctx, weight):\n        return wei"
+    assert "weight" in complete(notebook, code)
+    assert "Function" in complete(notebook, "%%autograd_function\nclass F(torch.autograd.Func")

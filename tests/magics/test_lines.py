@@ -1,0 +1,134 @@
+"""The line magics take a call as written."""
+
+from __future__ import annotations
+
+import pytest
+from IPython.core.error import UsageError
+
+CELL = """\
+%%autograd_function --quiet
+class Product(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        if a.numel() == 13:
+            raise ValueError("thirteen")
+        return a * b
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        a, b = ctx.saved_tensors
+        return grad_output * b, grad_output * a
+
+product = Product.apply
+a = torch.tensor([2., -3.], dtype=torch.double, requires_grad=True)
+b = torch.tensor([5., 0.5], dtype=torch.double, requires_grad=True)
+"""
+
+
+@pytest.fixture
+def filled(notebook):
+    assert notebook(CELL).result.success
+    return notebook
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("%gradcheck product(a, b)", "GradcheckReport"),
+        ("%gradcheck Product.apply(a, b)", "GradcheckReport"),
+        ("%gradcheck product(b=b, a=a)", "GradcheckReport"),
+        ("%gradcheck (lambda x: product(x, x))(a)", "GradcheckReport"),
+        ("%jacobian product(a, b)", "JacobianReport"),
+        ("%autograd_graph product(a, b).sum()", "AutogradGraph"),
+        ("%autograd_graph product(a, b), a * b", "AutogradGraph"),
+        ("%autograd_calls", "CallLog"),
+        ("%autograd_calls Product", "CallLog"),
+        ("%autograd_calls product", "CallLog"),
+        ("%autograd_compare product(a, b) torch.mul(a, b)", "Comparison"),
+        ("%autograd_compare product(a, b), torch.mul(a, b)", "Comparison"),
+        ("%autograd_compare product(a, b.t().t()) a * b.t().t()", "Comparison"),
+    ],
+)
+def test_each_returns_its_value_and_shows_it_once(filled, line: str, kind: str) -> None:
+    ran = filled(line)
+    assert type(ran.result.result).__name__ == kind
+    assert len(ran.bundles) == 1
+    assert {"text/plain", "text/html"} <= set(ran.bundles[0])
+
+
+def test_a_value_that_is_thrown_away_is_shown_and_one_that_is_kept_is_not(filled) -> None:
+    assert len(filled("%gradcheck product(a, b)\nx = 1").bundles) == 1
+    assert len(filled("for i in range(3):\n    %gradcheck product(a, b)\nNone").bundles) == 3
+    ran = filled("report = %gradcheck product(a, b)")
+    assert ran.bundles == []
+    assert filled["report"].verdict == "right"
+    assert filled("%gradcheck product(a, b);").bundles == []
+
+
+def test_names_of_a_function_body_are_seen(filled) -> None:
+    filled("def check(local):\n    return get_ipython().run_line_magic('gradcheck', 'product(local, b)')")
+    assert filled("check(a).verdict").result.result == "right"
+    filled("def also(local):\n    report = %gradcheck product(local, b)\n    return report")
+    assert filled("also(a).verdict").result.result == "right"
+
+
+def test_braces_and_dollars_are_left_alone(filled) -> None:
+    assert filled("%gradcheck product(*{'p': (a, b)}['p'])").result.result.verdict == "right"
+
+
+def test_a_graph_names_its_leaves_after_the_variables(filled) -> None:
+    graph = filled("loss = product(a, b).sum()\n%autograd_graph loss").result.result
+    assert {leaf.label for leaf in graph.leaves} == {"a", "b"}
+    assert graph.roots[0][1] == "loss"
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("%gradcheck", "%gradcheck takes a call as you would write it"),
+        ("%gradcheck product", "takes a call with its arguments, but `product` is none"),
+        ("%gradcheck product(a, c)", "%gradcheck could not evaluate its line: NameError: name 'c' is not defined"),
+        ("%gradcheck product(a.long(), b.long())", "int64"),
+        ("%gradcheck product(a.detach(), b.detach())", "requires grad"),
+        ("%jacobian product(a,", "is not a Python expression"),
+        ("%autograd_graph", "%autograd_graph takes a tensor: %autograd_graph loss"),
+        ("%autograd_graph 3", "takes tensors, but `3` gives a value of type int"),
+        ("%autograd_calls Prodct", "no recorded Function is named Prodct; did you mean Product?"),
+        ("%autograd_calls torch", "no recorded Function is named torch. Recorded so far: Product."),
+        ("%autograd_compare product(a, b)", "takes two calls on the same arguments"),
+        ("%autograd_compare product(a, b) torch.ones(2)", "uses none of the first call's arguments"),
+    ],
+)
+def test_a_wrong_line_is_one_sentence(filled, line: str, says: str) -> None:
+    filled("_ = product(a, b)")
+    ran = filled(line)
+    assert isinstance(ran.error, UsageError)
+    assert says in ran.stderr
+    assert ran.stderr.count("\n") == 1
+    assert "Traceback" not in ran.stdout
+
+
+@pytest.mark.parametrize("line", ["%gradcheck product(c, c)", "%autograd_compare product(c, c) c * c"])
+def test_a_forward_that_raises_shows_its_own_traceback_without_ours(filled, line: str) -> None:
+    filled("c = torch.ones(13).double().requires_grad_()")
+    ran = filled(line)
+    assert isinstance(ran.error, ValueError)
+    assert "ValueError: thirteen" in ran.stdout
+    assert 'raise ValueError("thirteen")' in ran.stdout
+    assert "nbautograd/" not in ran.stdout
+    again = filled("%tb")
+    assert "thirteen" in again.stdout
+    assert "nbautograd/" not in again.stdout
+
+
+def test_a_mistake_of_ours_is_one_sentence(filled, monkeypatch) -> None:
+    monkeypatch.setattr("nbautograd.core.checking.check.judgement", None)
+    ran = filled("%gradcheck product(a, b)")
+    assert "%gradcheck stumbled over a mistake of its own (AttributeError: 'NoneType' object" in ran.stderr
+
+
+def test_an_old_style_function_is_explained(filled) -> None:
+    filled("class Old(Function):\n    def forward(self, x): return x\n    def backward(self, g): return g")
+    ran = filled("%gradcheck Old(a)")
+    assert "Old is written in the style of old torch" in ran.stderr or "Old" in ran.text

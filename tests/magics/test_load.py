@@ -1,0 +1,113 @@
+"""Load, reload and unload leave the shell as it was."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nbautograd import magics
+
+NAMES = {"gradcheck", "jacobian", "autograd_graph", "autograd_calls", "autograd_compare"}
+CELL = """\
+%%autograd_function
+class Double(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return 2 * grad_output
+"""
+
+
+def state(shell: Any) -> dict[str, Any]:
+    """All that loading could change."""
+    manager = shell.magics_manager
+    return {
+        "transformers": list(shell.input_transformers_cleanup),
+        "post": list(shell.input_transformers_post),
+        "ast": list(shell.ast_transformers),
+        "line": dict(manager.magics["line"]),
+        "cell": dict(manager.magics["cell"]),
+        "registry": dict(manager.registry),
+        "configurables": list(shell.configurables),
+        "events": {name: list(callbacks) for name, callbacks in shell.events.callbacks.items()},
+        "matchers": list(shell.Completer.custom_matchers),
+        "formatters": {m: dict(f.type_printers) for m, f in shell.display_formatter.formatters.items()},
+        "hooks": {k: list(v) for k, v in vars(shell.hooks).items() if isinstance(v, list)},
+        "names": set(shell.user_ns)
+        - {"_i", "_ii", "_iii", "_", "__", "___", "_dh", "_oh", "_ih", "In", "Out", "_exit_code"},
+    }
+
+
+def test_unload_leaves_the_shell_as_it_was(bare) -> None:
+    getattr(bare.shell.magics_manager, "load_all_lazy_magics", list)()
+    before = state(bare.shell)
+    bare("%load_ext nbautograd", store_history=False)
+    assert set(bare.shell.magics_manager.magics["line"]) >= NAMES
+    bare("%unload_ext nbautograd", store_history=False)
+    after = state(bare.shell)
+    for what, value in before.items():
+        assert after[what] == value, what
+
+
+def test_nothing_is_printed(bare) -> None:
+    for line in ("%load_ext nbautograd", "%reload_ext nbautograd", "%unload_ext nbautograd"):
+        ran = bare(line)
+        assert (ran.stdout, ran.stderr, ran.bundles) == ("", "", [])
+    assert "Cell magic `%%autograd_function` not found" in bare(CELL).stderr
+
+
+def test_reload_doubles_nothing(bare) -> None:
+    bare("%load_ext nbautograd")
+    once = state(bare.shell)
+    bare("%reload_ext nbautograd")
+    magics.load(bare.shell)
+    twice = state(bare.shell)
+    for what in ("transformers", "events", "matchers", "configurables"):
+        assert len(twice[what]) == len(once[what])
+    assert {k: len(v) for k, v in twice["events"].items()} == {k: len(v) for k, v in once["events"].items()}
+    bare(CELL)
+    bare("%unload_ext nbautograd")
+
+
+def test_unload_gives_the_classes_back_as_written(notebook) -> None:
+    notebook(CELL)
+    cls = notebook["Double"]
+    assert type(cls.__dict__["forward"]) is not staticmethod
+    notebook("%unload_ext nbautograd")
+    assert type(cls.__dict__["forward"]) is staticmethod
+    assert "__init__" not in vars(cls._backward_cls)
+
+
+def test_a_users_magic_of_the_same_name_comes_back(bare) -> None:
+    def own(line: str) -> str:
+        return f"mine {line}"
+
+    bare.shell.register_magic_function(own, "line", "jacobian")
+    try:
+        magics.load(bare.shell)
+        magics.unload(bare.shell)
+        assert bare("%jacobian x").result.result == "mine x"
+    finally:
+        del bare.shell.magics_manager.magics["line"]["jacobian"]
+
+
+def test_stdout_is_given_back_after_every_cell(notebook) -> None:
+    import sys
+
+    before = sys.stdout.write
+    notebook(CELL)
+    notebook("1 / 0")
+    notebook("x = = 1")
+    assert sys.stdout.write == before
+
+
+def test_help_and_lsmagic_know_the_magic(notebook) -> None:
+    shown = notebook("%%autograd_function?")
+    text = shown.stdout + shown.text
+    assert "--inputs, -i EXPR" in text
+    assert "Record every autograd Function" in text
+    listed = repr(notebook("%lsmagic").result.result)
+    assert "%%autograd_function" in listed
+    assert all(f"%{name}" in listed for name in NAMES)

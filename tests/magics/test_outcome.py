@@ -1,0 +1,231 @@
+"""What a cell with the magic shows: a report, or a sentence for what cannot be."""
+
+from __future__ import annotations
+
+import pytest
+from IPython.core.error import UsageError
+
+from nbautograd import messages
+
+SQUARE = """\
+class Square(Function):
+    @staticmethod
+    def forward(ctx, x):
+        {prelude}
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, = ctx.saved_tensors
+        {backward}
+        return {gradient}
+
+square = Square.apply
+"""
+
+
+def square(line: str = "", prelude: str = "pass", backward: str = "pass", gradient: str = "2 * x * grad_output") -> str:
+    return f"%%autograd_function {line}\n" + SQUARE.format(prelude=prelude, backward=backward, gradient=gradient)
+
+
+X = "x = torch.tensor([1., 2., 3.], dtype=torch.double, requires_grad=True)"
+
+
+def test_with_inputs_the_report_appears_and_the_users_tensors_are_untouched(notebook) -> None:
+    notebook(X)
+    ran = notebook(square("--inputs x"))
+    assert "Square: backward is right." in ran.text
+    assert len(ran.bundles) == 1
+    assert {"text/plain", "text/html"} <= set(ran.bundles[0])
+    assert notebook["x"].grad is None
+
+
+def test_the_last_expression_comes_before_the_report(notebook) -> None:
+    notebook(X)
+    ran = notebook(square("--inputs x") + "1 + 1")
+    assert ran.result.result == 2
+    assert ran.bundles[0]["text/plain"] == "2"
+    assert "Square: backward is right." in ran.bundles[1]["text/plain"]
+
+
+def test_without_gradcheck_nothing_is_checked(notebook) -> None:
+    notebook(X)
+    ran = notebook(square("--inputs x --no-gradcheck"))
+    assert "backward not checked" in ran.text
+
+
+def test_quiet_records_and_shows_nothing(notebook) -> None:
+    notebook(X)
+    ran = notebook(square("--inputs x --quiet") + "y = square(x)")
+    assert ran.bundles == []
+    assert (ran.stdout, ran.stderr) == ("", "")
+    assert len(notebook("%autograd_calls Square").result.result) == 1
+
+
+def test_inputs_may_be_defined_in_the_cell_itself(notebook) -> None:
+    assert "Square: backward is right." in notebook(square("--inputs x") + X).text
+
+
+@pytest.mark.parametrize(
+    ("inputs", "says"),
+    [
+        ("y", "`y` is not defined"),
+        ("x / 0 + [", "is not a Python expression"),
+        ("x.nope", "did not evaluate: AttributeError: 'Tensor' object has no attribute 'nope'"),
+        ("x, x", "Square.forward takes (x): too many positional arguments"),
+        ("x.long()", "is a tensor of dtype int64"),
+        ("x.detach()", "no input requires grad"),
+        ("3", "holds no tensor (int)"),
+    ],
+)
+def test_inputs_that_cannot_be_used_are_one_line_and_the_class_stays(notebook, inputs: str, says: str) -> None:
+    notebook(X)
+    ran = notebook(square(f"--inputs {inputs}"))
+    assert says in ran.stderr
+    assert ran.stderr.startswith("UsageError: ")
+    assert ran.stderr.count("\n") == 1
+    assert "Traceback" not in ran.stdout + ran.stderr
+    assert isinstance(ran.error, UsageError)  # so that a front end stops the cells behind it
+    assert notebook("square(x).tolist()").result.result == [1, 4, 9]
+    assert len(notebook("%autograd_calls Square").result.result) == 1
+
+
+def test_a_wrong_option_runs_nothing(notebook) -> None:
+    ran = notebook(square("--input x"))
+    assert ran.stderr == "UsageError: There is no option --input; did you mean --inputs? (The cell was not run.)\n"
+    assert "Square" not in notebook.shell.user_ns
+
+
+def test_nothing_under_the_magic(notebook) -> None:
+    for cell in ("%%autograd_function", "%%autograd_function --inputs x\n\n"):
+        assert notebook(cell).stderr.startswith("UsageError: There is no code under %%autograd_function.")
+
+
+def test_no_function_in_the_cell(notebook) -> None:
+    ran = notebook("%%autograd_function --inputs x\nx = 3\nprint(x)")
+    assert ran.stdout == "3\n"
+    assert "This cell ran, but defined no torch.autograd.Function" in ran.text
+    assert ran.result.success
+
+
+def test_an_imported_function_is_not_the_cells(notebook) -> None:
+    ran = notebook("%%autograd_function\nfrom torch.autograd.function import InplaceFunction")
+    assert "defined no torch.autograd.Function" in ran.text
+
+
+def test_a_forward_that_raises_shows_its_own_traceback_without_ours(notebook) -> None:
+    notebook(X)
+    ran = notebook(square("--inputs x", prelude="x = x @ x @ x"))
+    assert isinstance(ran.error, RuntimeError)
+    assert "RuntimeError" in ran.stdout
+    assert "x = x @ x @ x" in ran.stdout
+    assert "nbautograd/" not in ran.stdout
+    assert "<magic>" not in ran.stdout
+    assert ran.stdout.count("Traceback (most recent call last)") == 1
+
+
+def test_a_backward_that_raises_is_in_the_report(notebook) -> None:
+    notebook(X)
+    ran = notebook(square("--inputs x", backward="x = undefined"))
+    assert ran.result.success
+    assert "Square: backward raises an exception." in ran.text
+    assert "NameError: name 'undefined' is not defined" in ran.text
+    assert "Traceback" not in ran.stdout
+
+
+def test_a_syntax_error_is_ipythons_own_and_nothing_else(notebook) -> None:
+    ran = notebook(square("--inputs x", prelude="x = = 1"))
+    assert ran.bundles == []
+    assert ran.stderr == ""
+    assert "SyntaxError: invalid syntax" in ran.stdout
+
+
+def test_a_cell_that_fails_half_way_shows_a_card_and_no_report(notebook) -> None:
+    notebook(X)
+    ran = notebook(square("--inputs x") + "square(x)\n1 / 0")
+    assert isinstance(ran.error, ZeroDivisionError)
+    assert "Recording `Square`: 1 call so far." in ran.text
+    assert "backward is right" not in ran.text
+
+
+def test_a_class_named_like_html_changes_nothing(notebook) -> None:
+    notebook(X)
+    name = "<img src=x onerror=alert(1)>"
+    cell = square("--inputs x") + f"Square.__name__ = Square.__qualname__ = {name!r}"
+    ran = notebook(cell)
+    assert "<img src=x" not in ran.html
+    assert "&lt;img src=x onerror=alert(1)&gt;" in ran.html
+    card = notebook(cell.replace(" --inputs x", ""))
+    assert "<img src=x" not in card.html
+    assert "&lt;img" in card.html
+
+
+def test_a_million_elements_give_a_small_report(notebook) -> None:
+    notebook("x = torch.randn(1000, 1000, requires_grad=True)")
+    ran = notebook(square("--inputs x"))
+    assert "Square: backward is right." in ran.text
+    assert len(ran.html) < 64_000
+
+
+def test_two_functions_in_one_cell(notebook) -> None:
+    notebook(X)
+    other = SQUARE.format(prelude="pass", backward="pass", gradient="x").replace("Square", "Other")
+    assert "Other: backward" in notebook(square("--inputs x") + other).text
+    assert "Square: backward is right." in notebook(square("--inputs x --name Square") + other).text
+    assert "Recording `Square`, `Other`" in notebook(square() + other).text
+    wrong = notebook(square("--inputs x --name Squrae") + other)
+    assert "This cell defines no Function named Squrae; did you mean Square?" in wrong.stderr
+
+
+def test_name_may_name_a_function_of_an_earlier_cell(notebook) -> None:
+    notebook(square("--quiet"))
+    ran = notebook("%%autograd_function --name Square --inputs x\n" + X)
+    assert "Square: backward is right." in ran.text
+
+
+def test_a_function_that_never_runs_has_a_card_that_says_so(notebook) -> None:
+    ran = notebook(square())
+    assert "Recording `Square`; not called yet." in ran.text
+    assert "%gradcheck Square.apply(...)" in ran.text
+
+
+def test_an_interrupt_of_the_check_is_one_sentence(notebook, monkeypatch) -> None:
+    notebook(X)
+
+    def stop(*args: object, **kwargs: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("nbautograd.magics.outcome.run_inspection", stop)
+    ran = notebook(square("--inputs x"))
+    assert "Interrupted before the report was ready." in ran.text
+    assert "Traceback" not in ran.stdout + ran.stderr
+    assert isinstance(ran.error, KeyboardInterrupt)
+
+
+def test_a_mistake_of_ours_is_one_sentence_too(notebook, monkeypatch) -> None:
+    notebook(X)
+    monkeypatch.setattr("nbautograd.core.report.ranked", None)
+    ran = notebook(square("--inputs x"))
+    assert "stumbled over a mistake of its own (TypeError: 'NoneType' object is not callable)" in ran.text
+    assert "Traceback" not in ran.stdout + ran.stderr
+
+
+def test_running_a_cell_again_replaces_the_registration(notebook) -> None:
+    for _ in range(3):
+        notebook(square("--quiet"))
+    old = notebook["Square"]
+    notebook(square("--quiet"))
+    assert type(old.__dict__["forward"]) is staticmethod  # as written again
+    assert type(notebook["Square"].__dict__["forward"]) is not staticmethod
+    notebook(X + "\ny = square(x)")
+    assert [c.method for c in notebook("%autograd_calls Square").result.result] == ["forward"]
+
+
+def test_chinese(notebook) -> None:
+    messages.set_language("zh")
+    try:
+        assert "还没有被调用" in notebook(square()).text
+        assert "是不是想写 --inputs" in notebook(square("--input x")).stderr
+    finally:
+        messages.set_language(None)
