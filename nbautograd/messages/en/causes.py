@@ -204,4 +204,20 @@ TEXTS: dict[str, str] = {
     " Look at {value}.",
     "causes.ignores_needs_input_grad": "backward computes a gradient for `{input}`, which needs none. Save the work with"
     " `if ctx.needs_input_grad[{position}]:`.",
+    # second derivatives
+    "causes.double_backward_wrong": "The gradient itself is right, but its derivative is not: differentiating the"
+    " gradient of `{input}` with respect to `{by}` silently gives wrong numbers. If no one needs second derivatives,"
+    " put `@once_differentiable` above backward.",
+    "causes.double_backward_guilty": "The gradient is right, but its derivative is not: backward uses `{name}`, which"
+    " was computed inside forward and carries no graph, so the gradient of `{input}` looks constant in it. Save the"
+    " inputs and compute `{name}` in backward, or return it as an output; or put `@once_differentiable` above"
+    " backward.",
+    "causes.double_backward_output_ignored": "The gradient is right, but its derivative is not: backward uses `{name}`,"
+    " an output of forward, and ignores the gradient `{grad}` that comes back for it. Add its share, `{grad}` times"
+    " the derivative of `{name}`, to the gradient of `{input}`.",
+    "causes.double_backward_cut": "The gradient is right, but its derivative is not: `{what}`{place} cuts the gradient"
+    " of `{input}` off from the graph. Compute with torch on the saved tensors, or put `@once_differentiable` above"
+    " backward.",
+    "causes.double_backward_unsupported": "The gradient is right, but it cannot be differentiated again: {said}. If"
+    " that is meant, say so with `@once_differentiable` above backward.",
 }
