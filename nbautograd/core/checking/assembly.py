@@ -46,6 +46,12 @@ class Assembly:
         subject: what is checked; a session of it must be open.
         outputs: what its first call returned.
         eps: step of the first pass, or None for one by precision.
+
+    Attributes:
+        wanted: positions of the outputs that are differentiated.
+        forward: values of the function.
+        steps: steps of the first pass, per input.
+        probes: for each output taken so far a random cotangent and backward's answer per input.
     """
 
     def __init__(self, subject: Subject, outputs: Outputs, eps: float | None = None) -> None:
@@ -59,12 +65,14 @@ class Assembly:
         self.steps = [columns.first_step(self.forward, j, eps) for j in range(len(leaves))]
         self.combos: dict[Key, set[structure.Pair]] = {}
         self.linear: dict[Key, bool] = {}
+        self.probes: dict[int, tuple[Array, list[Array]]] = {}
 
     def blocks(self) -> Iterator[tuple[Key, Raw]]:
         """All blocks, output by output."""
         for i in range(len(self.wanted)):
             probe = self.random.normal(size=real_shape(self.outputs[self.wanted[i]]))
             answers = self._probe(i, probe)
+            self.probes[i] = (probe, answers)
             for j, raw in sorted(self._of_output(i, probe, answers).items()):
                 yield (i, j), raw
 
@@ -180,7 +188,7 @@ class Assembly:
 
     def _seen_numerically(self, i: int, j: int) -> set[structure.Pair]:
         """The pairs of dimensions for which finite differences scale as the direction was scaled."""
-        direction = self.random.normal(size=self.forward.points[j].shape)
+        direction: Array = np.asarray(self.random.normal(size=self.forward.points[j].shape))
         factors = structure.scales(direction.shape, self.random)
         stack = np.stack([direction, *(direction * f for f in factors.values())])
         _, changes = columns.differences(self.forward, j, stack * self.steps[j])

@@ -47,12 +47,14 @@ class Statement:
         took_part: False when it could not be asked.
         says: one short sentence (what it found, or why it was not asked), in the reader's language.
         largest_difference: largest absolute difference from backward, or None.
+        apart: the same relative to the largest number compared, for the witnesses that were asked one question.
     """
 
     witness: str
     took_part: bool
     says: str
     largest_difference: float | None = None
+    apart: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,8 @@ class Pooled:
 class JacobianBlock(Displayable):
     """d output / d input: rows are the output's elements, columns the input's, both in row-major order.
 
-    A complex tensor counts as real numbers: its shape here has one more dimension of size 2 (real, imaginary) at the end.
+    A complex tensor counts as pairs of real numbers: its shape here has one more dimension of size 2 (real, imaginary)
+    at the end.
 
     Attributes:
         output, input: positions among forward's outputs and arguments (non-tensor arguments count).

@@ -60,7 +60,8 @@ def first_step(forward: Values, which: int, eps: float | None = None) -> Array:
     point = forward.points[which]
     if eps is not None:
         return np.full_like(point, eps)
-    return float(forward.eps ** (1 / 3)) * np.maximum(1.0, np.abs(np.nan_to_num(point)))
+    steps: Array = float(forward.eps ** (1 / 3)) * np.maximum(1.0, np.abs(np.nan_to_num(point)))
+    return steps
 
 
 def central(

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
+from functools import cached_property
+
 from nbautograd.core.checking import statements
 from nbautograd.core.checking.assembly import Assembly, Raw
 from nbautograd.core.checking.block import Block
@@ -10,6 +14,7 @@ from nbautograd.core.checking.real import epsilon
 from nbautograd.core.checking.storage import Matrices
 from nbautograd.core.checking.subject import Outputs, Subject
 from nbautograd.core.checking.verdict import Judged, Tolerance, judge
+from nbautograd.core.checking.witnesses import ForwardWitness, JvpWitness, confirmed
 
 
 class Inquiry:
@@ -36,6 +41,7 @@ class Inquiry:
         self.outputs: Outputs | None = None
         self.error: Exception | None = None
         self.complete = True
+        self.assembly: Assembly | None = None
 
     def blocks_found(self) -> None:
         """Run the check; what the user's forward raises propagates, an interrupt ends it early."""
@@ -58,28 +64,45 @@ class Inquiry:
             self.error = error
 
     def _take(self, outputs: Outputs) -> None:
-        assembly = Assembly(self.subject, outputs, self.eps)
+        self.assembly = assembly = Assembly(self.subject, outputs, self.eps)
         for (i, j), raw in assembly.blocks():
             where = (assembly.wanted[i], self.subject.differentiable[j])
-            leaf, output = outputs.inputs[where[1]], outputs[where[0]]
-            tolerance = Tolerance(self.atol, self.rtol, max(epsilon(leaf), epsilon(output)))
-            judged = judge(raw.forward, raw, (i, j), tolerance) if self.judge else None
-            self.blocks[where] = self._block(where, raw, judged, assembly)
+            self.blocks[where] = self._block((i, j), where, raw)
 
-    def _block(self, where: tuple[int, int], raw: Raw, judged: Judged | None, assembly: Assembly) -> Block:
-        matrices = raw.matrices if judged is None else judged.matrices
-        i, j = assembly.wanted.index(where[0]), self.subject.differentiable.index(where[1])
-        output_shape, input_shape = assembly.forward.shapes[i], assembly.forward.points[j].shape
-        names = (self.subject.output_names[where[0]], self.subject.input_names[where[1]])
-        block = Block(
-            *where, *names, output_shape, input_shape, structure(matrices), _size(output_shape, input_shape), matrices
+    def _block(self, numbers: tuple[int, int], where: tuple[int, int], raw: Raw) -> Block:
+        assert self.assembly is not None
+        shapes = self.assembly.forward.shapes[numbers[0]], self.assembly.forward.points[numbers[1]].shape
+        names = self.subject.output_names[where[0]], self.subject.input_names[where[1]]
+        entries = math.prod((*shapes[0], *shapes[1]))
+        if not self.judge:
+            return Block(*where, *names, *shapes, structure(raw.matrices), entries, raw.matrices)
+        judged = self._judged(numbers, where, raw)
+        said = statements.said(
+            raw, judged, self._forward_witness.testimony(*numbers), self._jvp_witness.testimony(*numbers)
         )
-        if judged is None:
-            return block
-        said = statements.said(raw, judged)
-        fields = ("verdict", "reason", "wrong", "worst", "largest_error", "steps", "errors")
-        judgement = {name: getattr(judged, name) for name in fields}
-        return Block(**{**_fields(block), **judgement, "witnesses": said})
+        return Block(
+            *where, *names, *shapes, structure(judged.matrices), entries, judged.matrices, judged.verdict,
+            judged.reason, judged.wrong, judged.worst, judged.largest_error, said, judged.steps, judged.errors,
+        )  # fmt: skip
+
+    def _judged(self, numbers: tuple[int, int], where: tuple[int, int], raw: Raw) -> Judged:
+        assert self.outputs is not None
+        precision = max(epsilon(self.outputs.inputs[where[1]]), epsilon(self.outputs[where[0]]))
+        judged = judge(raw.forward, raw, numbers, Tolerance(self.atol, self.rtol, precision))
+        if judged.verdict == "undecided" and confirmed(self._forward_witness, numbers, judged.matrices, judged.unsure):
+            return dataclasses.replace(judged, verdict="match", reason="")
+        low = precision > 1e-10 and not raw.forward.promoted
+        return dataclasses.replace(judged, reason="float32") if low and judged.reason == "noise" else judged
+
+    @cached_property
+    def _forward_witness(self) -> ForwardWitness:
+        assert self.assembly is not None
+        return ForwardWitness(self.assembly)
+
+    @cached_property
+    def _jvp_witness(self) -> JvpWitness:
+        assert self.assembly is not None
+        return JvpWitness(self.assembly)
 
 
 def structure(matrices: Matrices) -> str:
@@ -89,15 +112,3 @@ def structure(matrices: Matrices) -> str:
     if not matrices.analytical.any() and not matrices.numerical.any():
         return "zero"
     return matrices.layout.structure
-
-
-def _size(output_shape: tuple[int, ...], input_shape: tuple[int, ...]) -> int:
-    size = 1
-    for n in (*output_shape, *input_shape):
-        size *= n
-    return size
-
-
-def _fields(block: Block) -> dict[str, object]:
-    names = ("output", "input", "output_name", "input_name", "output_shape", "input_shape", "structure", "entries")
-    return {**{name: getattr(block, name) for name in names}, "matrices": block.matrices}

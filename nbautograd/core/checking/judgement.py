@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 from nbautograd import messages
 from nbautograd.core.checking.block import Block, GradcheckReport, Verdict
 from nbautograd.core.checking.diagnose import diagnose, ranked
@@ -22,7 +24,16 @@ def findings(inquiry: Inquiry) -> tuple[Finding, ...]:
     told = {f.where for f in found if f.kind == "bug"}
     inputs = {w[1] for w in told if w is not None}
     plain = [_unclassified(b) for w, b in inquiry.blocks.items() if b.verdict == "mismatch" and w[1] not in inputs]
-    return ranked((*found, *plain))
+    return ranked((*found, *plain, *_jvp(inquiry.blocks)))
+
+
+def _jvp(blocks: Mapping[tuple[int, int], Block]) -> Iterator[Finding]:
+    """A Function's own jvp that contradicts a backward found right."""
+    for where, block in blocks.items():
+        for said in block.witnesses:
+            if said.witness == "jvp" and said.took_part and block.verdict == "match" and said.apart > 1e-4:
+                params = {"input": block.input_name, "apart": f"{said.apart:.1e}"}
+                yield Finding("jvp_wrong", "bug", "checking.jvp_wrong", params, where)
 
 
 def second(inquiry: Inquiry, found: tuple[Finding, ...]) -> GradcheckReport | None:
@@ -51,15 +62,16 @@ def reason(block: Block) -> str:
 
 
 def _unclassified(block: Block) -> Finding:
-    assert block.worst is not None
+    worst = block.worst
+    assert worst is not None
     params = {
         "output": block.output_name,
         "input": block.input_name,
         "wrong": block.wrong,
         "entries": block.entries,
-        "at": _index(block.output_name, block.worst.output_index) + " / d " + _index(block.input_name, block.worst.input_index),
-        "analytical": f"{block.worst.analytical:.6g}",
-        "numerical": f"{block.worst.numerical:.6g}",
+        "at": f"{_index(block.output_name, worst.output_index)} / d {_index(block.input_name, worst.input_index)}",
+        "analytical": f"{worst.analytical:.6g}",
+        "numerical": f"{worst.numerical:.6g}",
     }  # fmt: skip
     return Finding("wrong_unclassified", "bug", "checking.wrong_unclassified", params, (block.output, block.input))
 

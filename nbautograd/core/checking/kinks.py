@@ -55,7 +55,8 @@ def _persists(series: Series) -> Array:
     )
     slope = np.take_along_axis(slopes.max(axis=0), here, axis=0)[0]
     hidden = 3 * np.take_along_axis(noise, next_one, axis=0)[0] >= size / 2
-    return (finest >= 4) & ((finest == RUNGS - 1) | hidden) & (size > VISIBLE * slope)
+    result: Array = (finest >= 4) & ((finest == RUNGS - 1) | hidden) & (size > VISIBLE * slope)
+    return result
 
 
 def _by_slope(series: Series) -> Array:

@@ -54,7 +54,8 @@ class Estimate:
 
 def central(series: Series) -> Array:
     """Central differences, shaped (RUNGS, entries)."""
-    return (series.up - series.down) / (series.above + series.below)
+    slopes: Array = (series.up - series.down) / (series.above + series.below)
+    return slopes
 
 
 def two_sided(series: Series) -> Estimate:
@@ -115,7 +116,8 @@ def uncertainty(middle: Array, table: Array, series_values: Array, eps: float, k
     scatter = np.abs(np.einsum("t,stn->sn", FOURTH, table.reshape(3, 5, -1)))
     noise = 2 * np.nan_to_num(np.median(scatter, axis=0), nan=0.0) + known
     size = np.nanmax(np.abs(np.nan_to_num(np.concatenate([middle[None], table]), posinf=0, neginf=0)), axis=0)
-    return np.maximum.reduce([noise, eps * size, granularity(series_values)])
+    highest: Array = np.maximum.reduce([noise, eps * size, granularity(series_values)])
+    return highest
 
 
 def granularity(values: Array) -> Array:

@@ -47,7 +47,7 @@ def from_array(array: Array, like: Tensor, batched: bool = False) -> Tensor:
     dtype = like.dtype.to_real() if like.is_complex() else like.dtype
     tensor = torch.from_numpy(np.ascontiguousarray(array)).to(like.device, dtype)
     if like.is_complex():
-        tensor = torch.view_as_complex(tensor.contiguous())
+        tensor = torch.complex(tensor[..., 0], tensor[..., 1])
     return tensor if batched else tensor.reshape(like.shape)
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import torch
 from torch import Tensor
 
-from nbautograd.core.checking.subject import Subject
+from nbautograd.core.checking.subject import Subject, separate_context
 
 
 class StandIn:
@@ -45,7 +44,7 @@ def raw_forward(subject: Subject) -> Callable[..., tuple[Any, ...]] | None:
     forward = getattr(subject.cls, "forward", None)
     if not subject.direct or forward is None:
         return None
-    separate = getattr(subject.cls, "setup_context", None) is not torch.autograd.Function.setup_context
+    separate = separate_context(subject.cls)
 
     def run(*args: Any) -> tuple[Any, ...]:
         needs = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)

@@ -6,11 +6,24 @@ from nbautograd import messages
 from nbautograd.core.checking.assembly import Raw
 from nbautograd.core.checking.block import Statement
 from nbautograd.core.checking.verdict import Judged
+from nbautograd.core.checking.witnesses import Testimony
 
 
-def said(raw: Raw, judged: Judged) -> tuple[Statement, ...]:
-    """The statements of backward and of finite differences."""
-    return (backward(raw), differences(raw, judged))
+def said(raw: Raw, judged: Judged, forward: Testimony, jvp: Testimony) -> tuple[Statement, ...]:
+    """The statements of all four witnesses."""
+    return (
+        backward(raw),
+        differences(raw, judged),
+        _other("autograd of forward", forward),
+        _other("jvp", jvp),
+    )
+
+
+def _other(witness: str, testimony: Testimony) -> Statement:
+    if testimony.apart is None:
+        return Statement(witness, False, messages.text(f"checking.absent_{testimony.absent}"))
+    says = messages.text("checking.witness_said", apart=f"{testimony.apart:.1e}")
+    return Statement(witness, True, says, testimony.largest, testimony.apart)
 
 
 def backward(raw: Raw) -> Statement:

@@ -79,13 +79,15 @@ class Layout:
     def row_ids(self) -> Array:
         """Row number in the whole Jacobian, by (block, row of the block)."""
         ids = np.arange(math.prod(self.output_shape)).reshape(1, *self.output_shape)
-        return self.rows(ids)[0]
+        result: Array = self.rows(ids)[0]
+        return result
 
     @cached_property
     def col_ids(self) -> Array:
         """Column number in the whole Jacobian, by (block, column of the block)."""
         ids = np.arange(math.prod(self.input_shape)).reshape(1, *self.input_shape)
-        return self.cols(ids)[0]
+        result: Array = self.cols(ids)[0]
+        return result
 
     def place(self, entry: tuple[int, int, int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Indices of an entry (block, row, column) in the output and in the input."""
@@ -138,7 +140,8 @@ class Matrices:
         if self.rows is not None and self.cols is not None:
             return _sampled(data[0], (self.rows, rows), (self.cols, cols))
         if self.layout.sizes[0] == 1:
-            return data[0][np.ix_(self.row_rank[rows], self.col_rank[cols])]
+            part: Array = data[0][np.ix_(self.row_rank[rows], self.col_rank[cols])]
+            return part
         row_block, row = np.divmod(self.row_rank[rows], data.shape[1])
         col_block, col = np.divmod(self.col_rank[cols], data.shape[2])
         result = data[row_block[:, None], row[:, None], col[None, :]]
@@ -194,5 +197,5 @@ def _split(array: Array, order: tuple[int, ...], blocks: int, rest: int) -> Arra
 
 def _join(array: Array, order: tuple[int, ...], shape: tuple[int, ...]) -> Array:
     ordered = array.reshape(array.shape[0], *(shape[d] for d in order))
-    back = np.argsort(order) if order else []
-    return np.ascontiguousarray(ordered.transpose(0, *(int(d) + 1 for d in back)))
+    back = [order.index(d) + 1 for d in range(len(order))]
+    return np.ascontiguousarray(ordered.transpose(0, *back))

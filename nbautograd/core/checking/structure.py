@@ -8,8 +8,7 @@ way is a hypothesis until a random combination of the finished Jacobian agrees w
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -69,32 +68,18 @@ def seeds(layout: Layout, rows: Array) -> Array:
     return layout.output_like(unit)
 
 
-def fill_rows(layout: Layout, ask: Callable[[Array], Array], chunk: int = 4_000_000) -> Array:
-    """The stored entries (blocks, rows, columns) of a Jacobian whose rows ``ask`` can give.
-
-    Args:
-        ask: from cotangents (k, *output_shape) to gradients (k, *input_shape).
-        chunk: how many elements of cotangents to make at once.
-    """
-    blocks, rows, cols = layout.sizes
-    data = np.zeros((blocks, rows, cols))
-    step = max(1, chunk // max(1, math.prod(layout.output_shape)))
-    for start in range(0, rows, step):
-        chosen = np.arange(start, min(start + step, rows))
-        data[:, chosen, :] = layout.cols(ask(seeds(layout, chosen))).transpose(1, 0, 2)
-    return data
-
-
 def pull_back(layout: Layout, data: Array, cotangent: Array) -> Array:
     """J'v of a stored Jacobian, shaped like the input."""
     v = layout.rows(cotangent[None])[0]
-    return layout.input_like(np.einsum("br,brc->bc", v, data)[None])[0]
+    answer: Array = layout.input_like(np.einsum("br,brc->bc", v, data)[None])[0]
+    return answer
 
 
 def push_forward(layout: Layout, data: Array, tangent: Array) -> Array:
     """J u of a stored Jacobian, shaped like the output."""
     u = layout.cols(tangent[None])[0]
-    return layout.output_like(np.einsum("brc,bc->br", data, u)[None])[0]
+    answer: Array = layout.output_like(np.einsum("brc,bc->br", data, u)[None])[0]
+    return answer
 
 
 def colours(pattern: Array) -> list[Array]:

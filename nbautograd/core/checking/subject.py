@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -73,11 +74,18 @@ class Subject:
         self.cls: type | None = function_class(fn)
         self.direct = self.has_functions = self.cls is not None
         self.source: FunctionSource | None = None if self.cls is None else _source(self.cls)
-        self.input_names = _input_names(self.fn, self.source if self.direct else None, len(self.inputs))
+        self.input_names = _input_names(self._signed(), self.source if self.direct else None, len(self.inputs))
         self.output_names: tuple[str, ...] = ()
         self.mutates_inputs = False
         self._through_clone = False
         self._depth = 0
+
+    def _signed(self) -> Callable[..., Any]:
+        """What has the signature that names the inputs."""
+        if self.cls is None:
+            return self.fn
+        forward: Callable[..., Any] = self.cls.forward  # type: ignore[attr-defined]
+        return forward if separate_context(self.cls) else functools.partial(forward, None)
 
     @property
     def name(self) -> str:
@@ -184,6 +192,11 @@ def _source(cls: type) -> FunctionSource | None:
     if cls not in _sources:
         _sources[cls] = read_source(cls)
     return _sources[cls]
+
+
+def separate_context(cls: type) -> bool:
+    """Whether a Function class has a ``setup_context``, so that its forward takes no ctx."""
+    return getattr(cls, "setup_context", None) is not torch.autograd.Function.setup_context
 
 
 def functions_of(tensors: Sequence[Tensor]) -> set[type]:

@@ -17,7 +17,7 @@ from nbautograd.core.checking.storage import Matrices
 
 AGREED = 1e-7  # two independent computations that agree to 7 digits need no error estimate
 SIGNIFICANT = 1e-6  # relative difference below which nothing is called wrong
-UNSEEN = 1e-8  # an error bar this small beside the output itself leaves nothing unsure
+UNSEEN = 1e-9  # an error bar this small beside the spread of the output leaves nothing unsure
 UNSURE = 0.02  # error bar, relative to the entry's scale, above which nothing is called right
 
 
@@ -49,7 +49,7 @@ class Tolerance:
 
 @dataclasses.dataclass(frozen=True)
 class Judged:
-    """A block with its verdict; see ``Block`` for the fields."""
+    """A block with its verdict; see ``Block`` for the fields; ``unsure`` are the entries that could not be decided."""
 
     matrices: Matrices
     verdict: BlockVerdict
@@ -59,7 +59,7 @@ class Judged:
     largest_error: float
     steps: Array
     errors: Array
-    looked: int = 0
+    unsure: Array
 
 
 def judge(forward: Values, raw: Raw, where: tuple[int, int], tolerance: Tolerance) -> Judged:
@@ -76,13 +76,13 @@ def judge(forward: Values, raw: Raw, where: tuple[int, int], tolerance: Toleranc
     doubtful = ~close(matrices, scale, tolerance)
     refined = refine(forward, raw, where, doubtful) if doubtful.any() else None
     state = _State(matrices, scale, doubtful, tolerance)
-    state.tiny = UNSEEN * float(np.abs(_finite(forward.values[where[0]])).max(initial=0.0))
+    state.tiny = UNSEEN * _spread(forward.values[where[0]])
     if refined is not None:
         state.take(refined)
     if (state.wrong.any() or state.reasons) and flat.piecewise_constant(forward, where, raw.matrices):
         state.wrong[:] = False
         state.reasons["flat"] = 1
-    return state.judged(refined)
+    return state.judged()
 
 
 def scales(analytical: Array, numerical: Array) -> Array:
@@ -103,6 +103,11 @@ def close(matrices: Matrices, scale: Array, tolerance: Tolerance) -> Array:
     return agreed if given is None else given
 
 
+def _spread(values: Array) -> float:
+    known = values[np.isfinite(values)]
+    return float(known.max() - known.min()) if known.size else 0.0
+
+
 def _finite(array: Array) -> Array:
     return np.nan_to_num(array, nan=0.0, posinf=0.0, neginf=0.0)
 
@@ -116,7 +121,7 @@ class _State:
         )
         self.scale, self.tolerance = scale, tolerance
         self.wrong = doubtful.copy()
-        self.bars: dict[tuple[int, int, int], float] = {}
+        self.refined: Refined | None = None
         self.reasons: dict[str, int] = {}
 
     def take(self, refined: Refined) -> None:
@@ -127,25 +132,26 @@ class _State:
         self.scale = scales(self.matrices.analytical, self.matrices.numerical)
         wrong, unsure, reason = decide(refined, analytical, self.scale[at], self.tolerance, self.tiny)
         self.wrong[at] = wrong
+        self.unsure = refined.entries[unsure]
         for name in np.unique(reason[unsure]):
             self.reasons[str(name)] = int((reason[unsure] == name).sum())
-        self.bars = {tuple(map(int, e)): float(b) for e, b in zip(refined.entries, refined.error, strict=True)}
+        self.refined = refined
         self.between = [str(name) for name in reason[~wrong & ~unsure & np.isin(reason, ("kink", "jump"))]]
 
     between: Sequence[str] = ()
+    unsure = np.empty((0, 3), dtype=int)
     tiny = 0.0
 
-    def judged(self, refined: Refined | None) -> Judged:
+    def judged(self) -> Judged:
         matrices = dataclasses.replace(self.matrices, wrong=self.wrong)
         difference = np.abs(matrices.stored("difference"))
         count = int(self.wrong.sum())
         verdict, reason = self._verdict(count)
         where = self._worst(difference)
-        steps, errors = _curve(refined, where)
+        largest = float(np.nan_to_num(difference, nan=np.inf).max(initial=0.0))
         return Judged(
-            matrices, verdict, reason, count, self._entry(where), float(np.nan_to_num(difference, nan=np.inf).max(initial=0.0)),
-            steps, errors,
-        )  # fmt: skip
+            matrices, verdict, reason, count, self._entry(where), largest, *_curve(self.refined, where), self.unsure
+        )
 
     def _verdict(self, count: int) -> tuple[BlockVerdict, str]:
         if count:
@@ -166,7 +172,10 @@ class _State:
         if where is None:
             return None
         out, inp = self.matrices.place(where)
-        bar = self.bars.get(where, float(self.tolerance.agreed * self.scale[where]))
+        hit = _found(self.refined, where)
+        bar = float(self.tolerance.agreed * self.scale[where])
+        if self.refined is not None and hit is not None:
+            bar = float(self.refined.error[hit])
         values = (float(self.matrices.analytical[where]), float(self.matrices.numerical[where]))
         return Entry(out, inp, *values, bar)
 
@@ -205,9 +214,16 @@ def _squash(values: Array) -> Array:
     return result
 
 
+def _found(refined: Refined | None, where: tuple[int, int, int]) -> int | None:
+    """Which of the refined entries is at this place."""
+    if refined is None:
+        return None
+    hits = np.flatnonzero((refined.entries == np.array(where)).all(axis=1))
+    return int(hits[0]) if hits.size else None
+
+
 def _curve(refined: Refined | None, where: tuple[int, int, int] | None) -> tuple[Array, Array]:
-    if refined is not None and where is not None:
-        hit = np.flatnonzero((refined.entries == np.array(where)).all(axis=1))
-        if hit.size:
-            return refined.steps[:, hit[0]], refined.errors[:, hit[0]]
-    return np.empty(0), np.empty(0)
+    hit = None if where is None else _found(refined, where)
+    if refined is None or hit is None:
+        return np.empty(0), np.empty(0)
+    return refined.steps[:, hit], refined.errors[:, hit]

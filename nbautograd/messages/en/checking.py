@@ -2,8 +2,8 @@
 
 TEXTS: dict[str, str] = {
     "checking.not_callable": (
-        "gradcheck needs something to call first: a Function class, its apply, or any function, but got a value of type "
-        "{type}. Write gradcheck(MyFunction, (x, y))."
+        "gradcheck needs something to call first: a Function class, its apply, or any function, but got a value of "
+        "type {type}. Write gradcheck(MyFunction, (x, y))."
     ),
     "checking.inputs_not_tuple": (
         "The inputs come as one tuple, in the order in which the function takes them, but got a value of type {type}. "
@@ -26,8 +26,8 @@ TEXTS: dict[str, str] = {
         "runs. Make both @staticmethod, take ctx as their first argument instead of self, and call {name}.apply(...)."
     ),
     "checking.too_many_entries": (
-        "{rows} rows by {cols} columns are more than the {limit} entries that are made at once. Ask for a slice such as "
-        "block.analytical(rows=slice(0, 100), cols=slice(0, 100)), or for a picture with block.pooled()."
+        "{rows} rows by {cols} columns are more than the {limit} entries that are made at once. Ask for a slice such "
+        "as block.analytical(rows=slice(0, 100), cols=slice(0, 100)), or for a picture with block.pooled()."
     ),
     "checking.no_such_entry": "There are only {size} elements along this side; the numbers count from 0.",
     "checking.structure_dense": "any entry may be nonzero",
@@ -62,7 +62,21 @@ TEXTS: dict[str, str] = {
     ),
     "checking.because_interrupted": "d {output} / d {input} was not finished before the interrupt.",
     "checking.wrong_unclassified": (
-        "The gradient of {output} with respect to {input} is wrong in {wrong} of {entries} entries. The largest: d {at} "
-        "is {numerical} by finite differences, {analytical} by your backward."
+        "The gradient of {output} with respect to {input} is wrong in {wrong} of {entries} entries. The largest: d "
+        "{at} is {numerical} by finite differences, {analytical} by your backward."
+    ),
+    "checking.witness_said": "Off from backward by {apart} of its largest entry, for a random cotangent.",
+    "checking.absent_no_own_forward": "There is no Function here whose own forward could be asked.",
+    "checking.absent_not_entered": "The Function is called inside another function, so its forward was not run apart.",
+    "checking.absent_raised": "It raised when run apart from apply.",
+    "checking.absent_other_values": "Run apart from apply, forward gives other values.",
+    "checking.absent_leaves_torch": "The forward leaves torch (numpy, .data, .item()), so autograd cannot follow it.",
+    "checking.absent_not_smooth": (
+        "It does not agree with differences (a surrogate, a detached part, a kink), so it was not believed."
+    ),
+    "checking.absent_no_jvp": "The Function has no jvp of its own.",
+    "checking.jvp_wrong": (
+        "The Function's own jvp does not fit its backward for {input}: along a random direction they differ by {apart} "
+        "of their size, while backward agrees with finite differences. Look at jvp."
     ),
 }

@@ -13,7 +13,9 @@ TEXTS: dict[str, str] = {
         "没有任何输入需要梯度，所以没有可检查的梯度。创建张量时加上 requires_grad=True，"
         "或者对第 {position} 个输入调用 .requires_grad_()。"
     ),
-    "checking.integers_only": "输入是 {dtype} 类型的张量，没有梯度可言。请改用浮点张量，例如 x.double().requires_grad_()。",
+    "checking.integers_only": (
+        "输入是 {dtype} 类型的张量，没有梯度可言。请改用浮点张量，例如 x.double().requires_grad_()。"
+    ),
     "checking.no_tensors": "{count} 个输入里没有张量，没有可求导的对象。请至少传入一个 requires_grad=True 的浮点张量。",
     "checking.legacy": (
         "{name} 用的是旧版 torch 的写法：forward 和 backward 是实例方法，现在的 torch 已不再执行它们。"
@@ -40,7 +42,9 @@ TEXTS: dict[str, str] = {
         "有限差分所到之处，{output} 关于 {input} 都是平的，因此无法证实 backward 返回的斜率。"
         "如果这是有意的替代梯度（直通估计、脉冲神经元），那就没有问题。"
     ),
-    "checking.because_float32": "输入是 float32，舍入误差掩盖了 {output} 关于 {input} 的差分；请试试 {input}.double()。",
+    "checking.because_float32": (
+        "输入是 float32，舍入误差掩盖了 {output} 关于 {input} 的差分；请试试 {input}.double()。"
+    ),
     "checking.because_noise": (
         "{output} 的值不够确定（forward 中的舍入或随机性），无法对 {input} 求差分；请试试 float64 输入或固定随机种子。"
     ),
@@ -49,5 +53,17 @@ TEXTS: dict[str, str] = {
     "checking.wrong_unclassified": (
         "{output} 关于 {input} 的梯度有误：{entries} 个元素中有 {wrong} 个不对。差得最多的是 d {at}："
         "有限差分给出 {numerical}，你的 backward 给出 {analytical}。"
+    ),
+    "checking.witness_said": "对一个随机余切向量，与 backward 相差其最大元素的 {apart}。",
+    "checking.absent_no_own_forward": "这里没有可以单独运行 forward 的 Function。",
+    "checking.absent_not_entered": "Function 是在另一个函数里被调用的，所以没有单独运行它的 forward。",
+    "checking.absent_raised": "脱离 apply 单独运行时它抛出了异常。",
+    "checking.absent_other_values": "脱离 apply 单独运行时，forward 给出不同的值。",
+    "checking.absent_leaves_torch": "forward 离开了 torch（numpy、.data、.item()），自动微分无法跟踪。",
+    "checking.absent_not_smooth": "它与差分不一致（替代梯度、被 detach 的部分或折点），所以没有采信。",
+    "checking.absent_no_jvp": "这个 Function 没有自己的 jvp。",
+    "checking.jvp_wrong": (
+        "Function 自己的 jvp 与 backward 在 {input} 上不一致：沿一个随机方向两者相差 {apart}（相对大小），"
+        "而 backward 与有限差分一致。请检查 jvp。"
     ),
 }
