@@ -40,7 +40,11 @@ keep_graph: Callable[[], bool] = _probe("_C._autograd._get_current_graph_task_ke
 disable_torch_function: Callable[[], AbstractContextManager[Any]] = _probe("_C.DisableTorchFunction", nullcontext)
 
 _dispatch_keys: Callable[[torch.Tensor], Any] | None = _probe("_C._dispatch_keys", None)
-_data_address: Callable[[torch.Tensor], int] | None = _probe("_C._data_address", None)
+_is_cow: Callable[[torch.Tensor], bool] = _probe("_C._is_cow_tensor", _no)
+_data_address: Callable[[torch.Tensor], int] | None = _probe(
+    "_C._data_address", lambda tensor: 0 if _is_cow(tensor) else tensor.data_ptr()
+)
+_storage_address: Callable[[torch.Tensor], int] | None = _probe("_C._storage_address", None)
 _is_batched: Callable[[Any], bool] = _probe("_C._functorch.is_batchedtensor", _no)
 _is_wrapped_for_grad: Callable[[Any], bool] = _probe("_C._functorch.is_gradtrackingtensor", _no)
 _unwrapped: Callable[[Any], Any] = _probe("_C._functorch.get_unwrapped", _nothing)
@@ -109,38 +113,34 @@ def memory_view(address: int, count: int) -> Any:
     return (ctypes.c_char * count).from_address(address)
 
 
-def memory(tensor: torch.Tensor, span: int) -> int:
-    """Address of the first element when ``span`` bytes from there lie inside the storage, else 0.
+def memory(tensor: torch.Tensor) -> int:
+    """Address of the first element, 0 when the storage was freed.
 
-    Unlike ``data_ptr`` this leaves a copy-on-write storage as it is.
+    Unlike ``data_ptr`` this leaves a copy-on-write storage as it is. ``untyped_storage()`` must not be asked: the
+    Python object that it makes counts as a user of the storage, and the engine then adds gradients out of place.
     """
-    if _data_address is None:
-        return 0
-    inside = tensor.untyped_storage().nbytes() - tensor.storage_offset() * tensor.element_size() >= span
-    return _data_address(tensor) if inside else 0
+    return _data_address(tensor) if _data_address is not None else 0
 
 
-def storage_of(tensor: torch.Tensor) -> tuple[int, int]:
-    """(identity, size in bytes) of a tensor's storage, (0, 0) where there is none; identity holds while it lives."""
-    try:
-        storage = tensor.untyped_storage()
-    except (NotImplementedError, RuntimeError):  # batched by vmap, fake, functional, ...
-        return 0, 0
-    return storage._cdata, storage.nbytes()
+def storage_of(tensor: torch.Tensor) -> int:
+    """What tells storages apart: the same number for tensors that share one, while they live."""
+    return _storage_address(tensor) if _storage_address is not None else id(tensor)
 
 
 @cache
-def skip_strategy() -> Any:
+def skip_strategy(with_calls: bool) -> Any:
     """How Dynamo is told to leave a frame alone, None where this torch has no such thing."""
     strategy = _probe("_C._dynamo.eval_frame._FrameExecStrategy", None)
     action = _probe("_C._dynamo.eval_frame._FrameAction", None)
-    return None if strategy is None or action is None else strategy(action.SKIP, action.DEFAULT)
+    if strategy is None or action is None:
+        return None
+    return strategy(action.SKIP, action.SKIP if with_calls else action.DEFAULT)
 
 
-def skip_in_dynamo(*codes: CodeType) -> None:
-    """Keep ``torch.compile`` from compiling these frames of ours; what they call is compiled as ever."""
+def skip_in_dynamo(*codes: CodeType, with_calls: bool) -> None:
+    """Keep ``torch.compile`` from compiling these frames of ours, and what they call where that is ours too."""
     set_strategy = _probe("_C._dynamo.eval_frame.set_code_exec_strategy", None)
-    strategy = skip_strategy()
+    strategy = skip_strategy(with_calls)
     if set_strategy is None or strategy is None:
         return
     for code in codes:

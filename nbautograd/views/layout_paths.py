@@ -19,58 +19,72 @@ class Frame:
     """Where the ranks and the vertices are.
 
     Attributes:
-        pieces, stack: what is placed.
+        stack: the layers.
+        keys: of the pieces.
         x: of every vertex's port.
+        top, bottom: y of the upper and lower border of each piece's box.
         tops, bottoms: y of the upper and lower border of each rank.
+        right, height: where the last box ends.
     """
 
-    def __init__(self, pieces: Pieces, stack: Stack, x: list[int]) -> None:
-        self.pieces = pieces
+    def __init__(self, pieces: Pieces, stack: Stack, x: list[int], margin: int) -> None:
         self.stack = stack
-        self.x = x
-        heights = [0] * len(stack.layers.layers)
-        for i, piece in enumerate(pieces.pieces):
-            heights[stack.rank[i]] = max(heights[stack.rank[i]], piece.height)
+        self.keys = [piece.key for piece in pieces.pieces]
+        shift = margin - min(map(int.__sub__, x, stack.left), default=0)
+        self.x = [v + shift for v in x]
+        self.right = max(map(int.__add__, self.x, stack.right), default=0)
+        heights = [piece.height for piece in pieces.pieces]
+        tallest = [0] * len(stack.layers.layers)
+        for rank, height in zip(stack.rank, heights, strict=False):
+            if height > tallest[rank]:
+                tallest[rank] = height
         self.tops: list[int] = []
         self.bottoms: list[int] = []
-        y = 0
-        for height, gap in zip(heights, self._gaps(), strict=True):
+        y = margin
+        for height, gap in zip(tallest, self._gaps(), strict=True):
             self.tops.append(y)
             self.bottoms.append(y + height)
             y += height + gap
+        self.height = self.bottoms[-1] if self.bottoms else margin
+        own = [piece.content.height for piece in pieces.pieces]
+        self.top = [self.tops[r] + (h - o) // 2 for r, h, o in zip(stack.rank, heights, own, strict=False)]
+        self.bottom = [y + o for y, o in zip(self.top, own, strict=True)]
 
     def _gaps(self) -> list[int]:
         gaps = []
+        x, down = self.x, self.stack.layers.down
         for layer in self.stack.layers.layers:
-            far = max((abs(self.x[v] - self.x[w]) for v in layer for w in self.stack.layers.down[v]), default=0)
+            far = max([abs(x[v] - x[w]) for v in layer for w in down[v]], default=0)
             gaps.append(min(WIDEST_GAP, RANK_GAP + far // 12))
         return gaps
 
-    def top(self, i: int) -> int:
-        """y of the top of a piece's box."""
-        piece = self.pieces.pieces[i]
-        return self.tops[self.stack.rank[i]] + (piece.height - piece.content.height) // 2
 
-    def bottom(self, i: int) -> int:
-        """y of the bottom of a piece's box."""
-        return self.top(i) + self.pieces.pieces[i].content.height
+def link_paths(links: Sequence[Link], chains: Sequence[Sequence[int]], frame: Frame) -> list[Path]:
+    """The edges between the layers, each label where no other one is; without room a label is left out."""
+    taken: dict[int, list[tuple[int, int, int]]] = {}
+    paths = []
+    for link, chain in zip(links, chains, strict=True):
+        points = _course(link, chain, frame)
+        spot = None
+        if link.label:
+            spot = _free_spot(points, text_width(link.label, "label"), taken.setdefault(points[0][1], []))
+        x, y = spot or (0, 0)
+        source, target = frame.keys[link.source], frame.keys[link.target]
+        paths.append(Path(source, target, link.edges, tuple(points), link.label if spot else "", x, y, link.style))
+    return paths
 
 
-def link_path(link: Link, chain: Sequence[int], frame: Frame) -> Path:
+def _course(link: Link, chain: Sequence[int], frame: Frame) -> list[Point]:
     """The curve of one link, through the points that it passes."""
-    points: list[Point] = [(frame.x[link.source], frame.bottom(link.source))]
-    _down(points, frame.bottoms[frame.stack.rank[link.source]])
+    ranks = frame.stack.rank
+    points: list[Point] = [(frame.x[link.source], frame.bottom[link.source])]
+    _down(points, frame.bottoms[ranks[link.source]])
     for v in chain:
-        rank = frame.stack.rank[v]
-        _curve(points, (frame.x[v], frame.tops[rank]))
-        _down(points, frame.bottoms[rank])
-    rank = frame.stack.rank[link.target]
-    _curve(points, (frame.x[link.target], frame.tops[rank]))
-    _down(points, frame.top(link.target))
-    pieces = frame.pieces.pieces
-    return Path(
-        pieces[link.source].key, pieces[link.target].key, link.edges, tuple(points), link.label, 0, 0, link.style
-    )
+        _curve(points, (frame.x[v], frame.tops[ranks[v]]))
+        _down(points, frame.bottoms[ranks[v]])
+    _curve(points, (frame.x[link.target], frame.tops[ranks[link.target]]))
+    _down(points, frame.top[link.target])
+    return points
 
 
 def _down(points: list[Point], y: int) -> None:
@@ -138,33 +152,20 @@ def _short(chip: Chip, small: Box, box: Box, rightwards: bool) -> Path:
     return Path(*keys, chip.edges, points, chip.label, label_x, y - 4, chip.style)
 
 
-def place_labels(paths: list[Path], frame: Frame) -> list[Path]:
-    """Put each label beside its edge's first curve, where no other label is; without room it is left out."""
-    taken: dict[int, list[tuple[int, int, int]]] = {}
-    placed = []
-    for path in paths:
-        spot = _free_spot(path, taken.setdefault(path.points[0][1], [])) if path.label else None
-        x, y = spot or (0, 0)
-        label = path.label if spot else ""
-        placed.append(Path(path.source, path.target, path.edges, path.points, label, x, y, path.style))
-    return placed
-
-
-def _free_spot(path: Path, taken: list[tuple[int, int, int]]) -> Point | None:
-    width = text_width(path.label, "label")
-    for x, y in _spots(path, width):
+def _free_spot(points: list[Point], width: int, taken: list[tuple[int, int, int]]) -> Point | None:
+    for x, y in _spots(points, width):
         if all(x + width < a or b < x or abs(y - c) >= LABEL for a, b, c in taken):
             taken.append((x, x + width, y))
             return x, y
     return None
 
 
-def _spots(path: Path, width: int) -> list[Point]:
+def _spots(points: list[Point], width: int) -> list[Point]:
     """Places beside the first bent piece, or beside the straight line: right of it first, then left."""
-    start, end = path.points[0], path.points[-1]
-    for k in range(0, len(path.points) - 1, 3):
-        if path.points[k][0] != path.points[k + 3][0] or k + 4 >= len(path.points):
-            start, end = path.points[k], path.points[k + 3]
+    start, end = points[0], points[-1]
+    for k in range(0, len(points) - 1, 3):
+        if points[k][0] != points[k + 3][0]:
+            start, end = points[k], points[k + 3]
             break
     (x0, y0), (x1, y1) = start, end
     if x0 == x1:

@@ -29,11 +29,12 @@ def place(layers: Layers, left: Sequence[int], right: Sequence[int], dummy: Sequ
         x of each vertex; in a layer, neighbours are at least ``right + gap + left`` apart.
     """
     conflicts = _conflicts(layers, dummy)
+    pairs = [(a, b, right[a] + left[b] + gap) for layer in layers.layers for a, b in pairwise(layer)]
     found = []
     for downwards, outer in ((True, False), (False, False), (True, True)):
         for mirrored in (False, True):
             root = _align(layers, conflicts, downwards, mirrored, outer)
-            found.append(_pack(layers.layers, root, left, right, gap, mirrored))
+            found.append(_pack(pairs, root, mirrored))
     return _balance(found)
 
 
@@ -104,38 +105,34 @@ def _outermost(before: Sequence[int], layer: Sequence[int], neighbours: Sequence
     return ends
 
 
-def _pack(
-    rows: Sequence[Sequence[int]],
-    root: Sequence[int],
-    left: Sequence[int],
-    right: Sequence[int],
-    gap: int,
-    mirrored: bool,
-) -> list[int]:
-    """Push every block as far left as its neighbours allow (right when mirrored), then close gaps."""
-    before: dict[int, list[tuple[int, int]]] = {v: [] for v, r in enumerate(root) if v == r}
-    after: dict[int, list[tuple[int, int]]] = {v: [] for v in before}
-    waiting = dict.fromkeys(before, 0)
-    for row in rows:
-        for a, b in pairwise(row):
-            apart = right[a] + left[b] + gap
-            one, two = (root[b], root[a]) if mirrored else (root[a], root[b])
-            after[one].append((two, apart))
-            before[two].append((one, apart))
-            waiting[two] += 1
-    order = [block for block, count in waiting.items() if count == 0]
+def _pack(pairs: Sequence[tuple[int, int, int]], root: Sequence[int], mirrored: bool) -> list[int]:
+    """Push every block as far left as its neighbours allow (right when mirrored), then close gaps.
+
+    Args:
+        pairs: neighbours in a layer, and how far apart their ports must be.
+        root: each vertex's block.
+        mirrored: pack to the right.
+    """
+    before: list[list[tuple[int, int]]] = [[] for _ in root]
+    after: list[list[tuple[int, int]]] = [[] for _ in root]
+    for a, b, apart in pairs:
+        one, two = (root[b], root[a]) if mirrored else (root[a], root[b])
+        after[one].append((two, apart))
+        before[two].append((one, apart))
+    waiting = [len(others) for others in before]
+    order = [v for v, r in enumerate(root) if v == r and not waiting[v]]
+    x = [0] * len(root)
     for block in order:  # grows while it is read
-        for other, _ in after[block]:
+        here = x[block]
+        for other, apart in after[block]:
+            if x[other] < here + apart:
+                x[other] = here + apart
             waiting[other] -= 1
             if waiting[other] == 0:
                 order.append(other)
-    x: dict[int, int] = {}
-    for block in order:
-        x[block] = max([x[other] + apart for other, apart in before[block]], default=0)
     for block in reversed(order):
-        room = min([x[other] - apart for other, apart in after[block]], default=x[block])
-        if room > x[block] and before[block]:
-            x[block] = room
+        if before[block] and after[block]:
+            x[block] = min([x[other] - apart for other, apart in after[block]])
     sign = -1 if mirrored else 1
     return [sign * x[r] for r in root]
 

@@ -6,34 +6,20 @@ for both colour schemes, and its own background, so that it can be read on any p
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 
+from nbautograd.core.collector import collector_paused
 from nbautograd.core.graphs.graph import AutogradGraph
-from nbautograd.views.layout import Box, Layout, Path, layout
+from nbautograd.views.layout import Box, Layout, Line, Path, layout
 from nbautograd.views.layout_text import fit, text_width
+from nbautograd.views.svg_style import style_sheet
 
-STYLE = (
-    "svg{font:12px system-ui,'DejaVu Sans',sans-serif;fill:#1b1f27}"
-    ".b{fill:#fafbfc;stroke:#c8cdd6}.e{fill:none;stroke:#697281;stroke-width:1.3}.h{fill:#697281}"
-    ".E{fill:none;stroke:#c0262d;stroke-width:1.8}.H{fill:#c0262d}"
-    ".Z{fill:none;stroke:#8f97a4;stroke-dasharray:4 3}.N{fill:#8f97a4}"
-    ".op,.portal{fill:#fff;stroke:#8d95a3}.portal{stroke-dasharray:3 2}.function{fill:#e9edff;stroke:#4a5fc1;"
-    "stroke-width:1.6}.leaf{fill:#e3f3e6;stroke:#3f8a50}.output{fill:#fdf0d8;stroke:#a9741a}"
-    ".group{fill:#eef0f3;stroke:#697281;stroke-width:2}"
-    ".l{font-size:10px;fill:#4a5160}.m{font-size:11px;fill:#4a5160}.n{font-size:11px;font-weight:600}"
-    ".t{font-size:13px;font-weight:600}.g{font-size:11px}.r{font-size:11px;fill:#b01c23}.x{fill:#b01c23;font-size:10px}"
-)
-DARK = (
-    "@media(prefers-color-scheme:dark){svg{fill:#e6e9ef}.b{fill:#15181d;stroke:#3a414c}.e,.Z{stroke:#98a2b1}"
-    ".h,.N{fill:#98a2b1}.E{stroke:#ff7a7a}.H{fill:#ff7a7a}.op,.portal{fill:#20252c;stroke:#7a8494}"
-    ".function{fill:#1f2747;stroke:#8fa2ff}.leaf{fill:#17301e;stroke:#66b67a}.output{fill:#382b12;stroke:#d9a441}"
-    ".group{fill:#2a3038;stroke:#98a2b1}.l,.m{fill:#b4bcc9}.r,.x{fill:#ff8f8f}}"
-)
 LETTERS = {"title": "t", "text": "", "muted": "m", "name": "n", "good": "g", "bad": "r"}
-EDGES = {"": ("e", "h"), "bad": ("E", "H"), "zero": ("Z", "N"), "none": ("Z", "N")}
-ROUND = {"leaf": 11, "portal": 11, "output": 11, "op": 4, "function": 6, "group": 4}
+EDGES = {"": "e", "bad": "x", "zero": "z", "none": "z"}
+CORNERS = {"leaf": 11, "portal": 11, "output": 11, "op": 4, "function": 6, "group": 4}
 NOTE_LINE = 16
+MANY = 300  # with more boxes, those of one look become one path, and texts of one look one group
 
 
 def svg(graph: AutogradGraph, *, boxes: int | None = 300) -> str:
@@ -57,74 +43,120 @@ def svg(graph: AutogradGraph, *, boxes: int | None = 300) -> str:
 
 def draw(made: Layout) -> str:
     """Draw a layout that is already made."""
-    notes = _note_lines(made.note, max(made.width - 28, 240))
-    width = max(made.width, 268 if notes else 60, *[text_width(line, "muted") + 28 for line in notes], 60)
+    with collector_paused():
+        return _document(made)
+
+
+def _document(made: Layout) -> str:
+    notes = _note_lines(made.note, max(made.width, 320) - 28)
+    width = max([made.width, *[text_width(line, "muted") + 28 for line in notes]])
     height = made.height + NOTE_LINE * len(notes)
-    parts = [
+    many = len(made.boxes) > MANY
+    body = [*_edges(made.paths), *(_many_boxes(made.boxes) if many else map(_box, made.boxes))]
+    y = made.height + 2
+    body += [f'<text class="m" x="14" y="{y + NOTE_LINE * i}">{escape(line)}</text>' for i, line in enumerate(notes)]
+    head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
         f'role="img" aria-labelledby="t d"><title id="t">{escape(made.title)}</title>'
-        f'<desc id="d">{escape(made.description)}</desc><style>{STYLE}{DARK}</style>'
+        f'<desc id="d">{escape(made.description)}</desc><style>{style_sheet(_used(made, bool(notes)))}</style>'
         f'<rect class="b" x=".5" y=".5" width="{width - 1}" height="{height - 1}" rx="8"/>'
-    ]
-    parts += _edges(made.paths)
-    parts += [_box(box) for box in made.boxes]
-    y = made.height - 2
-    parts += [f'<text class="m" x="14" y="{y + NOTE_LINE * i}">{escape(line)}</text>' for i, line in enumerate(notes)]
-    parts.append("</svg>")
-    return "".join(parts)
+    )
+    return "".join([head, *body, "</svg>"])
 
 
-def _edges(paths: Sequence[Path]) -> Iterable[str]:
-    """All edges of one look as one path element, all their heads as another, then the labels."""
-    for style, (line, head) in EDGES.items():
-        of_style = [path for path in paths if path.style == style and len(path.points) > 1]
-        if of_style:
-            yield f'<path class="{line}" d="{"".join(map(_curve, of_style))}"/>'
-            yield f'<path class="{head}" d="{"".join(map(_head, of_style))}"/>'
-    for path in paths:
-        if path.label:
-            letter = "x" if path.style == "bad" else "l"
-            yield f'<text class="{letter}" x="{path.label_x}" y="{path.label_y}">{escape(path.label)}</text>'
+def _used(made: Layout, notes: bool) -> set[str]:
+    """The classes that the document uses."""
+    used = {"b", *("m" if notes else "")}
+    used |= {box.kind for box in made.boxes}
+    used |= {LETTERS[line.style] for box in made.boxes for line in box.lines}
+    used |= {EDGES[path.style] for path in made.paths}
+    return used | {_label_class(path) for path in made.paths if path.label}
 
 
-def _curve(path: Path) -> str:
-    """The curve as path data; straight pieces by one letter."""
+def _label_class(path: Path) -> str:
+    return "y" if path.style == "bad" else "l"
+
+
+def _edges(paths: Sequence[Path]) -> Iterator[str]:
+    """All edges of one look as one path, then all labels of one look as one group."""
+    for name in dict.fromkeys(EDGES.values()):
+        course = _relative([(path.points[0], _curve(path)) for path in paths if EDGES[path.style] == name])
+        if course:
+            yield f'<path class="{name}" d="{course}"/>'
+    for name in ("l", "y"):
+        labels = [path for path in paths if path.label and _label_class(path) == name]
+        if labels:
+            texts = [f'<text x="{p.label_x}" y="{p.label_y}">{escape(p.label)}</text>' for p in labels]
+            yield f'<g class="{name}">{"".join(texts)}</g>'
+
+
+Strokes = tuple[str, tuple[int, int]]  # path data relative to where it starts, and the point where it ends
+
+
+def _relative(pieces: Sequence[tuple[tuple[int, int], Strokes]]) -> str:
+    """Join pieces of path data, each moved to from where the one before ended."""
+    data = []
+    here = (0, 0)
+    for start, (strokes, end) in pieces:
+        data.append(f"m{start[0] - here[0]} {start[1] - here[1]}{strokes}")
+        here = end
+    return "".join(data).replace(" -", "-")
+
+
+def _curve(path: Path) -> Strokes:
+    """The curve and its arrow head; straight pieces by one letter."""
     points = path.points
     x, y = points[0]
-    data = [f"M{x} {y}"]
+    data = []
     for k in range(1, len(points) - 2, 3):
         (x1, y1), (x2, y2), (x3, y3) = points[k : k + 3]
-        if x == x3:
-            data.append(f"V{y3}")
+        if x == x3 == x1 == x2:
+            data.append(f"v{y3 - y}")
         elif y == y3 == y1 == y2:
-            data.append(f"H{x3}")
+            data.append(f"h{x3 - x}")
         else:
-            data.append(f"C{x1} {y1} {x2} {y2} {x3} {y3}")
+            data.append(f"c{x1 - x} {y1 - y} {x2 - x} {y2 - y} {x3 - x} {y3 - y}")
         x, y = x3, y3
-    return "".join(data)
-
-
-def _head(path: Path) -> str:
-    """The arrow's head: down, or to the side when the edge arrives level."""
-    (x1, y1), (x, y) = path.points[-2:]
-    if y1 == y and x1 != x:
-        return f"M{x} {y}l-7-3v6z" if x > x1 else f"M{x} {y}l7-3v6z"
-    return f"M{x} {y}l-3-7h6z"
+    (before_x, before_y) = points[-2]
+    if before_y == y and before_x != x:
+        side = -6 if x > before_x else 6
+        data.append(f"m{side}-4 {-side} 4 {side} 4")
+        return "".join(data), (x + side, y + 4)
+    data.append("m-4-6 4 6 4-6")
+    return "".join(data), (x + 4, y - 6)
 
 
 def _box(box: Box) -> str:
     title = f"<title>{escape(box.title)}</title>" if box.title else ""
     shape = (
         f'<rect class="{box.kind}" x="{box.x}" y="{box.y}" width="{box.width}" height="{box.height}" '
-        f'rx="{ROUND[box.kind]}"/>'
+        f'rx="{CORNERS[box.kind]}"/>'
     )
-    lines = []
-    for line in box.lines:
-        letter = LETTERS[line.style]
-        kind = f' class="{letter}"' if letter else ""
-        lines.append(f'<text{kind} x="{box.x + line.x}" y="{box.y + line.y}">{escape(line.text)}</text>')
-    body = shape + "".join(lines)
+    body = shape + "".join([_text(box, line, LETTERS[line.style]) for line in box.lines])
     return f"<g>{title}{body}</g>" if title else body
+
+
+def _text(box: Box, line: Line, letter: str) -> str:
+    kind = f' class="{letter}"' if letter else ""
+    return f'<text{kind} x="{box.x + line.x}" y="{box.y + line.y}">{escape(line.text)}</text>'
+
+
+def _many_boxes(boxes: Sequence[Box]) -> Iterator[str]:
+    """Boxes of one kind as one path, texts of one style as one group; custom Functions one by one."""
+    plain = [box for box in boxes if box.kind != "function"]
+    for kind in dict.fromkeys(box.kind for box in plain):
+        outlines = [((box.x, box.y), _outline(box)) for box in plain if box.kind == kind]
+        yield f'<path class="{kind}" d="{_relative(outlines)}"/>'
+    for style, letter in LETTERS.items():
+        texts = [_text(box, line, "") for box in plain for line in box.lines if line.style == style]
+        if texts:
+            look = f' class="{letter}"' if letter else ""
+            yield f"<g{look}>{''.join(texts)}</g>"
+    yield from (_box(box) for box in boxes if box.kind == "function")
+
+
+def _outline(box: Box) -> Strokes:
+    return f"h{box.width}v{box.height}h{-box.width}z", (box.x, box.y)
 
 
 def _note_lines(note: str, width: int) -> list[str]:
@@ -134,5 +166,5 @@ def _note_lines(note: str, width: int) -> list[str]:
         if lines and text_width(f"{lines[-1]} {word}", "muted") <= width:
             lines[-1] += f" {word}"
         else:
-            lines.append(fit(word, max(width, 60), "muted"))
+            lines.append(fit(word, width, "muted"))
     return lines

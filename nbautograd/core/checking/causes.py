@@ -18,6 +18,7 @@ from nbautograd.core.findings import Finding
 Hypothesis = Callable[[Evidence], "Cause | None"]
 
 ORDER: tuple[Hypothesis, ...] = (
+    masks.kink,
     patterns.collapsed,
     patterns.constant,
     patterns.conjugate,

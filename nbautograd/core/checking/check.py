@@ -54,6 +54,7 @@ def gradcheck(
         inquiry.blocks_found()
         findings = judgement.findings(inquiry)
         second = judgement.second(inquiry, findings) if order > 1 else None
+    findings = judgement.joined(findings, second)
     verdict, reason = judgement.verdict(inquiry, findings, second)
     return GradcheckReport(
         inquiry.subject.name, verdict, findings, inquiry.blocks, inquiry.subject.input_names,

@@ -104,7 +104,7 @@ def of_return(script: Script) -> Iterator[Edit]:
                 nothing = [*texts[:i], "None", *texts[i + 1 :]]
                 yield Edit(value, ", ".join(nothing), 1.6)
                 fewer = [*texts[:i], *texts[i + 1 :]]
-                yield Edit(value, ", ".join(fewer), 1.7)
+                yield Edit(value, ", ".join(fewer), 1.55)
         for count in (1, 2):
             yield Edit(value, ", ".join([*texts, *["None"] * count]), 1.0 + count / 4)
         for item in items:

@@ -6,16 +6,17 @@ from collections.abc import Iterator, Mapping
 
 from nbautograd import messages
 from nbautograd.core.checking.block import Block, GradcheckReport, Verdict
-from nbautograd.core.checking.diagnose import diagnose, ranked
+from nbautograd.core.checking.diagnose import diagnose, mended, ranked
 from nbautograd.core.checking.exceptions import explain
 from nbautograd.core.checking.inquiry import Inquiry
+from nbautograd.core.checking.second_order import second_order
 from nbautograd.core.findings import Finding
 
 
 def findings(inquiry: Inquiry) -> tuple[Finding, ...]:
     """What was found, most serious first; every block that disagrees has at least one finding of its own."""
     if inquiry.error is not None:
-        return (explain(inquiry.error, inquiry.subject),)
+        return mended(inquiry.subject, (explain(inquiry.error, inquiry.subject),))
     found: tuple[Finding, ...] = ()
     try:
         found = diagnose(inquiry.subject, inquiry.blocks) if inquiry.complete else ()
@@ -38,7 +39,18 @@ def _jvp(blocks: Mapping[tuple[int, int], Block]) -> Iterator[Finding]:
 
 def second(inquiry: Inquiry, found: tuple[Finding, ...]) -> GradcheckReport | None:
     """The report on second derivatives, where the Function claims them and the first ones are right."""
-    return None
+    if not inquiry.complete or not inquiry.blocks or any(f.kind == "bug" for f in found):
+        return None
+    try:
+        return second_order(inquiry.subject)
+    except KeyboardInterrupt:
+        inquiry.complete = False
+        return None
+
+
+def joined(found: tuple[Finding, ...], order2: GradcheckReport | None) -> tuple[Finding, ...]:
+    """The findings on first and second derivatives together."""
+    return found if order2 is None else ranked((*found, *order2.findings))
 
 
 def verdict(inquiry: Inquiry, found: tuple[Finding, ...], order2: GradcheckReport | None) -> tuple[Verdict, str]:

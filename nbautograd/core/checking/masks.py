@@ -24,6 +24,14 @@ def _first(e: Evidence) -> str:
     return "" if entry is None else str(list(entry.input_index)).replace(" ", "")
 
 
+def kink(e: Evidence) -> Cause | None:
+    """Wrong exactly where the input is zero, as a subgradient outside the slopes to both sides is."""
+    name = e.block.input_name
+    if condition(e, _by_column(e.wrong, e)) != f"{name} == 0":
+        return None
+    return Cause("kink", "kink_wrong", {"where": f"{name} == 0"})
+
+
 def inverted(e: Evidence) -> Cause | None:
     """A lives exactly where N does not."""
     if not e.elementwise or e.A.shape[0] < 3:

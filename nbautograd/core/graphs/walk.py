@@ -9,6 +9,7 @@ from typing import Any
 from torch import nn
 
 from nbautograd import messages
+from nbautograd.core.collector import collector_paused
 from nbautograd.core.graphs.flow import Flow
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
 from nbautograd.core.graphs.naming import Names, tensors_in
@@ -41,7 +42,8 @@ def graph(tensors: Any, *, names: Mapping[str, Any] | nn.Module | None = None) -
         >>> [node.name for node in nbautograd.graph(loss).nodes]
         ['SumBackward0', 'MulBackward0', 'AccumulateGrad']
     """
-    return Walk(tensors, Names(names)).finish()
+    with collector_paused():
+        return Walk(tensors, Names(names)).finish()
 
 
 class Walk:

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from nbautograd.core import torch_internals as internals
 from nbautograd.core.recording.recorder import Recorder
-from nbautograd.core.recording.state import Record, Subject, ThreadState, local
+from nbautograd.core.recording.state import Subject, ThreadState, local
 from nbautograd.core.source import METHODS
 
 
@@ -73,14 +73,9 @@ def wrapper(function: Callable[..., Any], subject: Subject, method: str, recorde
                 state.pending = subject
         return result
 
-    internals.skip_in_dynamo(run.__code__)
+    internals.skip_in_dynamo(run.__code__, with_calls=False)
     return run
 
 
-internals.skip_in_dynamo(
-    Recorder.begin.__code__,
-    Recorder.end.__code__,
-    Recorder.fail.__code__,
-    Recorder.born.__code__,
-    Record.__init__.__code__,
-)
+for _method in (Recorder.begin, Recorder.end, Recorder.fail, Recorder.born, Recorder.clear_open_calls):
+    internals.skip_in_dynamo(_method.__code__, with_calls=True)

@@ -92,7 +92,7 @@ def _wrapper(
     wrapped: Callable[..., Any] = next(v for v in names.values() if getattr(v, "__module__", 0) is None)
     functools.update_wrapper(wrapped, function)
     wrapped.__defaults__ = getattr(function, "__defaults__", None)
-    internals.skip_in_dynamo(wrapped.__code__)
+    internals.skip_in_dynamo(wrapped.__code__, with_calls=False)
     return wrapped
 
 

@@ -57,6 +57,11 @@ def _names(tensors: Any, seen: Seen) -> tuple[str, ...]:
 
 
 def _bytes(saved: tuple[Any, ...]) -> int:
-    """Bytes of the distinct storages behind the saved tensors."""
-    plain = (internals.unwrap_for_grad(tensor) for tensor in saved if type(tensor) in PLAIN_TYPES)
-    return sum(dict(internals.storage_of(t) for t in plain if t.layout is torch.strided).values())
+    """Bytes that the saved tensors hold; of those that share a storage the largest counts."""
+    sizes: dict[int, int] = {}
+    for tensor in saved:
+        plain = internals.unwrap_for_grad(tensor) if type(tensor) in PLAIN_TYPES else tensor
+        if type(plain) in PLAIN_TYPES and not internals.bytes_reason(plain):
+            storage = internals.storage_of(plain)
+            sizes[storage] = max(sizes.get(storage, 0), plain.numel() * plain.element_size())
+    return sum(sizes.values())

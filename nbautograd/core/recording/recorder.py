@@ -212,7 +212,8 @@ def _seen_before(state: ThreadState, record: Record) -> dict[int, tuple[str, Raw
 def _changed(record: Record, args: tuple[Any, ...]) -> tuple[int, ...]:
     """Positions of the inputs whose version counter moved while the method ran."""
     values = args[len(args) - len(record.inputs) :]
-    if record.method == "setup_context" or len(values) != len(record.inputs):
+    boxed = record.method == "backward" and len(args) == 2 and type(args[1]) is list
+    if record.method == "setup_context" or boxed or len(values) != len(record.inputs):
         return ()
     return tuple(
         i

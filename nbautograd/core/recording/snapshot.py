@@ -101,7 +101,7 @@ def _elements(tensor: torch.Tensor, level: int) -> tuple[bytes | None, tuple[int
         span = _span(tensor.shape, strides) * itemsize if size else 0
     if not span:
         return b"", strides, ""
-    address = internals.memory(tensor, span)
+    address = internals.memory(tensor)
     if not address:
         return None, None, "its storage is gone"
     if span <= WHOLE or (level >= VALUES and span == size * itemsize):

@@ -164,4 +164,4 @@ def _plain_get(original: Any, cls: type) -> Any:
     return None
 
 
-internals.skip_in_dynamo(Spy.__get__.__code__, _Birth.__get__.__code__, _get.__code__)
+internals.skip_in_dynamo(Spy.__get__.__code__, _Birth.__get__.__code__, with_calls=True)
