@@ -1,0 +1,121 @@
+"""The battery: an instrumented Function and the bare one must give the same, in everything a check looks at."""
+
+from __future__ import annotations
+
+import fidelity_behaviour
+import fidelity_functions as make
+import fidelity_values
+import pytest
+import torch
+from fidelity_values import leaf, run
+
+from nbautograd.core.recording import in_place, log, spy
+from nbautograd.core.recording.recorder import Recorder
+from nbautograd.core.recording.ring import Ring
+from nbautograd.core.recording.state import Subject
+
+CHECKS = {**fidelity_values.CHECKS, **fidelity_behaviour.CHECKS}
+
+# what the fallback engine cannot hide
+IN_PLACE_SHOWS = {"class_freed", "code_object", "inherited", "method_is_the_users", "source"}
+
+
+def bare(cls):
+    return cls
+
+
+@pytest.fixture
+def wrap():
+    """Instrument what a check asks for; all of it is undone after."""
+    done = []
+
+    def instrument(cls):
+        before = dict(vars(cls))
+        log.instrument(cls)
+        done.append((cls, before))
+        return cls
+
+    yield instrument
+    errors = dict(log._recorder.errors)
+    log._recorder.errors.clear()
+    for cls, _ in done:
+        log.uninstrument(cls)
+    del done
+    assert errors == {}
+
+
+def test_the_battery_is_large():
+    assert len(CHECKS) >= 110
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_same_as_bare(name, request):
+    check = CHECKS[name]
+    expected = check(bare)
+    assert check(bare) == expected, "the check itself cannot be repeated"
+    if name == "class_freed":  # the fixture's list would hold the class
+        assert check(log.instrument) == expected
+        return
+    assert check(request.getfixturevalue("wrap")) == expected
+
+
+@pytest.mark.parametrize("name", sorted(CHECKS.keys() - IN_PLACE_SHOWS))
+def test_fallback_engine_same_as_bare(name):
+    check, engine, recorder, done = CHECKS[name], in_place.InPlaceEngine(), Recorder(Ring()), []
+
+    def instrument(cls):
+        engine.install(cls, Subject(cls), recorder)
+        done.append(cls)
+        return cls
+
+    expected = check(bare)
+    try:
+        assert check(instrument) == expected
+        assert recorder.errors == {}
+    finally:
+        for cls in done:
+            engine.remove(cls)
+
+
+@pytest.mark.parametrize("engine", [spy.SpyEngine(), in_place.InPlaceEngine()], ids=lambda e: e.name)
+@pytest.mark.parametrize("factory", [make.mul, make.cube, make.class_methods, make.plain_methods])
+def test_restored_object_by_object(engine, factory):
+    cls = factory()
+    before, hidden = dict(vars(cls)), dict(vars(cls._backward_cls))
+    engine.install(cls, Subject(cls), Recorder(Ring()))
+    engine.remove(cls)
+    assert list(vars(cls)) == list(before)
+    assert all(vars(cls)[name] is entry for name, entry in before.items())
+    assert dict(vars(cls._backward_cls)) == hidden
+
+
+def test_a_check_can_fail():
+    """The guard trips: a wrapper that rounds is told apart from the bare class."""
+    cls = make.mul()
+    forward = cls.forward
+    cls.forward = staticmethod(lambda ctx, x, y, scale=1.0: forward(ctx, x, y, scale).float().double())
+    assert run(cls, leaf(3), leaf(3, seed=1)) != run(make.mul(), leaf(3), leaf(3, seed=1))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fullgraph", [True, False])
+@pytest.mark.parametrize("factory", [make.mul, make.keeping, make.once, make.cube])
+def test_torch_compile_runs_the_same_and_says_so(factory, fullgraph, wrap):
+    def train(cls):
+        torch._dynamo.reset()
+        x = leaf(3)
+
+        def f(x):
+            out = cls.apply(x, x.sin()) if factory is make.mul else cls.apply(x)
+            return (out[0] if isinstance(out, tuple) else out) * 2
+
+        try:
+            out = torch.compile(f, backend="aot_eager", fullgraph=fullgraph)(x)
+        except torch._dynamo.exc.Unsupported as error:
+            return str(error).splitlines()[0]
+        return fidelity_values.bits((out, torch.autograd.grad(out.sum(), x)))
+
+    expected = train(factory())
+    cls = wrap(factory())
+    assert train(cls) == expected
+    assert any("torch.compile" in sentence for sentence in log.problems())
