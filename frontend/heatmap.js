@@ -6,8 +6,7 @@ import { el, number } from "./shared.js";
 /** @typedef {{rows: number, cols: number, values: Float32Array | Float64Array}} Grid */
 /** @typedef {[number, number] | null} Cell */
 
-const HALF = 32; // levels of colour on either side of zero; the tables of views/palette.py go on with:
-const PAPER = 65, NAN = 66, PLUS_INF = 67, MINUS_INF = 68;
+const EXTRA = 4; // the tables of views/palette.py are levels from -limit to +limit, then paper, NaN, +inf, -inf
 const NEGLIGIBLE = 1e-6;
 
 /**
@@ -26,16 +25,23 @@ export function limit(...arrays) {
 }
 
 /**
- * Number of a value's colour in the table.
+ * A value's colour.
  * @param {number} value
  * @param {number} most
+ * @param {string[]} table
  */
-export function level(value, most) {
-  if (Number.isNaN(value)) return NAN;
-  if (!Number.isFinite(value)) return value > 0 ? PLUS_INF : MINUS_INF;
-  const share = Math.max(-1, Math.min(1, value / most));
-  return Math.abs(share) <= NEGLIGIBLE ? PAPER : Math.round(share * HALF) + HALF;
+export function colour(value, most, table) {
+  const levels = table.length - EXTRA, half = (levels - 1) / 2;
+  if (Number.isNaN(value)) return table[levels + 1];
+  if (!Number.isFinite(value)) return table[levels + (value > 0 ? 2 : 3)];
+  return table[negligible(value, most) ? levels : Math.round(Math.max(-1, Math.min(1, value / most)) * half) + half];
 }
+
+/** @param {string[]} table */
+const paperOf = (table) => table[table.length - EXTRA];
+
+/** @param {number} value @param {number} most */
+const negligible = (value, most) => Math.abs(value) <= NEGLIGIBLE * most;
 
 /** @param {string} colour "#rrggbb" */
 export function inkOn(colour) {
@@ -71,20 +77,20 @@ export function draw(canvas, { rows, cols, values }, { colours, most, width, cur
   canvas.style.height = `${rows * h}px`;
   const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
   pen.scale(scale, scale);
-  pen.fillStyle = colours[PAPER];
+  pen.fillStyle = paperOf(colours);
   pen.fillRect(0, 0, cols * w, rows * h);
   const gap = w >= 8 && h >= 8 ? 1 : 0;
   pen.font = `${Math.min(11, h - 8)}px ${font ?? "sans-serif"}`;
   pen.textAlign = "center";
   pen.textBaseline = "middle";
   for (let k = 0; k < rows * cols; k++) {
-    const colour = colours[level(values[k], most)];
+    const fill = colour(values[k], most, colours);
     const x = (k % cols) * w, y = Math.floor(k / cols) * h;
-    pen.fillStyle = colour;
+    pen.fillStyle = fill;
     pen.fillRect(x, y, w - gap, h - gap);
-    if (gap) sign(pen, values[k], most, x, y, w - gap, h - gap, inkOn(colour));
+    if (gap) sign(pen, values[k], most, x, y, w - gap, h - gap, inkOn(fill));
   }
-  const ink = inkOn(colours[PAPER]), paper = colours[PAPER];
+  const paper = paperOf(colours), ink = inkOn(paper);
   if (mark) ring(pen, mark, w, h, [[paper, 4], [ink, 2]], [3, 2]);
   if (cursor) ring(pen, cursor, w, h, [[paper, 5], [ink, 2.5]], []);
 }
@@ -99,10 +105,11 @@ export function draw(canvas, { rows, cols, values }, { colours, most, width, cur
 function sign(pen, value, most, x, y, w, h, ink) {
   pen.fillStyle = ink;
   if (w >= 40 && h >= 17) {
-    pen.globalAlpha = Math.abs(value) / most <= NEGLIGIBLE ? 0.55 : 1;
-    pen.fillText(number(value, 3), x + w / 2, y + h / 2 + 0.5, w - 4);
+    pen.globalAlpha = negligible(value, most) ? 0.55 : 1;
+    const text = [3, 2, 1].map((digits) => number(value, digits)).find((t) => pen.measureText(t).width <= w - 4);
+    pen.fillText(text ?? number(value, 1), x + w / 2, y + h / 2 + 0.5, w - 2);
     pen.globalAlpha = 1;
-  } else if (value < 0 && level(value, most) !== PAPER) pen.fillRect(x + w / 2 - 2, y + h / 2 - 0.5, 4, 1);
+  } else if (value < 0 && !negligible(value, most)) pen.fillRect(x + w / 2 - 2, y + h / 2 - 0.5, 4, 1);
   else if (Number.isNaN(value)) pen.fillText("×", x + w / 2, y + h / 2);
 }
 
@@ -147,7 +154,7 @@ export function thumbnail(page, grid, width, name) {
  */
 export function legend(page, most, note, signal) {
   const bar = el("span", { class: "scale", "aria-hidden": "true" });
-  const paint = () => (bar.style.background = `linear-gradient(to right, ${page.colours().slice(0, PAPER).join(", ")})`);
+  const paint = () => (bar.style.background = `linear-gradient(to right, ${page.colours().slice(0, -EXTRA).join(", ")})`);
   page.onTheme(paint, signal);
   paint();
   return el("div", { class: "legend" }, el("span", null, `−${number(most, 3)}`), bar, el("span", null, `+${number(most, 3)}`), el("span", { class: "faint" }, note));

@@ -23,7 +23,7 @@ export function inspectorView(page, state) {
     state.graph && { id: "graph", make: () => graphView(page, state.graph) },
     state.blocks.length && { id: "jacobian", make: () => jacobianView(page, state) },
     state.check && { id: "gradcheck", make: () => gradcheckView(page, state) },
-    state.source && { id: "source", make: () => sourceView(page, state.source) },
+    state.source && { id: "source", make: () => sourceView(page, state.source, state.answer.findings) },
   ];
   return tabs(page, parts.filter((part) => part), state.view === "all" ? "summary" : state.view);
 }

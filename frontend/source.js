@@ -7,12 +7,17 @@ import { el } from "./shared.js";
 /**
  * @param {Page} page
  * @param {{text: string, first_line: number}} state
+ * @param {import("./types").Finding[]} findings their lines are marked
  */
-export function sourceView(page, state) {
+export function sourceView(page, state, findings) {
   const lines = state.text.replace(/\n$/, "").split("\n");
   const rows = lines.map((text, k) => el("span", { class: "row" }, el("span", { class: "nr" }, String(state.first_line + k)), `${text}\n`));
+  for (const { line, message } of findings) {
+    const row = rows[(line ?? NaN) - state.first_line];
+    if (row) row.classList.add("found"), (row.title = message);
+  }
   const mark = () => {
-    const { line } = page.selection();
+    const line = page.selection().line ?? findings.find((finding) => finding.line)?.line;
     rows.forEach((row, k) => row.classList.toggle("marked", state.first_line + k === line));
     const row = rows[(line ?? NaN) - state.first_line];
     if (row?.parentElement) row.parentElement.parentElement?.scrollTo({ top: row.offsetTop - 60 });
