@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import ListedColormap, Normalize
+from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
@@ -124,7 +124,7 @@ def _draw(block: JacobianBlock, axes: Sequence[Axes], bar_in: Axes | None) -> No
     top = palette.limit(*arrays[:2])
     scale = ScalarMappable(Normalize(-top, top), _colormap())
     for ax, name, values in zip(axes, PANELS, arrays, strict=True):
-        ax.imshow(_coloured(values, top), aspect="equal", interpolation="nearest")
+        ax.imshow(palette.rgb(values, top), aspect="equal", interpolation="nearest")
         ax.set_title(messages.text(f"views.panel.{name}"), fontsize=SMALL)
         _write(ax, values, top)
         _hatch(ax, values)
@@ -138,14 +138,8 @@ def _draw(block: JacobianBlock, axes: Sequence[Axes], bar_in: Axes | None) -> No
     bar.ax.set_yticklabels([numbers.number(t, 3) for t in (-top, 0.0, top)], fontsize=SMALL)
 
 
-def _colormap() -> ListedColormap:
-    return ListedColormap(palette.colours("light")[: palette.LEVELS])
-
-
-def _coloured(values: np.ndarray[Any, Any], top: float) -> np.ndarray[Any, Any]:
-    table = palette.colours("light")
-    rgb = np.array([[int(c[k : k + 2], 16) for k in (1, 3, 5)] for c in table], np.uint8)
-    return np.asarray(rgb[palette.indices(values, top)])
+def _colormap() -> LinearSegmentedColormap:
+    return LinearSegmentedColormap.from_list("coolwarm", list(palette.COOLWARM))
 
 
 def _write(ax: Axes, values: np.ndarray[Any, Any], top: float) -> None:

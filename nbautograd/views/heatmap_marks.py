@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,29 +27,47 @@ def hatch(index: Array, place: Place) -> Markup | None:
 
 def signs(values: Array, index: Array, place: Place) -> Markup | None:
     """The number in each large cell, + or - in each middling one, nothing in small ones."""
-    if place.cell >= NUMBERED:
-        return join(_number(float(values[r, c]), int(index[r, c]), r, c, place) for r, c in np.ndindex(*values.shape))
     if place.cell < MARKED:
         return None
-    half, reach = place.cell / 2 - 0.5, min(3.0, place.cell / 5)
-    marks: dict[int, list[str]] = {}
-    for r, c in np.argwhere(index != palette.PAPER_INDEX):
-        if np.isnan(values[r, c]):
-            continue
-        middle, height = place.left + c * place.cell + half, place.top + r * place.cell + half
-        mark = f"M{middle - reach:.1f} {height:.1f}h{2 * reach:g}"
-        if values[r, c] > 0:
-            mark += f"M{middle:.1f} {height - reach:.1f}v{2 * reach:g}"
-        marks.setdefault(int(index[r, c]), []).append(mark)
-    return join(tag("path", {"class": f"s{k}", "d": "".join(m)}) for k, m in marks.items())
+    groups: dict[str, list[tuple[int, int]]] = {}
+    for r, c in np.argwhere((index != palette.PAPER_INDEX) & (index != palette.NAN_INDEX)):
+        groups.setdefault(ink_class(int(index[r, c])), []).append((int(r), int(c)))
+    draw = _numbers if place.cell >= NUMBERED else _signs
+    return join(draw(values, ink, cells, place) for ink, cells in groups.items())
 
 
-def _number(value: float, colour: int, r: int, c: int, place: Place) -> Markup | None:
-    if colour in (palette.PAPER_INDEX, palette.NAN_INDEX):
-        return None
-    half = (place.cell - 1) / 2
-    at = {"x": f"{place.left + c * place.cell + half:g}", "y": f"{place.top + r * place.cell + half:g}"}
-    return tag("text", {"class": f"t{colour}", **at}, short(value))
+def ink_class(colour: int) -> str:
+    """Which ink a colour takes on a light page and on a dark one: ``bb``, ``bw``, ``wb`` or ``ww``."""
+    inks = (palette.ink_on(palette.colours(theme)[colour]) for theme in ("light", "dark"))
+    return "".join("b" if ink == palette.BLACK else "w" for ink in inks)
+
+
+def _numbers(values: Array, ink: str, cells: Sequence[tuple[int, int]], place: Place) -> Markup:
+    half = (place.cell - place.gap) / 2
+    words = (
+        tag(
+            "text",
+            {"x": f"{float(x(c, place)) + half:.4g}", "y": f"{float(y(r, place)) + half:.4g}"},
+            short(values[r, c]),
+        )
+        for r, c in cells
+    )
+    return tag("g", {"class": f"t{ink}"}, *words)
+
+
+def _signs(values: Array, ink: str, cells: Sequence[tuple[int, int]], place: Place) -> Markup:
+    """A short line for minus, crossed for plus, in units of cells."""
+    length = min(6.0, place.cell * 0.4) / place.cell
+    half = f"{length / 2:.2g}"
+    cross = f"m-{half}-{half}v{length:.2g}"
+    lines = (f"M{c} {r}h{length:.2g}{'' if values[r, c] < 0 else cross}" for r, c in cells)
+    middle = (place.cell - place.gap) / 2
+    at = (place.left + middle - length / 2 * place.cell, place.top + middle)
+    transform = f"translate({at[0]:.4g} {at[1]:.4g})scale({place.cell:.4g})"
+    return tag(
+        "path",
+        {"class": f"s{ink}", "transform": transform, "stroke-width": f"{1 / place.cell:.2g}", "d": "".join(lines)},
+    )
 
 
 def short(value: float) -> str:

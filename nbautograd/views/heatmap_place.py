@@ -40,6 +40,11 @@ class Place:
         return cls(cell, left, 6 + (14 if cols.labels else 0) + (14 if cols.name else 0), shape)
 
     @property
+    def gap(self) -> float:
+        """Between cells; small cells stand close."""
+        return 1.0 if self.cell >= 12 else 0.0
+
+    @property
     def width(self) -> float:
         """Of the whole picture, in pixels."""
         return self.left + self.shape[1] * self.cell + 7

@@ -96,7 +96,9 @@ def _beside(call: Call) -> str:
 def _row(call: Call) -> list[object]:
     index, method, inputs, outputs, ctx, ms = call_row(call)
     out: object = tag("strong", None, outputs) if call.exception else outputs
-    return [index, tag("code", None, method), inputs, out, ctx, ms]
+    name, _, rest = method.partition(" ")
+    words = join((tag("code", None, name), " ", faint(rest) if rest else None))
+    return [index, tag("span", {"style": "white-space:nowrap"}, words), inputs, out, ctx, ms]
 
 
 def _printed(call: Call) -> Markup | None:

@@ -10,12 +10,13 @@ from nbautograd.views import numbers
 from nbautograd.views.answer import answer
 from nbautograd.views.html_answer import card, findings_part
 from nbautograd.views.html_jacobian import blocks_pictures
-from nbautograd.views.jacobian import pick
+from nbautograd.views.jacobian import by_interest, pick
 from nbautograd.views.markup import Markup, join, tag
 from nbautograd.views.pieces import chip, faint, fold, table
 from nbautograd.views.text_blocks import MOST_BLOCKS, wrong_of
 from nbautograd.views.words import MARKS, block_name, counted, say
 
+MOST_ASKED = 4  # blocks whose witnesses are listed
 TONE = {
     "match": "right",
     "mismatch": "wrong",
@@ -39,7 +40,7 @@ def blocks_markup(blocks: Sequence[Block]) -> Markup:
     rows = [_row(b) for b in shown]
     more = [faint(messages.text("views.blocks_folded", n=folded))] if folded else []
     grid = table(messages.text("views.caption.gradcheck"), header, rows, right=(2, 3)) if rows else None
-    return join((grid, *more, _witnesses(shown)))
+    return join((grid, *more, _witnesses(by_interest(shown)[:MOST_ASKED])))
 
 
 def _pictures(blocks: Sequence[Block]) -> Markup | None:

@@ -127,9 +127,7 @@ def _numbers(block: JacobianBlock) -> Markup | None:
         [name, *(_cell(a, n, u) for a, n, u in zip(*triple, strict=True))]
         for name, *triple in zip(names, analytical, numerical, unequal, strict=True)
     ]
-    caption = messages.text(
-        "views.caption.numbers", entry=block_name(block), output=block.output_name, input=block.input_name
-    )
+    caption = messages.text("views.caption.numbers", output=block.output_name, input=block.input_name)
     head = header if len(header) == block.shape[1] + 1 else ["", block.input_name]
     return fold(messages.text("views.numbers"), matrix(caption, head, rows), strong=False)
 

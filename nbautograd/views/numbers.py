@@ -21,7 +21,7 @@ def number(value: Any, digits: int = 4) -> str:
     if isinstance(value, (bool, np.bool_)):
         return str(bool(value))
     if isinstance(value, (complex, np.complexfloating)):
-        sign = "" if str(value.imag).startswith(("-", "nan")) else "+"
+        sign = "" if str(value.imag).startswith("-") else "+"
         return f"{number(value.real, digits)}{sign}{number(value.imag, digits)}j"
     x = float(value)
     if not math.isfinite(x):

@@ -6,6 +6,7 @@ NaN and the infinities in colours that the maps do not contain.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,9 @@ INK = {"light": "#1f2328", "dark": "#e6e6e6"}
 FAINT = {"light": "#6e7781", "dark": "#9aa4ae"}
 NAN = {"light": "#f2d53c", "dark": "#b8a100"}
 
-HALF = 32  # levels on either side of zero
+BLACK, WHITE = "#000", "#fff"
+
+HALF = 16  # levels on either side of zero: few enough for a style sheet of 2 kB
 ZERO = HALF
 LEVELS = 2 * HALF + 1
 PAPER_INDEX, NAN_INDEX, PLUS_INF, MINUS_INF = LEVELS, LEVELS + 1, LEVELS + 2, LEVELS + 3
@@ -53,6 +56,7 @@ def indices(values: Array, largest: float) -> Array:
     return np.asarray(out)
 
 
+@cache
 def colours(theme: str) -> tuple[str, ...]:
     """Hex colour of every index, for theme ``"light"`` or ``"dark"``."""
     stops = MAPS[theme]
@@ -60,9 +64,20 @@ def colours(theme: str) -> tuple[str, ...]:
     return (*levels, PAPER[theme], NAN[theme], stops[-1], stops[0])
 
 
+def rgb(values: Array, largest: float, theme: str = "light") -> Array:
+    """The colours of values as an array (..., 3) of bytes, without rounding to levels."""
+    stops = np.array([_rgb(c) for c in MAPS[theme]], float)
+    share = np.clip(np.nan_to_num(values / largest, nan=0.0, posinf=1.0, neginf=-1.0), -1.0, 1.0)
+    place = (share + 1.0) / 2.0 * (len(stops) - 1)
+    out = np.stack([np.interp(place, np.arange(len(stops)), stops[:, k]) for k in range(3)], -1)
+    out[indices(values, largest) == PAPER_INDEX] = _rgb(PAPER[theme])
+    out[np.isnan(values)] = _rgb(NAN[theme])
+    return np.asarray(np.rint(out), np.uint8)
+
+
 def ink_on(colour: str) -> str:
     """Black or white, whichever reads better on a colour."""
-    return "#000" if luminance(colour) > 0.18 else "#fff"
+    return BLACK if luminance(colour) > 0.18 else WHITE
 
 
 def luminance(colour: str) -> float:

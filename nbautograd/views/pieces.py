@@ -131,4 +131,4 @@ def _row(cells: Sequence[object], right: Sequence[int], everything: bool = False
 
 
 def _cell(right: bool) -> str:
-    return f"text-align:{'right' if right else 'left'};vertical-align:baseline;padding:4px 14px 4px 0"
+    return f"text-align:{'right' if right else 'left'};padding:4px 14px 4px 0"

@@ -51,17 +51,21 @@ def fold(calls: Sequence[Call], first: int = FIRST, last: int = LAST) -> tuple[S
 def call_row(call: Call) -> list[str]:
     """Number, method, in, out, ctx, ms of a call."""
     out = call.exception if call.exception else values_line(call.outputs)
-    method = (
-        call.method if call.forward is None or call.method == "setup_context" else f"{call.method} <- {call.forward}"
-    )
     return [
         str(call.index),
-        method,
+        method_of(call),
         values_line(call.inputs),
         out,
         ctx_line(call.ctx),
         numbers.milliseconds(call.seconds),
     ]
+
+
+def method_of(call: Call) -> str:
+    """``backward of call 0``: the method and the forward call that it belongs to."""
+    if call.forward is None or call.method == "setup_context":
+        return call.method
+    return f"{call.method} {messages.text('views.call.for', index=call.forward)}"
 
 
 def values_line(values: Sequence[Value], most: int = 4) -> str:

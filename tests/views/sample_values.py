@@ -73,7 +73,7 @@ def block(
         "verdict": "mismatch" if wrong else "match",
         "wrong": wrong,
         "worst": worst,
-        "largest_error": float(np.nanmax(difference)) if a.size else 0.0,
+        "largest_error": float(np.nan_to_num(difference).max()) if a.size else 0.0,
         "witnesses": WITNESSES,
         "steps": np.geomspace(1e-10, 1e-1, 10),
         "structure": "dense",
@@ -93,14 +93,13 @@ WITNESSES = (
 def tensor(values: Any, dtype: str = "float64", **more: Any) -> TensorSummary:
     a = np.asarray(values)
     finite = a[np.isfinite(a)]
-    numbers: dict[str, Any] = {}
+    numbers: dict[str, Any] = {"numel": a.size, "values": tuple(a.ravel().tolist()) if a.size <= 64 else None}
     if finite.size and not np.iscomplexobj(a):
-        numbers = {"min": float(finite.min()), "max": float(finite.max()), "mean": float(finite.mean())}
+        numbers |= {"min": float(finite.min()), "max": float(finite.max()), "mean": float(finite.mean())}
         numbers |= {"std": float(finite.std()), "norm": float(np.linalg.norm(finite))}
     return TensorSummary(
-        a.shape, dtype, numel=a.size, nan=int(np.isnan(a).sum()), inf=int(np.isinf(a).sum()),
-        zeros=int((a == 0).sum()), thumbnail=np.atleast_2d(a)[:32, :32] if a.size else None,
-        values=tuple(a.ravel().tolist()) if a.size <= 64 else None, **{**numbers, **more},
+        a.shape, dtype, nan=int(np.isnan(a).sum()), inf=int(np.isinf(a).sum()),
+        zeros=int((a == 0).sum()), thumbnail=np.atleast_2d(a)[:32, :32] if a.size else None, **{**numbers, **more},
     )  # fmt: skip
 
 
@@ -148,13 +147,15 @@ def gradcheck(wrong: bool = False, **more: Any) -> GradcheckReport:
         ),
     }  # fmt: skip
     known: dict[str, Any] = {
+        "function": "LinearFunction",
+        "verdict": "wrong" if wrong else "right",
         "findings": (TRANSPOSED, NOTE) if wrong else (),
         "blocks": blocks,
         "input_names": ("input", "weight"),
         "output_names": ("output",),
         "seconds": 0.04,
     }
-    return GradcheckReport("LinearFunction", "wrong" if wrong else "right", **{**known, **more})
+    return GradcheckReport(**{**known, **more})
 
 
 def cannot_tell() -> GradcheckReport:
@@ -208,10 +209,11 @@ def comparison(agree: bool = True) -> Comparison:
 def report(wrong: bool = False, **more: Any) -> FunctionReport:
     check = gradcheck(wrong)
     known: dict[str, Any] = {
+        "function": "LinearFunction",
         "calls": calls(),
         "graph": graph(),
         "gradcheck": check,
         "jacobian": JacobianReport("LinearFunction", check.blocks),
         "findings": check.findings,
     }
-    return FunctionReport("LinearFunction", **{**known, **more})
+    return FunctionReport(**{**known, **more})

@@ -115,7 +115,7 @@ TEXTS: dict[str, str] = {
     "views.caption.gradcheck": "Each output against each input",
     "views.caption.witnesses": "What each witness says",
     "views.caption.calls": "Calls of {function}, oldest first",
-    "views.caption.numbers": "{entry}, rows: elements of {output}; columns: elements of {input}",
+    "views.caption.numbers": "Rows {output}, columns {input}",
     "views.caption.graph": "Nodes in the order in which backward runs them",
     "views.caption.comparison": "{first} beside {second}",
     "views.caption.tensor": "Statistics",

@@ -112,7 +112,7 @@ TEXTS: dict[str, str] = {
     "views.caption.gradcheck": "每个输出对每个输入",
     "views.caption.witnesses": "各个证据的结果",
     "views.caption.calls": "{function} 的调用，由旧到新",
-    "views.caption.numbers": "{entry}，行：{output} 的元素；列：{input} 的元素",
+    "views.caption.numbers": "行 {output}，列 {input}",
     "views.caption.graph": "节点按 backward 执行的顺序排列",
     "views.caption.comparison": "{first} 与 {second} 对比",
     "views.caption.tensor": "统计",

@@ -1,0 +1,131 @@
+"""Heat maps: the colours mean what they say, the picture is a document, nothing rests on colour alone."""
+
+from __future__ import annotations
+
+import io
+import re
+import xml.etree.ElementTree as ElementTree
+
+import matplotlib
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+from matplotlib.colors import to_rgb
+from PIL import Image
+
+from nbautograd.views import palette
+from nbautograd.views.heatmap import heatmap, legend, thumbnail
+from nbautograd.views.heatmap_marks import short
+from nbautograd.views.heatmap_place import Axis
+from nbautograd.views.png import png
+
+ANY = st.floats(allow_nan=True, allow_infinity=True)
+
+
+@pytest.mark.parametrize(("theme", "name"), [("light", "coolwarm"), ("dark", "managua_r")])
+def test_the_stops_are_those_of_matplotlib(theme, name):
+    if name not in matplotlib.colormaps:
+        pytest.skip(f"this matplotlib has no {name}")
+    expected = matplotlib.colormaps[name](np.linspace(0, 1, 17))[:, :3]
+    assert np.allclose(
+        [to_rgb(c) for c in palette.MAPS[theme]], expected, atol=3 / 255
+    )  # matplotlib rounds to 256 colours
+
+
+def test_equal_sizes_of_either_sign_are_equally_far_from_the_middle():
+    index = palette.indices(np.array([-2.0, -1.0, 1.0, 2.0]), 2.0)
+    assert list(index) == [0, 8, 24, 32]
+
+
+def test_zero_nan_and_infinities_are_told_apart():
+    index = palette.indices(np.array([0.0, np.nan, np.inf, -np.inf, 1e-9, 1e-3]), 1.0)
+    assert list(index[:5]) == [
+        palette.PAPER_INDEX, palette.NAN_INDEX, palette.PLUS_INF, palette.MINUS_INF, palette.PAPER_INDEX,
+    ]  # fmt: skip
+    assert index[5] == palette.ZERO  # small but not nothing: the middle colour, not paper
+
+
+def test_limits_look_at_finite_sizes_only():
+    assert palette.limit(np.array([1.0, -3.0, np.nan, np.inf])) == 3.0
+    assert palette.limit(np.array([np.nan])) == palette.limit(np.zeros(3)) == palette.limit(np.empty(0)) == 1.0
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_numbers_read_well_on_every_colour(theme):
+    for colour in palette.colours(theme):
+        ink = 0.0 if palette.ink_on(colour) == "#000" else 1.0
+        light, dark = sorted((palette.luminance(colour), ink), reverse=True)
+        assert (light + 0.05) / (dark + 0.05) >= 4.5
+
+
+@given(arrays(float, array_shapes(min_dims=2, max_dims=2, max_side=40), elements=ANY))
+def test_every_matrix_is_a_document(matrix):
+    document = heatmap(matrix)
+    assert ElementTree.fromstring(document).tag.endswith("svg")
+    assert len(document) < 40_000
+
+
+def test_small_ones_show_numbers_middling_ones_signs_large_ones_a_picture():
+    rng = np.random.default_rng(0)
+    small, middling, large = (heatmap(rng.normal(size=(n, n))) for n in (4, 15, 30))
+    assert len(re.findall("<text", small)) == 16
+    assert "<text" not in middling
+    assert re.search(r'class="s[bw]+" [^>]*d="M[\d. ]+h', middling)
+    assert "<image" in large
+
+
+def test_the_sign_marks_are_the_signs():
+    positive, negative = heatmap(np.ones((12, 12))), heatmap(-np.ones((12, 12)))
+    marks = [re.search(r'class="s[bw]+" [^>]*d="([^"]*)"', document)[1] for document in (positive, negative)]
+    assert [m.count("h") for m in marks] == [144, 144]
+    assert [m.count("v") for m in marks] == [144, 0]
+
+
+def test_colours_for_print_are_not_rounded_to_levels():
+    out = palette.rgb(np.array([[-1.0, 0.0, 1.0], [np.nan, np.inf, 0.51]]), 1.0)
+    assert [tuple(c) for c in out[0]] == [(59, 76, 192), (255, 255, 255), (180, 4, 38)]
+    assert len({tuple(c) for c in palette.rgb(np.linspace(0.1, 1, 100), 1.0)}) > 90
+    assert tuple(out[1, 1]) == tuple(out[0, 2]) != tuple(out[1, 0])
+
+
+def test_nan_is_hatched_and_the_worst_cell_framed():
+    document = heatmap(np.array([[np.nan, 1.0], [0.0, np.inf]]), worst=(1, 0))
+    assert document.count('class="h"') == 1
+    assert "∞" in document
+    assert document.count('class="w"') == 1
+
+
+def test_both_themes_are_inside():
+    document = heatmap(np.eye(2))
+    light, _, dark = document.partition("prefers-color-scheme:dark")
+    assert palette.PAPER["light"] in light
+    assert palette.PAPER["dark"] in dark
+    assert "prefers-color-scheme:dark" in legend()
+    assert "prefers-color-scheme:dark" in thumbnail(np.eye(2))
+
+
+def test_labels_are_written_where_there_is_room():
+    few = heatmap(np.eye(3), rows=Axis("y", ("0", "1", "2")), cols=Axis("<w>", ("0", "1", "2")))
+    assert few.count(">2</text>") == 2
+    assert "&lt;w&gt;" in few
+    names = [f"{k},{k}" for k in range(40)]
+    many = heatmap(np.eye(40), rows=Axis("y", names), cols=Axis("x", names))
+    assert many.count("</text>") < 40
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(1.0, "1"), (-0.25, "−.25"), (12345.0, "1.2e4"), (1e-12, "1e−12"), (3.14159, "3.14"), (float("inf"), "∞")],
+)
+def test_short_numbers(value, expected):
+    assert short(value) == expected
+
+
+def test_png_is_what_was_put_in():
+    index = np.array([[0, 1], [2, 3], [4, 5]])
+    colours = palette.colours("light")
+    image = Image.open(io.BytesIO(png(index, colours))).convert("RGB")
+    assert image.size == (2, 3)
+    assert ["#{:02x}{:02x}{:02x}".format(*image.getpixel((c, r))) for r, c in np.ndindex(3, 2)] == list(colours[:6])

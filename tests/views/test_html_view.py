@@ -1,0 +1,223 @@
+"""The static page: it survives, it escapes, it stays small, it says what the text says."""
+
+from __future__ import annotations
+
+import base64
+import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import sample_values as samples
+from survivors import Page, lost_rules
+
+import nbautograd
+from nbautograd.core.findings import Finding, Fix
+from nbautograd.core.graphs.graph import AutogradGraph, Node
+from nbautograd.core.recording.calls import CallLog
+from nbautograd.core.values import CtxSnapshot, Value
+from nbautograd.views.bundle import mimebundle
+from nbautograd.views.html import html
+
+EVIL = "<img src=x onerror=alert(1)>\"'&{0}"
+VALUES = {
+    "wrong": samples.report(wrong=True, comparison=samples.comparison()),
+    "right": samples.report(),
+    "cannot tell": samples.cannot_tell(),
+    "gradcheck": samples.gradcheck(wrong=True, order2=samples.gradcheck(wrong=True)),
+    "unchecked": samples.report(gradcheck=None, jacobian=None),
+    "jacobian": samples.report().jacobian,
+    "block": samples.gradcheck().blocks[0, 0],
+    "log": samples.calls(),
+    "empty log": CallLog(problems=("recording was off",)),
+    "call": samples.calls()[1],
+    "graph": samples.graph(),
+    "empty graph": AutogradGraph(),
+    "comparison": samples.comparison(agree=False),
+    "finding": samples.TRANSPOSED,
+    "summary": samples.tensor(samples.W),
+    "ctx": samples.calls()[0].ctx,
+    "empty ctx": CtxSnapshot(),
+    "value": samples.value("w", samples.W),
+    "something else": 3,
+}
+
+
+@pytest.fixture(params=VALUES, name="made")
+def _made(request):
+    return html(VALUES[request.param])
+
+
+def test_all_of_it_survives_the_sanitizer(made):
+    assert Page(made).lost == []
+
+
+def test_pictures_are_svg_documents_with_words_for_those_who_do_not_see_them(made):
+    for picture in Page(made).pictures:
+        document = base64.b64decode(picture["src"].partition(",")[2]).decode()
+        assert ElementTree.fromstring(document).tag == "{http://www.w3.org/2000/svg}svg"
+        assert "script" not in document
+        assert len(picture["alt"]) > 5
+
+
+def test_nothing_is_fetched(made):
+    assert "http" not in made.replace("http://www.w3.org", "")
+
+
+def test_the_sanitizer_list_can_fail():
+    page = Page('<svg></svg><td id="a" style="color:var(--x);opacity:.5"><script>1</script><b>')
+    assert page.lost[:4] == ["<svg>", "td[id]", "td style color:var(--x)", "td style opacity:.5"]
+    assert "<script>" in page.lost
+    assert page.lost[-1] == "<b> is not closed"
+    assert lost_rules("position:fixed") == ["position:fixed"]
+
+
+def test_the_anchor_is_a_class_of_the_outermost_element():
+    assert html(samples.report(), "nba-7").startswith('<div class="nbautograd nba-7" ')
+    assert html(samples.report()).startswith('<div class="nbautograd" ')
+
+
+def test_a_whole_report_is_small():
+    assert len(html(VALUES["wrong"]).encode()) < 64_000
+    assert len(html(VALUES["right"]).encode()) < 64_000
+
+
+def test_the_answer_comes_first_and_the_fix_is_shown():
+    words = Page(html(samples.report(wrong=True))).text
+    assert words.startswith("✗ wrong LinearFunction: backward is wrong for weight . input is right.")
+    assert words.index("- grad_weight = input.mm(grad_output)") < words.index("+ grad_weight = input.t()")
+    assert words.index("6 of 36 entries differ") < words.index("Gradcheck")
+    assert "2.0 ≠ 1.0" in words
+
+
+def test_right_unchecked_and_cannot_tell_say_so_first():
+    assert Page(html(samples.report())).text.startswith("✓ right LinearFunction: backward is right.")
+    unchecked = html(samples.report(gradcheck=None, jacobian=None, findings=()))
+    assert Page(unchecked).text.startswith("• not checked LinearFunction: 2 calls recorded")
+    assert Page(html(samples.cannot_tell())).text.startswith("? cannot tell Abs: cannot tell whether")
+
+
+@pytest.mark.parametrize("view", ["calls", "graph", "jacobian", "gradcheck"])
+def test_the_view_asked_for_stands_first_and_open(view):
+    made = html(samples.report(wrong=True, view=view))
+    first = made[made.index("<details") :]
+    assert " open>" in first[: first.index(">") + 1]
+    assert Page(first[: first.index("</summary>")]).text.lower().startswith(view)
+    assert made.count(" open>") <= 2  # the part, and what was also noticed
+
+
+def test_names_that_are_html_change_nothing():
+    block = samples.block(np.eye(2) * 2, np.eye(2), names=(EVIL, EVIL), reason=EVIL)
+    value = Value(EVIL, EVIL, EVIL, replace(samples.tensor(samples.W), dtype=EVIL), same_as=EVIL)
+    finding = Finding(EVIL, "bug", "report.as_text", {"text": EVIL}, line=1, fix=Fix(EVIL, True, 1, EVIL))
+    call = replace(
+        samples.calls()[0], function=EVIL, inputs=(value,), stdout=EVIL, exception=EVIL, missing=(EVIL,), thread=EVIL,
+        ctx=CtxSnapshot((value,), {EVIL: value}, dirty=(EVIL,)), warnings=(finding,),
+    )  # fmt: skip
+    report = samples.report(
+        function=EVIL,
+        gradcheck=samples.gradcheck(function=EVIL, verdict="wrong", blocks={(0, 0): block}, findings=(finding,)),
+        calls=CallLog((call,), problems=(EVIL,)),
+        graph=AutogradGraph((Node(0, EVIL, "function", label=EVIL, scope=EVIL),), order=(0,), notes=(EVIL,)),
+        comparison=replace(samples.comparison(), names=(EVIL, EVIL), input_names=(EVIL,)),
+        notes=(EVIL,),
+    )
+    page = Page(html(report, EVIL))
+    assert page.lost == []
+    assert page.tags.count("img") == len(page.pictures)
+    assert not [p for p in page.pictures if p["src"] == "x"]
+    assert EVIL in page.text
+
+
+def test_names_in_any_script_and_control_characters():
+    made = html(replace(samples.calls()[0], function="线性\x00\x1b[31m", stdout="\ud800 ∂L/∂w\n"))
+    assert "线性" in made
+    assert "∂L/∂w" in made
+    made.encode("utf-8")
+    assert not {"\x00", "\x1b"} & set(made)
+
+
+BAD = {
+    "nan": samples.block([[np.nan, 1.0], [0.0, np.inf]], np.eye(2)),
+    "empty": samples.block(np.zeros((0, 3)), shapes=((0,), (3,))),
+    "scalar": samples.block([[2.0]], [[1.0]], ((), ())),
+    "complex": samples.block([[1 + 2j, 0]], [[1 - 2j, 0]]),
+    "wide": samples.block(np.random.default_rng(0).normal(size=(2, 4000))),
+    "large": samples.block(np.random.default_rng(0).normal(size=(300, 300))),
+    "zero": samples.block(np.zeros((4, 4))),
+    "tiny": samples.block(np.eye(3) * 1e-300),
+    "huge": samples.block(np.eye(3) * 1e300),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_unusual_blocks(name):
+    report = samples.gradcheck(blocks={(0, 0): BAD[name]}, verdict="cannot tell")
+    page = Page(html(report))
+    assert page.lost == []
+    assert len(html(report)) < 30_000
+    assert ("This block has no entries." in page.text) is (name == "empty")
+
+
+def test_the_cell_that_differs_most_is_named_for_those_who_do_not_see_it():
+    alts = [p["alt"] for p in Page(html(samples.gradcheck(wrong=True))).pictures]
+    assert "The entry that differs most, row 0, column 3, is marked." in " ".join(alts)
+
+
+def test_a_block_without_numbers_says_so():
+    lost = replace(samples.gradcheck().blocks[0, 0], matrices=None)
+    assert "The numbers of this block were not kept." in html(samples.gradcheck(blocks={(0, 0): lost}))
+
+
+def test_fifty_blocks_stay_within_the_budget():
+    rng = np.random.default_rng(0)
+    block = samples.block(rng.normal(size=(12, 12)))
+    report = samples.report(gradcheck=samples.gradcheck(blocks={(0, k): block for k in range(50)}))
+    made = html(report)
+    assert len(made) < 64_000
+    assert "more blocks" in made
+    assert Page(made).lost == []
+
+
+def test_hundreds_of_calls_are_folded():
+    one = samples.calls()[0]
+    made = html(CallLog(tuple(replace(one, index=k) for k in range(500))))
+    assert "488 calls in between are folded" in made
+    assert "What the last 6 calls saw" in made
+    assert len(made) < 64_000
+
+
+def test_a_flood_of_prints_is_cut():
+    made = html(replace(samples.calls()[0], stdout="x" * 100_000))
+    assert len(made) < 12_000
+    assert "and 96000 more" in made
+
+
+def test_a_picture_that_fails_leaves_the_table(monkeypatch):
+    def broken(value):
+        raise ValueError("no room")
+
+    monkeypatch.setattr("nbautograd.views.svg.svg", broken)
+    words = Page(html(samples.graph())).text
+    assert "This part could not be drawn (ValueError: no room)." in words
+    assert "LinearFunctionBackward" in words
+
+
+def test_tables_have_captions_or_heads_and_scopes():
+    made = html(samples.report(wrong=True))
+    assert 'scope="col"' in made
+    assert 'scope="row"' in made
+    assert "<caption" in made
+
+
+def test_chinese_page():
+    nbautograd.set_language("zh")
+    page = Page(html(samples.report(wrong=True)))
+    assert page.text.startswith("✗ 错误 LinearFunction：backward 对 weight 的梯度是错的。")
+    assert page.lost == []
+
+
+def test_the_bundle_has_both():
+    bundle = mimebundle(samples.report(), "nba-1")
+    assert set(bundle) == {"text/plain", "text/html"}
+    assert 'class="nbautograd nba-1"' in bundle["text/html"]

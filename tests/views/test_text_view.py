@@ -1,0 +1,246 @@
+"""Every public value as plain text: the words themselves, in both languages."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import sample_values as samples
+
+import nbautograd
+from nbautograd.core.findings import Finding
+from nbautograd.core.recording.calls import Call, CallLog
+from nbautograd.core.values import CtxSnapshot, Value
+from nbautograd.views.text import text
+
+WRONG = """\
+LinearFunction: backward is wrong for `weight`. `input` is right.
+  bug: The returned `grad_weight` (2nd value, `input.mm(grad_output)`) is what you get with `input` in place of
+  `input.t()`. (line 23)
+      - grad_weight = input.mm(grad_output)
+      + grad_weight = input.t().mm(grad_output)
+        (tried: with this change every entry agrees)
+6 of 36 entries differ; the largest: d output[0,0] / d weight[1,0] is 1.0 by finite differences, 2.0 by your
+backward.
+
+block                verdict    wrong entries  largest error  structure
+d output / d input   ✓ agrees            0/24          3e-10  block diagonal
+d output / d weight  ✗ differs           6/36            1.0  block diagonal
+
+Also noticed
+  risk: `ctx.scale` keeps a tensor; `save_for_backward` is safer."""
+
+RIGHT = """\
+LinearFunction: backward is right.
+It agrees in 60/60 entries, largest error 3e-10, 2 witnesses: finite differences and autograd of forward."""
+
+CANNOT_TELL = """\
+Abs: cannot tell whether backward is right.
+`x[1]` is exactly 0, where forward has a kink.
+
+block      verdict                    wrong entries  largest error  structure
+d y / d x  ∠ subgradient (at a kink)            1/9            0.5  dense"""
+
+UNCHECKED = """\
+LinearFunction: 2 calls recorded, backward not checked.
+To check it, call `nbautograd.gradcheck(LinearFunction, inputs)` or add `--inputs`."""
+
+CALLS = """\
+2 calls recorded.
+#  method              in                                        out                                      on ctx                                        ms
+0  forward             input f64 2x2, weight f64 2x3, bias None  output f64 2x3                           input, weight, ctx.scale, ctx.bias (80 B)  0.042
+1  backward of call 0  grad_output f64 2x3                       grad_input f64 2x2, grad_weight f64 2x3  input, weight, ctx.scale, ctx.bias (80 B)   1.30
+#0 forward printed
+    FORWARD: output= tensor([[ 3., 4., 5.]])"""  # noqa: E501
+
+
+def test_wrong_is_told_with_its_cause_its_fix_and_its_numbers():
+    assert text(samples.gradcheck(wrong=True)) == WRONG
+
+
+def test_right_says_how_sure():
+    assert text(samples.gradcheck()).startswith(RIGHT)
+
+
+def test_cannot_tell_says_why():
+    assert text(samples.cannot_tell()) == CANNOT_TELL
+
+
+def test_unchecked_says_what_to_do():
+    report = samples.report(gradcheck=None, jacobian=None, findings=())
+    assert text(report).startswith(UNCHECKED)
+
+
+def test_the_calls_are_aligned():
+    assert text(samples.calls()) == CALLS
+
+
+def test_a_cause_that_names_the_entry_is_not_followed_by_the_same_numbers():
+    said = {"text": "It is transposed. The largest: d output[0,0] / d weight[1,0] is 1 by the forward."}
+    report = samples.gradcheck(wrong=True, findings=(replace(samples.TRANSPOSED, params=said),))
+    assert text(report).count("weight[1,0]") == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"complete": False}, "Interrupted: this is what was done until then."),
+        ({"order2": samples.gradcheck(wrong=True)}, "Second derivatives are wrong."),
+        ({"order2": samples.gradcheck()}, "Second derivatives are right too."),
+        ({"order2": samples.cannot_tell()}, "Second derivatives: cannot tell."),
+    ],
+)
+def test_what_else_is_said(change, expected):
+    assert expected in text(samples.gradcheck(**change))
+
+
+@pytest.mark.parametrize("reason", ["kink", "jump", "staircase", "float32", "noise", "domain edge", "interrupted"])
+def test_without_a_sentence_each_reason_says_what_to_try(reason):
+    block = samples.block(np.eye(2), verdict="undecided", reason=reason)
+    report = replace(samples.cannot_tell(), reason="", blocks={(0, 0): block})
+    second_line = text(report).split("\n")[1]
+    assert second_line[0].isupper()
+    assert len(second_line) > 30
+
+
+def test_an_exception_in_backward_is_the_headline():
+    finding = Finding("exception", "bug", "report.as_text", {"text": "backward raised TypeError"})
+    report = samples.gradcheck(verdict="wrong", findings=(finding,), blocks={})
+    assert text(report).startswith("LinearFunction: backward raises an exception.")
+
+
+def test_a_broken_contract_without_a_wrong_block():
+    finding = Finding("missing_staticmethod", "bug", "report.as_text", {"text": "backward is no staticmethod."})
+    report = samples.gradcheck(verdict="wrong", findings=(finding,), blocks={})
+    assert text(report).startswith("LinearFunction: backward is wrong.\n")
+
+
+def test_view_shows_its_part_only():
+    shown = text(samples.report(wrong=True, view="graph"))
+    assert "Graph" in shown
+    assert "Gradcheck\n" not in shown
+    assert "Calls\n" not in shown
+
+
+def test_a_whole_report_has_all_parts_in_order():
+    shown = text(samples.report(wrong=True, comparison=samples.comparison()))
+    places = [shown.index(f"\n{part}\n") for part in ("Gradcheck", "Jacobian", "Calls", "Graph", "Comparison")]
+    assert places == sorted(places)
+
+
+def test_small_matrices_stand_side_by_side():
+    lines = text(samples.gradcheck(wrong=True).blocks[0, 1]).split("\n")
+    assert lines[-6] == (
+        "0.0  0.0  0.0  2.0  0.0  0.0    0.0  0.0  0.0  1.0  0.0  0.0     0.0   0.0   0.0  1.0  0.0  0.0"
+    )
+
+
+def test_many_blocks_show_the_wrong_ones_and_count_the_rest():
+    good, bad = samples.block(np.eye(2)), samples.block(np.eye(2) * 2, np.eye(2), names=("y", "bad"))
+    blocks = {(0, k): bad if k == 40 else good for k in range(50)}
+    shown = text(samples.gradcheck(verdict="wrong", blocks=blocks))
+    assert "d y / d bad  ✗ differs" in shown.split("\n")[3 + 0] or "d y / d bad" in shown
+    assert "38 more blocks" in shown
+
+
+def test_hundreds_of_calls_are_folded_with_a_count():
+    one = samples.calls()[0]
+    shown = text(CallLog(tuple(replace(one, index=k, stdout="") for k in range(300)), dropped=1200))
+    assert "288 calls in between are folded" in shown
+    assert "1,200 older calls" in shown
+    assert len(shown.split("\n")) < 25
+
+
+def test_one_call_tells_everything():
+    shown = text(replace(samples.calls()[1], exception="ValueError: no", missing=("ctx could not be read",)))
+    for words in (
+        "grad_output, what arrived",
+        "saved for backward",
+        "attributes of ctx",
+        "gradients, what was returned",
+    ):
+        assert words in shown
+    assert "raised ValueError: no" in shown
+    assert "ctx could not be read" in shown
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (np.zeros((0, 3)), "float64 0x3  no elements"),
+        (np.array(2.5), "float64 scalar  2.5"),
+        (np.array([1.0, np.nan, np.inf]), "float64 3  1.0, nan, inf, 1 NaN, 1 infinite"),
+        (np.zeros(9), "float64 9  0.0 to 0.0, mean 0.0, norm 0.0, all zeros"),
+        (np.arange(100.0), "float64 100  0.0 to 99.0, mean 49.5, norm 573.0"),
+        (np.array([1 + 2j]), "float64 1  1.0+2.0j"),
+    ],
+)
+def test_tensors_in_words(values, expected):
+    assert text(samples.tensor(values)) == expected
+
+
+def test_a_tensor_of_a_million_elements_is_a_summary():
+    summary = replace(samples.tensor(np.ones(4)), numel=10**6, values=None, sampled=True)
+    assert text(summary).endswith("norm 2.0, from a sample")
+
+
+def test_a_tensor_that_could_not_be_read_says_so():
+    summary = samples.tensor(np.ones(2), reason="vmap level 1")
+    assert text(summary) == "float64 2  values not seen: vmap level 1"
+
+
+def test_values_say_what_they_are_and_whose_they_are():
+    value = Value("y", "Tensor", "", samples.tensor(np.ones(1), requires_grad=True), same_as="input 0")
+    assert text(value) == "y  float64 1  1.0  requires grad, same object as input 0"
+    assert text(Value("n", "int", "3")) == "n  3"
+
+
+def test_ctx_facts():
+    shown = text(CtxSnapshot(dirty=("x",), non_differentiable=("idx",), materialize_grads=False, freed=True))
+    assert shown.split("\n") == [
+        "marked dirty: x",
+        "marked non differentiable: idx",
+        "set_materialize_grads(False): missing gradients arrive as None",
+        "the saved tensors were freed already",
+    ]
+    assert text(CtxSnapshot()) == "nothing"
+
+
+def test_graph_and_comparison():
+    assert text(samples.graph()).split("\n")[0] == "Backward graph: 4 nodes, 3 edges."
+    assert "LinearFunctionBackward  2x3" in text(samples.graph())
+    shown = text(samples.comparison(agree=False))
+    assert shown.startswith("f and torch.mul differ.")
+    assert re.search(r"gradient of a .* largest difference 1\.5", shown)
+
+
+def test_empty_logs_and_graphs():
+    assert text(CallLog()) == "No calls recorded yet."
+    assert text(samples.graph().__class__()).startswith("There is no backward graph")
+
+
+def test_anything_else_is_its_repr():
+    assert text([1]) == "[1]"
+
+
+def test_no_terminal_colours_and_no_trailing_spaces():
+    for value in (samples.report(True), samples.report(), samples.calls(), samples.graph(), samples.comparison()):
+        shown = text(value)
+        assert "\x1b" not in shown
+        assert not [line for line in shown.split("\n") if line != line.rstrip()]
+
+
+def test_chinese():
+    nbautograd.set_language("zh")
+    shown = text(samples.gradcheck(wrong=True))
+    assert shown.startswith("LinearFunction：backward 对 `weight` 的梯度是错的。 `input` 的梯度是对的。")
+    assert "36 个元素中有 6 个不一致；差得最多的是 d output[0,0] / d weight[1,0]：有限差分得到 1.0" in shown
+    assert "✗ 不一致" in shown
+    columns = [line for line in shown.split("\n") if line.startswith("d output")]
+    assert len({line.index("分块对角") for line in columns}) <= 2
+
+
+def test_a_call_needs_no_more_than_its_name():
+    assert text(Call(0, "F", "forward")) == "#0 F.forward  0.000 ms"

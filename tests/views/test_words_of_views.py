@@ -1,0 +1,120 @@
+"""Numbers, tables, markup and the fixed terms that views turn into words."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nbautograd import messages
+from nbautograd.core.checking.block import BlockVerdict, Verdict
+from nbautograd.core.findings import Kind
+from nbautograd.views import numbers
+from nbautograd.views.html_gradcheck import TONE
+from nbautograd.views.markup import escape, prose, tag
+from nbautograd.views.pieces import TONES
+from nbautograd.views.tables import table, width
+from nbautograd.views.words import MARKS, VERDICT_MARKS, dedented, listed
+
+REASONS = ("kink", "jump", "staircase", "float32", "noise", "domain edge", "interrupted")
+TERMS = {
+    "block": get_args(BlockVerdict),
+    "verdict": (*get_args(Verdict), "unchecked"),
+    "kind": get_args(Kind),
+    "reason": REASONS,
+    "witness": ("backward", "finite differences", "autograd of forward", "jvp"),
+    "try": REASONS,
+    "part": ("gradcheck", "jacobian", "calls", "graph", "comparison"),
+    "panel": ("analytical", "numerical", "difference"),
+}
+
+
+@pytest.mark.parametrize("group", TERMS)
+@pytest.mark.parametrize("lang", messages.LANGUAGES)
+def test_every_fixed_term_has_a_word(group, lang):
+    known = messages.catalogue(lang)
+    assert [t for t in TERMS[group] if f"views.{group}.{t.replace(' ', '_')}" not in known] == []
+
+
+def test_every_verdict_has_a_mark_and_a_tone():
+    assert set(MARKS) == set(TONE) == set(get_args(BlockVerdict))
+    assert set(VERDICT_MARKS) == set(TERMS["verdict"])
+    assert {*TERMS["verdict"], *get_args(Kind), *TONE.values()} <= set(TONES)
+    assert len(set(MARKS.values())) == len(MARKS)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (1.0, "1.0"), (-0.5, "-0.5"), (3.0000001, "3.0"), (1 / 3, "0.3333"), (3e-10, "3e-10"), (1e6, "1e6"),
+        (123456789.0, "1.235e8"), (float("nan"), "nan"), (float("-inf"), "-inf"), (0, "0.0"), (None, "-"),
+        (np.float32(2.0), "2.0"), (1 - 2j, "1.0-2.0j"), (complex(0, float("nan")), "0.0+nanj"), (True, "True"),
+    ],
+)  # fmt: skip
+def test_numbers_as_people_write_them(value, expected):
+    assert numbers.number(value) == expected
+
+
+@given(st.floats(-1e300, 1e300))
+def test_numbers_are_short_and_nearly_right(value):
+    said = numbers.number(value)
+    assert len(said) <= 11
+    assert float(said) == pytest.approx(value, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("bytes_", "expected"),
+    [(0, "0 B"), (999, "999 B"), (1200, "1.2 kB"), (3_400_000, "3.4 MB"), (5 * 10**12, "5000.0 GB")],
+)
+def test_sizes(bytes_, expected):
+    assert numbers.size(bytes_) == expected
+
+
+def test_times_and_indices():
+    assert [numbers.milliseconds(s) for s in (4.2e-5, 0.0013, 0.25)] == ["0.042", "1.30", "250"]
+    assert numbers.index((0, 2)) == "[0,2]"
+    assert numbers.index(()) == ""
+    assert numbers.unravel(5, (2, 3)) == (1, 2)
+    assert numbers.ravel((1, 2), (2, 3)) == 5
+    assert numbers.unravel(0, ()) == ()
+
+
+def test_wide_characters_count_double():
+    assert width("梯度 ok") == 7
+    lines = table(["名", "b"], [["a", "1"], ["梯度", "22"]], right=(1,))
+    assert lines == ["名     b", "a      1", "梯度  22"]
+
+
+def test_long_cells_are_cut():
+    assert table(["x"], [["y" * 200]])[1].endswith("y…")
+
+
+def test_lists():
+    assert [listed(names) for names in ([], ["a"], ["a", "b"], ["a", "b", "c"])] == ["", "a", "a and b", "a, b and c"]
+
+
+def test_changes_lose_the_indentation_they_share():
+    assert dedented("    x = 1\n    y = 2", "    x = 2") == (["x = 1", "y = 2"], ["x = 2"])
+    assert dedented("", "        z") == ([], ["z"])
+    assert dedented("  if a:\n    b", "  if not a:\n    b") == (["if a:", "  b"], ["if not a:", "  b"])
+
+
+def test_markup_escapes_once():
+    assert (
+        tag("b", {"title": "<&>"}, "<i>", tag("i", None, "&")) == '<b title="&lt;&amp;&gt;">&lt;i&gt;<i>&amp;</i></b>'
+    )
+    assert escape(escape("<")) == "&lt;"
+
+
+@given(st.text())
+def test_nothing_gets_through_escape(text):
+    made = escape(text)
+    assert not {"<", ">", '"', "'"} & set(made)
+    made.encode("utf-8")
+
+
+def test_backticks_become_code():
+    assert prose("`a<b` and ` alone") == "<code>a&lt;b</code> and ` alone"
