@@ -72,8 +72,8 @@ TEXTS: dict[str, str] = {
     " right elsewhere. A mask is missing in {value}. {example}",
     "causes.conditional": "The gradient of `{input}` is wrong exactly where `{where}`, and right elsewhere. Look at"
     " how that case is treated in {value}. {example}",
-    "causes.kink_wrong": "The gradient of `{input}` is wrong exactly where `{where}`, and right elsewhere. If the forward"
-    " has a kink there, any value between the slopes to both sides is fine, but yours is outside. Look at {value}."
+    "causes.kink_wrong": "The gradient of `{input}` is wrong exactly where `{where}`, and right elsewhere. If the"
+    " forward has a kink there, any value between the slopes to both sides is fine, but yours is outside. Look at {value}."
     " {example}",
     # factors
     "causes.missing_factor": "The right gradient of `{input}` is yours times `{factor}`: a factor is missing (the chain"
@@ -205,8 +205,8 @@ TEXTS: dict[str, str] = {
     " silently. Is that what you meant with {value}?",
     "causes.grad_dtype_cast": "The gradient of `{input}` is {got} instead of {expected}; torch converts it silently."
     " Look at {value}.",
-    "causes.ignores_needs_input_grad": "backward computes a gradient for `{input}`, which needs none. Save the work with"
-    " `if ctx.needs_input_grad[{position}]:`.",
+    "causes.ignores_needs_input_grad": "backward computes a gradient for `{input}`, which needs none. Save the work"
+    " with `if ctx.needs_input_grad[{position}]:`.",
     # second derivatives
     "causes.double_backward_wrong": "The gradient itself is right, but its derivative is not: differentiating the"
     " gradient of `{input}` with respect to `{by}` silently gives wrong numbers. If no one needs second derivatives,"
