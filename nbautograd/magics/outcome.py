@@ -122,6 +122,8 @@ class Outcome:
             saying.fail_as_users_own(self.shell, result, error)
         else:
             display(report)
+            if report.gradcheck is not None and not report.gradcheck.complete:
+                saying.count_as_interrupted(self.shell, result)
 
     def _reference(self, options: Options, inputs: Inputs) -> Any:
         return read_reference(options.reference, inputs, self.shell.user_ns) if options.reference else None

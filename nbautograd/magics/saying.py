@@ -44,14 +44,13 @@ def fail(shell: Any, result: Any, error: UsageError) -> None:
 
 def fail_as_users_own(shell: Any, result: Any, error: BaseException) -> None:
     """Show an error of the user's code as if nothing of ours had called it, and let the cell count as failed."""
+    _mark(shell, result, error)
     shell.showtraceback((type(error), error, users_traceback(error)), tb_offset=0)
-    _mark(shell, result, error)
 
 
-def interrupted(shell: Any, result: Any, error: KeyboardInterrupt) -> None:
-    """Say that our work was stopped; the cell counts as interrupted, so that a front end stops the cells behind it."""
-    say("magics.interrupted")
-    _mark(shell, result, error)
+def count_as_interrupted(shell: Any, result: Any) -> None:
+    """Let the cell count as interrupted, so that a front end stops the cells behind it as well."""
+    _mark(shell, result, KeyboardInterrupt())
 
 
 def render_as_users_own(shell: Any, error: BaseException) -> None:
@@ -92,5 +91,7 @@ def _is_ours(entry: types.TracebackType) -> bool:
 
 def _mark(shell: Any, result: Any, error: BaseException) -> None:
     shell.last_execution_succeeded = False
+    if hasattr(shell, "_last_traceback"):  # a kernel puts this into its reply
+        shell._last_traceback = [f"{type(error).__name__}: {error}"]
     if result is not None and result.success:
         result.error_in_exec = error

@@ -81,8 +81,9 @@ class Session:
             log.clear_open_calls()  # an interrupt may have left some open
         try:
             self._show(cell, result)
-        except KeyboardInterrupt as error:
-            saying.interrupted(self.shell, result, error)
+        except KeyboardInterrupt:
+            saying.say("magics.interrupted")
+            saying.count_as_interrupted(self.shell, result)
         except Exception as error:
             saying.say("magics.stumbled", magic=MAGIC, error=f"{type(error).__name__}: {error}")
         if not self._cells:

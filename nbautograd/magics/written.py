@@ -144,7 +144,7 @@ def bind(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dic
 def _has_setup_context(cls: type) -> bool:
     import torch
 
-    return cls.setup_context is not torch.autograd.Function.setup_context  # type: ignore[attr-defined,no-any-return]
+    return cls.setup_context is not torch.autograd.Function.setup_context  # type: ignore[attr-defined]
 
 
 def _type(value: Any) -> str:

@@ -1,0 +1,254 @@
+"""A real kernel, as a notebook talks to it: messages with and without the magic, cards, completion, help."""
+
+from __future__ import annotations
+
+import queue
+import re
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from jupyter_client.manager import KernelManager
+
+pytestmark = pytest.mark.slow
+DEADLINE = 60
+
+DOUBLE = """\
+class Double(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return 2 * grad_output
+"""
+
+
+class Kernel:
+    """A kernel and its client."""
+
+    def __init__(self) -> None:
+        self.manager = KernelManager(kernel_name="python3")
+        self.manager.start_kernel()
+        self.client = self.manager.client()
+        self.client.start_channels()
+        self.client.wait_for_ready(timeout=DEADLINE)
+
+    def stop(self) -> None:
+        """End the kernel."""
+        self.client.stop_channels()
+        self.manager.shutdown_kernel(now=True)
+
+    def run(self, code: str, interrupt_at: str = "") -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """Run a cell; the reply's content and the messages on iopub; interrupted once it printed some text."""
+        sent = self.client.execute(code)
+        messages = []
+        end = time.monotonic() + DEADLINE
+        while time.monotonic() < end:
+            try:
+                message = self.client.get_iopub_msg(timeout=1)
+            except queue.Empty:
+                continue
+            if message["parent_header"].get("msg_id") != sent:
+                continue
+            if message["msg_type"] == "status" and message["content"]["execution_state"] == "idle":
+                break
+            messages.append({"type": message["msg_type"], "content": message["content"]})
+            if interrupt_at and interrupt_at in str(message["content"].get("text", "")):
+                self.manager.interrupt_kernel()
+                interrupt_at = ""
+        while True:
+            reply = self.client.get_shell_msg(timeout=DEADLINE)
+            if reply["parent_header"].get("msg_id") == sent:
+                return reply["content"], messages
+
+    def ask(self, sent: str) -> dict[str, Any]:
+        """The reply to a complete or inspect request."""
+        while True:
+            reply = self.client.get_shell_msg(timeout=DEADLINE)
+            if reply["parent_header"].get("msg_id") == sent:
+                return reply["content"]  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="module")
+def kernel() -> Iterator[Kernel]:
+    running = Kernel()
+    running.run("import torch, inspect, pickle, sys\nfrom torch.autograd import Function\n%load_ext nbautograd")
+    yield running
+    running.stop()
+
+
+def data(messages: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
+    return [m["content"].get("data", {}) for m in messages if m["type"] == kind]
+
+
+def normal(seen: Any, first_line: str) -> str:
+    """What was seen, without what cannot be the same in two runs: numbers of cells, names of files, addresses."""
+    text = re.sub(r"\x1b\[[0-9;]*m", "", repr(seen)).replace(first_line, "")
+    text = re.sub(
+        r"In\[\d+\]|In \[\d+\]|ipykernel_\d+.\d+|\d+\.py|0x[0-9a-f]+|'execution_count': \d+|<ipython-input[^>]*>",
+        "",
+        text,
+    )
+    text = re.sub(r"'(engine_info|started|user_expressions|payload)': (\{.*?\}|\[.*?\])", "", text)
+    return re.sub(r"\\n +1 (?=\\n)|'\s+1 \\n", "", re.sub(r"\s+1 # one line\\n", "", text))
+
+
+CELLS = {
+    "definition": DOUBLE,
+    "print": DOUBLE + "print('hello')\nprint('world', file=sys.stderr)",
+    "last expression": DOUBLE + "Double.apply(torch.ones(2)).tolist()",
+    "error": DOUBLE + "\n\n\n\n\n\ndef inner():\n    return 1 / 0\ninner()",
+    "error in forward": DOUBLE.replace("2 * x", "undefined") + "\n\n\n\nDouble.apply(torch.ones(2))",
+    "error in backward": DOUBLE.replace("2 * grad_output", "undefined")
+    + "\n\n\n\nDouble.apply(torch.ones(2, requires_grad=True)).sum().backward()",
+    "syntax error": DOUBLE + "x = = 1",
+    "indentation error": DOUBLE + "  x = 1",
+    "await": DOUBLE + "import asyncio\nawait asyncio.sleep(0)\nDouble.apply(torch.ones(2)).tolist()",
+    "getsource": DOUBLE + "inspect.getsource(Double.forward)",
+    "pickle": DOUBLE + "pickle.loads(pickle.dumps(Double)) is Double, len(pickle.dumps(Double))",
+    "help": DOUBLE + "Double.forward?",
+    "source": DOUBLE + "Double.backward??",
+    "display": DOUBLE + "from IPython.display import display\ndisplay(1)\ndisplay({'text/plain': 'x'}, raw=True)",
+    "exit code": DOUBLE + "!exit 3\n_exit_code",
+}
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_messages_are_those_of_a_cell_without_the_magic(kernel: Kernel, name: str) -> None:
+    body = CELLS[name]
+    bare = kernel.run("# one line\n" + body)
+    ours = kernel.run("%%autograd_function --quiet\n" + body)
+    shown = [normal(ours, "%%autograd_function --quiet\\n"), normal(bare, "# one line\\n")]
+    assert shown[0] == shown[1]
+
+
+def test_tb_shows_the_same_again(kernel: Kernel) -> None:
+    tracebacks = []
+    for line in ("# one line\n", "%%autograd_function --quiet\n"):
+        kernel.run(line + DOUBLE + "\n\n\n\n1 / 0")
+        tracebacks.append(normal(kernel.run("%tb"), line[:-1]))
+    assert tracebacks[0] == tracebacks[1]
+
+
+def test_an_interrupt_of_the_cell_is_the_kernels_own(kernel: Kernel) -> None:
+    body = DOUBLE + "\n\n\nprint('ready', flush=True)\nwhile True:\n    pass"
+    for line in ("# one line\n", "%%autograd_function --quiet\n"):
+        reply, messages = kernel.run(line + body, interrupt_at="ready")
+        assert (reply["status"], reply["ename"]) == ("error", "KeyboardInterrupt")
+        assert [m["type"] for m in messages] == ["status", "execute_input", "stream", "error"]
+
+
+SLOW = """\
+%%autograd_function --inputs x
+real, seen = sys.stdout, []
+class Slow(Function):
+    @staticmethod
+    def forward(ctx, x):
+        seen.append(1)
+        if len(seen) == 3:
+            real.write("ready")
+            real.flush()
+        while 3 <= len(seen) < 10:
+            pass
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return 2 * grad_output
+"""
+
+
+def test_an_interrupt_of_the_report_gives_what_is_done_or_a_sentence(kernel: Kernel) -> None:
+    kernel.run("x = torch.ones(3, dtype=torch.double, requires_grad=True)")
+    reply, messages = kernel.run(SLOW, interrupt_at="ready")
+    assert (reply["status"], reply["ename"]) == ("error", "KeyboardInterrupt")  # stops the cells behind it as well
+    text = " ".join(bundle["text/plain"] for bundle in data(messages, "display_data"))
+    assert "Interrupted" in text
+    assert not [m for m in messages if m["type"] == "error"]
+    assert kernel.run("seen.extend([1] * 9)\nSlow.apply(x).tolist()")[0]["status"] == "ok"
+
+
+def test_a_card_fills_in_as_later_cells_call(kernel: Kernel) -> None:
+    _, messages = kernel.run("%%autograd_function\n" + DOUBLE)
+    (card,) = [m["content"] for m in messages if m["type"] == "display_data"]
+    assert "not called yet" in card["data"]["text/plain"]
+    _, messages = kernel.run(
+        "x = torch.ones(2, requires_grad=True)\nfor _ in range(3): Double.apply(x).sum().backward()"
+    )
+    (update,) = [m["content"] for m in messages if m["type"] == "update_display_data"]
+    assert update["transient"] == card["transient"]
+    assert "Recording `Double`: 6 calls so far." in update["data"]["text/plain"]
+    _, messages = kernel.run("1 + 1")
+    assert not [m for m in messages if m["type"] == "update_display_data"]
+
+
+def test_the_report_is_one_display_with_static_html(kernel: Kernel) -> None:
+    kernel.run("x = torch.ones(2, dtype=torch.double, requires_grad=True)")
+    reply, messages = kernel.run("%%autograd_function --inputs x\n" + DOUBLE)
+    assert reply["status"] == "ok"
+    (report,) = data(messages, "display_data")
+    assert "Double: backward is right." in report["text/plain"]
+    assert "<table" in report["text/html"]
+    assert "<script" not in report["text/html"]
+
+
+def test_a_report_that_cannot_be_made_stops_a_run_of_all_cells(kernel: Kernel) -> None:
+    reply, messages = kernel.run("%%autograd_function --inputs nowhere\n" + DOUBLE)
+    assert (reply["status"], reply["ename"]) == ("error", "UsageError")
+    (stream,) = [m["content"] for m in messages if m["type"] == "stream"]
+    assert stream["name"] == "stderr"
+    assert "`nowhere` is not defined" in stream["text"]
+    reply, messages = kernel.run("%%autograd_function --inputs x\n" + DOUBLE.replace("2 * x", "1 / 0"))
+    assert (reply["status"], reply["ename"]) == ("error", "ZeroDivisionError")
+    (error,) = [m["content"] for m in messages if m["type"] == "error"]
+    assert "nbautograd" not in re.sub(r"\x1b\[[0-9;]*m", "", "".join(error["traceback"]))
+
+
+def test_the_migration_of_an_old_function_is_offered_as_a_cell(kernel: Kernel) -> None:
+    old = DOUBLE.replace("    @staticmethod\n", "").replace("ctx", "self").replace("Double", "Old")
+    reply, _ = kernel.run("%%autograd_function\n" + old)
+    (payload,) = reply["payload"]
+    assert payload["source"] == "set_next_input"
+    assert "@staticmethod" in payload["text"]
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("%%autograd_function --vi", "--view"),
+        ("%%autograd_function --view gr", "graph"),
+        ("%%autograd_function --inputs torch.rand_l", "rand_like"),
+        ("%gradcheck Doub", "Double"),
+        ("%grad", "%gradcheck"),
+        ("%%autograd_f", "%%autograd_function"),
+    ],
+)
+def test_completion_requests(kernel: Kernel, code: str, expected: str) -> None:
+    kernel.run("%%autograd_function --quiet\n" + DOUBLE)
+    reply = kernel.ask(kernel.client.complete(code + "\n\n", len(code)))
+    assert any(match.rpartition(".")[2] == expected for match in reply["matches"])
+    typed = code[reply["cursor_start"] : reply["cursor_end"]]
+    assert expected.startswith(typed.rpartition(".")[2]) or typed == ""
+
+
+def test_inspect_requests(kernel: Kernel) -> None:
+    reply = kernel.ask(kernel.client.inspect("%%autograd_function", 10))
+    assert reply["found"]
+    assert "--inputs, -i EXPR" in reply["data"]["text/plain"]
+    kernel.run("%%autograd_function --quiet\n" + DOUBLE)
+    reply = kernel.ask(kernel.client.inspect("Double.forward", 14, detail_level=1))
+    assert "return" in reply["data"]["text/plain"]
+
+
+def test_unload_leaves_the_cells_alone(kernel: Kernel) -> None:
+    kernel.run("%unload_ext nbautograd")
+    try:
+        reply, messages = kernel.run("%%autograd_function\n" + DOUBLE)
+        assert reply["ename"] == "UsageError"
+        _, messages = kernel.run("Double.apply(x)")
+        assert "update_display_data" not in [m["type"] for m in messages]
+    finally:
+        kernel.run("%load_ext nbautograd")
