@@ -131,6 +131,7 @@ class Pieces:
         self._at: dict[int, int] = {}
         self.dtype = commonest_dtype(graph)
         self._plain: dict[tuple[str, int], Content] = {}
+        self._chips: dict[int, Content] = {}
         self._fan = fan_in(graph)
         self._add_inner()
         self._add_leaves()
@@ -257,7 +258,9 @@ class Pieces:
         edge = self._graph.edges[i]
         label, style = edge_text(edge, self.dtype)
         node = self._graph.nodes[leaf]
-        content = leaf_content(node, uses, 0, self.dtype)
+        content = self._chips.get(leaf)
+        if content is None:
+            content = self._chips[leaf] = leaf_content(node, uses, 0, self.dtype)
         key = box_key(node) if uses == 1 else f"{box_key(node)}.e{i}"
         chip = Chip(key, content, node.members or (leaf,), edge.members or (i,), label, style)
         self.pieces[self._at[edge.source]].rights.append(chip)
