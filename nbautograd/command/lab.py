@@ -60,7 +60,8 @@ def _require_free(port: int) -> None:
 
 def _serve(notebook: Path, port: int | None, browser: bool) -> int:
     """Hand over to JupyterLab, which stays in the foreground until it is stopped."""
-    words = [sys.executable, "-m", "jupyterlab", str(notebook), f"--ServerApp.root_dir={notebook.parent}"]
+    words = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={notebook.parent}"]
+    words.append(f"--LabApp.default_url=/lab/tree/{notebook.name}")  # also in the address that it prints
     if port is not None:
         words += [f"--port={port}", "--ServerApp.port_retries=0"]
     if not browser:

@@ -57,9 +57,11 @@ def _run(content: Any, folder: Path, seconds: int) -> str:
     """Run all cells in place; returns one line about the cell that failed, or ``""``."""
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+    from traitlets.config import Config
 
-    where = {"metadata": {"path": folder}}
-    client = NotebookClient(content, timeout=seconds, kernel_name="python3", store_widget_state=False, resources=where)
+    options: dict[str, Any] = {"timeout": seconds, "kernel_name": "python3", "store_widget_state": False}
+    quiet = Config({"KernelManager": {"transport_encryption": "auto"}})  # else the kernel warns on stderr
+    client = NotebookClient(content, resources={"metadata": {"path": folder}}, config=quiet, **options)
     try:
         client.execute()
     except CellExecutionError as error:

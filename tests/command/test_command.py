@@ -138,5 +138,5 @@ def test_jupyterlab_gets_its_words(tmp_path, monkeypatch):
     monkeypatch.setattr(lab_module.subprocess, "call", lambda words: 0)
     lab_module._serve(tmp_path / "x.ipynb", 8899, False)
     (words,) = seen
-    assert words[:4] == [sys.executable, "-m", "jupyterlab", str(tmp_path / "x.ipynb")]
-    assert {"--port=8899", "--ServerApp.port_retries=0", "--no-browser"} <= set(words)
+    assert words[:4] == [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={tmp_path}"]
+    assert {"--LabApp.default_url=/lab/tree/x.ipynb", "--port=8899", "--no-browser"} <= set(words)

@@ -72,7 +72,13 @@ def settings(folder: Path) -> dict[str, str]:
     overrides.parent.mkdir(parents=True)
     overrides.write_text(json.dumps(SETTINGS))
     own = {f"JUPYTER_{name.upper()}_DIR": str(folder / name) for name in ("config", "data", "runtime")}
-    rest = {"IPYTHONDIR": str(folder / "ipython"), "MPLBACKEND": "agg", "OMP_NUM_THREADS": "1", "NBAUTOGRAD_LANG": "en"}
+    rest = {
+        "IPYTHONDIR": str(folder / "ipython"),
+        "MPLBACKEND": "agg",
+        "OMP_NUM_THREADS": "1",
+        "NBAUTOGRAD_LANG": "en",
+        "JUPYTER_TOKEN": TOKEN,
+    }
     return {**os.environ, **own, **rest}
 
 
@@ -122,7 +128,7 @@ def app(kind: str, folder: Path, log: Path) -> Iterator[App]:
     root.mkdir(parents=True)
     command = [
         sys.executable, "-m", "jupyter", kind, "--no-browser", "--allow-root", "--ip=127.0.0.1", f"--port={port}",
-        "--ServerApp.port_retries=0", f"--IdentityProvider.token={TOKEN}", f"--ServerApp.root_dir={root}",
+        "--ServerApp.port_retries=0", f"--ServerApp.root_dir={root}",
         f"--{CLASSES[kind]}.expose_app_in_browser=True",
     ]  # fmt: skip
     url = f"http://127.0.0.1:{port}"

@@ -58,7 +58,11 @@ def test_headless_writes_a_page_that_needs_nothing_else(headless, page, artifact
     assert re.findall(r"<(?:script|link|img)[^>]+(?:src|href)=[\"']?http", text) == []
     assert demo(lang).read_bytes() == (written.parent / f"nbautograd-{demo(lang).name}").read_bytes()
     page.goto(written.as_uri())
-    wrong, right = ("backward is wrong for weight", "backward is right") if lang == "en" else ("backward 对 weight 的梯度是错的", "backward 是对的")
+    wrong, right = (
+        ("backward is wrong for weight", "backward is right")
+        if lang == "en"
+        else ("backward 对 weight 的梯度是错的", "backward 是对的")
+    )
     reports = page.locator(".nbautograd")
     expect(reports.filter(has_text=right).first).to_be_visible()
     expect(reports.filter(has_text=wrong).first).to_be_visible()
