@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 
 from nbautograd.core.checking import columns
 from nbautograd.core.checking.real import Array
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from nbautograd.core.checking.rows import Rows
 
 SIZE = 64
-CLEAR = 1e-5  # disagreement of a random combination, relative to its terms, that is worth a search
+CLEAR = 1e-7  # disagreement of a random combination, relative to its terms, that is worth a search
 Where = tuple[int, int]
 
 
@@ -110,7 +111,8 @@ class Search:
         value = self.forward.values[self.i]
         noise = 50 * self.forward.eps * float(np.abs(w * value).sum())
         apart = abs(float(said.sum() - seen.sum()))
-        return not apart <= CLEAR * terms + noise
+        precise = CLEAR if self.rows.output.dtype in (torch.float64, torch.complex128) else 1e-3
+        return not apart <= precise * terms + noise
 
     def _halved(self, size: int, differs: Callable[[Array], bool]) -> int:
         chosen = np.arange(size)

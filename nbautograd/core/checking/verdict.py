@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -35,9 +36,9 @@ class Tolerance:
     precision: float
 
     @property
-    def agreed(self) -> float:
-        """Relative difference at which entries agree without a second look."""
-        return max(AGREED, 100 * self.precision)
+    def rounding(self) -> float:
+        """How much of its row an entry may be off by rounding in backward; sums are short where precision is lowest."""
+        return (64 if self.precision < 1e-5 else 8) * self.precision
 
     def given(self, analytical: Array, numerical: Array) -> Array | None:
         """Where the caller's tolerance is met; None when the caller gave none."""
@@ -72,7 +73,7 @@ def judge(forward: Values, raw: Raw, where: tuple[int, int], tolerance: Toleranc
         tolerance: what counts as equal.
     """
     matrices = raw.matrices
-    scale = scales(matrices.analytical, matrices.numerical)
+    scale = scales(matrices)
     doubtful = ~close(matrices, scale, tolerance)
     refined = refine(forward, raw, where, doubtful) if doubtful.any() else None
     state = _State(matrices, scale, doubtful, tolerance)
@@ -85,20 +86,39 @@ def judge(forward: Values, raw: Raw, where: tuple[int, int], tolerance: Toleranc
     return state.judged()
 
 
-def scales(analytical: Array, numerical: Array) -> Array:
-    """What an entry's difference is measured against: itself, 1e-3 of its row, 1e-6 of its block."""
-    with np.errstate(invalid="ignore"):
-        size = np.fmax(np.abs(_finite(analytical)), np.abs(_finite(numerical)))
+@dataclasses.dataclass(frozen=True)
+class Scale:
+    """What a difference is measured against.
+
+    Attributes:
+        size: the entry itself, but at least 1e-3 of the largest of its row and 1e-6 of the largest of the block.
+        row: the largest of its row, which rounding in backward goes by.
+    """
+
+    size: Array
+    row: Array
+
+    def slack(self, relative: float, tolerance: Tolerance) -> Array:
+        """A difference that means nothing: relative to the size, or from rounding in backward."""
+        result: Array = np.maximum(relative * self.size, tolerance.rounding * self.row)
+        return result
+
+    def __getitem__(self, at: Any) -> Scale:
+        return Scale(self.size[at], np.broadcast_to(self.row, self.size.shape)[at])
+
+
+def scales(matrices: Matrices) -> Scale:
+    """The scale of all stored entries."""
+    size = np.fmax(np.abs(_finite(matrices.analytical)), np.abs(_finite(matrices.numerical)))
     row = size.max(axis=2, keepdims=True, initial=0.0)
-    result: Array = np.maximum(np.maximum(size, 1e-3 * row), 1e-6 * row.max(initial=0.0))
-    return result
+    return Scale(np.maximum(np.maximum(size, 1e-3 * row), 1e-6 * row.max(initial=0.0)), row)
 
 
-def close(matrices: Matrices, scale: Array, tolerance: Tolerance) -> Array:
+def close(matrices: Matrices, scale: Scale, tolerance: Tolerance) -> Array:
     """Where the two agree at first sight."""
     with np.errstate(invalid="ignore"):
         apart = np.abs(matrices.analytical - matrices.numerical)
-        agreed: Array = apart <= tolerance.agreed * scale
+        agreed: Array = apart <= scale.slack(AGREED, tolerance)
     given = tolerance.given(matrices.analytical, matrices.numerical)
     return agreed if given is None else given
 
@@ -115,7 +135,7 @@ def _finite(array: Array) -> Array:
 class _State:
     """The judgement while it is being made."""
 
-    def __init__(self, matrices: Matrices, scale: Array, doubtful: Array, tolerance: Tolerance) -> None:
+    def __init__(self, matrices: Matrices, scale: Scale, doubtful: Array, tolerance: Tolerance) -> None:
         self.matrices = (
             dataclasses.replace(matrices, numerical=matrices.numerical.copy()) if doubtful.any() else matrices
         )
@@ -129,7 +149,7 @@ class _State:
         at = tuple(refined.entries.T)
         analytical = self.matrices.analytical[at]
         self.matrices.numerical[at] = np.where(np.isfinite(refined.value), refined.value, self.matrices.numerical[at])
-        self.scale = scales(self.matrices.analytical, self.matrices.numerical)
+        self.scale = scales(self.matrices)
         wrong, unsure, reason = decide(refined, analytical, self.scale[at], self.tolerance, self.tiny)
         self.wrong[at] = wrong
         self.unsure = refined.entries[unsure]
@@ -173,7 +193,7 @@ class _State:
             return None
         out, inp = self.matrices.place(where)
         hit = _found(self.refined, where)
-        bar = float(self.tolerance.agreed * self.scale[where])
+        bar = float(self.scale[where].slack(AGREED, self.tolerance))
         if self.refined is not None and hit is not None:
             bar = float(self.refined.error[hit])
         values = (float(self.matrices.analytical[where]), float(self.matrices.numerical[where]))
@@ -181,18 +201,18 @@ class _State:
 
 
 def decide(
-    refined: Refined, analytical: Array, scale: Array, tolerance: Tolerance, tiny: float
+    refined: Refined, analytical: Array, scale: Scale, tolerance: Tolerance, tiny: float
 ) -> tuple[Array, Array, Array]:
     """For each entry of the second look: is it wrong, is it unsure, and the reason if it is neither plain."""
     value, error = refined.value, refined.error
     kind = np.where((refined.nature == kinks.STAIRCASE) & (error <= tiny), kinks.SMOOTH, refined.nature)
     smooth = np.isin(kind, (kinks.SMOOTH, kinks.EDGE_LEFT, kinks.EDGE_RIGHT))
     with np.errstate(invalid="ignore"):
-        slack = np.maximum(SIGNIFICANT, 1e3 * tolerance.precision) * scale
+        slack = scale.slack(SIGNIFICANT, tolerance)
         apart = np.abs(analytical - value)
         differs = ~(apart <= np.maximum(10 * error, slack))
         outside = ~((analytical >= refined.low - slack) & (analytical <= refined.high + slack))
-        blurred = ~(error <= np.maximum(UNSURE * scale, tiny))
+        blurred = ~(error <= np.maximum(UNSURE * scale.size, tiny))
     unknown = ~np.isfinite(value) | (kind == kinks.NOWHERE)
     reason = np.select(
         [unknown, kind == kinks.KINK, kind == kinks.JUMP, kind == kinks.STAIRCASE, ~smooth, blurred],

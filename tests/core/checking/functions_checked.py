@@ -1,0 +1,199 @@
+"""Functions that the checker's tests check: right ones and wrong ones."""
+
+from __future__ import annotations
+
+import torch
+from torch.autograd import Function
+
+
+class Exp(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.exp()
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * ctx.saved_tensors[0]
+
+
+class Linear(Function):
+    @staticmethod
+    def forward(ctx, input, weight, bias=None):
+        ctx.save_for_backward(input, weight, bias)
+        output = input.mm(weight)
+        if bias is not None:
+            output += bias.unsqueeze(0).expand_as(output)
+        return output
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        input, weight, bias = ctx.saved_tensors
+        grad_bias = grad_output.sum(0) if bias is not None else None
+        return grad_output.mm(weight.t()), input.t().mm(grad_output), grad_bias
+
+
+class LinearWrong(Linear):
+    @staticmethod
+    def backward(ctx, grad_output):
+        input, weight, _ = ctx.saved_tensors
+        return grad_output.mm(weight.t()), input.mm(grad_output), None
+
+
+class Softmax(Function):
+    """Its backward is diagonal, as if rows did not couple."""
+
+    @staticmethod
+    def forward(ctx, x):
+        y = x.softmax(-1)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad):
+        (y,) = ctx.saved_tensors
+        return grad * y * (1 - y)
+
+
+class Offset(Function):
+    """One entry of the gradient is off by 1e-5, relative."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        gradient = grad * x.cos()
+        factor = torch.ones_like(gradient)
+        factor.view(-1)[7] = 1 + 1e-5
+        return gradient * factor
+
+
+class Coupled(Function):
+    """Dense, and one entry of its Jacobian is wrong."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x + x.sum()
+
+    @staticmethod
+    def backward(ctx, grad):
+        gradient = grad + grad.sum()
+        wrong = torch.zeros_like(gradient)
+        wrong[11] = grad[1234]
+        return gradient + wrong
+
+
+class Relu(Function):
+    """``at_zero`` is what backward says at the kink."""
+
+    at_zero = 0.0
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.clamp(min=0)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * ((x > 0) + Relu.at_zero * (x == 0))
+
+
+class RoundStraightThrough(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return (4 * x).round() / 4
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+
+
+class ClampNoMask(Function):
+    """All inputs may lie where the function is flat; the gradient is wrong there, not a surrogate."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.clamp(-1, 1)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+
+
+class Raises(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        raise ValueError("no luck today")
+
+
+class ForwardRaises(Function):
+    @staticmethod
+    def forward(ctx, x):
+        raise ZeroDivisionError("in the user's own forward")
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+
+
+class OwnJvp(Function):
+    """Square with its own forward-mode derivative, off by ``factor``."""
+
+    factor = 1.0
+
+    @staticmethod
+    def forward(x):
+        return x * x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 2 * ctx.saved_tensors[0] * grad
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        return OwnJvp.factor * 2 * ctx.saved_tensors[0] * tangent
+
+
+class NumpySin(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.from_numpy(__import__("numpy").sin(x.detach().numpy()))
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * ctx.saved_tensors[0].cos()
+
+
+class TwoOutputs(Function):
+    """An index output first, then the values; a flag and a float among the arguments."""
+
+    @staticmethod
+    def forward(ctx, x, scale, flag):
+        values, indices = (x * scale).sort()
+        ctx.mark_non_differentiable(indices)
+        ctx.save_for_backward(indices)
+        ctx.scale = scale
+        return indices, values
+
+    @staticmethod
+    def backward(ctx, _, grad):
+        (indices,) = ctx.saved_tensors
+        gradient = torch.zeros_like(grad).scatter_(0, indices, grad)
+        return gradient * ctx.scale, None, None

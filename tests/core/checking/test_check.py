@@ -1,0 +1,269 @@
+"""gradcheck and jacobian as a user meets them."""
+
+from __future__ import annotations
+
+import json
+import math
+import pickle
+import random
+
+import functions_checked as checked
+import numpy as np
+import pytest
+import torch
+from functions_checked import Exp, Linear, LinearWrong
+
+from nbautograd import gradcheck, jacobian
+from nbautograd.errors import CallError, InputError
+
+
+def seed_inputs():
+    a = torch.arange(4).view(2, 2).double().requires_grad_()
+    b = torch.arange(6).view(2, 3).double().requires_grad_()
+    return a, b
+
+
+def doubles(*shape, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(shape, generator=generator, dtype=torch.float64).requires_grad_()
+
+
+def bugs(report):
+    return [f.code for f in report.findings if f.kind == "bug"]
+
+
+def test_the_seeds_linear_function_is_right():
+    report = gradcheck(Linear.apply, seed_inputs())
+    assert report.verdict == "right"
+    assert bool(report)
+    assert {w: b.verdict for w, b in report.blocks.items()} == {(0, 0): "match", (0, 1): "match"}
+    assert report.input_names == ("input", "weight")
+    assert report.raise_if_wrong() is report
+
+
+def test_the_seeds_wrong_linear_function_is_wrong_in_6_of_36_entries():
+    a, b = seed_inputs()
+    report = gradcheck(LinearWrong, (a, b))
+    block = report.blocks[0, 1]
+    assert report.verdict == "wrong"
+    assert report.blocks[0, 0].verdict == "match"
+    # J = kron(a, I) for the right one, kron(a.T, I) for the wrong one, by the seed's own formulas
+    right, wrong = (torch.kron(m, torch.eye(3, dtype=torch.float64)).detach().numpy() for m in (a, a.t().contiguous()))
+    np.testing.assert_allclose(block.numerical(), right, atol=1e-8)
+    np.testing.assert_allclose(block.analytical(), wrong, atol=1e-12)
+    assert (block.wrong, block.entries) == (int((right != wrong).sum()), 36) == (6, 36)
+    assert abs(block.worst.analytical - block.worst.numerical) == pytest.approx(1.0)
+    assert any(f.kind == "bug" and f.where == (0, 1) for f in report.findings)
+
+
+@pytest.mark.parametrize("call", [Exp, Exp.apply, lambda x: Exp.apply(x), torch.exp])
+def test_a_class_its_apply_and_any_callable_can_be_checked(call):
+    assert gradcheck(call, doubles(3, 2)).verdict == "right"
+
+
+def test_one_entry_of_many_that_is_off_by_a_hundred_thousandth_is_found():
+    report = gradcheck(checked.Offset, doubles(2500))
+    block = report.blocks[0, 0]
+    assert (block.verdict, block.wrong, block.worst.input_index) == ("mismatch", 1, (7,))
+    assert block.worst.error_bar < 1e-8
+
+
+def test_couplings_that_the_backward_lacks_are_seen():
+    report = gradcheck(checked.Softmax, doubles(6, 4))
+    block = report.blocks[0, 0]
+    assert block.structure == "block diagonal"
+    assert block.wrong == 6 * 4 * 3
+
+
+def test_a_million_elements_stay_a_diagonal():
+    x = doubles(1_000_000)
+    block = gradcheck(Exp, x, order=1).blocks[0, 0]
+    assert (block.verdict, block.structure, block.entries) == ("match", "diagonal", 10**12)
+    part = block.analytical(slice(0, 3), [0, 1, 2])
+    np.testing.assert_allclose(part, np.diag(x[:3].exp().detach()))
+    pooled = block.pooled(8, 8)
+    assert pooled.analytical.shape == (8, 8)
+    assert pooled.rows == 125_000
+    with pytest.raises(InputError, match="pooled"):
+        block.analytical()
+
+
+def test_a_wrong_entry_of_a_jacobian_too_large_to_hold_is_searched_for():
+    report = gradcheck(checked.Coupled, doubles(3000), order=1)
+    block = report.blocks[0, 0]
+    assert (block.structure, block.verdict) == ("sampled", "mismatch")
+    assert (block.worst.output_index, block.worst.input_index) == ((1234,), (11,))
+    assert np.isnan(block.analytical(slice(0, 200), slice(0, 200))).any()
+
+
+@pytest.mark.parametrize(("at_zero", "verdict"), [(0.0, "subgradient"), (0.3, "subgradient"), (2.0, "mismatch")])
+def test_at_a_kink_anything_between_the_slopes_is_right(monkeypatch, at_zero, verdict):
+    monkeypatch.setattr(checked.Relu, "at_zero", at_zero)
+    x = torch.tensor([-1.0, 0.0, 2.0], dtype=torch.float64, requires_grad=True)
+    report = gradcheck(checked.Relu, x)
+    assert report.blocks[0, 0].verdict == verdict
+    assert report.verdict == ("wrong" if verdict == "mismatch" else "right")
+
+
+def test_a_straight_through_estimator_is_flat_and_no_bug():
+    report = gradcheck(checked.RoundStraightThrough, doubles(5), order=1)
+    assert report.blocks[0, 0].verdict == "flat"
+    assert report.verdict == "cannot tell"
+    assert report.reason
+    assert bugs(report) == []
+
+
+def test_a_gradient_where_a_clamp_is_flat_is_a_bug():
+    x = torch.tensor([2.0, -3.0, 1.5], dtype=torch.float64, requires_grad=True)
+    assert gradcheck(checked.ClampNoMask, x).blocks[0, 0].verdict == "mismatch"
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_low_precision_inputs_can_be_right_and_wrong(dtype):
+    x = torch.tensor([0.5, -1.25, 3.0], dtype=dtype, requires_grad=True)
+    assert gradcheck(lambda x: x.sin(), x).verdict == "right"
+    assert gradcheck(checked.ClampNoMask, x).blocks[0, 0].verdict == "mismatch"
+
+
+def test_float32_that_cannot_be_promoted_is_still_judged():
+    x = torch.linspace(0.1, 2, 6).requires_grad_()
+    report = gradcheck(lambda x: x.float().sin(), x)
+    assert report.verdict == "right"
+
+
+def test_other_outputs_and_arguments_keep_their_positions():
+    report = gradcheck(checked.TwoOutputs, (doubles(5), 2.0, True))
+    assert list(report.blocks) == [(1, 0)]
+    assert report.verdict == "right"
+    assert report.output_names == ("indices", "values")
+
+
+def test_an_input_returned_as_it_is():
+    report = gradcheck(lambda x: x, doubles(2, 2))
+    np.testing.assert_array_equal(report.blocks[0, 0].analytical(), np.eye(4))
+
+
+def test_complex_numbers_count_as_pairs():
+    z = torch.tensor([1 + 2j, -0.5j], dtype=torch.complex128, requires_grad=True)
+    block = gradcheck(lambda z: z * z, z).blocks[0, 0]
+    assert block.verdict == "match"
+    assert (block.output_shape, block.input_shape) == ((2, 2), (2, 2))
+    derivative = 2 * z.detach()[0]
+    expected = [[derivative.real, -derivative.imag], [derivative.imag, derivative.real]]
+    np.testing.assert_allclose(block.analytical(slice(0, 2), slice(0, 2)), expected, atol=1e-12)
+
+
+def test_an_exception_in_backward_is_a_finding():
+    report = gradcheck(checked.Raises, doubles(3))
+    assert report.verdict == "wrong"
+    assert report.findings[0].code == "exception"
+    assert "no luck today" in report.findings[0].message
+
+
+def test_an_exception_in_forward_is_the_users_own():
+    with pytest.raises(ZeroDivisionError, match="own forward"):
+        gradcheck(checked.ForwardRaises, doubles(3))
+
+
+@pytest.mark.parametrize(
+    ("fn", "inputs", "error", "advice"),
+    [
+        (3, (doubles(2),), CallError, "MyFunction"),
+        (torch.exp, 3, CallError, "tuple"),
+        (torch.exp, (torch.arange(3),), InputError, "double"),
+        (torch.exp, (torch.ones(3),), InputError, "requires_grad"),
+        (torch.exp, (3.0,), InputError, "tensor"),
+    ],
+)
+def test_a_call_that_makes_no_sense_gets_advice(fn, inputs, error, advice):
+    with pytest.raises(error, match=advice):
+        gradcheck(fn, inputs)
+
+
+def test_an_interrupt_leaves_what_was_done():
+    calls = []
+
+    def interrupted(x, y):
+        calls.append(1)
+        if len(calls) > 6:
+            raise KeyboardInterrupt
+        return x.sin(), y.cos()
+
+    report = gradcheck(interrupted, (doubles(2), doubles(2)))
+    assert not report.complete
+    assert report.verdict == "cannot tell"
+    assert len(report.blocks) < 4
+
+
+def test_nothing_of_the_users_is_changed(capsys):
+    x = doubles(4)
+    before, version, threads = x.detach().clone(), x._version, torch.get_num_threads()
+    torch.manual_seed(5), np.random.seed(5), random.seed(5)
+
+    def noisy(x):
+        print("forward")
+        return x * (torch.rand(4) > -1)
+
+    with torch.no_grad():
+        gradcheck(noisy, x)
+        assert not torch.is_grad_enabled()
+    drawn = torch.rand(1).item(), np.random.rand(), random.random()
+    torch.manual_seed(5), np.random.seed(5), random.seed(5)
+    assert drawn == (torch.rand(1).item(), np.random.rand(), random.random())
+    assert torch.equal(x, before)
+    assert x._version == version
+    assert x.grad is None
+    assert torch.get_num_threads() == threads
+    assert capsys.readouterr().out == ""
+
+
+def test_a_random_mask_is_held_fixed():
+    assert gradcheck(lambda x: torch.nn.functional.dropout(x, 0.5), doubles(8)).verdict == "right"
+
+
+def test_tolerances_of_the_caller_rule():
+    x = doubles(6)
+    slightly = gradcheck(checked.Offset, doubles(10), atol=1e-3, rtol=1e-3)
+    assert slightly.blocks[0, 0].verdict == "match"
+    assert gradcheck(Exp, x, eps=1e-4).verdict == "right"
+
+
+def test_the_report_is_plain_data():
+    report = gradcheck(LinearWrong, seed_inputs())
+    again = pickle.loads(pickle.dumps(report))
+    np.testing.assert_array_equal(again.blocks[0, 1].analytical(), report.blocks[0, 1].analytical())
+    assert json.loads(json.dumps(report.to_dict()))["verdict"] == "wrong"
+    steps, errors = report.blocks[0, 1].curve()
+    assert len(steps) == len(errors) > 3
+
+
+def test_in_place_functions_and_expanded_inputs_can_be_checked():
+    assert gradcheck(lambda x: x.mul_(3), doubles(3)).verdict == "right"
+    assert gradcheck(lambda x: x * 3, doubles(1, 3).expand(4, 3)).verdict == "right"
+    assert gradcheck(lambda x: x.t() * 3, doubles(4, 3).t()).verdict == "right"
+
+
+def test_empty_and_scalar_tensors():
+    assert gradcheck(lambda x: x * 2, doubles(0, 3)).verdict == "right"
+    assert gradcheck(lambda x: x * x, doubles()).verdict == "right"
+
+
+def test_an_output_outside_the_domain_cannot_be_told():
+    x = torch.tensor([1.0, -1.0], dtype=torch.float64, requires_grad=True)
+    report = gradcheck(torch.log, x)
+    assert (report.verdict, report.blocks[0, 0].reason) == ("cannot tell", "domain edge")
+
+
+def test_a_domain_edge_is_judged_from_inside():
+    x = torch.tensor([0.0, 1.0], dtype=torch.float64, requires_grad=True)
+    block = gradcheck(lambda x: x * x.sqrt(), x).blocks[0, 0]
+    assert block.verdict != "mismatch" or math.isnan(block.worst.analytical)
+
+
+def test_jacobian_has_both_matrices_and_no_verdict():
+    a, b = seed_inputs()
+    report = jacobian(LinearWrong, (a, b))
+    assert report.complete
+    assert not hasattr(report.blocks[0, 1], "verdict")
+    assert report.blocks[0, 1].analytical().shape == (6, 6)
+    assert report.blocks[0, 1].numerical([0], slice(2)).shape == (1, 2)
