@@ -69,9 +69,12 @@ def _unique(findings: Sequence[Finding]) -> tuple[Finding, ...]:
 
 
 def _told(findings: Sequence[Finding], verdict: str) -> tuple[Finding, ...]:
-    if verdict == "wrong":
-        return tuple(f for f in findings if f.kind == "bug")[:TOLD]
-    return ()
+    """The bugs; of several on the line where backward raised only what it raised."""
+    if verdict != "wrong":
+        return ()
+    bugs = [f for f in findings if f.kind == "bug"]
+    raised = {f.line for f in bugs if f.code == "exception" and f.line is not None}
+    return tuple(f for f in bugs if f.code == "exception" or f.line not in raised)[:TOLD]
 
 
 def _headline(check: GradcheckReport, told: Sequence[Finding]) -> tuple[str, str]:
@@ -143,17 +146,16 @@ def _size_of_worst(block: Block) -> float:
 def _right(check: GradcheckReport) -> list[str]:
     blocks = list(check.blocks.values())
     entries = sum(b.entries for b in blocks)
-    wrong = sum(b.wrong for b in blocks)
-    error = max((b.largest_error for b in blocks), default=0.0)
-    return [
-        messages.text(
-            "views.evidence.right",
-            agree=numbers.count(entries - wrong),
-            entries=numbers.count(entries),
-            error=numbers.error(error),
-            witnesses=witnesses(blocks),
-        )
-    ]
+    smooth = [b.largest_error for b in blocks if b.verdict == "match"]
+    agree = numbers.count(entries - sum(b.wrong for b in blocks))
+    params = {"agree": agree, "entries": numbers.count(entries), "witnesses": witnesses(blocks)}
+    if smooth:
+        params["error"] = numbers.error(max(smooth))
+    lines = [messages.text(f"views.evidence.right{'' if smooth else '_bare'}", **params)]
+    kinks = dict.fromkeys(b.input_name for b in blocks if b.verdict == "subgradient")
+    if kinks:
+        lines.append(messages.text("views.evidence.subgradient", inputs=listed([code(n) for n in kinks])))
+    return lines
 
 
 def witnesses(blocks: Sequence[Block]) -> str:

@@ -17,13 +17,13 @@ from nbautograd.views.answer import answer
 from nbautograd.views.html_answer import card, finding_markup, findings_part
 from nbautograd.views.html_calls import call_markup, call_title, calls_markup, log_markup
 from nbautograd.views.html_gradcheck import blocks_markup, gradcheck_markup, gradcheck_summary, order2
-from nbautograd.views.html_graph import comparison_markup, graph_markup, graph_summary
+from nbautograd.views.html_graph import comparison_markup, graph_markup
 from nbautograd.views.html_jacobian import BUDGET, block_markup, blocks_pictures, jacobian_markup
 from nbautograd.views.html_values import ctx_markup, tensor_markup, values_table
 from nbautograd.views.markup import Markup, join, tag
 from nbautograd.views.pieces import block, fold, paragraph, pre
 from nbautograd.views.text import PARTS, jacobian_blocks, parts, text
-from nbautograd.views.text_graph import comparison_headline
+from nbautograd.views.text_graph import comparison_headline, graph_headline
 from nbautograd.views.words import counted
 
 FULL = "all"
@@ -127,7 +127,7 @@ def _beside(report: FunctionReport, part: str) -> str:
     if part == "calls":
         return counted("calls", len(report.calls))
     if part == "graph" and report.graph is not None:
-        return graph_summary(report.graph)
+        return graph_headline(report.graph)
     if report.comparison is not None:
         return comparison_headline(report.comparison)
     return ""

@@ -56,8 +56,10 @@ def order2(report: GradcheckReport) -> Markup | None:
     second = report.order2
     if second is None:
         return None
-    words = say("verdict", second.verdict)
-    return fold(messages.text("views.part.order2"), gradcheck_markup(second), words, opened=second.verdict == "wrong")
+    told, words = answer(second), say("verdict", second.verdict)
+    parts = (card(told), blocks_markup(list(second.blocks.values())), findings_part(told.others))
+    body = join(p for p in parts if p)
+    return fold(messages.text("views.part.order2"), body, words, opened=second.verdict == "wrong", strong=False)
 
 
 def gradcheck_summary(blocks: Sequence[Block]) -> str:

@@ -9,7 +9,7 @@ from nbautograd.core.graphs.graph import AutogradGraph
 from nbautograd.views import numbers
 from nbautograd.views.markup import Markup, join, picture, tag
 from nbautograd.views.pieces import block, faint, fold, paragraph, table
-from nbautograd.views.text_graph import MOST_NODES, comparison_headline, comparison_rows, graph_rows
+from nbautograd.views.text_graph import MOST_NODES, comparison_headline, comparison_rows, graph_rows, graph_size
 
 PICTURE_BUDGET = 24_000  # characters of one graph's SVG
 
@@ -20,11 +20,6 @@ def graph_markup(graph: AutogradGraph) -> Markup:
         return join((paragraph(messages.text("views.graph.empty")), *(paragraph(n) for n in graph.notes)))
     notes = graph.notes or (() if graph.complete else (messages.text("views.graph.incomplete"),))
     return join((_picture(graph), *(paragraph(n, "opacity:0.75") for n in notes), _twin(graph)))
-
-
-def graph_summary(graph: AutogradGraph) -> str:
-    """``Backward graph: 3 nodes, 2 edges.``"""
-    return messages.text("views.graph.headline", nodes=len(graph.nodes), edges=len(graph.edges))
 
 
 def comparison_markup(comparison: Comparison) -> Markup:
@@ -51,7 +46,7 @@ def _picture(graph: AutogradGraph) -> Markup:
         return paragraph(messages.text("views.failed", error=f"{type(error).__name__}: {error}"), "opacity:0.75")
     if len(svg) > PICTURE_BUDGET:
         return paragraph(messages.text("views.too_long", part=messages.text("views.part.graph")), "opacity:0.75")
-    alt = messages.text("views.graph.alt", nodes=len(graph.nodes), edges=len(graph.edges))
+    alt = messages.text("views.graph.alt", **graph_size(graph))
     return picture(svg, alt, {"style": "display:block;max-width:100%;height:auto;margin:2px 0 8px 0"})
 
 

@@ -27,7 +27,7 @@ def number(value: Any, digits: int = 4) -> str:
     if not math.isfinite(x):
         return str(x)
     if x == int(x) and abs(x) < 1e6:
-        return f"{x:.1f}"
+        return f"{x or 0.0:.1f}"  # no minus on a zero
     mantissa, e, exponent = f"{x:.{digits}g}".partition("e")
     if e:
         return f"{mantissa}e{int(exponent)}"
@@ -40,8 +40,8 @@ def error(value: float) -> str:
 
 
 def count(value: int) -> str:
-    """A whole number with its thousands set apart: ``1,048,576``."""
-    return f"{value:,}"
+    """A whole number with its thousands set apart, ``1,048,576``; a very large one as ``1e12``."""
+    return f"{value:,}" if value < 10**8 else number(float(f"{value:.3g}"), 3)
 
 
 def shape(sizes: tuple[int, ...]) -> str:

@@ -25,6 +25,7 @@ from nbautograd.views.text_blocks import (
     jacobian_lines,
     jacobian_text,
     other_lines,
+    wrong_lines,
 )
 from nbautograd.views.text_calls import call_text, ctx_text, log_lines, log_text, tensor_text, value_text
 from nbautograd.views.text_graph import comparison_text, graph_text, node_name
@@ -79,7 +80,8 @@ def _report(value: FunctionReport) -> str:
     told = answer(value)
     lines = answer_lines(told)
     for part in parts(value):
-        lines += ["", messages.text(f"views.part.{part}"), *indent(_part(value, part))]
+        inside = _part(value, part)
+        lines += ["", messages.text(f"views.part.{part}"), *indent(inside)] if inside else []
     lines += other_lines(told)
     return "\n".join([*lines, *value.notes])
 
@@ -110,7 +112,8 @@ def _part(report: FunctionReport, part: str) -> list[str]:
     if part == "gradcheck" and report.gradcheck is not None:
         return block_lines(list(report.gradcheck.blocks.values()))
     if part == "jacobian":
-        return jacobian_lines(jacobian_blocks(report))
+        blocks = jacobian_blocks(report)
+        return wrong_lines(blocks) if report.view == "all" and report.gradcheck is not None else jacobian_lines(blocks)
     if part == "calls":
         return log_lines(report.calls)
     value = report.graph if part == "graph" else report.comparison

@@ -17,6 +17,7 @@ from nbautograd.views.tables import beside, indent, table, wrap
 from nbautograd.views.words import block_name, block_shape, block_verdict, counted, dedented, place, say
 
 MOST_BLOCKS = 12
+MOST_WRITTEN = 4  # matrices
 MOST_CELLS = 8  # rows and columns of a matrix that is written out
 
 
@@ -92,10 +93,24 @@ def jacobian_lines(blocks: Sequence[JacobianBlock]) -> list[str]:
     lines = table(header, rows, right=(1,))
     if len(blocks) > MOST_BLOCKS:
         lines.append(messages.text("views.blocks_folded", n=len(blocks) - MOST_BLOCKS))
-    for block in blocks[:4]:
-        if 0 < max(block.shape) <= MOST_CELLS and min(block.shape):
-            lines += ["", block_name(block), *indent(matrices(block))]
+    for block in blocks[:MOST_WRITTEN]:
+        lines += ["", *_written(block)] if _small(block) else []
     return lines
+
+
+def wrong_lines(blocks: Sequence[JacobianBlock]) -> list[str]:
+    """The numbers of the first few small blocks that are wrong; nothing when all agree."""
+    wrong = [b for b in blocks if isinstance(b, Block) and b.verdict == "mismatch" and _small(b)]
+    lines = [line for b in wrong[:MOST_WRITTEN] for line in ("", *_written(b))]
+    return lines[1:]
+
+
+def _small(block: JacobianBlock) -> bool:
+    return 0 < max(block.shape) <= MOST_CELLS and min(block.shape) > 0
+
+
+def _written(block: JacobianBlock) -> list[str]:
+    return [block_name(block), *indent(matrices(block))]
 
 
 def block_text(block: JacobianBlock) -> str:
@@ -105,7 +120,7 @@ def block_text(block: JacobianBlock) -> str:
     else:
         lines = jacobian_lines([block])
         return "\n".join(lines)
-    if 0 < max(block.shape) <= MOST_CELLS and min(block.shape):
+    if _small(block):
         lines += ["", *matrices(block)]
     return "\n".join(lines)
 

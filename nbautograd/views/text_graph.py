@@ -8,6 +8,7 @@ from nbautograd.core.graphs.graph import AutogradGraph, Node
 from nbautograd.views import numbers
 from nbautograd.views.tables import table
 from nbautograd.views.tensors import contents
+from nbautograd.views.words import counted
 
 MOST_NODES = 40
 
@@ -16,7 +17,7 @@ def graph_text(graph: AutogradGraph) -> str:
     """A graph: how large, then a line per node in the engine's order."""
     if not graph.nodes:
         return "\n".join([messages.text("views.graph.empty"), *graph.notes])
-    head = messages.text("views.graph.headline", nodes=len(graph.nodes), edges=len(graph.edges))
+    head = graph_headline(graph)
     header = [messages.text(f"views.column.{c}") for c in ("node", "shapes", "gradient", "goes_to")]
     rows = graph_rows(graph)
     lines = [head, *table(header, rows[:MOST_NODES])]
@@ -25,6 +26,16 @@ def graph_text(graph: AutogradGraph) -> str:
     if not graph.complete and not graph.notes:
         lines.append(messages.text("views.graph.incomplete"))
     return "\n".join([*lines, *graph.notes])
+
+
+def graph_headline(graph: AutogradGraph) -> str:
+    """``Backward graph: 3 nodes, 2 edges.``"""
+    return messages.text("views.graph.headline", **graph_size(graph))
+
+
+def graph_size(graph: AutogradGraph) -> dict[str, str]:
+    """How many nodes and edges, in words."""
+    return {"nodes": counted("nodes", len(graph.nodes)), "edges": counted("edges", len(graph.edges))}
 
 
 def graph_rows(graph: AutogradGraph) -> list[list[str]]:

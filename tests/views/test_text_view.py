@@ -88,7 +88,7 @@ def test_a_cause_that_names_the_entry_is_not_followed_by_the_same_numbers():
     [
         ({"complete": False}, "Interrupted: this is what was done until then."),
         ({"order2": samples.gradcheck(wrong=True)}, "Second derivatives are wrong."),
-        ({"order2": samples.gradcheck()}, "Second derivatives are right too."),
+        ({"order2": samples.gradcheck()}, "Second derivatives are right."),
         ({"order2": samples.cannot_tell()}, "Second derivatives: cannot tell."),
     ],
 )
@@ -103,6 +103,21 @@ def test_without_a_sentence_each_reason_says_what_to_try(reason):
     second_line = text(report).split("\n")[1]
     assert second_line[0].isupper()
     assert len(second_line) > 30
+
+
+def test_a_kink_is_right_and_named():
+    block = samples.block(np.eye(2), np.diag([1.0, 0.0]), names=("y", "x"), verdict="subgradient", wrong=0)
+    shown = text(samples.gradcheck(blocks={(0, 0): block}))
+    assert "It agrees in 4/4 entries, 2 witnesses" in shown
+    assert "Where `x` sits on a kink" in shown
+    assert "largest error 1.0" not in shown.split("block ")[0]
+
+
+def test_what_backward_raised_is_not_told_twice():
+    raised = Finding("exception", "bug", "report.as_text", {"text": "It uses `y`."}, line=9)
+    read = Finding("unknown_name", "bug", "report.as_text", {"text": "`y` is not defined."}, line=9)
+    shown = text(samples.gradcheck(verdict="wrong", findings=(read, raised), blocks={}))
+    assert shown.index("It uses `y`.") < shown.index("Also noticed") < shown.index("`y` is not defined.")
 
 
 def test_an_exception_in_backward_is_the_headline():
@@ -128,6 +143,13 @@ def test_a_whole_report_has_all_parts_in_order():
     shown = text(samples.report(wrong=True, comparison=samples.comparison()))
     places = [shown.index(f"\n{part}\n") for part in ("Gradcheck", "Jacobian", "Calls", "Graph", "Comparison")]
     assert places == sorted(places)
+
+
+def test_a_whole_report_writes_the_numbers_of_wrong_blocks_only():
+    shown = text(samples.report(wrong=True))
+    assert shown.count("your backward    ") == 1
+    assert "\nJacobian\n" not in text(samples.report())
+    assert "\nJacobian\n" in text(samples.report(view="jacobian"))
 
 
 def test_small_matrices_stand_side_by_side():

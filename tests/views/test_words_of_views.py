@@ -50,7 +50,7 @@ def test_every_verdict_has_a_mark_and_a_tone():
     ("value", "expected"),
     [
         (1.0, "1.0"), (-0.5, "-0.5"), (3.0000001, "3.0"), (1 / 3, "0.3333"), (3e-10, "3e-10"), (1e6, "1e6"),
-        (123456789.0, "1.235e8"), (float("nan"), "nan"), (float("-inf"), "-inf"), (0, "0.0"), (None, "-"),
+        (123456789.0, "1.235e8"), (float("nan"), "nan"), (float("-inf"), "-inf"), (0, "0.0"), (-0.0, "0.0"), (None, "-"),
         (np.float32(2.0), "2.0"), (1 - 2j, "1.0-2.0j"), (complex(0, float("nan")), "0.0+nanj"), (True, "True"),
     ],
 )  # fmt: skip
@@ -80,6 +80,7 @@ def test_times_and_indices():
     assert numbers.unravel(5, (2, 3)) == (1, 2)
     assert numbers.ravel((1, 2), (2, 3)) == 5
     assert numbers.unravel(0, ()) == ()
+    assert [numbers.count(n) for n in (0, 1234567, 10**12)] == ["0", "1,234,567", "1e12"]
 
 
 def test_wide_characters_count_double():

@@ -19,9 +19,13 @@ TEXTS: dict[str, str] = {
         "{analytical} by your backward."
     ),
     "views.evidence.right": "It agrees in {agree}/{entries} entries, largest error {error}, {witnesses}.",
+    "views.evidence.right_bare": "It agrees in {agree}/{entries} entries, {witnesses}.",
+    "views.evidence.subgradient": (
+        "Where {inputs} sits on a kink, backward picks a slope between those of the two sides (a subgradient)."
+    ),
     "views.evidence.so_far": "Where it could be judged it agrees: {agree} of {entries} entries.",
     "views.evidence.incomplete": "Interrupted: this is what was done until then.",
-    "views.evidence.order2.right": "Second derivatives are right too.",
+    "views.evidence.order2.right": "Second derivatives are right.",
     "views.evidence.order2.wrong": "Second derivatives are wrong.",
     "views.evidence.order2.cannot_tell": "Second derivatives: cannot tell.",
     "views.try.kink": (
@@ -45,6 +49,10 @@ TEXTS: dict[str, str] = {
     "views.colon": ": ",
     "views.calls.one": "1 call",
     "views.calls.many": "{n} calls",
+    "views.nodes.one": "1 node",
+    "views.nodes.many": "{n} nodes",
+    "views.edges.one": "1 edge",
+    "views.edges.many": "{n} edges",
     "views.blocks.one": "1 block",
     "views.blocks.many": "{n} blocks",
     "views.witnesses.one": "1 witness: {names}",
@@ -185,9 +193,9 @@ TEXTS: dict[str, str] = {
     "views.tensor.unknown": "values not seen: {reason}",
     "views.tensor.thumb": "Heat map of {name}",
     # graph
-    "views.graph.headline": "Backward graph: {nodes} nodes, {edges} edges.",
+    "views.graph.headline": "Backward graph: {nodes}, {edges}.",
     "views.graph.empty": "There is no backward graph: nothing here requires grad.",
-    "views.graph.alt": "Backward graph of {nodes} nodes and {edges} edges; the table below lists the nodes.",
+    "views.graph.alt": "Backward graph of {nodes} and {edges}; the table below lists the nodes.",
     "views.graph.twin": "The graph as a table",
     "views.graph.incomplete": "The walk was cut short.",
     "views.graph.folded": "{n} more nodes",
