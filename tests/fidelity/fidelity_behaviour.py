@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import gc
 import inspect
 import io
@@ -507,7 +508,7 @@ def ctx_freed_after_an_error(wrap):
     with no_gc():
         x = leaf(3) * 1
         ref = weakref.ref(x)
-        raised(lambda: cls.apply(x))
+        raised(functools.partial(cls.apply, x))
         del x
         return ref() is None
 

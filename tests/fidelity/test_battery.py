@@ -40,7 +40,6 @@ def wrap():
     log._recorder.errors.clear()
     for cls, _ in done:
         log.uninstrument(cls)
-    del done
     assert errors == {}
 
 

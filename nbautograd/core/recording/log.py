@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, TypeVar
@@ -15,6 +15,7 @@ from nbautograd.core.recording import prints
 from nbautograd.core.recording.calls import CallLog
 from nbautograd.core.recording.engine import Engine
 from nbautograd.core.recording.live import LiveLog
+from nbautograd.core.recording.reading import call_of
 from nbautograd.core.recording.recorder import Recorder
 from nbautograd.core.recording.ring import Ring
 from nbautograd.core.recording.selftest import works
@@ -143,6 +144,30 @@ def calls(cls: type | None = None) -> CallLog:
     keep = None if function is None else [_subjects.get(function)]
     log = LiveLog(_ring, keep, engine, problems, name=None if function is None else function.__name__)
     return CallLog(log.calls, log.dropped, log.engine, log.problems)
+
+
+def mark() -> int:
+    """This moment, to be given to ``following``: the first number that a later call can have."""
+    records = _ring.finished()
+    return records[-1].index + 1 if records else 0
+
+
+def following(functions: Collection[str], since: int, most: int) -> tuple[CallLog, int]:
+    """The last calls of some Functions since a moment: cheap, however many there were.
+
+    Args:
+        functions: names of the Functions.
+        since: what ``mark`` gave.
+        most: how many calls to read.
+
+    Returns:
+        The last of them, and how many there were before.
+    """
+    records = [r for r in _ring.finished() if r.index >= since and r.subject.name in functions]
+    forwards = {r.index: r for r in records}
+    shown = records[-most:]
+    calls = tuple(call_of(r, None if r.forward is None else forwards.get(r.forward)) for r in shown)
+    return CallLog(calls, 0, engine(), problems()), len(records) - len(shown)
 
 
 @contextmanager

@@ -135,7 +135,7 @@ class Recorder:
         if record.method == "backward" and len(values) == 1 and type(values[0]) is list:
             values = tuple(values[0])  # boxed_grads_call
         if record.method == "setup_context":
-            values = (*values[0], *values[1:]) if values and isinstance(values[0], tuple) else values
+            values = tuple(item for value in values for item in (value if isinstance(value, tuple) else (value,)))
         seen: dict[int, tuple[str, Raw]] = {}
         if record.method == "setup_context" and record.forward is not None:
             seen.update(_seen_before(local.state, record))

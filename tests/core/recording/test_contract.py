@@ -1,0 +1,143 @@
+"""The ctx contract, read and watched."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+from pathlib import Path
+
+import pytest
+import recorded_functions as functions
+import torch
+
+from nbautograd import messages
+from nbautograd.core.recording import log
+from nbautograd.core.recording.contract import read_contract
+
+CATALOGUE = Path(os.environ.get("NBAUTOGRAD_BUGS", Path(__file__).resolve().parents[4] / "shared/bugs/catalogue.py"))
+
+
+def codes(cls):
+    return {finding.code for finding in read_contract(cls)}
+
+
+@pytest.mark.parametrize("cls", [functions.Linear, functions.Cube, functions.Greedy, functions.NumpyOnce])
+def test_nothing_to_say_of_what_is_right(cls):
+    assert read_contract(cls) == ()
+
+
+def test_careless():
+    found = {f.code: f for f in read_contract(functions.Careless)}
+    assert set(found) == {
+        "wrong_number_of_gradients", "missing_staticmethod", "mutates_grad_output", "data_in_backward",
+        "no_grad_in_backward", "undefined_name",
+    }  # fmt: skip
+    assert found["wrong_number_of_gradients"].params["expected"] == 2
+    text = Path(functions.__file__).read_text().splitlines()
+    assert "g *= 2" in text[found["mutates_grad_output"].line - 1]
+    sentences = [f.message for f in read_contract(functions.Careless) if f.code == "undefined_name"]
+    assert any("that is a variable of forward" in s for s in sentences)
+    assert any("nothing of that name is defined" in s for s in sentences)
+
+
+def test_bugs_come_first():
+    kinds = [f.kind for f in read_contract(functions.Careless)]
+    assert kinds == sorted(kinds)
+
+
+def test_others():
+    assert codes(functions.Silent) == {"empty_body"}
+    assert codes(functions.Numpy) == {"numpy_in_backward", "saved_not_unpacked"}
+    assert "output_on_ctx" in codes(functions.Kept)
+
+
+def test_every_sentence_can_be_said_in_both_languages():
+    findings = [f for cls in vars(functions).values() if isinstance(cls, type) for f in read_contract(cls)
+                if issubclass(cls, torch.autograd.Function)]  # fmt: skip
+    try:
+        for language in messages.LANGUAGES:
+            messages.set_language(language)
+            assert all("{" not in f.message for f in findings)
+    finally:
+        messages.set_language("en")
+
+
+def watched(forward, backward, *inputs):
+    made = type(
+        "Made", (torch.autograd.Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+    )
+    with log.recording(made) as calls:
+        with contextlib.suppress(RuntimeError):
+            made.apply(*inputs).pow(2).sum().backward()
+    return {w.code for c in calls for w in c.warnings}, [w.message for c in calls for w in c.warnings]
+
+
+def x():
+    return torch.ones(3, dtype=torch.float64, requires_grad=True)
+
+
+def double(ctx, x, *_):
+    return x * 2
+
+
+def kept(ctx, x):
+    ctx.x = x
+    return x * 2
+
+
+def output_kept(ctx, x):
+    ctx.y = x * 2
+    return ctx.y
+
+
+WATCHED = {
+    "mutates_grad_output": (double, lambda ctx, g: g.mul_(2), x),
+    "mutates_input": (lambda ctx, x: x.mul_(1).clone(), lambda ctx, g: g, lambda: x() * 1),
+    "output_aliases_input": (lambda ctx, x: x, lambda ctx, g: g, x),
+    "tensor_on_ctx": (kept, lambda ctx, g: g * 2, x),
+    "output_on_ctx": (output_kept, lambda ctx, g: g * 2, x),
+    "wrong_number_of_gradients": (double, lambda ctx, g: (g, g), x),
+    "none_gradient": (double, lambda ctx, g: None, x),
+    "gradient_not_a_tensor": (double, lambda ctx, g: 2.0, x),
+    "grad_dtype_cast": (double, lambda ctx, g: g.float(), x),
+    "grad_shape_reduced": (double, lambda ctx, g: g.expand(4, 3), x),
+    "wrong_gradient_shape": (double, lambda ctx, g: g[:2], x),
+    "nonfinite": (double, lambda ctx, g: g / 0, x),
+}
+
+
+@pytest.mark.parametrize("code", WATCHED)
+def test_watched(code):
+    forward, backward, make = WATCHED[code]
+    found, sentences = watched(forward, backward, make())
+    assert found == {code}
+    assert all(sentences)
+
+
+def test_watched_arguments():
+    assert watched(double, lambda ctx, g: (g, g), x(), 3.0)[0] == {"gradient_for_non_tensor"}
+    assert watched(double, lambda ctx, g: (g, g), x(), x().detach())[0] == {"ignores_needs_input_grad"}
+    assert watched(double, lambda ctx, g: (g * 2, None), x(), 3.0)[0] == set()
+
+
+def test_dirty_inputs_are_all_right():
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        return x.mul_(2)
+
+    assert watched(forward, lambda ctx, g: g * 2, x() * 1)[0] == set()
+
+
+@pytest.mark.skipif(not CATALOGUE.exists(), reason="the catalogue of mistakes is not here")
+def test_no_false_alarm_on_the_catalogue():
+    spec = importlib.util.spec_from_file_location("catalogue_of_bugs", CATALOGUE)
+    module = importlib.util.module_from_spec(spec)
+    import sys
+
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    right = [b for b in module.BUGS.values() if b.kind == "not_a_bug" and b.cls is not None]
+    assert right
+    for bug in right:
+        assert not [f for f in read_contract(bug.cls) if f.kind == "bug"], bug.name

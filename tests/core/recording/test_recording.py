@@ -1,0 +1,381 @@
+"""What a recorded call tells."""
+
+from __future__ import annotations
+
+import gc
+import json
+import pickle
+import threading
+import weakref
+from pathlib import Path
+
+import pytest
+import recorded_functions as functions
+import torch
+
+from nbautograd.core.recording import log
+from nbautograd.core.recording.calls import CallLog
+from nbautograd.errors import CallError, InputError
+
+
+def leaf(*shape):
+    return torch.ones(*shape, dtype=torch.float64, requires_grad=True)
+
+
+def linear(bias=True):
+    inputs = (leaf(2, 3), leaf(3, 4), *((leaf(4),) if bias else ()))
+    with log.recording(functions.Linear) as calls:
+        functions.Linear.apply(*inputs).sum().backward()
+    return calls
+
+
+def test_forward_and_backward(capsys):
+    forward, backward = linear()
+    assert (forward.method, backward.method) == ("forward", "backward")
+    assert backward.forward == forward.index
+    assert [v.name for v in forward.inputs] == ["input", "weight", "bias"]
+    assert [v.name for v in forward.outputs] == ["output"]
+    assert [v.name for v in backward.inputs] == ["grad_output"]
+    assert [v.name for v in backward.outputs] == ["grad_input", "grad_weight", "grad_bias"]
+    assert backward.outputs[1].tensor.values == (2.0,) * 12
+    assert (forward.stdout, backward.stdout) == ("forward\n", "backward\n")
+    assert capsys.readouterr().out == "forward\nbackward\n"
+    assert forward.seconds > 0
+    assert forward.thread == threading.current_thread().name
+    assert forward.exception is None
+
+
+def test_ctx_with_the_names_of_the_source():
+    forward, backward = linear()
+    assert [v.name for v in forward.ctx.saved_tensors] == ["input", "weight", "bias"]
+    assert [v.same_as for v in forward.ctx.saved_tensors] == ["input 0", "input 1", "input 2"]
+    assert forward.ctx.needs_input_grad == (True, True, True)
+    assert forward.ctx.bytes == 8 * (6 + 12 + 4)
+    assert backward.ctx.saved_tensors == forward.ctx.saved_tensors
+
+
+def test_missing_optional_input():
+    forward, backward = linear(bias=False)
+    assert [v.name for v in forward.inputs] == ["input", "weight"]
+    assert forward.ctx.saved_tensors[2].type == "NoneType"
+    assert backward.outputs[2].repr == "None"
+    assert not backward.warnings
+
+
+def test_lines():
+    forward, backward = linear()
+    text = Path(functions.__file__).read_text().splitlines()
+    assert "def forward(ctx, input" in text[forward.line - 1]
+    assert "def backward" in text[backward.line - 1]
+    assert "functions.Linear.apply" in Path(__file__).read_text().splitlines()[forward.caller_line - 1]
+
+
+def test_setup_context():
+    with log.recording(functions.Cube) as calls:
+        functions.Cube.apply(leaf(3))[0].sum().backward()
+    forward, setup, backward = calls
+    assert [c.method for c in calls] == ["forward", "setup_context", "backward"]
+    assert setup.forward == backward.forward == forward.index
+    assert [v.name for v in setup.inputs] == ["x", "power", "output 0", "output 1"]
+    assert forward.ctx == setup.ctx
+    assert [v.name for v in setup.ctx.saved_tensors] == ["x", "dx"]
+    assert setup.ctx.attributes["power"].repr == "3"
+    assert setup.ctx.non_differentiable == ("output 1",)
+    assert [v.name for v in backward.outputs] == ["gradient of x", "gradient of power"]
+
+
+def test_variadic_names():
+    with log.recording(functions.Greedy) as calls:
+        functions.Greedy.apply(leaf(2), leaf(2)).sum().backward()
+    assert [v.name for v in calls[0].inputs] == ["tensors[0]", "tensors[1]"]
+    assert [v.name for v in calls[0].ctx.saved_tensors] == ["tensors[0]", "tensors[1]"]
+    assert [v.name for v in calls[1].inputs] == ["grads[0]"]
+
+
+def test_raw_gradients_before_the_engine_repairs_them():
+    class Raw(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, w):
+            return x * w
+
+        @staticmethod
+        def backward(ctx, g):
+            return g.float(), g.float()
+
+    with log.recording(Raw) as calls:
+        Raw.apply(leaf(5, 3), leaf(3)).sum().backward()
+    gradient = calls[-1].outputs[1].tensor
+    assert (gradient.shape, gradient.dtype) == ((5, 3), "float32")
+    assert {f.code for f in calls[-1].warnings} == {"grad_shape_reduced", "grad_dtype_cast"}
+
+
+def test_create_graph_and_double_backward():
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return Double.apply(g * x)
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    x = leaf(2)
+    with log.recording(Square, Double) as calls:
+        (g,) = torch.autograd.grad(Square.apply(x).sum(), x, create_graph=True)
+        g.sum().backward()
+    outer = next(c for c in calls if c.function == "Square" and c.method == "backward")
+    inner = next(c for c in calls if c.function == "Double" and c.method == "forward")
+    assert outer.create_graph
+    assert inner.parent == outer.index
+    assert not calls[-1].create_graph
+
+
+def test_freed_after_the_first_backward():
+    x = leaf(2, 3)
+    with log.recording(functions.Kept) as calls:
+        out = functions.Kept.apply(x).sum()
+        out.backward(retain_graph=True)
+        out.backward()
+        out2 = functions.Kept.apply(x).sum()
+        out2.backward()
+    assert [c.ctx.freed for c in calls if c.method == "backward"] == [False, False, False]
+    assert [c.forward for c in calls if c.method == "backward"] == [calls[0].index, calls[0].index, calls[3].index]
+
+
+def test_exceptions():
+    with log.recording(functions.Linear) as calls, pytest.raises(RuntimeError):
+        functions.Linear.apply(leaf(2, 3), leaf(2, 3))
+    assert calls[0].exception.startswith("RuntimeError: ")
+    assert calls[0].outputs == ()
+
+
+def test_func_levels():
+    with log.recording(functions.Cube) as calls:
+        torch.func.vmap(torch.func.grad(lambda x: functions.Cube.apply(x)[0].sum()))(torch.ones(2, 3))
+    assert "vmap level" in next(v.tensor.reason for c in calls for v in c.inputs if v.tensor and v.tensor.reason)
+    assert all(c.forward is not None for c in calls if c.method == "backward")
+    assert not log.problems()
+
+
+def test_levels():
+    x = leaf(100, 100)
+    found = {}
+    for level in ("off", "shapes", "summary", "values"):
+        with log.recording(functions.Kept, level=level) as calls:
+            functions.Kept.apply(x)
+        found[level] = calls
+    assert len(found["off"]) == 0
+    assert found["shapes"][0].inputs[0].tensor.mean is None
+    assert found["summary"][0].inputs[0].tensor.sampled
+    assert not found["values"][0].inputs[0].tensor.sampled
+
+
+def test_the_log_is_read_during_and_after():
+    with log.recording(functions.Kept) as calls:
+        functions.Kept.apply(leaf(2))
+        assert len(calls) == 1
+        functions.Kept.apply(leaf(2))
+        assert len(calls) == 2
+    functions.Kept.apply(leaf(2))
+    assert len(calls) == 2
+    assert len(calls[1:]) == 1
+
+
+def test_the_log_outlives_the_ring():
+    with log.recording(functions.Kept) as calls:
+        functions.Kept.apply(leaf(2))
+    log.clear()
+    assert calls[0].outputs[0].tensor.norm > 0
+
+
+def test_the_log_is_pickled_as_a_plain_one():
+    calls = linear()
+    copied = pickle.loads(pickle.dumps(calls))
+    assert type(copied) is CallLog
+    assert copied[0].inputs[0].tensor == calls[0].inputs[0].tensor
+    json.dumps(calls.to_dict())
+    assert calls.to_dict()["type"] == "CallLog"
+
+
+def test_calls_of_one_class():
+    log.clear()
+    log.instrument(functions.Kept)
+    log.instrument(functions.Greedy)
+    try:
+        functions.Kept.apply(leaf(2))
+        functions.Greedy.apply(leaf(2))
+        assert [c.function for c in log.calls()] == ["Kept", "Greedy"]
+        assert [c.function for c in log.calls(functions.Greedy)] == ["Greedy"]
+        assert log.calls(functions.Linear.apply).calls == ()
+    finally:
+        log.uninstrument(functions.Kept)
+        log.uninstrument(functions.Greedy)
+    functions.Kept.apply(leaf(2))
+    assert len(log.calls()) == 2
+
+
+def test_paused_and_cell():
+    log.set_cell(12)
+    try:
+        with log.recording(functions.Kept) as calls:
+            with log.paused():
+                functions.Kept.apply(leaf(2))
+            functions.Kept.apply(leaf(2))
+    finally:
+        log.set_cell(None)
+    assert [c.cell for c in calls] == [12]
+
+
+def test_open_calls_are_closed():
+    class Stuck(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            log.clear_open_calls()
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    with log.recording(Stuck) as calls:
+        Stuck.apply(leaf(2))
+    assert not log.local.state.stack
+    assert len(calls) == 1
+
+
+def test_instrument_twice_and_as_a_decorator():
+    @log.instrument
+    class Mine(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+    entry = vars(Mine)["forward"]
+    assert log.instrument(Mine) is Mine
+    assert vars(Mine)["forward"] is entry
+    assert Mine in log.instrumented()
+    log.uninstrument(Mine)
+    log.uninstrument(Mine)
+    assert type(vars(Mine)["forward"]) is staticmethod
+
+
+def test_recording_leaves_an_instrumented_class_instrumented():
+    log.instrument(functions.Kept)
+    with log.recording(functions.Kept):
+        pass
+    assert functions.Kept in log.instrumented()
+    log.uninstrument(functions.Kept)
+
+
+def test_parent_and_child_both_instrumented():
+    class Child(functions.Kept):
+        pass
+
+    log.instrument(functions.Kept)
+    log.instrument(Child)
+    spied = vars(functions.Kept)["forward"]
+    log.uninstrument(functions.Kept)
+    assert vars(functions.Kept)["forward"] is spied  # the child still needs it
+    with log.recording(Child) as calls:
+        Child.apply(leaf(2))
+        functions.Kept.apply(leaf(2))
+    assert [c.function for c in calls] == ["Child"]
+    log.uninstrument(Child)
+    assert type(vars(functions.Kept)["forward"]) is staticmethod
+
+
+def test_what_cannot_be_hooked_is_said_and_runs():
+    log.instrument(functions.Strange)
+    try:
+        assert any("Strange.jvp" in sentence for sentence in log.problems())
+        assert functions.Strange.apply(leaf(2)).sum().item() == 4
+    finally:
+        log.uninstrument(functions.Strange)
+    assert isinstance(vars(functions.Strange)["jvp"], property)
+    assert not log.problems()
+
+
+def test_errors_of_the_recorder_stay_with_it(monkeypatch):
+    from nbautograd.core.recording import recorder
+
+    def broken(*_):
+        raise ZeroDivisionError("ours")
+
+    monkeypatch.setattr(recorder, "describe_all", broken)
+    with log.recording(functions.Kept) as calls:
+        x = leaf(2)
+        functions.Kept.apply(x).sum().backward()
+    assert x.grad is not None
+    assert any("ZeroDivisionError: ours" in sentence for sentence in calls.problems)
+    log._recorder.errors.clear()
+
+
+@pytest.mark.parametrize("wrong", [3, torch.mul, torch.nn.Linear, torch.autograd.Function])
+def test_only_functions_can_be_recorded(wrong):
+    for call in (log.instrument, log.uninstrument, log.calls):
+        with pytest.raises(CallError, match=r"subclass of torch\.autograd\.Function"):
+            call(wrong)
+
+
+def test_unknown_level():
+    with pytest.raises(InputError, match="no recording level 'loud'"), log.recording(functions.Kept, level="loud"):
+        pass
+
+
+def test_the_ring_stays_inside_its_budget(monkeypatch):
+    log.clear()
+    monkeypatch.setattr(log._ring, "budget", 100_000)
+    with log.recording(functions.Kept) as calls:
+        for _ in range(200):
+            functions.Kept.apply(leaf(300)).sum().backward()
+        assert log._ring.used <= 100_000
+        assert len(log._ring.links) <= len(log._ring)
+    assert 0 < len(calls) < 100
+    assert calls.dropped == 400 - len(calls)
+    assert [c.index for c in calls] == sorted(c.index for c in calls)
+
+
+def test_nothing_is_kept_alive():
+    gc.collect()
+    gc.disable()
+    try:
+        with log.recording(functions.Linear) as calls:
+            x = leaf(2, 3) * 1
+            out = functions.Linear.apply(x, leaf(3, 4))
+            refs = [weakref.ref(x), weakref.ref(out), weakref.ref(out.grad_fn)]
+            out.sum().backward()
+            del x, out
+            assert [ref() for ref in refs] == [None] * 3
+        assert len(calls) == 2
+    finally:
+        gc.enable()
+
+
+def test_stdout_is_the_users_again(capsys):
+    import sys
+
+    before = vars(sys.stdout).get("write")
+    linear()
+    assert vars(sys.stdout).get("write") is before
+
+
+def test_threads_have_their_own_parents():
+    with log.recording(functions.Kept) as calls:
+        workers = [threading.Thread(target=lambda: functions.Kept.apply(leaf(2)).sum().backward()) for _ in range(6)]
+        [w.start() for w in workers]
+        [w.join() for w in workers]
+    assert len(calls) == 12
+    assert {c.parent for c in calls} == {None}
+    by_index = {c.index: c for c in calls}
+    assert all(by_index[c.forward].thread == c.thread for c in calls if c.method == "backward")

@@ -1,0 +1,98 @@
+"""What the source of a Function tells."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import linecache
+
+import recorded_functions as functions
+import torch
+
+from nbautograd.core.recording.log import instrument, uninstrument
+from nbautograd.core.source import function_class, read_source
+
+
+def line_of(text):
+    lines = inspect.getsource(functions).splitlines()
+    return 1 + next(i for i, line in enumerate(lines) if text in line)
+
+
+def test_names_of_a_combined_function():
+    source = read_source(functions.Linear)
+    assert source.style == "combined"
+    assert source.inputs == ("input", "weight", "bias")
+    assert source.saved == ("input", "weight", "bias")
+    assert source.grad_outputs == ("grad_output",)
+    assert [o.name for o in source.outputs] == ["output"]
+    assert source.first_line == line_of("class Linear")
+    assert source.lines["backward"] == line_of("def backward(ctx, grad_output)")
+
+
+def test_gradients_with_their_last_assignment():
+    weight = read_source(functions.Linear).gradients[1]
+    assert (weight.name, weight.expression) == ("grad_weight", "input.t().mm(grad_output)")
+    assert weight.line == line_of("grad_weight = input.t()")
+
+
+def test_setup_context_style():
+    source = read_source(functions.Cube)
+    assert source.style == "setup_context"
+    assert source.inputs == ("x", "power")
+    assert source.saved == ("x", "dx")
+    assert source.materialize_grads is True
+    assert [g.expression for g in source.gradients] == ["grad * dx", "None"]
+
+
+def test_what_only_a_run_can_tell():
+    source = read_source(functions.Greedy)
+    assert source.inputs == ("*tensors",)
+    assert source.saved is None
+
+
+def test_the_text_is_the_class():
+    assert read_source(functions.Kept).text == inspect.getsource(functions.Kept)
+
+
+def test_same_when_instrumented():
+    before = read_source(functions.Linear)
+    instrument(functions.Linear)
+    try:
+        assert read_source(functions.Linear) == before
+    finally:
+        uninstrument(functions.Linear)
+
+
+def test_a_subclass_without_methods_is_read_from_its_base():
+    class Child(functions.Linear):
+        pass
+
+    source = read_source(Child)
+    assert (source.name, source.inputs) == ("Child", ("input", "weight", "bias"))
+
+
+def test_no_source_gives_none():
+    made = {"torch": torch}
+    exec("class Made(torch.autograd.Function):\n  @staticmethod\n  def forward(ctx, x): return x", made)
+    assert read_source(made["Made"]) is None
+
+
+def test_a_cell_is_read_from_linecache():
+    name, text = (
+        "<cell 7>",
+        "class Made(Base):\n    @staticmethod\n    def forward(ctx, here):\n        return here * 2\n",
+    )
+    linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+    made = {"Base": torch.autograd.Function}
+    exec(compile(text, name, "exec"), made)
+    source = read_source(made["Made"])
+    assert (source.file, source.first_line, source.inputs) == (name, 1, ("here",))
+
+
+def test_function_class():
+    linear = functions.Linear
+    assert function_class(linear) is linear
+    assert function_class(linear.apply) is linear
+    assert function_class(functools.partial(functools.partial(linear.apply, 1), 2)) is linear
+    for other in (torch.mul, linear.forward, 3, None, torch.nn.Linear, torch.nn.Linear(1, 1).forward):
+        assert function_class(other) is None

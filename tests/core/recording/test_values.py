@@ -1,0 +1,146 @@
+"""Summaries: the recorder's, made from raw bytes, say what the tensor's own elements say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nbautograd.core import values
+from nbautograd.core.recording.decode import summary_of
+from nbautograd.core.recording.snapshot import SHAPES, SUMMARY, VALUES, raw, safe_repr
+
+DTYPES = [
+    torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.complex64, torch.complex128,
+    torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool, torch.float8_e4m3fn,
+]  # fmt: skip
+STATISTICS = ("min", "max", "mean", "std", "norm", "nan", "inf", "zeros")
+
+
+def made(shape, dtype, seed):
+    generator = torch.Generator().manual_seed(seed)
+    return (torch.randn(shape, generator=generator, dtype=torch.float64) * 3).to(dtype)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    shape=st.lists(st.integers(0, 5), max_size=3),
+    dtype=st.sampled_from(DTYPES),
+    layout=st.sampled_from(["as is", "transposed", "sliced", "expanded"]),
+    seed=st.integers(0, 9),
+)
+def test_raw_summary_is_the_tensors(shape, dtype, layout, seed):
+    tensor = made(shape, dtype, seed)
+    if layout == "transposed" and tensor.ndim > 1:
+        tensor = tensor.transpose(0, -1)
+    elif layout == "sliced" and tensor.ndim:
+        tensor = tensor[::2]
+    elif layout == "expanded":
+        tensor = tensor.expand(2, *tensor.shape)
+    ours, full = summary_of(raw(tensor, SUMMARY)), values.summarise(tensor)
+    assert ours.shape == full.shape == tuple(tensor.shape)
+    assert not ours.sampled
+    for name in STATISTICS:
+        expected = getattr(full, name)
+        assert getattr(ours, name) == (None if expected is None else pytest.approx(expected, rel=1e-6)), name
+    np.testing.assert_allclose(ours.thumbnail, full.thumbnail, rtol=1e-6)
+    assert ours.values == full.values
+
+
+@given(
+    data=st.lists(
+        st.sampled_from([0.0, -0.0, 1.5, -2.0, float("nan"), float("inf"), -float("inf"), 1e308]), max_size=12
+    )
+)
+def test_statistics_against_torch(data):
+    tensor = torch.tensor(data, dtype=torch.float64)
+    ours = values.summarise(tensor)
+    finite = tensor[tensor.isfinite()]
+    assert ours.nan == int(tensor.isnan().sum())
+    assert ours.inf == int(tensor.isinf().sum())
+    assert ours.zeros == int((tensor == 0).sum())
+    if len(finite):
+        assert (ours.min, ours.max) == (finite.min().item(), finite.max().item())
+        if finite.abs().max() < 1e300:
+            assert ours.norm == pytest.approx(torch.linalg.vector_norm(finite).item())
+            assert ours.std == pytest.approx(finite.std(unbiased=False).item())
+    else:
+        assert ours.min is ours.norm is None
+
+
+def test_large_tensors_are_sampled_at_summary_and_whole_at_values():
+    tensor = torch.arange(100_000, dtype=torch.float64)
+    sample, whole = summary_of(raw(tensor, SUMMARY)), summary_of(raw(tensor, VALUES))
+    assert sample.sampled
+    assert sample.min == 0.0
+    assert sample.max > 99_000
+    assert not whole.sampled
+    assert whole.mean == tensor.mean().item()
+
+
+def test_large_tensors_with_gaps_are_sampled():
+    tensor = torch.ones(400, 400, dtype=torch.float64)[:, ::3]
+    assert summary_of(raw(tensor, SUMMARY)).sampled
+    assert summary_of(raw(tensor, VALUES)).norm == pytest.approx(tensor.norm().item())
+
+
+def test_shapes_keep_no_elements():
+    summary = summary_of(raw(torch.ones(3), SHAPES))
+    assert summary.shape == (3,)
+    assert summary.mean is None
+
+
+@pytest.mark.parametrize(
+    ("tensor", "reason"),
+    [
+        (torch.empty(3, device="meta"), "meta device"),
+        (torch.eye(3).to_sparse(), "not an ordinary strided tensor"),
+        (torch.ones(3, dtype=torch.complex64).conj(), "not an ordinary strided tensor"),
+    ],
+)
+def test_reasons_for_missing_elements(tensor, reason):
+    assert summary_of(raw(tensor, SUMMARY)).reason == reason
+
+
+def test_vmap_levels_have_no_elements_and_grad_levels_have():
+    seen = []
+
+    def f(x):
+        seen.append(summary_of(raw(x, SUMMARY)))
+        return x.sum()
+
+    torch.func.vmap(f)(torch.ones(2, 3))
+    torch.func.grad(f)(torch.full((3,), 2.0))
+    assert seen[0].reason == "vmap level 1"
+    assert (seen[1].reason, seen[1].mean) == ("", 2.0)
+
+
+def test_freed_storage_is_not_read():
+    tensor = torch.ones(1000)
+    tensor.untyped_storage().resize_(0)
+    assert summary_of(raw(tensor, SUMMARY)).reason == "its storage is gone"
+
+
+def test_describing_anything():
+    class Loud:
+        def __repr__(self):
+            raise RuntimeError("loud")
+
+    assert values.short_repr(Loud()).startswith("<Loud")
+    assert values.describe("x", [torch.ones(2, 3)]).repr == "[<Tensor float32 (2, 3)>]"
+    assert len(values.describe("x", "a" * 1000).repr) <= 120
+    assert safe_repr(Loud()) == "<Loud>"
+    assert safe_repr((1, [2.0, None], {"k": Loud()})) == "(1, [2.0, None], {'k': <Loud>})"
+    assert safe_repr(torch.nn.functional.relu) == "<function relu>"
+    assert safe_repr(np.ones((2, 2))) == "<ndarray float64 2x2>"
+
+
+def test_summaries_are_plain_data():
+    import json
+    import pickle
+
+    summary = values.summarise(torch.tensor([[1.0, float("inf")]], requires_grad=True))
+    json.dumps(summary.to_dict())
+    assert pickle.loads(pickle.dumps(summary)) == summary
