@@ -1,4 +1,4 @@
-"""IPython: ``%%autograd_function`` and the line magics. Nothing else here imports IPython."""
+"""IPython: ``%%autograd_function`` and the line magics."""
 
 from __future__ import annotations
 

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from IPython.display import display, update_display
 
-from nbautograd.core.recording.calls import CallLog
-from nbautograd.core.recording.log import calls
+from nbautograd.core.recording.log import following
 from nbautograd.views.card import Card, mimebundle
+
+CALLS_SHOWN = 12
 
 
 class LiveCard:
@@ -17,7 +18,7 @@ class LiveCard:
 
     Args:
         card: what it says so far.
-        since: index of the first call that may appear in it.
+        since: the moment from which on calls appear in it, as ``log.mark`` gave it.
     """
 
     def __init__(self, card: Card, since: int) -> None:
@@ -27,19 +28,19 @@ class LiveCard:
 
     def show(self) -> None:
         """Put the card under the cell that runs now."""
-        self._read(calls())
+        self._read()
         display(mimebundle(self.card), raw=True, display_id=self._id)
 
-    def refresh(self, log: CallLog) -> None:
+    def refresh(self) -> None:
         """Bring the card up to date; nothing is sent when there were no new calls."""
-        before = _last(self.card.calls)
-        self._read(log)
-        if _last(self.card.calls) != before:
+        if self._read():
             update_display(mimebundle(self.card), raw=True, display_id=self._id)
 
-    def _read(self, log: CallLog) -> None:
-        own = tuple(c for c in log if c.index >= self.since and c.function in self.card.functions)
-        self.card = replace(self.card, calls=CallLog(own, 0, log.engine, log.problems))
+    def _read(self) -> bool:
+        before = self.card.calls[-1].index if self.card.calls else None
+        calls, earlier = following(self.card.functions, self.since, CALLS_SHOWN)
+        self.card = replace(self.card, calls=calls, earlier=earlier)
+        return bool(calls) and calls[-1].index != before
 
 
 class Cards:
@@ -70,17 +71,6 @@ class Cards:
 
     def refresh(self) -> None:
         """Bring every card up to date, once per cell."""
-        if self.updates and self._cards:
-            log = calls()
+        if self.updates:
             for live in self._cards:
-                live.refresh(log)
-
-
-def next_index() -> int:
-    """Index that the next recorded call will have."""
-    log = calls()
-    return log.calls[-1].index + 1 if log.calls else 0
-
-
-def _last(log: CallLog) -> int:
-    return log.calls[-1].index if log.calls else -1
+                live.refresh()

@@ -10,7 +10,7 @@ from nbautograd.core.recording import log
 from nbautograd.core.recording.birth import births
 from nbautograd.core.recording.prints import teed
 from nbautograd.magics import saying
-from nbautograd.magics.card import Cards, next_index
+from nbautograd.magics.card import Cards
 from nbautograd.magics.options import MAGIC
 from nbautograd.magics.outcome import Outcome
 from nbautograd.magics.registry import Registry
@@ -69,7 +69,7 @@ class Session:
         if cell.request is not None:
             for outer in self._cells:
                 outer.taken = True
-            cell.since = next_index()
+            cell.since = log.mark()
             cell.around.enter_context(births(lambda cls: self._born(cell, cls)))
         self._cells.append(cell)
 

@@ -11,7 +11,6 @@ from nbautograd.views.html import html
 from nbautograd.views.markup import Markup, escape, join, prose, tag
 from nbautograd.views.text import text
 
-CALLS_SHOWN = 24
 _BOX = "border-left: 3px solid #7a8fb8; padding: 0.3em 0.8em; margin: 0.3em 0"
 
 
@@ -34,7 +33,8 @@ class Card:
 
     Attributes:
         functions: names of the Functions that are recorded.
-        calls: their calls so far; of a longer log the last ones are shown.
+        calls: their last calls.
+        earlier: how many calls there were before these.
         findings: what reading their source showed.
         hint: what to type next.
         offers: migrated classes, offered to be copied.
@@ -42,6 +42,7 @@ class Card:
 
     functions: tuple[str, ...]
     calls: CallLog = field(default_factory=CallLog)
+    earlier: int = 0
     findings: tuple[Finding, ...] = ()
     hint: str = ""
     offers: tuple[Notice, ...] = ()
@@ -65,9 +66,12 @@ def headline(card: Card) -> str:
     names = ", ".join(f"`{name}`" for name in card.functions)
     if not card.calls:
         return messages.text("magics.card_waiting", names=names, hint=card.hint)
-    number = "one" if len(card.calls) + card.calls.dropped == 1 else "many"
-    counted = messages.text(f"magics.card_calls_{number}", n=f"{len(card.calls) + card.calls.dropped:,}")
-    return messages.text("magics.card_called", names=names, calls=counted)
+    if card.earlier:
+        last, total = len(card.calls), len(card.calls) + card.earlier
+        return messages.text(
+            "magics.card_last", names=names, last=last, total=f"{total:,}", function=card.functions[-1]
+        )
+    return messages.text("magics.card_called", names=names)
 
 
 def _card_text(card: Card) -> str:
@@ -75,7 +79,7 @@ def _card_text(card: Card) -> str:
     parts += [_finding_text(finding) for finding in card.findings]
     parts += [_notice_text(offer) for offer in card.offers]
     if card.calls:
-        parts.append(text(shown(card.calls)))
+        parts.append(text(card.calls))
     return "\n".join(parts)
 
 
@@ -86,14 +90,8 @@ def _card_html(card: Card) -> Markup:
         parts.append(tag("ul", {"style": "margin: 0.2em 0"}, *findings))
     parts += [_notice_html(offer) for offer in card.offers]
     if card.calls:
-        parts.append(Markup(html(shown(card.calls))))
+        parts.append(Markup(html(card.calls)))
     return _box(*parts)
-
-
-def shown(log: CallLog) -> CallLog:
-    """The last calls of a log; those left out count as dropped."""
-    calls = log.calls[-CALLS_SHOWN:]
-    return CallLog(calls, log.dropped + len(log.calls) - len(calls), log.engine, log.problems)
 
 
 def _finding_text(finding: Finding) -> str:

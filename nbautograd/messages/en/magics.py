@@ -105,9 +105,10 @@ TEXTS: dict[str, str] = {
         "torch by overriding its functions (`__torch_function__`), and has no forward and backward to record."
     ),
     "magics.card_waiting": "Recording {names}; not called yet. {hint}",
-    "magics.card_called": "Recording {names}: {calls} so far.",
-    "magics.card_calls_one": "1 call",
-    "magics.card_calls_many": "{n} calls",
+    "magics.card_called": "Recording {names}.",
+    "magics.card_last": (
+        "Recording {names}: {total} calls are kept, these are the last {last}. All: `%autograd_calls {function}`"
+    ),
     "magics.hint": (
         "Call it anywhere and its calls appear here; `%gradcheck {function}.apply(...)` checks it, and `--inputs a, b` "
         "on the magic's line does both at once."

@@ -95,9 +95,10 @@ TEXTS: dict[str, str] = {
         "（`__torch_function__`）参与运算，没有可以记录的 forward 和 backward。"
     ),
     "magics.card_waiting": "正在记录 {names}；还没有被调用。{hint}",
-    "magics.card_called": "正在记录 {names}：到目前为止有 {calls}。",
-    "magics.card_calls_one": "1 次调用",
-    "magics.card_calls_many": "{n} 次调用",
+    "magics.card_called": "正在记录 {names}。",
+    "magics.card_last": (
+        "正在记录 {names}：保留了 {total} 次调用，这里是最后 {last} 次。查看全部：`%autograd_calls {function}`"
+    ),
     "magics.hint": (
         "在任何地方调用它，调用就会出现在这里；`%gradcheck {function}.apply(...)` 可以检查它，"
         "在魔法命令那一行加上 `--inputs a, b` 则两件事一起做。"

@@ -1,0 +1,103 @@
+"""The card under a cell: what it says at once, how it follows later calls, when it stops."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from nbautograd import magics
+
+CELL = """\
+%%autograd_function
+class Double(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return 2 * grad_output
+
+x = torch.ones(2, requires_grad=True)
+"""
+
+
+@pytest.fixture
+def live(bare):
+    """A shell whose front end can change what it has shown, as a kernel's can."""
+    bare.shell.kernel = object()
+    bare.shell.extension_manager.load_extension("nbautograd")
+    yield bare
+    del bare.shell.kernel
+
+
+def test_a_card_says_what_is_recorded_and_what_to_type_next(live) -> None:
+    ran = live(CELL)
+    assert ran.text.startswith("Recording `Double`; not called yet. Call it anywhere and its calls appear here;")
+    assert "%gradcheck Double.apply(...)" in ran.text
+
+
+def test_what_the_source_alone_shows_is_said_at_once(live) -> None:
+    ran = live(CELL.replace("return 2 * grad_output", "return grad_output, grad_output"))
+    assert "Double.backward returns 2 values in line 9, and forward takes 1 arguments (x)." in ran.text
+    assert ran.text.index("Recording") < ran.text.index("returns 2 values")
+
+
+def test_later_calls_appear_in_it_once_per_cell(live) -> None:
+    live(CELL)
+    ran = live("for _ in range(3):\n    Double.apply(x).sum().backward()")
+    assert len(ran.updates) == 1
+    assert "6 calls recorded." in ran.text
+    assert live("1 + 1").updates == []
+    assert len(live("Double.apply(x)").updates) == 1
+
+
+def test_checks_are_not_among_the_calls(live) -> None:
+    live(CELL)
+    live("%gradcheck Double.apply(x.double().detach().requires_grad_())")
+    ran = live("Double.apply(x)")
+    assert "1 call recorded." in ran.text
+
+
+def test_calls_say_which_cell_made_them(live) -> None:
+    number = live(CELL + "Double.apply(x)").result.execution_count
+    assert live("%autograd_calls").result.result[-1].cell == number
+    number = live("Double.apply(x)").result.execution_count
+    assert live("%autograd_calls").result.result[-1].cell == number
+
+
+def test_a_cell_that_is_run_again_takes_over(live) -> None:
+    live(CELL)
+    live("Double.apply(x)")
+    live(CELL)
+    ran = live("Double.apply(x)")
+    assert len(ran.updates) == 1
+    assert "1 call recorded." in ran.text
+
+
+def test_many_calls_stay_few_in_the_card(live) -> None:
+    live(CELL)
+    ran = live("for _ in range(200): Double.apply(x)")
+    assert "200 calls are kept, these are the last 12. All: `%autograd_calls Double`" in ran.text
+    assert len(ran.html) < 64_000
+    assert len(live("%autograd_calls Double").result.result) == 200
+
+
+def test_a_call_that_raised_is_in_it(live) -> None:
+    live(CELL)
+    ran = live("Double.apply(None)")
+    assert isinstance(ran.error, TypeError)
+    assert re.search(r"TypeError: unsupported operand", ran.text)
+
+
+def test_a_terminal_is_not_flooded(notebook) -> None:
+    notebook(CELL)
+    assert notebook("Double.apply(x)").bundles[1:] == []
+
+
+def test_after_unload_cards_stand_still(live) -> None:
+    live(CELL)
+    live("%unload_ext nbautograd")
+    assert live("Double.apply(x)").updates == []
+    assert magics._loaded.get(live.shell) is None
