@@ -190,13 +190,14 @@ class _Run:
 
     def _differentiate(self, given: tuple[Any, ...]) -> None:
         outputs = self.subject.call(given)
-        roots = [outputs[i] for i in self.subject.differentiable_outputs(outputs)]
+        roots = {self.subject.output_names[i]: outputs[i] for i in self.subject.differentiable_outputs(outputs)}
         if not roots:
             self.notes.append(messages.text("inspection.no_graph", function=self.name))
             return
         leaves = [given[i] for i in self.subject.differentiable]
-        cotangents = [torch.randn_like(y) for y in roots]
-        self.graph = backward(roots, cotangents, inputs=leaves, names=self.labels, raises=False)
+        cotangents = [torch.randn_like(y) for y in roots.values()]
+        names = {**roots, **self.labels}
+        self.graph = backward(list(roots.values()), cotangents, inputs=leaves, names=names, raises=False)
 
 
 def _labels(

@@ -184,3 +184,19 @@ def test_a_reference_that_raises_becomes_a_note():
     report = run_inspection(Product, leaves((2,), (2,)), reference=torch.inverse, reference_name="inverse")
     assert report.comparison is None
     assert any("inverse" in note for note in report.notes)
+
+
+def test_outputs_carry_the_names_of_the_source():
+    report = run_inspection(Named, leaves((2,)))
+    assert [name for _, name in report.graph.roots] == ["doubled", "tripled"]
+
+
+class Named(Function):
+    @staticmethod
+    def forward(ctx, x):
+        doubled, tripled = 2 * x, 3 * x
+        return doubled, tripled
+
+    @staticmethod
+    def backward(ctx, grad_doubled, grad_tripled):
+        return 2 * grad_doubled + 3 * grad_tripled
