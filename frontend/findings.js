@@ -31,7 +31,7 @@ function findingItem(page, finding) {
  */
 export function fixView(page, fix) {
   const line = (/** @type {string} */ text, /** @type {string} */ kind, /** @type {string} */ mark) =>
-    el("span", { class: kind }, el("span", { class: "mark" }, mark), ` ${text}\n`);
+    el("span", { class: kind }, el("span", { class: "mark" }, mark), ` ${text}`);
   const [before, after] = outdent([fix.before, fix.source].map((text) => (text ? text.replace(/\n$/, "").split("\n") : [])));
   return el("div", { class: "fix" },
     el("div", { class: "faint" }, page.t(fix.verified ? "fix_tried" : "fix_untried")),

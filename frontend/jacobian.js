@@ -224,18 +224,20 @@ export function entryName(block, level, cell) {
  * @param {() => void} choose
  */
 function pointer(canvases, top, room, move, choose) {
+  const under = (/** @type {MouseEvent} */ event) => {
+    const [w, h] = cellSize(top().rows, top().cols, room());
+    return /** @type {[number, number]} */ ([Math.floor(event.offsetY / h), Math.floor(event.offsetX / w)]);
+  };
   for (const canvas of canvases) {
     let frame = 0;
     canvas.addEventListener("pointermove", (event) => {
+      const cell = under(event);
       cancelAnimationFrame(frame);
-      frame = requestAnimationFrame(() => {
-        const [w, h] = cellSize(top().rows, top().cols, room());
-        move(Math.floor(event.offsetY / h), Math.floor(event.offsetX / w));
-      });
+      frame = requestAnimationFrame(() => move(...cell));
     });
     canvas.addEventListener("click", (event) => {
-      const [w, h] = cellSize(top().rows, top().cols, room());
-      move(Math.floor(event.offsetY / h), Math.floor(event.offsetX / w));
+      cancelAnimationFrame(frame);
+      move(...under(event));
       choose();
     });
   }

@@ -158,6 +158,7 @@ export function ask(model, question, signal, late, patience = 20_000) {
 export function keys(element, actions) {
   element.addEventListener("keydown", (event) => {
     const e = /** @type {KeyboardEvent} */ (event);
+    if (e.target !== element && /** @type {Element} */ (e.target).matches(":read-write")) return; // it is being typed
     const action = Object.hasOwn(actions, e.key) && !e.ctrlKey && !e.metaKey && !e.altKey ? actions[e.key] : null;
     if (!action) return;
     e.preventDefault();

@@ -1,0 +1,56 @@
+"""The bundle that is shipped is the one that the sources build, and small enough to be stored in every widget."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+STATIC = ROOT / "nbautograd" / "static"
+BUDGET = 60_000  # bytes of bundle and stylesheet together
+
+
+def test_bundle_and_stylesheet_stay_within_their_budget() -> None:
+    sizes = {file.name: file.stat().st_size for file in (STATIC / "widget.js", STATIC / "widget.css")}
+    assert sum(sizes.values()) <= BUDGET, sizes
+
+
+@pytest.fixture(scope="module")
+def front(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The front end with its tools installed: the checkout's own, else a copy that npm fills."""
+    if shutil.which("npm") is None:
+        message = "no npm here: whether the bundle is fresh is checked where node is installed"
+        pytest.fail(message) if os.environ.get("CI") else pytest.skip(message)
+    if (ROOT / "frontend" / "node_modules").is_dir():
+        return ROOT / "frontend"
+    copy = tmp_path_factory.mktemp("front") / "frontend"
+    shutil.copytree(ROOT / "frontend", copy)
+    done = subprocess.run(["npm", "ci", "--no-audit", "--no-fund"], cwd=copy, capture_output=True, text=True)
+    if done.returncode:
+        message = f"npm could not install the front end's tools:\n{done.stderr[-2000:]}"
+        pytest.fail(message) if os.environ.get("CI") else pytest.skip(message)
+    return copy
+
+
+def run(front: Path, *command: str) -> str:
+    done = subprocess.run([str(front / "node_modules" / ".bin" / command[0]), *command[1:]], cwd=front,
+                          capture_output=True, text=True)  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_committed_bundle_is_a_fresh_build(front: Path, tmp_path: Path) -> None:
+    import json
+
+    script = json.loads((front / "package.json").read_text())["scripts"]["build"].split()
+    fresh = tmp_path / "widget.js"
+    run(front, *[part for part in script if not part.startswith("--outfile")], f"--outfile={fresh}")
+    assert fresh.read_bytes() == (STATIC / "widget.js").read_bytes(), "run `npm run build` in frontend/"
+
+
+def test_the_types_agree(front: Path) -> None:
+    assert run(front, "tsc", "-p", ".") == ""

@@ -1,0 +1,155 @@
+"""The graph on a page: keyboard, stepping, search, details, pan and zoom, the same places as the static picture."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from nbautograd.views.layout import layout
+
+pytestmark = pytest.mark.browser
+
+
+def box(page: Page, key: str) -> Any:
+    return page.locator(f'.box[data-key="{key}"]')
+
+
+@pytest.fixture
+def order(samples: Any) -> tuple[str, ...]:
+    return layout(samples.graph()).order
+
+
+def test_the_first_frame_is_the_static_picture(show: Any, samples: Any) -> None:
+    page = show(samples.graph())
+    made = layout(samples.graph())
+    for b in made.boxes:
+        expect(box(page, b.key)).to_have_attribute("transform", f"translate({b.x},{b.y})")
+        assert box(page, b.key).locator("text").all_text_contents()[: len(b.lines)] == [line.text for line in b.lines]
+    assert page.locator(".edge path").count() == len(made.paths)
+    left, top, width, _ = map(float, page.locator(".drawing").get_attribute("viewBox").split())
+    assert top == 0
+    assert left <= 0
+    assert left + width >= made.width  # all of it is seen
+
+
+def test_one_tab_stop_and_arrows_follow_edges(show: Any, samples: Any) -> None:
+    page = show(samples.graph())
+    assert page.locator('.box[tabindex="0"]').count() == 1
+    box(page, "n0").focus()
+    page.locator('.box[tabindex="0"]').focus()
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowDown")
+    expect(box(page, "n1")).to_be_focused()
+    assert box(page, "n1").get_attribute("aria-label").startswith("LinearFunction")
+    page.keyboard.press("ArrowUp")
+    expect(box(page, "n0")).to_be_focused()
+
+
+def test_enter_opens_and_escape_closes(show: Any, samples: Any) -> None:
+    page = show(samples.graph())
+    box(page, "n0").focus()
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    detail = page.locator(".graph > .detail")
+    expect(detail).to_contain_text("gradient that arrived")
+    expect(detail).to_contain_text("all 1.0")
+    expect(detail).to_contain_text(re.compile(r"gradients sent on\s*a 2x2\s*b 2x3"))
+    assert page.evaluate("nb.model.get('selection').node") == 1
+    page.keyboard.press("Escape")
+    expect(detail).to_be_hidden()
+    expect(box(page, "n1")).to_be_focused()
+
+
+def test_click_opens_but_a_drag_pans(show: Any, samples: Any) -> None:
+    page = show(samples.graph())
+    before = page.locator(".drawing").get_attribute("viewBox")
+    place = box(page, "n1").bounding_box()
+    x, y = place["x"] + 20, place["y"] + 10
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 40, y + 15, steps=4)
+    page.mouse.up()
+    assert page.locator(".drawing").get_attribute("viewBox") != before
+    expect(page.locator(".graph > .detail")).to_be_hidden()
+    page.get_by_role("button", name="Show all").click()
+    assert page.locator(".drawing").get_attribute("viewBox") == before
+    box(page, "n1").click()
+    expect(page.locator(".graph > .detail")).to_be_visible()
+
+
+def test_stepping_by_keys_buttons_and_slider(show: Any, samples: Any, order: tuple[str, ...]) -> None:
+    page = show(samples.graph())
+    page.locator('.box[tabindex="0"]').focus()
+    page.keyboard.press("]")
+    expect(page.locator(".said")).to_have_text(re.compile(rf"Step 1 of {len(order)}: "))
+    expect(page.locator(".box.now")).to_have_attribute("data-key", order[0])
+    page.get_by_role("button", name="Next step").click()
+    expect(page.locator(".box.now")).to_have_attribute("data-key", order[1])
+    page.keyboard.press("[")
+    expect(page.locator(".box.now")).to_have_attribute("data-key", order[0])
+    page.get_by_role("slider").fill(str(len(order)))
+    expect(page.locator(".box.now")).to_have_attribute("data-key", order[-1])
+    page.get_by_role("slider").fill("0")
+    expect(page.locator(".now, .waiting")).to_have_count(0)
+
+
+def test_playing_runs_to_the_end_and_stops(show: Any, samples: Any, order: tuple[str, ...]) -> None:
+    page = show(samples.graph())
+    page.get_by_role("button", name="Play backward").click()
+    expect(page.get_by_role("button", name="Pause")).to_be_visible()
+    expect(page.locator(".said")).to_have_text(re.compile(rf"Step {len(order)} of"), timeout=15_000)
+    expect(page.get_by_role("button", name="Play backward")).to_be_visible()
+
+
+def test_search_by_slash(show: Any, samples: Any) -> None:
+    page = show(samples.graph())
+    page.locator('.box[tabindex="0"]').focus()
+    page.keyboard.press("/")
+    expect(page.get_by_role("searchbox")).to_be_focused()
+    page.keyboard.type("linear")
+    expect(page.locator(".search")).to_contain_text("1 found")
+    expect(box(page, "n1")).to_have_class(re.compile(r"\bfound\b"))
+    page.keyboard.press("Escape")
+    expect(page.locator(".box.found")).to_have_count(0)
+
+
+def test_what_is_typed_does_not_reach_the_notebook(show: Any, samples: Any) -> None:
+    page = show(samples.graph())
+    page.evaluate("() => { window.heard = []; addEventListener('keydown', (e) => heard.push(e.key)); }")
+    page.get_by_role("searchbox").focus()
+    page.keyboard.type("dd/")
+    assert page.evaluate("heard") == []
+    expect(page.get_by_role("searchbox")).to_have_value("dd/")
+
+
+def test_zoom_by_button_and_by_wheel_with_control(show: Any, samples: Any) -> None:
+    page = show(samples.graph())
+
+    def width() -> float:
+        return float(page.locator(".drawing").get_attribute("viewBox").split()[2])
+
+    whole = width()
+    page.get_by_role("button", name="Zoom in").click()
+    near = width()
+    assert near < whole
+    page.locator(".drawing").hover()
+    page.mouse.wheel(0, 100)  # the wheel alone is the notebook's
+    assert width() == near
+    page.keyboard.down("Control")
+    page.mouse.wheel(0, -100)
+    page.wait_for_function(
+        "w => Number(document.querySelector('.nbag-live').shadowRoot.querySelector('.drawing')"
+        ".getAttribute('viewBox').split(' ')[2]) < w",
+        arg=near,
+    )
+    page.keyboard.up("Control")
+
+
+def test_python_points_at_a_node(show: Any, samples: Any) -> None:
+    page = show(samples.graph())
+    page.evaluate("nb.model.set('selection', {node: 1})")
+    expect(box(page, "n1")).to_have_attribute("tabindex", "0")

@@ -1,0 +1,136 @@
+"""The inspector on a page: tabs, selection, what is said, what a keyboard reaches."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from nbautograd import messages
+from nbautograd.core.source import FunctionSource
+
+pytestmark = pytest.mark.browser
+
+TABS = ["Summary", "Calls", "Graph", "Jacobian", "Gradcheck", "Source"]
+SOURCE = FunctionSource("LinearFunction", "<cell>", 21, "class LinearFunction:\n    a = 1\n    b = 2\n", "combined")
+
+
+@pytest.fixture
+def wrong(samples: Any) -> Any:
+    """A report with every part, on a backward that is wrong for ``weight``."""
+    return samples.report(wrong=True, source=SOURCE, comparison=samples.comparison(agree=False))
+
+
+def tab(page: Page, name: str) -> Any:
+    return page.get_by_role("tab", name=name)
+
+
+def test_tabs_are_an_aria_tablist(show: Any, wrong: Any) -> None:
+    page = show(wrong)
+    assert page.get_by_role("tab").all_inner_texts() == TABS
+    expect(page.get_by_role("tablist")).to_have_attribute("aria-label", "Views of the Function")
+    expect(tab(page, "Summary")).to_have_attribute("aria-selected", "true")
+    for name in TABS:
+        expect(tab(page, name)).to_have_attribute("tabindex", "0" if name == "Summary" else "-1")
+    expect(page.get_by_role("tabpanel")).to_have_count(1)
+
+
+def test_arrows_walk_the_tabs(show: Any, wrong: Any) -> None:
+    page = show(wrong)
+    tab(page, "Summary").focus()
+    page.keyboard.press("ArrowRight")
+    expect(tab(page, "Calls")).to_be_focused()
+    expect(page.get_by_role("tabpanel", name="Calls")).to_be_visible()
+    page.keyboard.press("End")
+    expect(tab(page, "Source")).to_be_focused()
+    page.keyboard.press("ArrowRight")
+    expect(tab(page, "Summary")).to_be_focused()
+    assert page.evaluate("nb.saved.at(-1).tab") == "summary"
+
+
+def test_python_opens_a_tab(show: Any, wrong: Any) -> None:
+    page = show(wrong)
+    page.evaluate("nb.model.set('tab', 'gradcheck')")
+    expect(page.get_by_role("tabpanel", name="Gradcheck")).to_be_visible()
+
+
+@pytest.mark.parametrize("view", ["calls", "graph", "jacobian", "gradcheck"])
+def test_the_view_asked_for_is_in_front(show: Any, wrong: Any, view: str) -> None:
+    page = show(replace(wrong, view=view))
+    expect(tab(page, view.capitalize())).to_have_attribute("aria-selected", "true")
+
+
+def test_parts_that_are_missing_get_no_tab(show: Any, samples: Any) -> None:
+    page = show(samples.report(graph=None, gradcheck=None, jacobian=None, findings=()))
+    assert page.get_by_role("tab").all_inner_texts() == ["Summary", "Calls"]
+    expect(page.get_by_role("tabpanel")).to_contain_text("2 calls recorded, backward not checked")
+
+
+def test_summary_says_what_is_wrong_and_what_mends_it(show: Any, wrong: Any) -> None:
+    panel = show(wrong).get_by_role("tabpanel")
+    expect(panel).to_contain_text("LinearFunction: backward is wrong for weight. input is right.")
+    expect(panel).to_contain_text("Tried: with this change all entries agree.")
+    assert panel.locator(".fix pre").inner_text().splitlines()[:2] == [
+        "− grad_weight = input.mm(grad_output)",
+        "+ grad_weight = input.t().mm(grad_output)",
+    ]
+    expect(panel).to_contain_text("f differs from torch.mul.")
+
+
+def test_a_finding_shows_its_block(show: Any, wrong: Any) -> None:
+    page = show(wrong)
+    page.get_by_role("button", name="Show in Jacobian").first.click()
+    expect(page.get_by_role("tabpanel", name="Jacobian")).to_be_visible()
+    expect(page.get_by_role("button", name="d output / d weight: differs")).to_have_attribute("aria-pressed", "true")
+
+
+def test_a_finding_shows_its_line(show: Any, wrong: Any) -> None:
+    page = show(wrong)
+    page.get_by_role("button", name="Show line 23").click()
+    expect(page.locator(".source .marked")).to_have_text(re.compile(r"23\s+b = 2"))
+
+
+def test_gradcheck_table_and_detail(show: Any, wrong: Any) -> None:
+    page = show(wrong, tab="gradcheck")
+    rows = page.locator("table.grid tbody tr")
+    expect(rows.nth(0)).to_contain_text("agrees")
+    expect(rows.nth(1)).to_contain_text(re.compile(r"differs.*6 / 36.*d output\[0,0\] / d weight\[1,0\] 2.0 ≠ 1.0"))
+    expect(page.locator("section.detail h4").first).to_have_text("d output / d weight")
+    page.get_by_role("button", name="d output / d input").click()
+    expect(page.locator("section.detail h4").first).to_have_text("d output / d input")
+    expect(page.get_by_role("img", name=re.compile("Error of finite differences"))).to_be_visible()
+
+
+@pytest.mark.parametrize(("make", "sentence"), [("gradcheck", "backward is right"), ("cannot_tell", "cannot tell")])
+def test_gradcheck_alone_tells_its_verdict(show: Any, samples: Any, make: str, sentence: str) -> None:
+    page = show(getattr(samples, make)())
+    expect(page.locator(".banner")).to_contain_text(sentence)
+
+
+def test_calls_time_line_and_rows(show: Any, wrong: Any) -> None:
+    page = show(wrong, tab="calls")
+    chips = page.locator(".track").get_by_role("button")
+    expect(chips).to_have_count(2)
+    expect(page.locator(".track path.link")).to_have_count(1)  # from backward to its forward
+    chips.first.focus()
+    page.keyboard.press("ArrowRight")
+    expect(chips.nth(1)).to_be_focused()
+    assert page.evaluate("nb.model.get('selection').call") == 1
+    row = page.locator("details.call").nth(0)
+    expect(row).to_contain_text("needs_input_grad = (True, True, False)")
+    expect(row.get_by_role("img", name="weight: float64 2x3").first).to_be_visible()
+    expect(row.locator(".stdout")).to_contain_text("FORWARD: output=")
+
+
+def test_words_are_those_of_the_language(show: Any, wrong: Any) -> None:
+    messages.set_language("zh")
+    try:
+        page = show(wrong)
+    finally:
+        messages.set_language(None)
+    expect(tab(page, "雅可比矩阵")).to_be_visible()
+    tab(page, "雅可比矩阵").click()
+    expect(page.get_by_role("button", name="差得最多的元素")).to_be_visible()

@@ -1,0 +1,165 @@
+"""Manners on a page: accessible in every tab and theme, inert to names that look like markup, gone without a trace."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+from nbautograd.core.checking.block import GradcheckReport
+from nbautograd.core.findings import Finding, Fix
+from nbautograd.core.recording.calls import Call, CallLog
+from nbautograd.core.report import FunctionReport
+from nbautograd.core.source import FunctionSource
+from nbautograd.core.values import Value
+from nbautograd.messages import catalogue
+from nbautograd.widgets.base import labels
+
+pytestmark = pytest.mark.browser
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = sorted((ROOT / "frontend").glob("*.js"))
+TABS = ["Summary", "Calls", "Graph", "Jacobian", "Gradcheck", "Source"]
+SOURCE = FunctionSource("LinearFunction", "<cell>", 21, "class LinearFunction:\n    a = 1\n    b = 2\n", "combined")
+PAGE_ONLY = ("region", "landmark-one-main", "page-has-heading-one", "heading-order")  # about a page, not a part of one
+RULES = {
+    "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+    "rules": {rule: {"enabled": False} for rule in PAGE_ONLY},
+}
+
+
+@pytest.fixture
+def whole(samples: Any) -> Any:
+    return samples.report(wrong=True, source=SOURCE, comparison=samples.comparison(agree=False))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_in_any_tab(show: Any, whole: Any, scheme: str) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    page = show(whole)
+    page.evaluate("s => { document.documentElement.style.cssText = `color-scheme: ${s}; background: Canvas`; }", scheme)
+    found = []
+    for tab in TABS:
+        page.get_by_role("tab", name=tab).click()
+        if tab == "Graph":
+            page.locator(".box.function").click()
+        results = Axe().run(page, options=RULES)
+        found += [(tab, v["id"], v["nodes"][0]["html"][:160]) for v in results.response["violations"]]
+    assert found == []
+
+
+def test_axe_can_find_something(show: Any, whole: Any) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    page = show(whole)
+    page.evaluate("document.querySelector('.nbag-live').shadowRoot.querySelector('.nbag').append(new Image())")
+    assert "image-alt" in [v["id"] for v in Axe().run(page, options=RULES).response["violations"]]
+
+
+@pytest.mark.parametrize("width", [480, 1000])
+def test_nothing_is_cut_off(show: Any, whole: Any, width: int) -> None:
+    page = show(whole)
+    page.set_viewport_size({"width": width, "height": 700})
+    for tab in TABS:
+        page.get_by_role("tab", name=tab).click()
+        wider = page.evaluate(
+            """() => { const root = document.querySelector(".nbag-live").shadowRoot;
+                       const panel = root.querySelector(".panel:not([hidden])");
+                       return panel.scrollWidth - panel.clientWidth; }"""
+        )
+        assert wider <= 0, tab
+
+
+def test_forced_colours_and_reduced_motion(show: Any, whole: Any) -> None:
+    page = show(whole)
+    page.emulate_media(forced_colors="active", reduced_motion="reduce")
+    chosen = page.get_by_role("tab", name="Summary")
+    assert chosen.evaluate("e => getComputedStyle(e).outlineStyle") == "solid"
+    page.get_by_role("tab", name="Graph").click()
+    assert page.locator(".box").first.evaluate("e => getComputedStyle(e).transitionDuration") == "0s"
+    page.emulate_media(reduced_motion="no-preference")
+    assert page.locator(".box").first.evaluate("e => getComputedStyle(e).transitionDuration") != "0s"
+
+
+def test_both_colour_and_background_are_set(show: Any, whole: Any) -> None:
+    """Where a page paints outputs white whatever its theme, the text must still be readable."""
+    page = show(whole)
+    page.evaluate(
+        "() => { document.documentElement.style.colorScheme = 'dark'; document.body.style.background = '#fff'; }"
+    )
+    root = page.locator(".nbag")
+    assert root.evaluate("e => getComputedStyle(e).backgroundColor") == "rgb(18, 18, 18)"
+    assert root.evaluate("e => getComputedStyle(e).color") == "rgb(255, 255, 255)"
+
+
+def test_cleanup_leaves_nothing(show: Any, whole: Any) -> None:
+    page = show(whole)
+    for tab in TABS:
+        page.get_by_role("tab", name=tab).click()
+    page.get_by_role("tab", name="Graph").click()
+    page.get_by_role("button", name="Play backward").click()
+    assert page.evaluate("Object.values(nb.listeners).flat().length") > 0
+    page.evaluate("nb.cleanup()")
+    assert page.evaluate("Object.values(nb.listeners).flat().length") == 0
+    expect(page.locator("#view")).to_be_empty()
+
+
+EVIL = '<img src=x onerror="window.pwned=1"><script>window.pwned=1</script>'
+
+
+def test_names_that_look_like_markup_stay_names(show: Any, samples: Any) -> None:
+    block = samples.block(np.eye(2), 2 * np.eye(2), names=(EVIL, EVIL))
+    finding = Finding(EVIL, "bug", "report.as_text", {"text": EVIL}, where=(0, 0), fix=Fix(EVIL, True, 1, EVIL))
+    check = GradcheckReport(EVIL, "wrong", (finding,), {(0, 0): block}, (EVIL,), (EVIL,))
+    value = replace(samples.value("a", np.eye(2)), name=EVIL, repr=EVIL)
+    call = Call(
+        0, EVIL, "forward", inputs=(value, Value(EVIL, EVIL, EVIL)), stdout=EVIL, exception=EVIL, missing=(EVIL,)
+    )
+    graph = samples.graph()
+    nodes = tuple(replace(node, name=EVIL, label=EVIL) for node in graph.nodes)
+    report = FunctionReport(
+        EVIL, calls=CallLog((call,)), graph=replace(graph, nodes=nodes, notes=(EVIL,)), gradcheck=check,
+        source=FunctionSource(EVIL, EVIL, 1, EVIL, "combined"), notes=(EVIL,),
+    )  # fmt: skip
+    page = show(report)
+    for tab in TABS:
+        page.get_by_role("tab", name=tab).click()
+        expect(page.get_by_role("tabpanel", name=tab)).to_contain_text("onerror")
+    assert page.locator("img:not([role]), script").count() == 0
+    assert page.evaluate("window.pwned") is None
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda p: p.name)
+def test_sources_make_text_only(source: Path) -> None:
+    text = source.read_text(encoding="utf-8")
+    assert (
+        re.findall(
+            r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|https?://(?!www\.w3)", text
+        )
+        == []
+    )
+    assert len(text.splitlines()) <= 300
+
+
+def test_every_word_that_the_sources_ask_for_exists() -> None:
+    known = labels()
+    text = "\n".join(source.read_text(encoding="utf-8") for source in SOURCES)
+    asked = set(re.findall(r'page\.t\("([a-z_.]+)"', text))
+    assert len(asked) > 50
+    assert asked - set(known) == set()
+
+
+def test_no_word_is_left_over() -> None:
+    text = "\n".join(source.read_text(encoding="utf-8") for source in SOURCES)
+    text += "".join(p.read_text(encoding="utf-8") for p in (ROOT / "nbautograd" / "widgets").glob("*.py"))
+    words = [k.removeprefix("widgets.") for k in catalogue("en") if k.startswith("widgets.")]
+    dynamic = ("tab.", "column.", "stat.")
+    assert [
+        w for w in words if not w.startswith(dynamic) and f'"{w}"' not in text and f'"widgets.{w}"' not in text
+    ] == []

@@ -1,0 +1,106 @@
+"""The live view in the place of the static report: every copy, never both, never neither."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+pytestmark = pytest.mark.browser
+
+ADD = """() => { const report = document.createElement("div"); report.className = "nbautograd nbag-1";
+                 report.textContent = "static"; document.body.append(report); }"""
+START = "() => { nb.end = nb.widget.initialize({ model: nb.model }); }"
+
+
+@pytest.fixture
+def opened(load: Any, samples: Any) -> Page:
+    """The model is there; the static report is not yet."""
+    page: Page = load(samples.report(), anchor="nbag-1")
+    return page
+
+
+def live(page: Page) -> Any:
+    return page.locator(".nbag-live")
+
+
+def static(page: Page) -> Any:
+    return page.locator(".nbag-1")
+
+
+def test_the_report_is_there_first(opened: Page) -> None:
+    opened.evaluate(ADD)
+    opened.evaluate(START)
+    expect(live(opened)).to_have_count(1)
+    expect(static(opened)).to_be_hidden()
+
+
+def test_the_model_is_there_first(opened: Page) -> None:
+    opened.evaluate(START)
+    expect(live(opened)).to_have_count(0)
+    opened.evaluate(ADD)
+    expect(live(opened)).to_have_count(1)
+    expect(static(opened)).to_be_hidden()
+
+
+def test_every_copy_is_served_and_they_share_their_tab(opened: Page) -> None:
+    opened.evaluate(START)
+    opened.evaluate(ADD)
+    opened.evaluate(ADD)
+    expect(live(opened)).to_have_count(2)
+    opened.get_by_role("tab", name="Calls").first.click()
+    expect(opened.get_by_role("tabpanel", name="Calls")).to_have_count(2)
+
+
+def test_a_report_that_goes_and_comes_back(opened: Page) -> None:
+    opened.evaluate(START)
+    opened.evaluate(ADD)
+    expect(live(opened)).to_have_count(1)
+    opened.evaluate(
+        "() => { window.cell = document.createElement('div'); const r = document.querySelector('.nbag-1');"
+        "        cell.append(r, r.nextSibling ?? document.querySelector('.nbag-live').parentElement); }"
+    )
+    expect(live(opened)).to_have_count(0)
+    opened.wait_for_function("() => cell.querySelector('.nbag-live') === null")
+    opened.evaluate("() => document.body.append(cell)")
+    expect(live(opened)).to_have_count(1)
+    expect(static(opened)).to_be_hidden()
+
+
+def test_when_the_model_ends_the_report_is_back(opened: Page) -> None:
+    opened.evaluate(ADD)
+    opened.evaluate(START)
+    expect(static(opened)).to_be_hidden()
+    opened.evaluate("nb.end()")
+    expect(live(opened)).to_have_count(0)
+    expect(static(opened)).to_be_visible()
+    assert opened.evaluate("Object.values(nb.listeners).flat().length") == 0
+    opened.evaluate(ADD)
+    opened.wait_for_function("() => new Promise((done) => setTimeout(() => done(true), 120))")
+    expect(live(opened)).to_have_count(0)
+
+
+def test_a_view_that_fails_leaves_the_report(load: Any, samples: Any) -> None:
+    page = load(samples.report(), anchor="nbag-1", kind="no such view")
+    page.evaluate(ADD)
+    page.evaluate(START)
+    expect(live(page)).to_have_count(0)
+    expect(static(page)).to_be_visible()
+
+
+def test_displayed_by_itself_a_failure_is_said(load: Any, samples: Any) -> None:
+    page = load(samples.report(), kind="no such view")
+    page.evaluate(
+        "() => { const el = document.createElement('div'); document.body.append(el);"
+        "        try { nb.widget.render({ model: nb.model, el }); } catch {} }"
+    )
+    expect(page.get_by_role("alert")).to_contain_text("nbautograd:")
+
+
+def test_no_anchor_no_search(load: Any, samples: Any) -> None:
+    page = load(samples.report())
+    page.evaluate(ADD)
+    page.evaluate(START)
+    assert page.evaluate("nb.end === undefined")
+    expect(static(page)).to_be_visible()
