@@ -190,14 +190,15 @@ class _Run:
 
     def _differentiate(self, given: tuple[Any, ...]) -> None:
         outputs = self.subject.call(given)
-        roots = {self.subject.output_names[i]: outputs[i] for i in self.subject.differentiable_outputs(outputs)}
-        if not roots:
+        positions = self.subject.differentiable_outputs(outputs)
+        if not positions:
             self.notes.append(messages.text("inspection.no_graph", function=self.name))
             return
         leaves = [given[i] for i in self.subject.differentiable]
-        cotangents = [torch.randn_like(y) for y in roots.values()]
-        names = {**roots, **self.labels}
-        self.graph = backward(list(roots.values()), cotangents, inputs=leaves, names=names, raises=False)
+        roots = [outputs[i] for i in positions]
+        cotangents = [torch.randn_like(y) for y in roots]
+        names = {**{self.subject.output_names[i]: outputs[i] for i in positions}, **self.labels}
+        self.graph = backward(roots, cotangents, inputs=leaves, names=names, raises=False)
 
 
 def _labels(
