@@ -91,6 +91,8 @@ def _of_part(script: Script, node: ast.expr, names: Sequence[str], hints: Hints)
         yield from of_operation(script, node)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         yield Edit(node, tight(script, node.operand), 0.8)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
+        yield Edit(node, tight(script, node.operand), 0.8)
     if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in SWAPPED:
         a, b = script.source(node.left), script.source(node.comparators[0])
         yield Edit(node, f"{a} {SWAPPED[type(node.ops[0])]} {b}", 0.9)
@@ -105,6 +107,8 @@ def _of_part(script: Script, node: ast.expr, names: Sequence[str], hints: Hints)
     if not isinstance(node, (ast.Tuple, ast.List, ast.Compare)) and not text.startswith("ctx.needs"):
         yield from _around(script, node)
         yield from (Edit(node, f"({product(script, node)} * {c!r})", 2.9) for c in hints.constants)
+        steps = [c for c in hints.constants if isinstance(c, int) and abs(c) < 100]
+        yield from (Edit(node, f"{tight(script, node)}.roll({-c})", 2.4) for c in steps)
 
 
 def _around(script: Script, node: ast.expr) -> Iterator[Edit]:
@@ -113,7 +117,8 @@ def _around(script: Script, node: ast.expr) -> Iterator[Edit]:
     yield Edit(node, f"{whole}.transpose(-2, -1)", 1.7)
     yield Edit(node, f"(-{whole})", 2.3)
     yield Edit(node, f"{whole}.conj()", 1.8)
-    yield Edit(node, f"({whole} * {whole})", 2.2)
+    yield Edit(node, f"({whole} ** 2)", 2.2)
+    yield Edit(node, f"(~{whole})", 2.2)
     for k in ("0", "1", "-1"):
         yield Edit(node, f"{whole}.flip({k})", 2.0)
         yield Edit(node, f"{whole}.sum({k})", 2.0)

@@ -55,6 +55,8 @@ def explain(error: BaseException, subject: Subject) -> Finding:
         "place": words.Phrase("causes.on_line", line=line) if line is not None else "",
         "name": subject.name,
     }
+    if _came_as_none(error, said, subject):
+        return Finding("undefined_grad", "bug", "causes.undefined_grad", {"said": words.short(said, 120)}, None, line)
     special = _special(error, said, subject)
     if special is not None:
         return Finding("exception", "bug", f"causes.exception_{special}", params, None, line)
@@ -64,6 +66,12 @@ def explain(error: BaseException, subject: Subject) -> Finding:
             params.update(_spoken(found.groupdict(), subject))
             return Finding("exception", "bug", f"causes.exception_{message}", params, None, line)
     return Finding("exception", "bug", "causes.exception_other", params, None, line)
+
+
+def _came_as_none(error: BaseException, said: str, subject: Subject) -> bool:
+    """Whether backward failed on a grad_output that was None, which only an author who asked for it gets."""
+    asked = subject.source is not None and subject.source.materialize_grads is not True
+    return asked and isinstance(error, (TypeError, AttributeError)) and "NoneType" in said
 
 
 def _special(error: BaseException, said: str, subject: Subject) -> str | None:

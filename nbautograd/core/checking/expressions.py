@@ -17,7 +17,7 @@ def of_constant(node: ast.Constant) -> Iterator[Edit]:
     others = [-c, c + 1, c - 1, 2 * c, c / 2, 1 - c] + ([1 / c] if c else [])
     if isinstance(c, float) and abs(c - 3.14159265) < 0.01:
         others.insert(0, 3.141592653589793)
-    for k, other in enumerate(dict.fromkeys(others)):
+    for k, other in enumerate(o for o in dict.fromkeys(others) if o not in (0, 1)):
         yield Edit(
             node, repr(int(other) if float(other).is_integer() and isinstance(c, int) else other), 1.1 + 0.05 * k
         )
@@ -67,6 +67,8 @@ def of_call(script: Script, node: ast.Call) -> Iterator[Edit]:
     if method in ("cumsum", "cumprod") and node.args:
         k = script.source(node.args[0])
         yield Edit(node, f"{tight(script, receiver)}.flip({k}).{method}({k}).flip({k})", 1.7)
+    if method.endswith("_") and not method.startswith("_"):
+        yield Edit(node, f"{script.source(receiver)}.{method[:-1]}({arguments})", 0.6)
     if method in FUNCTIONS:
         for other in FUNCTIONS:
             if other != method:

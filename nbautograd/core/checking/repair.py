@@ -21,7 +21,9 @@ from nbautograd.core.checking.subject import Outputs, Subject
 from nbautograd.core.checking.truth import Direction, direction
 from nbautograd.core.findings import Finding, Fix
 
-BUDGET = 1.0  # seconds
+BUDGET = 1.0  # seconds of this thread's time
+# for these the values are right, but something is changed that must stay as it is
+TIDY = ("mutates_grad_output", "mutates_saved")
 # for these the values are right, but only for gradients that lie in memory as usual
 ODD: dict[str, Callable[[Tensor], Tensor]] = {"fails_noncontiguous_grad": expanded, "wrong_noncontiguous_grad": strided}
 
@@ -35,17 +37,24 @@ class Stage:
         node: the Function's node in it.
         v: the cotangents.
         directions: what the gradients must agree with.
+        tidy: True when grad_outputs and ctx must be left as they were.
     """
 
     outputs: Outputs
     node: Any
     v: Sequence[Tensor | None]
     directions: tuple[Direction, ...]
+    tidy: bool = False
 
     @property
     def original(self) -> Callable[..., Any]:
         """The user's own backward."""
         return user_backward(type(self.node)._forward_cls)
+
+    def _anew(self, subject: Subject) -> tuple[Outputs, Any]:
+        """The call made again, since the backward before may have changed what it left."""
+        outputs = subject.call(self.outputs.inputs)
+        return outputs, own_node(subject, outputs)
 
     def runs(self, subject: Subject) -> bool:
         """Whether the user's own backward comes to an end here."""
@@ -57,12 +66,27 @@ class Stage:
 
     def passes(self, subject: Subject, backward: Callable[..., Any]) -> bool:
         """Whether this backward gives gradients that agree in every direction."""
+        outputs, node = (self.outputs, self.node) if not self.tidy else self._anew(subject)
         try:
-            with standing_in(self.node, backward):
-                gradients = pull(subject, self.outputs, self.v)
+            with standing_in(node, _watched(backward) if self.tidy else backward):
+                gradients = pull(subject, outputs, self.v)
         except Exception:
             return False
         return all(d.agrees(gradients[d.which]) for d in self.directions)
+
+
+def _watched(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """The same backward; raises when it changed a grad_output or a tensor on ctx in place."""
+
+    def watching(ctx: Any, *grads: Any) -> Any:
+        held = [t for t in (*grads, *ctx.saved_tensors, *vars(ctx).values()) if isinstance(t, Tensor)]
+        before, names = [t._version for t in held], {k: id(v) for k, v in vars(ctx).items()}
+        result = backward(ctx, *grads)
+        if [t._version for t in held] != before or {k: id(v) for k, v in vars(ctx).items()} != names:
+            raise RuntimeError("changed in place")
+        return result
+
+    return watching
 
 
 def stage(
@@ -71,6 +95,7 @@ def stage(
     targets: Sequence[int],
     seed: int,
     odd: Callable[[Tensor], Tensor] | None = None,
+    tidy: bool = False,
 ) -> Stage | None:
     """A stage at these inputs; None where the forward fails or its derivative cannot be had clearly."""
     try:
@@ -83,7 +108,7 @@ def stage(
         return None
     asked = [direction(subject, outputs.inputs, k, v, seed + s) for k in targets for s in (1, 2)]
     clear = tuple(d for d in asked if d is not None)
-    return Stage(outputs, node, v, clear) if len(clear) == len(asked) else None
+    return Stage(outputs, node, v, clear, tidy) if len(clear) == len(asked) else None
 
 
 class Repair:
@@ -91,7 +116,7 @@ class Repair:
 
     Args:
         subject: what was checked.
-        deadline: in seconds of ``time.perf_counter``.
+        deadline: in seconds of ``time.thread_time``.
     """
 
     def __init__(self, subject: Subject, deadline: float) -> None:
@@ -113,7 +138,7 @@ class Repair:
             return None
         second: Edit | None = None
         for edit in edits(self.script, self._names(), self._hints(finding), self._near(finding)):
-            if time.perf_counter() > self.deadline:
+            if time.thread_time() > self.deadline:
                 break
             backward = self.script.compiled(self.script.changed(edit.nodes, edit.replacement))
             if backward is None or not all(s.passes(self.subject, backward) for s in sure):
@@ -125,7 +150,7 @@ class Repair:
 
     def _offered(self, edit: Edit) -> Fix:
         assert self.script is not None
-        after, before, line = self.script.difference(self.script.changed(edit.nodes, edit.replacement))
+        after, before, line = self.script.difference(self.script.tidied(edit.nodes, edit.replacement))
         return Fix(after, True, line, before)
 
     def _targets(self, finding: Finding) -> list[int]:
@@ -136,7 +161,7 @@ class Repair:
         return [k for k, p in enumerate(positions) if both or p == finding.where[1]]
 
     def _tried_at(self, targets: list[int], code: str) -> tuple[list[Stage], list[Stage]]:
-        key = (tuple(targets), code if code in ODD else "")
+        key = (tuple(targets), code if code in ODD or code in TIDY else "")
         if key not in self._stages:
             seed, places = self.subject.seed + 101, variants.points(self.subject, self.subject.seed + 101)
             same = [self.subject.fresh(), *places]
@@ -149,7 +174,7 @@ class Repair:
         """The stages at these inputs; shapes for which the user's own backward fails say nothing."""
         found = []
         for k, inputs in enumerate(places):
-            made = stage(self.subject, inputs, targets, self.subject.seed + 101 + 10 * k, ODD.get(code))
+            made = stage(self.subject, inputs, targets, self.subject.seed + 101 + 10 * k, ODD.get(code), code in TIDY)
             if made is not None and (code in ODD or code == "exception" or made.runs(self.subject)):
                 found.append(made)
         return found
@@ -191,11 +216,11 @@ def _tight(text: str) -> str:
 def repaired(subject: Subject, findings: Sequence[Finding], budget: float = BUDGET) -> dict[int, Fix]:
     """Fixes for findings, by their number in the sequence; each input is mended once."""
     fixes: dict[int, Fix] = {}
-    workshop = Repair(subject, time.perf_counter() + budget)
+    workshop = Repair(subject, time.thread_time() + budget)
     told: set[Any] = set()
     for k, finding in enumerate(findings):
         place = None if finding.where is None else finding.where[1]
-        if finding.kind != "bug" or place in told or time.perf_counter() > workshop.deadline:
+        if finding.kind != "bug" or place in told or time.thread_time() > workshop.deadline:
             continue
         told.add(place)
         fix = workshop.fix(finding)

@@ -48,8 +48,26 @@ class Script:
 
     def changed(self, nodes: Sequence[Place], replacement: str) -> str:
         """The whole text with some expressions exchanged for the same text."""
+        return self._spliced(self._spans(nodes), replacement)
+
+    def tidied(self, nodes: Sequence[Place], replacement: str) -> str:
+        """The same as ``changed``, without parentheses that mean nothing."""
+        text, spans = self.changed(nodes, replacement), self._spans(nodes)
+        meaning = ast.dump(ast.parse(text))
+        bare = replacement[1:-1] if replacement.startswith("(") and replacement.endswith(")") else replacement
         raw = self.text.encode()
-        spans = [(self._offset(n.lineno, n.col_offset), self._offset(n.end_lineno, n.end_col_offset)) for n in nodes]
+        wide = [(a - 1, b + 1) if raw[a - 1 : a] == b"(" and raw[b : b + 1] == b")" else (a, b) for a, b in spans]
+        for tried in ((wide, bare), (wide, replacement), (spans, bare)):
+            shorter = self._spliced(*tried)
+            if shorter != text and _meaning(shorter) == meaning:
+                return shorter
+        return text
+
+    def _spans(self, nodes: Sequence[Place]) -> list[tuple[int, int]]:
+        return [(self._offset(n.lineno, n.col_offset), self._offset(n.end_lineno, n.end_col_offset)) for n in nodes]
+
+    def _spliced(self, spans: Sequence[tuple[int, int]], replacement: str) -> str:
+        raw = self.text.encode()
         for start, end in sorted(spans, reverse=True):
             raw = raw[:start] + replacement.encode() + raw[end:]
         return raw.decode()
@@ -82,6 +100,13 @@ class Script:
         after = "\n".join(self.indent + line for line in new[start : len(new) - tail])
         before = "\n".join(self.indent + line for line in old[start : len(old) - tail])
         return after, before, self.first_line + start
+
+
+def _meaning(text: str) -> str:
+    try:
+        return ast.dump(ast.parse(text))
+    except SyntaxError:
+        return ""
 
 
 def read(cls: Any) -> Script | None:

@@ -73,8 +73,8 @@ TEXTS: dict[str, str] = {
     "causes.conditional": "The gradient of `{input}` is wrong exactly where `{where}`, and right elsewhere. Look at"
     " how that case is treated in {value}. {example}",
     "causes.kink_wrong": "The gradient of `{input}` is wrong exactly where `{where}`, and right elsewhere. If the"
-    " forward has a kink there, any value between the slopes to both sides is fine, but yours is outside. Look at {value}."
-    " {example}",
+    " forward has a kink there, any value between the slopes to both sides is fine, but yours is outside. Look at"
+    " {value}. {example}",
     # factors
     "causes.missing_factor": "The right gradient of `{input}` is yours times `{factor}`: a factor is missing (the chain"
     " rule's inner derivative?) in {value}. {example}",

@@ -1,0 +1,69 @@
+"""The shared sample of mistakes, where it is at hand: all found, at least 95 % named first, nothing correct accused."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import nbautograd
+
+HERE = Path(__file__).resolve()
+
+
+def _found() -> Path | None:
+    named = os.environ.get("NBAUTOGRAD_BUGS")
+    places = [Path(named)] if named else [HERE.parents[3].parent / "shared" / "bugs" / "catalogue.py"]
+    return next((p for p in places if p.is_file()), None)
+
+
+@pytest.fixture(scope="module")
+def catalogue() -> ModuleType:
+    path = _found()
+    if path is None:
+        pytest.skip("no catalogue of mistakes at ../shared/bugs or in NBAUTOGRAD_BUGS")
+    spec = importlib.util.spec_from_file_location("bug_catalogue", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.slow
+def test_all_mistakes_are_detected_and_nearly_all_named(catalogue: ModuleType) -> None:
+    missed, unnamed, count = [], [], 0
+    for name, bug in catalogue.BUGS.items():
+        if bug.kind == "not_a_bug":
+            continue
+        report = nbautograd.gradcheck(bug.fn, bug.make_inputs())
+        count += 1
+        if bug.kind == "bug" and report.verdict != "wrong":
+            missed.append(name)
+        if not report.findings or report.findings[0].code not in (bug.expected, *bug.also_ok):
+            unnamed.append(name)
+    assert missed == []
+    assert len(unnamed) <= 0.05 * count, unnamed
+
+
+@pytest.mark.slow
+def test_nothing_correct_is_accused(catalogue: ModuleType) -> None:
+    accused = {}
+    for name, bug in catalogue.BUGS.items():
+        for fn in filter(None, (bug.fixed, bug.fn if bug.kind in ("not_a_bug", "lint") else None)):
+            report = nbautograd.gradcheck(fn, bug.make_inputs())
+            if report.verdict == "wrong":
+                accused[name] = report.findings
+    assert accused == {}
+
+
+@pytest.mark.slow
+def test_half_of_the_wrong_values_get_a_tried_fix(catalogue: ModuleType) -> None:
+    values = [b for b in catalogue.BUGS.values() if b.family == "values" and b.kind == "bug"]
+    fixed = [b.name for b in values if any(f.fix for f in nbautograd.gradcheck(b.fn, b.make_inputs()).findings)]
+    assert len(fixed) >= len(values) / 2

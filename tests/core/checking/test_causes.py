@@ -1,0 +1,184 @@
+"""Every mistake is found and named, nothing correct is accused, and the sentences are what a student reads."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+import torch
+from own_mistakes import CORRECT, MISTAKES, Mistake, draw
+from torch.autograd import Function
+
+import nbautograd
+from nbautograd.core.checking import diagnose, evidence, patterns
+from nbautograd.core.checking.block import Block, Entry
+from nbautograd.core.checking.storage import Layout, Matrices
+from nbautograd.core.findings import Finding
+
+
+@pytest.fixture(autouse=True)
+def english():
+    nbautograd.set_language("en")
+    yield
+    nbautograd.set_language(None)
+
+
+@functools.cache
+def checked(mistake: Mistake) -> nbautograd.GradcheckReport:
+    return nbautograd.gradcheck(mistake.fn, mistake.inputs())
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda m: m.name)
+def test_a_mistake_is_found_and_named_first(mistake: Mistake) -> None:
+    report = checked(mistake)
+    assert report.verdict == "wrong"
+    assert report.findings[0].code in mistake.codes
+    assert report.findings[0].kind == "bug"
+
+
+@pytest.mark.parametrize("mistake", CORRECT, ids=lambda m: m.name)
+def test_a_correct_function_is_not_accused(mistake: Mistake) -> None:
+    report = nbautograd.gradcheck(mistake.fn, mistake.inputs())
+    assert [f for f in report.findings if f.kind == "bug"] == []
+    assert report.verdict == "right"
+
+
+@pytest.mark.parametrize("mistake", [m for m in MISTAKES if m.right], ids=lambda m: m.name)
+def test_the_right_twin_of_a_mistake_is_not_accused(mistake: Mistake) -> None:
+    report = nbautograd.gradcheck(mistake.right, mistake.inputs())
+    assert [f for f in report.findings if f.kind == "bug"] == []
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda m: m.name)
+def test_every_sentence_can_be_read_in_both_languages(mistake: Mistake, language: str) -> None:
+    report = checked(mistake)
+    nbautograd.set_language(language)
+    for finding in report.findings:
+        assert finding.message
+        assert "Phrase(" not in finding.message
+        assert "{value}" not in finding.message
+
+
+class LinearForgotTranspose(Function):
+    @staticmethod
+    def forward(ctx, input, weight):
+        ctx.save_for_backward(input, weight)
+        return input.mm(weight)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        input, weight = ctx.saved_tensors
+        grad_input = grad_output.mm(weight.t())
+        grad_weight = input.mm(grad_output)
+        return grad_input, grad_weight
+
+
+def first(fn, inputs) -> Finding:
+    return nbautograd.gradcheck(fn, inputs).findings[0]
+
+
+def test_the_sentence_names_value_line_and_numbers() -> None:
+    a = torch.arange(4.0).view(2, 2).double().requires_grad_()
+    b = torch.arange(6.0).view(2, 3).double().requires_grad_()
+    finding = first(LinearForgotTranspose, (a, b))
+    line = finding.line
+    assert finding.where == (0, 1)
+    assert finding.message == (
+        "The gradient of `weight` is what you get with a factor transposed: dimension 0 of `output 0` and dimension 0"
+        " of `weight` are exchanged in the Jacobian. Try a `.t()` on a factor of `grad_weight` (the 2nd value returned,"
+        f" line {line}: `input.mm(grad_output)`). 6 of 36 entries differ; the largest: d output 0[0,0] / d weight[1,0]"
+        " is 1 by the forward, 2 by your backward."
+    )
+
+
+def test_the_sentence_is_said_in_the_language_of_the_reader() -> None:
+    a, b = draw(2, 2), draw(2, 3, seed=1)
+    finding = first(LinearForgotTranspose, (a, b))
+    nbautograd.set_language("zh")
+    assert "第 2 个返回值" in finding.message
+    nbautograd.set_language("en")
+    assert "the 2nd value returned" in finding.message
+
+
+SENTENCES = {
+    "MinusForgotten": "The gradient of `x` has the wrong sign: it is exactly minus the right one in every entry.",
+    "RowMeanUndivided": "and 3 is `x.shape[0]` here. Is a factor or a division forgotten in the value that backward",
+    "ReluWithoutMask": "The gradient of `x` should be zero exactly where `x < 0`, and is not; it is right elsewhere.",
+    "OneBranchWrong": "The gradient of `x` is wrong exactly where `x < 0`, and right elsewhere.",
+    "LogInnerForgotten": "Your gradient of `x` is the right one times `x`: a factor too many in the value",
+    "SigmoidAlone": "The gradient of `x` does not depend on grad_output: with grad_output = 0 it is the same.",
+    "ProductSwapped": "The gradients of `a` and `b` are exchanged: each stands where the other belongs.",
+    "OneForgotten": "Your backward returns None for `b`, yet `output 0` does depend on it.",
+    "HiddenScale": "forward reads `SCALE`, which requires grad but is not an argument",
+    "ForwardsVariable": "uses `result`, which it does not know: variables of forward are not visible in backward.",
+    "NeverApplied": "Call `NeverApplied.apply(...)` instead of `NeverApplied.forward(...)`",
+    "IntermediateOnCtx": "backward uses `ctx.slope`, which was computed inside forward and carries no graph",
+}
+
+
+@pytest.mark.parametrize("name", SENTENCES)
+def test_the_words_of_a_cause(name: str) -> None:
+    mistake = next(m for m in MISTAKES if m.name == name)
+    assert SENTENCES[name] in checked(mistake).findings[0].message
+
+
+def test_findings_are_plain_data() -> None:
+    a, b = draw(2, 2), draw(2, 3, seed=1)
+    told = first(LinearForgotTranspose, (a, b)).to_dict()
+    assert told["code"] == "transposed_jacobian"
+    assert told["params"]["value"].startswith("`grad_weight` (the 2nd value returned")
+
+
+def block(A: np.ndarray, N: np.ndarray, out: tuple[int, ...], inn: tuple[int, ...]) -> Block:
+    worst = Entry((0,) * len(out), (0,) * len(inn), 0.0, 0.0, 1e-12)
+    layout = Layout(out, inn, ())
+    matrices = Matrices(layout, A[None], N[None], A[None] != N[None])
+    return Block(0, 0, "y", "x", out, inn, "dense", A.size, matrices, verdict="mismatch", worst=worst)
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        (lambda N: -N, "sign"),
+        (lambda N: 0.25 * N, "constant_factor"),
+        (lambda N: N.T, "transposed_jacobian"),
+        (lambda N: np.roll(N, 1, 1), "shifted"),
+        (lambda N: N[:, [3, 1, 2, 0]], "permuted_entries"),
+    ],
+)
+def test_a_pattern_is_seen_in_any_matrix(change, code) -> None:
+    N = np.random.default_rng(0).normal(size=(4, 4))
+    e = evidence.gather(block(change(N), N, (4,), (4,)), (), {}, False)
+    found = [p(e) for p in (patterns.constant, patterns.transposed_jacobian, patterns.shifted, patterns.permuted)]
+    assert next(c.code for c in found if c is not None) == code
+
+
+def test_an_unrelated_matrix_matches_no_pattern() -> None:
+    generator = np.random.default_rng(1)
+    e = evidence.gather(block(generator.normal(size=(4, 4)), generator.normal(size=(4, 4)), (4,), (4,)), (), {}, False)
+    tests = (patterns.collapsed, patterns.constant, patterns.transposed_jacobian, patterns.shifted, patterns.permuted)
+    assert [t(e) for t in tests] == [None] * 5
+
+
+def test_large_blocks_are_thinned_alike() -> None:
+    x, w = draw(3, 60), draw(60, 60, seed=1)
+
+    class Wide(Function):
+        @staticmethod
+        def forward(ctx, x, w):
+            ctx.save_for_backward(x, w)
+            return x @ w
+
+        @staticmethod
+        def backward(ctx, g):
+            x, w = ctx.saved_tensors
+            return g @ w, x.t() @ g
+
+    assert first(Wide, (x, w)).code == "transposed_jacobian"
+
+
+def test_ranking_puts_bugs_before_lints() -> None:
+    lint, bug = Finding("fails_batched", "lint", "x"), Finding("sign", "bug", "x")
+    assert diagnose.ranked([lint, bug]) == (bug, lint)

@@ -1,0 +1,218 @@
+"""A fix is offered only after it was tried at fresh points and shapes, and trying it does no harm."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+import torch
+from own_mistakes import draw
+from torch.autograd import Function
+
+import nbautograd
+from nbautograd.core.checking import repair, script
+from nbautograd.core.checking.subject import Subject
+from nbautograd.core.findings import Fix
+
+
+class LinearNoTranspose(Function):
+    @staticmethod
+    def forward(ctx, input, weight, bias=None):
+        ctx.save_for_backward(input, weight, bias)
+        output = input.mm(weight)
+        if bias is not None:
+            output += bias.unsqueeze(0).expand_as(output)
+        print("FORWARD", output)
+        return output
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        print("BACKWARD", grad_output)
+        input, weight, bias = ctx.saved_tensors
+        grad_input = grad_weight = grad_bias = None
+        if ctx.needs_input_grad[0]:
+            grad_input = grad_output.mm(weight.t())
+        if ctx.needs_input_grad[1]:
+            grad_weight = input.mm(grad_output)  # should be input.t()
+        if bias is not None and ctx.needs_input_grad[2]:
+            grad_bias = grad_output.sum(0).squeeze(0)
+        return grad_input, grad_weight, grad_bias
+
+
+def fix_of(fn, inputs) -> Fix | None:
+    return next((f.fix for f in nbautograd.gradcheck(fn, inputs).findings if f.fix is not None), None)
+
+
+def seed_inputs():
+    a = torch.arange(4.0).view(2, 2).double().requires_grad_()
+    b = torch.arange(6.0).view(2, 3).double().requires_grad_()
+    return a, b
+
+
+def test_the_wrong_linear_function_is_mended_by_a_transpose() -> None:
+    fix = fix_of(LinearNoTranspose.apply, seed_inputs())
+    assert fix is not None
+    assert fix.verified
+    assert fix.source == "            grad_weight = input.t().mm(grad_output)  # should be input.t()"
+    assert fix.before == "            grad_weight = input.mm(grad_output)  # should be input.t()"
+    lines = Path(__file__).read_text(encoding="utf-8").split("\n")
+    assert lines[fix.line - 1] == fix.before
+
+
+def test_a_wrapper_around_apply_is_mended_as_well() -> None:
+    fix = fix_of(lambda a, b: LinearNoTranspose.apply(a, b), seed_inputs())
+    assert fix is not None
+    assert "input.t().mm(grad_output)" in fix.source
+
+
+def test_the_mended_line_makes_the_gradient_right_where_it_was_never_tried() -> None:
+    fix = fix_of(LinearNoTranspose.apply, seed_inputs())
+    text = Path(__file__).read_text(encoding="utf-8").replace(fix.before, fix.source)
+    body = text[text.index("class LinearNoTranspose") : text.index("def fix_of")]
+    scope = {"Function": Function, "torch": torch}
+    exec(body, scope)
+    x, w, b = draw(5, 7), draw(7, 3, seed=1), draw(3, seed=2)
+    assert torch.autograd.gradcheck(scope["LinearNoTranspose"].apply, (x, w, b))
+
+
+class AgreesAtOnesOnly(Function):
+    """At x == 1 a changed constant gives the right number, anywhere else it does not."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**4 + x.sin()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * 2 * x
+
+
+def test_no_fix_that_fails_at_fresh_points_is_offered() -> None:
+    report = nbautograd.gradcheck(AgreesAtOnesOnly.apply, (torch.ones(3, dtype=torch.float64, requires_grad=True),))
+    assert report.verdict == "wrong"
+    assert all(f.fix is None for f in report.findings)
+
+
+class RightForSquareOnly(Function):
+    """The sum over the wrong dimension fits a square input; so would an edit that only fits square inputs."""
+
+    @staticmethod
+    def forward(ctx, x, b):
+        ctx.columns = b.shape[0]
+        return x * 2 + b
+
+    @staticmethod
+    def backward(ctx, g):
+        return 2 * g, g.sum(1)
+
+
+def test_a_fix_works_for_other_shapes() -> None:
+    fix = fix_of(RightForSquareOnly.apply, (draw(3, 3), draw(3, seed=1)))
+    assert fix is not None
+    assert fix.source.strip() == "return 2 * g, g.sum(0)"
+
+
+def test_trying_prints_nothing_and_leaves_random_numbers_alone(capsys) -> None:
+    torch.manual_seed(3)
+    random.seed(3)
+    before = torch.get_rng_state(), random.getstate()
+    assert fix_of(LinearNoTranspose.apply, seed_inputs()) is not None
+    assert torch.equal(before[0], torch.get_rng_state())
+    assert before[1] == random.getstate()
+    assert capsys.readouterr().out == ""
+
+
+def test_the_users_class_is_untouched() -> None:
+    before = dict(vars(LinearNoTranspose))
+    fix_of(LinearNoTranspose.apply, seed_inputs())
+    assert dict(vars(LinearNoTranspose)) == before
+
+
+class WritesAFile(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        import os
+
+        return g * 3 * (os.getpid() > 0)
+
+
+class CallsOpen(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        with open(__file__) as file:
+            return g * 3 * bool(file)
+
+
+@pytest.mark.parametrize("cls", [WritesAFile, CallsOpen])
+def test_a_backward_that_imports_or_opens_files_is_never_edited(cls) -> None:
+    assert script.read(cls) is None
+    report = nbautograd.gradcheck(cls, (draw(3),))
+    assert report.verdict == "wrong"
+    assert all(f.fix is None for f in report.findings)
+
+
+def test_without_time_there_is_no_fix() -> None:
+    subject = Subject(LinearNoTranspose.apply, seed_inputs())
+    findings = nbautograd.gradcheck(LinearNoTranspose.apply, seed_inputs()).findings
+    with subject.session():
+        subject.call()
+        assert repair.repaired(subject, findings, budget=-1.0) == {}
+        assert 0 in repair.repaired(subject, findings, budget=20.0)
+
+
+def test_a_class_without_source_gets_no_fix_and_no_error() -> None:
+    scope = {"Function": Function}
+    text = (
+        "class Unseen(Function):\n"
+        "    @staticmethod\n"
+        "    def forward(ctx, x):\n        return x * 2\n"
+        "    @staticmethod\n"
+        "    def backward(ctx, g):\n        return g * 3\n"
+    )
+    exec(compile(text, "<nowhere>", "exec"), scope)
+    report = nbautograd.gradcheck(scope["Unseen"], (draw(3),))
+    assert report.findings[0].code == "constant_factor"
+    assert report.findings[0].fix is None
+
+
+class TooManyValues(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2, None, g
+
+
+def test_an_exception_of_the_contract_is_mended() -> None:
+    fix = fix_of(TooManyValues.apply, (draw(3),))
+    assert fix is not None
+    assert fix.source.strip() in ("return g * 2, None", "return g * 2, None, None")
+
+
+def test_edits_keep_letters_beyond_ascii_in_place() -> None:
+    class Umlaut(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            größe = grad  # 梯度
+            return größe * 3
+
+    fix = fix_of(Umlaut, (draw(3),))
+    assert fix is not None
+    assert fix.source.strip() == "return größe * 2"
