@@ -11,7 +11,7 @@ from nbautograd.core.checking.block import Block, GradcheckReport
 from nbautograd.core.findings import Finding
 from nbautograd.core.report import FunctionReport
 from nbautograd.views import numbers
-from nbautograd.views.words import code, counted, entry_name, listed, say
+from nbautograd.views.words import code, counted, entry_name, listed, say, without_example
 
 Tone = Literal["right", "wrong", "cannot tell", "unchecked"]
 TOLD = 3  # findings told in the answer; the rest follow below
@@ -104,7 +104,7 @@ def _inputs(check: GradcheckReport) -> tuple[list[str], list[str]]:
 
 def _evidence(check: GradcheckReport, told: Sequence[Finding]) -> tuple[str, ...]:
     if check.verdict == "wrong":
-        lines = _wrong(check, " ".join(f.message for f in told))
+        lines = _wrong(check, " ".join(map(without_example, told)))
     else:
         lines = _right(check) if check.verdict == "right" else _cannot_tell(check)
     if check.order2 is not None:

@@ -22,7 +22,7 @@ from nbautograd.errors import CallError, InputError
 from nbautograd.views import numbers, palette
 from nbautograd.views.heatmap_marks import short
 from nbautograd.views.jacobian import PANELS, by_interest, drawable, labels, worst_cell
-from nbautograd.views.words import block_name, block_verdict
+from nbautograd.views.words import block_name, block_verdict, counted
 
 MOST = 6  # blocks of one figure
 CELLS = 64  # a larger block is pooled to this many rows and columns
@@ -96,7 +96,7 @@ def _new(blocks: Sequence[JacobianBlock]) -> Figure:
         row.suptitle(_title(block), fontsize=8, x=0.01, ha="left")
         _draw(block, row.subplots(1, len(PANELS)), None)
     if len(blocks) > MOST:
-        figure.supxlabel(messages.text("views.blocks_folded", n=len(blocks) - MOST), fontsize=7)
+        figure.supxlabel(counted("more_blocks", len(blocks) - MOST), fontsize=7)
     return figure
 
 

@@ -11,7 +11,7 @@ from nbautograd.views.markup import Markup, join, tag
 
 SIDE = 208.0  # pixels of the longer side of a matrix that is not small
 LARGEST_CELL = 32.0
-CHARACTER = 5.8  # mean width of a digit at the labels' size
+CHARACTER = 6.4  # mean width of a digit at the labels' size
 
 
 @dataclass(frozen=True)

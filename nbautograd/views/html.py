@@ -27,7 +27,7 @@ from nbautograd.views.text_graph import comparison_headline, graph_headline
 from nbautograd.views.words import counted
 
 FULL = "all"
-ROOM = 60_000  # characters that a whole report should stay under
+ROOM = 62_500  # characters that a whole report should stay under
 LEAST_ROOM = 9_000
 
 

@@ -9,7 +9,7 @@ from nbautograd.core.findings import Finding
 from nbautograd.views.answer import Answer
 from nbautograd.views.markup import Markup, join, prose, tag
 from nbautograd.views.pieces import SOFT, TONES, block, change, chip, faint, fold, paragraph
-from nbautograd.views.words import VERDICT_MARKS, place, say
+from nbautograd.views.words import VERDICT_MARKS, place, say, without_example
 
 
 def card(told: Answer) -> Markup:
@@ -24,15 +24,15 @@ def _lines(told: Answer) -> list[Markup]:
     mark = chip(f"{VERDICT_MARKS[told.tone]} {say('verdict', told.tone)}", told.tone)
     head = join((mark, " ", tag("strong", None, prose(told.headline)), " ", prose(told.aside)))
     parts = [block(head, style="line-height:1.6")]
-    parts += [finding_markup(f, with_kind=len(told.findings) > 1) for f in told.findings]
+    parts += [finding_markup(f, len(told.findings) > 1, without_example(f)) for f in told.findings]
     return [*parts, *(paragraph(sentence) for sentence in told.evidence)]
 
 
-def finding_markup(finding: Finding, with_kind: bool = True) -> Markup:
-    """One finding: its sentence, then its change."""
+def finding_markup(finding: Finding, with_kind: bool = True, words: str = "") -> Markup:
+    """One finding: its kind, its sentence (or these words instead), then its change."""
     kind = chip(say("kind", finding.kind), finding.kind) if with_kind else None
     line = place(finding)
-    sentence = join((kind, " " if kind else None, prose(finding.message), " " if line else None, _aside(line)))
+    sentence = join((kind, " " if kind else None, prose(words or finding.message), " " if line else None, _aside(line)))
     return block(sentence, _fix(finding))
 
 

@@ -11,8 +11,8 @@ from nbautograd.views.answer import answer
 from nbautograd.views.html_answer import card, findings_part
 from nbautograd.views.html_jacobian import blocks_pictures
 from nbautograd.views.jacobian import by_interest, pick
-from nbautograd.views.markup import Markup, join, tag
-from nbautograd.views.pieces import chip, faint, fold, table
+from nbautograd.views.markup import Markup, join
+from nbautograd.views.pieces import chip, faint, fold, name, table
 from nbautograd.views.text_blocks import MOST_BLOCKS, wrong_of
 from nbautograd.views.words import MARKS, block_name, counted, say
 
@@ -20,7 +20,7 @@ MOST_ASKED = 4  # blocks whose witnesses are listed
 TONE = {
     "match": "right",
     "mismatch": "wrong",
-    "subgradient": "cannot tell",
+    "subgradient": "unchecked",
     "flat": "cannot tell",
     "undecided": "cannot tell",
 }
@@ -38,7 +38,7 @@ def blocks_markup(blocks: Sequence[Block]) -> Markup:
     shown, folded = pick(blocks, MOST_BLOCKS)
     header = [messages.text(f"views.column.{c}") for c in ("block", "verdict", "wrong", "error", "structure")]
     rows = [_row(b) for b in shown]
-    more = [faint(messages.text("views.blocks_folded", n=folded))] if folded else []
+    more = [faint(counted("more_blocks", folded))] if folded else []
     grid = table(messages.text("views.caption.gradcheck"), header, rows, right=(2, 3)) if rows else None
     return join((grid, *more, _witnesses(by_interest(shown)[:MOST_ASKED])))
 
@@ -73,7 +73,7 @@ def _row(block: Block) -> list[object]:
     words = chip(f"{MARKS[block.verdict]} {say('block', block.verdict)}", TONE[block.verdict])
     reason = faint(say("reason", block.reason)) if block.reason else None
     return [
-        tag("code", None, block_name(block)),
+        name(block_name(block)),
         join((words, " " if reason else None, reason)),
         wrong_of(block),
         numbers.error(block.largest_error),
@@ -84,13 +84,13 @@ def _row(block: Block) -> list[object]:
 def _witnesses(blocks: Sequence[Block]) -> Markup | None:
     rows: list[list[object]] = [
         [
-            tag("code", None, block_name(b)),
+            name(block_name(b)) if k == 0 else "",
             say("witness", s.witness) if s.took_part else faint(say("witness", s.witness)),
             s.says,
             numbers.number(s.largest_difference, 2),
         ]
         for b in blocks
-        for s in b.witnesses
+        for k, s in enumerate(b.witnesses)
     ]
     if not rows:
         return None

@@ -8,7 +8,7 @@ from nbautograd.core.display import render
 from nbautograd.core.graphs.graph import AutogradGraph
 from nbautograd.views import numbers
 from nbautograd.views.markup import Markup, join, picture, tag
-from nbautograd.views.pieces import block, faint, fold, paragraph, table
+from nbautograd.views.pieces import block, faint, fold, name, paragraph, table
 from nbautograd.views.text_graph import MOST_NODES, comparison_headline, comparison_rows, graph_rows, graph_size
 
 PICTURE_BUDGET = 24_000  # characters of one graph's SVG
@@ -34,9 +34,9 @@ def comparison_markup(comparison: Comparison) -> Markup:
     return join(parts)
 
 
-def _named(name: str, graph: AutogradGraph) -> Markup:
+def _named(title: str, graph: AutogradGraph) -> Markup:
     look = "display:inline-block;vertical-align:top;margin:0 16px 6px 0;max-width:100%"
-    return tag("div", {"style": look}, tag("div", {"style": "opacity:0.75"}, name), _picture(graph))
+    return tag("div", {"style": look}, tag("div", {"style": "opacity:0.75"}, title), _picture(graph))
 
 
 def _picture(graph: AutogradGraph) -> Markup:
@@ -53,7 +53,7 @@ def _picture(graph: AutogradGraph) -> Markup:
 def _twin(graph: AutogradGraph) -> Markup:
     header = [messages.text(f"views.column.{c}") for c in ("node", "shapes", "gradient", "goes_to")]
     all_rows = graph_rows(graph)
-    rows: list[list[object]] = [[tag("code", None, r[0]), *r[1:]] for r in all_rows[:MOST_NODES]]
+    rows: list[list[object]] = [[name(r[0]), *r[1:]] for r in all_rows[:MOST_NODES]]
     left = len(all_rows) - len(rows)
     more = faint(messages.text("views.graph.folded", n=numbers.count(left))) if left else None
     body = join((table(messages.text("views.caption.graph"), header, rows), more))

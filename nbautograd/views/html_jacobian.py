@@ -18,6 +18,7 @@ from nbautograd.views.pieces import faint, fold, matrix, paragraph, table
 from nbautograd.views.words import block_name, block_shape, counted, entry_name, say
 
 MOST_PICTURED = 4  # blocks whose pictures are shown at once
+LONG_LABEL = 3  # letters
 BUDGET = 34_000  # characters of pictures in one report
 MOST_NUMBERS = 10  # rows and columns of a matrix that is written out
 
@@ -44,8 +45,8 @@ def blocks_pictures(blocks: Sequence[JacobianBlock], budget: int = BUDGET) -> Ma
     parts = made[:MOST_PICTURED]
     if len(made) > MOST_PICTURED:
         folded = made[MOST_PICTURED:]
-        parts.append(fold(messages.text("views.blocks_folded", n=len(folded)), join(folded), strong=False))
-    return join((*parts, faint(messages.text("views.blocks_folded", n=left)) if left else None))
+        parts.append(fold(counted("more_blocks", len(folded)), join(folded), strong=False))
+    return join((*parts, faint(counted("more_blocks", left)) if left else None))
 
 
 def block_markup(block: JacobianBlock) -> Markup:
@@ -67,9 +68,12 @@ def _panels(block: JacobianBlock, pooled: Pooled) -> tuple[Markup, ...]:
     rows = Axis(block.output_name, labels(block.output_shape, pooled.rows, arrays["analytical"].shape[0]))
     cols = Axis(block.input_name, labels(block.input_shape, pooled.cols, arrays["analytical"].shape[1]))
     worst = worst_cell(block, pooled)
+    short = max(map(len, rows.labels), default=0) <= LONG_LABEL  # long ones are written once, so that all three fit
     figures = []
     for name, values in arrays.items():
-        svg = heatmap(values, top, rows, cols, worst if name == "difference" else None)
+        svg = heatmap(
+            values, top, rows if name == PANELS[0] or short else Axis(), cols, worst if name == "difference" else None
+        )
         alt = _alt(block, name, values, worst if name == "difference" else None)
         image = picture(svg, alt, {"style": "display:block;max-width:100%;height:auto;margin:2px 0 0 0"})
         caption = tag("div", {"style": "font-size:0.9em;opacity:0.75"}, _caption(name, values, top))

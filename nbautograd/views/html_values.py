@@ -10,7 +10,7 @@ from nbautograd import messages
 from nbautograd.core.values import CtxSnapshot, TensorSummary, Value
 from nbautograd.views.heatmap import thumbnail
 from nbautograd.views.markup import Markup, join, picture, tag
-from nbautograd.views.pieces import block, faint, table
+from nbautograd.views.pieces import block, faint, name, table
 from nbautograd.views.tensors import contents, kind, remarks, what
 from nbautograd.views.text_calls import ctx_facts
 
@@ -22,7 +22,7 @@ def values_table(groups: Sequence[tuple[str, Sequence[Value]]], pictures: bool =
     rows = [row for title, values in groups for row in _rows(title, values, pictures)]
     if not any(title for title, _ in groups):
         rows = [row[1:] for row in rows]
-    return table("", (), rows) if rows else None
+    return table("", (), rows, wrap=False) if rows else None
 
 
 def ctx_groups(ctx: CtxSnapshot) -> list[tuple[str, Sequence[Value]]]:
@@ -37,7 +37,7 @@ def _rows(title: str, values: Sequence[Value], pictures: bool) -> list[list[obje
     rows: list[list[object]] = []
     for k, value in enumerate(values[:MOST]):
         words = contents(value.tensor) if value.tensor else ""
-        row: list[object] = [faint(title if k == 0 else ""), tag("code", None, value.name), what(value)]
+        row: list[object] = [faint(title if k == 0 else ""), name(value.name), what(value)]
         row += [words, faint(remarks(value))]
         rows.append([*row, _thumb(value)] if pictures else row)
     if len(values) > MOST:

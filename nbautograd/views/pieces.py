@@ -42,6 +42,11 @@ def paragraph(sentence: str, style: str = "") -> Markup:
     return block(prose(sentence), style=style)
 
 
+def name(words: object) -> Markup:
+    """A name as code that is never broken over lines."""
+    return tag("code", {"style": "white-space:nowrap"}, words)
+
+
 def faint(words: object) -> Markup:
     """Words that step back."""
     return tag("span", {"style": FAINT}, words)
@@ -63,6 +68,7 @@ def table(
     rows: Sequence[Sequence[object]],
     right: Sequence[int] = (),
     heads: bool = True,
+    wrap: bool = True,
 ) -> Markup:
     """A real table that scrolls by itself when it is too wide.
 
@@ -72,11 +78,12 @@ def table(
         rows: the cells, text or markup.
         right: positions of the columns set flush right.
         heads: True when the first column names its row.
+        wrap: False for cells that are never broken over lines; the table scrolls instead.
     """
     parts: list[Markup] = [tag("caption", {"style": CAPTION}, caption)] if caption else []
     if header:
         parts.append(tag("thead", None, _row(header, right, everything=True)))
-    parts.append(tag("tbody", None, *(_row(r, right, first=heads) for r in rows)))
+    parts.append(tag("tbody", None, *(_row(r, right, first=heads, wrap=wrap) for r in rows)))
     return tag("div", {"style": "overflow-x:auto;margin:0 0 8px 0"}, tag("table", {"style": TABLE}, *parts))
 
 
@@ -116,16 +123,17 @@ def _line(mark: str, line: str, ground: str) -> Markup:
     return tag("span", {"style": f"display:block;padding:1px 10px;background-color:{ground}"}, f"{mark} {line}\n")
 
 
-def _row(cells: Sequence[object], right: Sequence[int], everything: bool = False, first: bool = False) -> Markup:
+def _row(
+    cells: Sequence[object], right: Sequence[int], everything: bool = False, first: bool = False, wrap: bool = True
+) -> Markup:
     if len(cells) == 1 and isinstance(cells[0], Markup) and cells[0].startswith("<tr"):
         return cells[0]
     made = []
     for k, words in enumerate(cells):
         head = everything or (first and k == 0)
         scope = None if not head else "col" if everything else "row"
-        look = _cell(k in right) + (
-            ";font-weight:600" if everything else ";font-weight:400;white-space:nowrap" if head else ""
-        )
+        look = _cell(k in right) + (";font-weight:600" if everything else ";font-weight:400" if head else "")
+        look += "" if wrap and (everything or not head) else ";white-space:nowrap"
         made.append(tag("th" if head else "td", {"scope": scope, "style": look}, words))
     return tag("tr", {"style": ROW}, *made)
 

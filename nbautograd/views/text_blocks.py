@@ -14,7 +14,16 @@ from nbautograd.views import numbers
 from nbautograd.views.answer import Answer, answer
 from nbautograd.views.jacobian import pick
 from nbautograd.views.tables import beside, indent, table, wrap
-from nbautograd.views.words import block_name, block_shape, block_verdict, counted, dedented, place, say
+from nbautograd.views.words import (
+    block_name,
+    block_shape,
+    block_verdict,
+    counted,
+    dedented,
+    place,
+    say,
+    without_example,
+)
 
 MOST_BLOCKS = 12
 MOST_WRITTEN = 4  # matrices
@@ -32,7 +41,7 @@ def answer_lines(told: Answer) -> list[str]:
     """Headline, findings with their fixes, evidence."""
     lines = wrap(" ".join(part for part in (told.headline, told.aside) if part))
     for finding in told.findings:
-        lines += indent(finding_lines(finding))
+        lines += indent(finding_lines(finding, without_example(finding)))
     return [*lines, *(line for sentence in told.evidence for line in wrap(sentence))]
 
 
@@ -46,10 +55,10 @@ def other_lines(told: Answer) -> list[str]:
     return lines
 
 
-def finding_lines(finding: Finding) -> list[str]:
-    """A finding: its kind, its sentence, its line, its fix."""
+def finding_lines(finding: Finding, words: str = "") -> list[str]:
+    """A finding: its kind, its sentence (or these words instead), its line, its fix."""
     where = f" ({place(finding)})" if place(finding) else ""
-    lines = wrap(f"{say('kind', finding.kind)}: {finding.message}{where}")
+    lines = wrap(f"{say('kind', finding.kind)}: {words or finding.message}{where}")
     if finding.fix is None:
         return lines
     tried = messages.text("views.fix.tried" if finding.fix.verified else "views.fix.untried")
@@ -68,7 +77,7 @@ def block_lines(blocks: Sequence[Block]) -> list[str]:
         [block_name(b), block_verdict(b), wrong_of(b), numbers.error(b.largest_error), say("structure", b.structure)]
         for b in shown
     ]
-    more = [messages.text("views.blocks_folded", n=folded)] if folded else []
+    more = [counted("more_blocks", folded)] if folded else []
     return [*table(header, rows, right=(2, 3)), *more]
 
 
@@ -92,7 +101,7 @@ def jacobian_lines(blocks: Sequence[JacobianBlock]) -> list[str]:
     rows = [[block_name(b), block_shape(b), say("structure", b.structure)] for b in blocks[:MOST_BLOCKS]]
     lines = table(header, rows, right=(1,))
     if len(blocks) > MOST_BLOCKS:
-        lines.append(messages.text("views.blocks_folded", n=len(blocks) - MOST_BLOCKS))
+        lines.append(counted("more_blocks", len(blocks) - MOST_BLOCKS))
     for block in blocks[:MOST_WRITTEN]:
         lines += ["", *_written(block)] if _small(block) else []
     return lines

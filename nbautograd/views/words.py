@@ -68,6 +68,12 @@ def place(finding: Finding) -> str:
     return "" if words in finding.message else words
 
 
+def without_example(finding: Finding) -> str:
+    """A finding's sentence without the numbers that its report gives anyway."""
+    message, example = finding.message, str(finding.params.get("example") or "")
+    return message.removesuffix(example).rstrip() if example else message
+
+
 def dedented(before: str, after: str) -> tuple[list[str], list[str]]:
     """Both texts' lines without the indentation that all of them share."""
     lines = textwrap.dedent("\n".join((before, after))).split("\n") if before else textwrap.dedent(after).split("\n")

@@ -83,6 +83,14 @@ def test_a_cause_that_names_the_entry_is_not_followed_by_the_same_numbers():
     assert text(report).count("weight[1,0]") == 1
 
 
+def test_the_example_of_a_cause_gives_way_to_the_evidence_of_the_report():
+    example = "6 of 36 entries differ; the largest: d output[0,0] / d weight[1,0] is 1 by the forward."
+    params = {"text": f"It is transposed. {example}", "example": example}
+    report = samples.gradcheck(wrong=True, findings=(replace(samples.TRANSPOSED, params=params),))
+    assert text(report).count("entries differ") == 1
+    assert "is 1.0 by finite differences" in text(report)
+
+
 @pytest.mark.parametrize(
     ("change", "expected"),
     [

@@ -49,9 +49,10 @@ def test_every_verdict_has_a_mark_and_a_tone():
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        (1.0, "1.0"), (-0.5, "-0.5"), (3.0000001, "3.0"), (1 / 3, "0.3333"), (3e-10, "3e-10"), (1e6, "1e6"),
-        (123456789.0, "1.235e8"), (float("nan"), "nan"), (float("-inf"), "-inf"), (0, "0.0"), (-0.0, "0.0"), (None, "-"),
-        (np.float32(2.0), "2.0"), (1 - 2j, "1.0-2.0j"), (complex(0, float("nan")), "0.0+nanj"), (True, "True"),
+        (1.0, "1.0"), (-0.5, "-0.5"), (-0.0, "0.0"), (3.0000001, "3.0"), (1 / 3, "0.3333"), (3e-10, "3e-10"),
+        (1e6, "1e6"), (123456789.0, "1.235e8"), (float("nan"), "nan"), (float("-inf"), "-inf"), (0, "0.0"),
+        (None, "-"), (np.float32(2.0), "2.0"), (1 - 2j, "1.0-2.0j"), (True, "True"),
+        (complex(0, float("nan")), "0.0+nanj"),
     ],
 )  # fmt: skip
 def test_numbers_as_people_write_them(value, expected):

@@ -153,7 +153,8 @@ TEXTS: dict[str, str] = {
     "views.plot.nothing": "There is no Jacobian to draw here: no block has entries.",
     "views.plot.what": "plot draws reports and blocks, not a value of type {type}.",
     "views.numbers": "Numbers",
-    "views.blocks_folded": "{n} more blocks",
+    "views.more_blocks.one": "1 more block",
+    "views.more_blocks.many": "{n} more blocks",
     # calls
     "views.call.printed": "printed",
     "views.call.raised": "raised",

@@ -147,7 +147,8 @@ TEXTS: dict[str, str] = {
     "views.plot.nothing": "这里没有可画的雅可比矩阵：没有任何块含有元素。",
     "views.plot.what": "plot 可以画报告和块，不能画 {type} 类型的值。",
     "views.numbers": "数值",
-    "views.blocks_folded": "还有 {n} 个块",
+    "views.more_blocks.one": "还有 1 个块",
+    "views.more_blocks.many": "还有 {n} 个块",
     # 调用
     "views.call.printed": "打印了",
     "views.call.raised": "抛出了",
