@@ -25,5 +25,6 @@ def piecewise_constant(forward: Values, where: tuple[int, int], matrices: Matric
     step = float(forward.eps ** (1 / 3)) * 1e-2 * np.maximum(1.0, np.abs(far))
     here, up, down = (forward.at(j, p)[i] for p in (far, far + step, far - step))
     level = np.isclose(up, down, rtol=0, atol=0) | np.isnan(up - down)
-    moves = here != forward.values[i]
+    size = np.abs(forward.values[i])
+    moves = np.abs(here - forward.values[i]) > 1e3 * forward.eps * size  # more than digits lost in a large value
     return bool(moves.any() and level.mean() > 0.99)

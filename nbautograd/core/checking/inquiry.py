@@ -89,7 +89,9 @@ class Inquiry:
         assert self.outputs is not None
         precision = max(epsilon(self.outputs.inputs[where[1]]), epsilon(self.outputs[where[0]]))
         judged = judge(raw.forward, raw, numbers, Tolerance(self.atol, self.rtol, precision))
-        if judged.verdict == "undecided" and confirmed(self._forward_witness, numbers, judged.matrices, judged.unsure):
+        if judged.verdict in ("undecided", "flat") and confirmed(
+            self._forward_witness, numbers, judged.matrices, judged.unsure
+        ):
             return dataclasses.replace(judged, verdict="match", reason="")
         low = precision > 1e-10 and not raw.forward.promoted
         return dataclasses.replace(judged, reason="float32") if low and judged.reason == "noise" else judged

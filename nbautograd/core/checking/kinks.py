@@ -18,6 +18,7 @@ def nature(series: Series) -> Array:
     kink and grows at a jump; it counts only when this goes on down to the finest step that round-off leaves usable.
     """
     found = np.where(_persists(series), _by_slope(series), SMOOTH)
+    found = np.where(_grows(series), JUMP, found)
     right, left = (np.isfinite(v[RUNGS // 2 :]).any(axis=0) for v in (series.up, series.down))
     both = np.isfinite(series.up[-3:] - series.down[-3:]).any(axis=0)
     here = np.isfinite(series.middle)
@@ -56,6 +57,15 @@ def _persists(series: Series) -> Array:
     slope = np.take_along_axis(slopes.max(axis=0), here, axis=0)[0]
     hidden = 3 * np.take_along_axis(noise, next_one, axis=0)[0] >= size / 2
     result: Array = (finest >= 4) & ((finest == RUNGS - 1) | hidden) & (size > VISIBLE * slope)
+    return result
+
+
+def _grows(series: Series) -> Array:
+    """Whether the central difference grows like 1/h down to the finest step: a jump with f(x) half-way."""
+    slopes = (series.up - series.down) / (series.above + series.below)
+    clear = np.abs(slopes[-1]) * series.above[-1] > 100 * series.noise
+    ratios = np.stack([slopes[-2] / slopes[-1], slopes[-3] / slopes[-2]])
+    result: Array = clear & ((ratios > 0.2) & (ratios < 0.3)).all(axis=0)
     return result
 
 

@@ -1,0 +1,101 @@
+"""Trust: no false alarm on torch's own operators, no damaged gradient unseen. The oracle is torch's gradcheck."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+
+import pytest
+import torch
+
+from nbautograd.core.checking.inquiry import Inquiry
+from nbautograd.core.checking.subject import Subject
+
+pytest.importorskip("expecttest", reason="torch's op_db needs the package expecttest")
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+PER_OP = 2
+DAMAGES = {
+    "negated": lambda g: -g,
+    "slightly scaled": lambda g: g * 1.00001,
+    "wiggled": lambda g: g * (1 + 0.01 * torch.linspace(-1, 1, g.numel(), dtype=torch.float64).sin().reshape(g.shape)),
+    "zero": torch.zeros_like,
+}
+
+
+def verdicts(fn, inputs):
+    inquiry = Inquiry(Subject(fn, inputs), None, None, None)
+    with inquiry.subject.session():
+        inquiry.blocks_found()
+    return {b.verdict for b in inquiry.blocks.values()} | ({"error"} if inquiry.error else set())
+
+
+def torch_passes(fn, inputs):
+    try:
+        return torch.autograd.gradcheck(fn, inputs)
+    except Exception:  # GradcheckError, or whatever the operator raises
+        return False
+
+
+def test_no_false_alarm_on_torchs_operators():
+    from op_db_samples import samples
+
+    alarms, undecided, right = [], [], 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name, fn, inputs in samples(PER_OP):
+            found = verdicts(fn, inputs)
+            right += found <= {"match", "subgradient"}
+            if found & {"mismatch", "error"} and torch_passes(fn, inputs):
+                alarms.append(name)
+            elif found & {"undecided", "flat"} and torch_passes(fn, inputs):
+                undecided.append(name)
+    assert right > 800
+    assert alarms == []
+    assert len(undecided) <= 0.005 * right
+
+
+class Damaged(torch.autograd.Function):
+    """The identity with a damaged gradient, put in front of an operator."""
+
+    @staticmethod
+    def forward(ctx, x, damage):
+        ctx.damage = damage
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return DAMAGES[ctx.damage](grad), None
+
+
+def test_damaged_gradients_are_seen():
+    from op_db_samples import samples
+
+    seen, missed = Counter(), []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name, fn, inputs in samples(1):
+            gradient = _gradient(fn, inputs)
+            if gradient is None or gradient.numel() < 2:
+                continue
+            for damage in DAMAGES:
+                if not torch.allclose(DAMAGES[damage](gradient), gradient, rtol=1e-6, atol=0):
+                    found = verdicts(lambda x, *rest, d=damage, f=fn: f(Damaged.apply(x, d), *rest), inputs)
+                    seen["mismatch" in found] += 1
+                    if "mismatch" not in found:
+                        missed.append((name, damage, found))
+    assert seen[True] > 800
+    assert seen[False] <= 0.005 * seen[True], missed
+
+
+def _gradient(fn, inputs):
+    """The gradient of a random projection, or None where torch itself does not vouch for the operator."""
+    try:
+        result = fn(*inputs)
+        outputs = [t for t in (result if isinstance(result, (tuple, list)) else [result]) if t.requires_grad]
+        total = sum((t.real * torch.linspace(1, 2, t.numel()).reshape(t.shape)).sum() for t in outputs)
+        gradient = torch.autograd.grad(total, inputs[0], allow_unused=True)[0]
+    except Exception:  # integer or complex results that this projection does not know
+        return None
+    known = gradient is not None and torch.isfinite(gradient).all() and gradient.abs().max() > 1e-9
+    return gradient if known and torch_passes(fn, inputs) else None

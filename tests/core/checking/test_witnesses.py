@@ -1,0 +1,76 @@
+"""Who took part in a check, and what each said."""
+
+from __future__ import annotations
+
+import functions_checked as checked
+import pytest
+import torch
+
+from nbautograd import gradcheck, set_language
+
+
+def doubles(*shape):
+    generator = torch.Generator().manual_seed(1)
+    return torch.randn(shape, generator=generator, dtype=torch.float64).requires_grad_()
+
+
+def said(report, witness, where=(0, 0)):
+    return next(s for s in report.blocks[where].witnesses if s.witness == witness)
+
+
+def test_autograd_of_the_forward_is_exact():
+    statement = said(gradcheck(checked.Exp, doubles(4)), "autograd of forward")
+    assert statement.took_part
+    assert statement.largest_difference < 1e-14
+    assert not said(gradcheck(checked.Exp, doubles(4)), "jvp").took_part
+
+
+def test_it_sees_what_is_wrong():
+    statement = said(gradcheck(checked.Offset, doubles(10)), "autograd of forward")
+    assert 1e-7 < statement.apart < 1e-4
+
+
+@pytest.mark.parametrize("fn", [checked.NumpySin, torch.exp, lambda x: checked.Exp.apply(x)])
+def test_it_is_not_asked_where_it_knows_nothing(fn):
+    statement = said(gradcheck(fn, doubles(4), order=1), "autograd of forward")
+    assert not statement.took_part
+    assert statement.says
+
+
+def test_it_decides_where_differences_are_noise():
+    class Noisy(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x.sin() * 1e-9 + 1e6
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * ctx.saved_tensors[0].cos() * 1e-9
+
+    x = torch.tensor([0.5], dtype=torch.float64, requires_grad=True)
+    assert gradcheck(Noisy, x, order=1).blocks[0, 0].verdict == "match"
+    assert gradcheck(lambda x: Noisy.apply(x), x, order=1).blocks[0, 0].verdict == "undecided"
+
+
+def test_the_functions_own_jvp_is_heard(monkeypatch):
+    right = gradcheck(checked.OwnJvp, doubles(5))
+    assert said(right, "jvp").took_part
+    assert right.verdict == "right"
+    monkeypatch.setattr(checked.OwnJvp, "factor", 1.5)
+    wrong = gradcheck(checked.OwnJvp, doubles(5))
+    assert wrong.verdict == "wrong"
+    assert [f.code for f in wrong.findings if f.kind == "bug"] == ["jvp_wrong"]
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_every_statement_is_a_sentence(language):
+    set_language(language)
+    try:
+        for fn in (checked.Exp, checked.LinearWrong, torch.sin):
+            inputs = (doubles(2, 2), doubles(2, 2)) if fn is checked.LinearWrong else (doubles(2),)
+            for block in gradcheck(fn, inputs).blocks.values():
+                assert len(block.witnesses) == 4
+                assert all(s.says.endswith((".", "。")) for s in block.witnesses)
+    finally:
+        set_language(None)
