@@ -18,6 +18,7 @@ from nbautograd.magics import saying
 from nbautograd.magics.card import Cards
 from nbautograd.magics.inputs import Inputs, read_inputs, read_reference
 from nbautograd.magics.options import Options
+from nbautograd.magics.written import argument_names
 from nbautograd.views.card import Card, Notice
 
 
@@ -89,7 +90,8 @@ class Outcome:
         if old:
             hint = messages.text("magics.hint_legacy", after=old[-1].after)
         else:
-            hint = messages.text("magics.hint", function=names[-1])
+            arguments = ", ".join(argument_names(functions[-1])) or "..."
+            hint = messages.text("magics.hint", function=names[-1], arguments=arguments)
         self.cards.add(Card(names, findings=findings, hint=hint, offers=offers), since)
 
     def _offer(self, legacy: Legacy) -> Notice:

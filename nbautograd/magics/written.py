@@ -125,6 +125,14 @@ def signature(function: Callable[..., Any]) -> inspect.Signature | None:
     return full.replace(parameters=list(full.parameters.values())[1:])
 
 
+def argument_names(function: Callable[..., Any]) -> list[str]:
+    """Names of the arguments that must be given."""
+    known = signature(function)
+    parameters = [] if known is None else known.parameters.values()
+    must = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return [p.name for p in parameters if p.kind in must and p.default is p.empty]
+
+
 def bind(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any], magic: str) -> Any:
     """Put keyword arguments in their places.
 

@@ -95,7 +95,7 @@ def _card_html(card: Card) -> Markup:
 
 
 def _finding_text(finding: Finding) -> str:
-    if finding.line is None:
+    if finding.line is None or "line" in finding.params:  # or the sentence names it already
         return finding.message
     return messages.text("magics.at_line", message=finding.message, line=finding.line)
 

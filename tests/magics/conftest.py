@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -51,6 +52,10 @@ class Ran:
         return self.result.error_before_exec or self.result.error_in_exec  # type: ignore[no-any-return]
 
 
+def _uncoloured(text: str) -> str:
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+
+
 class Notebook:
     """A shell that runs cells."""
 
@@ -63,7 +68,7 @@ class Notebook:
         published = [(o if isinstance(o, dict) else vars(o)) for o in captured._outputs]
         bundles = [p["data"] for p in published]
         updates = [p["data"] for p in published if p.get("update")]
-        return Ran(result, captured.stdout, captured.stderr, bundles, updates)
+        return Ran(result, _uncoloured(captured.stdout), _uncoloured(captured.stderr), bundles, updates)
 
     def __getitem__(self, name: str) -> Any:
         return self.shell.user_ns[name]
@@ -75,7 +80,6 @@ def ipython() -> Iterator[InteractiveShell]:
     main = sys.modules["__main__"]
     shell = InteractiveShell.instance()
     shell.history_manager.enabled = False
-    shell.colors = "nocolor"
     # as in a kernel, the last expression's value is published beside what is displayed
     shell.displayhook.write_output_prompt = lambda: None
     shell.displayhook.write_format_data = lambda bundle, metadata=None: shell.display_pub.publish(bundle, metadata)

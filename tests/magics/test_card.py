@@ -35,7 +35,7 @@ def live(bare):
 def test_a_card_says_what_is_recorded_and_what_to_type_next(live) -> None:
     ran = live(CELL)
     assert ran.text.startswith("Recording `Double`; not called yet. Call it anywhere and its calls appear here;")
-    assert "%gradcheck Double.apply(...)" in ran.text
+    assert "%gradcheck Double.apply(x)" in ran.text
 
 
 def test_what_the_source_alone_shows_is_said_at_once(live) -> None:

@@ -108,6 +108,6 @@ def test_help_and_lsmagic_know_the_magic(notebook) -> None:
     text = shown.stdout + shown.text
     assert "--inputs, -i EXPR" in text
     assert "Record every autograd Function" in text
-    listed = repr(notebook("%lsmagic").result.result)
+    listed = str(notebook("%lsmagic").result.result)
     assert "%%autograd_function" in listed
     assert all(f"%{name}" in listed for name in NAMES)

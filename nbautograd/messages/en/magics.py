@@ -110,8 +110,8 @@ TEXTS: dict[str, str] = {
         "Recording {names}: {total} calls are kept, these are the last {last}. All: `%autograd_calls {function}`"
     ),
     "magics.hint": (
-        "Call it anywhere and its calls appear here; `%gradcheck {function}.apply(...)` checks it, and `--inputs a, b` "
-        "on the magic's line does both at once."
+        "Call it anywhere and its calls appear here; `%gradcheck {function}.apply({arguments})` checks it, and "
+        "`--inputs {arguments}` on the magic's line does both at once."
     ),
     "magics.hint_legacy": "Run the class below in its place, then call `{after}`.",
     "magics.at_line": "{message} (line {line})",

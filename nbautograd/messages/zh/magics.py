@@ -100,8 +100,8 @@ TEXTS: dict[str, str] = {
         "正在记录 {names}：保留了 {total} 次调用，这里是最后 {last} 次。查看全部：`%autograd_calls {function}`"
     ),
     "magics.hint": (
-        "在任何地方调用它，调用就会出现在这里；`%gradcheck {function}.apply(...)` 可以检查它，"
-        "在魔法命令那一行加上 `--inputs a, b` 则两件事一起做。"
+        "在任何地方调用它，调用就会出现在这里；`%gradcheck {function}.apply({arguments})` 可以检查它，"
+        "在魔法命令那一行加上 `--inputs {arguments}` 则两件事一起做。"
     ),
     "magics.hint_legacy": "请先用下面的类代替它运行，然后调用 `{after}`。",
     "magics.at_line": "{message}（第 {line} 行）",
