@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import recorded_functions as functions
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nbautograd.core.recording.contract import read_contract
@@ -58,11 +58,13 @@ def test_static_functions_are_not_old():
     assert recognise(functions.Careless) is None
 
 
+@settings(deadline=None)
 @given(st.text(max_size=200))
 def test_any_text_is_survived(text):
     migrate(text, "X")
 
 
+@settings(deadline=None)
 @given(
     extra=st.integers(0, 3),
     inputs=st.integers(1, 3),
