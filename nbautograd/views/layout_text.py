@@ -18,6 +18,8 @@ _REGULAR = (
 _OTHER = {"×": 84, "·": 32, "…": 100, "‖": 50, "–": 50, "∂": 52, "Σ": 63, "→": 84, "✓": 84, "✗": 84, "−": 84}
 BOLD = 1.12  # bold letters are at most this much wider on average
 
+LONGEST = 200  # letters of either end of a text that are looked at
+
 SIZES = {"title": 13, "text": 12, "name": 11, "muted": 11, "good": 11, "bad": 11, "label": 10}
 
 
@@ -46,14 +48,15 @@ def fit(text: str, width: int, style: str = "text") -> str:
     Example:
         >>> from nbautograd.views.layout_text import fit
         >>> fit("ConvolutionBackward0", 90)
-        'Convol…ard0'
+        'Convo…ward0'
     """
     text = printable(text)
     if text_width(text, style) <= width:
         return text
-    head, tail = text[: len(text) * 3 // 5], text[len(text) * 3 // 5 :]
+    cut = min(len(text) * 3 // 5, LONGEST)
+    head, tail = text[:cut], text[cut:][-LONGEST:]
     while (head or tail) and text_width(f"{head}…{tail}", style) > width:
-        if len(head) > len(tail) + 1:
+        if len(head) > len(tail):
             head = head[:-1]
         else:
             tail = tail[1:]

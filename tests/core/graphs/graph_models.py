@@ -1,0 +1,167 @@
+"""Graphs for the tests of ``core/graphs``: every state that a user's graph can be in."""
+
+from __future__ import annotations
+
+import contextlib
+
+import torch
+from torch import nn
+from torch.autograd import Function
+
+
+class Linear(Function):
+    @staticmethod
+    def forward(ctx, input, weight, bias=None):
+        ctx.save_for_backward(input, weight)
+        ctx.note = "kept"
+        output = input.mm(weight.t())
+        return output if bias is None else output + bias
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        input, weight = ctx.saved_tensors
+        return (
+            grad_output.mm(weight),
+            grad_output.t().mm(input),
+            grad_output.sum(0) if ctx.needs_input_grad[2] else None,
+        )
+
+
+class Broadcasting(Function):
+    """Returns a gradient with more dimensions than its input; the engine sums it."""
+
+    @staticmethod
+    def forward(ctx, x, shift):
+        return x + shift
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output, grad_output
+
+
+class Raising(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        raise ValueError("not today")
+
+
+class Nothing(Function):
+    """Returns None for its second input."""
+
+    @staticmethod
+    def forward(ctx, a, b):
+        return a * 2 + b.detach()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * 2, None
+
+
+class Tied(nn.Module):
+    """One weight used by two layers, and a residual path."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(4, 4)
+        self.second = nn.Linear(4, 4, bias=False)
+        self.second.weight = self.first.weight
+
+    def forward(self, x):
+        y = torch.tanh(self.first(x))
+        return (self.second(y) + y).pow(2).mean()
+
+
+def mlp():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 2))
+    return model, model(torch.randn(5, 3)).pow(2).mean()
+
+
+def rnn(steps=12):
+    torch.manual_seed(0)
+    wx, wh = (torch.randn(3, 3, requires_grad=True) for _ in range(2))
+    h, loss = torch.zeros(2, 3), torch.zeros(())
+    for x in torch.randn(steps, 2, 3):
+        h = torch.tanh(x @ wx + h @ wh)
+        loss = loss + h.sigmoid().mean()
+    return [wx, wh], loss
+
+
+def residual_network(blocks=3):
+    torch.manual_seed(0)
+
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv = nn.Conv2d(4, 4, 3, padding=1, bias=False)
+            self.norm = nn.BatchNorm2d(4)
+
+        def forward(self, x):
+            return torch.relu(self.norm(self.conv(x)) + x)
+
+    model = nn.Sequential(nn.Conv2d(1, 4, 1), *[Block() for _ in range(blocks)])
+    return model, model(torch.randn(2, 1, 6, 6)).mean()
+
+
+def linear_function():
+    torch.manual_seed(0)
+    x = torch.randn(5, 4, dtype=torch.float64)
+    weight = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
+    bias = torch.randn(3, dtype=torch.float64, requires_grad=True)
+    return {"x": x, "weight": weight, "bias": bias}, Linear.apply(x, weight, bias).sum()
+
+
+def states():
+    """Name -> tensors whose graph is in that state."""
+    made = {}
+    _, made["fresh"] = linear_function()
+    _, after = linear_function()
+    after.backward()
+    made["after backward"] = after
+    _, twice = linear_function()
+    twice.backward(retain_graph=True)
+    made["retained"] = twice
+    x = torch.ones(3, requires_grad=True)
+    y = x.exp()
+    z = (y * y).sum()
+    with torch.no_grad():
+        y.add_(1)
+    made["changed in place"] = z
+    failed = Raising.apply(x).sum()
+    with contextlib.suppress(ValueError):
+        failed.backward()
+    made["after an exception"] = failed
+    made["several outputs"] = [x.sin(), {"a": (x.cos(), x)}, x * 2]
+    made["an unbind"] = (x * 2).unbind()
+    (first,) = torch.autograd.grad(x.pow(3).sum(), x, create_graph=True)
+    made["double backward"] = first.sum()
+    made["no graph"] = torch.ones(3)
+    made["a leaf"] = x
+    made["integers"] = torch.arange(3)
+    made["nothing"] = []
+    made["an in-place view"] = _view()
+    made["packed"] = _packed()
+    made["meta"] = (torch.ones(3, device="meta", requires_grad=True) * 2).sum()
+    made["complex"] = (torch.ones(2, dtype=torch.complex64, requires_grad=True) ** 2).abs().sum()
+    made["sparse"] = torch.sparse.mm(torch.eye(3).to_sparse().requires_grad_(), torch.ones(3, 2)).sum()
+    made["empty"] = torch.ones(0, 3, requires_grad=True).sum()
+    return made
+
+
+def _view():
+    base = torch.zeros(4, requires_grad=True) * 1
+    base[1:3].mul_(2)
+    return base.sum()
+
+
+def _packed():
+    def refuse(_):
+        raise AssertionError("an unpack hook ran")
+
+    x = torch.ones(3, requires_grad=True)
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: "elsewhere", refuse):
+        return Linear.apply(x.reshape(1, 3), torch.ones(2, 3, requires_grad=True), None).exp().sum()

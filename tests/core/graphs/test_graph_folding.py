@@ -1,0 +1,108 @@
+"""Folding: fewer nodes, no cycle, nothing lost."""
+
+from __future__ import annotations
+
+import graph_models as models
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+import nbautograd
+from nbautograd.core.graphs.folding import contract, fold_to
+
+
+def is_acyclic(graph):
+    waiting = [0] * len(graph.nodes)
+    following = [[] for _ in graph.nodes]
+    for edge in graph.edges:
+        waiting[edge.target] += 1
+        following[edge.source].append(edge.target)
+    ready = [i for i, count in enumerate(waiting) if count == 0]
+    for i in ready:
+        for target in following[i]:
+            waiting[target] -= 1
+            if waiting[target] == 0:
+                ready.append(target)
+    return len(ready) == len(graph.nodes)
+
+
+class Attention(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.q, self.k, self.v = (nn.Linear(4, 4) for _ in range(3))
+
+    def forward(self, x):
+        return x + torch.softmax(self.q(x) @ self.k(x).transpose(-2, -1), -1) @ self.v(x)
+
+
+def transformer(blocks=4):
+    torch.manual_seed(0)
+    model = nn.Sequential(*[nn.Sequential(Attention(), nn.LayerNorm(4)) for _ in range(blocks)])
+    return model, model(torch.randn(2, 3, 4)).mean()
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3, 4])
+def test_folding_by_module_makes_no_cycle_and_loses_no_node(depth):
+    model, loss = transformer()
+    graph = nbautograd.graph(loss, names=model)
+    folded = graph.collapse(depth)
+    assert is_acyclic(folded)
+    assert sorted(m for node in folded.nodes for m in node.members) == list(range(len(graph.nodes)))
+    assert sorted(folded.order) == list(range(len(folded.nodes)))
+    assert len(folded.nodes) <= len(graph.nodes)
+
+
+def test_deeper_folding_shows_more():
+    model, loss = transformer()
+    graph = nbautograd.graph(loss, names=model)
+    sizes = [len(graph.collapse(depth).nodes) for depth in (1, 2, 3)]
+    assert sizes == sorted(sizes)
+    assert sizes[0] < len(graph.nodes) / 4
+
+
+def test_a_module_called_twice_is_two_boxes():
+    layer, head = nn.Sequential(nn.Linear(3, 3), nn.Tanh()), nn.Linear(3, 3)
+    model = nn.ModuleDict({"layer": layer, "head": head})
+    loss = layer(head(layer(torch.ones(1, 3)))).sum()
+    folded = nbautograd.graph(loss, names=model).collapse(1)
+    assert [n.scope for n in folded.nodes if len(n.members) > 1] == ["layer", "head", "layer"]
+    assert is_acyclic(folded)
+
+
+def test_without_modules_the_far_end_is_folded():
+    _, loss = models.rnn(100)
+    graph = nbautograd.graph(loss, names={})
+    folded = fold_to(graph, 60)
+    assert len(folded.nodes) <= 70
+    assert is_acyclic(folded)
+    assert sorted(m for node in folded.nodes for m in node.members) == list(range(len(graph.nodes)))
+
+
+def test_a_small_graph_stays_itself():
+    _, loss = models.mlp()
+    graph = nbautograd.graph(loss)
+    assert fold_to(graph, 300) is graph
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=12))
+def test_any_cut_of_the_engines_order_is_acyclic(lengths):
+    _, loss = models.residual_network()
+    graph = nbautograd.graph(loss, names={})
+    inner = [i for i in graph.order if graph.nodes[i].kind != "leaf"]
+    stretches, at = [], 0
+    for length in lengths:
+        stretches.append(("", inner[at : at + length]))
+        at += length
+    stretches.append(("", inner[at:]))
+    assert is_acyclic(contract(graph, [s for s in stretches if s[1]]))
+
+
+def test_an_arbitrary_grouping_can_make_a_cycle():
+    """The guard can trip: first and last op in one box, the middle in another."""
+    x = torch.ones(2, requires_grad=True)
+    graph = nbautograd.graph(x.sin().cos().tan().sum(), names={})
+    inner = [i for i in graph.order if graph.nodes[i].kind != "leaf"]
+    assert not is_acyclic(contract(graph, [("", [inner[0], inner[2]]), ("", [inner[1], inner[3]])]))

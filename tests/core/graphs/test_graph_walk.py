@@ -1,0 +1,179 @@
+"""Reading a graph: complete, in every state, without side effects."""
+
+from __future__ import annotations
+
+import gc
+import json
+import weakref
+
+import graph_models as models
+import pytest
+import torch
+from torch import nn
+
+import nbautograd
+from nbautograd.core.graphs import walk
+
+STATES = sorted(models.states())
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_every_state_of_a_graph_is_read(state):
+    made = nbautograd.graph(models.states()[state])
+    assert all(node.id == i for i, node in enumerate(made.nodes))
+    assert all(0 <= e.source < len(made.nodes) and 0 <= e.target < len(made.nodes) for e in made.edges)
+    assert sorted(made.order) == list(range(len(made.nodes)))
+    json.dumps(made.to_dict())
+
+
+def test_a_custom_function_is_one_node_with_its_ctx():
+    names, loss = models.linear_function()
+    made = nbautograd.graph(loss, names=names)
+    (node,) = [n for n in made.nodes if n.kind == "function"]
+    assert (node.name, node.function) == ("LinearBackward", "Linear")
+    assert [(v.name, v.tensor.shape) for v in node.saved] == [("input", (5, 4)), ("weight", (3, 4))]
+    assert node.ctx.attributes["note"].repr == "'kept'"
+    assert node.ctx.needs_input_grad == (False, True, True)
+    assert node.ctx.bytes == 8 * (20 + 12)
+    assert node.inputs == ("input", "weight", "bias")
+    assert node.line is not None
+    assert node.stops == (0,)
+    assert [(e.name, e.shape, e.dtype) for e in made.edges if e.source == node.id] == [
+        ("weight", (3, 4), "float64"),
+        ("bias", (3,), "float64"),
+    ]
+
+
+def test_leaves_have_the_users_names():
+    names, loss = models.linear_function()
+    assert sorted(n.label for n in nbautograd.graph(loss, names=names).leaves) == ["bias", "weight"]
+
+
+def test_names_come_from_the_calling_code():
+    a = torch.ones(2, requires_grad=True)
+    loss = (a * 2).sum()
+    made = nbautograd.graph(loss)
+    assert [n.label for n in made.leaves] == ["a"]
+    assert made.roots == ((0, "loss"),)
+
+
+def test_parameters_have_their_paths_and_nodes_their_modules():
+    model, loss = models.mlp()
+    made = nbautograd.graph(loss, names={"model": model, "other": 3})
+    assert {n.label for n in made.leaves} == {name for name, _ in model.named_parameters()}
+    scopes = {n.name: n.scope for n in made.nodes if n.kind == "op"}
+    assert scopes["AddmmBackward0"] in {"0", "2", "4"}
+    assert {"0": "Linear", "2": "Linear", "4": "Linear"}.items() <= dict(made.scopes).items()
+
+
+def test_two_modules_keep_their_own_names():
+    first, second = nn.Linear(2, 2), nn.Linear(2, 2)
+    made = nbautograd.graph(second(first(torch.ones(1, 2))).sum(), names={"first": first, "second": second})
+    assert {n.label for n in made.leaves} == {"first.weight", "first.bias", "second.weight", "second.bias"}
+
+
+def test_places_in_containers_are_names_too():
+    weights = [torch.ones(2, requires_grad=True) for _ in range(2)]
+    made = nbautograd.graph((weights[0] * weights[1]).sum(), names={"weights": weights, "_hidden": weights[0]})
+    assert [n.label for n in made.leaves] == ["weights[0]", "weights[1]"]
+
+
+def test_several_outputs_are_named_by_their_places():
+    x = torch.ones(2, requires_grad=True)
+    made = nbautograd.graph({"loss": x.sum(), "parts": [x.sin(), x.detach()]}, names={})
+    assert [name for _, name in made.roots] == ["loss", "parts[0]", "parts[1]"]
+    assert made.roots[2][0] is None
+    assert any("parts[1]" in note for note in made.notes)
+
+
+def test_freed_buffers_are_marked():
+    _, loss = models.linear_function()
+    assert not any(n.freed for n in nbautograd.graph(loss).nodes)
+    loss.backward()
+    made = nbautograd.graph(loss)
+    (node,) = [n for n in made.nodes if n.kind == "function"]
+    assert node.freed
+    assert node.ctx.freed
+    assert node.ctx.attributes["note"].repr == "'kept'"
+    assert [v.repr for v in node.saved] == ["freed", "freed"]
+    assert "1" in made.notes[0]
+
+
+def test_freed_buffers_of_ops_are_marked_in_small_and_in_large_graphs(monkeypatch):
+    for limit in (300, 0):
+        monkeypatch.setattr(walk, "SAVED_OF_OPS", limit)
+        x = torch.ones(3, requires_grad=True)
+        loss = (x.exp() * 2).sum()
+        assert not any(n.freed for n in nbautograd.graph(loss).nodes)
+        loss.backward()
+        assert "ExpBackward0" in [n.name for n in nbautograd.graph(loss).nodes if n.freed]
+
+
+def test_looking_runs_no_unpack_hook():
+    made = nbautograd.graph(models.states()["packed"])  # its hook raises when it runs
+    (node,) = [n for n in made.nodes if n.kind == "function"]
+    assert [v.repr for v in node.saved] == ["packed", "packed"]
+
+
+def test_looking_leaves_the_version_error_to_backward():
+    x = torch.ones(3, requires_grad=True)
+    y = x.exp()
+    loss = (y * y).sum()
+    y.data.add_(0)
+    with torch.no_grad():
+        y.add_(1)
+    nbautograd.graph(loss)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
+
+
+def test_looking_keeps_nothing_alive():
+    x = torch.ones(3, requires_grad=True)
+    y = Held.apply(x)
+    gone = weakref.ref(y)
+    made = nbautograd.graph(y, names={"x": x})
+    del y
+    gc.collect()
+    assert gone() is None
+    assert len(made.nodes) == 2
+
+
+class Held(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output
+
+
+def test_a_chain_of_ten_thousand_is_walked_without_recursion():
+    x = torch.ones((), requires_grad=True)
+    y = x
+    for _ in range(10_000):
+        y = y * 1.0
+    made = nbautograd.graph(y, names={"x": x})
+    assert len(made.nodes) == 10_001
+    assert made.order == tuple(range(10_001))
+
+
+def test_an_interrupt_gives_what_was_found(monkeypatch):
+    def interrupt(self, root, index):
+        index[root] = 0
+        self.live.append(root)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(walk.Walk, "_descend", interrupt)
+    made = nbautograd.graph(torch.ones(2, requires_grad=True).sum())
+    assert len(made.nodes) == 1
+    assert not made.complete
+    assert "Interrupted" in made.notes[0]
+
+
+def test_anomaly_mode_tells_the_line_of_an_op():
+    with torch.autograd.detect_anomaly(check_nan=False):
+        loss = torch.ones(3, requires_grad=True).exp().sum()
+        made = nbautograd.graph(loss)
+    assert all(n.line is not None for n in made.nodes if n.kind == "op")

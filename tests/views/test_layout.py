@@ -1,0 +1,230 @@
+"""The layout: nothing overlaps, nothing crosses without need, always the same."""
+
+from __future__ import annotations
+
+import json
+from itertools import combinations, pairwise
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+import nbautograd
+from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
+from nbautograd.views.layout import Layout, Path, layout
+from nbautograd.views.layout_order import Layers, order
+from nbautograd.views.layout_ranks import ranks
+from nbautograd.views.layout_text import fit, text_width
+
+
+@st.composite
+def graphs(draw):
+    """Any DAG with ops, Functions-to-be and leaves."""
+    count = draw(st.integers(1, 28))
+    pairs = draw(st.lists(st.tuples(st.integers(0, count - 1), st.integers(0, count - 1)), max_size=70))
+    edges = sorted((a, b) for a, b in pairs if a < b)
+    sources = {a for a, _ in edges}
+    nodes = tuple(
+        Node(i, f"Op{'x' * (i % 17)}Backward0", "op" if i in sources else "leaf", label=f"v{i}" if i % 3 else "")
+        for i in range(count)
+    )
+    made = tuple(Edge(a, b, k, 0, (i % 5, 2), "float32") for k, (i, (a, b)) in enumerate(enumerate(edges)))
+    targets = {b for _, b in edges}
+    roots = tuple((i, f"out{i}") for i in range(count) if i not in targets)
+    return AutogradGraph(nodes, made, roots, tuple(range(count)), slots=(0,) * len(roots))
+
+
+def overlap(a, b):
+    return a.x < b.x + b.width and b.x < a.x + a.width and a.y < b.y + b.height and b.y < a.y + a.height
+
+
+def sampled(path):
+    """The curve as short straight pieces."""
+    points = [path.points[0]]
+    for k in range(0, len(path.points) - 1, 3):
+        (x0, y0), (x1, y1), (x2, y2), (x3, y3) = path.points[k : k + 4]
+        for t in (0.25, 0.5, 0.75, 1.0):
+            s = 1 - t
+            points.append(
+                (
+                    s**3 * x0 + 3 * s * s * t * x1 + 3 * s * t * t * x2 + t**3 * x3,
+                    s**3 * y0 + 3 * s * s * t * y1 + 3 * s * t * t * y2 + t**3 * y3,
+                )
+            )
+    return points
+
+
+def crosses(p, q):
+    def side(a, b, c):
+        return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
+
+    return any(
+        side(a, b, c) * side(a, b, d) < 0 and side(c, d, a) * side(c, d, b) < 0
+        for a, b in pairwise(p)
+        for c, d in pairwise(q)
+        if max(a[1], b[1]) >= min(c[1], d[1]) and max(c[1], d[1]) >= min(a[1], b[1])
+    )
+
+
+def crossings(made: Layout) -> int:
+    """Drawn crossings of edges that share no end."""
+    curves = [(path, sampled(path), *reach(path)) for path in made.paths]
+    return sum(
+        crosses(p, q)
+        for (a, p, a0, a1), (b, q, b0, b1) in combinations(curves, 2)
+        if a0 < b1 and b0 < a1 and not {a.source, a.target} & {b.source, b.target}
+    )
+
+
+def reach(path):
+    heights = [y for _, y in path.points]
+    return min(heights), max(heights)
+
+
+@settings(max_examples=120, deadline=None)
+@given(graphs())
+def test_no_box_overlaps_another_and_all_are_inside(graph):
+    made = layout(graph, boxes=None)
+    assert not [(a.key, b.key) for a, b in combinations(made.boxes, 2) if overlap(a, b)]
+    assert all(b.x >= 0 and b.y >= 0 and b.x + b.width <= made.width for b in made.boxes)
+    assert all(b.y + b.height <= made.height for b in made.boxes)
+    assert all(0 <= x <= made.width and 0 <= y <= made.height for p in made.paths for x, y in p.points)
+
+
+@settings(max_examples=60, deadline=None)
+@given(graphs())
+def test_every_node_and_every_edge_is_drawn(graph):
+    made = layout(graph, boxes=None)
+    keys = [box.key for box in made.boxes]
+    assert len(keys) == len(set(keys))
+    assert {n for box in made.boxes for n in box.nodes} >= {n.id for n in graph.nodes}
+    assert {e for path in made.paths for e in path.edges} == set(range(len(graph.edges)))
+    assert all(path.source in keys and path.target in keys for path in made.paths)
+
+
+@settings(max_examples=30, deadline=None)
+@given(graphs())
+def test_the_same_graph_is_laid_out_the_same(graph):
+    assert layout(graph, boxes=None) == layout(graph, boxes=None)
+    json.dumps(layout(graph, boxes=None).to_dict())
+
+
+@settings(max_examples=60, deadline=None)
+@given(graphs())
+def test_edges_lead_downwards(graph):
+    below = [[e.target for e in graph.edges if e.source == n.id] for n in graph.nodes]
+    found = ranks(below)
+    assert all(found[v] < found[w] for v, targets in enumerate(below) for w in targets)
+
+
+@settings(max_examples=60, deadline=None)
+@given(graphs())
+def test_ordering_never_adds_crossings(graph):
+    rows = [[n.id for n in graph.nodes if n.id % 2 == parity] for parity in (0, 1)]
+    down = [[e.target for e in graph.edges if e.source == i and e.target % 2] if i % 2 == 0 else [] for i in
+            range(len(graph.nodes))]  # fmt: skip
+    up = [[i for i in range(len(graph.nodes)) if v in down[i]] for v in range(len(graph.nodes))]
+    layers = Layers(rows, up, down)
+    before = layers.crossings(0)
+    assert order(layers, 10_000) == layers.crossings(0) <= before
+
+
+def test_a_tangle_is_undone():
+    layers = Layers([[0, 1, 2], [3, 4, 5]], [[], [], [], [2], [1], [0]], [[5], [4], [3], [], [], []])
+    assert layers.crossings(0) == 3
+    assert order(layers, 10_000) == 0
+
+
+def test_known_crossings_are_counted():
+    """The counter of this file can count: two edges that cross once."""
+    a = Path("a", "c", (), ((0, 0), (0, 5), (10, 5), (10, 10)))
+    b = Path("b", "d", (), ((11, 0), (11, 5), (-3, 5), (-3, 10)))
+    assert crossings(Layout(10, 10, (), (a, b))) == 1
+
+
+def mlp_graph():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 2))
+    return nbautograd.graph(model(torch.randn(5, 3)).pow(2).mean(), names=model)
+
+
+def test_a_chain_and_its_leaves_cross_nowhere_and_run_straight():
+    made = layout(mlp_graph())
+    assert crossings(made) == 0
+    first = next(p for p in made.paths if p.source == "o0")
+    assert len({x for x, _ in first.points}) == 1
+
+
+def test_a_leaf_used_twice_nearby_stands_once_and_tells_the_sum():
+    a = torch.ones(2, requires_grad=True)
+    made = layout(nbautograd.graph((a * a).sum()))
+    (leaf,) = [b for b in made.boxes if b.kind == "leaf"]
+    assert leaf.fan_in == 2
+    assert any("Σ 2" in line.text for line in leaf.lines)
+    assert sum(path.target == leaf.key for path in made.paths) == 2
+
+
+def test_a_weight_used_far_apart_is_a_chip_at_each_use():
+    w, h = torch.ones(2, 2, requires_grad=True), torch.ones(1, 2)
+    for _ in range(30):
+        h = torch.tanh(h @ w)
+    made = layout(nbautograd.graph(h.sum(), names={"w": w}))
+    assert sum(box.kind == "leaf" for box in made.boxes) == 30
+    assert "30" in made.boxes[-1].title
+
+
+def test_a_very_long_edge_becomes_a_portal():
+    x = torch.ones(2, requires_grad=True)
+    y = skip = x.exp()
+    for _ in range(200):
+        y = y.sin()
+    made = layout(nbautograd.graph((y + skip).sum(), names={"x": x}))
+    assert {b.key[-2:] for b in made.boxes if b.kind == "portal"} == {".s", ".t"}
+    assert made.width < 700
+
+
+def test_a_chain_of_ten_thousand_is_laid_out():
+    y = torch.ones((), requires_grad=True)
+    for _ in range(10_000):
+        y = y * 1.0
+    graph = nbautograd.graph(y, names={})
+    assert len(layout(graph, boxes=None).boxes) == 10_002
+    assert len(layout(graph).boxes) <= 302
+
+
+def test_an_unrolled_network_stays_narrow():
+    w, h, loss = torch.ones(2, 2, requires_grad=True), torch.ones(1, 2), torch.zeros(())
+    for _ in range(150):
+        h = torch.tanh(h @ w)
+        loss = loss + h.sigmoid().mean()
+    made = layout(nbautograd.graph(loss, names={"w": w}), boxes=None)
+    assert made.width < 1500
+
+
+def test_the_order_of_backward_is_given_by_keys():
+    graph = mlp_graph()
+    made = layout(graph)
+    assert made.order == tuple(f"n{i}" for i in graph.order)
+
+
+@pytest.mark.parametrize("boxes", [20, 60])
+def test_folding_keeps_to_the_number_of_boxes(boxes):
+    y = torch.ones(2, requires_grad=True)
+    for _ in range(300):
+        y = y.sin()
+    made = layout(nbautograd.graph(y.sum(), names={}), boxes=boxes)
+    assert len(made.boxes) <= boxes + 4
+    assert "302" in made.note
+
+
+@given(st.text(max_size=60), st.integers(20, 200))
+def test_a_fitted_text_is_as_narrow_as_asked(text, width):
+    assert text_width(fit(text, width), "text") <= max(width, text_width("…"))
+
+
+def test_nothing_to_draw_is_drawn():
+    assert layout(AutogradGraph()).boxes == ()
+    (box,) = layout(nbautograd.graph(torch.ones(2), names={})).boxes
+    assert box.kind == "output"

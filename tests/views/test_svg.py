@@ -1,0 +1,139 @@
+"""The SVG: well-formed, harmless, accessible, and the same words as the graph."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+
+import torch
+
+import nbautograd
+from nbautograd.views.svg import svg
+
+NS = "{http://www.w3.org/2000/svg}"
+EVIL = '<img src=x onerror="alert(1)">'
+ALLOWED = {"svg", "title", "desc", "style", "rect", "path", "text", "g"}
+
+
+class LinearFunction(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, input, weight):
+        ctx.save_for_backward(input, weight)
+        ctx.scale = 2.0
+        ctx.note = EVIL
+        return input.mm(weight.t())
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        input, weight = ctx.saved_tensors
+        return grad_output.mm(weight), grad_output.t().mm(input)
+
+
+def sample():
+    torch.manual_seed(0)
+    weight = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
+    return {"weight": weight}, LinearFunction.apply(torch.randn(5, 4, dtype=torch.float64), weight).sum()
+
+
+def texts(document):
+    return [e.text for e in ET.fromstring(document).iter(f"{NS}text")]
+
+
+def test_it_is_xml_with_a_title_a_description_and_a_role():
+    names, loss = sample()
+    root = ET.fromstring(nbautograd.graph(loss, names={**names, "loss": loss}).to_svg())
+    assert root.get("role") == "img"
+    assert root.find(f"{NS}title").text == "Backward graph of loss"
+    description = root.find(f"{NS}desc").text
+    assert description.startswith("3 nodes, 2 edges.")
+    assert "SumBackward0 → LinearFunction → weight 3×4" in description
+    assert root.get("aria-labelledby") == "t d"
+
+
+def test_the_function_tells_its_ctx():
+    names, loss = sample()
+    told = texts(nbautograd.graph(loss, names=names).to_svg())
+    for word in ("LinearFunction", "saved_tensors", "input", "float64 5×4", "scale", "2.0", "needs_input_grad"):
+        assert word in told
+    assert "input ✗ · weight ✓" in told
+    assert any(text.startswith("line ") for text in told)
+
+
+def test_after_backward_edges_tell_norms_and_freed_buffers_are_marked():
+    names, loss = sample()
+    made = nbautograd.backward(loss, names=names)
+    told = texts(made.to_svg())
+    norm = float(names["weight"].grad.norm())
+    assert f"|g| {norm:.3g}" in told
+    assert "saved_tensors · freed" in texts(nbautograd.graph(loss, names=names).to_svg())
+
+
+def test_nan_is_marked():
+    x = torch.zeros(2, requires_grad=True)
+    document = nbautograd.backward((x / x).sum()).to_svg()
+    assert 'class="x"' in document
+    assert "2 NaN" in document
+
+
+def test_names_are_text_and_nothing_else():
+    cls = type(EVIL, (LinearFunction,), {})
+    x = torch.ones(1, 2, requires_grad=True)
+    loss = cls.apply(x, torch.ones(2, 2)).sum()
+    document = nbautograd.graph({EVIL: loss, "]]>&\x00\x1b": loss}, names={EVIL: x}).to_svg()
+    root = ET.fromstring(document)
+    assert {e.tag.removeprefix(NS) for e in root.iter()} <= ALLOWED
+    assert not any(name.startswith("on") or "href" in name for e in root.iter() for name in e.attrib)
+    assert "<img" not in document
+    assert "<script" not in document
+    assert any("<img" in (e.text or "") for e in root.iter())
+
+
+def test_a_document_brings_only_the_rules_it_uses():
+    x = torch.ones(2, requires_grad=True)
+    document = nbautograd.graph((x * 2).sum()).to_svg()
+    assert ".function" not in document
+    assert ".leaf" in document
+    assert "prefers-color-scheme" in document
+
+
+def test_small_pictures_are_small():
+    names, loss = sample()
+    assert len(nbautograd.graph(loss, names=names).to_svg().encode()) < 5000
+
+
+def test_many_boxes_are_drawn_as_few_elements():
+    y = torch.ones(2, requires_grad=True)
+    for _ in range(600):
+        y = y.sin()
+    graph = nbautograd.graph(y.sum(), names={})
+    root = ET.fromstring(svg(graph, boxes=None))
+    assert len(list(root.iter(f"{NS}rect"))) == 1
+    assert sum(text == "SinBackward0" for text in (e.text for e in root.iter(f"{NS}text"))) == 600
+
+
+def test_relative_and_absolute_drawing_agree():
+    """Boxes drawn as one path stand where boxes drawn one by one stand."""
+    y = torch.ones(2, requires_grad=True)
+    for _ in range(310):
+        y = y.sin()
+    graph = nbautograd.graph(y.sum(), names={})
+    from nbautograd.views.layout import layout
+
+    made = layout(graph, boxes=None)
+    root = ET.fromstring(svg(graph, boxes=None))
+    (outlines,) = [e.get("d") for e in root.iter(f"{NS}path") if e.get("class") == "op"]
+    assert corners(outlines) == [(b.x, b.y) for b in made.boxes if b.kind == "op"]
+
+
+def corners(data):
+    import re
+
+    here, found = (0, 0), []
+    for x, y in re.findall(r"m(-?\d+)[ ]?(-?\d+)", data):
+        here = (here[0] + int(x), here[1] + int(y))
+        found.append(here)
+    return found
+
+
+def test_a_graph_with_nothing_in_it_says_so():
+    document = nbautograd.graph([], names={}).to_svg()
+    assert "There is no tensor" in " ".join(texts(document))
