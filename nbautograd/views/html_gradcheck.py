@@ -11,7 +11,7 @@ from nbautograd.views.answer import answer
 from nbautograd.views.html_answer import card, findings_part
 from nbautograd.views.html_jacobian import blocks_pictures
 from nbautograd.views.jacobian import by_interest, pick
-from nbautograd.views.markup import Markup, join
+from nbautograd.views.markup import Markup, join, tag
 from nbautograd.views.pieces import chip, faint, fold, name, table
 from nbautograd.views.text_blocks import MOST_BLOCKS, wrong_of
 from nbautograd.views.words import MARKS, block_name, counted, say
@@ -33,14 +33,14 @@ def gradcheck_markup(report: GradcheckReport) -> Markup:
     return join(p for p in parts if p)
 
 
-def blocks_markup(blocks: Sequence[Block]) -> Markup:
-    """The table of blocks and a fold with the witnesses."""
+def blocks_markup(blocks: Sequence[Block], asked: bool = True) -> Markup:
+    """The table of blocks and, when ``asked``, a fold with the witnesses."""
     shown, folded = pick(blocks, MOST_BLOCKS)
     header = [messages.text(f"views.column.{c}") for c in ("block", "verdict", "wrong", "error", "structure")]
     rows = [_row(b) for b in shown]
     more = [faint(counted("more_blocks", folded))] if folded else []
     grid = table(messages.text("views.caption.gradcheck"), header, rows, right=(2, 3)) if rows else None
-    return join((grid, *more, _witnesses(by_interest(shown)[:MOST_ASKED])))
+    return join((grid, *more, _witnesses(by_interest(shown)[:MOST_ASKED]) if asked else None))
 
 
 def _pictures(blocks: Sequence[Block]) -> Markup | None:
@@ -57,7 +57,7 @@ def order2(report: GradcheckReport) -> Markup | None:
     if second is None:
         return None
     told, words = answer(second), say("verdict", second.verdict)
-    parts = (card(told), blocks_markup(list(second.blocks.values())), findings_part(told.others))
+    parts = (card(told), blocks_markup(list(second.blocks.values()), asked=False), findings_part(told.others))
     body = join(p for p in parts if p)
     return fold(messages.text("views.part.order2"), body, words, opened=second.verdict == "wrong", strong=False)
 
@@ -86,7 +86,7 @@ def _witnesses(blocks: Sequence[Block]) -> Markup | None:
         [
             name(block_name(b)) if k == 0 else "",
             say("witness", s.witness) if s.took_part else faint(say("witness", s.witness)),
-            s.says,
+            tag("div", {"style": "min-width:200px"}, s.says),
             numbers.number(s.largest_difference, 2),
         ]
         for b in blocks

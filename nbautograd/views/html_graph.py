@@ -56,5 +56,5 @@ def _twin(graph: AutogradGraph) -> Markup:
     rows: list[list[object]] = [[name(r[0]), *r[1:]] for r in all_rows[:MOST_NODES]]
     left = len(all_rows) - len(rows)
     more = faint(messages.text("views.graph.folded", n=numbers.count(left))) if left else None
-    body = join((table(messages.text("views.caption.graph"), header, rows), more))
+    body = join((table(messages.text("views.caption.graph"), header, rows, wrap=False), more))
     return fold(messages.text("views.graph.twin"), body, strong=False)

@@ -147,7 +147,8 @@ def _unequal(analytical: Array, numerical: Array) -> Array:
 def _cell(analytical: complex, numerical: complex, unequal: bool) -> object:
     if not unequal:
         return numbers.number(analytical)
-    return tag("strong", None, f"{numbers.number(analytical)} ≠ {numbers.number(numerical)}")
+    look = {"style": "white-space:nowrap"}
+    return tag("strong", look, f"{numbers.number(analytical)} ≠ {numbers.number(numerical)}")
 
 
 def _worst_numbers(block: JacobianBlock) -> Markup | None:

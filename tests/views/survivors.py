@@ -16,7 +16,7 @@ _LENGTH = r"-?(0|\d+(\.\d+)?(px|em|%))"
 _COLOUR = r"(#[0-9a-f]{6}|rgba\(\d+,\d+,\d+,(0\.\d+|1)\)|transparent)"
 STYLES = {
     r"margin|padding": rf"({_LENGTH} ?){{1,4}}",
-    r"max-width|border-radius|font-size|margin-\w+|padding-\w+": _LENGTH,
+    r"max-width|min-width|border-radius|font-size|margin-\w+|padding-\w+": _LENGTH,
     r"width|height": rf"auto|{_LENGTH}",
     r"line-height": r"\d+(\.\d+)?",
     r"opacity": r"0\.\d+",
