@@ -167,8 +167,9 @@ class Matrices:
         for block in range(0, data.shape[0], step := max(1, LIMIT // 4 // max(1, data[0].size))):
             part = slice(block, block + step)
             cells = (rows[part] // cell[0])[:, :, None] * shape[1] + (cols[part] // cell[1])[:, None, :]
-            np.maximum.at(high.reshape(-1), cells.reshape(-1), data[part].reshape(-1))
-            np.minimum.at(low.reshape(-1), cells.reshape(-1), data[part].reshape(-1))
+            with np.errstate(invalid="ignore"):  # a NaN entry is meant to win
+                np.maximum.at(high.reshape(-1), cells.reshape(-1), data[part].reshape(-1))
+                np.minimum.at(low.reshape(-1), cells.reshape(-1), data[part].reshape(-1))
         return np.where(high >= -low, high, np.where(np.isnan(high), high, low))
 
 
