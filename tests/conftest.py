@@ -13,6 +13,9 @@ import pytest
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("NBAUTOGRAD_LANG", "en")  # the tests read English sentences; a test that wants Chinese says so
 
+# --doctest-modules would import each folder's conftest as one module of the same name
+collect_ignore_glob = ["*conftest.py"]
+
 ROOT = Path(__file__).resolve().parents[1]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 # without a sandbox because CI runs as root; one colour profile and no hinting, so that screenshots repeat
