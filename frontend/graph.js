@@ -19,26 +19,49 @@ export function graphView(page, state) {
   /** @type {Map<string, SVGGElement>} */
   const groups = new Map(layout.boxes.map((/** @type {Box} */ box) => [box.key, boxGroup(box)]));
   const paths = layout.paths.map(pathGroup);
-  const drawing = svg("svg", { role: "group", "aria-label": layout.title, class: "drawing" }, arrowHead(),
-    ...paths, ...groups.values());
+  const drawing = svg("svg", { role: "group", "aria-label": layout.title, class: "drawing" }, arrowHead(), ...paths, ...groups.values());
   const frame = el("div", { class: "graph-frame", title: layout.description }, drawing);
   const view = camera(page, drawing, frame, layout);
-  const detail = el("div", { class: "detail", hidden: true });
-  let focused = layout.order[0] ?? layout.boxes[0].key;
+  const walk = walker(page, state, groups, view.reveal);
+  const steps = stepper(page, layout, groups, paths, walk.see);
+  const search = searchField(page, layout.boxes, groups, walk.see);
+  for (const [key, group] of groups) group.addEventListener("click", () => view.dragged() || (walk.go(key), walk.open()));
+  keys(drawing, walk.keys);
+  const whole = el("div", { class: "stack graph" },
+    el("div", { class: "bar" }, steps.element, el("span", { class: "grow" }), search, view.buttons),
+    frame,
+    steps.said,
+    layout.note && el("p", { class: "faint" }, layout.note),
+    walk.detail,
+    ...state.notes.map((/** @type {string} */ note) => el("p", { class: "faint" }, note)));
+  keys(whole, { "[": () => steps.by(-1), "]": () => steps.by(1), "/": () => search.querySelector("input")?.focus() });
+  follow(page, layout.boxes, walk.see);
+  return whole;
+}
 
-  /** @param {string} key @param {boolean} [focus] */
-  const go = (key, focus = true) => {
+/**
+ * Which box is focused, where the keys lead, and which box is open.
+ * @param {Page} page
+ * @param {any} state
+ * @param {Map<string, SVGGElement>} groups
+ * @param {(box: Box | undefined) => void} reveal
+ */
+function walker(page, state, groups, reveal) {
+  const { layout } = state;
+  const detail = el("div", { class: "detail", hidden: true });
+  const boxOf = (/** @type {string} */ key) => layout.boxes.find((/** @type {Box} */ box) => box.key === key);
+  let focused = layout.order[0] ?? layout.boxes[0].key;
+  groups.get(focused)?.setAttribute("tabindex", "0");
+  const see = (/** @type {string} */ key) => {
     groups.get(focused)?.setAttribute("tabindex", "-1");
     focused = key;
-    const group = groups.get(key);
-    group?.setAttribute("tabindex", "0");
-    view.reveal(layout.boxes.find((/** @type {Box} */ box) => box.key === key));
-    if (focus) group?.focus({ preventScroll: true });
+    groups.get(key)?.setAttribute("tabindex", "0");
+    reveal(boxOf(key));
   };
-  /** @param {string} key */
-  const open = (key) => {
-    const box = layout.boxes.find((/** @type {Box} */ b) => b.key === key);
-    for (const [k, group] of groups) group.classList.toggle("chosen", k === key);
+  const go = (/** @type {string} */ key) => (see(key), groups.get(key)?.focus({ preventScroll: true }));
+  const open = () => {
+    const box = boxOf(focused);
+    for (const [key, group] of groups) group.classList.toggle("chosen", key === focused);
     detail.hidden = false;
     detail.replaceChildren(boxDetail(page, state, box, close));
     if (box.nodes.length) page.select({ node: box.nodes[0] });
@@ -48,42 +71,21 @@ export function graphView(page, state) {
     groups.get(focused)?.classList.remove("chosen");
     groups.get(focused)?.focus({ preventScroll: true });
   };
-  const steps = stepper(page, layout, groups, paths, (key) => go(key, false));
-  const search = searchField(page, layout.boxes, groups, go);
-  for (const [key, group] of groups) group.addEventListener("click", () => view.dragged() || (go(key), open(key)));
-  keys(drawing, {
-    ArrowDown: () => go(neighbour(layout, focused, "down")),
-    ArrowUp: () => go(neighbour(layout, focused, "up")),
-    ArrowLeft: () => go(neighbour(layout, focused, "left")),
-    ArrowRight: () => go(neighbour(layout, focused, "right")),
-    Home: () => go(layout.order[0] ?? focused),
-    Enter: () => open(focused),
-    " ": () => open(focused),
-    Escape: close,
-  });
-  const whole = el("div", { class: "stack graph" },
-    el("div", { class: "bar" }, steps.element, el("span", { class: "grow" }), search, view.buttons),
-    frame,
-    steps.said,
-    layout.note && el("p", { class: "faint" }, layout.note),
-    detail,
-    ...state.notes.map((/** @type {string} */ note) => el("p", { class: "faint" }, note)));
-  keys(whole, { "[": () => steps.by(-1), "]": () => steps.by(1), "/": () => search.querySelector("input")?.focus() });
-  follow(page, layout.boxes, (key) => go(key, false));
-  go(focused, false);
-  return whole;
+  const along = (/** @type {"up" | "down" | "left" | "right"} */ way) => () => go(neighbour(layout, focused, way));
+  const actions = { ArrowDown: along("down"), ArrowUp: along("up"), ArrowLeft: along("left"), ArrowRight: along("right"), Home: () => go(layout.order[0] ?? focused), Enter: open, " ": open, Escape: close };
+  return { detail, see, go, open, keys: actions };
 }
 
 /**
  * Go where Python or another tab points.
  * @param {Page} page
  * @param {Box[]} boxes
- * @param {(key: string) => void} go
+ * @param {(key: string) => void} see
  */
-function follow(page, boxes, go) {
+function follow(page, boxes, see) {
   page.onSelect(({ node }) => {
     const box = node === undefined ? undefined : boxes.find((b) => b.nodes.includes(node));
-    if (box) go(box.key);
+    if (box) see(box.key);
   });
 }
 
@@ -128,9 +130,9 @@ export function neighbour({ boxes, paths }, key, way) {
  * @param {Page} page
  * @param {Box[]} boxes
  * @param {Map<string, SVGGElement>} groups
- * @param {(key: string, focus?: boolean) => void} go
+ * @param {(key: string) => void} see
  */
-function searchField(page, boxes, groups, go) {
+function searchField(page, boxes, groups, see) {
   const input = el("input", { type: "search", placeholder: page.t("search"), "aria-label": page.t("search"), size: 12 });
   const found = el("span", { class: "faint", role: "status" });
   let at = -1;
@@ -144,7 +146,7 @@ function searchField(page, boxes, groups, go) {
     found.textContent = wanted ? page.t("found", { count: hits.length }) : "";
   });
   keys(input, {
-    Enter: () => hits.length && go(hits[(at = (at + 1) % hits.length)].key, false),
+    Enter: () => hits.length && see(hits[(at = (at + 1) % hits.length)].key),
     Escape: () => ((input.value = ""), input.dispatchEvent(new Event("input")), input.blur()),
   });
   return el("span", { class: "search" }, input, found);

@@ -3,6 +3,7 @@
 /** @typedef {import("./types").Model} Model */
 
 const PAUSE = 50; // ms between a change of the page and the next look at it
+const SOON = 5000; // ms in which the report is expected: until then every change is looked at, so that nothing flashes
 
 /**
  * Keep a view in the place of every copy of the static report, until the returned function is called.
@@ -28,7 +29,11 @@ export function takePlace(model, mount) {
       if (!places.has(report)) places.set(report, put(/** @type {HTMLElement} */ (report), model, mount));
     }
   };
-  const observer = new MutationObserver(() => (waiting ??= setTimeout(look, PAUSE)));
+  const start = performance.now();
+  const observer = new MutationObserver(() => {
+    if (!places.size && performance.now() - start < SOON) look();
+    else waiting ??= setTimeout(look, PAUSE);
+  });
   observer.observe(document.body, { childList: true, subtree: true });
   look();
   return () => {

@@ -6,7 +6,7 @@ TEXTS: dict[str, str] = {
     "widgets.no_view": "There is no interactive view of a {type}. There is one of: {known}.",
     "widgets.no_block": "The Jacobian has no such block, rows or columns.",
     "widgets.too_large": (
-        "That is too much to look at in one go: choose a smaller part, or use the `analytical(rows, cols)` of the block."
+        "That is too much to look at at once: choose a smaller part, or use the `analytical(rows, cols)` of the block."
     ),
     "widgets.no_answer": "Python could not answer: {reason}",
     # tabs

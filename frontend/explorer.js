@@ -1,0 +1,67 @@
+// One block being explored: the cursor, and zooming by asking Python. What is drawn is the view's affair.
+
+import { around, cellOf, cellRange, firstLevel, isPooled, windowLevel, worstEntry } from "./levels.js";
+import { ask } from "./shared.js";
+
+/** @typedef {import("./types").Page} Page */
+/** @typedef {import("./types").Block} Block */
+/** @typedef {import("./levels.js").Pair} Pair */
+/** @typedef {ReturnType<typeof explorer>} Explorer */
+
+/**
+ * @param {Page} page
+ * @param {Block} block
+ * @param {AbortSignal} signal
+ * @param {{moved: () => void, zoomed: () => void, say: (sentence: string) => void}} tell what happened
+ */
+export function explorer(page, block, signal, tell) {
+  const levels = [firstLevel(block)];
+  const worst = worstEntry(block);
+  const place = /** @type {Pair} */ ([block.output, block.input]);
+  const top = () => levels[levels.length - 1];
+  let cursor = /** @type {Pair} */ ((worst && cellOf(top(), worst)) ?? [0, 0]);
+
+  /** @param {number} row @param {number} col */
+  const move = (row, col) => {
+    cursor = [Math.max(0, Math.min(top().rows - 1, row)), Math.max(0, Math.min(top().cols - 1, col))];
+    tell.moved();
+  };
+  /** @param {[Pair, Pair]} range @param {Pair} [then] the entry to go to */
+  const zoom = async ([rows, cols], then) => {
+    tell.say(page.t("asking"));
+    try {
+      const { content, buffers } = await ask(page.model, { kind: "zoom", block: place, rows, cols }, signal, page.t("no_kernel"));
+      levels.push(windowLevel([rows[0], cols[0]], content, buffers));
+      cursor = (then && cellOf(top(), then)) ?? [0, 0];
+      tell.zoomed();
+    } catch (problem) {
+      if (!signal.aborted) tell.say(/** @type {Error} */ (problem).message);
+    }
+  };
+  /** @param {Pair | null} entry */
+  const goTo = (entry) => {
+    const cell = entry && cellOf(top(), entry);
+    if (cell && !isPooled(top())) move(...cell);
+    else if (entry) zoom(around(block, entry), entry);
+  };
+  const choose = () => {
+    if (isPooled(top())) return void zoom(cellRange(block, top(), cursor));
+    page.select({ block: place, entry: [top().first[0] + cursor[0], top().first[1] + cursor[1]] });
+  };
+  const out = () => {
+    if (levels.length < 2) return;
+    levels.pop();
+    cursor = [0, 0];
+    tell.zoomed();
+  };
+  return {
+    top, move, goTo, choose, out,
+    cursor: () => cursor,
+    mark: () => worst && cellOf(top(), worst),
+    zoomed: () => levels.length > 1,
+    toWorst: () => goTo(worst),
+    by: (/** @type {number} */ rows, /** @type {number} */ cols) => move(cursor[0] + rows, cursor[1] + cols),
+    /** @param {import("./types").Selection} selection */
+    follow: (selection) => selection.entry && selection.block?.join() === place.join() && goTo(selection.entry),
+  };
+}

@@ -1,0 +1,66 @@
+// Where a heat map's cells stand in a Jacobian: levels of zoom, from pooled cells to single entries.
+
+import { index, numbers, ravel, unravel } from "./shared.js";
+
+/** @typedef {import("./types").Block} Block */
+/** @typedef {[number, number]} Pair */
+/** @typedef {{first: Pair, step: Pair, rows: number, cols: number, values: (Float32Array | Float64Array)[]}} Level */
+
+export const SIDE = 64; // most cells along one side
+
+/** @param {Block} block @returns {Level} the whole block, as it came with the report */
+export function firstLevel({ maps }) {
+  const [rows, cols] = [maps.analytical.shape[0], maps.analytical.shape[1] ?? 1];
+  return { first: [0, 0], step: [maps.rows, maps.cols], rows, cols, values: [maps.analytical, maps.numerical, maps.difference].map(numbers) };
+}
+
+/** @param {Pair} first @param {any} content @param {DataView[]} buffers @returns {Level} a window that Python sent */
+export const windowLevel = (first, content, buffers) => ({
+  first, step: [content.rows, content.cols], rows: content.shape[0], cols: content.shape[1], values: buffers.map((buffer) => numbers({ dtype: "float64", shape: [], buffer })),
+});
+
+/** @param {Level} level whether a cell stands for several entries */
+export const isPooled = (level) => level.step[0] * level.step[1] > 1;
+
+/** @param {Level} level @param {Pair} entry @returns {Pair | null} the cell that an entry is under */
+export function cellOf(level, entry) {
+  const cell = entry.map((k, d) => Math.floor((k - level.first[d]) / level.step[d]));
+  return cell[0] >= 0 && cell[1] >= 0 && cell[0] < level.rows && cell[1] < level.cols ? [cell[0], cell[1]] : null;
+}
+
+/** @param {Block} block @returns {Pair} rows and columns of the whole block */
+const extent = (block) => /** @type {Pair} */ ([block.output_shape, block.input_shape].map((sizes) => sizes.reduce((a, b) => a * b, 1)));
+
+/** @param {Block} block @param {Level} level @param {Pair} cell @returns {[Pair, Pair]} rows and columns that a cell stands for */
+export function cellRange(block, level, cell) {
+  const most = extent(block);
+  const range = (/** @type {number} */ d) => {
+    const start = level.first[d] + cell[d] * level.step[d];
+    return /** @type {Pair} */ ([start, Math.min(start + level.step[d], most[d])]);
+  };
+  return [range(0), range(1)];
+}
+
+/** @param {Block} block @param {Pair} entry @returns {[Pair, Pair]} a window of single entries around one */
+export function around(block, entry) {
+  const range = (/** @type {number} */ d) => {
+    const most = extent(block)[d], start = Math.max(0, Math.min(entry[d] - SIDE / 2, most - SIDE));
+    return /** @type {Pair} */ ([start, Math.min(start + SIDE, most)]);
+  };
+  return [range(0), range(1)];
+}
+
+/** @param {Block} block @returns {Pair | null} row and column of the worst entry */
+export const worstEntry = ({ worst, output_shape, input_shape }) => (worst ? [ravel(worst.output_index, output_shape), ravel(worst.input_index, input_shape)] : null);
+
+/**
+ * "d out[0,2] / d weight[1,2]", or the ranges that a pooled cell stands for.
+ * @param {Block} block @param {Level} level @param {Pair} cell
+ */
+export function cellName(block, level, cell) {
+  const names = [block.output_name, block.input_name], sizes = [block.output_shape, block.input_shape];
+  return cellRange(block, level, cell).map(([start, end], d) => {
+    const from = index(unravel(start, sizes[d]));
+    return `d ${names[d]}${end - start > 1 ? `${from}…${index(unravel(end - 1, sizes[d]))}` : from}`;
+  }).join(" / ");
+}
