@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from nbautograd.views.layout import Box, Path
@@ -11,6 +12,7 @@ from nbautograd.views.layout_text import text_width
 
 RANK_GAP, WIDEST_GAP = 34, 76  # free height between ranks; more where edges run far to the side
 LABEL = 10  # height of a label
+BULGE = 14  # how far edges between the same two boxes bend apart
 
 Point = tuple[int, int]
 
@@ -62,16 +64,36 @@ class Frame:
 def link_paths(links: Sequence[Link], chains: Sequence[Sequence[int]], frame: Frame) -> list[Path]:
     """The edges between the layers, each label where no other one is; without room a label is left out."""
     taken: dict[int, list[tuple[int, int, int]]] = {}
+    twins = Counter((link.source, link.target) for link, chain in zip(links, chains, strict=True) if not chain)
+    drawn: Counter[tuple[int, int]] = Counter()
     paths = []
     for link, chain in zip(links, chains, strict=True):
         points = _course(link, chain, frame)
+        ends = link.source, link.target
+        if not chain and twins[ends] > 1:
+            _bulge(points, 2 * drawn[ends] - twins[ends] + 1)
+            drawn[ends] += 1
         spot = None
         if link.label:
-            spot = _free_spot(points, text_width(link.label, "label"), taken.setdefault(points[0][1], []))
+            spots = _spots(points, text_width(link.label, "label"), _height(link, frame))
+            spot = _free_spot(spots, text_width(link.label, "label"), taken.setdefault(points[0][1], []))
         x, y = spot or (0, 0)
         source, target = frame.keys[link.source], frame.keys[link.target]
         paths.append(Path(source, target, link.edges, tuple(points), link.label if spot else "", x, y, link.style))
     return paths
+
+
+def _bulge(points: list[Point], side: int) -> None:
+    """Bend one of several edges between the same two boxes away from the others."""
+    (x0, y0), (x1, y1) = points[0], points[-1]
+    third = (y1 - y0) // 3
+    points[1:] = [(x0 + BULGE * side, y0 + third), (x1 + BULGE * side, y1 - third), (x1, y1)]
+
+
+def _height(link: Link, frame: Frame) -> int:
+    """Where along a straight edge its label is clear of other edges: 1 low, -1 high, 0 in the middle."""
+    layers = frame.stack.layers
+    return (len(layers.down[link.source]) > 1) - (len(layers.up[link.target]) > 1)
 
 
 def _course(link: Link, chain: Sequence[int], frame: Frame) -> list[Point]:
@@ -152,15 +174,15 @@ def _short(chip: Chip, small: Box, box: Box, rightwards: bool) -> Path:
     return Path(*keys, chip.edges, points, chip.label, label_x, y - 4, chip.style)
 
 
-def _free_spot(points: list[Point], width: int, taken: list[tuple[int, int, int]]) -> Point | None:
-    for x, y in _spots(points, width):
+def _free_spot(spots: list[Point], width: int, taken: list[tuple[int, int, int]]) -> Point | None:
+    for x, y in spots:
         if all(x + width < a or b < x or abs(y - c) >= LABEL for a, b, c in taken):
             taken.append((x, x + width, y))
             return x, y
     return None
 
 
-def _spots(points: list[Point], width: int) -> list[Point]:
+def _spots(points: list[Point], width: int, height: int) -> list[Point]:
     """Places beside the first bent piece, or beside the straight line: right of it first, then left."""
     start, end = points[0], points[-1]
     for k in range(0, len(points) - 1, 3):
@@ -169,8 +191,10 @@ def _spots(points: list[Point], width: int) -> list[Point]:
             break
     (x0, y0), (x1, y1) = start, end
     if x0 == x1:
-        middle = min((y0 + y1) // 2, y0 + 40) + 4
-        return [(x0 + 5, middle), (x0 - 5 - width, middle)]
+        away = (points[1][0] - x0) * 3 // 4  # of a bulge
+        y = y1 - 9 if height > 0 else y0 + 12 if height < 0 else min((y0 + y1) // 2, y0 + 40) + 4
+        right, left = (x0 + away + 5, y), (x0 + away - 5 - width, y)
+        return [left, right] if away < 0 else [right, left]
     middle = (x0 + x1) // 2
     near = x1 - (x1 - x0) // 8
     lean = -2 if x1 > x0 else LABEL

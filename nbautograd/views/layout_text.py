@@ -8,6 +8,8 @@ from __future__ import annotations
 import unicodedata
 from functools import lru_cache
 
+from nbautograd import messages
+
 # advance of the characters from space to tilde, in hundredths of the font size
 _REGULAR = (
     32, 40, 46, 84, 64, 95, 78, 27, 39, 39, 50, 84, 32, 36, 32, 34, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 34, 34, 84,
@@ -71,7 +73,7 @@ def printable(text: str) -> str:
 
 
 def shape_text(shape: tuple[int, ...] | None) -> str:
-    """``"5×3"``; a scalar's is ``"( )"``; unknown is empty."""
+    """``"5×3"``, ``"scalar"``; unknown is empty."""
     if shape is None:
         return ""
-    return "×".join(map(str, shape)) if shape else "( )"
+    return "×".join(map(str, shape)) if shape else messages.text("graphs.scalar")

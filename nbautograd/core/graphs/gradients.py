@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from nbautograd import messages
+from nbautograd.core.collector import collector_paused
 from nbautograd.core.graphs.flow import Flow
 from nbautograd.core.graphs.graph import AutogradGraph
 from nbautograd.core.graphs.naming import Names
@@ -67,7 +68,9 @@ def backward(
     finally:
         for handle in handles:
             handle.remove()
-    return walk.finish(flow)
+    walk.remarks += _first_bad(walk, flow)
+    with collector_paused():
+        return walk.finish(flow)
 
 
 def _attach(walk: Walk, flow: Flow) -> list[Any]:
@@ -117,3 +120,16 @@ def _stopped(walk: Walk, flow: Flow, error: Exception) -> str:
     node = node_name(walk.live[flow.ran[-1]]) if flow.ran else "backward"
     first = (str(error).strip().splitlines() or [""])[0]
     return messages.text("graphs.backward_raised", node=node, error=f"{type(error).__name__}: {first}")
+
+
+def _first_bad(walk: Walk, flow: Flow) -> list[str]:
+    """The first node, in the order in which the engine ran, that made a NaN or an Inf out of finite gradients."""
+    for i in flow.ran:
+        if any(summary is not None and (summary.nan or summary.inf) for summary in flow.nodes.get(i, ())):
+            continue
+        for _, position, _ in walk.following[i]:
+            sent = flow.edges.get((i, position))
+            if sent is not None and (sent.nan or sent.inf):
+                what = "NaN" if sent.nan else "Inf"
+                return [messages.text("graphs.first_bad", what=what, node=node_name(walk.live[i]))]
+    return []

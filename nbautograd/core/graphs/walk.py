@@ -54,6 +54,7 @@ class Walk:
         described: the nodes as plain data, as they were when the walk met them.
         following: for each node (target id, position among the source's gradients, output of the target).
         tensors: the tensors asked for, with their places.
+        notes: sentences about what is missing; remarks: about what was seen.
         roots: node id and output of each of them.
     """
 
@@ -64,6 +65,7 @@ class Walk:
         self.following: list[list[tuple[int, int, int]]] = []
         self.stops: dict[int, tuple[int, ...]] = {}
         self.notes: list[str] = []
+        self.remarks: list[str] = []
         self.roots: list[tuple[int | None, int]] = []
         self._walk()
         self.sequence = [sequence_number(node) for node in self.live]
@@ -152,7 +154,7 @@ class Walk:
             slots=tuple(number for _, number in self.roots),
             ran=tuple(flow.ran),
             complete=not self.notes,
-            notes=(*self.notes, *self._remarks(nodes, names)),
+            notes=(*self.notes, *self.remarks, *self._about(nodes, names)),
         )
 
     def _root_names(self) -> list[str]:
@@ -173,7 +175,7 @@ class Walk:
             edges.append(Edge(node.id, target, k, nr, slot.shape, slot.dtype, carried, names.get(k, ""), state))
         return edges
 
-    def _remarks(self, nodes: list[Node], names: list[str]) -> list[str]:
+    def _about(self, nodes: list[Node], names: list[str]) -> list[str]:
         cut = [name for (node, _), name in zip(self.roots, names, strict=True) if node is None]
         remarks = [messages.text("graphs.no_graph", name=name) for name in cut]
         if not self.tensors:

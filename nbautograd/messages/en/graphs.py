@@ -9,7 +9,7 @@ TEXTS: dict[str, str] = {
     ),
     "graphs.no_tensor": "There is no tensor in what was given, so there is no graph to draw.",
     "graphs.freed": (
-        "{count} nodes have lost their saved tensors to an earlier backward; `backward(retain_graph=True)` keeps them."
+        "An earlier backward freed the saved tensors (nodes: {count}); `backward(retain_graph=True)` keeps them."
     ),
     "graphs.interrupted": "Interrupted: only the {nodes} nodes found until then are here.",
     "graphs.cut": "The graph is too large: only its first {nodes} nodes are here.",
@@ -30,4 +30,5 @@ TEXTS: dict[str, str] = {
     "graphs.folded": "{nodes} nodes, drawn in {shown} boxes.",
     "graphs.group": "{name} · {count} nodes",
     "graphs.rest": "the rest",
+    "graphs.scalar": "scalar",
 }

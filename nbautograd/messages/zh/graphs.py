@@ -28,4 +28,5 @@ TEXTS: dict[str, str] = {
     "graphs.folded": "共 {nodes} 个节点，画成 {shown} 个方框。",
     "graphs.group": "{name} · {count} 个节点",
     "graphs.rest": "其余部分",
+    "graphs.scalar": "标量",
 }

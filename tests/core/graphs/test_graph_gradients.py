@@ -140,3 +140,11 @@ def test_ctx_is_shown_as_it_stood_before_backward():
 def test_every_state_can_be_run_or_says_why_not(state):
     tensors = models.states()[state]
     nbautograd.backward(tensors, gradient=torch.ones_like(tensors), raises=False)
+
+
+def test_the_first_nan_in_the_order_of_backward_is_pointed_at():
+    x = torch.zeros(2, requires_grad=True)
+    made = nbautograd.backward((x / x).exp().sum())
+    assert made.notes == ("The first NaN in the order of backward came out of `ExpBackward0`.",)
+    assert made.complete
+    assert nbautograd.backward(x.exp().sum()).notes == ()
