@@ -1,0 +1,107 @@
+"""The live views in JupyterLab: they ask Python, Python reads them, and none piles up or is left behind."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from jupyter_app import cell, execute, ours, run_all, run_cell, visit, write
+from playwright.sync_api import expect
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+
+SQUARE = """import torch, nbautograd
+from torch.autograd import Function
+class Square(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, = ctx.saved_tensors
+        return (2 * x + (x > 2.5)) * grad_output
+x = torch.linspace(-3, 3, 300, dtype=torch.float64, requires_grad=True)
+"""
+OPEN = """from nbautograd.widgets import live
+print("open:", len(live._open))"""
+
+
+def views(page: Any, number: int) -> Any:
+    return cell(page, number).locator(".nbag-live")
+
+
+def test_a_cell_run_again_has_one_view_and_closes_the_old_one(page, lab):
+    visit(page, lab, write(lab, "again.ipynb", SQUARE, "nbautograd.gradcheck(Square, (x,))", OPEN))
+    run_all(page)
+    expect(views(page, 2)).to_have_count(1, timeout=60_000)
+    expect(cell(page, 2).locator(".nbautograd")).to_be_hidden()
+    for _ in range(2):
+        run_cell(page, 2)
+    run_cell(page, 3)
+    expect(cell(page, 3).locator(".jp-OutputArea")).to_contain_text("open: 1")
+    expect(views(page, 2)).to_have_count(1)
+    expect(cell(page, 2).locator(".nbautograd")).to_be_hidden()
+    assert ours(page.errors) == []
+
+
+def test_reloaded_while_the_kernel_runs_the_view_is_back(page, lab):
+    name = write(lab, "reloaded.ipynb", SQUARE, "nbautograd.gradcheck(Square, (x,))")
+    visit(page, lab, name)
+    run_all(page)
+    expect(views(page, 2)).to_have_count(1, timeout=60_000)
+    execute(page, "docmanager:save")
+    page.goto("about:blank")
+    visit(page, lab, name)
+    expect(views(page, 2)).to_have_count(1, timeout=60_000)
+    expect(cell(page, 2).locator(".nbautograd")).to_be_hidden()
+
+
+def test_a_restarted_kernel_leaves_something_to_read(page, lab):
+    visit(page, lab, write(lab, "restarted.ipynb", SQUARE, "nbautograd.gradcheck(Square, (x,))"))
+    run_all(page)
+    expect(views(page, 2)).to_have_count(1, timeout=60_000)
+    page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
+    page.wait_for_function(
+        "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.status === 'idle'", timeout=60_000
+    )
+    expect(cell(page, 2).locator(".jp-OutputArea")).to_contain_text("backward is wrong")
+
+
+def test_zoom_asks_python_and_python_reads_the_selection(page, lab):
+    show = "view = nbautograd.jacobian(Square, (x,)).widget()\nview"
+    visit(page, lab, write(lab, "zoom.ipynb", SQUARE, show, "print(view.selection)"))
+    run_cell(page, 1)
+    run_cell(page, 2)
+    expect(views(page, 2)).to_have_count(1, timeout=60_000)
+    output = cell(page, 2)
+    expect(output.locator(".note")).to_contain_text("Each cell stands for 5 x 5 entries")
+    maps = output.get_by_role("application")
+    maps.focus()
+    page.keyboard.press("PageDown")
+    page.keyboard.press("End")
+    expect(output.get_by_role("status")).to_contain_text(re.compile(r"\[295\]…\[299\] / d x\[295\]…\[299\]"))
+    page.keyboard.press("Enter")
+    expect(output.get_by_role("button", name="Zoom out")).to_be_visible()
+    page.keyboard.press("PageDown")
+    page.keyboard.press("End")
+    expect(output.get_by_role("status")).to_contain_text("d x[299]")
+    expect(output.get_by_role("status")).to_contain_text("analytical 7.0")
+    expect(output.get_by_role("status")).to_contain_text("numerical 6.0")
+    page.keyboard.press("Enter")
+    expect(cell(page, 2)).to_be_visible()
+    page.wait_for_function("() => window.jupyterapp.shell.currentWidget.content.widgets.length === 3")  # no cell made
+    expect_selection(page)
+    assert ours(page.errors) == []
+
+
+def expect_selection(page: Any) -> None:
+    """Run the cell that prints the selection until what was chosen on the page has arrived in Python."""
+    printed = cell(page, 3).locator(".jp-OutputArea")
+    for _ in range(20):
+        run_cell(page, 3)
+        expect(printed).to_contain_text("{")
+        if "'entry': [299, 299]" in printed.inner_text():
+            return
+    expect(printed).to_contain_text("'entry': [299, 299]")
