@@ -65,6 +65,7 @@ class Assembly:
         self.steps = [columns.first_step(self.forward, j, eps) for j in range(len(leaves))]
         self.combos: dict[Key, set[structure.Pair]] = {}
         self.linear: dict[Key, bool] = {}
+        self._along: dict[int, tuple[Array, list[Array]]] = {}
         self.probes: dict[int, tuple[Array, list[Array]]] = {}
 
     def blocks(self) -> Iterator[tuple[Key, Raw]]:
@@ -176,15 +177,23 @@ class Assembly:
 
     def _verified(self, i: int, j: int, layout: Layout, numerical: Array) -> bool:
         """Whether differences along a random direction are what the numerical Jacobian says."""
-        direction = self.random.uniform(0.5, 1.0, layout.input_shape) * self.random.choice([-1, 1], layout.input_shape)
-        spacing, changes = columns.differences(self.forward, j, (direction * self.steps[j])[None])
-        said = structure.push_forward(layout, numerical, spacing[0])
-        size = structure.push_forward(layout, np.abs(numerical), np.abs(spacing[0]))
+        spacing, changes = self.along(j)
+        said = structure.push_forward(layout, numerical, spacing)
+        size = structure.push_forward(layout, np.abs(numerical), np.abs(spacing))
         value = np.abs(self.forward.values[i])
         noise = 50 * self.forward.eps * (value + value.max(initial=0.0)) + 10 * self.forward.noise[i]
         smooth = float(self.forward.eps ** (1 / 3)) / 6
         with np.errstate(invalid="ignore"):
-            return not bool((np.abs(changes[i][0] - said) > smooth * size + noise).any())
+            return not bool((np.abs(changes[i] - said) > smooth * size + noise).any())
+
+    def along(self, j: int) -> tuple[Array, list[Array]]:
+        """How far one input moved in a random direction, all its elements at once, and how all outputs changed."""
+        if j not in self._along:
+            direction = self.random.uniform(0.5, 1.0, self.steps[j].shape)
+            direction *= self.random.choice([-1.0, 1.0], self.steps[j].shape)
+            spacing, changes = columns.differences(self.forward, j, (direction * self.steps[j])[None])
+            self._along[j] = spacing[0], [changes[i][0] for i in range(len(self.wanted))]
+        return self._along[j]
 
     def _seen_numerically(self, i: int, j: int) -> set[structure.Pair]:
         """The pairs of dimensions for which finite differences scale as the direction was scaled."""

@@ -60,7 +60,7 @@ class Forward:
         eps: spacing of the floating numbers that the values are computed with.
         points: the input values by position among ``subject.differentiable``, float64, shaped ``real_shape``.
         values: the outputs at the inputs.
-        noise: per wanted output, how much two calls at the same point differed.
+        noise: per wanted output, how much two calls at the same point differed (0 where values are promoted).
     """
 
     def __init__(self, subject: Subject, outputs: Outputs, wanted: tuple[int, ...]) -> None:
@@ -72,7 +72,7 @@ class Forward:
         self.eps = max(map(epsilon, self.tensors))
         self.points = [to_array(t) for t in self.tensors]
         self.values = self._one(0, self.points[0])
-        again = self._one(0, self.points[0])
+        again = self.values if self.promoted else [to_array(outputs[i]) for i in wanted]
         self.noise = [np.abs(np.nan_to_num(a - b)) for a, b in zip(self.values, again, strict=True)]
         self._batched: Callable[..., Any] | None = raw_forward(subject)
 

@@ -11,6 +11,7 @@ from torch import Tensor
 from nbautograd.core.checking.quiet import seed_all
 from nbautograd.core.checking.real import Array, as_array, from_array, real_shape, real_size, to_array, to_real
 
+FEW = 4  # up to so many cotangents a loop is faster than a batch
 BATCH_ELEMENTS = 2_000_000  # elements that one batch of cotangents and gradients may hold
 
 
@@ -41,7 +42,7 @@ class Rows:
 
     def _batch(self, cotangents: Array) -> list[Array]:
         tensors = from_array(cotangents, self.output, batched=True)
-        if self.batched and len(cotangents) > 1:
+        if self.batched and len(cotangents) > FEW:
             try:
                 return self._vmapped(tensors)
             except Exception:

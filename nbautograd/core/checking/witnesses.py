@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nbautograd.core.checking import columns
 from nbautograd.core.checking.assembly import Assembly
 from nbautograd.core.checking.quiet import seed_all
 from nbautograd.core.checking.real import Array, from_array, real_shape, to_array
@@ -95,9 +94,8 @@ class ForwardWitness:
 
     def _trusted(self, i: int, j: int, probe: Array, gradient: Array) -> bool:
         forward = self.assembly.forward
-        direction = np.random.default_rng(self.subject.seed + 1).normal(size=gradient.shape)
-        spacing, changes = columns.differences(forward, j, (direction * self.assembly.steps[j])[None])
-        said, seen = gradient * spacing[0], probe * changes[i][0]
+        spacing, changes = self.assembly.along(j)
+        said, seen = gradient * spacing, probe * changes[i]
         terms = float(np.abs(said).sum() + np.abs(seen).sum())
         noise = 50 * forward.eps * float(np.abs(probe * forward.values[i]).sum())
         precise = max(TRUSTED, 10 * self.assembly.tolerance)

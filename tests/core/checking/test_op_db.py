@@ -97,5 +97,5 @@ def _gradient(fn, inputs):
         gradient = torch.autograd.grad(total, inputs[0], allow_unused=True)[0]
     except Exception:  # integer or complex results that this projection does not know
         return None
-    known = gradient is not None and torch.isfinite(gradient).all() and gradient.abs().max() > 1e-9
+    known = gradient is not None and torch.isfinite(gradient).all() and (gradient.abs() > 1e-9).any()
     return gradient if known and torch_passes(fn, inputs) else None
