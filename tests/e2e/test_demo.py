@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -92,8 +93,11 @@ def test_reopened_without_a_kernel(page, lab, artifacts):
     execute(page, "docmanager:save")
     stored = (lab.root / name).read_text()
     assert "widget-view" not in stored
-    stranger = stored.replace('"name": "python3"', '"name": "of-another-machine"')
-    (lab.root / "reopened.ipynb").write_text(stranger)
+    strange = {
+        **json.loads(stored),
+        "metadata": {"kernelspec": {"name": "none", "display_name": "None", "language": "none"}},
+    }
+    (lab.root / "reopened.ipynb").write_text(json.dumps(strange))
     page.goto(lab.address("reopened.ipynb"))
     dialog = page.locator(".jp-Dialog")
     dialog.get_by_role("button", name="No Kernel").click(timeout=60_000)
