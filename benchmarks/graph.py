@@ -1,0 +1,166 @@
+"""From a loss to a picture: CPU time, bytes, memory, crossings; beside torchviz and torchlens where they are installed.
+
+    python benchmarks/graph.py [a b c d e] [--repeat 5] [--folded]
+
+The five workloads (4, 16, 489, 2,032 and 9,994 nodes) lie beside the checkout, in ``../shared/workloads/graphs.py``.
+Each is drawn whole; ``--folded`` draws it as a notebook shows it. The least of several runs counts, since the machine
+may be busy; a loop of plain Python tells how busy it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import time
+import tracemalloc
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+
+import nbautograd
+from nbautograd.views.layout import Layout, layout
+from nbautograd.views.layout import Path as Edge
+from nbautograd.views.svg import draw, svg
+
+WORKLOADS = Path(__file__).resolve().parents[2] / "shared" / "workloads" / "graphs.py"
+BARS = {"a": (5, 5), "b": (5, 5), "c": (30, 120), "d": (100, 450), "e": (1000, 2500)}  # CPU ms, kB
+LARGEST_PEER = 3000  # nodes; above, the peers run for minutes or fail
+Point = tuple[float, float]
+
+
+def load(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location("workloads", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def least(run: Callable[[], Any], repeat: int) -> tuple[float, Any]:
+    """The least CPU time of several runs in ms, and the last result."""
+    best, result = float("inf"), None
+    for _ in range(repeat):
+        start = time.process_time()
+        result = run()
+        best = min(best, time.process_time() - start)
+    return best * 1e3, result
+
+
+def busyness() -> float:
+    """CPU ms of a fixed loop: about 10 on a quiet machine of 2024."""
+
+    def loop() -> int:
+        total = 0
+        for i in range(300_000):
+            total += i & 7
+        return total
+
+    return least(loop, 5)[0]
+
+
+def sampled(edge: Edge) -> list[Point]:
+    """The curve as straight pieces."""
+    points: list[Point] = [edge.points[0]]
+    for k in range(0, len(edge.points) - 1, 3):
+        (x0, y0), (x1, y1), (x2, y2), (x3, y3) = edge.points[k : k + 4]
+        for t in (0.2, 0.4, 0.6, 0.8, 1.0):
+            s = 1 - t
+            a, b, c, d = s**3, 3 * s * s * t, 3 * s * t * t, t**3
+            points.append((a * x0 + b * x1 + c * x2 + d * x3, a * y0 + b * y1 + c * y2 + d * y3))
+    return points
+
+
+def crossings(made: Layout) -> int:
+    """Drawn crossings of edges that share no end."""
+    curves = [(edge, sampled(edge)) for edge in made.paths]
+    spans = sorted((min(y for _, y in p), max(y for _, y in p), i) for i, (_, p) in enumerate(curves))
+    count = 0
+    open_spans: list[tuple[float, int]] = []
+    for top, bottom, i in spans:
+        open_spans = [(end, j) for end, j in open_spans if end > top]
+        edge, points = curves[i]
+        for _, j in open_spans:
+            other, others = curves[j]
+            if not {edge.source, edge.target} & {other.source, other.target}:
+                count += _cross(points, others)
+        open_spans.append((bottom, i))
+    return count
+
+
+def _cross(p: Sequence[Point], q: Sequence[Point]) -> bool:
+    def side(a: Point, b: Point, c: Point) -> float:
+        return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
+
+    return any(
+        side(a, b, c) * side(a, b, d) < 0 and side(c, d, a) * side(c, d, b) < 0
+        for a, b in pairwise(p)
+        for c, d in pairwise(q)
+    )
+
+
+def ours(name: str, model: Any, inputs: Any, repeat: int, folded: bool) -> int:
+    """Measure one workload and print its line; returns the number of nodes."""
+    loss = model(*inputs)
+    boxes = 300 if folded else None
+    cpu, picture = least(lambda: svg(nbautograd.graph(loss, names=model), boxes=boxes), repeat)
+    graph = nbautograd.graph(loss, names=model)
+    made = layout(graph, boxes=boxes)
+    assert draw(made) == picture
+    tracemalloc.start()
+    svg(nbautograd.graph(loss, names=model), boxes=boxes)
+    memory = tracemalloc.get_traced_memory()[1] / 2**20
+    tracemalloc.stop()
+    size = len(picture.encode()) / 1000
+    bar_cpu, bar_size = BARS[name]
+    met = "met" if cpu <= bar_cpu and size <= bar_size else "MISSED"
+    print(
+        f"{name}  {len(graph.nodes):6} nodes  {len(made.boxes):6} boxes  {cpu:8.1f} ms (bar {bar_cpu})  "
+        f"{size:8.1f} kB (bar {bar_size})  {memory:6.1f} MiB  {crossings(made):4} crossings  "
+        f"{made.width}x{made.height} px  {met}"
+    )
+    return len(graph.nodes)
+
+
+def peers(model: Any, inputs: Any, nodes: int) -> None:
+    """Measure torchviz and torchlens on the same workload, once, where they are installed."""
+    if nodes > LARGEST_PEER:
+        return
+    if importlib.util.find_spec("torchviz"):
+        from torchviz import make_dot
+
+        loss = model(*inputs)
+        cpu, dot = least(lambda: make_dot(loss, params=dict(model.named_parameters())), 1)
+        print(f"   torchviz  {cpu:8.1f} ms to DOT, {len(dot.source) / 1000:.1f} kB of it; `dot` not counted")
+    if importlib.util.find_spec("torchlens"):
+        import torchlens
+
+        cpu, _ = least(lambda: torchlens.trace(model, inputs), 1)
+        print(f"   torchlens {cpu:8.1f} ms to its trace; drawing not counted")
+
+
+def main() -> None:
+    """Measure the workloads named on the command line, all of them when none is."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("workloads", nargs="*", default=list(BARS))
+    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--folded", action="store_true")
+    chosen = parser.parse_args()
+    if not WORKLOADS.is_file():
+        print("The workloads are not here: expected them beside the checkout, in ../shared/workloads/graphs.py.")
+        return
+    torch.set_num_threads(1)
+    built = load(WORKLOADS)
+    print(f"a loop of plain Python takes {busyness():.1f} ms (about 10 when nothing else runs)")
+    for name in chosen.workloads:
+        model, inputs = built.build(name)
+        nodes = ours(name, model, inputs, chosen.repeat, chosen.folded)
+        peers(model, inputs, nodes)
+
+
+if __name__ == "__main__":
+    main()
