@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -29,22 +30,23 @@ def load(shell: Any) -> None:
     """
     if shell in _loaded:
         return
+    from nbautograd.magics import function, lines
     from nbautograd.magics.completion import matcher
-    from nbautograd.magics.function import FunctionMagics, set_help
-    from nbautograd.magics.lines import LineMagics
     from nbautograd.magics.session import Session
     from nbautograd.magics.transformer import BlankMagicLine
 
     session = Session(shell)
-    set_help()
+    function.set_help()
+    lines.set_help()
     undo = contextlib.ExitStack()
-    undo.callback(session.registry.forget)
+    undo.callback(_close_widgets)
+    undo.callback(session.close)
     _append(undo, shell.input_transformers_cleanup, BlankMagicLine())
     _append(undo, shell.Completer.custom_matchers, matcher(shell))
     _listen(undo, shell, "pre_run_cell", session.before_cell)
     _listen(undo, shell, "post_run_cell", session.after_cell)
-    _register(undo, shell, FunctionMagics(shell, session))
-    _register(undo, shell, LineMagics(shell))
+    _register(undo, shell, function.FunctionMagics(shell, session))
+    _register(undo, shell, lines.LineMagics(shell))
     _loaded[shell] = undo
 
 
@@ -53,6 +55,12 @@ def unload(shell: Any) -> None:
     undo = _loaded.pop(shell, None)
     if undo is not None:
         undo.close()
+
+
+def _close_widgets() -> None:
+    live = sys.modules.get("nbautograd.widgets.live")
+    if live is not None:
+        live.close_all()
 
 
 def _append(undo: contextlib.ExitStack, items: list[Any], item: Any) -> None:

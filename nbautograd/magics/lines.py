@@ -34,6 +34,8 @@ from nbautograd.magics.written import (
     read_call,
 )
 
+NAMES = ("gradcheck", "jacobian", "autograd_graph", "autograd_calls", "autograd_compare")
+
 
 @magics_class
 class LineMagics(Magics):
@@ -97,6 +99,12 @@ class LineMagics(Magics):
         if next_step == "POP_TOP":  # IPython shows a cell's last expression only
             display(value)
         return value
+
+
+def set_help() -> None:
+    """Write the help texts in the language that is chosen now."""
+    for name in NAMES:
+        getattr(LineMagics, name).__doc__ = messages.text(f"magics.line_{name}")
 
 
 def _gradcheck(magic: str, line: str, namespace: Namespace) -> Any:

@@ -12,6 +12,7 @@ class Registry:
 
     def __init__(self) -> None:
         self._classes: dict[str, list[weakref.ref[type]]] = {}
+        self._recorded: weakref.WeakSet[type] = weakref.WeakSet()
 
     def record(self, classes: list[type]) -> None:
         """Keep a cell's classes in the place of older ones of the same name, which are left as written."""
@@ -25,12 +26,13 @@ class Registry:
     def born(self, cls: type) -> None:
         """Record a class from its birth on."""
         instrument(cls)
+        self._recorded.add(cls)
 
     def forget(self) -> None:
         """Leave all classes as they were written."""
-        for name in self._classes:
-            for cls in self._living(name):
-                uninstrument(cls)
+        for cls in list(self._recorded):
+            uninstrument(cls)
+        self._recorded.clear()
         self._classes.clear()
 
     def _living(self, name: str) -> list[type]:

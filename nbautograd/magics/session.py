@@ -14,10 +14,10 @@ from nbautograd.magics.card import Cards
 from nbautograd.magics.options import MAGIC
 from nbautograd.magics.outcome import Outcome
 from nbautograd.magics.registry import Registry
-from nbautograd.magics.transformer import Request, request
+from nbautograd.magics.transformer import BlankMagicLine, Request, request
 
 
-@dataclass
+@dataclass(eq=False)
 class Cell:
     """A cell that is running.
 
@@ -53,7 +53,10 @@ class Session:
 
     def before_cell(self, info: Any) -> None:
         """IPython's ``pre_run_cell``: watch for Functions when the cell has the magic."""
-        self.begin(Cell(info, request(info.raw_cell)))
+        try:
+            self.begin(Cell(info, request(self._cleaned(info.raw_cell))))
+        except Exception as error:
+            _stumbled(error)
 
     def after_cell(self, result: Any) -> None:
         """IPython's ``post_run_cell``: show what the cell asked for, bring the cards up to date."""
@@ -61,33 +64,52 @@ class Session:
         if self._cells and (result is None or self._cells[-1].info is info):
             self.end(self._cells[-1], result)
 
+    def close(self) -> None:
+        """Stop watching, also a cell that runs now, and leave all classes as written."""
+        while self._cells:
+            self._cells.pop().around.close()
+        log.set_cell(None)
+        self.registry.forget()
+
     def begin(self, cell: Cell) -> None:
         """Start watching a cell."""
-        if not self._cells:
+        self._cells.append(cell)
+        if len(self._cells) == 1:
             log.set_cell(self._number(cell.info))
             cell.around.enter_context(teed())
         if cell.request is not None:
-            for outer in self._cells:
+            for outer in self._cells[:-1]:
                 outer.taken = True
             cell.since = log.mark()
             cell.around.enter_context(births(lambda cls: self._born(cell, cls)))
-        self._cells.append(cell)
 
     def end(self, cell: Cell, result: Any) -> None:
         """Stop watching a cell, and show."""
+        if cell not in self._cells:  # unloaded by the cell itself
+            return
         self._cells.remove(cell)
         cell.around.close()
-        if not self._cells:
-            log.clear_open_calls()  # an interrupt may have left some open
         try:
+            if not self._cells:
+                log.clear_open_calls()  # an interrupt may have left some open
             self._show(cell, result)
         except KeyboardInterrupt:
             saying.say("magics.interrupted")
             saying.count_as_interrupted(self.shell, result)
         except Exception as error:
-            saying.say("magics.stumbled", magic=MAGIC, error=f"{type(error).__name__}: {error}")
+            _stumbled(error)
         if not self._cells:
             log.set_cell(None)
+
+    def _cleaned(self, raw_cell: str) -> str:
+        """The cell as our transformer met it: without prompts, indentation and empty lines at its beginning."""
+        lines = raw_cell.splitlines(keepends=True)
+        for transform in self.shell.input_transformers_cleanup:
+            if isinstance(transform, BlankMagicLine):
+                break
+            with contextlib.suppress(SyntaxError):
+                lines = transform(lines)
+        return "".join(lines)
 
     def _number(self, info: Any) -> int:
         """The number in the cell's ``In [n]``; IPython counts up before this event or after, as its version goes."""
@@ -109,6 +131,11 @@ class Session:
         if cls.__module__ == "__main__":
             self.registry.born(cls)
             cell.born.append(cls)
+
+
+def _stumbled(error: Exception) -> None:
+    """A mistake of ours is a sentence; the user's cell goes on."""
+    saying.say("magics.stumbled", magic=MAGIC, error=f"{type(error).__name__}: {error}")
 
 
 def _newest(classes: list[type]) -> list[type]:

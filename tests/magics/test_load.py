@@ -80,6 +80,18 @@ def test_unload_gives_the_classes_back_as_written(notebook) -> None:
     assert "__init__" not in vars(cls._backward_cls)
 
 
+def test_a_cell_may_unload_what_watches_it(notebook) -> None:
+    import sys
+
+    from torch.autograd.function import FunctionMeta
+
+    before = sys.stdout.write, FunctionMeta.__init__
+    ran = notebook(CELL + "%unload_ext nbautograd\n1")
+    assert ran.result.result == 1
+    assert type(notebook["Double"].__dict__["forward"]) is staticmethod
+    assert (sys.stdout.write, FunctionMeta.__init__) == before
+
+
 def test_a_users_magic_of_the_same_name_comes_back(bare) -> None:
     def own(line: str) -> str:
         return f"mine {line}"
@@ -111,3 +123,6 @@ def test_help_and_lsmagic_know_the_magic(notebook) -> None:
     listed = str(notebook("%lsmagic").result.result)
     assert "%%autograd_function" in listed
     assert all(f"%{name}" in listed for name in NAMES)
+    for name in NAMES:
+        shown = notebook(f"%{name}?")
+        assert f"Examples::\n\n    %{name}" in shown.stdout + shown.text

@@ -114,6 +114,15 @@ def test_an_exported_script_runs_the_cell_by_the_registered_magic(notebook) -> N
     assert "line 3" in failing.stdout
 
 
+@pytest.mark.parametrize("prefix", ["\n\n", "   ", "In [1]: ", ">>> "])
+def test_cells_that_ipython_cleans_first(notebook, prefix: str) -> None:
+    indent = "   " if prefix.isspace() else ""
+    lines = (prefix + MAGIC + "class Plain(Function): pass\ny = 1").splitlines()
+    ran = notebook("\n".join(line if i == 0 else indent + line for i, line in enumerate(lines)))
+    assert ran.result.success
+    assert "Recording `Plain`" in ran.text
+
+
 def test_an_empty_cell_and_a_silent_one_pass(notebook) -> None:
     assert notebook("").result.success
     notebook.shell.run_cell(MAGIC + DOUBLE, silent=True)

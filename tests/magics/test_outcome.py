@@ -211,6 +211,14 @@ def test_a_mistake_of_ours_is_one_sentence_too(notebook, monkeypatch) -> None:
     assert "Traceback" not in ran.stdout + ran.stderr
 
 
+def test_a_mistake_of_ours_before_the_cell_is_one_sentence_and_the_cell_runs(notebook, monkeypatch) -> None:
+    monkeypatch.setattr("nbautograd.magics.session.births", None)
+    ran = notebook(square() + "1 + 1")
+    assert ran.result.result == 2
+    assert "stumbled over a mistake of its own (TypeError" in ran.text
+    assert "Traceback" not in ran.stdout + ran.stderr
+
+
 def test_running_a_cell_again_replaces_the_registration(notebook) -> None:
     for _ in range(3):
         notebook(square("--quiet"))

@@ -22,6 +22,36 @@ TEXTS: dict[str, str] = {
     "magics.help_no_gradcheck": "leave the check out",
     "magics.help_view": "which part of the report comes first",
     "magics.help_quiet": "record only: show nothing, check nothing",
+    "magics.line_gradcheck": (
+        "Is the backward right, and if not, why?\n\n"
+        "Write the call as you would run it. The inputs are used as copies; those that require grad count.\n"
+        "Returns a GradcheckReport. Tolerances and steps: nbautograd.gradcheck(linear, (a, b), atol=1e-6)\n\n"
+        "Examples::\n\n"
+        "    %gradcheck linear(a, b)\n"
+        "    report = %gradcheck LinearFunction.apply(a, b)"
+    ),
+    "magics.line_jacobian": (
+        "The Jacobian as backward says it, beside the one by finite differences.\n\n"
+        "Returns a JacobianReport, without a verdict.\n\n"
+        "Examples::\n\n    %jacobian linear(a, b)"
+    ),
+    "magics.line_autograd_graph": (
+        "The backward graph of a tensor, with your variables' names on its leaves.\n\n"
+        "Returns an AutogradGraph. It is drawn before or after backward.\n\n"
+        "Examples::\n\n    %autograd_graph loss\n    %autograd_graph y, z"
+    ),
+    "magics.line_autograd_calls": (
+        "What the recorded Functions saw: arguments, ctx, gradients, prints, time.\n\n"
+        "Returns a CallLog, of one Function or of all.\n\n"
+        "Examples::\n\n    %autograd_calls\n    %autograd_calls LinearFunction"
+    ),
+    "magics.line_autograd_compare": (
+        "A call beside another on the same arguments: outputs, gradients, graphs, saved bytes, time.\n\n"
+        "Returns a Comparison. The second may be any expression of the first one's arguments.\n\n"
+        "Examples::\n\n"
+        "    %autograd_compare f(a, b) torch.mul(a, b)\n"
+        "    %autograd_compare f(a, b) a * b"
+    ),
     # the magic's line
     "magics.not_run": "(The cell was not run.)",
     "magics.open_quote": "A quote is opened but not closed in: {line}",

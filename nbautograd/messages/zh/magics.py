@@ -22,6 +22,36 @@ TEXTS: dict[str, str] = {
     "magics.help_no_gradcheck": "不检查梯度",
     "magics.help_view": "报告先显示哪一部分",
     "magics.help_quiet": "只记录：不显示，也不检查",
+    "magics.line_gradcheck": (
+        "backward 对不对？不对的话，为什么？\n\n"
+        "照运行时的样子写调用。输入以副本参与，需要梯度的会被求导。\n"
+        "返回 GradcheckReport。容差和步长：nbautograd.gradcheck(linear, (a, b), atol=1e-6)\n\n"
+        "Examples::\n\n"
+        "    %gradcheck linear(a, b)\n"
+        "    report = %gradcheck LinearFunction.apply(a, b)"
+    ),
+    "magics.line_jacobian": (
+        "backward 给出的雅可比矩阵，与有限差分得到的并排。\n\n"
+        "返回 JacobianReport，不下结论。\n\n"
+        "Examples::\n\n    %jacobian linear(a, b)"
+    ),
+    "magics.line_autograd_graph": (
+        "一个张量的反向图，叶子上标着你的变量名。\n\n"
+        "返回 AutogradGraph。反向传播之前和之后都可以画。\n\n"
+        "Examples::\n\n    %autograd_graph loss\n    %autograd_graph y, z"
+    ),
+    "magics.line_autograd_calls": (
+        "被记录的 Function 看到了什么：参数、ctx、梯度、打印内容、时间。\n\n"
+        "返回 CallLog，可以是某一个 Function 的，也可以是全部。\n\n"
+        "Examples::\n\n    %autograd_calls\n    %autograd_calls LinearFunction"
+    ),
+    "magics.line_autograd_compare": (
+        "同样参数的两个调用并排：输出、梯度、图、保存的字节数、时间。\n\n"
+        "返回 Comparison。第二个可以是由第一个的参数组成的任何表达式。\n\n"
+        "Examples::\n\n"
+        "    %autograd_compare f(a, b) torch.mul(a, b)\n"
+        "    %autograd_compare f(a, b) a * b"
+    ),
     # the magic's line
     "magics.not_run": "（单元没有运行。）",
     "magics.open_quote": "引号没有闭合：{line}",
