@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from nbautograd.core.recording.snapshot import Raw, RawTensor
+from nbautograd.core.recording.snapshot import RawObject, RawTensor
 from nbautograd.core.statistics import shown, statistics, thumbnail
 from nbautograd.core.values import TensorSummary, Value, tensor_repr
 
@@ -27,7 +27,7 @@ _NUMPY: dict[torch.dtype, Any] = {
 }
 
 
-def value_of(name: str, raw: Raw, same_as: str = "") -> Value:
+def value_of(name: str, raw: RawTensor | RawObject, same_as: str = "") -> Value:
     """A Value from what was kept of it."""
     if isinstance(raw, RawTensor):
         summary = summary_of(raw)

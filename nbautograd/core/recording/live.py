@@ -7,8 +7,8 @@ from typing import Any
 
 from nbautograd.core.recording.calls import Call, CallLog
 from nbautograd.core.recording.reading import call_of
-from nbautograd.core.recording.ring import Ring
-from nbautograd.core.recording.state import Record, Subject
+from nbautograd.core.recording.ring import FORWARD, INDEX, KEPT, METHOD, SUBJECT, Packed, Ring
+from nbautograd.core.recording.state import SUBJECTS, Subject, unpacked
 
 
 class LiveLog(CallLog):
@@ -34,7 +34,7 @@ class LiveLog(CallLog):
     ) -> None:
         keep: dict[str, Any] = {
             "_ring": ring,
-            "_subjects": None if subjects is None else {id(s): s for s in subjects},
+            "_subjects": None if subjects is None else {s.number for s in subjects if s is not None},
             "_first": first,
             "_name": name,
             "_dropped_before": ring.dropped if first else 0,
@@ -45,30 +45,30 @@ class LiveLog(CallLog):
         }
         self.__dict__.update(keep)
 
-    def _records(self) -> list[Record]:
+    def _packed(self) -> list[Packed]:
+        """The records of these calls, as the ring holds them."""
         if self.__dict__["_closed"] is not None:
-            closed: list[Record] = self.__dict__["_closed"]
+            closed: list[Packed] = self.__dict__["_closed"]
             return closed
-        return [record for record in self.__dict__["_ring"].finished() if self._mine(record)]
+        return [call for call in self.__dict__["_ring"].finished() if self._mine(call)]
 
-    def _mine(self, record: Record) -> bool:
+    def _mine(self, call: Packed) -> bool:
         subjects, name = self.__dict__["_subjects"], self.__dict__["_name"]
-        if record.index < self.__dict__["_first"]:
+        if call[INDEX] < self.__dict__["_first"]:
             return False
-        return subjects is None or id(record.subject) in subjects or (name is not None and record.subject.name == name)
+        return (
+            subjects is None or call[SUBJECT] in subjects or (name is not None and SUBJECTS[call[SUBJECT]].name == name)
+        )
 
     @property
     def calls(self) -> tuple[Call, ...]:
         """The calls that are left, oldest first."""
-        records = self._records()
-        by_index = {record.index: record for record in records}
+        packed = self._packed()
         built: dict[int, Call] = self.__dict__["_built"]
-        calls = {}
-        for record in records:
-            forward = by_index.get(record.forward) if record.forward is not None else None
-            calls[record.index] = built.get(record.index) or call_of(record, forward)
-        self.__dict__["_built"] = calls
-        return tuple(calls.values())
+        fresh = [call for call in packed if call[INDEX] not in built]
+        built |= {call.index: call for call in read(fresh, packed)}
+        self.__dict__["_built"] = {call[INDEX]: built[call[INDEX]] for call in packed}
+        return tuple(self.__dict__["_built"].values())
 
     @property
     def dropped(self) -> int:
@@ -91,10 +91,10 @@ class LiveLog(CallLog):
 
     def close(self) -> None:
         """Take in no more calls; those that are there stay, whatever the ring lets go later."""
-        self.__dict__.update(_problems_at_end=self.problems, _dropped=self.dropped, _closed=self._records())
+        self.__dict__.update(_problems_at_end=self.problems, _dropped=self.dropped, _closed=self._packed())
 
     def __len__(self) -> int:
-        return len(self._records())
+        return len(self._packed())
 
     def __reduce__(self) -> tuple[Any, ...]:
         return CallLog, (self.calls, self.dropped, self.engine, self.problems)
@@ -102,3 +102,20 @@ class LiveLog(CallLog):
     def to_dict(self) -> dict[str, Any]:
         """Plain data, as of a plain CallLog."""
         return CallLog(self.calls, self.dropped, self.engine, self.problems).to_dict()
+
+
+def read(wanted: Sequence[Packed], among: Sequence[Packed]) -> list[Call]:
+    """The Calls that these records tell.
+
+    Args:
+        wanted: the records to read.
+        among: where their forward and setup_context are to be found.
+    """
+    by_index = {call[INDEX]: call for call in among}
+    set_up = {call[FORWARD]: call[KEPT] for call in among if call[METHOD] == "setup_context"}
+    calls = []
+    for call in wanted:
+        link = call[FORWARD]
+        forward = unpacked(by_index[link], set_up.get(link)) if link in by_index else None
+        calls.append(call_of(unpacked(call, set_up.get(call[INDEX])), forward))
+    return calls

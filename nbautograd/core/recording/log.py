@@ -14,13 +14,12 @@ from nbautograd import messages
 from nbautograd.core.recording import prints
 from nbautograd.core.recording.calls import CallLog
 from nbautograd.core.recording.engine import Engine
-from nbautograd.core.recording.live import LiveLog
-from nbautograd.core.recording.reading import call_of
+from nbautograd.core.recording.live import LiveLog, read
 from nbautograd.core.recording.recorder import Recorder
-from nbautograd.core.recording.ring import Ring
+from nbautograd.core.recording.ring import INDEX, SUBJECT, Ring
 from nbautograd.core.recording.selftest import works
 from nbautograd.core.recording.snapshot import LEVELS
-from nbautograd.core.recording.state import Subject, local
+from nbautograd.core.recording.state import SUBJECTS, Subject, local
 from nbautograd.core.source import function_class
 from nbautograd.errors import CallError, InputError
 
@@ -149,7 +148,7 @@ def calls(cls: type | None = None) -> CallLog:
 def mark() -> int:
     """This moment, to be given to ``following``: the first number that a later call can have."""
     records = _ring.finished()
-    return records[-1].index + 1 if records else 0
+    return int(records[-1][INDEX]) + 1 if records else 0
 
 
 def following(functions: Collection[str], since: int, most: int) -> tuple[CallLog, int]:
@@ -163,11 +162,9 @@ def following(functions: Collection[str], since: int, most: int) -> tuple[CallLo
     Returns:
         The last of them, and how many there were before.
     """
-    records = [r for r in _ring.finished() if r.index >= since and r.subject.name in functions]
-    forwards = {r.index: r for r in records}
+    records = [r for r in _ring.finished() if r[INDEX] >= since and SUBJECTS[r[SUBJECT]].name in functions]
     shown = records[-most:]
-    calls = tuple(call_of(r, None if r.forward is None else forwards.get(r.forward)) for r in shown)
-    return CallLog(calls, 0, engine(), problems()), len(records) - len(shown)
+    return CallLog(tuple(read(shown, records)), 0, engine(), problems()), len(records) - len(shown)
 
 
 @contextmanager

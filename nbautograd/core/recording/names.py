@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from types import CodeType
 
-from nbautograd.core.recording.state import Record, Subject
+from nbautograd.core.recording.state import Recorded, Subject
 from nbautograd.core.source import Returned
 
 _VARARGS = 0x04
@@ -48,7 +48,7 @@ def _returned(values: Sequence[Returned], otherwise: list[str]) -> tuple[str, ..
     return tuple(value.name or name for value, name in zip(values, otherwise, strict=True))
 
 
-def values_in(record: Record) -> tuple[str, ...]:
+def values_in(record: Recorded) -> tuple[str, ...]:
     """Names of the record's inputs."""
     subject, count = record.subject, len(record.inputs)
     codes = subject.methods.codes
@@ -62,13 +62,13 @@ def values_in(record: Record) -> tuple[str, ...]:
     return argument_names(codes.get(record.method), count, record.method != "vmap", "input")
 
 
-def _setup_inputs(record: Record) -> int:
+def _setup_inputs(record: Recorded) -> int:
     code = record.subject.methods.codes.get("forward")
     fixed = code is not None and not code.co_flags & _VARARGS
     return min(code.co_argcount, len(record.inputs)) if code is not None and fixed else len(record.inputs) - 1
 
 
-def values_out(record: Record) -> tuple[str, ...]:
+def values_out(record: Recorded) -> tuple[str, ...]:
     """Names of the record's outputs."""
     count = len(record.outputs)
     if record.method == "forward":

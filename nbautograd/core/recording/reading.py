@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from nbautograd import messages
 from nbautograd.core.recording import names
 from nbautograd.core.recording.calls import Call
 from nbautograd.core.recording.decode import value_of
-from nbautograd.core.recording.state import RawCtx, Record
+from nbautograd.core.recording.state import RawCtx, Recorded
 from nbautograd.core.recording.watching import warnings_of
 from nbautograd.core.values import CtxSnapshot, Value
 
-Lookup = Callable[[int], "Record | None"]
 
-
-def call_of(record: Record, forward: Record | None) -> Call:
+def call_of(record: Recorded, forward: Recorded | None) -> Call:
     """The Call that a record tells; forward is the record of the forward whose ctx it got, if it is still there."""
     subject = record.subject
     source = subject.source
@@ -32,7 +28,7 @@ def call_of(record: Record, forward: Record | None) -> Call:
         ctx=_ctx(record, forward),
         seconds=record.seconds,
         thread=record.thread,
-        stdout="".join(record.stdout or ()),
+        stdout=record.stdout,
         exception=record.exception,
         line=line if line is not None else (code.co_firstlineno if code is not None else None),
         caller_line=record.caller_line,
@@ -47,7 +43,7 @@ def _values(labels: tuple[str, ...], raws: tuple[object, ...], same: tuple[str, 
     return tuple(value_of(n, r, s) for n, r, s in zip(labels, raws, same, strict=True))  # type: ignore[arg-type]
 
 
-def _ctx(record: Record, forward: Record | None) -> CtxSnapshot:
+def _ctx(record: Recorded, forward: Recorded | None) -> CtxSnapshot:
     """What forward or setup_context left on ctx; for a later call what was there when it began."""
     own = record.method in ("forward", "setup_context")
     kept = record.kept if own else (forward.kept if forward is not None else None)
@@ -59,7 +55,7 @@ def _ctx(record: Record, forward: Record | None) -> CtxSnapshot:
     saved = names.saved_names(record.subject, kept.saved_same, inputs, outputs)
     return CtxSnapshot(
         saved_tensors=_values(tuple(saved), kept.saved, kept.saved_same),
-        attributes={n: value_of(n, r, kept.attributes_same[n]) for n, r in kept.attributes.items()},
+        attributes=dict(zip(kept.names, _values(kept.names, kept.attributes, kept.attributes_same), strict=True)),
         needs_input_grad=kept.needs_input_grad,
         dirty=tuple(names.readable(place, inputs, outputs) for place in kept.dirty),
         non_differentiable=tuple(names.readable(place, inputs, outputs) for place in kept.non_differentiable),
@@ -69,7 +65,7 @@ def _ctx(record: Record, forward: Record | None) -> CtxSnapshot:
     )
 
 
-def _both(record: Record, kept: RawCtx) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _both(record: Recorded, kept: RawCtx) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Names of the inputs and outputs that the places in a RawCtx speak of."""
     if record.method == "forward":
         return names.values_in(record), names.values_out(record)

@@ -11,10 +11,8 @@ from typing import Any
 import torch
 
 from nbautograd.core import torch_internals as internals
+from nbautograd.core.recording.describing import Seen
 from nbautograd.core.recording.snapshot import PLAIN_TYPES, Raw, raw
-from nbautograd.core.recording.state import RawCtx
-
-Seen = dict[int, tuple[str, Raw]]
 
 
 def innermost(ctx: Any) -> Any:
@@ -24,29 +22,39 @@ def innermost(ctx: Any) -> Any:
     return ctx
 
 
-def read_ctx(ctx: Any, seen: Seen, level: int) -> RawCtx:
-    """Describe what was saved, put or marked on ctx; seen says which objects are inputs and outputs."""
-    kept = RawCtx()
-    saved = getattr(ctx, "to_save", None)
-    if saved:
-        saved = saved if isinstance(saved, tuple) else (saved,)
-        kept.saved, kept.saved_same = _known(saved, seen, level)
-        kept.bytes = _bytes(saved)
-    attributes = {name: value for name, value in vars(ctx).items() if not name.startswith("_pt_")}
-    if attributes:
-        described, same = _known(tuple(attributes.values()), seen, level)
-        kept.attributes = dict(zip(attributes, described, strict=True))
-        kept.attributes_same = dict(zip(attributes, same, strict=True))
-    kept.needs_input_grad = tuple(getattr(ctx, "needs_input_grad", None) or ())
-    kept.dirty = _names(getattr(ctx, "dirty_tensors", None), seen)
-    kept.non_differentiable = _names(getattr(ctx, "non_differentiable", None), seen)
-    return kept
+def read_ctx(ctx: Any, seen: Seen, level: int) -> tuple[tuple[Any, ...], int]:
+    """Describe what was saved, put or marked on ctx; seen says which objects are inputs and outputs.
+
+    Returns:
+        The fields of a RawCtx, and how many bytes the descriptions take.
+    """
+    saved = getattr(ctx, "to_save", None) or ()
+    saved = saved if isinstance(saved, tuple) else (saved,)
+    raws, same, size = _known(saved, seen, level)
+    held = _bytes(saved) if saved else 0
+    names: tuple[str, ...] = ()
+    attributes: tuple[Raw, ...] = ()
+    attributes_same: tuple[str, ...] = ()
+    if vars(ctx):
+        put = {name: value for name, value in vars(ctx).items() if not name.startswith("_pt_")}
+        names = tuple(put)
+        attributes, attributes_same, more = _known(tuple(put.values()), seen, level)
+        size += more
+    needs = tuple(getattr(ctx, "needs_input_grad", None) or ())
+    dirty = _names(getattr(ctx, "dirty_tensors", None), seen)
+    marked = _names(getattr(ctx, "non_differentiable", None), seen)
+    return (raws, same, names, attributes, attributes_same, needs, dirty, marked, held), size
 
 
-def _known(values: tuple[Any, ...], seen: Seen, level: int) -> tuple[tuple[Raw, ...], tuple[str, ...]]:
-    before = [seen.get(id(value)) if isinstance(value, torch.Tensor) else None for value in values]
-    described = tuple(raw(v, level) if b is None else b[1] for v, b in zip(values, before, strict=True))
-    return described, tuple("" if b is None else b[0] for b in before)
+def _known(values: tuple[Any, ...], seen: Seen, level: int) -> tuple[tuple[Raw, ...], tuple[str, ...], int]:
+    described, same, size = [], [], 0
+    for value in values:
+        before = seen.get(id(value)) if isinstance(value, torch.Tensor) else None
+        one = raw(value, level) if before is None else before[1]
+        described.append(one)
+        same.append("" if before is None else before[0])
+        size += 250 + (len(one[7]) if before is None and len(one) == 10 and one[7] else 0)
+    return tuple(described), tuple(same), size
 
 
 def _names(tensors: Any, seen: Seen) -> tuple[str, ...]:

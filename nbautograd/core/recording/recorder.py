@@ -16,12 +16,11 @@ import torch
 
 from nbautograd.core import torch_internals as internals
 from nbautograd.core.recording import prints, reading_ctx
+from nbautograd.core.recording.describing import Seen, changed, describe
 from nbautograd.core.recording.ring import Ring
-from nbautograd.core.recording.snapshot import PLAIN_TYPES, Raw, RawTensor, raw
-from nbautograd.core.recording.state import Record, Subject, ThreadState, local
+from nbautograd.core.recording.state import Record, Subject, ThreadState
 
 _NOT_THE_USERS = (os.path.dirname(torch.__file__), os.path.dirname(os.path.dirname(os.path.dirname(__file__))))
-_FORWARD = ("forward", "setup_context")
 
 
 class Recorder:
@@ -48,15 +47,15 @@ class Recorder:
         if not subject.level or state.paused or internals.tracing_state() is not None:
             return None
         try:
-            record = Record(subject, method, self.ring.next_index(), subject.level, state.name)
+            record = Record(subject, method, self.ring.next_index(), state.name)
             self._identify(record, args, state)
             if internals.function_mode_active():
                 with internals.disable_torch_function():
-                    self._inputs(record, args)
+                    self._inputs(record, args, state)
             else:
-                self._inputs(record, args)
-            prints.follow()
-            self.ring.append(record)
+                self._inputs(record, args, state)
+            if prints.enabled:
+                prints.follow()
             state.stack.append(record)
             record.seconds = perf_counter()
         except Exception as error:
@@ -66,14 +65,13 @@ class Recorder:
 
     def end(self, record: Record, args: tuple[Any, ...], result: Any, state: ThreadState) -> None:
         """The method returned."""
-        now = perf_counter()
+        record.seconds = perf_counter() - record.seconds
         try:
-            record.seconds = now - record.seconds
             if internals.function_mode_active():
                 with internals.disable_torch_function():
-                    self._outputs(record, args, result, state)
+                    self._outputs(record, args, result)
             else:
-                self._outputs(record, args, result, state)
+                self._outputs(record, args, result)
         except Exception as error:
             self.note(error)
             record.missing += (f"{type(error).__name__}: {error}",)
@@ -108,118 +106,86 @@ class Recorder:
             record.parent = state.stack[-1].index
         record.cell = self.cell
         if record.method == "forward":
-            record.ctx_id = state.armed_ctx
+            record.ctx_id, state.armed_ctx = state.armed_ctx, 0
             record.caller_line = _caller_line(sys._getframe(3))
             if record.ctx_id:
                 self.ring.links[record.ctx_id] = (record.index, False)
-            state.last_forward[record.subject] = record
-        elif record.method != "vmap":
-            self._link(record, reading_ctx.innermost(args[0]) if args else None, state)
+            state.last_forward[record.subject.number] = record
+        elif record.method != "vmap" and args:
+            self._link(record, reading_ctx.innermost(args[0]), state)
 
     def _link(self, record: Record, ctx: Any, state: ThreadState) -> None:
         record.ctx_id = id(ctx)
         if record.method == "setup_context":  # under torch.func it runs once more, with the ctx of the outer level
-            last = state.last_forward.get(record.subject)
+            last = state.last_forward.get(record.subject.number)
             if last is not None:
                 record.forward = last.index
                 self.ring.links[record.ctx_id] = (last.index, False)
-        else:
-            index, record.freed = self.ring.links.get(record.ctx_id, (None, False))
-            record.forward = index
+            return
+        link = self.ring.links.get(record.ctx_id)
+        if link is not None:
+            record.forward, record.freed = link
         if record.method == "backward":
             record.create_graph = torch.is_grad_enabled()
 
-    def _inputs(self, record: Record, args: tuple[Any, ...]) -> None:
-        takes_ctx = record.method != "forward" or "setup_context" not in record.subject.methods.codes
-        values = args[1:] if takes_ctx else args
-        if record.method == "backward" and len(values) == 1 and type(values[0]) is list:
+    def _inputs(self, record: Record, args: tuple[Any, ...], state: ThreadState) -> None:
+        subject, method, seen = record.subject, record.method, _new_seen()
+        values = args if method == "forward" and subject.sets_up else args[1:]
+        if method == "backward" and len(values) == 1 and type(values[0]) is list:
             values = tuple(values[0])  # boxed_grads_call
-        if record.method == "setup_context":
+        elif method == "setup_context":
             values = tuple(item for value in values for item in (value if isinstance(value, tuple) else (value,)))
-        seen: dict[int, tuple[str, Raw]] = {}
-        if record.method == "setup_context" and record.forward is not None:
-            seen.update(_seen_before(local.state, record))
-        record.inputs, same = describe_all(values, "input", record.level, seen)
-        record.inputs_same = tuple("" if place == f"input {i}" else place for i, place in enumerate(same))
+            seen = _seen_before(state, record)
         record.seen = seen
+        record.inputs, record.inputs_same, size = describe(values, "input", subject.level, seen)
+        record.size = size
 
-    def _outputs(self, record: Record, args: tuple[Any, ...], result: Any, state: ThreadState) -> None:
-        record.single = not isinstance(result, (tuple, list))
-        values = (result,) if record.single else tuple(result)
-        seen = record.seen if record.seen is not None else {}
-        record.changed = _changed(record, args)
-        if record.method == "setup_context":
-            values = ()
-        record.outputs, record.outputs_same = describe_all(values, "output", record.level, seen, record.changed)
-        takes_ctx = record.method == "setup_context" or "setup_context" not in record.subject.methods.codes
-        if record.method in _FORWARD and takes_ctx and args:
-            record.kept = reading_ctx.read_ctx(reading_ctx.innermost(args[0]), seen, record.level)
-            forward = state.last_forward.get(record.subject)
-            if record.method == "setup_context" and forward is not None and forward.index == record.forward:
-                forward.kept = record.kept
-        if record.method == "backward" and record.forward is not None:
+    def _outputs(self, record: Record, args: tuple[Any, ...], result: Any) -> None:
+        subject, method, seen = record.subject, record.method, record.seen
+        seen = seen if seen is not None else _new_seen()
+        if method == "setup_context":
+            record.kept, size = reading_ctx.read_ctx(reading_ctx.innermost(args[0]), seen, subject.level)
+            record.size += size
+            return
+        values = tuple(result) if isinstance(result, (tuple, list)) else (result,)
+        record.changed = changed(args, record.inputs)
+        record.outputs, record.outputs_same, size = describe(values, "output", subject.level, seen, record.changed)
+        record.size += size
+        if method == "forward" and not subject.sets_up:
+            record.kept, size = reading_ctx.read_ctx(reading_ctx.innermost(args[0]), seen, subject.level)
+            record.size += size
+        elif method == "backward" and record.forward is not None:
             self.ring.links[record.ctx_id] = (record.forward, not internals.keep_graph())
 
     def _close(self, record: Record, state: ThreadState) -> None:
-        """Take the call off the stack, whatever an interrupt left above it, and let the ring count it."""
-        if record in state.stack:
-            del state.stack[state.stack.index(record) :]
-        if record.method != "forward" or "setup_context" not in record.subject.methods.codes:
-            record.seen = None
-        record.done = True
-        self.ring.charge(record, _size(record))
+        """Take the call off the stack, with whatever an interrupt left above it, and put it into the ring."""
+        if record.closed:
+            return
+        record.closed = True
+        stack = state.stack
+        if stack and stack[-1] is record:
+            stack.pop()
+        elif record in stack:
+            del stack[stack.index(record) :]
+        if record.method != "forward" or record.exception is not None or not record.subject.sets_up:
+            record.seen = None  # else setup_context takes it over
+        if record.stdout:
+            record.size += sum(map(len, record.stdout))
+        record.size += 700
+        self.ring.add(record.packed())
 
 
-def describe_all(
-    values: tuple[Any, ...], kind: str, level: int, seen: dict[int, tuple[str, Raw]], changed: tuple[int, ...] = ()
-) -> tuple[tuple[Raw, ...], tuple[str, ...]]:
-    """Describe values in order; one that was seen before in this call keeps its description and says which it is.
-
-    Args:
-        values: what to describe.
-        kind: ``"input"`` or ``"output"``, for the ids that later values refer to.
-        level: how much to keep.
-        seen: by id, what this call has met; grows.
-        changed: positions of inputs that were changed in place, whose old description no longer holds.
-    """
-    described: list[Raw] = []
-    same: list[str] = []
-    for position, value in enumerate(values):
-        before = seen.get(id(value)) if isinstance(value, torch.Tensor) else None
-        if before is not None:
-            stale = bool(changed) and before[0] in {f"input {i}" for i in changed}
-            described.append(raw(value, level) if stale else before[1])
-            same.append(before[0])
-        else:
-            plain = type(value) in PLAIN_TYPES
-            one = raw(value, level)
-            described.append(one)
-            same.append("")
-            if plain or isinstance(value, torch.Tensor):
-                seen[id(value)] = (f"{kind} {position}", one)
-    return tuple(described), tuple(same)
+def _new_seen() -> Seen:
+    return {}
 
 
-def _seen_before(state: ThreadState, record: Record) -> dict[int, tuple[str, Raw]]:
+def _seen_before(state: ThreadState, record: Record) -> Seen:
     """What forward met, for its setup_context: the same objects need not be described again."""
-    forward = state.last_forward.get(record.subject)
-    seen = forward.seen if forward is not None else None
-    if forward is not None:
-        forward.seen = None
-    return seen or {}
-
-
-def _changed(record: Record, args: tuple[Any, ...]) -> tuple[int, ...]:
-    """Positions of the inputs whose version counter moved while the method ran."""
-    values = args[len(args) - len(record.inputs) :]
-    boxed = record.method == "backward" and len(args) == 2 and type(args[1]) is list
-    if record.method == "setup_context" or boxed or len(values) != len(record.inputs):
-        return ()
-    return tuple(
-        i
-        for i, (value, before) in enumerate(zip(values, record.inputs, strict=True))
-        if type(before) is RawTensor and before.version is not None and value._version != before.version
-    )
+    forward = state.last_forward.get(record.subject.number)
+    if forward is None or forward.seen is None:
+        return {}
+    seen, forward.seen = forward.seen, None
+    return seen
 
 
 def _caller_line(frame: FrameType | None) -> int | None:
@@ -227,12 +193,3 @@ def _caller_line(frame: FrameType | None) -> int | None:
     while frame is not None and frame.f_code.co_filename.startswith(_NOT_THE_USERS):
         frame = frame.f_back
     return frame.f_lineno if frame is not None else None
-
-
-def _size(record: Record) -> int:
-    """Bytes that a record takes, estimated."""
-    kept = record.kept
-    raws = (*record.inputs, *record.outputs, *(() if kept is None else (*kept.saved, *kept.attributes.values())))
-    data = sum(len(one.data) for one in raws if type(one) is RawTensor and one.data is not None)
-    printed = sum(map(len, record.stdout)) if record.stdout else 0
-    return 700 + 250 * len(raws) + data + printed

@@ -5,14 +5,20 @@ from __future__ import annotations
 import itertools
 import threading
 from collections import deque
+from typing import Any
 
-from nbautograd.core.recording.state import Record
+from nbautograd.core.recording.state import Recorded
 
 BUDGET = 16 * 2**20
 
+Packed = tuple[Any, ...]  # the fields of a Recorded
+INDEX, SUBJECT, METHOD, FORWARD, KEPT, CTX_ID, SIZE = (
+    Recorded._fields.index(name) for name in ("index", "subject_number", "method", "forward", "kept", "ctx_id", "size")
+)
+
 
 class Ring:
-    """Recorded calls, newest last.
+    """Calls that have ended, newest last.
 
     Args:
         budget: bytes that the calls may take, estimated.
@@ -23,7 +29,7 @@ class Ring:
         self.used = 0
         self.dropped = 0
         self.links: dict[int, tuple[int, bool]] = {}  # id(ctx) -> (index of its forward, freed after a backward)
-        self._records: deque[Record] = deque()
+        self._calls: deque[Packed] = deque()
         self._lock = threading.Lock()
         self._counter = itertools.count()
 
@@ -31,34 +37,32 @@ class Ring:
         """The number of the next call."""
         return next(self._counter)
 
-    def append(self, record: Record) -> None:
-        """Take in a call that begins."""
-        self._records.append(record)
-
-    def charge(self, record: Record, size: int) -> None:
-        """Count the bytes of a call that ended, and let the oldest go while there are too many."""
+    def add(self, call: Packed) -> None:
+        """Take in a call that ended, and let the oldest go while there are too many bytes."""
         with self._lock:
-            record.size += size
-            self.used += size
-            while self.used > self.budget and len(self._records) > 1:
-                self._drop(self._records.popleft())
+            self._calls.append(call)
+            self.used += call[SIZE]
+            while self.used > self.budget and len(self._calls) > 1:
+                self._drop(self._calls.popleft())
 
-    def _drop(self, record: Record) -> None:
-        self.used -= record.size
+    def _drop(self, call: Packed) -> None:
+        self.used -= call[SIZE]
         self.dropped += 1
-        if record.method == "forward" and self.links.get(record.ctx_id, (-1,))[0] == record.index:
-            del self.links[record.ctx_id]
+        if call[METHOD] == "forward" and self.links.get(call[CTX_ID], (-1,))[0] == call[INDEX]:
+            del self.links[call[CTX_ID]]
 
-    def finished(self) -> list[Record]:
-        """The calls that have ended, oldest first."""
-        return sorted((record for record in tuple(self._records) if record.done), key=lambda record: record.index)
+    def finished(self) -> list[Packed]:
+        """The calls that have ended, in the order in which they began."""
+        with self._lock:
+            calls = list(self._calls)
+        return sorted(calls, key=lambda call: call[INDEX])
 
     def clear(self) -> None:
         """Forget every call; numbers go on."""
         with self._lock:
-            self._records.clear()
+            self._calls.clear()
             self.links.clear()
             self.used = self.dropped = 0
 
     def __len__(self) -> int:
-        return len(self._records)
+        return len(self._calls)

@@ -9,7 +9,7 @@ import torch
 from nbautograd.core.recording.engine import Engine
 from nbautograd.core.recording.recorder import Recorder
 from nbautograd.core.recording.ring import Ring
-from nbautograd.core.recording.state import Subject
+from nbautograd.core.recording.state import Subject, unpacked
 
 EXPECTED = ["forward", "setup_context", "backward"]
 
@@ -34,7 +34,7 @@ def _trial(engine: Engine) -> bool:
             torch.autograd.grad(cls.apply(x), x)  # type: ignore[attr-defined]
     finally:
         engine.remove(cls)
-    records = ring.finished()
+    records = [unpacked(call) for call in ring.finished()]
     linked = [record.forward for record in records] == [None, records[0].index, records[0].index]
     restored = all(vars(cls)[name] is entry for name, entry in before.items())
     return [r.method for r in records] == EXPECTED and linked and restored and not recorder.errors

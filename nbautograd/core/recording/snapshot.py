@@ -53,37 +53,48 @@ class RawObject(NamedTuple):
     repr: str
 
 
-Raw = RawTensor | RawObject
-_new = tuple.__new__
+# While recording, raw values are exact tuples (of the fields above): tuples of plain things are let go by the garbage
+# collector at its first look, NamedTuples never, and full collections would then cost more than the recording.
+Raw = tuple[Any, ...]
 
 
 def raw(value: Any, level: int) -> Raw:
     """Describe one value at a level; the caller has switched off ``__torch_function__`` where that matters."""
-    if type(value) in PLAIN_TYPES:
+    kind = type(value)
+    if kind is torch.Tensor or kind is torch.nn.Parameter:
         return _plain(value, level)
     if isinstance(value, torch.Tensor):
         return _foreign(value)
-    return RawObject(type(value).__name__, safe_repr(value))
+    return kind.__name__, safe_repr(value)
 
 
-def _plain(tensor: torch.Tensor, level: int) -> RawTensor:
-    shape, requires_grad = tensor.shape, tensor.requires_grad
+_FIELDS = len(RawTensor._fields)
+
+
+def named(one: Raw) -> RawTensor | RawObject:
+    """A raw value with its fields named, for reading."""
+    return RawTensor(*one) if len(one) == _FIELDS else RawObject(*one)
+
+
+def _plain(tensor: torch.Tensor, level: int) -> Raw:
+    requires_grad = tensor.requires_grad
     version: int | None
     try:
         version = tensor._version
     except RuntimeError:  # inference tensors keep no version
         version = None
-    grad_fn = data = strides = None
-    reason = ""
-    if level >= SUMMARY:
-        if requires_grad and not tensor.is_leaf and not tensor._is_view():
-            grad_fn = type(tensor.grad_fn).__name__
-        data, strides, reason = _elements(tensor, level)
     name = "Tensor" if type(tensor) is torch.Tensor else "Parameter"
-    return _new(
-        RawTensor,
-        (name, shape, tensor.dtype, tensor.device, requires_grad, version, grad_fn, data, strides, reason),
-    )
+    shape, dtype, device = tuple(tensor.shape), tensor.dtype, tensor.device
+    if level < SUMMARY:
+        return name, shape, dtype, device, requires_grad, version, None, None, None, ""
+    grad_fn = None
+    if requires_grad and not tensor.is_leaf and not tensor._is_view():
+        grad_fn = type(tensor.grad_fn).__name__
+    data, strides, reason = _elements(tensor, level)
+    return name, shape, dtype, device, requires_grad, version, grad_fn, data, strides, reason
+
+
+_GONE = "its storage is gone"
 
 
 def _elements(tensor: torch.Tensor, level: int) -> tuple[bytes | None, tuple[int, ...] | None, str]:
@@ -94,16 +105,18 @@ def _elements(tensor: torch.Tensor, level: int) -> tuple[bytes | None, tuple[int
         if inner is tensor or type(inner) not in PLAIN_TYPES:
             return None, None, reason
         return _elements(inner, level)
+    strides, span = tensor.stride(), tensor.nbytes
+    if span <= WHOLE and span and tensor.is_contiguous():
+        address = internals.memory(tensor)
+        return (internals.copy_bytes(address, span), strides, "") if address else (None, None, _GONE)
     size, itemsize = tensor.numel(), tensor.element_size()
-    strides = tensor.stride()
-    span = size * itemsize
     if not tensor.is_contiguous():
         span = _span(tensor.shape, strides) * itemsize if size else 0
     if not span:
         return b"", strides, ""
     address = internals.memory(tensor)
     if not address:
-        return None, None, "its storage is gone"
+        return None, None, _GONE
     if span <= WHOLE or (level >= VALUES and span == size * itemsize):
         return internals.copy_bytes(address, span), strides, ""
     if span == size * itemsize:
@@ -147,14 +160,13 @@ def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
-def _foreign(tensor: torch.Tensor) -> RawTensor:
+def _foreign(tensor: torch.Tensor) -> Raw:
     """A tensor of a subclass: what it says of itself, no data."""
     with internals.disable_torch_function():
         shape = tuple(n if type(n) is int else -1 for n in tensor.shape)
-        return RawTensor(
-            type(tensor).__name__, shape, tensor.dtype, tensor.device, tensor.requires_grad,
-            None, None, None, None, f"{type(tensor).__name__} is a subclass of Tensor",
-        )  # fmt: skip
+        name = type(tensor).__name__
+        seen = (name, shape, tensor.dtype, tensor.device, tensor.requires_grad)
+        return *seen, None, None, None, None, f"{name} is a subclass of Tensor"
 
 
 _SAFE = frozenset(

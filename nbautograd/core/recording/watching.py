@@ -10,11 +10,11 @@ import numpy as np
 from nbautograd.core.findings import Finding, Kind
 from nbautograd.core.recording import names
 from nbautograd.core.recording.decode import elements
-from nbautograd.core.recording.snapshot import Raw, RawTensor
-from nbautograd.core.recording.state import Record
+from nbautograd.core.recording.snapshot import RawObject, RawTensor
+from nbautograd.core.recording.state import Recorded
 
 
-def warnings_of(record: Record, forward: Record | None) -> tuple[Finding, ...]:
+def warnings_of(record: Recorded, forward: Recorded | None) -> tuple[Finding, ...]:
     """What breaks the contract in one call.
 
     Args:
@@ -34,13 +34,13 @@ def warnings_of(record: Record, forward: Record | None) -> tuple[Finding, ...]:
     return tuple(found)
 
 
-def _finding(code: str, kind: Kind, record: Record, where: int | None = None, **params: Any) -> Finding:
+def _finding(code: str, kind: Kind, record: Recorded, where: int | None = None, **params: Any) -> Finding:
     place = None if where is None else (0, where)
     base = {"function": record.subject.name, "call": record.index}
     return Finding(code, kind, f"recording.call_{code}", {**base, **params}, place)
 
 
-def _inputs_changed(record: Record) -> Iterator[Finding]:
+def _inputs_changed(record: Recorded) -> Iterator[Finding]:
     dirty = record.kept.dirty if record.kept is not None else ()
     labels = names.values_in(record)
     for i in record.changed:
@@ -48,7 +48,7 @@ def _inputs_changed(record: Record) -> Iterator[Finding]:
             yield _finding("mutates_input", "bug", record, input=labels[i])
 
 
-def _aliases(record: Record) -> Iterator[Finding]:
+def _aliases(record: Recorded) -> Iterator[Finding]:
     dirty = record.kept.dirty if record.kept is not None else ()
     inputs, outputs = names.values_in(record), names.values_out(record)
     for i, place in enumerate(record.outputs_same):
@@ -57,27 +57,27 @@ def _aliases(record: Record) -> Iterator[Finding]:
             yield _finding("output_aliases_input", "lint", record, output=outputs[i], input=named)
 
 
-def _tensors_on_ctx(record: Record) -> list[Finding]:
+def _tensors_on_ctx(record: Recorded) -> list[Finding]:
     assert record.kept is not None
     found = []
     inputs, outputs = names.values_in(record), names.values_out(record)
-    for name, value in record.kept.attributes.items():
+    kept = record.kept
+    for name, value, place in zip(kept.names, kept.attributes, kept.attributes_same, strict=True):
         if not isinstance(value, RawTensor):
             continue
-        place = record.kept.attributes_same[name]
         code = "output_on_ctx" if place.startswith("output") else "tensor_on_ctx"
         what = names.readable(place, inputs, outputs) or name
         found.append(_finding(code, "lint", record, attribute=name, value=what))
     return found
 
 
-def _gradients_changed(record: Record) -> Iterator[Finding]:
+def _gradients_changed(record: Recorded) -> Iterator[Finding]:
     labels = names.values_in(record)
     for i in record.changed:
         yield _finding("mutates_grad_output", "bug", record, name=labels[i])
 
 
-def _gradients(record: Record, forward: Record) -> Iterator[Finding]:
+def _gradients(record: Recorded, forward: Recorded) -> Iterator[Finding]:
     """Returned gradients against forward's inputs, by the engine's own rules."""
     gradients = list(record.outputs)
     expected = len(forward.inputs)
@@ -93,7 +93,14 @@ def _gradients(record: Record, forward: Record) -> Iterator[Finding]:
         yield from _gradient(record, i, inputs[i], gradient, given, needed)
 
 
-def _gradient(record: Record, i: int, name: str, gradient: Raw, given: Raw, needed: bool | None) -> Iterator[Finding]:
+def _gradient(
+    record: Recorded,
+    i: int,
+    name: str,
+    gradient: RawTensor | RawObject,
+    given: RawTensor | RawObject,
+    needed: bool | None,
+) -> Iterator[Finding]:
     if gradient.type == "NoneType":
         if needed:
             yield _finding("none_gradient", "lint", record, i, input=name)
@@ -107,7 +114,7 @@ def _gradient(record: Record, i: int, name: str, gradient: Raw, given: Raw, need
         yield from _gradient_form(record, i, name, gradient, given)
 
 
-def _gradient_form(record: Record, i: int, name: str, gradient: RawTensor, given: RawTensor) -> Iterator[Finding]:
+def _gradient_form(record: Recorded, i: int, name: str, gradient: RawTensor, given: RawTensor) -> Iterator[Finding]:
     got, expected = tuple(gradient.shape), tuple(given.shape)
     if got != expected:
         shapes = {"input": name, "got": _shape(got), "expected": _shape(expected)}
@@ -135,7 +142,7 @@ def _sums_to(got: tuple[int, ...], expected: tuple[int, ...]) -> bool:
     return all(e in (1, g) for g, e in zip(tail, expected, strict=True))
 
 
-def _not_finite(record: Record) -> Iterator[Finding]:
+def _not_finite(record: Recorded) -> Iterator[Finding]:
     """NaN or inf that came out of finite gradients."""
     if not all(_finite(value) for value in record.inputs):
         return
@@ -145,7 +152,7 @@ def _not_finite(record: Record) -> Iterator[Finding]:
             yield _finding("nonfinite", "lint", record, i, gradient=labels[i])
 
 
-def _finite(value: Raw) -> bool:
+def _finite(value: RawTensor | RawObject) -> bool:
     if not isinstance(value, RawTensor) or not value.data:
         return True
     return bool(np.isfinite(elements(value)).all())

@@ -312,7 +312,7 @@ def test_errors_of_the_recorder_stay_with_it(monkeypatch):
     def broken(*_):
         raise ZeroDivisionError("ours")
 
-    monkeypatch.setattr(recorder, "describe_all", broken)
+    monkeypatch.setattr(recorder, "describe", broken)
     with log.recording(functions.Kept) as calls:
         x = leaf(2)
         functions.Kept.apply(x).sum().backward()

@@ -10,13 +10,17 @@ from hypothesis import strategies as st
 
 from nbautograd.core import values
 from nbautograd.core.recording.decode import summary_of
-from nbautograd.core.recording.snapshot import SHAPES, SUMMARY, VALUES, raw, safe_repr
+from nbautograd.core.recording.snapshot import SHAPES, SUMMARY, VALUES, named, raw, safe_repr
 
 DTYPES = [
     torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.complex64, torch.complex128,
     torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool, torch.float8_e4m3fn,
 ]  # fmt: skip
 STATISTICS = ("min", "max", "mean", "std", "norm", "nan", "inf", "zeros")
+
+
+def kept(tensor, level):
+    return named(raw(tensor, level))
 
 
 def made(shape, dtype, seed):
@@ -39,7 +43,7 @@ def test_raw_summary_is_the_tensors(shape, dtype, layout, seed):
         tensor = tensor[::2]
     elif layout == "expanded":
         tensor = tensor.expand(2, *tensor.shape)
-    ours, full = summary_of(raw(tensor, SUMMARY)), values.summarise(tensor)
+    ours, full = summary_of(kept(tensor, SUMMARY)), values.summarise(tensor)
     assert ours.shape == full.shape == tuple(tensor.shape)
     assert not ours.sampled
     for name in STATISTICS:
@@ -73,7 +77,7 @@ def test_statistics_against_torch(data):
 
 def test_large_tensors_are_sampled_at_summary_and_whole_at_values():
     tensor = torch.arange(100_000, dtype=torch.float64)
-    sample, whole = summary_of(raw(tensor, SUMMARY)), summary_of(raw(tensor, VALUES))
+    sample, whole = summary_of(kept(tensor, SUMMARY)), summary_of(kept(tensor, VALUES))
     assert sample.sampled
     assert sample.min == 0.0
     assert sample.max > 99_000
@@ -83,12 +87,12 @@ def test_large_tensors_are_sampled_at_summary_and_whole_at_values():
 
 def test_large_tensors_with_gaps_are_sampled():
     tensor = torch.ones(400, 400, dtype=torch.float64)[:, ::3]
-    assert summary_of(raw(tensor, SUMMARY)).sampled
-    assert summary_of(raw(tensor, VALUES)).norm == pytest.approx(tensor.norm().item())
+    assert summary_of(kept(tensor, SUMMARY)).sampled
+    assert summary_of(kept(tensor, VALUES)).norm == pytest.approx(tensor.norm().item())
 
 
 def test_shapes_keep_no_elements():
-    summary = summary_of(raw(torch.ones(3), SHAPES))
+    summary = summary_of(kept(torch.ones(3), SHAPES))
     assert summary.shape == (3,)
     assert summary.mean is None
 
@@ -102,14 +106,14 @@ def test_shapes_keep_no_elements():
     ],
 )
 def test_reasons_for_missing_elements(tensor, reason):
-    assert summary_of(raw(tensor, SUMMARY)).reason == reason
+    assert summary_of(kept(tensor, SUMMARY)).reason == reason
 
 
 def test_vmap_levels_have_no_elements_and_grad_levels_have():
     seen = []
 
     def f(x):
-        seen.append(summary_of(raw(x, SUMMARY)))
+        seen.append(summary_of(kept(x, SUMMARY)))
         return x.sum()
 
     torch.func.vmap(f)(torch.ones(2, 3))
@@ -121,7 +125,7 @@ def test_vmap_levels_have_no_elements_and_grad_levels_have():
 def test_freed_storage_is_not_read():
     tensor = torch.ones(1000)
     tensor.untyped_storage().resize_(0)
-    assert summary_of(raw(tensor, SUMMARY)).reason == "its storage is gone"
+    assert summary_of(kept(tensor, SUMMARY)).reason == "its storage is gone"
 
 
 def test_describing_anything():
