@@ -97,7 +97,11 @@ def _report(value: FunctionReport) -> Markup:
 
 def _part(report: FunctionReport, part: str, room: int = BUDGET) -> Markup:
     title = messages.text(f"views.part.{part}")
-    return fold(title, _inside(report, part, room), _beside(report, part), opened=_opened(report, part))
+    try:
+        inside = _inside(report, part, room)
+    except Exception as error:  # one part that fails must not take the others, and the answer, with it
+        inside = paragraph(messages.text("views.failed", error=f"{type(error).__name__}: {error}"))
+    return fold(title, inside, _beside(report, part), opened=_opened(report, part))
 
 
 def _opened(report: FunctionReport, part: str) -> bool:

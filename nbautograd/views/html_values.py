@@ -37,8 +37,8 @@ def _rows(title: str, values: Sequence[Value], pictures: bool) -> list[list[obje
     rows: list[list[object]] = []
     for k, value in enumerate(values[:MOST]):
         words = contents(value.tensor) if value.tensor else ""
-        row: list[object] = [faint(title if k == 0 else ""), name(value.name), what(value)]
-        row += [words, faint(remarks(value))]
+        row: list[object] = [faint(title) if k == 0 else "", name(value.name), what(value)]
+        row += [words, _faint(remarks(value))]
         rows.append([*row, _thumb(value)] if pictures else row)
     if len(values) > MOST:
         rows.append(
@@ -63,6 +63,10 @@ def ctx_facts_markup(ctx: CtxSnapshot) -> Markup | None:
     """What else ctx was told, on one line each."""
     facts = ctx_facts(ctx)
     return join(block(faint(fact), style="font-size:0.95em") for fact in facts) if facts else None
+
+
+def _faint(words: str) -> object:
+    return faint(words) if words else ""
 
 
 def _thumb(value: Value) -> Markup | str:

@@ -90,7 +90,7 @@ def table(
 def matrix(caption: str, header: Sequence[object], rows: Sequence[Sequence[object]]) -> Markup:
     """A table of numbers, set close."""
     look = "text-align:right;padding:1px 9px 1px 0"
-    head = [tag("th", {"scope": "col", "style": look}, words) for words in header]
+    head = [tag("th" if words else "td", {"scope": "col" if words else None, "style": look}, words) for words in header]
     lines = []
     for first, *rest in rows:
         cells = [tag("td", {"style": look}, words) for words in rest]
@@ -130,7 +130,7 @@ def _row(
         return cells[0]
     made = []
     for k, words in enumerate(cells):
-        head = everything or (first and k == 0)
+        head = words != "" and (everything or (first and k == 0))  # an empty heading would be announced as one
         scope = None if not head else "col" if everything else "row"
         look = _cell(k in right) + (";font-weight:600" if everything else ";font-weight:400" if head else "")
         look += "" if wrap and (everything or not head) else ";white-space:nowrap"

@@ -58,7 +58,7 @@ def other_lines(told: Answer) -> list[str]:
 def finding_lines(finding: Finding, words: str = "") -> list[str]:
     """A finding: its kind, its sentence (or these words instead), its line, its fix."""
     where = f" ({place(finding)})" if place(finding) else ""
-    lines = wrap(f"{say('kind', finding.kind)}: {words or finding.message}{where}")
+    lines = wrap(f"{say('kind', finding.kind)}{messages.text('views.colon')}{words or finding.message}{where}")
     if finding.fix is None:
         return lines
     tried = messages.text("views.fix.tried" if finding.fix.verified else "views.fix.untried")

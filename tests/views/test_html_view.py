@@ -221,3 +221,26 @@ def test_the_bundle_has_both():
     bundle = mimebundle(samples.report(), "nba-1")
     assert set(bundle) == {"text/plain", "text/html"}
     assert 'class="nbautograd nba-1"' in bundle["text/html"]
+
+
+def test_a_part_that_fails_leaves_the_answer_and_the_other_parts(monkeypatch):
+    def broken(*_):
+        raise RuntimeError("<oops>")
+
+    monkeypatch.setattr("nbautograd.views.html.blocks_pictures", broken)
+    words = Page(html(samples.report(wrong=True))).text
+    assert "This part could not be drawn (RuntimeError: <oops>)." in words
+    assert words.index("backward is wrong") < words.index("Calls")
+
+
+def test_the_bundle_never_raises(monkeypatch):
+    def broken(*_):
+        raise RuntimeError("no")
+
+    monkeypatch.setattr("nbautograd.views.bundle.text", broken)
+    monkeypatch.setattr("nbautograd.views.bundle.html", broken)
+    bundle = mimebundle(samples.report(), "nba-1")
+    assert bundle["text/plain"].startswith("<FunctionReport LinearFunction: right")
+    assert "(RuntimeError: no)" in bundle["text/plain"]
+    assert bundle["text/html"].startswith('<div class="nbautograd nba-1"><pre')
+    assert Page(bundle["text/html"]).lost == []

@@ -1,0 +1,69 @@
+"""The static page in Chromium: dark where the page is dark, nothing cut off, words that read well."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+import sample_values as samples
+from PIL import Image
+
+from nbautograd.views import palette
+from nbautograd.views.html import html
+
+pytestmark = pytest.mark.browser
+
+PAGE = "<!doctype html><meta charset=utf-8><body style='margin:8px;font:14px sans-serif;{look}'>{body}"
+LOOKS = {
+    "light": "background:#fff;color:#222;color-scheme:light",
+    "dark": "background:#111;color:#eee;color-scheme:dark",
+}
+
+
+def show(page, value, theme="light", width=900):
+    page.set_viewport_size({"width": width, "height": 700})
+    page.set_content(PAGE.format(look=LOOKS[theme], body=html(value)))
+    page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+    page.wait_for_function("[...document.images].every(i => i.complete)")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_pictures_take_the_theme_of_the_page(page, theme):
+    show(page, samples.report(wrong=True), theme)
+    shot = page.locator("img").first.screenshot()
+    corner = Image.open(io.BytesIO(shot)).convert("RGB").getpixel((40, 4))
+    paper = palette.PAPER[theme]
+    assert corner == tuple(int(paper[k : k + 2], 16) for k in (1, 3, 5))
+
+
+@pytest.mark.parametrize("value", [samples.report(wrong=True), samples.calls()], ids=["report", "calls"])
+@pytest.mark.parametrize("width", [480, 900])
+def test_nothing_makes_the_page_scroll_sideways(page, value, width):
+    show(page, value, width=width)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_every_picture_is_drawn(page):
+    show(page, samples.report(wrong=True, comparison=samples.comparison()))
+    sizes = page.evaluate("[...document.images].map(i => i.naturalWidth)")
+    assert len(sizes) > 8
+    assert min(sizes) > 0
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing(page, theme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    show(page, samples.report(wrong=True, comparison=samples.comparison()), theme)
+    page.evaluate("document.title = 'report'; document.documentElement.lang = 'en'")
+    found = axe.run(page, options={"rules": {"region": {"enabled": False}}}).response["violations"]
+    # the page around the report is ours for the test only: landmarks and its heading are not the report's
+    found = [v for v in found if v["id"] not in ("landmark-one-main", "page-has-heading-one")]
+    assert [(v["id"], [n["html"][:120] for n in v["nodes"]][:3]) for v in found] == []
+
+
+def test_a_name_that_is_a_script_does_not_run(page):
+    evil = "<img src=x onerror=\"document.title='ran'\"><script>document.title='ran'</script>"
+    show(page, samples.report(function=evil, gradcheck=samples.gradcheck(function=evil)))
+    assert page.title() != "ran"
+    assert page.errors == []
+    assert page.refused == []
