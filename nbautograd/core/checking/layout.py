@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.checking import words
-from nbautograd.core.checking.raw import close, cotangents, precision, pull
+from nbautograd.core.checking.raw import close, cotangents, noise, precision, pull
 from nbautograd.core.checking.subject import Subject
 from nbautograd.core.findings import Finding, Kind
 
@@ -28,7 +28,7 @@ def _finding(subject: Subject, code: str, kind: Kind, error: Exception | None = 
 
 def _grad_outputs(subject: Subject) -> Iterator[Finding]:
     outputs = subject.call()
-    rel = precision(outputs, subject.inputs)
+    rel, low = precision(outputs, subject.inputs), noise(outputs, subject.inputs)
     for change in (expanded, strided):
         odd = [None if v is None else change(v) for v in cotangents(subject, outputs, subject.seed + 21)]
         plain = [None if v is None else v.contiguous() for v in odd]
@@ -38,7 +38,7 @@ def _grad_outputs(subject: Subject) -> Iterator[Finding]:
         except Exception as error:
             yield _finding(subject, "fails_noncontiguous_grad", "bug", error)
             return
-        if not all(close(a, b, rel) for a, b in zip(found, right, strict=True)):
+        if not all(close(a, b, rel, low) for a, b in zip(found, right, strict=True)):
             yield _finding(subject, "wrong_noncontiguous_grad", "bug")
             return
 
@@ -72,9 +72,9 @@ def _inputs(subject: Subject) -> Iterator[Finding]:
     except Exception as error:
         yield _finding(subject, "fails_noncontiguous_input", "lint", error)
         return
-    rel = precision(outputs, subject.inputs)
+    rel, low = precision(outputs, subject.inputs), noise(outputs, subject.inputs)
     same = all(close(a.detach(), b.detach(), rel) for a, b in zip(outputs, moved, strict=True))
-    if not same or not all(close(a, b, rel) for a, b in zip(found, right, strict=True)):
+    if not same or not all(close(a, b, rel, low) for a, b in zip(found, right, strict=True)):
         yield _finding(subject, "wrong_noncontiguous_input", "bug")
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.checking import words
-from nbautograd.core.checking.raw import close, cotangents, precision, pull
+from nbautograd.core.checking.raw import close, cotangents, noise, precision, pull
 from nbautograd.core.checking.subject import Outputs, Subject
 from nbautograd.core.findings import Finding
 
@@ -17,14 +17,16 @@ Gradients = tuple[Tensor | None, ...]
 
 def linearity(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
     """Findings for every input whose gradient is not linear in grad_output."""
-    rel = precision(outputs, subject.inputs)
+    rel, low = precision(outputs, subject.inputs), noise(outputs, subject.inputs)
     v, w = (cotangents(subject, outputs, subject.seed + k) for k in (1, 2))
     at_zero = pull(subject, outputs, _scaled(v, 0.0))
     answers = {c: pull(subject, outputs, _scaled(v, c)) for c in (1.0, -1.0, 3.0, 1024.0, 1 / 1024)}
     other, both = pull(subject, outputs, w), pull(subject, outputs, _added(v, w))
     for k, position in enumerate(subject.differentiable):
         here = {c: g[k] for c, g in answers.items()}
-        if not _finite([*here.values(), other[k], both[k], at_zero[k]]):
+        if not _finite([*here.values(), other[k], both[k], at_zero[k]]) or _only_noise(
+            [*here.values(), other[k], at_zero[k]], low
+        ):
             continue
         code = _code(at_zero[k], here, other[k], both[k], rel)
         if code is not None:
@@ -63,6 +65,11 @@ def _manner(here: dict[float, Tensor | None], rel: float) -> str:
 
 def _largest(t: Tensor | None) -> float:
     return 0.0 if t is None or t.numel() == 0 else float(t.abs().max())
+
+
+def _only_noise(gradients: Sequence[Tensor | None], low: float) -> bool:
+    """Whether the gradient for grad_output itself, for another one and for zero are all rounding."""
+    return max(_largest(gradients[0]), _largest(gradients[-2]), _largest(gradients[-1])) <= low
 
 
 def _scaled(v: Sequence[Tensor | None], c: float) -> list[Tensor | None]:

@@ -27,7 +27,7 @@ def _first(e: Evidence) -> str:
 def kink(e: Evidence) -> Cause | None:
     """Wrong exactly where the input is zero, as a subgradient outside the slopes to both sides is."""
     name = e.block.input_name
-    if condition(e, _by_column(e.wrong, e)) != f"{name} == 0":
+    if not e.elementwise or condition(e, _by_column(e.wrong, e)) != f"{name} == 0":
         return None
     return Cause("kink", "kink_wrong", {"where": f"{name} == 0"})
 

@@ -141,18 +141,31 @@ def cotangents(subject: Subject, outputs: Sequence[Tensor], seed: int, only: int
     ]
 
 
-def close(a: Tensor | None, b: Tensor | None, rel: float) -> bool:
-    """Whether two gradients agree; None counts as zero, NaN agrees with NaN."""
+def close(a: Tensor | None, b: Tensor | None, rel: float, low: float = 0.0) -> bool:
+    """Whether two gradients agree; None counts as zero, NaN agrees with NaN, what is below ``low`` is noise."""
     if a is None or b is None:
         other = b if a is None else a
-        return other is None or not bool(other.detach().abs().nan_to_num().any())
+        return other is None or not bool((other.detach().abs().nan_to_num() > low).any())
     if a.shape != b.shape:
         return False
     scale = float(torch.maximum(a.abs().nan_to_num().max(), b.abs().nan_to_num().max())) if a.numel() else 0.0
-    return bool(torch.isclose(a, b.to(a.dtype), rtol=rel, atol=rel * scale, equal_nan=True).all())
+    return bool(torch.isclose(a, b.to(a.dtype), rtol=rel, atol=rel * scale + low, equal_nan=True).all())
 
 
 def precision(outputs: Sequence[Tensor], inputs: Sequence[Any]) -> float:
     """How closely two computations of the same gradient should agree, by the coarsest dtype that takes part."""
     tensors = [t for t in (*outputs, *inputs) if isinstance(t, Tensor) and (t.is_floating_point() or t.is_complex())]
     return max((100 * float(torch.finfo(t.dtype).eps) ** 0.75 for t in tensors), default=1e-9)
+
+
+def noise(outputs: Sequence[Tensor], inputs: Sequence[Any]) -> float:
+    """The size below which a gradient of these inputs, for cotangents of about 1, is only rounding."""
+    from_outputs = [float(y.detach().abs().max()) for y in outputs if y.requires_grad and y.numel()]
+    to_inputs = [
+        float(x.detach().abs().mean()) for x in inputs if isinstance(x, Tensor) and x.requires_grad and x.numel()
+    ]
+    if not from_outputs or not to_inputs or min(to_inputs) == 0.0:
+        return 0.0
+    size = max(from_outputs) / min(to_inputs)
+    coarsest = max(torch.finfo(y.dtype).eps for y in outputs if y.requires_grad)
+    return 4 * coarsest * size if size < float("inf") else 0.0

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.checking import words
-from nbautograd.core.checking.raw import close, cotangents, observe, own_node, precision, pull
+from nbautograd.core.checking.raw import close, cotangents, noise, observe, own_node, precision, pull
 from nbautograd.core.checking.subject import Outputs, Subject
 from nbautograd.core.checking.surroundings import on_ctx
 from nbautograd.core.checking.words import about
@@ -75,8 +75,8 @@ def _between(subject: Subject, v: Sequence[Tensor | None]) -> Iterator[Finding]:
     subject.call(elsewhere(subject, subject.seed + 3))
     together = pull(subject, outputs, v)
     subject.call()
-    rel = precision(outputs, subject.inputs)
-    if not all(close(a, b, rel) for a, b in zip(alone, together, strict=True)):
+    rel, low = precision(outputs, subject.inputs), noise(outputs, subject.inputs)
+    if not all(close(a, b, rel, low) for a, b in zip(alone, together, strict=True)):
         yield about(subject, "shared_state", "bug")
 
 

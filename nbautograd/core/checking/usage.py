@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.checking import words
-from nbautograd.core.checking.raw import close, cotangents, nodes, own_node, precision, pull, user_backward
+from nbautograd.core.checking.raw import close, cotangents, nodes, noise, own_node, precision, pull, user_backward
 from nbautograd.core.checking.subject import Outputs, Subject
 from nbautograd.core.checking.words import about
 from nbautograd.core.findings import Finding
@@ -58,19 +58,19 @@ def outputs_alone(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
             yield from _undefined(subject, outputs)
         return
     v = cotangents(subject, outputs, subject.seed + 31)
-    together, total = pull(subject, outputs, v), None
+    together = pull(subject, outputs, v)
+    rel, low = precision(outputs, subject.inputs), noise(outputs, subject.inputs)
     try:
         shares = [pull(subject, outputs, [c if k == o else None for k, c in enumerate(v)]) for o in takes]
     except Exception as error:
         yield _undefined_finding(subject, error)
         return
     total = [_sum(parts) for parts in zip(*shares, strict=True)]
-    if not all(close(a, b, precision(outputs, subject.inputs)) for a, b in zip(together, total, strict=True)):
+    if not all(close(a, b, rel, low) for a, b in zip(together, total, strict=True)):
         zeros = [torch.zeros_like(c) if c is not None else None for c in v]
         filled = [pull(subject, outputs, [c if k == o else zeros[k] for k, c in enumerate(v)]) for o in takes]
         if not all(
-            close(a, _sum(parts), 1e3 * precision(outputs, subject.inputs))
-            for a, parts in zip(total, zip(*filled, strict=True), strict=True)
+            close(a, _sum(parts), 1e3 * rel, low) for a, parts in zip(total, zip(*filled, strict=True), strict=True)
         ):
             yield _undefined_finding(subject, None)
 
@@ -101,6 +101,7 @@ def inputs_alone(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
     if len(subject.differentiable) < 2 or not subject.has_functions:
         return
     v = cotangents(subject, outputs, subject.seed + 32)
+    rel, low = precision(outputs, subject.inputs), noise(outputs, subject.inputs)
     together = pull(subject, outputs, v)
     for k, position in enumerate(subject.differentiable):
         given = tuple(
@@ -116,7 +117,7 @@ def inputs_alone(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
             line = words.backward_line(subject)
             yield Finding("needs_input_grad_wrong", "bug", "causes.needs_input_grad_raises", params, None, line)
             return
-        if not close(alone, together[k], precision(outputs, subject.inputs)):
+        if not close(alone, together[k], rel, low):
             yield about(subject, "needs_input_grad_wrong", "bug", None, input=name)
             return
 
