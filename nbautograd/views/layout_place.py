@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from nbautograd.views.layout_order import Layers
 
+LARGE = 1500  # with more vertices the two ways towards the bottom are left out
 SPRAWL = 1.3  # how much wider than the narrowest a way may be and still count
 
 
@@ -31,9 +32,11 @@ def place(layers: Layers, left: Sequence[int], right: Sequence[int], dummy: Sequ
     conflicts = _conflicts(layers, dummy)
     pairs = [(a, b, right[a] + left[b] + gap) for layer in layers.layers for a, b in pairwise(layer)]
     found = []
-    for downwards, outer in ((True, False), (False, False), (True, True)):
+    ways = [(True, False), (True, True), (False, False)][: 3 if len(left) <= LARGE else 2]
+    medians = {downwards: _medians(layers, downwards) for downwards, _ in ways}
+    for downwards, outer in ways:
         for mirrored in (False, True):
-            root = _align(layers, conflicts, downwards, mirrored, outer)
+            root = _align(layers, medians[downwards], conflicts, downwards, mirrored, outer)
             found.append(_pack(pairs, root, mirrored))
     return _balance(found)
 
@@ -62,45 +65,62 @@ def _conflicts(layers: Layers, dummy: Sequence[bool]) -> set[tuple[int, int]]:
     return marked
 
 
-def _align(layers: Layers, conflicts: set[tuple[int, int]], downwards: bool, mirrored: bool, outer: bool) -> list[int]:
+Medians = list[tuple[int, ...]]
+
+
+def _medians(layers: Layers, downwards: bool) -> Medians:
+    """For each vertex its one or two middle neighbours in the layer before, from left to right."""
+    position = layers.position
+    found: Medians = []
+    for near in layers.up if downwards else layers.down:
+        count = len(near)
+        if count < 2:
+            found.append(tuple(near))
+        else:
+            found.append(tuple(sorted(near, key=position.__getitem__)[(count - 1) // 2 : count // 2 + 1]))
+    return found
+
+
+def _align(
+    layers: Layers,
+    medians: Medians,
+    conflicts: set[tuple[int, int]],
+    downwards: bool,
+    mirrored: bool,
+    outer: bool,
+) -> list[int]:
     """Chain each vertex with a median neighbour; returns the first vertex of each one's block."""
     position = layers.position
-    neighbours = layers.up if downwards else layers.down
     sign = -1 if mirrored else 1
     root = list(range(len(position)))
     taken = bytearray(len(position))
-    rows = layers.layers if downwards else layers.layers[::-1]
-    for before, layer in pairwise(rows):
+    for before, layer in pairwise(layers.layers if downwards else layers.layers[::-1]):
         limit = -(10**9)
-        ends = _outermost(before, layer, neighbours) if outer else {}
+        ends = _outermost(before, layer, medians) if outer else {}
         for u in ends.values():
             taken[u] = 1
         for v in reversed(layer) if mirrored else layer:
-            near = neighbours[v]
             if v in ends:
                 root[v] = root[ends[v]]
                 limit = sign * position[ends[v]]
                 continue
-            if not near:
-                continue
-            if len(near) > 1:
-                near = sorted(near, key=position.__getitem__, reverse=mirrored)
-            middle = (len(near) - 1) // 2
-            for u in near[middle : len(near) // 2 + 1]:
-                edge = (u, v) if downwards else (v, u)
-                if not taken[u] and sign * position[u] > limit and edge not in conflicts:
-                    root[v] = root[u]
-                    taken[u] = 1
-                    limit = sign * position[u]
-                    break
+            for u in reversed(medians[v]) if mirrored else medians[v]:
+                if taken[u] or sign * position[u] <= limit:
+                    continue
+                if conflicts and ((u, v) if downwards else (v, u)) in conflicts:
+                    continue
+                root[v] = root[u]
+                taken[u] = 1
+                limit = sign * position[u]
+                break
     return root
 
 
-def _outermost(before: Sequence[int], layer: Sequence[int], neighbours: Sequence[Sequence[int]]) -> dict[int, int]:
-    """The first and the last vertex of a layer with those of the layer before, where an edge joins them."""
+def _outermost(before: Sequence[int], layer: Sequence[int], medians: Medians) -> dict[int, int]:
+    """The first and the last vertex of a layer with those of the layer before, where a middle neighbour is one."""
     ends: dict[int, int] = {}
     for v, u in ((layer[0], before[0]), (layer[-1], before[-1])):
-        if v not in ends and u not in ends.values() and u in neighbours[v]:
+        if v not in ends and u not in ends.values() and u in medians[v]:
             ends[v] = u
     return ends
 

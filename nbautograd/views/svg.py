@@ -7,7 +7,8 @@ for both colour schemes, and its own background, so that it can be read on any p
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from html import escape
+from functools import lru_cache
+from html import escape as escape_html
 
 from nbautograd.core.collector import collector_paused
 from nbautograd.core.graphs.graph import AutogradGraph
@@ -20,6 +21,8 @@ EDGES = {"": "e", "bad": "x", "zero": "z", "none": "z"}
 CORNERS = {"leaf": 11, "portal": 11, "output": 11, "op": 4, "function": 6, "group": 4}
 NOTE_LINE = 16
 MANY = 300  # with more boxes, those of one look become one path, and texts of one look one group
+
+escape = lru_cache(maxsize=4096)(escape_html)  # the same few names come again and again
 
 
 def svg(graph: AutogradGraph, *, boxes: int | None = 300) -> str:
@@ -38,7 +41,8 @@ def svg(graph: AutogradGraph, *, boxes: int | None = 300) -> str:
         >>> nbautograd.graph((a * a).sum()).to_svg()[:4]
         '<svg'
     """
-    return draw(layout(graph, boxes=boxes))
+    with collector_paused():
+        return draw(layout(graph, boxes=boxes))
 
 
 def draw(made: Layout) -> str:
