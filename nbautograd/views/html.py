@@ -29,6 +29,7 @@ from nbautograd.views.words import counted
 FULL = "all"
 ROOM = 62_500  # characters that a whole report should stay under
 LEAST_ROOM = 9_000
+MOST = 63_500  # characters of the parts, the answer and the notes together
 
 
 def html(value: Any, anchor: str = "") -> str:
@@ -92,7 +93,19 @@ def _report(value: FunctionReport) -> Markup:
     if "jacobian" in shown:  # its pictures get the room that the others leave
         room = max(LEAST_ROOM, ROOM - sum(map(len, (*around, *made.values()))))
         made["jacobian"] = _part(value, "jacobian", min(room, BUDGET))
+    _shorten(value, made, MOST - sum(map(len, around)))
     return join((around[0], *(made[p] for p in shown), *around[1:]))
+
+
+def _shorten(report: FunctionReport, made: dict[str, Markup], room: int) -> None:
+    """Leave out what is longest and least missed until the parts fit; each says that it was shortened."""
+    for part in ("comparison", "calls", "graph", "jacobian", "gradcheck"):
+        if sum(map(len, made.values())) <= room:
+            return
+        if len(made.get(part, "")) > LEAST_ROOM:
+            title = messages.text(f"views.part.{part}")
+            words = paragraph(messages.text("views.too_long", part=title, attribute=part))
+            made[part] = fold(title, words, _beside(report, part), opened=_opened(report, part))
 
 
 def _part(report: FunctionReport, part: str, room: int = BUDGET) -> Markup:

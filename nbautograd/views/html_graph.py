@@ -11,7 +11,7 @@ from nbautograd.views.markup import Markup, join, picture, tag
 from nbautograd.views.pieces import block, faint, fold, name, paragraph, table
 from nbautograd.views.text_graph import MOST_NODES, comparison_headline, comparison_rows, graph_rows, graph_size
 
-PICTURE_BUDGET = 24_000  # characters of one graph's SVG
+PICTURE_BUDGET = 24_000  # characters of one graph's SVG; of two beside each other half as many each
 
 
 def graph_markup(graph: AutogradGraph) -> Markup:
@@ -36,16 +36,21 @@ def comparison_markup(comparison: Comparison) -> Markup:
 
 def _named(title: str, graph: AutogradGraph) -> Markup:
     look = "display:inline-block;vertical-align:top;margin:0 16px 6px 0;max-width:100%"
-    return tag("div", {"style": look}, tag("div", {"style": "opacity:0.75"}, title), _picture(graph))
+    return tag(
+        "div", {"style": look}, tag("div", {"style": "opacity:0.75"}, title), _picture(graph, PICTURE_BUDGET // 2)
+    )
 
 
-def _picture(graph: AutogradGraph) -> Markup:
+def _picture(graph: AutogradGraph, budget: int = PICTURE_BUDGET) -> Markup:
     try:
         svg = str(render("svg", graph))
     except Exception as error:  # a picture that fails must not take the table with it
         return paragraph(messages.text("views.failed", error=f"{type(error).__name__}: {error}"), "opacity:0.75")
-    if len(svg) > PICTURE_BUDGET:
-        return paragraph(messages.text("views.too_long", part=messages.text("views.part.graph")), "opacity:0.75")
+    if len(svg) > budget:
+        return paragraph(
+            messages.text("views.too_long", part=messages.text("views.part.graph"), attribute="graph.to_svg()"),
+            "opacity:0.75",
+        )
     alt = messages.text("views.graph.alt", **graph_size(graph))
     return picture(svg, alt, {"style": "display:block;max-width:100%;height:auto;margin:2px 0 8px 0"})
 

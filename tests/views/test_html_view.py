@@ -179,6 +179,19 @@ def test_fifty_blocks_stay_within_the_budget():
     assert Page(made).lost == []
 
 
+def test_a_report_with_too_much_of_everything_is_still_small():
+    many = tuple(samples.value(f"a_rather_long_name_{k}", samples.W) for k in range(12))
+    call = replace(samples.calls()[0], inputs=many, outputs=many, ctx=CtxSnapshot(many), stdout="x" * 4000)
+    nodes = tuple(replace(samples.graph().nodes[3], id=k, label=f"parameter {k}") for k in range(200))
+    graph = AutogradGraph(nodes, (), ((0, "loss"),), tuple(range(200)))
+    made = html(samples.report(wrong=True, calls=CallLog((call,) * 9), graph=graph, comparison=samples.comparison()))
+    page = Page(made)
+    assert len(made) < 64_000
+    assert page.lost == []
+    assert "Calls: left out here to keep the notebook small. In a cell of its own, report.calls shows" in page.text
+    assert "Jacobian 2 blocks" in page.text
+
+
 def test_hundreds_of_calls_are_folded():
     one = samples.calls()[0]
     made = html(CallLog(tuple(replace(one, index=k) for k in range(500))))
