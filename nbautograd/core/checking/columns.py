@@ -95,9 +95,11 @@ def central(
                 continue
             assert patterns is not None
             for row, number in enumerate(chosen):
-                for col in directions.groups[number]:
-                    reach = patterns[i][:, col]
-                    found[i][:, reach, col] = change[row][:, reach] / gaps[row, :, col][:, None]
+                group = directions.groups[number]
+                reach = patterns[i][:, group]
+                rows = np.flatnonzero(reach.any(axis=1))
+                cols = group[reach[rows].argmax(axis=1)]
+                found[i][:, rows, cols] = change[row][:, rows] / gaps[row][:, cols]
     return found
 
 

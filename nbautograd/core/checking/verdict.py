@@ -109,7 +109,7 @@ class Scale:
 
 def scales(matrices: Matrices) -> Scale:
     """The scale of all stored entries."""
-    size = np.fmax(np.abs(_finite(matrices.analytical)), np.abs(_finite(matrices.numerical)))
+    size = np.maximum(_size(matrices.analytical), _size(matrices.numerical))
     row = size.max(axis=2, keepdims=True, initial=0.0)
     return Scale(np.maximum(np.maximum(size, 1e-3 * row), 1e-6 * row.max(initial=0.0)), row)
 
@@ -128,8 +128,11 @@ def _spread(values: Array) -> float:
     return float(known.max() - known.min()) if known.size else 0.0
 
 
-def _finite(array: Array) -> Array:
-    return np.nan_to_num(array, nan=0.0, posinf=0.0, neginf=0.0)
+def _size(array: Array) -> Array:
+    """Absolute values, 0 for what is not finite."""
+    size: Array = np.abs(array)
+    known = np.isfinite(size)
+    return size if known.all() else np.where(known, size, 0.0)
 
 
 class _State:
@@ -185,7 +188,9 @@ class _State:
     def _worst(self, difference: Array) -> tuple[int, int, int] | None:
         if not difference.size:
             return None
-        ranked = np.where(self.wrong, 2 + _squash(difference), _squash(difference))
+        ranked = np.where(np.isnan(difference), np.inf, difference)
+        if self.wrong.any():
+            ranked[~self.wrong] = -1.0
         return tuple(map(int, np.unravel_index(int(ranked.argmax()), ranked.shape)))  # type: ignore[return-value]
 
     def _entry(self, where: tuple[int, int, int] | None) -> Entry | None:
@@ -225,13 +230,6 @@ def decide(
     if given is not None:
         wrong, unsure = wrong & ~given, unsure & ~given
     return wrong, unsure, reason
-
-
-def _squash(values: Array) -> Array:
-    """Order kept, size in [0, 1]; NaN the largest."""
-    with np.errstate(invalid="ignore"):
-        result: Array = np.where(np.isfinite(values), values / (1 + np.abs(values)), 1.0)
-    return result
 
 
 def _found(refined: Refined | None, where: tuple[int, int, int]) -> int | None:
