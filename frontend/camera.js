@@ -5,6 +5,7 @@ import { el } from "./shared.js";
 /** @typedef {import("./types").Page} Page */
 
 const TALLEST = 460, SMALLEST = 0.15, LARGEST = 4;
+const READABLE = 0.7; // a picture that would become smaller than this begins at its top, and is panned
 
 /**
  * @param {Page} page
@@ -17,9 +18,10 @@ export function camera(page, drawing, frame, size) {
   const room = () => frame.clientWidth || size.width;
   const tall = () => Math.min(TALLEST, Math.max(120, size.height * Math.min(1, room() / size.width)));
   const apply = () => drawing.setAttribute("viewBox", `${x} ${y} ${room() / scale} ${frame.clientHeight / scale}`);
-  const fit = () => {
+  const fit = (/** @type {number} */ least) => {
     frame.style.height = `${tall()}px`;
-    scale = Math.max(SMALLEST, Math.min(1, room() / size.width));
+    const whole = Math.min(1, room() / size.width, frame.clientHeight / size.height);
+    scale = Math.max(SMALLEST, whole < least ? Math.min(1, room() / size.width) : whole);
     x = Math.min(0, (size.width - room() / scale) / 2);
     y = 0;
     apply();
@@ -39,12 +41,12 @@ export function camera(page, drawing, frame, size) {
     zoom(Math.exp(-event.deltaY / 300), event.clientX - place.left, event.clientY - place.top);
   }, { passive: false });
   let wide = 0;
-  const watcher = new ResizeObserver(() => frame.clientWidth !== wide && ((wide = frame.clientWidth), fit()));
+  const watcher = new ResizeObserver(() => frame.clientWidth !== wide && ((wide = frame.clientWidth), fit(READABLE)));
   watcher.observe(frame);
   page.signal.addEventListener("abort", () => watcher.disconnect(), { once: true });
   const button = (/** @type {string} */ label, /** @type {string} */ name, /** @type {() => void} */ act) => el("button", { type: "button", class: "button icon", "aria-label": name, title: name, on: { click: act } }, label);
   return {
-    buttons: el("span", { class: "group" }, button("−", page.t("zoom_less"), () => zoom(1 / 1.3)), button("+", page.t("zoom_more"), () => zoom(1.3)), button("⤢", page.t("zoom_fit"), fit)),
+    buttons: el("span", { class: "group" }, button("−", page.t("zoom_less"), () => zoom(1 / 1.3)), button("+", page.t("zoom_more"), () => zoom(1.3)), button("⤢", page.t("zoom_fit"), () => fit(0))),
     dragged: () => moved,
     /** @param {{x: number, y: number, width: number, height: number} | undefined} box bring it into view */
     reveal: (box) => {

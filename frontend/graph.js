@@ -89,13 +89,15 @@ function follow(page, boxes, see) {
   });
 }
 
+/** @param {{title: string, lines: {text: string}[]}} box its title, or what is written in it */
+export const nameOf = (box) => box.title || box.lines.map((line) => line.text).join(" ");
+
 /** @param {Box} box */
 function boxGroup(box) {
-  return svg("g", { class: `box ${box.kind}${box.freed ? " freed" : ""}`, transform: `translate(${box.x},${box.y})`, role: "button", tabindex: "-1", "aria-label": box.title.replaceAll("\n", ", "), "data-key": box.key },
-    svg("title", null, box.title),
+  return svg("g", { class: `box ${box.kind}${box.freed ? " freed" : ""}`, transform: `translate(${box.x},${box.y})`, role: "button", tabindex: "-1", "aria-label": nameOf(box).replaceAll("\n", ", "), "data-key": box.key },
+    svg("title", null, nameOf(box)),
     svg("rect", { width: box.width, height: box.height, rx: { function: 6, op: 4, group: 4 }[box.kind] ?? 11 }),
-    ...box.lines.map((line) => svg("text", { x: line.x, y: line.y, class: line.style }, line.text)),
-    box.fan_in > 1 && svg("text", { x: -4, y: -4, class: "muted" }, `Σ${box.fan_in}`));
+    ...box.lines.map((line) => svg("text", { x: line.x, y: line.y, class: line.style }, line.text)));
 }
 
 /** @param {Path} path */
@@ -140,7 +142,7 @@ function searchField(page, boxes, groups, see) {
   let hits = [];
   input.addEventListener("input", () => {
     const wanted = input.value.trim().toLowerCase();
-    hits = wanted ? boxes.filter((box) => box.title.toLowerCase().includes(wanted)) : [];
+    hits = wanted ? boxes.filter((box) => nameOf(box).toLowerCase().includes(wanted)) : [];
     at = -1;
     for (const [key, group] of groups) group.classList.toggle("found", hits.some((box) => box.key === key));
     found.textContent = wanted ? page.t("found", { count: hits.length }) : "";

@@ -109,7 +109,7 @@ function sign(pen, value, most, x, y, w, h, ink) {
     const text = [3, 2, 1].map((digits) => number(value, digits)).find((t) => pen.measureText(t).width <= w - 4);
     pen.fillText(text ?? number(value, 1), x + w / 2, y + h / 2 + 0.5, w - 2);
     pen.globalAlpha = 1;
-  } else if (value < 0 && !negligible(value, most)) pen.fillRect(x + w / 2 - 2, y + h / 2 - 0.5, 4, 1);
+  } else if (w >= 12 && value < 0 && !negligible(value, most)) pen.fillRect(x + w / 2 - 2, y + h / 2 - 0.5, 4, 1);
   else if (Number.isNaN(value)) pen.fillText("×", x + w / 2, y + h / 2);
 }
 
@@ -125,7 +125,8 @@ function ring(pen, [row, col], w, h, strokes, dash) {
     pen.strokeStyle = colour;
     pen.lineWidth = width;
     pen.setLineDash(colour === strokes[0][0] ? [] : dash);
-    pen.strokeRect(col * w + 1, row * h + 1, Math.max(w - 2, 1), Math.max(h - 2, 1));
+    const inset = Math.min(w, h) < 10 ? -2.5 : 1; // around a small cell, inside a large one
+    pen.strokeRect(col * w + inset, row * h + inset, w - 2 * inset, h - 2 * inset);
   }
   pen.setLineDash([]);
 }

@@ -1,5 +1,6 @@
 // What is known of one box of the graph: its nodes, their ctx and saved values, the gradients that flowed.
 
+import { nameOf } from "./graph.js";
 import { el, shape } from "./shared.js";
 import { ctxView, tensorBody, valueList } from "./values.js";
 
@@ -15,7 +16,7 @@ export function boxDetail(page, state, box, close) {
   const nodes = box.nodes.map((/** @type {number} */ id) => state.nodes[id]).filter(Boolean);
   const one = nodes.length === 1 ? nodes[0] : null;
   return el("div", { class: "stack" },
-    el("div", { class: "bar" }, el("h4", null, one ? el("code", null, one.label || one.name) : box.title.split("\n")[0]), el("span", { class: "faint facts" }, one ? facts(page, one).join(" · ") : page.t("nodes", { count: box.nodes.length })),
+    el("div", { class: "bar" }, el("h4", null, one ? el("code", null, one.label || one.name) : nameOf(box).split("\n")[0]), el("span", { class: "faint facts" }, one ? facts(page, one).join(" · ") : page.t("nodes", { count: box.nodes.length })),
       one && links(page, one),
       el("button", { type: "button", class: "button icon", "aria-label": page.t("close"), title: page.t("close"), on: { click: close } }, "×")),
     one ? nodeBody(page, state, one) : el("ul", { class: "plain-list" }, ...nodes.slice(0, 60).map((/** @type {any} */ n) => el("li", null, el("code", null, n.label || n.name), " ", el("span", { class: "faint" }, n.scope)))));

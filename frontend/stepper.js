@@ -1,5 +1,6 @@
 // Step through backward in the engine's order: forwards, backwards, by playing, by a slider.
 
+import { nameOf } from "./graph.js";
 import { el } from "./shared.js";
 
 /** @typedef {import("./types").Page} Page */
@@ -8,26 +9,27 @@ const PACE = 700; // ms per step when playing
 
 /**
  * @param {Page} page
- * @param {{order: string[], boxes: {key: string, title: string}[]}} layout
+ * @param {{order: string[], boxes: {key: string, title: string, lines: {text: string}[]}[]}} layout
  * @param {Map<string, SVGGElement>} groups
  * @param {SVGGElement[]} paths
  * @param {(key: string) => void} reveal
  */
 export function stepper(page, layout, groups, paths, reveal) {
   const { order } = layout;
-  const titles = new Map(layout.boxes.map((box) => [box.key, box.title.split("\n")[0]]));
+  const titles = new Map(layout.boxes.map((box) => [box.key, nameOf(box).split("\n")[0]]));
   let at = 0; // 0: nothing has run; k: the first k boxes have
   /** @type {ReturnType<typeof setInterval> | undefined} */
   let timer;
   const said = el("p", { class: "faint said", role: "status" }, page.t("step_help"));
   const slider = el("input", { type: "range", min: 0, max: order.length, value: 0, "aria-label": page.t("engine_order") });
   const show = () => {
-    const places = new Map(order.slice(0, at).map((key, k) => [key, k]));
+    const later = new Set(at ? order.slice(at) : []);
+    const waits = (/** @type {string} */ key) => later.has(key);
     for (const [key, group] of groups) {
-      group.classList.toggle("waiting", at > 0 && !places.has(key));
+      group.classList.toggle("waiting", waits(key));
       group.classList.toggle("now", at > 0 && order[at - 1] === key);
     }
-    for (const path of paths) path.classList.toggle("waiting", at > 0 && !places.has(path.dataset.source ?? ""));
+    for (const path of paths) path.classList.toggle("waiting", waits(path.dataset.source ?? ""));
     slider.value = String(at);
     said.textContent = at ? page.t("step_at", { step: at, steps: order.length, name: titles.get(order[at - 1]) ?? "" }) : page.t("step_help");
     if (at) reveal(order[at - 1]);

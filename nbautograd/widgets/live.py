@@ -41,7 +41,7 @@ def widget(value: Any, *, anchor: str = "", **options: Any) -> Any:
     Raises:
         CallError: when there is no interactive view of such a value, or for an unknown option.
     """
-    home = VIEWS.get(type(value).__name__)
+    home = _home(value)
     if home is None:
         raise CallError("widgets.no_view", type=type(value).__name__, known=", ".join(VIEWS))
     module = importlib.import_module(f"{__package__}.{home[0]}")
@@ -51,7 +51,7 @@ def widget(value: Any, *, anchor: str = "", **options: Any) -> Any:
 def mimebundle(value: Any) -> dict[str, str]:
     """The static bundle of a value; in a live kernel the interactive view is sent to take its place on the page."""
     kernel = _kernel()
-    if kernel is None or type(value).__name__ not in VIEWS:
+    if kernel is None or _home(value) is None:
         return static_bundle(value)
     anchor = f"nbag-{uuid.uuid4().hex[:16]}"
     bundle = static_bundle(value, anchor=anchor)
@@ -66,6 +66,11 @@ def close_all() -> None:
     """Close every widget that took a static report's place; the static reports come back."""
     while _open:
         _open.popleft()[2].close()
+
+
+def _home(value: Any) -> tuple[str, str] | None:
+    """Module and class of the view of a value; a live log is a CallLog too."""
+    return next((VIEWS[cls.__name__] for cls in type(value).__mro__ if cls.__name__ in VIEWS), None)
 
 
 def _kernel() -> Any | None:

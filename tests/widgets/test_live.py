@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from comm_wire import Wire
 
+import nbautograd
 from nbautograd.views.bundle import mimebundle as static_bundle
 from nbautograd.widgets import live
 
@@ -62,6 +63,13 @@ def test_each_display_has_its_own_place(wire: Wire, samples: Any, kernel: Kernel
 def test_values_without_a_view_stay_static(wire: Wire, samples: Any, kernel: Kernel) -> None:
     assert samples.NOTE._repr_mimebundle_() == static_bundle(samples.NOTE)
     assert wire.sent == []
+
+
+def test_a_recording_is_a_call_log_too(wire: Wire, kernel: Kernel) -> None:
+    with nbautograd.recording() as log:
+        pass
+    log._repr_mimebundle_()
+    assert [opened["state"]["_kind"] for opened in wire.opened()] == ["calls"]
 
 
 def test_a_cell_run_again_closes_its_old_widgets(wire: Wire, samples: Any, kernel: Kernel) -> None:
