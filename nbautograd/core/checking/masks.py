@@ -57,7 +57,9 @@ def missing(e: Evidence) -> Cause | None:
     if not e.A.any() or not bool(dead[e.wrong].all()) or not bool((~e.wrong & ~dead).any()):
         return None
     where = condition(e, _by_column(e.wrong, e))
-    return Cause("missing_entries", "missing_entries_where" if where else "missing_entries", _count(e, where))
+    part = "" if where else slab(e, _by_column(e.wrong, e))
+    message = "missing_entries_where" if where else "missing_entries_part" if part else "missing_entries"
+    return Cause("missing_entries", message, {**_count(e, where), "part": part})
 
 
 def extra(e: Evidence) -> Cause | None:
@@ -107,6 +109,28 @@ def _alive(X: Array, e: Evidence) -> Array:
 def _by_column(wrong: Array, e: Evidence) -> Array:
     """Which elements of the input have a wrong entry."""
     return np.asarray(wrong.any(axis=0))
+
+
+def slab(e: Evidence, columns: Array) -> str:
+    """The part of the input with these elements, where it is a run of indices along one dimension: ``"x[:, :3]"``."""
+    if e.in_shape != e.block.input_shape:
+        return ""
+    mask = columns.reshape(e.in_shape)
+    for axis, size in enumerate(e.in_shape):
+        others = tuple(d for d in range(mask.ndim) if d != axis)
+        hit = np.flatnonzero(mask.all(axis=others))
+        run = len(hit) > 0 and len(hit) < size and hit[-1] - hit[0] == len(hit) - 1
+        if run and int(mask.sum()) * size == len(hit) * mask.size:
+            index = [":"] * mask.ndim
+            index[axis] = _run(int(hit[0]), int(hit[-1]) + 1, size)
+            return f"{e.block.input_name}[{', '.join(index)}]"
+    return ""
+
+
+def _run(start: int, stop: int, size: int) -> str:
+    if stop - start == 1:
+        return str(start) if stop < size else "-1"
+    return f"{start or ''}:{stop if stop < size else ''}"
 
 
 def condition(e: Evidence, columns: Array) -> str:

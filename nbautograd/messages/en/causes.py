@@ -66,6 +66,8 @@ TEXTS: dict[str, str] = {
     " be, and right elsewhere. Is a part left out, or a mask too wide, in {value}? {example}",
     "causes.missing_entries_where": "The gradient of `{input}` is zero exactly where `{where}`, and should not be; it"
     " is right elsewhere. Give that case its own derivative in {value}. {example}",
+    "causes.missing_entries_part": "The gradient of `{input}` is zero in all of `{part}` where it should not be, and"
+    " right elsewhere. If you mean to stop the gradient there, this is no slip; else look at {value}. {example}",
     "causes.extra_entries": "The gradient of `{input}` is not zero in {wrong} of {entries} entries where it should be,"
     " and right elsewhere. Is a mask missing in {value}? {example}",
     "causes.extra_entries_where": "The gradient of `{input}` should be zero exactly where `{where}`, and is not; it is"

@@ -94,6 +94,10 @@ TEXTS: dict[str, str] = {
         "`{input}` 的梯度恰好在 `{where}` 处为零，而那里不该为零；其余都对。请在{value}里为这种情形写上它自己的导"
         "数。{example}"
     ),
+    "causes.missing_entries_part": (
+        "`{input}` 的梯度在整个 `{part}` 里都是零，而那里不该为零；其余都对。"
+        "如果是有意在那里截住梯度，就不是失误；否则请检查{value}。{example}"
+    ),
     "causes.extra_entries": (
         "`{input}` 的梯度有 {wrong} 个元素（共 {entries} 个）该为零却不为零，其余都对。{value}里是不是少了掩码？"
         "{example}"

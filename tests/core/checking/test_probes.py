@@ -1,0 +1,139 @@
+"""Probes see what the engine hides, touch nothing of the user's, and say nothing about what is right."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from own_mistakes import draw
+from torch.autograd import Function
+
+import nbautograd
+from nbautograd.core.checking import raw, truth, variants
+from nbautograd.core.checking.evidence import kept
+from nbautograd.core.checking.subject import Subject
+
+
+class Scaled(Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return (x * w).mean(0)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        rows = x.shape[0]
+        return (g * w).expand_as(x) / rows, (g * x / rows).float()
+
+
+def subject_of(fn, *inputs) -> Subject:
+    return Subject(fn, inputs)
+
+
+def test_raw_gradients_are_seen_before_the_engine_makes_them_fit() -> None:
+    subject = subject_of(Scaled.apply, draw(5, 3), draw(3, seed=1))
+    with subject.session():
+        outputs = subject.call()
+        seen = raw.observe(subject, outputs, raw.cotangents(subject, outputs, 0))
+    assert seen.returned is not None
+    assert seen.returned[1].shape == (5, 3)
+    assert seen.returned[1].dtype == torch.float32
+    assert seen.gradients[1] is not None
+    assert seen.gradients[1].shape == (3,)
+    assert seen.gradients[1].dtype == torch.float64
+
+
+def test_a_stand_in_is_used_and_taken_away_again() -> None:
+    subject = subject_of(Scaled.apply, draw(5, 3), draw(3, seed=1))
+    with subject.session():
+        outputs = subject.call()
+        node = raw.own_node(subject, outputs)
+        v = raw.cotangents(subject, outputs, 0)
+        before = raw.pull(subject, outputs, v)
+        with raw.standing_in(node, lambda ctx, g: (None, None)):
+            assert raw.pull(subject, outputs, v) == (None, None)
+        after = raw.pull(subject, outputs, v)
+    assert "_forward_cls" not in vars(node)
+    assert all(torch.equal(a, b) for a, b in zip(before, after, strict=True))
+
+
+def test_a_stand_in_is_taken_away_when_it_raises() -> None:
+    subject = subject_of(Scaled.apply, draw(5, 3), draw(3, seed=1))
+    with subject.session():
+        outputs = subject.call()
+        node = raw.own_node(subject, outputs)
+        with pytest.raises(ZeroDivisionError), raw.standing_in(node, lambda ctx, g: 1 / 0):
+            raw.pull(subject, outputs, raw.cotangents(subject, outputs, 0))
+    assert "_forward_cls" not in vars(node)
+
+
+def test_what_the_engine_summed_and_cast_is_told_as_lints() -> None:
+    report = nbautograd.gradcheck(Scaled, (draw(5, 3), draw(3, seed=1)), order=1)
+    lints = {f.code for f in report.findings if f.kind == "lint"}
+    assert {"grad_shape_reduced", "grad_dtype_cast"} <= lints
+
+
+@pytest.mark.parametrize("fn", [torch.exp, torch.sin, torch.abs, torch.sigmoid, lambda x: x.softmax(-1)])
+def test_functions_of_torch_get_no_finding(fn) -> None:
+    assert nbautograd.gradcheck(fn, (draw(3, 4),)).findings == ()
+
+
+def test_a_gradient_of_pure_rounding_is_not_called_nonlinear() -> None:
+    assert nbautograd.gradcheck(torch.corrcoef, (draw(2),)).verdict == "right"
+
+
+def test_directions_agree_with_the_true_gradient_and_with_no_other() -> None:
+    x = draw(3, 4)
+    subject = subject_of(torch.sin, x)
+    with subject.session():
+        outputs = subject.call()
+        v = raw.cotangents(subject, outputs, 5)
+        asked = truth.direction(subject, subject.fresh(), 0, v, 6)
+    assert asked is not None
+    right = v[0] * x.detach().cos()
+    assert asked.agrees(right)
+    assert not asked.agrees(right * 1.00001)
+    assert not asked.agrees(None)
+
+
+def test_no_direction_is_asked_across_a_kink() -> None:
+    subject = subject_of(torch.abs, torch.tensor([0.0, 1.0], dtype=torch.float64, requires_grad=True))
+    with subject.session():
+        outputs = subject.call()
+        assert truth.direction(subject, subject.fresh(), 0, raw.cotangents(subject, outputs, 5), 6) is None
+
+
+def test_sizes_that_belong_together_move_together() -> None:
+    subject = subject_of(torch.mm, draw(3, 3), draw(3, 3, seed=1))
+    with subject.session():
+        subject.call()
+        groups = list(variants.groups(subject, 0))
+        shapes = [[tuple(t.shape) for t in given] for given in variants.apart(subject, 0)]
+    assert ((0, 1), (1, 0)) in groups
+    assert [(3, 4), (4, 3)] in shapes
+    assert [(4, 3), (3, 3)] in shapes
+
+
+def test_thinning_keeps_named_indices_and_few_others() -> None:
+    chosen = kept(1000, 10, [537])
+    assert 537 in chosen
+    assert len(chosen) <= 11
+    assert kept(5, 10) == [0, 1, 2, 3, 4]
+
+
+class KillHead(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, g):
+        g = g.clone()
+        g[:, :3] = 0
+        return g
+
+
+def test_a_part_that_gets_no_gradient_is_told_as_a_slice() -> None:
+    finding = nbautograd.gradcheck(KillHead, (draw(4, 6),)).findings[0]
+    assert finding.code == "missing_entries"
+    assert "is zero in all of `x[:, :3]` where it should not be" in finding.message
