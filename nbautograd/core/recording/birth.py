@@ -52,7 +52,7 @@ class Births:
         self._ours = None
 
     def _announce(self, cls: type) -> None:
-        if self._ours is None:
+        if self._ours is None or cls.__module__.startswith("nbautograd."):  # the self-test makes a class of its own
             return
         try:
             self.on_birth(cls)

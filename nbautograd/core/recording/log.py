@@ -80,6 +80,8 @@ def uninstrument(cls: C) -> C:
     if _subjects.pop(function, None) is not None:
         _engine().remove(function)
         _problems.pop(function.__name__, None)
+        if not _subjects:
+            prints.leave()
     return cls
 
 
@@ -120,8 +122,7 @@ def recording(*classes: type, level: str = "summary") -> Iterator[CallLog]:
         subject.level = LEVELS[level]
     log = LiveLog(_ring, subjects, engine, problems, first=_ring.next_index())
     try:
-        with prints.teed():
-            yield log
+        yield log
     finally:
         log.close()
         for subject, was in zip(subjects, before, strict=True):
@@ -232,6 +233,7 @@ def _install(function: type, level: int) -> None:
     if found:
         _problems[function.__name__] = found
     _subjects[function] = subject
+    prints.listen()
 
 
 @cache

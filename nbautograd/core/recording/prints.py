@@ -66,6 +66,7 @@ def _hear(stream: Any) -> None:
     except (AttributeError, TypeError):  # no stdout at all, or a stream that takes no attributes
         _current = getattr(stream, "write", None)
         return
+    _streams[:] = [kept for kept in _streams if vars(kept[0]).get("write") is kept[1]]  # the others are gone already
     _streams.append((stream, ours, before))
     _current = ours
 

@@ -68,8 +68,10 @@ def _bytes(saved: tuple[Any, ...]) -> int:
     """Bytes that the saved tensors hold; of those that share a storage the largest counts."""
     sizes: dict[int, int] = {}
     for tensor in saved:
-        plain = internals.unwrap_for_grad(tensor) if type(tensor) in PLAIN_TYPES else tensor
-        if type(plain) in PLAIN_TYPES and not internals.bytes_reason(plain):
-            storage = internals.storage_of(plain)
-            sizes[storage] = max(sizes.get(storage, 0), plain.numel() * plain.element_size())
+        if type(tensor) in PLAIN_TYPES:
+            try:
+                storage, size = internals.storage_of(tensor), tensor.nbytes
+            except (NotImplementedError, RuntimeError):  # sparse, or inside a level of torch.func
+                continue
+            sizes[storage] = max(sizes.get(storage, 0), size)
     return sum(sizes.values())

@@ -57,7 +57,9 @@ def test_born_classes_can_be_instrumented():
         cls = define()
     cls.apply(torch.ones(1))
     assert log.calls(cls)[-1].method == "forward"
+    assert log.calls(cls)[-1].stdout == "forward\n"
     log.uninstrument(cls)
+    assert log.instrumented() == []
 
 
 class Picky:
