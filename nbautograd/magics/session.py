@@ -6,9 +6,8 @@ import contextlib
 from dataclasses import dataclass, field
 from typing import Any
 
-from nbautograd.core.recording import log
+from nbautograd.core.recording import log, prints
 from nbautograd.core.recording.birth import births
-from nbautograd.core.recording.prints import teed
 from nbautograd.magics import saying
 from nbautograd.magics.card import Cards
 from nbautograd.magics.options import MAGIC
@@ -76,7 +75,8 @@ class Session:
         self._cells.append(cell)
         if len(self._cells) == 1:
             log.set_cell(self._number(cell.info))
-            cell.around.enter_context(teed())
+            prints.listen()
+            cell.around.callback(prints.leave)
         if cell.request is not None:
             for outer in self._cells[:-1]:
                 outer.taken = True

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
+import pytest
+
 PRODUCT = """\
 %%autograd_function --inputs a, b {line}
 class f(Function):
@@ -61,3 +65,15 @@ class NumericalSin(Function):
 """)
     assert "NumericalSin: backward is right." in ran.text
     assert notebook("gradcheck(NumericalSin.apply, (x,))").result.result is True
+
+
+def test_the_graph_of_reverse_accumulation(notebook) -> None:
+    notebook("w1 = torch.tensor(0.5, requires_grad=True)\nw2 = torch.tensor(3., requires_grad=True)")
+    graph = notebook("w5 = torch.sin(w1) + w1 * w2\n%autograd_graph w5").result.result
+    assert {node.name for node in graph.nodes} == {"AddBackward0", "SinBackward0", "MulBackward0", "AccumulateGrad"}
+    assert {leaf.label for leaf in graph.leaves} == {"w1", "w2"}
+    assert len([edge for edge in graph.edges if graph.nodes[edge.target].label == "w1"]) == 2  # two paths add up
+    notebook("import nbautograd\ngraph = nbautograd.backward(w5)")
+    gradients = {leaf.label: leaf.gradient.values[0] for leaf in notebook["graph"].leaves}
+    assert gradients["w1"] == pytest.approx(math.cos(0.5) + 3)
+    assert gradients["w2"] == pytest.approx(0.5)

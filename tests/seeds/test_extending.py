@@ -57,6 +57,38 @@ def test_it_works_under_func_grad_while_recorded(notebook) -> None:
     assert ran.result.result == (2, 4)
 
 
+COMBINED = """\
+%%autograd_function --quiet
+class LinearFunction(Function):
+    @staticmethod
+    def forward(ctx, input, weight, bias=None):
+        ctx.save_for_backward(input, weight, bias)
+        return input.mm(weight.t()) if bias is None else input.mm(weight.t()) + bias
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        input, weight, bias = ctx.saved_tensors
+        # a gradient is returned for every tensor, needed or not
+        return grad_output.mm(weight), grad_output.t().mm(input), None if bias is None else grad_output.sum(0)
+"""
+
+
+def test_the_combined_form_runs_and_func_grad_refuses_it_in_its_own_words(notebook) -> None:
+    notebook(POINT)
+    notebook(COMBINED)
+    assert notebook("%gradcheck LinearFunction.apply(a, w, bias)").result.result.verdict == "right"
+    ran = notebook("torch.func.grad(lambda w: LinearFunction.apply(a, w).sum())(w)")
+    assert isinstance(ran.error, RuntimeError)
+    assert "setup_context" in str(ran.error)
+
+
+def test_a_gradient_for_a_tensor_that_needs_none_is_no_error(notebook) -> None:
+    notebook(POINT)
+    notebook(COMBINED)
+    assert notebook("LinearFunction.apply(a.detach(), w, bias).sum().backward()").result.success
+    assert notebook("%gradcheck LinearFunction.apply(a.detach(), w, bias)").result.result.verdict == "right"
+
+
 MUL = """\
 %%autograd_function {line}
 class MulConstant(Function):
