@@ -83,6 +83,24 @@ def raw_slot_names(node_type: type) -> tuple[str, ...]:
     return names
 
 
+def all_gone(node: Any) -> bool:
+    """Whether everything that one of torch's own nodes saved is gone; quick, for graphs of many nodes."""
+    names = raw_slot_names(type(node))
+    try:
+        for name in names:
+            slot = getattr(node, "_raw_saved_" + name)
+            if isinstance(slot, (tuple, list)):
+                if any(saved_peek(one)[1] != "gone" for one in slot):
+                    return False
+            elif slot.data is not None or slot.unpack_hook is not None:
+                return False
+    except RuntimeError:  # a list of freed tensors cannot be read at all
+        return True
+    except Exception:  # older torch: only unpacking would show it
+        return False
+    return bool(names)
+
+
 def raw_slots(node: Any, name: str) -> list[tuple[str, Any]] | None:
     """The raw saved slots behind one name, with their place in a list; None when they were freed."""
     try:

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from nbautograd.core.source import FunctionSource, read_source
-from nbautograd.core.torch_nodes import forward_line, raw_slot_names, raw_slots, saved_peek
+from nbautograd.core.torch_nodes import all_gone, forward_line, raw_slot_names, raw_slots, saved_peek
 from nbautograd.core.values import CtxSnapshot, TensorSummary, Value, describe, tensor_repr
 
 PACKED = "packed"  # a saved_tensors_hooks context packed it; only unpacking would show it
@@ -65,13 +65,7 @@ class SavedReader:
 
     def freed(self, node: Any) -> bool:
         """Whether what one of torch's own nodes saved was freed."""
-        states = False
-        for name in raw_slot_names(type(node)):
-            for _, slot in raw_slots(node, name) or ():
-                if saved_peek(slot)[1] != "gone":
-                    return False
-                states = True
-        return states
+        return all_gone(node)
 
     def op_line(self, node: Any) -> int | None:
         """The user's line that made one of torch's own nodes, known only under ``detect_anomaly``."""
