@@ -16,17 +16,6 @@ def load(shell: Any) -> None:
 
     Args:
         shell: the ``InteractiveShell`` that ``%load_ext nbautograd`` runs in.
-
-    Example:
-        >>> from IPython.core.interactiveshell import InteractiveShell
-        >>> from nbautograd.magics import load, unload
-        >>> shell = InteractiveShell()
-        >>> load(shell)
-        >>> "autograd_function" in shell.magics_manager.magics["cell"]
-        True
-        >>> unload(shell)
-        >>> "autograd_function" in shell.magics_manager.magics["cell"]
-        False
     """
     if shell in _loaded:
         return
