@@ -43,7 +43,7 @@ def _named(title: str, graph: AutogradGraph) -> Markup:
 
 def _picture(graph: AutogradGraph, budget: int = PICTURE_BUDGET) -> Markup:
     try:
-        svg = str(render("svg", graph))
+        svg = str(render("svg", graph, most=budget, notes=False))
     except Exception as error:  # a picture that fails must not take the table with it
         return paragraph(messages.text("views.failed", error=f"{type(error).__name__}: {error}"), "opacity:0.75")
     if len(svg) > budget:

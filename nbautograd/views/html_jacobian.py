@@ -14,10 +14,12 @@ from nbautograd.views.heatmap_place import Axis
 from nbautograd.views.jacobian import PANELS, Array, by_interest, drawable, labels, worst_cell
 from nbautograd.views.markup import Markup, join, picture, tag
 from nbautograd.views.pieces import block as box
-from nbautograd.views.pieces import faint, fold, matrix, paragraph, table
-from nbautograd.views.words import block_name, block_shape, counted, entry_name, say
+from nbautograd.views.pieces import faint, fold, matrix, name, paragraph, table
+from nbautograd.views.words import block_name, block_shape, block_verdict, counted, entry_name, say
 
 MOST_PICTURED = 4  # blocks whose pictures are shown at once
+IMAGE = "display:block;max-width:100%;height:auto;margin:2px 0 0 0"
+FIGURE = "display:inline-block;vertical-align:top;margin:0 16px 6px 0"
 LONG_LABEL = 3  # letters
 BUDGET = 34_000  # characters of pictures in one report
 MOST_NUMBERS = 10  # rows and columns of a matrix that is written out
@@ -34,58 +36,72 @@ def jacobian_markup(report: JacobianReport) -> Markup:
 
 
 def blocks_pictures(blocks: Sequence[JacobianBlock], budget: int = BUDGET) -> Markup:
-    """The pictures of all blocks, as many as the budget allows; wrong ones first, the rest folded or counted."""
+    """The pictures of as many blocks as the budget allows; beside wrong ones those that agree are folded."""
+    wrong = any(_verdict(b) == "mismatch" for b in blocks)
     made: list[Markup] = []
-    for block in by_interest(blocks):
-        drawn = block_markup(block)
+    for k, block in enumerate(by_interest(blocks)):
+        folded = k >= MOST_PICTURED or (wrong and _verdict(block) == "match")
+        drawn = _folded(block) if folded else block_markup(block)
         if made and sum(map(len, made)) + len(drawn) > budget:
             break
         made.append(drawn)
     left = len(blocks) - len(made)
-    parts = made[:MOST_PICTURED]
-    if len(made) > MOST_PICTURED:
-        folded = made[MOST_PICTURED:]
-        parts.append(fold(counted("more_blocks", len(folded)), join(folded), strong=False))
-    return join((*parts, faint(counted("more_blocks", left)) if left else None))
+    return join((*made, faint(counted("more_blocks", left)) if left else None))
 
 
 def block_markup(block: JacobianBlock) -> Markup:
     """One block: its name, three pictures, the scale, the numbers."""
-    about = messages.text("views.comma").join((block_shape(block), say("structure", block.structure)))
-    head = box(tag("code", None, block_name(block)), " ", faint(about))
+    head = box(tag("code", None, block_name(block)), " ", faint(_about(block)))
+    return tag("div", {"style": "margin:0 0 12px 0"}, head, _inside(block))
+
+
+def _folded(block: JacobianBlock) -> Markup:
+    verdict = (block_verdict(block),) if isinstance(block, Block) else ()
+    words = messages.text("views.comma").join((*verdict, _about(block)))
+    return fold(name(block_name(block)), _inside(block), words, strong=False)
+
+
+def _about(block: JacobianBlock) -> str:
+    return messages.text("views.comma").join((block_shape(block), say("structure", block.structure)))
+
+
+def _verdict(block: JacobianBlock) -> str:
+    return block.verdict if isinstance(block, Block) else ""
+
+
+def _inside(block: JacobianBlock) -> Markup:
     if not block.entries:
-        return join((head, paragraph(messages.text("views.panel.empty"), "opacity:0.75")))
+        return paragraph(messages.text("views.panel.empty"), "opacity:0.75")
     try:
         pooled = block.pooled(32, 32)
     except (LookupError, TypeError, ValueError, IndexError):
-        return join((head, paragraph(messages.text("views.panel.unread"), "opacity:0.75")))
-    return tag("div", {"style": "margin:0 0 12px 0"}, head, *_panels(block, pooled), _numbers(block))
+        return paragraph(messages.text("views.panel.unread"), "opacity:0.75")
+    return join((*_panels(block, pooled), _numbers(block)))
 
 
-def _panels(block: JacobianBlock, pooled: Pooled) -> tuple[Markup, ...]:
-    arrays = {name: drawable(getattr(pooled, name)) for name in PANELS}
+def _panels(block: JacobianBlock, pooled: Pooled) -> tuple[Markup, Markup]:
+    arrays = {panel: drawable(getattr(pooled, panel)) for panel in PANELS}
     top = palette.limit(arrays["analytical"], arrays["numerical"])
-    rows = Axis(block.output_name, labels(block.output_shape, pooled.rows, arrays["analytical"].shape[0]))
-    cols = Axis(block.input_name, labels(block.input_shape, pooled.cols, arrays["analytical"].shape[1]))
-    worst = worst_cell(block, pooled)
+    h, w = arrays["analytical"].shape
+    rows = Axis(block.output_name, labels(block.output_shape, pooled.rows, h))
+    cols = Axis(block.input_name, labels(block.input_shape, pooled.cols, w))
     short = max(map(len, rows.labels), default=0) <= LONG_LABEL  # long ones are written once, so that all three fit
+    worst = worst_cell(block, pooled)
     figures = []
-    for name, values in arrays.items():
-        svg = heatmap(
-            values, top, rows if name == PANELS[0] or short else Axis(), cols, worst if name == "difference" else None
+    for panel, values in arrays.items():
+        beside = rows if short or panel == "analytical" else Axis()
+        marked = worst if panel == "difference" else None
+        image = picture(
+            heatmap(values, top, beside, cols, marked), _alt(block, panel, values, marked), {"style": IMAGE}
         )
-        alt = _alt(block, name, values, worst if name == "difference" else None)
-        image = picture(svg, alt, {"style": "display:block;max-width:100%;height:auto;margin:2px 0 0 0"})
-        caption = tag("div", {"style": "font-size:0.9em;opacity:0.75"}, _caption(name, values, top))
-        figures.append(
-            tag("div", {"style": "display:inline-block;vertical-align:top;margin:0 16px 6px 0"}, caption, image)
-        )
-    return (tag("div", {"style": "margin:0"}, *figures), _scale(block, pooled, top, worst is not None))
+        caption = tag("div", {"style": "font-size:0.9em;opacity:0.75"}, _caption(panel, values, top))
+        figures.append(tag("div", {"style": FIGURE}, caption, image))
+    return tag("div", {"style": "margin:0"}, *figures), _scale(block, pooled, top, worst is not None)
 
 
-def _caption(name: str, values: Array, top: float) -> str:
-    words = messages.text(f"views.panel.{name}")
-    if name == "difference" and bool((palette.indices(values, top) == palette.PAPER_INDEX).all()):
+def _caption(panel: str, values: Array, top: float) -> str:
+    words = messages.text(f"views.panel.{panel}")
+    if panel == "difference" and bool((palette.indices(values, top) == palette.PAPER_INDEX).all()):
         return messages.text("views.panel.none", panel=words)
     return words
 

@@ -192,6 +192,13 @@ def test_a_report_with_too_much_of_everything_is_still_small():
     assert "Jacobian 2 blocks" in page.text
 
 
+def test_beside_wrong_blocks_those_that_agree_are_folded():
+    made = html(samples.gradcheck(wrong=True))
+    title = '<code style="white-space:nowrap">d output / d input</code> <span style="opacity:0.75">✓ agrees, 6 x 4'
+    assert title in made
+    assert title not in html(samples.gradcheck())
+
+
 def test_hundreds_of_calls_are_folded():
     one = samples.calls()[0]
     made = html(CallLog(tuple(replace(one, index=k) for k in range(500))))
@@ -207,7 +214,7 @@ def test_a_flood_of_prints_is_cut():
 
 
 def test_a_picture_that_fails_leaves_the_table(monkeypatch):
-    def broken(value):
+    def broken(value, **_):
         raise ValueError("no room")
 
     monkeypatch.setattr("nbautograd.views.svg.svg", broken)

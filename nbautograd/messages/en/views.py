@@ -204,5 +204,7 @@ TEXTS: dict[str, str] = {
     "views.compare.nodes": "nodes in the graph",
     # failures of our own
     "views.failed": "This part could not be drawn ({error}).",
-    "views.too_long": "{part}: left out here to keep the notebook small. In a cell of its own, `report.{attribute}` shows all of it.",
+    "views.too_long": (
+        "{part}: left out here to keep the notebook small. In a cell of its own, `report.{attribute}` shows all of it."
+    ),
 }

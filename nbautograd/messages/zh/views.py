@@ -198,5 +198,7 @@ TEXTS: dict[str, str] = {
     "views.compare.nodes": "计算图节点数",
     # 我们自己的失败
     "views.failed": "这一部分画不出来（{error}）。",
-    "views.too_long": "{part}：为了不让 notebook 过大，这里省去；在单独的单元格里用 `report.{attribute}` 可以看到全部。",
+    "views.too_long": (
+        "{part}：为了不让 notebook 过大，这里省去；在单独的单元格里用 `report.{attribute}` 可以看到全部。"
+    ),
 }
