@@ -7,6 +7,7 @@ for both colour schemes, and its own background, so that it can be read on any p
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from html import escape as escape_html
 
@@ -20,17 +21,20 @@ LETTERS = {"title": "t", "text": "", "muted": "m", "name": "n", "good": "g", "ba
 EDGES = {"": "e", "bad": "x", "zero": "z", "none": "z"}
 CORNERS = {"leaf": 11, "portal": 11, "output": 11, "op": 4, "function": 6, "group": 4}
 NOTE_LINE = 16
+FEWER = (150, 80, 40, 20)  # boxes to try when the document is too long
 MANY = 300  # with more boxes, those of one look become one path, and texts of one look one group
 
 escape = lru_cache(maxsize=4096)(escape_html)  # the same few names come again and again
 
 
-def svg(graph: AutogradGraph, *, boxes: int | None = 300) -> str:
+def svg(graph: AutogradGraph, *, boxes: int | None = 300, most: int | None = None, notes: bool = True) -> str:
     """Draw a backward graph.
 
     Args:
         graph: the graph.
         boxes: fold the graph until about this many boxes are left; None draws every node.
+        most: fold it further until the document has at most so many characters, if that can be reached.
+        notes: whether the graph's notes stand under the picture.
 
     Returns:
         An SVG document that stands on its own.
@@ -41,8 +45,14 @@ def svg(graph: AutogradGraph, *, boxes: int | None = 300) -> str:
         >>> nbautograd.graph((a * a).sum()).to_svg()[:4]
         '<svg'
     """
+    graph = graph if notes else replace(graph, notes=())
     with collector_paused():
-        return draw(layout(graph, boxes=boxes))
+        document = draw(layout(graph, boxes=boxes))
+        for fewer in FEWER:
+            if most is None or len(document) <= most:
+                break
+            document = draw(layout(graph, boxes=fewer))
+    return document
 
 
 def draw(made: Layout) -> str:

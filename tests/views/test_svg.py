@@ -137,3 +137,14 @@ def corners(data):
 def test_a_graph_with_nothing_in_it_says_so():
     document = nbautograd.graph([], names={}).to_svg()
     assert "There is no tensor" in " ".join(texts(document))
+
+
+def test_a_document_that_is_too_long_is_folded_further():
+    y = torch.ones(2, requires_grad=True)
+    for _ in range(250):
+        y = y.sin()
+    graph = nbautograd.graph(y.sum(), names={})
+    assert len(svg(graph)) > 20_000
+    short = svg(graph, most=8_000, notes=False)
+    assert len(short) <= 8_000
+    assert "252 nodes, drawn in" in " ".join(texts(short))
