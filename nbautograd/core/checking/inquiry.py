@@ -61,6 +61,8 @@ class Inquiry:
         try:
             self._take(self.outputs)
         except Exception as error:
+            if self.assembly is None or all(rows.error is not error for rows in self.assembly.rows):
+                raise  # not backward's doing
             self.error = error
 
     def _take(self, outputs: Outputs) -> None:

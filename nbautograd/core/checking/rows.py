@@ -22,12 +22,16 @@ class Rows:
         output: the output tensor, with its graph.
         leaves: the inputs to differentiate with respect to.
         seed: given to the random generators before every backward.
+
+    Attributes:
+        batched: False once backward turned out not to work for many cotangents at once.
+        error: what a plain backward raised, or None.
     """
 
     def __init__(self, output: Tensor, leaves: Sequence[Tensor], seed: int) -> None:
         self.output, self.leaves, self.seed = output, list(leaves), seed
         self.batched = True
-        self.calls = 0
+        self.error: Exception | None = None
 
     def one(self, cotangent: Array) -> list[Array]:
         """Gradients (float64, shaped ``real_shape``) of all leaves for one cotangent, by one plain backward."""
@@ -53,8 +57,11 @@ class Rows:
 
     def _plain(self, cotangent: Tensor) -> list[Array]:
         seed_all(self.seed)
-        self.calls += 1
-        found = torch.autograd.grad(self.output, self.leaves, cotangent, retain_graph=True, allow_unused=True)
+        try:
+            found = torch.autograd.grad(self.output, self.leaves, cotangent, retain_graph=True, allow_unused=True)
+        except Exception as error:
+            self.error = error
+            raise
         return [_array(g, leaf) for g, leaf in zip(found, self.leaves, strict=True)]
 
     def _vmapped(self, cotangents: Tensor) -> list[Array]:
@@ -66,7 +73,6 @@ class Rows:
             return tuple(g for g in found if g is not None)
 
         seed_all(self.seed)
-        self.calls += 1
         results = iter(torch.func.vmap(backward)(cotangents.reshape(-1, *self.output.shape)))
         count = len(cotangents)
         return [

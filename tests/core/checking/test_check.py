@@ -180,6 +180,31 @@ def test_a_call_that_makes_no_sense_gets_advice(fn, inputs, error, advice):
         gradcheck(fn, inputs)
 
 
+def test_an_old_style_function_gets_advice():
+    class Old(torch.autograd.Function):
+        def forward(self, x):
+            return x
+
+        def backward(self, grad):
+            return grad
+
+    with pytest.raises(CallError, match="staticmethod"):
+        gradcheck(Old, doubles(2))
+    with pytest.raises(CallError, match="staticmethod"):
+        jacobian(Old(), doubles(2))
+
+
+def test_a_mistake_of_ours_is_not_blamed_on_backward(monkeypatch):
+    from nbautograd.core.checking import structure
+
+    def broken(*_):
+        raise IndexError("ours")
+
+    monkeypatch.setattr(structure, "seeds", broken)
+    with pytest.raises(IndexError, match="ours"):
+        gradcheck(Exp, doubles(3))
+
+
 def test_an_interrupt_leaves_what_was_done():
     calls = []
 
