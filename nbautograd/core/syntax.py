@@ -23,6 +23,7 @@ def _tree(text: str) -> ast.Module | None:
 
 def module_tree(filename: str) -> ast.Module | None:
     """The syntax tree of a file or notebook cell, None when its text is gone or does not parse."""
+    linecache.checkcache(filename)  # a file that was edited since; cells stay
     lines = linecache.getlines(filename)
     return _tree("".join(lines)) if lines else None
 

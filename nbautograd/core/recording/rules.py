@@ -158,11 +158,13 @@ def leaves_autograd(reading: Reading) -> Iterator[Finding]:
     backward = reading.backward
     if backward is None or any("once_differentiable" in ast.unparse(d) for d in backward.decorator_list):
         return
+    met: set[tuple[str, int]] = set()
     for node in syntax.own_nodes(backward):
         if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Load):
             continue
         code = f"{node.attr}_in_backward" if node.attr in ("data", "numpy", "no_grad") else None
-        if code is not None:
+        if code is not None and (code, node.lineno) not in met:
+            met.add((code, node.lineno))
             params = {"function": reading.name, "text": ast.unparse(node), "line": node.lineno}
             yield Finding(code, "lint", f"recording.{code}", params, None, node.lineno)
 
@@ -175,6 +177,17 @@ def empty_bodies(reading: Reading) -> Iterator[Finding]:
             params = {"function": reading.name, "method": method, "line": tree.lineno}
             yield Finding("empty_body", "lint", f"recording.empty_{'forward' if method == 'forward' else 'backward'}",
                           params, None, tree.lineno)  # fmt: skip
+
+
+def returns_a_list(reading: Reading) -> Iterator[Finding]:
+    """Tensors in a list or dict come out of apply without a grad_fn."""
+    forward = reading.methods.get("forward")
+    for statement in syntax.returns(forward) if forward is not None else ():
+        listed = isinstance(statement.value, (ast.List, ast.ListComp))
+        kind = "list" if listed else "dict" if isinstance(statement.value, (ast.Dict, ast.DictComp)) else None
+        if kind is not None:
+            params = {"function": reading.name, "kind": kind, "line": statement.lineno}
+            yield Finding("output_not_tensor_tuple", "lint", "recording.returns_a_list", params, None, statement.lineno)
 
 
 def _only_shows(statement: ast.stmt) -> bool:
@@ -250,4 +263,5 @@ RULES: tuple[Callable[[Reading], Iterator[Finding]], ...] = (
     tensors_on_ctx,
     leaves_autograd,
     empty_bodies,
+    returns_a_list,
 )

@@ -79,6 +79,10 @@ TEXTS: dict[str, str] = {
         "{function}.{method} (line {line}) returns nothing, so no gradient flows through {function}. "
         "Return one gradient per argument of forward."
     ),
+    "recording.returns_a_list": (
+        "{function}.forward returns a {kind} (line {line}): PyTorch does not look inside, so its tensors have no "
+        "grad_fn and backward never runs. Return a tensor or a tuple of tensors."
+    ),
     "recording.gradient_in_place": (
         "{function}.backward changes {name} in place in line {line} ({text}). The engine may hand the same tensor to "
         "others, whose gradients then are wrong. Work on {name}.clone(), or write it without the in-place operation."

@@ -64,6 +64,10 @@ TEXTS: dict[str, str] = {
     "recording.empty_backward": (
         "{function}.{method}（第 {line} 行）没有返回值，梯度无法通过 {function}。请为 forward 的每个参数返回一个梯度。"
     ),
+    "recording.returns_a_list": (
+        "{function}.forward 返回了一个 {kind}（第 {line} 行）：PyTorch 不会查看其内部，里面的张量没有 grad_fn，"
+        "backward 也不会运行。请返回张量或张量的元组。"
+    ),
     "recording.gradient_in_place": (
         "{function}.backward 在第 {line} 行就地修改了 {name}（{text}）。"
         "引擎可能还要把同一个张量交给别处，那里的梯度就错了。请在 {name}.clone() 上计算，或不用就地运算。"
