@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import sys
+import threading
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -37,6 +39,8 @@ def load(shell: Any) -> None:
     _register(undo, shell, function.FunctionMagics(shell, session))
     _register(undo, shell, lines.LineMagics(shell))
     _loaded[shell] = undo
+    if getattr(shell, "kernel", None) is not None:
+        threading.Thread(target=_prepare_views, name="nbautograd views", daemon=True).start()
 
 
 def unload(shell: Any) -> None:
@@ -44,6 +48,12 @@ def unload(shell: Any) -> None:
     undo = _loaded.pop(shell, None)
     if undo is not None:
         undo.close()
+
+
+def _prepare_views() -> None:
+    """Import what the first live view needs while the user still reads or types, so that it is there at once."""
+    with contextlib.suppress(Exception):  # without it the first view takes longer, nothing else
+        importlib.import_module("nbautograd.widgets.inspector")
 
 
 def _close_widgets() -> None:

@@ -74,9 +74,9 @@ class Notebook:
         return self.shell.user_ns[name]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def ipython() -> Iterator[InteractiveShell]:
-    """One plain shell for all tests, as a kernel has one."""
+    """One plain shell, as a kernel has one; gone again when other tests run."""
     main = sys.modules["__main__"]
     shell = InteractiveShell.instance()
     shell.history_manager.enabled = False
