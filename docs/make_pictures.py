@@ -17,8 +17,8 @@ import nbautograd
 from nbautograd.views.html import html
 
 HERE = Path(__file__).parent
-WIDTH, HEIGHT = 860, 768
-FINENESS = 2  # picture points per point of the page
+WIDTH, HEIGHT = 860, 758
+FINENESS = 1.5  # picture points per point of the page
 
 
 class LinearFunction(Function):
@@ -51,7 +51,7 @@ def report_page() -> str:
 
 
 def photograph(page: str, target: Path) -> None:
-    """Take a picture of a page in Chromium, cut to the README's size, in few enough colours to stay small."""
+    """Take a picture of a page in Chromium, cut to the README's size."""
     from PIL import Image
     from playwright.sync_api import sync_playwright
 
@@ -64,7 +64,7 @@ def photograph(page: str, target: Path) -> None:
         tab.set_content(page)
         tab.screenshot(path=target)
         chromium.close()
-    Image.open(target).convert("RGB").quantize(96).save(target, optimize=True)
+    Image.open(target).convert("RGB").save(target, optimize=True)
 
 
 if __name__ == "__main__":
