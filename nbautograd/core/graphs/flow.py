@@ -21,12 +21,14 @@ class Flow:
     edges: dict[tuple[int, int], TensorSummary | None] = field(default_factory=dict)
     ran: list[int] = field(default_factory=list)
 
-    def carried(self, node: int, position: int) -> tuple[TensorSummary | None, str]:
+    def carried(self, node: int, position: int, target: int) -> tuple[TensorSummary | None, str]:
         """What an edge carried, and its state."""
-        if (node, position) not in self.edges:
-            return None, "not reached" if self.ran else ""
-        summary = self.edges[node, position]
-        return summary, "none" if summary is None else "flowed"
+        if not self.ran:
+            return None, ""
+        summary = self.edges.get((node, position))
+        if summary is not None:
+            return summary, "flowed"
+        return None, "none" if target in self.nodes and (node, position) in self.edges else "not reached"
 
     def arrived(self, node: int, sums: list[TensorSummary | None]) -> None:
         """Keep what arrived at a node."""

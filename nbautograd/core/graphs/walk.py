@@ -144,7 +144,7 @@ class Walk:
         nodes = self.described
         if flow.ran:
             nodes = [replace(node, gradient=flow.into(node.id)) for node in nodes]
-        names = self._root_names()
+        names = self.output_names()
         return AutogradGraph(
             nodes=tuple(nodes),
             edges=tuple([edge for i in range(len(nodes)) for edge in self._edges(nodes[i], nodes, flow)]),
@@ -157,7 +157,8 @@ class Walk:
             notes=(*self.notes, *self.remarks, *self._about(nodes, names)),
         )
 
-    def _root_names(self) -> list[str]:
+    def output_names(self) -> list[str]:
+        """What each tensor asked for is called: the user's name, else its place, else "output"."""
         many = len(self.tensors) > 1
         return [
             self.names.label(tensor) or place or messages.text("graphs.output", number=f" {i}" if many else "").strip()
@@ -171,7 +172,7 @@ class Walk:
         for target, k, nr in following:
             slots = nodes[target].gradients
             slot = slots[nr] if nr < len(slots) else EMPTY
-            carried, state = flow.carried(node.id, k)
+            carried, state = flow.carried(node.id, k, target)
             edges.append(Edge(node.id, target, k, nr, slot.shape, slot.dtype, carried, names.get(k, ""), state))
         return edges
 

@@ -31,4 +31,33 @@ TEXTS: dict[str, str] = {
     "graphs.group": "{name} · {count} nodes",
     "graphs.rest": "the rest",
     "graphs.scalar": "scalar",
+    # why is this grad None
+    "graphs.none.integer": (
+        "`{name}` holds integers or booleans, and only floating-point and complex tensors have gradients. Make it one: "
+        "`{name}.double().requires_grad_()`."
+    ),
+    "graphs.none.not_required": (
+        "`{name}` does not require grad. Call `{name}.requires_grad_()` before the forward; a tensor that `detach()` "
+        "or `torch.no_grad()` gave never does."
+    ),
+    "graphs.none.not_a_leaf": (
+        "`{name}` was computed from other tensors, and `.grad` is kept only for leaves. Call `{name}.retain_grad()` "
+        "before backward."
+    ),
+    "graphs.none.no_graph": (
+        "What was differentiated has no graph, so nothing can flow to `{name}`: it was detached, computed under "
+        "`torch.no_grad()`, or went through `.item()`, `.data` or numpy."
+    ),
+    "graphs.none.not_a_part": (
+        "`{name}` is not a part of the graph of {outputs}: a detached copy of it was used, or it was not used at all."
+    ),
+    "graphs.none.not_run": "`{name}` is a part of the graph, but no backward has run yet.",
+    "graphs.none.not_reached": (
+        "`{name}` is a part of the graph, but this backward did not reach it: `inputs=` left it out, or backward "
+        "stopped before."
+    ),
+    "graphs.none.returned_none": (
+        "The backward of `{source}` returned None for `{argument}`, which means zero; so `{name}` gets no gradient. "
+        "Return a gradient there if `{argument}` changes the output."
+    ),
 }

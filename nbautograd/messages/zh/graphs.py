@@ -29,4 +29,28 @@ TEXTS: dict[str, str] = {
     "graphs.group": "{name} · {count} 个节点",
     "graphs.rest": "其余部分",
     "graphs.scalar": "标量",
+    # why is this grad None
+    "graphs.none.integer": (
+        "`{name}` 存的是整数或布尔值，只有浮点和复数张量才有梯度。可以这样转换：`{name}.double().requires_grad_()`。"
+    ),
+    "graphs.none.not_required": (
+        "`{name}` 不需要梯度。请在 forward 之前调用 `{name}.requires_grad_()`；由 `detach()` 或 "
+        "`torch.no_grad()` 得到的张量从不需要梯度。"
+    ),
+    "graphs.none.not_a_leaf": (
+        "`{name}` 由其他张量算出，而 `.grad` 只为叶子保留。请在 backward 之前调用 `{name}.retain_grad()`。"
+    ),
+    "graphs.none.no_graph": (
+        "被求导的对象没有计算图，梯度无法流到 `{name}`：它被 detach 过、在 `torch.no_grad()` 下算出，"
+        "或者经过了 `.item()`、`.data` 或 numpy。"
+    ),
+    "graphs.none.not_a_part": "`{name}` 不在 {outputs} 的计算图里：用到的是它 detach 后的副本，或者根本没有用到它。",
+    "graphs.none.not_run": "`{name}` 在计算图里，但还没有运行过 backward。",
+    "graphs.none.not_reached": (
+        "`{name}` 在计算图里，但这次 backward 没有到达它：`inputs=` 没有包含它，或 backward 提前停止了。"
+    ),
+    "graphs.none.returned_none": (
+        "`{source}` 的 backward 为 `{argument}` 返回了 None，意思是零；所以 `{name}` 得不到梯度。"
+        "如果 `{argument}` 会改变输出，请在那里返回梯度。"
+    ),
 }

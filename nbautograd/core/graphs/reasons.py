@@ -1,0 +1,83 @@
+"""Why is this ``.grad`` None: the first reason that holds, from the tensor to the loss."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from nbautograd.core.findings import Finding
+from nbautograd.core.graphs.graph import AutogradGraph, Node
+from nbautograd.core.graphs.naming import Names
+from nbautograd.core.graphs.walk import Walk
+
+
+def why_none(
+    tensor: torch.Tensor, tensors: Any, *, ran: AutogradGraph | None = None, names: Mapping[str, Any] | None = None
+) -> Finding | None:
+    """Say why a tensor has no gradient.
+
+    Args:
+        tensor: the tensor or parameter whose ``.grad`` is None.
+        tensors: what was differentiated, as for ``graph``.
+        ran: what ``nbautograd.backward`` returned, if it was run by that; tells a returned None from a missing path.
+        names: variable name -> tensor, as for ``graph``.
+
+    Returns:
+        The reason as a finding of kind ``"note"``, or None when the tensor has a gradient.
+
+    Example:
+        >>> import torch
+        >>> from nbautograd.core.graphs.reasons import why_none
+        >>> a = torch.ones(3, requires_grad=True)
+        >>> why_none(a, a.detach().sum(), names={"a": a}).code
+        'grad_none_no_graph'
+    """
+    walk = Walk(tensors, Names(names))
+    name = walk.names.label(tensor) or f"{type(tensor).__name__} {tuple(tensor.shape)}"
+    reason = _of_tensor(tensor) or _of_outputs(walk)
+    if reason:
+        return _finding(reason, name=name)
+    if tensor.is_leaf and tensor.grad is not None:
+        return None
+    place = next((i for i, leaf in enumerate(walk.leaves) if leaf is tensor), None)
+    if place is None:
+        return _finding("not_a_part", name=name, outputs=", ".join(walk.output_names()))
+    if ran is None or place >= len(ran.nodes):
+        return _finding("not_run", name=name)
+    return _of_edges(ran, place, name)
+
+
+def _of_tensor(tensor: torch.Tensor) -> str:
+    """A reason that lies in the tensor itself."""
+    if not (tensor.is_floating_point() or tensor.is_complex()):
+        return "integer"
+    if not tensor.requires_grad:
+        return "not_required"
+    if not tensor.is_leaf and not tensor.retains_grad:
+        return "not_a_leaf"
+    return ""
+
+
+def _of_outputs(walk: Walk) -> str:
+    """A reason that lies in what was differentiated."""
+    return "no_graph" if all(root is None for root, _ in walk.roots) else ""
+
+
+def _of_edges(ran: AutogradGraph, place: int, name: str) -> Finding:
+    """The tensor is a part of the graph: what came, or did not come, along its edges."""
+    edges = [edge for edge in ran.edges if edge.target == place]
+    silent = next((edge for edge in edges if edge.state == "none"), None)
+    if silent is None:
+        return _finding("not_reached", name=name)
+    source = ran.nodes[silent.source]
+    return _finding("returned_none", source.line, name=name, source=_called(source), argument=silent.name or name)
+
+
+def _called(node: Node) -> str:
+    return node.function or node.name
+
+
+def _finding(reason: str, line: int | None = None, **params: Any) -> Finding:
+    return Finding(f"grad_none_{reason}", "note", f"graphs.none.{reason}", params, line=line)
