@@ -8,7 +8,6 @@ from typing import Any
 import torch
 
 from nbautograd import messages
-from nbautograd.core.collector import collector_paused
 from nbautograd.core.graphs.flow import Flow
 from nbautograd.core.graphs.graph import AutogradGraph
 from nbautograd.core.graphs.naming import Names
@@ -54,8 +53,7 @@ def backward(
         >>> [edge.gradient.norm for edge in graph.edges if edge.target == 2]
         [1.7320508075688772, 1.7320508075688772]
     """
-    walk = Walk(tensors, Names(names))
-    flow = Flow()
+    walk, flow = Walk(tensors, Names(names)), Flow()
     handles = _attach(walk, flow)
     try:
         torch.autograd.backward(tensors, gradient, retain_graph, create_graph, inputs=inputs)
@@ -69,8 +67,7 @@ def backward(
         for handle in handles:
             handle.remove()
     walk.remarks += _first_bad(walk, flow)
-    with collector_paused():
-        return walk.finish(flow)
+    return walk.finish(flow)
 
 
 def _attach(walk: Walk, flow: Flow) -> list[Any]:
