@@ -12,6 +12,7 @@ from nbautograd.core.checking.block import Block
 from nbautograd.core.checking.evidence import Evidence, Named, gather
 from nbautograd.core.checking.hypothesis import Cause
 from nbautograd.core.checking.patterns import number
+from nbautograd.core.checking.ratios import confirmed
 from nbautograd.core.checking.subject import Subject
 from nbautograd.core.findings import Finding
 
@@ -63,6 +64,8 @@ def causes(
             continue
         e = gather(block, tensors, scalars, _single(subject))
         cause = _cause(e, blocks, i in none)
+        if cause.code == "constant_factor":
+            cause = confirmed(subject, i, patterns.factor(e.A, e.N, e) or 1.0, cause)
         key = (i, cause.code, cause.message, str(cause.params))
         if key not in told:
             told.add(key)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 
-from nbautograd.core.checking import surroundings
+from nbautograd.core.checking import surroundings, words
 from nbautograd.core.checking.block import Block
 from nbautograd.core.checking.causes import causes
 from nbautograd.core.checking.linearity import linearity
 from nbautograd.core.checking.probes import after_values, before_values, first_run, quietly
 from nbautograd.core.checking.raw import cotangents, observe
 from nbautograd.core.checking.repair import repaired
+from nbautograd.core.checking.state import equal
 from nbautograd.core.checking.subject import Outputs, Subject
 from nbautograd.core.findings import Finding
 
@@ -56,6 +57,10 @@ def mended(subject: Subject, findings: tuple[Finding, ...]) -> tuple[Finding, ..
 
 
 def _all(subject: Subject, outputs: Outputs, blocks: Mapping[tuple[int, int], Block]) -> Iterator[Finding]:
+    if not _repeats(subject, outputs):
+        # what changes from call to call cannot be compared; the verdict says so
+        yield words.about(subject, "nondeterministic_forward", "lint", words.forward_line(subject))
+        return
     first = tuple(before_values(subject, outputs))
     yield from first
     if not any(f.code in UNSTEADY and f.kind == "bug" for f in first):
@@ -66,6 +71,12 @@ def _all(subject: Subject, outputs: Outputs, blocks: Mapping[tuple[int, int], Bl
     steady = not any(f.code in (*UNSTEADY, "mutates_grad_output") and f.kind == "bug" for f in first)
     # what changes its own data fails most other probes too; one cause is enough
     yield from after_values(subject, outputs, blocks) if steady else ()
+
+
+def _repeats(subject: Subject, outputs: Outputs) -> bool:
+    again = subject.call()
+    pairs = zip(outputs, again, strict=True)
+    return all(a.shape == b.shape and equal(a.detach(), b.detach()) for a, b in pairs)
 
 
 def _values(subject: Subject, outputs: Outputs, blocks: Mapping[tuple[int, int], Block]) -> Iterator[Finding]:

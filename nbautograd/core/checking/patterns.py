@@ -46,7 +46,8 @@ def constant(e: Evidence) -> Cause | None:
         return Cause("sign", "sign")
     name = constant_name(c, e)
     if name:
-        return Cause("constant_factor", "constant_factor_named", {"ratio": number(c), "name": name})
+        told = {"ratio": number(c), "inverse": number(1 / c), "name": name}
+        return Cause("constant_factor", "constant_factor_named", told)
     return Cause("constant_factor", "constant_factor", {"ratio": number(c), "inverse": number(1 / c)})
 
 
@@ -57,13 +58,12 @@ def number(c: float) -> str:
 
 def constant_name(c: float, e: Evidence) -> str:
     """What this constant may be: ``"the number of elements of x"``; empty when nothing fits."""
-    for name, value in sizes(e):
-        if value > 1:
-            for label, size in ((name, value), (f"sqrt({name})", math.sqrt(value))):
-                if abs(c - size) <= 1e-5 * abs(c):
-                    return label
-                if abs(c - 1 / size) <= 1e-5 * abs(c):
-                    return f"1/{label}"
+    known = [(name, value) for name, value in sizes(e) if value > 1]
+    for name, value in [*known, *((f"sqrt({name})", math.sqrt(value)) for name, value in known)]:
+        if abs(c - value) <= 1e-5 * abs(c):
+            return name
+        if abs(c - 1 / value) <= 1e-5 * abs(c):
+            return f"1/{name}"
     for name, value in e.scalars.items():
         for label, size in ((name, value), (f"1/{name}", _inverse(value)), (f"1 - {name}", 1 - value)):
             if size not in (0.0, 1.0) and abs(c - size) <= 1e-5 * abs(c):

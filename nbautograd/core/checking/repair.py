@@ -195,14 +195,14 @@ class Repair:
         return [*names(self.script), *on_ctx]
 
     def _hints(self, finding: Finding) -> Hints:
-        said = {key: str(finding.params.get(key, "")) for key in ("factor", "name", "inverse", "term", "right")}
+        said = {key: str(finding.params.get(key, "")) for key in ("factor", "name", "term", "right")}
         forward = getattr(self.subject.cls, "forward", None)
         given = self.subject.source.grad_outputs if self.subject.source is not None else ()
         output = finding.where[0] if finding.where is not None else 0
         node = next((s.node for made in self._stages.values() for s in made[0]), None)
         sizes = [f"ctx.{n}.numel()" for n, v in vars(node).items() if isinstance(v, torch.Size)] if node else []
         return Hints(
-            tuple(_tight(said[k]) for k in ("factor", "name", "inverse") if said[k]) + tuple(sizes),
+            tuple(_tight(said[k].removeprefix("1/")) for k in ("factor", "name") if said[k]) + tuple(sizes),
             tuple(_tight(said[k]) for k in ("term", "right") if said[k]),
             given[output] if output < len(given) else "grad_output",
             tuple(c for c in constants(forward) if c not in (0, 1)) if forward is not None else (),

@@ -40,12 +40,13 @@ def _changes(subject: Subject, outputs: Outputs, v: Sequence[Tensor | None]) -> 
         yield about(subject, "mutates_grad_output", "bug", name=names[k] if k < len(names) else "grad_output")
     for name, tensor, was, version in before:
         now = after.get(name, tensor)
-        if now.shape != was.shape or tensor._version != version or not _equal(now.detach(), was):
+        if now.shape != was.shape or tensor._version != version or not equal(now.detach(), was):
             yield about(subject, "mutates_saved", "bug", name=name)
             return
 
 
-def _equal(a: Tensor, b: Tensor) -> bool:
+def equal(a: Tensor, b: Tensor) -> bool:
+    """Whether two tensors agree in every bit, NaN with NaN."""
     return bool(torch.equal(a, b)) or bool(((a == b) | ((a != a) & (b != b))).all())
 
 
@@ -64,7 +65,7 @@ def _repeated(subject: Subject, v: Sequence[Tensor | None]) -> Iterator[Finding]
 
 
 def _same_bits(a: Tensor | None, b: Tensor | None) -> bool:
-    return (a is None and b is None) or (a is not None and b is not None and a.shape == b.shape and _equal(a, b))
+    return (a is None and b is None) or (a is not None and b is not None and a.shape == b.shape and equal(a, b))
 
 
 def _between(subject: Subject, v: Sequence[Tensor | None]) -> Iterator[Finding]:
@@ -106,11 +107,11 @@ def _buffer(subject: Subject, v: Sequence[Tensor | None]) -> Iterator[Finding]:
     other = subject.call()
     observe(subject, other, [None if t is None else 3 * t for t in v])
     given = {t.data_ptr() for t in first.grad_outputs if isinstance(t, Tensor)}
-    if any(not _equal(g, was) for g, was in kept if g.data_ptr() not in given):
+    if any(not equal(g, was) for g, was in kept if g.data_ptr() not in given):
         yield about(subject, "grad_buffer_reused", "bug")
 
 
 def _differentiable_changed(subject: Subject) -> bool:
     given = subject.fresh()
     subject.call(given)
-    return any(not _equal(given[i].detach(), subject.inputs[i].detach()) for i in subject.differentiable)
+    return any(not equal(given[i].detach(), subject.inputs[i].detach()) for i in subject.differentiable)

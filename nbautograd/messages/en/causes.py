@@ -29,6 +29,9 @@ TEXTS: dict[str, str] = {
     " {inverse} in {value}. {example}",
     "causes.constant_factor_named": "The gradient of `{input}` is {ratio} times the right one in every entry, and"
     " {ratio} is `{name}` here. Is a factor or a division forgotten in {value}? {example}",
+    "causes.constant_factor_varies": "The gradient of `{input}` is {ratio} times the right one in every entry here, and"
+    " another multiple of it at other inputs: a factor that depends on the values of all elements (a sum, a norm) is"
+    " missing or one too many in {value}. {example}",
     "causes.missing_conj": "For the complex `{input}`, the gradient has the wrong sign in its imaginary part: a"
     " `.conj()` is missing in {value}. PyTorch's convention multiplies grad_output by the conjugate of the"
     " derivative. {example}",
@@ -179,6 +182,8 @@ TEXTS: dict[str, str] = {
     " Compute on a copy.",
     "causes.mutates_input": "forward changes its input in place without `ctx.mark_dirty`. Work on a copy, or mark it"
     " and return it.",
+    "causes.nondeterministic_forward": "Two calls of forward with the same input give different outputs, although all"
+    " random generators were given the same seed. Its gradient cannot be compared with differences of the forward.",
     "causes.nondeterministic_backward": "Two backwards with the same grad_output give different gradients. If random"
     " numbers are drawn, draw them in forward and save them for backward.",
     "causes.shared_state": "backward gives another gradient when the Function was called again in between: something"

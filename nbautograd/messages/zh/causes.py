@@ -36,6 +36,10 @@ TEXTS: dict[str, str] = {
         "`{input}` 的梯度在每个元素上都是正确值的 {ratio} 倍，而这里 `{name}` 正好等于 {ratio}。{value}里是不是漏"
         "了一个因子或一次除法？{example}"
     ),
+    "causes.constant_factor_varies": (
+        "`{input}` 的梯度在这里的每个元素上都是正确值的 {ratio} 倍，换一组输入则是另一个倍数："
+        "{value}里少了或多了一个取决于全部元素的因子（求和、范数）。{example}"
+    ),
     "causes.missing_conj": (
         "对复数 `{input}`，梯度的虚部符号反了：{value}里少了 `.conj()`。PyTorch 的约定是用 grad_output 乘以导数的"
         "共轭。{example}"
@@ -275,6 +279,10 @@ TEXTS: dict[str, str] = {
     ),
     "causes.mutates_input": (
         "forward 就地修改了输入，却没有调用 `ctx.mark_dirty`。请在拷贝上计算，或者标记它并把它返回。"
+    ),
+    "causes.nondeterministic_forward": (
+        "所有随机数发生器的种子都相同，forward 对同样的输入两次调用却得到不同的输出。"
+        "因此无法用前向的差分来核对它的梯度。"
     ),
     "causes.nondeterministic_backward": (
         "同样的 grad_output 两次反向传播得到不同的梯度。如果要用随机数，请在 forward 里生成并保存给 backward。"

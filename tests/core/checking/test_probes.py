@@ -137,3 +137,55 @@ def test_a_part_that_gets_no_gradient_is_told_as_a_slice() -> None:
     finding = nbautograd.gradcheck(KillHead, (draw(4, 6),)).findings[0]
     assert finding.code == "missing_entries"
     assert "is zero in all of `x[:, :3]` where it should not be" in finding.message
+
+
+class NegativeLost(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.shape = x.shape
+        return x.sum()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g.clamp(min=0).expand(ctx.shape)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_lost_negative_grad_output_is_seen_whatever_the_random_signs(seed: int) -> None:
+    report = nbautograd.gradcheck(NegativeLost, (draw(3),), order=1, seed=seed)
+    assert report.findings[0].code == "nonlinear_in_grad_output"
+
+
+class Unsteady(Function):
+    calls = 0
+
+    @staticmethod
+    def forward(ctx, x):
+        Unsteady.calls += 1
+        return x * (1 + Unsteady.calls % 7)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
+
+def test_a_forward_that_changes_from_call_to_call_cannot_be_judged() -> None:
+    report = nbautograd.gradcheck(Unsteady, (draw(3),))
+    assert [(f.code, f.kind) for f in report.findings] == [("nondeterministic_forward", "lint")]
+
+
+class RootMean(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.logsumexp(0)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * x.exp()
+
+
+def test_a_ratio_that_changes_with_the_input_is_no_constant_to_multiply_with() -> None:
+    message = nbautograd.gradcheck(RootMean, (draw(4),), order=1).findings[0].message
+    assert "another multiple of it at other inputs" in message
