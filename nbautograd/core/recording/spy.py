@@ -46,7 +46,7 @@ class Spy:
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         hook = self.hooks.get(id(owner))
-        if hook is not None:
+        if hook is not None and hook[0].level:
             subject, handed = hook
             if self.method == "forward":
                 state = local.state
