@@ -99,7 +99,7 @@ def function_content(node: Node, fan_in: int) -> Content:
     """A custom Function: its name, its line, what it saved, its ctx fields, which inputs need a gradient."""
     table = _Table()
     line = "" if node.line is None else messages.text("graphs.line", line=node.line)
-    name = fit(node.function or node.name, 220, "title")
+    name = fit(node.function or node.name, 300, "title")
     if node.label and not node.outputs:
         name = f"{fit(node.label, 80, 'title')} = {name}"
     table.head(name, line)
