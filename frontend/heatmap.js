@@ -106,7 +106,7 @@ function sign(pen, value, most, x, y, w, h, ink) {
   pen.fillStyle = ink;
   if (w >= 40 && h >= 17) {
     pen.globalAlpha = negligible(value, most) ? 0.55 : 1;
-    const text = [3, 2, 1].map((digits) => number(value, digits)).find((t) => pen.measureText(t).width <= w - 4);
+    const text = [3, 2, 1].map((digits) => number(Number(value.toPrecision(digits)), digits)).find((t) => pen.measureText(t).width <= w - 4);
     pen.fillText(text ?? number(value, 1), x + w / 2, y + h / 2 + 0.5, w - 2);
     pen.globalAlpha = 1;
   } else if (w >= 12 && value < 0 && !negligible(value, most)) pen.fillRect(x + w / 2 - 2, y + h / 2 - 0.5, 4, 1);
