@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
+from itertools import islice
 
 import pytest
 import torch
@@ -74,7 +75,7 @@ def test_damaged_gradients_are_seen():
     seen, missed = Counter(), []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for name, fn, inputs in samples(1):
+        for name, fn, inputs in islice(samples(1), 2, None, 3):
             gradient = _gradient(fn, inputs)
             if gradient is None or gradient.numel() < 2:
                 continue
@@ -84,7 +85,7 @@ def test_damaged_gradients_are_seen():
                     seen["mismatch" in found] += 1
                     if "mismatch" not in found:
                         missed.append((name, damage, found))
-    assert seen[True] > 800
+    assert seen[True] > 400
     assert seen[False] <= 0.005 * seen[True], missed
 
 
