@@ -13,7 +13,18 @@ from functools import cache
 from typing import Any
 
 LANGUAGES = ("en", "zh")
-SUBJECTS = ("report", "recording", "checking", "causes", "inspection", "graphs", "views", "widgets", "magics", "command")
+SUBJECTS = (
+    "report",
+    "recording",
+    "checking",
+    "causes",
+    "inspection",
+    "graphs",
+    "views",
+    "widgets",
+    "magics",
+    "command",
+)
 
 _chosen: str | None = None
 

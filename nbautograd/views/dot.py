@@ -6,9 +6,9 @@ from typing import Any
 
 from nbautograd import messages
 from nbautograd.core.graphs.graph import AutogradGraph, Node
-from nbautograd.views.layout_contents import commonest_dtype, edge_text, fan_in, sum_text, value_texts
-from nbautograd.views.layout_text import printable, shape_text
-from nbautograd.views.layout_words import title
+from nbautograd.views.layout.contents import commonest_dtype, edge_text, fan_in, sum_text, value_texts
+from nbautograd.views.layout.text import printable, shape_text
+from nbautograd.views.layout.words import title
 
 LOOKS: dict[str, dict[str, str]] = {
     "op": {"fillcolor": "#ffffff", "color": "#8d95a3"},

@@ -20,7 +20,7 @@ from nbautograd.core.checking.block import Block, GradcheckReport, JacobianBlock
 from nbautograd.core.report import FunctionReport
 from nbautograd.errors import CallError, InputError
 from nbautograd.views import numbers, palette
-from nbautograd.views.heatmap_marks import short
+from nbautograd.views.heatmap.marks import short
 from nbautograd.views.jacobian import PANELS, by_interest, drawable, labels, worst_cell
 from nbautograd.views.words import block_name, block_verdict, counted
 

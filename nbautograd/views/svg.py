@@ -14,7 +14,7 @@ from html import escape as escape_html
 from nbautograd.core.collector import collector_paused
 from nbautograd.core.graphs.graph import AutogradGraph
 from nbautograd.views.layout import Box, Layout, Line, Path, layout
-from nbautograd.views.layout_text import fit, text_width
+from nbautograd.views.layout.text import fit, text_width
 from nbautograd.views.svg_style import style_sheet
 
 LETTERS = {"title": "t", "text": "", "muted": "m", "name": "n", "good": "g", "bad": "r"}

@@ -17,8 +17,8 @@ from PIL import Image
 
 from nbautograd.views import palette
 from nbautograd.views.heatmap import heatmap, legend, thumbnail
-from nbautograd.views.heatmap_marks import short
-from nbautograd.views.heatmap_place import Axis
+from nbautograd.views.heatmap.marks import short
+from nbautograd.views.heatmap.place import Axis
 from nbautograd.views.png import png
 
 ANY = st.floats(allow_nan=True, allow_infinity=True)

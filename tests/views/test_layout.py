@@ -14,9 +14,9 @@ from torch import nn
 import nbautograd
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
 from nbautograd.views.layout import Layout, Path, layout
-from nbautograd.views.layout_order import Layers, order
-from nbautograd.views.layout_ranks import ranks
-from nbautograd.views.layout_text import fit, text_width
+from nbautograd.views.layout.order import Layers, order
+from nbautograd.views.layout.ranks import ranks
+from nbautograd.views.layout.text import fit, text_width
 
 
 @st.composite

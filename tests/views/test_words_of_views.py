@@ -13,7 +13,7 @@ from nbautograd import messages
 from nbautograd.core.checking.block import BlockVerdict, Verdict
 from nbautograd.core.findings import Kind
 from nbautograd.views import numbers
-from nbautograd.views.html_gradcheck import TONE
+from nbautograd.views.html.gradcheck import TONE
 from nbautograd.views.markup import escape, prose, tag
 from nbautograd.views.pieces import TONES
 from nbautograd.views.tables import table, width

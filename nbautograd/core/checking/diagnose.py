@@ -5,14 +5,15 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 
-from nbautograd.core.checking import surroundings, words
+from nbautograd.core.checking import words
 from nbautograd.core.checking.block import Block
-from nbautograd.core.checking.causes import causes
-from nbautograd.core.checking.linearity import linearity
-from nbautograd.core.checking.probes import after_values, before_values, first_run, quietly
-from nbautograd.core.checking.raw import cotangents, observe
-from nbautograd.core.checking.repair import repaired
-from nbautograd.core.checking.state import equal
+from nbautograd.core.checking.causes import surroundings
+from nbautograd.core.checking.causes.ranking import causes
+from nbautograd.core.checking.probes.all import after_values, before_values, first_run, quietly
+from nbautograd.core.checking.probes.linearity import linearity
+from nbautograd.core.checking.probes.raw import cotangents, observe
+from nbautograd.core.checking.probes.state import equal
+from nbautograd.core.checking.repair.search import repaired
 from nbautograd.core.checking.subject import Outputs, Subject
 from nbautograd.core.findings import Finding
 

@@ -6,15 +6,15 @@ import dataclasses
 import math
 from functools import cached_property
 
-from nbautograd.core.checking import statements
-from nbautograd.core.checking.assembly import Assembly, Raw
 from nbautograd.core.checking.block import Block
-from nbautograd.core.checking.exceptions import contract_broken, from_forward
-from nbautograd.core.checking.real import epsilon
-from nbautograd.core.checking.storage import Matrices
+from nbautograd.core.checking.jacobians import statements
+from nbautograd.core.checking.jacobians.assembly import Assembly, Raw
+from nbautograd.core.checking.jacobians.real import epsilon
+from nbautograd.core.checking.jacobians.storage import Matrices
+from nbautograd.core.checking.jacobians.witnesses import ForwardWitness, JvpWitness, confirmed
+from nbautograd.core.checking.probes.exceptions import contract_broken, from_forward
 from nbautograd.core.checking.subject import Outputs, Subject
 from nbautograd.core.checking.verdict import Judged, Tolerance, judge
-from nbautograd.core.checking.witnesses import ForwardWitness, JvpWitness, confirmed
 
 
 class Inquiry:

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from nbautograd import messages
 from nbautograd.core.checking.block import Block, GradcheckReport, Verdict
 from nbautograd.core.checking.diagnose import diagnose, mended, ranked
-from nbautograd.core.checking.exceptions import explain
 from nbautograd.core.checking.inquiry import Inquiry
+from nbautograd.core.checking.probes.exceptions import explain
 from nbautograd.core.checking.second_order import second_order
 from nbautograd.core.findings import Finding
 

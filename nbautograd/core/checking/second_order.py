@@ -13,11 +13,11 @@ from torch import Tensor
 from nbautograd.core import syntax
 from nbautograd.core.checking import words
 from nbautograd.core.checking.block import Block, GradcheckReport
+from nbautograd.core.checking.causes.surroundings import on_ctx
 from nbautograd.core.checking.inquiry import Inquiry
-from nbautograd.core.checking.raw import cotangents, own_node, precision
-from nbautograd.core.checking.state import elsewhere
+from nbautograd.core.checking.probes.raw import cotangents, own_node, precision
+from nbautograd.core.checking.probes.state import elsewhere
 from nbautograd.core.checking.subject import Outputs, Subject
-from nbautograd.core.checking.surroundings import on_ctx
 from nbautograd.core.findings import Finding
 from nbautograd.core.source import methods_of
 

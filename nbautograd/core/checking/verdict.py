@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from nbautograd.core.checking import flat, kinks
-from nbautograd.core.checking.assembly import Raw
 from nbautograd.core.checking.block import BlockVerdict, Entry
-from nbautograd.core.checking.forward import Values
-from nbautograd.core.checking.real import Array
-from nbautograd.core.checking.refine import Refined, refine
-from nbautograd.core.checking.storage import Matrices
+from nbautograd.core.checking.jacobians.assembly import Raw
+from nbautograd.core.checking.jacobians.forward import Values
+from nbautograd.core.checking.jacobians.real import Array
+from nbautograd.core.checking.jacobians.storage import Matrices
+from nbautograd.core.checking.steps import flat, kinks
+from nbautograd.core.checking.steps.refine import Refined, refine
 
 AGREED = 1e-7  # two independent computations that agree to 7 digits need no error estimate
 SIGNIFICANT = 1e-6  # relative difference below which nothing is called wrong

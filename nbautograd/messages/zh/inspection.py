@@ -16,5 +16,7 @@ TEXTS: dict[str, str] = {
     ),
     "inspection.backward_raised": "backward 抛出了 {error}；图中显示的是它运行之前的状态。",
     "inspection.interrupted": "已中断：报告只包含中断之前完成的部分。",
-    "inspection.no_function": "这次调用没有经过任何自定义 Function，因此没有记录到调用。是不是直接调用了 `forward` 而不是 `apply`？",
+    "inspection.no_function": (
+        "这次调用没有经过任何自定义 Function，因此没有记录到调用。是不是直接调用了 `forward` 而不是 `apply`？"
+    ),
 }

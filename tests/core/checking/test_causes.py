@@ -11,9 +11,10 @@ from own_mistakes import CORRECT, MISTAKES, Mistake, draw
 from torch.autograd import Function
 
 import nbautograd
-from nbautograd.core.checking import diagnose, evidence, patterns
+from nbautograd.core.checking import diagnose
 from nbautograd.core.checking.block import Block, Entry
-from nbautograd.core.checking.storage import Layout, Matrices
+from nbautograd.core.checking.causes import evidence, patterns
+from nbautograd.core.checking.jacobians.storage import Layout, Matrices
 from nbautograd.core.findings import Finding
 
 

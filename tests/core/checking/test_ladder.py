@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nbautograd import gradcheck
-from nbautograd.core.checking import columns, kinks
-from nbautograd.core.checking.assembly import Raw
-from nbautograd.core.checking.forward import Forward
-from nbautograd.core.checking.refine import refine
-from nbautograd.core.checking.storage import Layout, Matrices
+from nbautograd.core.checking.jacobians import columns
+from nbautograd.core.checking.jacobians.assembly import Raw
+from nbautograd.core.checking.jacobians.forward import Forward
+from nbautograd.core.checking.jacobians.storage import Layout, Matrices
+from nbautograd.core.checking.steps import kinks
+from nbautograd.core.checking.steps.refine import refine
 from nbautograd.core.checking.subject import Subject
 
 # closed forms: name -> (function of a tensor, derivative as a plain function, range of inputs)

@@ -8,8 +8,9 @@ from own_mistakes import draw
 from torch.autograd import Function
 
 import nbautograd
-from nbautograd.core.checking import raw, truth, variants
-from nbautograd.core.checking.evidence import kept
+from nbautograd.core.checking.causes.evidence import kept
+from nbautograd.core.checking.probes import raw
+from nbautograd.core.checking.repair import truth, variants
 from nbautograd.core.checking.subject import Subject
 
 

@@ -11,7 +11,8 @@ from own_mistakes import draw
 from torch.autograd import Function
 
 import nbautograd
-from nbautograd.core.checking import repair, script
+from nbautograd.core.checking.repair import script
+from nbautograd.core.checking.repair import search as repair
 from nbautograd.core.checking.subject import Subject
 from nbautograd.core.findings import Fix
 

@@ -1,0 +1,1 @@
+"""Why a block is wrong: hypotheses on its numbers."""

@@ -1,0 +1,1 @@
+"""Both Jacobians of every block, from as few forwards and backwards as their structure allows."""

@@ -1,0 +1,213 @@
+"""Both Jacobians of all blocks, from as few backwards and forwards as their verified structure allows."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from nbautograd.core.checking.jacobians import columns, sample, structure
+from nbautograd.core.checking.jacobians.forward import Forward, Values
+from nbautograd.core.checking.jacobians.real import Array, epsilon, real_shape
+from nbautograd.core.checking.jacobians.rows import Rows
+from nbautograd.core.checking.jacobians.storage import LIMIT, Layout, Matrices
+from nbautograd.core.checking.subject import Outputs, Subject
+
+Key = tuple[int, int]  # numbers of output and input, counted among the differentiable ones
+
+
+@dataclasses.dataclass
+class Raw:
+    """The two Jacobians of a block as the first pass found them.
+
+    Attributes:
+        matrices: the numbers.
+        forward: values of the function, for taking a second look; of a sample only its elements.
+        directions: along which the numerical one was taken.
+        pattern: which rows a column reaches, when columns share directions.
+        linear: False when backward of a random combination was not the combination of the rows.
+        verified: False when finite differences along a random direction disagreed with the numerical Jacobian.
+    """
+
+    matrices: Matrices
+    forward: Values
+    directions: columns.Directions
+    pattern: Array | None = None
+    linear: bool = True
+    verified: bool = True
+
+
+class Assembly:
+    """Takes both Jacobians apart and puts them together.
+
+    Args:
+        subject: what is checked; a session of it must be open.
+        outputs: what its first call returned.
+        eps: step of the first pass, or None for one by precision.
+
+    Attributes:
+        wanted: positions of the outputs that are differentiated.
+        forward: values of the function.
+        steps: steps of the first pass, per input.
+        probes: for each output taken so far a random cotangent and backward's answer per input.
+    """
+
+    def __init__(self, subject: Subject, outputs: Outputs, eps: float | None = None) -> None:
+        self.subject, self.outputs = subject, outputs
+        self.wanted = subject.differentiable_outputs(outputs)
+        self.random = np.random.default_rng(subject.seed)
+        leaves = [outputs.inputs[i] for i in subject.differentiable]
+        self.rows = [Rows(outputs[i], leaves, subject.seed) for i in self.wanted]
+        self.tolerance = max(1e-10, *(200 * epsilon(t) for t in (*leaves, *(outputs[i] for i in self.wanted))))
+        self.forward = Forward(subject, outputs, self.wanted)
+        self.steps = [columns.first_step(self.forward, j, eps) for j in range(len(leaves))]
+        self.combos: dict[Key, set[structure.Pair]] = {}
+        self.linear: dict[Key, bool] = {}
+        self._along: dict[int, tuple[Array, list[Array]]] = {}
+        self.probes: dict[int, tuple[Array, list[Array]]] = {}
+
+    def blocks(self) -> Iterator[tuple[Key, Raw]]:
+        """All blocks, output by output."""
+        for i in range(len(self.wanted)):
+            probe = self.random.normal(size=real_shape(self.outputs[self.wanted[i]]))
+            answers = self._probe(i, probe)
+            self.probes[i] = (probe, answers)
+            for j, raw in sorted(self._of_output(i, probe, answers).items()):
+                yield (i, j), raw
+
+    def _probe(self, i: int, probe: Array) -> list[Array]:
+        """Ask backward for a random cotangent, plain and scaled; note which dimensions may go together."""
+        rows = self.rows[i]
+        plain = rows.one(probe)
+        factors = structure.scales(probe.shape, self.random)
+        scaled = rows.many(np.stack([probe * f for f in factors.values()])) if factors else [np.empty(0)] * len(plain)
+        for j, answer in enumerate(plain):
+            by_dim = {a: scaled[j][n] for n, a in enumerate(factors)}
+            self.combos[i, j] = structure.candidates(factors, answer, by_dim, self.tolerance)
+        return plain
+
+    def _of_output(self, i: int, probe: Array, answers: list[Array]) -> dict[int, Raw]:
+        """All blocks of one output."""
+        shapes = [p.shape for p in self.forward.points]
+        layouts = {
+            j: Layout(probe.shape, shape, structure.matching(self.combos[i, j])) for j, shape in enumerate(shapes)
+        }
+        large = [j for j, layout in layouts.items() if math.prod(layout.sizes) > LIMIT]
+        found = {j: Raw(*sample.sampled(self.rows[i], self.forward, (i, j), self.steps[j], self.random)) for j in large}
+        rest = {j: layout for j, layout in layouts.items() if j not in found}
+        analytical = self._analytical(i, rest, probe, answers)
+        return {**found, **{j: self._numerical(i, j, rest[j], a) for j, a in analytical.items()}}
+
+    def _analytical(self, i: int, layouts: dict[int, Layout], probe: Array, answers: list[Array]) -> dict[int, Array]:
+        """The stored analytical Jacobians, vouched for by the plain backward of the random cotangent."""
+        found = self._fill(i, layouts)
+        doubtful = [j for j in found if not self._vouched(layouts[j], found[j], probe, answers[j])]
+        if doubtful and self.rows[i].batched:
+            self.rows[i].batched = False
+            found.update(self._fill(i, {j: layouts[j] for j in doubtful}))
+            doubtful = [j for j in doubtful if not self._vouched(layouts[j], found[j], probe, answers[j])]
+        for j in doubtful:
+            self.linear[i, j] = False
+            dense = Layout(layouts[j].output_shape, layouts[j].input_shape)
+            if layouts[j].pairs and math.prod(dense.sizes) <= LIMIT:
+                layouts[j] = dense
+                found.update(self._fill(i, {j: dense}))
+        return found
+
+    def _fill(self, i: int, layouts: dict[int, Layout]) -> dict[int, Array]:
+        found: dict[int, Array] = {}
+        for group in _alike(layouts):
+            first = layouts[group[0]]
+            data = {j: np.zeros(layouts[j].sizes) for j in group}
+            _, count, _ = first.sizes
+            step = max(1, LIMIT // max(1, math.prod(first.output_shape)))
+            for start in range(0, count, step):
+                chosen = np.arange(start, min(start + step, count))
+                answers = self.rows[i].many(structure.seeds(first, chosen))
+                for j in group:
+                    data[j][:, chosen, :] = layouts[j].cols(answers[j]).transpose(1, 0, 2)
+            found.update(data)
+        return found
+
+    def _vouched(self, layout: Layout, data: Array, probe: Array, answer: Array) -> bool:
+        found = structure.pull_back(layout, data, probe)
+        bound = structure.pull_back(layout, np.abs(data), np.abs(probe))
+        with np.errstate(invalid="ignore"):
+            return not bool(
+                (np.abs(found - answer) > 1e4 * self.tolerance * (bound + np.abs(answer).max(initial=0))).any()
+            )
+
+    def _numerical(self, i: int, j: int, layout: Layout, analytical: Array) -> Raw:
+        """Add the numerical Jacobian; look for couplings that the analytical one lacks."""
+        raw = self._differences(i, j, layout, analytical)
+        if raw.verified or not layout.pairs:
+            return raw
+        kept = structure.matching(self.combos[i, j] & self._seen_numerically(i, j))
+        smaller = Layout(layout.output_shape, layout.input_shape, kept)
+        if kept == layout.pairs or math.prod(smaller.sizes) > LIMIT:
+            return raw
+        data = self._fill(i, {j: smaller})[j]
+        again = self._differences(i, j, smaller, data)
+        dense = Layout(layout.output_shape, layout.input_shape)
+        if again.verified or not kept or math.prod(dense.sizes) > LIMIT // 16:
+            return again
+        return self._differences(i, j, dense, self._fill(i, {j: dense})[j])
+
+    def _differences(self, i: int, j: int, layout: Layout, analytical: Array) -> Raw:
+        pattern = (analytical != 0).any(axis=0)
+        directions = self._directions(j, layout, pattern)
+        numerical = columns.central(self.forward, directions, {i: layout}, self.steps[j], {i: pattern})[i]
+        verified = self._verified(i, j, layout, numerical)
+        if not verified and directions.grouped:
+            directions = columns.single(j, layout)
+            numerical = columns.central(self.forward, directions, {i: layout}, self.steps[j])[i]
+            verified = self._verified(i, j, layout, numerical)
+        matrices = Matrices(layout, analytical, numerical)
+        shared = pattern if directions.grouped else None
+        return Raw(matrices, self.forward, directions, shared, self.linear.get((i, j), True), verified)
+
+    def _directions(self, j: int, layout: Layout, pattern: Array) -> columns.Directions:
+        cols = pattern.shape[1]
+        if cols < 32 or pattern.size == 0 or pattern.mean() > 0.25 or not pattern.any():
+            return columns.single(j, layout)
+        groups = structure.colours(pattern)
+        return columns.Directions(j, layout, tuple(groups)) if 2 * len(groups) < cols else columns.single(j, layout)
+
+    def _verified(self, i: int, j: int, layout: Layout, numerical: Array) -> bool:
+        """Whether differences along a random direction are what the numerical Jacobian says."""
+        spacing, changes = self.along(j)
+        said = structure.push_forward(layout, numerical, spacing)
+        size = structure.push_forward(layout, np.abs(numerical), np.abs(spacing))
+        value = np.abs(self.forward.values[i])
+        noise = 50 * self.forward.eps * (value + value.max(initial=0.0)) + 10 * self.forward.noise[i]
+        smooth = float(self.forward.eps ** (1 / 3)) / 6
+        with np.errstate(invalid="ignore"):
+            return not bool((np.abs(changes[i] - said) > smooth * size + noise).any())
+
+    def along(self, j: int) -> tuple[Array, list[Array]]:
+        """How far one input moved in a random direction, all its elements at once, and how all outputs changed."""
+        if j not in self._along:
+            direction = self.random.uniform(0.5, 1.0, self.steps[j].shape)
+            direction *= self.random.choice([-1.0, 1.0], self.steps[j].shape)
+            spacing, changes = columns.differences(self.forward, j, (direction * self.steps[j])[None])
+            self._along[j] = spacing[0], [changes[i][0] for i in range(len(self.wanted))]
+        return self._along[j]
+
+    def _seen_numerically(self, i: int, j: int) -> set[structure.Pair]:
+        """The pairs of dimensions for which finite differences scale as the direction was scaled."""
+        direction: Array = np.asarray(self.random.normal(size=self.forward.points[j].shape))
+        factors = structure.scales(direction.shape, self.random)
+        stack = np.stack([direction, *(direction * f for f in factors.values())])
+        _, changes = columns.differences(self.forward, j, stack * self.steps[j])
+        by_dim = {b: changes[i][n + 1] for n, b in enumerate(factors)}
+        return {(a, b) for b, a in structure.candidates(factors, changes[i][0], by_dim, 1e-4)}
+
+
+def _alike(layouts: dict[int, Layout]) -> Iterable[list[int]]:
+    """Inputs whose blocks can be asked with the same cotangents."""
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for j, layout in layouts.items():
+        groups.setdefault(tuple(a for a, _ in layout.pairs), []).append(j)
+    return groups.values()

@@ -1,0 +1,98 @@
+"""Structure of a Jacobian, found by random probes: which dimensions of output and input go together.
+
+When v is scaled slice by slice along one dimension of the output and J'v comes out scaled in the same way along a
+dimension of the input, then with probability 1 J is zero wherever the indices along these two dimensions differ: it
+falls into blocks, and one backward (or one pair of forwards) can ask all blocks at once. Whatever is found in this
+way is a hypothesis until a random combination of the finished Jacobian agrees with one plain backward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from nbautograd.core.checking.jacobians.real import Array
+from nbautograd.core.checking.jacobians.storage import Layout
+
+Pair = tuple[int, int]
+
+
+def scales(shape: tuple[int, ...], random: np.random.Generator) -> dict[int, Array]:
+    """For each dimension longer than 1 random factors in [0.5, 2], shaped to multiply an array of this shape."""
+    return {
+        d: random.uniform(0.5, 2.0, size).reshape([-1 if e == d else 1 for e in range(len(shape))])
+        for d, size in enumerate(shape)
+        if size > 1
+    }
+
+
+def candidates(factors: dict[int, Array], plain: Array, scaled: dict[int, Array], tolerance: float) -> set[Pair]:
+    """Pairs (probed dimension, dimension of the answer) for which the answer scales as the probe was scaled.
+
+    Args:
+        factors: what the probe was multiplied with, by dimension.
+        plain: the answer to the unscaled probe.
+        scaled: the answers to the scaled probes, by dimension.
+        tolerance: largest difference, relative to the largest entry, that still counts as equal.
+    """
+    known = np.isfinite(plain)
+    bound = tolerance * float(np.abs(plain[known]).max(initial=0.0))
+    found = set()
+    for a, answer in scaled.items():
+        factor = factors[a].reshape(-1)
+        for b, size in enumerate(plain.shape):
+            if size == len(factor):
+                shape = [-1 if d == b else 1 for d in range(plain.ndim)]
+                with np.errstate(invalid="ignore"):
+                    apart = np.abs(answer - plain * factor.reshape(shape))
+                if not (apart[known] > bound).any() and np.array_equal(known, np.isfinite(answer)):
+                    found.add((a, b))
+    return found
+
+
+def matching(pairs: Iterable[Pair]) -> tuple[Pair, ...]:
+    """As many of the pairs as greed finds with each dimension used once; equal positions from the end come first."""
+    chosen: list[Pair] = []
+    for a, b in sorted(pairs, key=lambda pair: (pair[0] != pair[1], pair)):
+        if all(a != c and b != d for c, d in chosen):
+            chosen.append((a, b))
+    return tuple(sorted(chosen))
+
+
+def seeds(layout: Layout, rows: Array) -> Array:
+    """Cotangents that ask for the given rows of all blocks at once, shaped (number of rows, *output_shape)."""
+    blocks, per_block, _ = layout.sizes
+    unit = np.zeros((len(rows), blocks, per_block))
+    unit[np.arange(len(rows)), :, rows] = 1.0
+    return layout.output_like(unit)
+
+
+def pull_back(layout: Layout, data: Array, cotangent: Array) -> Array:
+    """J'v of a stored Jacobian, shaped like the input."""
+    v = layout.rows(cotangent[None])[0]
+    answer: Array = layout.input_like(np.einsum("br,brc->bc", v, data)[None])[0]
+    return answer
+
+
+def push_forward(layout: Layout, data: Array, tangent: Array) -> Array:
+    """J u of a stored Jacobian, shaped like the output."""
+    u = layout.cols(tangent[None])[0]
+    answer: Array = layout.output_like(np.einsum("brc,bc->br", data, u)[None])[0]
+    return answer
+
+
+def colours(pattern: Array) -> list[Array]:
+    """Groups of columns no two of which share a row, greedily; ``pattern`` is a boolean matrix (rows, columns)."""
+    taken = np.zeros((0, pattern.shape[0]), dtype=bool)
+    groups: list[list[int]] = []
+    for col in range(pattern.shape[1]):
+        clash = (taken & pattern[:, col]).any(axis=1)
+        free = np.flatnonzero(~clash)
+        if free.size:
+            groups[free[0]].append(col)
+            taken[free[0]] |= pattern[:, col]
+        else:
+            groups.append([col])
+            taken = np.vstack([taken, pattern[:, col]])
+    return [np.array(group) for group in groups]

@@ -1,0 +1,1 @@
+"""What values do not show: linearity, state, layout, use, contract."""

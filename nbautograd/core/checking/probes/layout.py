@@ -1,0 +1,101 @@
+"""Does backward work for gradients and inputs that lie in memory in other ways, or have one more dimension?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nbautograd.core.checking import words
+from nbautograd.core.checking.probes.raw import close, cotangents, noise, precision, pull
+from nbautograd.core.checking.subject import Subject
+from nbautograd.core.findings import Finding, Kind
+
+
+def layout(subject: Subject) -> Iterator[Finding]:
+    """Findings on expanded and transposed grad_outputs, non-contiguous inputs and a batch dimension."""
+    yield from _grad_outputs(subject)
+    yield from _inputs(subject)
+    yield from _batched(subject)
+
+
+def _finding(subject: Subject, code: str, kind: Kind, error: Exception | None = None, **params: Any) -> Finding:
+    said = "" if error is None else words.short(" ".join(str(error).split()), 120)
+    return Finding(code, kind, f"causes.{code}", {"said": said, **params}, None, words.backward_line(subject))
+
+
+def _grad_outputs(subject: Subject) -> Iterator[Finding]:
+    outputs = subject.call()
+    rel, low = precision(outputs, subject.inputs), noise(outputs, subject.inputs)
+    for change in (expanded, strided):
+        odd = [None if v is None else change(v) for v in cotangents(subject, outputs, subject.seed + 21)]
+        plain = [None if v is None else v.contiguous() for v in odd]
+        right = pull(subject, outputs, plain)
+        try:
+            found = pull(subject, outputs, odd)
+        except Exception as error:
+            yield _finding(subject, "fails_noncontiguous_grad", "bug", error)
+            return
+        if not all(close(a, b, rel, low) for a, b in zip(found, right, strict=True)):
+            yield _finding(subject, "wrong_noncontiguous_grad", "bug")
+            return
+
+
+def expanded(v: Tensor) -> Tensor:
+    """One number seen everywhere, as ``y.sum().backward()`` sends."""
+    return v.reshape(-1)[:1].reshape(()).expand(v.shape) if v.numel() else v
+
+
+def strided(v: Tensor) -> Tensor:
+    """The same values with gaps in memory, and the last dimension outermost."""
+    if v.dim() == 0:
+        return v
+    wide = torch.empty((*v.shape[::-1], 2), dtype=v.dtype, device=v.device)[..., 0]
+    return wide.permute(*reversed(range(v.dim()))).copy_(v)
+
+
+def _inputs(subject: Subject) -> Iterator[Finding]:
+    if not subject.has_functions:
+        return
+    outputs = subject.call()
+    v = cotangents(subject, outputs, subject.seed + 22)
+    right = pull(subject, outputs, v)
+    odd = tuple(
+        strided(x.detach()).requires_grad_(x.requires_grad) if i in subject.differentiable else x
+        for i, x in enumerate(subject.fresh())
+    )
+    try:
+        moved = subject.call(odd)
+        found = pull(subject, moved, v)
+    except Exception as error:
+        yield _finding(subject, "fails_noncontiguous_input", "lint", error)
+        return
+    rel, low = precision(outputs, subject.inputs), noise(outputs, subject.inputs)
+    same = all(close(a.detach(), b.detach(), rel) for a, b in zip(outputs, moved, strict=True))
+    if not same or not all(close(a, b, rel, low) for a, b in zip(found, right, strict=True)):
+        yield _finding(subject, "wrong_noncontiguous_input", "bug")
+
+
+def _batched(subject: Subject) -> Iterator[Finding]:
+    """One more dimension in front of the first input, where the forward takes it."""
+    if not subject.has_functions or not subject.differentiable:
+        return
+    outputs, position = subject.call(), subject.differentiable[0]
+    given = list(subject.fresh())
+    x = given[position].detach()
+    if x.dim() < 2:
+        return
+    given[position] = torch.stack([x, x]).requires_grad_()
+    try:
+        batched = subject.call(tuple(given))
+    except Exception:
+        return
+    if [tuple(y.shape) for y in batched] != [(2, *y.shape) for y in outputs]:
+        return
+    try:
+        pull(subject, batched, cotangents(subject, batched, subject.seed + 23))
+    except Exception as error:
+        name = subject.input_names[position]
+        yield _finding(subject, "fails_batched", "lint", error, input=name, dims=x.dim() + 1)

@@ -1,0 +1,95 @@
+"""Is backward linear in grad_output, as the product of a vector with a Jacobian must be?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch import Tensor
+
+from nbautograd.core.checking import words
+from nbautograd.core.checking.probes.raw import close, cotangents, noise, precision, pull
+from nbautograd.core.checking.subject import Outputs, Subject
+from nbautograd.core.findings import Finding
+
+Gradients = tuple[Tensor | None, ...]
+
+
+def linearity(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
+    """Findings for every input whose gradient is not linear in grad_output."""
+    # a backward that computes in single precision is linear, only not to all digits
+    rel, low = max(3e-6, precision(outputs, subject.inputs)), noise(outputs, subject.inputs)
+    v, w = (cotangents(subject, outputs, subject.seed + k) for k in (1, 2))
+    at_zero = pull(subject, outputs, _scaled(v, 0.0))
+    answers = {c: pull(subject, outputs, _scaled(v, c)) for c in (1.0, -1.0, 3.0, 1024.0, 1 / 1024)}
+    other, both = pull(subject, outputs, w), pull(subject, outputs, _added(v, w))
+    for k, position in enumerate(subject.differentiable):
+        here = {c: g[k] for c, g in answers.items()}
+        if not _finite([*here.values(), other[k], both[k], at_zero[k]]) or _only_noise(
+            [*here.values(), other[k], at_zero[k]], low
+        ):
+            continue
+        code = _code(at_zero[k], here, other[k], both[k], rel)
+        if code is not None:
+            found = words.returned(subject, position)
+            line = (found.line if found is not None else None) or words.backward_line(subject)
+            params = {"input": subject.input_names[position], "value": words.value(subject, position)}
+            message = f"causes.{code}" if code != "nonlinear_in_grad_output" else f"causes.{_manner(here, rel)}"
+            where = (subject.differentiable_outputs(outputs) or (0,))[0], position
+            yield Finding(code, "bug", message, params, where, line)
+
+
+def _code(
+    zero: Tensor | None, here: dict[float, Tensor | None], other: Tensor | None, both: Tensor | None, rel: float
+) -> str | None:
+    if not close(zero, None, rel):
+        if all(close(g, zero, rel) for g in (*here.values(), other)):
+            return "ignores_grad_output"
+        linear = all(close(_sub(g, zero), _times(_sub(here[1.0], zero), c), 1e3 * rel) for c, g in here.items())
+        return "affine_in_grad_output" if linear else "nonlinear_in_grad_output"
+    scales = all(close(g, _times(here[1.0], c), rel) for c, g in here.items())
+    added = close(both, _sub(here[1.0], _times(other, -1.0)), rel)
+    return None if scales and added else "nonlinear_in_grad_output"
+
+
+def _manner(here: dict[float, Tensor | None], rel: float) -> str:
+    """Which sentence fits: positive scales go through but signs do not, size is lost, or something else."""
+    v = here[1.0]
+    if close(here[-1.0], v, rel):
+        return "sign_lost"
+    if all(close(here[c], v, rel) for c in (3.0, 1024.0)):
+        return "size_lost"
+    if all(close(here[c], _times(v, c), rel) for c in (3.0, 1024.0, 1 / 1024)):
+        return "negative_lost"
+    return "clipped" if _largest(here[1024.0]) < 4 * _largest(here[3.0]) else "nonlinear_in_grad_output"
+
+
+def _largest(t: Tensor | None) -> float:
+    return 0.0 if t is None or t.numel() == 0 else float(t.abs().max())
+
+
+def _only_noise(gradients: Sequence[Tensor | None], low: float) -> bool:
+    """Whether all these gradients are rounding."""
+    return max(map(_largest, gradients)) <= low
+
+
+def _scaled(v: Sequence[Tensor | None], c: float) -> list[Tensor | None]:
+    return [None if t is None else t * c for t in v]
+
+
+def _added(v: Sequence[Tensor | None], w: Sequence[Tensor | None]) -> list[Tensor | None]:
+    return [None if a is None or b is None else a + b for a, b in zip(v, w, strict=True)]
+
+
+def _times(t: Tensor | None, c: float) -> Tensor | None:
+    return None if t is None else t * c
+
+
+def _sub(a: Tensor | None, b: Tensor | None) -> Tensor | None:
+    if a is None or b is None:
+        return a if b is None else -b
+    return a - b
+
+
+def _finite(gradients: Sequence[Tensor | None]) -> bool:
+    return all(g is None or bool(torch.isfinite(g).all()) for g in gradients)

@@ -1,0 +1,140 @@
+"""Is the Function used by the graph as its author thinks: is backward alive, do outputs and inputs work alone?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import CodeType
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nbautograd.core.checking import words
+from nbautograd.core.checking.probes.raw import (
+    close,
+    cotangents,
+    nodes,
+    noise,
+    own_node,
+    precision,
+    pull,
+    user_backward,
+)
+from nbautograd.core.checking.subject import Outputs, Subject
+from nbautograd.core.checking.words import about
+from nbautograd.core.findings import Finding
+
+
+def dead(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
+    """Backward can never run: forward was called without ``apply``, or the outputs were hidden in a list."""
+    if nodes(outputs):
+        return
+    named = [subject.cls] if subject.cls is not None else functions_named(subject.fn)
+    if not named:
+        return
+    raw = subject.fn(*subject.fresh())
+    if isinstance(raw, (list, dict)) and not any(t.requires_grad for t in outputs):
+        found = about(subject, "output_not_tensor_tuple", "bug", words.forward_line(subject), type=type(raw).__name__)
+        yield found
+    elif any(t.requires_grad for t in outputs):
+        yield about(subject, "backward_never_called", "bug", None, name=named[0].__name__)
+
+
+def functions_named(fn: Any) -> list[type]:
+    """Function classes that a callable's code names."""
+    code = getattr(fn, "__code__", None)
+    if not isinstance(code, CodeType):
+        return []
+    cells = zip(code.co_freevars, getattr(fn, "__closure__", None) or (), strict=False)
+    known = {**fn.__globals__, **{name: cell.cell_contents for name, cell in cells if _filled(cell)}}
+    found = [known.get(name) for name in (*code.co_names, *code.co_freevars)]
+    return [c for c in found if isinstance(c, type) and issubclass(c, torch.autograd.Function)]
+
+
+def _filled(cell: Any) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018 - an empty cell raises
+    except ValueError:
+        return False
+    return True
+
+
+def outputs_alone(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
+    """Gradients that arrive at one output only must count as zeros at the others."""
+    takes = subject.differentiable_outputs(outputs)
+    if len(takes) < 2:
+        if subject.source is not None and subject.source.materialize_grads is False:
+            yield from _undefined(subject, outputs)
+        return
+    v = cotangents(subject, outputs, subject.seed + 31)
+    together = pull(subject, outputs, v)
+    rel, low = precision(outputs, subject.inputs), noise(outputs, subject.inputs)
+    try:
+        shares = [pull(subject, outputs, [c if k == o else None for k, c in enumerate(v)]) for o in takes]
+    except Exception as error:
+        yield _undefined_finding(subject, error)
+        return
+    total = [_sum(parts) for parts in zip(*shares, strict=True)]
+    if not all(close(a, b, rel, low) for a, b in zip(together, total, strict=True)):
+        zeros = [torch.zeros_like(c) if c is not None else None for c in v]
+        filled = [pull(subject, outputs, [c if k == o else zeros[k] for k, c in enumerate(v)]) for o in takes]
+        if not all(
+            close(a, _sum(parts), 1e3 * rel, low) for a, parts in zip(total, zip(*filled, strict=True), strict=True)
+        ):
+            yield _undefined_finding(subject, None)
+
+
+def _sum(parts: tuple[Tensor | None, ...]) -> Tensor | None:
+    there = [p for p in parts if p is not None]
+    return torch.stack(there).sum(0) if there else None
+
+
+def _undefined(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
+    node = own_node(subject, outputs)
+    if node is None:
+        return
+    count = len(subject.source.grad_outputs) if subject.source is not None else len(outputs)
+    try:
+        user_backward(type(node)._forward_cls)(node, *[None] * count)
+    except Exception as error:
+        yield _undefined_finding(subject, error)
+
+
+def _undefined_finding(subject: Subject, error: Exception | None) -> Finding:
+    said = "" if error is None else words.short(" ".join(str(error).split()), 120)
+    return about(subject, "undefined_grad", "bug", None, said=said)
+
+
+def inputs_alone(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
+    """The gradient of an input must not depend on which other inputs want one."""
+    if len(subject.differentiable) < 2 or not subject.has_functions:
+        return
+    v = cotangents(subject, outputs, subject.seed + 32)
+    rel, low = precision(outputs, subject.inputs), noise(outputs, subject.inputs)
+    together = pull(subject, outputs, v)
+    for k, position in enumerate(subject.differentiable):
+        given = tuple(
+            x.detach().requires_grad_(i == position) if i in subject.differentiable else x
+            for i, x in enumerate(subject.fresh())
+        )
+        name = subject.input_names[position]
+        try:
+            alone = _only(subject, given, position, v)
+        except Exception as error:
+            said = words.short(" ".join(str(error).split()), 120)
+            params = {"input": name, "said": said}
+            line = words.backward_line(subject)
+            yield Finding("needs_input_grad_wrong", "bug", "causes.needs_input_grad_raises", params, None, line)
+            return
+        if not close(alone, together[k], rel, low):
+            yield about(subject, "needs_input_grad_wrong", "bug", None, input=name)
+            return
+
+
+def _only(subject: Subject, given: tuple[Any, ...], position: int, v: list[Tensor | None]) -> Tensor | None:
+    outputs = subject.call(given)
+    pairs = [(o, c) for o, c in zip(outputs, v, strict=True) if c is not None and o.requires_grad]
+    if not pairs:
+        return None
+    tensors, grads = zip(*pairs, strict=True)
+    return torch.autograd.grad(tensors, [given[position]], grads, allow_unused=True)[0]

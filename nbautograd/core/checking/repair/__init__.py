@@ -1,0 +1,1 @@
+"""Small edits of the user's backward, tried."""

@@ -1,0 +1,177 @@
+"""The text of a backward, taken apart so that one expression can be exchanged and the result compiled."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+import math
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+from nbautograd.core import syntax
+from nbautograd.core.checking.probes.raw import user_backward
+
+FORBIDDEN = frozenset(
+    ("open", "exec", "eval", "compile", "input", "breakpoint", "exit", "quit", "__import__", "globals", "locals")
+)
+HARMLESS = ("torch", "numpy", "math", "cmath", "builtins", "typing", "functools", "operator", "einops")
+WRITERS = frozenset(("save", "load", "write", "unlink", "remove", "system", "popen", "dump", "tofile", "step"))
+
+Place = ast.expr | ast.stmt
+
+
+@dataclass(frozen=True)
+class Script:
+    """A backward as text.
+
+    Attributes:
+        function: the user's function, decorators taken off.
+        text: its ``def``, dedented.
+        tree: the syntax tree of ``text``.
+        first_line: line of its ``def`` in the cell or file.
+        indent: how far its lines stand from the margin there.
+    """
+
+    function: FunctionType
+    text: str
+    tree: ast.FunctionDef
+    first_line: int
+    indent: str
+
+    def source(self, node: ast.expr) -> str:
+        """The text of an expression."""
+        return ast.get_source_segment(self.text, node) or ast.unparse(node)
+
+    def changed(self, nodes: Sequence[Place], replacement: str) -> str:
+        """The whole text with some expressions exchanged for the same text."""
+        return self._spliced(self._spans(nodes), replacement)
+
+    def tidied(self, nodes: Sequence[Place], replacement: str) -> str:
+        """The same as ``changed``, without parentheses that mean nothing."""
+        text, spans = self.changed(nodes, replacement), self._spans(nodes)
+        meaning = ast.dump(ast.parse(text))
+        bare = replacement[1:-1] if replacement.startswith("(") and replacement.endswith(")") else replacement
+        raw = self.text.encode()
+        wide = [(a - 1, b + 1) if raw[a - 1 : a] == b"(" and raw[b : b + 1] == b")" else (a, b) for a, b in spans]
+        for tried in ((wide, bare), (wide, replacement), (spans, bare)):
+            shorter = self._spliced(*tried)
+            if shorter != text and _meaning(shorter) == meaning:
+                return shorter
+        return text
+
+    def _spans(self, nodes: Sequence[Place]) -> list[tuple[int, int]]:
+        return [(self._offset(n.lineno, n.col_offset), self._offset(n.end_lineno, n.end_col_offset)) for n in nodes]
+
+    def _spliced(self, spans: Sequence[tuple[int, int]], replacement: str) -> str:
+        raw = self.text.encode()
+        for start, end in sorted(spans, reverse=True):
+            raw = raw[:start] + replacement.encode() + raw[end:]
+        return raw.decode()
+
+    def _offset(self, line: int | None, column: int | None) -> int:
+        lines = self.text.encode().split(b"\n")
+        return sum(len(row) + 1 for row in lines[: (line or 1) - 1]) + (column or 0)
+
+    def compiled(self, text: str) -> Callable[..., Any] | None:
+        """A changed text as a function that sees what the user's function sees; None when it does not compile."""
+        free = self.function.__code__.co_freevars
+        body = textwrap.indent(text, "    ")
+        try:
+            module = compile(f"def _around({', '.join(free)}):\n{body}\n", "<nbautograd repair>", "exec")
+        except (SyntaxError, ValueError):
+            return None
+        around = next(c for c in module.co_consts if isinstance(c, CodeType))
+        code = next(c for c in around.co_consts if isinstance(c, CodeType) and c.co_name == self.tree.name)
+        cells = dict(zip(free, self.function.__closure__ or (), strict=True))
+        closure = tuple(cells[name] for name in code.co_freevars)
+        return FunctionType(code, self.function.__globals__, code.co_name, self.function.__defaults__, closure)
+
+    def difference(self, text: str) -> tuple[str, str, int]:
+        """(changed lines, those lines before, the first one's number in the cell or file) for a changed text."""
+        old, new = self.text.split("\n"), text.split("\n")
+        start = next(i for i, (a, b) in enumerate(zip(old, new, strict=False)) if a != b)
+        tail = 0
+        while tail < min(len(old), len(new)) - start - 1 and old[-1 - tail] == new[-1 - tail]:
+            tail += 1
+        after = "\n".join(self.indent + line for line in new[start : len(new) - tail])
+        before = "\n".join(self.indent + line for line in old[start : len(old) - tail])
+        return after, before, self.first_line + start
+
+
+def _meaning(text: str) -> str:
+    try:
+        return ast.dump(ast.parse(text))
+    except SyntaxError:
+        return ""
+
+
+def read(cls: Any) -> Script | None:
+    """The script of a class's backward; None when there is no text, or running it again and again may do harm."""
+    function = inspect.unwrap(user_backward(cls))
+    if not isinstance(function, FunctionType):
+        return None
+    node = syntax.method_at(function.__code__)
+    if not isinstance(node, ast.FunctionDef):
+        return None
+    lines = linecache.getlines(function.__code__.co_filename)[node.lineno - 1 : node.end_lineno]
+    text = textwrap.dedent("".join(lines)).rstrip("\n")
+    tree = ast.parse(text).body[0]
+    if not isinstance(tree, ast.FunctionDef) or not harmless(tree, function):
+        return None
+    return Script(function, text, tree, node.lineno, " " * node.col_offset)
+
+
+def harmless(tree: ast.FunctionDef, function: FunctionType) -> bool:
+    """Whether a backward only computes: no imports, files, globals or loops without end, no foreign modules."""
+    local = {a.arg for a in tree.args.args}
+    local |= {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.While, ast.Delete)):
+            return False
+        if isinstance(node, ast.Name) and node.id not in local and not _plain(node.id, function):
+            return False
+        if isinstance(node, ast.Attribute) and node.attr in WRITERS:
+            return False
+    return True
+
+
+def _plain(name: str, function: FunctionType) -> bool:
+    value = function.__globals__.get(name)
+    module = value.__name__ if isinstance(value, ModuleType) else ""
+    return name not in FORBIDDEN and (not module or module.split(".")[0] in HARMLESS)
+
+
+def values(script: Script) -> Iterator[ast.expr]:
+    """The expressions that are assigned or returned, in source order; what is unpacked from ctx is left out."""
+    for node in syntax.own_nodes(script.tree):
+        value = getattr(node, "value", None)
+        if not isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return)) or value is None:
+            continue
+        if _is_ctx(value) or (isinstance(value, ast.Constant) and value.value is None):
+            continue
+        items = value.elts if isinstance(value, (ast.Tuple, ast.List)) else [value]
+        yield from (item for item in items if not (isinstance(item, ast.Constant) and item.value is None))
+
+
+def _is_ctx(value: ast.expr) -> bool:
+    return isinstance(value, ast.Attribute) and value.attr in ("saved_tensors", "saved_variables", "needs_input_grad")
+
+
+def names(script: Script) -> list[str]:
+    """Names that hold something in backward: its arguments without ctx, and what is assigned."""
+    found = syntax.parameters(script.tree)[1:]
+    for node in syntax.own_nodes(script.tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.append(node.id)
+    return [n for n in dict.fromkeys(found) if not n.startswith("*")]
+
+
+def constants(function: Any) -> list[float]:
+    """Numbers in a function's code, such as a threshold that its mask needs."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    found = [c for c in code.co_consts if isinstance(c, (int, float)) and not isinstance(c, bool)] if code else []
+    return [c for c in dict.fromkeys(found) if math.isfinite(c)]

@@ -1,0 +1,230 @@
+"""A fix found by trying: small edits of the user's backward against the derivative of the forward."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nbautograd.core.checking import words
+from nbautograd.core.checking.probes.layout import expanded, strided
+from nbautograd.core.checking.probes.raw import cotangents, own_node, pull, standing_in, user_backward
+from nbautograd.core.checking.repair import variants
+from nbautograd.core.checking.repair.edit import Edit, Hints
+from nbautograd.core.checking.repair.edits import edits
+from nbautograd.core.checking.repair.script import Script, constants, names, read
+from nbautograd.core.checking.repair.truth import Direction, direction
+from nbautograd.core.checking.subject import Outputs, Subject
+from nbautograd.core.findings import Finding, Fix
+
+BUDGET = 1.0  # seconds of this thread's time
+# for these the values are right, but something is changed that must stay as it is
+TIDY = ("mutates_grad_output", "mutates_saved")
+# for these the values are right, but only for gradients that lie in memory as usual
+ODD: dict[str, Callable[[Tensor], Tensor]] = {"fails_noncontiguous_grad": expanded, "wrong_noncontiguous_grad": strided}
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One point at which an edited backward must agree with the forward.
+
+    Attributes:
+        outputs: of a call there, with their graph.
+        node: the Function's node in it.
+        v: the cotangents.
+        directions: what the gradients must agree with.
+        tidy: True when grad_outputs and ctx must be left as they were.
+    """
+
+    outputs: Outputs
+    node: Any
+    v: Sequence[Tensor | None]
+    directions: tuple[Direction, ...]
+    tidy: bool = False
+
+    @property
+    def original(self) -> Callable[..., Any]:
+        """The user's own backward."""
+        return user_backward(type(self.node)._forward_cls)
+
+    def _anew(self, subject: Subject) -> tuple[Outputs, Any]:
+        """The call made again, since the backward before may have changed what it left."""
+        outputs = subject.call(self.outputs.inputs)
+        return outputs, own_node(subject, outputs)
+
+    def runs(self, subject: Subject) -> bool:
+        """Whether the user's own backward comes to an end here."""
+        try:
+            pull(subject, self.outputs, self.v)
+        except Exception:
+            return False
+        return True
+
+    def passes(self, subject: Subject, backward: Callable[..., Any]) -> bool:
+        """Whether this backward gives gradients that agree in every direction."""
+        outputs, node = (self.outputs, self.node) if not self.tidy else self._anew(subject)
+        try:
+            with standing_in(node, _watched(backward) if self.tidy else backward):
+                gradients = pull(subject, outputs, self.v)
+        except Exception:
+            return False
+        return all(d.agrees(gradients[d.which]) for d in self.directions)
+
+
+def _watched(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """The same backward; raises when it changed a grad_output or a tensor on ctx in place."""
+
+    def watching(ctx: Any, *grads: Any) -> Any:
+        held = [t for t in (*grads, *ctx.saved_tensors, *vars(ctx).values()) if isinstance(t, Tensor)]
+        before, names = [t._version for t in held], {k: id(v) for k, v in vars(ctx).items()}
+        result = backward(ctx, *grads)
+        if [t._version for t in held] != before or {k: id(v) for k, v in vars(ctx).items()} != names:
+            raise RuntimeError("changed in place")
+        return result
+
+    return watching
+
+
+def stage(
+    subject: Subject,
+    inputs: tuple[Any, ...],
+    targets: Sequence[int],
+    seed: int,
+    odd: Callable[[Tensor], Tensor] | None = None,
+    tidy: bool = False,
+) -> Stage | None:
+    """A stage at these inputs; None where the forward fails or its derivative cannot be had clearly."""
+    try:
+        outputs = subject.call(inputs)
+    except Exception:
+        return None
+    node = own_node(subject, outputs)
+    v = [c if c is None or odd is None else odd(c) for c in cotangents(subject, outputs, seed)]
+    if node is None or any(isinstance(y, Tensor) and not torch.isfinite(y.detach()).all() for y in outputs):
+        return None
+    asked = [direction(subject, outputs.inputs, k, v, seed + s) for k in targets for s in (1, 2)]
+    clear = tuple(d for d in asked if d is not None)
+    return Stage(outputs, node, v, clear, tidy) if len(clear) == len(asked) else None
+
+
+class Repair:
+    """Tries edits on a subject until one makes the gradients of the targets right everywhere.
+
+    Args:
+        subject: what was checked.
+        deadline: in seconds of ``time.thread_time``.
+    """
+
+    def __init__(self, subject: Subject, deadline: float) -> None:
+        self.subject, self.deadline = subject, deadline
+        self.script: Script | None = None if subject.cls is None else read(subject.cls)
+        self._stages: dict[tuple[tuple[int, ...], str], tuple[list[Stage], list[Stage]]] = {}
+
+    def fix(self, finding: Finding) -> Fix | None:
+        """The smallest edit that mends what a finding speaks of, verified at fresh points and shapes; else None.
+
+        An edit that agrees at every point of the user's shapes and at sizes changed alike, but not where single
+        dimensions were changed (which a forward may take without meaning it), is offered only when no other does.
+        """
+        if self.script is None or self.subject.cls is None:
+            return None
+        targets = self._targets(finding)
+        sure, doubtful = self._tried_at(targets, finding.code)
+        if not targets or len(sure) < 2 or all(s.passes(self.subject, s.original) for s in sure):
+            return None
+        second: Edit | None = None
+        for edit in edits(self.script, self._names(), self._hints(finding), self._near(finding)):
+            if time.thread_time() > self.deadline:
+                break
+            backward = self.script.compiled(self.script.changed(edit.nodes, edit.replacement))
+            if backward is None or not all(s.passes(self.subject, backward) for s in sure):
+                continue
+            if all(s.passes(self.subject, backward) for s in doubtful):
+                return self._offered(edit)
+            second = second or edit
+        return None if second is None else self._offered(second)
+
+    def _offered(self, edit: Edit) -> Fix:
+        assert self.script is not None
+        after, before, line = self.script.difference(self.script.tidied(edit.nodes, edit.replacement))
+        return Fix(after, True, line, before)
+
+    def _targets(self, finding: Finding) -> list[int]:
+        positions = self.subject.differentiable
+        if finding.where is None:
+            return list(range(len(positions)))
+        both = finding.code == "swapped_inputs"
+        return [k for k, p in enumerate(positions) if both or p == finding.where[1]]
+
+    def _tried_at(self, targets: list[int], code: str) -> tuple[list[Stage], list[Stage]]:
+        key = (tuple(targets), code if code in ODD or code in TIDY else "")
+        if key not in self._stages:
+            seed, places = self.subject.seed + 101, variants.points(self.subject, self.subject.seed + 101)
+            same = [self.subject.fresh(), *places]
+            sure = [*same, *variants.together(self.subject, seed)]
+            made = [self._made(given, targets, code) for given in (sure, variants.apart(self.subject, seed))]
+            self._stages[key] = (made[0], made[1])
+        return self._stages[key]
+
+    def _made(self, places: Iterable[tuple[Any, ...]], targets: list[int], code: str) -> list[Stage]:
+        """The stages at these inputs; shapes for which the user's own backward fails say nothing."""
+        found = []
+        for k, inputs in enumerate(places):
+            made = stage(self.subject, inputs, targets, self.subject.seed + 101 + 10 * k, ODD.get(code), code in TIDY)
+            if made is not None and (code in ODD or code == "exception" or made.runs(self.subject)):
+                found.append(made)
+        return found
+
+    def _near(self, finding: Finding) -> list[int]:
+        assert self.script is not None
+        lines = [finding.line] if finding.line is not None else []
+        if finding.where is not None:
+            found = words.returned(self.subject, finding.where[1])
+            lines += [found.line] if found is not None and found.line is not None else []
+        inside = [n - self.script.first_line + 1 for n in lines]
+        return [n for n in inside if n > 1]
+
+    def _names(self) -> list[str]:
+        assert self.script is not None
+        node = next((s.node for made in self._stages.values() for s in made[0]), None)
+        on_ctx = [f"ctx.{n}" for n, v in vars(node).items() if isinstance(v, (Tensor, int, float))] if node else []
+        return [*names(self.script), *on_ctx]
+
+    def _hints(self, finding: Finding) -> Hints:
+        said = {key: str(finding.params.get(key, "")) for key in ("factor", "name", "term", "right")}
+        forward = getattr(self.subject.cls, "forward", None)
+        given = self.subject.source.grad_outputs if self.subject.source is not None else ()
+        output = finding.where[0] if finding.where is not None else 0
+        node = next((s.node for made in self._stages.values() for s in made[0]), None)
+        sizes = [f"ctx.{n}.numel()" for n, v in vars(node).items() if isinstance(v, torch.Size)] if node else []
+        return Hints(
+            tuple(_tight(said[k].removeprefix("1/")) for k in ("factor", "name") if said[k]) + tuple(sizes),
+            tuple(_tight(said[k]) for k in ("term", "right") if said[k]),
+            given[output] if output < len(given) else "grad_output",
+            tuple(c for c in constants(forward) if c not in (0, 1)) if forward is not None else (),
+        )
+
+
+def _tight(text: str) -> str:
+    return text if re.fullmatch(r"[\w.\[\]]+", text) else f"({text})"
+
+
+def repaired(subject: Subject, findings: Sequence[Finding], budget: float = BUDGET) -> dict[int, Fix]:
+    """Fixes for findings, by their number in the sequence; each input is mended once."""
+    fixes: dict[int, Fix] = {}
+    workshop = Repair(subject, time.thread_time() + budget)
+    told: set[Any] = set()
+    for k, finding in enumerate(findings):
+        place = None if finding.where is None else finding.where[1]
+        if finding.kind != "bug" or place in told or time.thread_time() > workshop.deadline:
+            continue
+        told.add(place)
+        fix = workshop.fix(finding)
+        if fix is not None:
+            fixes[k] = fix
+    return fixes

@@ -1,0 +1,98 @@
+"""Other points and other shapes to try a Function at."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nbautograd.core.checking.probes.state import elsewhere
+from nbautograd.core.checking.subject import Subject
+
+Slot = tuple[int, int]  # (input, dimension)
+
+
+def points(subject: Subject, seed: int) -> Iterator[tuple[Any, ...]]:
+    """Inputs of the same shapes: near the user's twice, then of both signs."""
+    for k in range(2):
+        yield elsewhere(subject, seed + k)
+    generator = torch.Generator().manual_seed(seed + 2)
+    yield tuple(_signed(item, generator) for item in subject.inputs)
+
+
+def _signed(item: Any, generator: torch.Generator) -> Any:
+    if not isinstance(item, Tensor) or not item.requires_grad or item.is_complex():
+        return item
+    values = torch.randn(item.shape, generator=generator, dtype=torch.float64) * float(item.detach().abs().mean() + 0.1)
+    return values.to(item.dtype).requires_grad_()
+
+
+def together(subject: Subject, seed: int) -> Iterator[tuple[Any, ...]]:
+    """Inputs of other sizes, all dimensions of one size moved alike, where the forward takes them."""
+    slots = [(i, d) for i, x in enumerate(subject.inputs) if isinstance(x, Tensor) for d in range(x.dim())]
+    for size in dict.fromkeys(subject.inputs[i].shape[d] for i, d in slots):
+        group = tuple(s for s in slots if subject.inputs[s[0]].shape[s[1]] == size)
+        inputs = resized(subject, group, 1, seed)
+        if works(subject, inputs):
+            yield inputs
+
+
+def apart(subject: Subject, seed: int, most: int = 3) -> Iterator[tuple[Any, ...]]:
+    """Inputs of other sizes, as few dimensions moved as the forward allows: one more, and of size one."""
+    for group in itertools.islice(groups(subject, seed), most):
+        yield resized(subject, group, 1, seed)
+        single = resized(subject, group, 0, seed)
+        if works(subject, single):
+            yield single
+
+
+def groups(subject: Subject, seed: int) -> Iterator[tuple[Slot, ...]]:
+    """The smallest sets of dimensions whose sizes can grow by one together."""
+    slots = [(i, d) for i, x in enumerate(subject.inputs) if isinstance(x, Tensor) for d in range(x.dim())]
+    free: list[Slot] = []
+    for size in (1, 2, 3):
+        for group in itertools.combinations([s for s in slots if s not in free], size):
+            if len({subject.inputs[i].shape[d] for i, d in group}) > 1:
+                continue
+            if works(subject, resized(subject, group, 1, seed)):
+                free.extend(group)
+                yield group
+        if len(slots) > 12:
+            return
+
+
+def works(subject: Subject, inputs: tuple[Any, ...]) -> bool:
+    """Whether the forward takes these inputs."""
+    try:
+        outputs = subject.call(inputs)
+    except Exception:
+        return False
+    return any(y.requires_grad for y in outputs)
+
+
+def resized(subject: Subject, group: tuple[Slot, ...], change: int, seed: int) -> tuple[Any, ...]:
+    """The inputs with some sizes changed by this much (0: set to one), filled with values like the user's."""
+    generator = torch.Generator().manual_seed(seed + 17)
+    given = []
+    for i, item in enumerate(subject.inputs):
+        dims = [d for k, d in group if k == i]
+        given.append(_resized(item, dims, change, generator) if isinstance(item, Tensor) else item)
+    return tuple(given)
+
+
+def _resized(item: Tensor, dims: list[int], change: int, generator: torch.Generator) -> Tensor:
+    if not dims:
+        return item.detach().clone().requires_grad_(item.requires_grad)
+    shape = [(n + change if change else 1) if d in dims else n for d, n in enumerate(item.shape)]
+    pool = item.detach().reshape(-1)
+    count = 1
+    for n in shape:
+        count *= n
+    picked = pool[torch.randint(len(pool), (count,), generator=generator)].reshape(shape)
+    if item.is_floating_point() and item.requires_grad:
+        factor = torch.rand(shape, generator=generator, dtype=torch.float64) * 0.4 + 0.8
+        picked = picked * factor.to(item.dtype)
+    return picked.clone().requires_grad_(item.requires_grad)

@@ -1,0 +1,151 @@
+"""The step ladder: finite differences at eleven steps, extrapolated, with an error bar per entry.
+
+Plain central differences and Richardson's extrapolation of neighbours (L. F. Richardson, 1911) are all candidates for
+the derivative. Truncation is estimated from the change to the next coarser step, round-off from how much the values
+themselves are uncertain; the candidate with the smallest sum of both wins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from nbautograd.core.checking.jacobians.real import Array
+
+RUNGS, RATIO = 11, 4.0
+COARSEST = 0.9173 * 2.0**-4  # no power of two, so that x + h uses all bits and granularity can be seen
+# steps of few bits would be rounded alike at all points of a table, and the noise would cancel in its differences
+TABLE = np.outer([1.0373 * 2.0**-26, 1.0787 * 2.0**-20, 0.9619 * 2.0**-14], [1.0, 2.0, 3.0, 4.0, 5.0]).reshape(-1)
+FOURTH = np.array([1.0, -4.0, 6.0, -4.0, 1.0]) / np.sqrt(70.0)
+
+
+def factors() -> Array:
+    """Steps of the ladder relative to the scale of x, coarsest first."""
+    result: Array = COARSEST * RATIO ** -np.arange(RUNGS, dtype=float)
+    return result
+
+
+@dataclass(frozen=True)
+class Series:
+    """Values of one output entry along one direction, for many entries at once.
+
+    Attributes:
+        up, down: f(x + h), f(x - h); shaped (RUNGS, entries).
+        above, below: the steps that were really made; shaped (RUNGS, entries).
+        middle: f(x), by entry.
+        noise: how uncertain the values are, absolute, by entry.
+    """
+
+    up: Array
+    down: Array
+    above: Array
+    below: Array
+    middle: Array
+    noise: Array
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A derivative and its error bar, by entry."""
+
+    value: Array
+    error: Array
+
+
+def central(series: Series) -> Array:
+    """Central differences, shaped (RUNGS, entries)."""
+    slopes: Array = (series.up - series.down) / (series.above + series.below)
+    return slopes
+
+
+def two_sided(series: Series) -> Estimate:
+    """The derivative from both sides."""
+    step = (series.above + series.below) / 2
+    return _best(central(series), series.noise / step, RATIO**2)
+
+
+def one_sided(series: Series, right: bool) -> Estimate:
+    """The derivative from the right or from the left."""
+    if right:
+        slopes, step = (series.up - series.middle) / series.above, series.above
+    else:
+        slopes, step = (series.middle - series.down) / series.below, series.below
+    return _best(slopes, 2 * series.noise / step, RATIO)
+
+
+def beyond(series: Series, right: bool) -> Estimate:
+    """The derivative on one side of a jump, without the value at x itself."""
+    values, steps = (series.up, series.above) if right else (series.down, -series.below)
+    slopes = np.diff(values, axis=0) / np.diff(steps, axis=0)
+    return _best(slopes, 2 * series.noise / np.abs(np.diff(steps, axis=0)), RATIO)
+
+
+def _best(slopes: Array, round_off: Array, order: float) -> Estimate:
+    """The slope or extrapolation with the smallest estimated error; ``order``: how truncation shrinks per rung."""
+    change = np.abs(np.diff(slopes, axis=0))
+    plain = np.concatenate([change[:1], change / order]) + round_off
+    extrapolated = slopes[1:] + np.diff(slopes, axis=0) / (order - 1)
+    moved = np.abs(np.diff(extrapolated, axis=0)) / order
+    moved[1:] = np.maximum(moved[1:], moved[:-1] / order)  # two rungs that agree by chance
+    first = np.abs(extrapolated[:1] - slopes[1:2])
+    sharp = np.concatenate([first, moved]) + round_off[1:] * (order + 1) / (order - 1)
+    values = np.concatenate([slopes, extrapolated])
+    errors = np.concatenate([_consistent(slopes, plain, round_off), _consistent(extrapolated, sharp, round_off[1:])])
+    errors = np.where(np.isfinite(values) & np.isfinite(errors), errors, np.inf)
+    pick = np.argmin(errors, axis=0)[None]
+    value = np.take_along_axis(values, pick, axis=0)[0]
+    error = np.take_along_axis(errors, pick, axis=0)[0]
+    return Estimate(np.where(np.isfinite(error), value, np.nan), error)
+
+
+def _consistent(values: Array, errors: Array, round_off: Array) -> Array:
+    """Errors raised until each candidate agrees with the next finer one, as far as round-off lets that be seen."""
+    apart = np.abs(np.diff(values, axis=0)) - 2 * round_off[1:]
+    return np.concatenate([np.maximum(errors[:-1], np.nan_to_num(apart, nan=0.0)), errors[-1:]])
+
+
+def uncertainty(middle: Array, table: Array, series_values: Array, eps: float, known: Array) -> Array:
+    """How uncertain the values are: from their fourth differences on one side of x and their last bits.
+
+    Args:
+        middle: f(x), by entry.
+        table: values at x + ``TABLE`` times the scale of x, shaped (15, entries).
+        series_values: all values of the ladder, shaped (any, entries).
+        eps: spacing of floating numbers at 1.
+        known: how much two calls at x differed.
+    """
+    scatter = np.abs(np.einsum("t,stn->sn", FOURTH, table.reshape(3, 5, -1)))
+    # the median of three samples of |noise| is about 2/3 of its deviation: 4 times that covers all but a few
+    noise = 4 * np.nan_to_num(np.median(scatter, axis=0), nan=0.0) + known
+    size = np.nanmax(np.abs(np.nan_to_num(np.concatenate([middle[None], table]), posinf=0, neginf=0)), axis=0)
+    highest: Array = np.maximum.reduce([noise, eps * size, granularity(series_values)])
+    return highest
+
+
+def granularity(values: Array) -> Array:
+    """The last bit that any of the values uses, as for float32 numbers inside float64; 0 where it is not telling."""
+    mantissa, exponent = np.frexp(np.nan_to_num(values, posinf=0.0, neginf=0.0))
+    whole = (mantissa * 2.0**53).astype(np.int64)
+    last = np.where(whole == 0, np.inf, np.ldexp((whole & -whole).astype(float), exponent - 53))
+    grain = last.min(axis=0)
+    ordered = np.sort(values, axis=0)
+    distinct = (np.diff(ordered, axis=0) != 0).sum(axis=0)
+    small = grain <= 2e-3 * np.nanmax(np.abs(np.nan_to_num(values)), axis=0)
+    return np.where(np.isfinite(grain) & (distinct >= 3) & small, grain, 0.0)
+
+
+def steps_in(middle: Array, values: Array) -> Array:
+    """The smallest step of a staircase: where values near x are exactly f(x) and others a little off; else 0.
+
+    A step counts only when it is small beside f(x), as lost digits are; a larger one is the function's own.
+
+    Args:
+        middle: f(x), by entry.
+        values: f(x + h) of all rungs, then f(x - h); shaped (2 RUNGS, entries).
+    """
+    gaps = np.abs(values - middle)
+    flat = (gaps.reshape(2, RUNGS, -1)[:, -3:] == 0).all(axis=(0, 1))
+    smallest = np.where(gaps > 0, gaps, np.inf).min(axis=0)
+    lost = (smallest <= 2e-3 * np.abs(middle)) | (smallest <= 1e-14)
+    return np.where(flat & lost & np.isfinite(smallest), smallest, 0.0)

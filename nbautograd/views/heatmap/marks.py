@@ -1,0 +1,97 @@
+"""What is drawn on a heat map's cells so that nothing rests on colour alone: numbers, signs, hatches, a frame."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from nbautograd.views import palette
+from nbautograd.views.heatmap.place import Place, x, y
+from nbautograd.views.markup import Markup, join, tag
+
+Array = np.ndarray[Any, Any]
+NUMBERED, MARKED = 26.0, 9.0  # from these sizes on a cell shows its number, or its sign
+
+
+def hatch(index: Array, place: Place) -> Markup | None:
+    """Crosses on the cells that are NaN."""
+    where = np.argwhere(index == palette.NAN_INDEX)
+    if not len(where):
+        return None
+    c = place.cell - 1
+    lines = (f"M{x(k, place)} {y(r, place)}l{c:g} {c:g}m0 -{c:g}l-{c:g} {c:g}" for r, k in where)
+    return tag("path", {"class": "h", "d": "".join(lines)})
+
+
+def signs(values: Array, index: Array, place: Place) -> Markup | None:
+    """The number in each large cell, + or - in each middling one, nothing in small ones."""
+    if place.cell < MARKED:
+        return None
+    groups: dict[str, list[tuple[int, int]]] = {}
+    for r, c in np.argwhere((index != palette.PAPER_INDEX) & (index != palette.NAN_INDEX)):
+        groups.setdefault(ink_class(int(index[r, c])), []).append((int(r), int(c)))
+    draw = _numbers if place.cell >= NUMBERED else _signs
+    return join(draw(values, ink, cells, place) for ink, cells in groups.items())
+
+
+def ink_class(colour: int) -> str:
+    """Which ink a colour takes on a light page and on a dark one: ``bb``, ``bw``, ``wb`` or ``ww``."""
+    inks = (palette.ink_on(palette.colours(theme)[colour]) for theme in ("light", "dark"))
+    return "".join("b" if ink == palette.BLACK else "w" for ink in inks)
+
+
+def _numbers(values: Array, ink: str, cells: Sequence[tuple[int, int]], place: Place) -> Markup:
+    half = (place.cell - place.gap) / 2
+    words = (
+        tag(
+            "text",
+            {"x": f"{float(x(c, place)) + half:.4g}", "y": f"{float(y(r, place)) + half:.4g}"},
+            short(values[r, c]),
+        )
+        for r, c in cells
+    )
+    return tag("g", {"class": f"t{ink}"}, *words)
+
+
+def _signs(values: Array, ink: str, cells: Sequence[tuple[int, int]], place: Place) -> Markup:
+    """A short line for minus, crossed for plus, in units of cells."""
+    length = min(6.0, place.cell * 0.4) / place.cell
+    half = f"{length / 2:.2g}"
+    cross = f"m-{half}-{half}v{length:.2g}"
+    lines = (f"M{c} {r}h{length:.2g}{'' if values[r, c] < 0 else cross}" for r, c in cells)
+    middle = (place.cell - place.gap) / 2
+    at = (place.left + middle - length / 2 * place.cell, place.top + middle)
+    transform = f"translate({at[0]:.4g} {at[1]:.4g})scale({place.cell:.4g})"
+    return tag(
+        "path",
+        {"class": f"s{ink}", "transform": transform, "stroke-width": f"{1 / place.cell:.2g}", "d": "".join(lines)},
+    )
+
+
+def short(value: float) -> str:
+    """A number in at most five characters, with a real minus sign."""
+    if np.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    for digits in (3, 2, 1):
+        text = f"{value:.{digits}g}".replace("e-0", "e-").replace("e+0", "e")
+        text = text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text
+        if len(text) <= 5:
+            break
+    return text.replace("-", "−")
+
+
+def worst_frame(worst: tuple[int, int] | None, place: Place) -> Markup | None:
+    """A frame around one cell."""
+    if worst is None:
+        return None
+    r, c = worst
+    side = max(place.cell - 1, 5) + 2
+    box = {
+        "x": f"{float(x(c, place)) - 1:g}",
+        "y": f"{float(y(r, place)) - 1:g}",
+        "width": f"{side:g}",
+        "height": f"{side:g}",
+    }
+    return join((tag("rect", {"class": "o", **box, "rx": 1.5}), tag("rect", {"class": "w", **box, "rx": 1.5})))

@@ -1,0 +1,98 @@
+"""A gradcheck report on a page: one row per output and input, then what the witnesses said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nbautograd import messages
+from nbautograd.core.checking.block import Block, GradcheckReport
+from nbautograd.views import numbers
+from nbautograd.views.answer import answer
+from nbautograd.views.html.answer import card, findings_part
+from nbautograd.views.html.jacobian import blocks_pictures
+from nbautograd.views.jacobian import by_interest, pick
+from nbautograd.views.markup import Markup, join, tag
+from nbautograd.views.pieces import chip, faint, fold, name, table
+from nbautograd.views.text.blocks import MOST_BLOCKS, wrong_of
+from nbautograd.views.words import MARKS, block_name, counted, say
+
+MOST_ASKED = 4  # blocks whose witnesses are listed
+TONE = {
+    "match": "right",
+    "mismatch": "wrong",
+    "subgradient": "unchecked",
+    "flat": "cannot tell",
+    "undecided": "cannot tell",
+}
+
+
+def gradcheck_markup(report: GradcheckReport) -> Markup:
+    """A report by itself: the answer, the blocks, their pictures, the findings left, the second derivatives."""
+    told, blocks = answer(report), list(report.blocks.values())
+    parts = (card(told), blocks_markup(blocks), _pictures(blocks), findings_part(told.others), order2(report))
+    return join(p for p in parts if p)
+
+
+def blocks_markup(blocks: Sequence[Block], asked: bool = True) -> Markup:
+    """The table of blocks and, when ``asked``, a fold with the witnesses."""
+    shown, folded = pick(blocks, MOST_BLOCKS)
+    header = [messages.text(f"views.column.{c}") for c in ("block", "verdict", "wrong", "error", "structure")]
+    rows = [_row(b) for b in shown]
+    more = [faint(counted("more_blocks", folded))] if folded else []
+    grid = table(messages.text("views.caption.gradcheck"), header, rows, right=(2, 3)) if rows else None
+    return join((grid, *more, _witnesses(by_interest(shown)[:MOST_ASKED]) if asked else None))
+
+
+def _pictures(blocks: Sequence[Block]) -> Markup | None:
+    if not blocks:
+        return None
+    wrong = any(b.verdict == "mismatch" for b in blocks)
+    title = messages.text("views.part.jacobian")
+    return fold(title, blocks_pictures(blocks), counted("blocks", len(blocks)), opened=wrong)
+
+
+def order2(report: GradcheckReport) -> Markup | None:
+    """The report on second derivatives, folded unless it is wrong."""
+    second = report.order2
+    if second is None:
+        return None
+    told, words = answer(second), say("verdict", second.verdict)
+    parts = (card(told), blocks_markup(list(second.blocks.values()), asked=False), findings_part(told.others))
+    body = join(p for p in parts if p)
+    return fold(messages.text("views.part.order2"), body, words, opened=second.verdict == "wrong", strong=False)
+
+
+def gradcheck_summary(blocks: Sequence[Block]) -> str:
+    """``1 agrees, 1 differs``: the verdicts counted."""
+    verdicts = [b.verdict for b in blocks]
+    words = [f"{verdicts.count(v)} {say('block', v)}" for v in dict.fromkeys(verdicts)]
+    return messages.text("views.comma").join(words)
+
+
+def _row(block: Block) -> list[object]:
+    words = chip(f"{MARKS[block.verdict]} {say('block', block.verdict)}", TONE[block.verdict])
+    reason = faint(say("reason", block.reason)) if block.reason else None
+    return [
+        name(block_name(block)),
+        join((words, " " if reason else None, reason)),
+        wrong_of(block),
+        numbers.error(block.largest_error),
+        say("structure", block.structure),
+    ]
+
+
+def _witnesses(blocks: Sequence[Block]) -> Markup | None:
+    rows: list[list[object]] = [
+        [
+            name(block_name(b)) if k == 0 else "",
+            say("witness", s.witness) if s.took_part else faint(say("witness", s.witness)),
+            tag("div", {"style": "min-width:200px"}, s.says),
+            numbers.number(s.largest_difference, 2),
+        ]
+        for b in blocks
+        for k, s in enumerate(b.witnesses)
+    ]
+    if not rows:
+        return None
+    header = [messages.text(f"views.column.{c}") for c in ("block", "witness", "says", "difference")]
+    return fold(messages.text("views.caption.witnesses"), table("", header, rows, right=(3,)), strong=False)

@@ -1,0 +1,65 @@
+"""Graphs and comparisons on a page: the picture, then the same as a table."""
+
+from __future__ import annotations
+
+from nbautograd import messages
+from nbautograd.core.comparison import Comparison
+from nbautograd.core.display import render
+from nbautograd.core.graphs.graph import AutogradGraph
+from nbautograd.views import numbers
+from nbautograd.views.markup import Markup, join, picture, tag
+from nbautograd.views.pieces import block, faint, fold, name, paragraph, table
+from nbautograd.views.text.graph import MOST_NODES, comparison_headline, comparison_rows, graph_rows, graph_size
+
+PICTURE_BUDGET = 24_000  # characters of one graph's SVG; of two beside each other half as many each
+
+
+def graph_markup(graph: AutogradGraph) -> Markup:
+    """A graph: its picture, what is missing, and a table of its nodes in the engine's order."""
+    if not graph.nodes:
+        return join((paragraph(messages.text("views.graph.empty")), *(paragraph(n) for n in graph.notes)))
+    notes = graph.notes or (() if graph.complete else (messages.text("views.graph.incomplete"),))
+    return join((_picture(graph), *(paragraph(n, "opacity:0.75") for n in notes), _twin(graph)))
+
+
+def comparison_markup(comparison: Comparison) -> Markup:
+    """A comparison: one sentence, a row per quantity, the two graphs beside each other."""
+    first, second = comparison.names
+    caption = messages.text("views.caption.comparison", first=first, second=second)
+    rows = [list[object](r) for r in comparison_rows(comparison)]
+    parts = [block(tag("strong", None, comparison_headline(comparison)))]
+    parts.append(table(caption, ["", first, second, ""], rows))
+    if comparison.graphs is not None:
+        parts += [_named(n, g) for n, g in zip(comparison.names, comparison.graphs, strict=True) if g.nodes]
+    return join(parts)
+
+
+def _named(title: str, graph: AutogradGraph) -> Markup:
+    look = "display:inline-block;vertical-align:top;margin:0 16px 6px 0;max-width:100%"
+    return tag(
+        "div", {"style": look}, tag("div", {"style": "opacity:0.75"}, title), _picture(graph, PICTURE_BUDGET // 2)
+    )
+
+
+def _picture(graph: AutogradGraph, budget: int = PICTURE_BUDGET) -> Markup:
+    try:
+        svg = str(render("svg", graph, most=budget, notes=False))
+    except Exception as error:  # a picture that fails must not take the table with it
+        return paragraph(messages.text("views.failed", error=f"{type(error).__name__}: {error}"), "opacity:0.75")
+    if len(svg) > budget:
+        return paragraph(
+            messages.text("views.too_long", part=messages.text("views.part.graph"), attribute="graph.to_svg()"),
+            "opacity:0.75",
+        )
+    alt = messages.text("views.graph.alt", **graph_size(graph))
+    return picture(svg, alt, {"style": "display:block;max-width:100%;height:auto;margin:2px 0 8px 0"})
+
+
+def _twin(graph: AutogradGraph) -> Markup:
+    header = [messages.text(f"views.column.{c}") for c in ("node", "shapes", "gradient", "goes_to")]
+    all_rows = graph_rows(graph)
+    rows: list[list[object]] = [[name(r[0]), *r[1:]] for r in all_rows[:MOST_NODES]]
+    left = len(all_rows) - len(rows)
+    more = faint(messages.text("views.graph.folded", n=numbers.count(left))) if left else None
+    body = join((table(messages.text("views.caption.graph"), header, rows, wrap=False), more))
+    return fold(messages.text("views.graph.twin"), body, strong=False)

@@ -1,0 +1,129 @@
+"""Layout: where the boxes and the edges of a backward graph stand, as plain data.
+
+``svg.py`` draws it, and the graph widget gets it as JSON (``Layout.to_dict()``), so that the static picture and the
+widget's first frame are the same. The loss is at the top, gradients flow downwards.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from nbautograd.core.display import Displayable
+from nbautograd.core.graphs.graph import AutogradGraph
+
+BoxKind = Literal["op", "function", "leaf", "output", "portal", "group"]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of text in a box.
+
+    Attributes:
+        text: what is drawn, already short enough for its box.
+        x, y: start of the text and its base line, in px from the box's top left corner.
+        style: ``"title"``, ``"text"``, ``"muted"``, ``"name"`` (of a ctx field), ``"good"`` or ``"bad"``.
+    """
+
+    text: str
+    x: int
+    y: int
+    style: str = "text"
+
+
+@dataclass(frozen=True)
+class Box:
+    """One box of the picture.
+
+    Attributes:
+        key: unique and stable: ``"n3"`` (node 3), ``"n3.e7"`` (the chip of leaf 3 at its use by edge 7), ``"o0"``
+            (root 0), ``"p7.s"`` and ``"p7.t"`` (the two stubs of edge 7 drawn as a portal), ``"g0"`` (a group).
+        kind: ``"op"``, ``"function"`` (a custom Function), ``"leaf"`` (a chip), ``"output"``, ``"portal"`` (a stub that
+            stands for the far end of a long edge) or ``"group"`` (several nodes folded into one).
+        nodes: ids of the nodes it stands for, in the graph that was laid out.
+        x, y, width, height: top left corner and size in px.
+        lines: the text in it.
+        title: everything in full, for a tooltip and for a screen reader.
+        fan_in: how many edges' gradients are summed on arrival; 0 or 1 when there is nothing to sum.
+        freed: True when what it saved is gone.
+    """
+
+    key: str
+    kind: BoxKind
+    nodes: tuple[int, ...]
+    x: int
+    y: int
+    width: int
+    height: int
+    lines: tuple[Line, ...] = ()
+    title: str = ""
+    fan_in: int = 0
+    freed: bool = False
+
+
+@dataclass(frozen=True)
+class Path:
+    """One edge of the picture, from the box that computes a gradient to the box that receives it.
+
+    Attributes:
+        source, target: keys of the two boxes.
+        edges: positions in ``graph.edges`` of the edges it stands for; empty for the arrow into a root.
+        points: the curve: a start point, then three points (two control points, one end) per cubic Bezier piece.
+        label: the gradient's shape, after backward also its norm; may be empty.
+        label_x, label_y: start of the label's base line.
+        style: ``""`` or ``"bad"`` (NaN or Inf flowed), ``"zero"`` (only zeros flowed), ``"none"`` (nothing flowed).
+    """
+
+    source: str
+    target: str
+    edges: tuple[int, ...]
+    points: tuple[tuple[int, int], ...]
+    label: str = ""
+    label_x: int = 0
+    label_y: int = 0
+    style: str = ""
+
+
+@dataclass(frozen=True, repr=False)
+class Layout(Displayable):
+    """A laid-out graph: plain data, JSON-ready by ``to_dict()``.
+
+    Attributes:
+        width, height: of the whole picture in px.
+        boxes: all boxes; none overlaps another.
+        paths: all edges, in the order of their sources.
+        title: one line naming the graph.
+        description: the graph in words, for a screen reader and for ``alt``.
+        note: a line drawn under the picture, such as how many nodes are folded; may be empty.
+        nodes, shown: how many nodes the graph has, and how many stand in a box of their own.
+        order: keys of the boxes in the order in which the engine runs them.
+    """
+
+    width: int
+    height: int
+    boxes: tuple[Box, ...] = ()
+    paths: tuple[Path, ...] = ()
+    title: str = ""
+    description: str = ""
+    note: str = ""
+    nodes: int = 0
+    shown: int = 0
+    order: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<Layout {len(self.boxes)} boxes, {self.width}x{self.height}>"
+
+
+def layout(graph: AutogradGraph, *, boxes: int | None = 300) -> Layout:
+    """Lay out a backward graph in layers, the loss on top.
+
+    Args:
+        graph: the graph to draw.
+        boxes: fold the graph until about this many boxes are left; None draws every node.
+
+    Returns:
+        The same layout for the same graph, always.
+    """
+    from nbautograd.views.layout.build import build
+
+    return build(graph, boxes)

@@ -1,0 +1,69 @@
+"""Build: from a graph to its layout, step by step."""
+
+from __future__ import annotations
+
+from nbautograd.core.collector import collector_paused
+from nbautograd.core.graphs.folding import fold_to
+from nbautograd.core.graphs.graph import AutogradGraph
+from nbautograd.views.layout import Box, Layout, Path
+from nbautograd.views.layout.layers import layered
+from nbautograd.views.layout.order import order
+from nbautograd.views.layout.paths import Frame, chip_boxes, link_paths
+from nbautograd.views.layout.pieces import Pieces, box_key
+from nbautograd.views.layout.place import place
+from nbautograd.views.layout.text import text_width
+from nbautograd.views.layout.words import description, note, title
+
+MARGIN = 14
+GAP = 22  # between neighbours in a layer
+BUDGET = 400_000  # neighbours that the search for a good order may look at
+
+
+def build(graph: AutogradGraph, boxes: int | None) -> Layout:
+    """Lay out a graph; see ``layout``."""
+    with collector_paused():
+        return _build(graph, graph if boxes is None else fold_to(graph, boxes))
+
+
+def _build(graph: AutogradGraph, drawn: AutogradGraph) -> Layout:
+    pieces = Pieces(drawn)
+    stack = layered(pieces)
+    order(stack.layers, BUDGET)
+    frame = Frame(pieces, stack, place(stack.layers, stack.left, stack.right, stack.dummy, GAP), MARGIN)
+    made, short = _boxes(pieces, frame)
+    paths = link_paths(pieces.links, stack.chains, frame) + short
+    return Layout(
+        width=max(frame.right, *[p.label_x + text_width(p.label, "label") for p in paths if p.label], 0) + MARGIN,
+        height=frame.height + MARGIN,
+        boxes=tuple(made),
+        paths=tuple(paths),
+        title=title(graph),
+        description=description(graph),
+        note=note(graph, drawn),
+        nodes=len(graph.nodes),
+        shown=sum([len(node.members) < 2 for node in drawn.nodes]),
+        order=_order(drawn, made),
+    )
+
+
+def _boxes(pieces: Pieces, frame: Frame) -> tuple[list[Box], list[Path]]:
+    boxes: list[Box] = []
+    paths: list[Path] = []
+    for i, piece in enumerate(pieces.pieces):
+        c = piece.content
+        x = frame.x[i] - c.width // 2
+        y = frame.top[i]
+        box = Box(piece.key, c.kind, piece.nodes, x, y, c.width, c.height, c.lines, c.title, piece.fan_in, piece.freed)
+        boxes.append(box)
+        if piece.rights or piece.lefts:
+            chips, edges = chip_boxes(piece, box)
+            boxes += chips
+            paths += edges
+    return boxes, paths
+
+
+def _order(drawn: AutogradGraph, boxes: list[Box]) -> tuple[str, ...]:
+    keys: dict[str, list[str]] = {}
+    for box in boxes:
+        keys.setdefault(box.key.partition(".")[0], []).append(box.key)
+    return tuple([key for node in drawn.order for key in keys.get(box_key(drawn.nodes[node]), ())])

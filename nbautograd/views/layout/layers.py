@@ -1,0 +1,77 @@
+"""Layers: vertices by rank, with a point in every layer that a long edge passes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nbautograd.views.layout.order import Layers
+from nbautograd.views.layout.pieces import Pieces
+from nbautograd.views.layout.text import text_width
+
+POINT = 5  # half the width that a passing edge is given
+
+
+@dataclass
+class Stack:
+    """The layers, and what they are made of.
+
+    Attributes:
+        layers: the vertices; the first ones are the pieces, in their order.
+        left, right: how far each vertex reaches to either side.
+        dummy: True for the points of long edges.
+        chains: for each link the points that it passes, from top to bottom.
+        rank: each vertex's layer.
+    """
+
+    layers: Layers
+    left: list[int]
+    right: list[int]
+    dummy: list[bool]
+    chains: list[list[int]]
+    rank: list[int]
+
+
+def layered(pieces: Pieces) -> Stack:
+    """Put pieces and points of long edges into layers, in the order of a depth-first walk."""
+    left = [piece.left for piece in pieces.pieces]
+    right = [piece.right for piece in pieces.pieces]
+    rank = list(pieces.rank)
+    up: list[list[int]] = [[] for _ in rank]
+    down: list[list[int]] = [[] for _ in rank]
+    chains: list[list[int]] = []
+    for link in pieces.links:
+        chain: list[int] = []
+        above = link.source
+        for r in range(pieces.rank[link.source] + 1, pieces.rank[link.target]):
+            point = len(rank)
+            rank.append(r)
+            left.append(POINT)
+            right.append(POINT if chain else max(POINT, text_width(link.label, "label") + 8))
+            up.append([above])
+            down.append([])
+            down[above].append(point)
+            chain.append(point)
+            above = point
+        down[above].append(link.target)
+        up[link.target].append(above)
+        chains.append(chain)
+    rows: list[list[int]] = [[] for _ in range(max(rank, default=-1) + 1)]
+    for v in _walk(down, up):
+        rows[rank[v]].append(v)
+    dummy = [v >= len(pieces.pieces) for v in range(len(rank))]
+    return Stack(Layers(rows, up, down), left, right, dummy, chains, rank)
+
+
+def _walk(down: list[list[int]], up: list[list[int]]) -> list[int]:
+    """All vertices, depth first, first neighbours first."""
+    seen = bytearray(len(down))
+    found: list[int] = []
+    stack = [v for v in reversed(range(len(down))) if not up[v]]
+    while stack:
+        v = stack.pop()
+        if seen[v]:
+            continue
+        seen[v] = 1
+        found.append(v)
+        stack.extend(reversed(down[v]))
+    return found

@@ -1,0 +1,205 @@
+"""Paths: y of the ranks, the curves of the edges, the chips beside the boxes, and where labels go."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from nbautograd.views.layout import Box, Path
+from nbautograd.views.layout.layers import Stack
+from nbautograd.views.layout.pieces import CHIP_GAP, Chip, Link, Piece, Pieces, arrow_length, stack_height
+from nbautograd.views.layout.text import text_width
+
+RANK_GAP, WIDEST_GAP = 34, 76  # free height between ranks; more where edges run far to the side
+LABEL = 10  # height of a label
+BULGE = 14  # how far edges between the same two boxes bend apart
+
+Point = tuple[int, int]
+
+
+class Frame:
+    """Where the ranks and the vertices are.
+
+    Attributes:
+        stack: the layers.
+        keys: of the pieces.
+        x: of every vertex's port.
+        top, bottom: y of the upper and lower border of each piece's box.
+        tops, bottoms: y of the upper and lower border of each rank.
+        right, height: where the last box ends.
+    """
+
+    def __init__(self, pieces: Pieces, stack: Stack, x: list[int], margin: int) -> None:
+        self.stack = stack
+        self.keys = [piece.key for piece in pieces.pieces]
+        shift = margin - min(map(int.__sub__, x, stack.left), default=0)
+        self.x = [v + shift for v in x]
+        self.right = max(map(int.__add__, self.x, stack.right), default=0)
+        heights = [piece.height for piece in pieces.pieces]
+        tallest = [0] * len(stack.layers.layers)
+        for rank, height in zip(stack.rank, heights, strict=False):
+            if height > tallest[rank]:
+                tallest[rank] = height
+        self.tops: list[int] = []
+        self.bottoms: list[int] = []
+        y = margin
+        for height, gap in zip(tallest, self._gaps(), strict=True):
+            self.tops.append(y)
+            self.bottoms.append(y + height)
+            y += height + gap
+        self.height = self.bottoms[-1] if self.bottoms else margin
+        own = [piece.content.height for piece in pieces.pieces]
+        self.top = [self.tops[r] + (h - o) // 2 for r, h, o in zip(stack.rank, heights, own, strict=False)]
+        self.bottom = [y + o for y, o in zip(self.top, own, strict=True)]
+
+    def _gaps(self) -> list[int]:
+        gaps = []
+        x, down = self.x, self.stack.layers.down
+        for layer in self.stack.layers.layers:
+            far = max([abs(x[v] - x[w]) for v in layer for w in down[v]], default=0)
+            gaps.append(min(WIDEST_GAP, RANK_GAP + far // 12))
+        return gaps
+
+
+def link_paths(links: Sequence[Link], chains: Sequence[Sequence[int]], frame: Frame) -> list[Path]:
+    """The edges between the layers, each label where no other one is; without room a label is left out."""
+    taken: dict[int, list[tuple[int, int, int]]] = {}
+    twins = Counter((link.source, link.target) for link, chain in zip(links, chains, strict=True) if not chain)
+    drawn: Counter[tuple[int, int]] = Counter()
+    paths = []
+    for link, chain in zip(links, chains, strict=True):
+        points = _course(link, chain, frame)
+        ends = link.source, link.target
+        if not chain and twins[ends] > 1:
+            _bulge(points, 2 * drawn[ends] - twins[ends] + 1)
+            drawn[ends] += 1
+        spot = None
+        if link.label:
+            spots = _spots(points, text_width(link.label, "label"), _height(link, frame))
+            spot = _free_spot(spots, text_width(link.label, "label"), taken.setdefault(points[0][1], []))
+        x, y = spot or (0, 0)
+        source, target = frame.keys[link.source], frame.keys[link.target]
+        paths.append(Path(source, target, link.edges, tuple(points), link.label if spot else "", x, y, link.style))
+    return paths
+
+
+def _bulge(points: list[Point], side: int) -> None:
+    """Bend one of several edges between the same two boxes away from the others."""
+    (x0, y0), (x1, y1) = points[0], points[-1]
+    third = (y1 - y0) // 3
+    points[1:] = [(x0 + BULGE * side, y0 + third), (x1 + BULGE * side, y1 - third), (x1, y1)]
+
+
+def _height(link: Link, frame: Frame) -> int:
+    """Where along a straight edge its label is clear of other edges: 1 low, -1 high, 0 in the middle."""
+    layers = frame.stack.layers
+    return (len(layers.down[link.source]) > 1) - (len(layers.up[link.target]) > 1)
+
+
+def _course(link: Link, chain: Sequence[int], frame: Frame) -> list[Point]:
+    """The curve of one link, through the points that it passes."""
+    ranks = frame.stack.rank
+    points: list[Point] = [(frame.x[link.source], frame.bottom[link.source])]
+    _down(points, frame.bottoms[ranks[link.source]])
+    for v in chain:
+        _curve(points, (frame.x[v], frame.tops[ranks[v]]))
+        _down(points, frame.bottoms[ranks[v]])
+    _curve(points, (frame.x[link.target], frame.tops[ranks[link.target]]))
+    _down(points, frame.top[link.target])
+    return points
+
+
+def _down(points: list[Point], y: int) -> None:
+    """Go straight down."""
+    x, above = points[-1]
+    if y == above:
+        return
+    if len(points) > 3 and points[-4][0] == points[-3][0] == x:  # lengthen a straight piece
+        points[-2:] = [(x, y), (x, y)]
+        points[-3] = (x, points[-4][1])
+    else:
+        points += [(x, above), (x, y), (x, y)]
+
+
+def _curve(points: list[Point], end: Point) -> None:
+    """Go to a point of the next rank, leaving and arriving upright."""
+    x, y = points[-1]
+    if x == end[0]:
+        _down(points, end[1])
+        return
+    middle = (y + end[1]) // 2
+    points += [(x, middle), (end[0], middle), end]
+
+
+def chip_boxes(piece: Piece, box: Box) -> tuple[list[Box], list[Path]]:
+    """The chips beside a box, with their short edges."""
+    boxes: list[Box] = []
+    paths: list[Path] = []
+    for chips, rightwards in ((piece.rights, True), (piece.lefts, False)):
+        y = box.y + (box.height - stack_height(chips)) // 2
+        arrow = arrow_length(chips)
+        for chip in chips:
+            content = chip.content
+            x = box.x + box.width + arrow if rightwards else box.x - arrow - content.width
+            boxes.append(
+                Box(
+                    chip.key,
+                    content.kind,
+                    chip.nodes,
+                    x,
+                    y,
+                    content.width,
+                    content.height,
+                    content.lines,
+                    content.title,
+                )
+            )
+            paths.append(_short(chip, boxes[-1], box, rightwards))
+            y += content.height + CHIP_GAP
+    return boxes, paths
+
+
+def _short(chip: Chip, small: Box, box: Box, rightwards: bool) -> Path:
+    """The short edge between a box and a chip beside it, its label above it at the chip's end."""
+    y = small.y + small.height // 2
+    border = min(max(y, box.y + 6), box.y + box.height - 6)
+    if rightwards:
+        start, end, keys = (box.x + box.width, border), (small.x, y), (box.key, small.key)
+        label_x = small.x - text_width(chip.label, "label") - 9
+    else:
+        start, end, keys = (small.x + small.width, y), (box.x, border), (small.key, box.key)
+        label_x = small.x + small.width + 4
+    middle = start[0] + (end[0] - start[0]) // (3 if rightwards else 2)
+    points = (start, (middle, start[1]), (middle, end[1]), end)
+    return Path(*keys, chip.edges, points, chip.label, label_x, y - 4, chip.style)
+
+
+def _free_spot(spots: list[Point], width: int, taken: list[tuple[int, int, int]]) -> Point | None:
+    for x, y in spots:
+        if all(x + width < a or b < x or abs(y - c) >= LABEL for a, b, c in taken):
+            taken.append((x, x + width, y))
+            return x, y
+    return None
+
+
+def _spots(points: list[Point], width: int, height: int) -> list[Point]:
+    """Places beside the first bent piece, or beside the straight line: right of it first, then left."""
+    start, end = points[0], points[-1]
+    for k in range(0, len(points) - 1, 3):
+        if points[k][0] != points[k + 3][0]:
+            start, end = points[k], points[k + 3]
+            break
+    (x0, y0), (x1, y1) = start, end
+    if x0 == x1:
+        away = (points[1][0] - x0) * 3 // 4  # of a bulge
+        y = y1 - 9 if height > 0 else y0 + 12 if height < 0 else min((y0 + y1) // 2, y0 + 40) + 4
+        right, left = (x0 + away + 5, y), (x0 + away - 5 - width, y)
+        return [left, right] if away < 0 else [right, left]
+    middle = (x0 + x1) // 2
+    near = x1 - (x1 - x0) // 8
+    lean = -2 if x1 > x0 else LABEL
+    return [
+        (middle + 6, (y0 + y1) // 2 + lean),
+        (near + 6 if x1 > x0 else near - width - 6, y1 - 8),
+        (middle - width - 6, (y0 + y1) // 2 + LABEL - 2 - lean),
+    ]

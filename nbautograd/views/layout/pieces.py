@@ -1,0 +1,286 @@
+"""Pieces: which boxes the picture has, and which of them are chips at another's side.
+
+A leaf used once stands as a chip beside the node that uses it; a leaf used a few times nearby gets a place of its own,
+so that its gradients are seen to meet; a leaf used far apart is a chip at each use. Edges longer than a limit become
+portals: a stub at either end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from nbautograd import messages
+from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
+from nbautograd.views.layout.contents import (
+    Content,
+    commonest_dtype,
+    edge_text,
+    fan_in,
+    function_content,
+    leaf_content,
+    op_content,
+    short_content,
+)
+from nbautograd.views.layout.ranks import ranks
+from nbautograd.views.layout.text import shape_text, text_width
+
+SHARED_USES, SHARED_SPAN = 6, 3  # a leaf with at most so many uses, so many ranks apart, stands once
+LONGEST = 64  # ranks that an edge may span before it becomes a portal
+MOST_CHIPS = 8  # beside one box
+CHIP_GAP, ARROW = 7, 26
+
+
+@dataclass(frozen=True)
+class Chip:
+    """A small box at the side of another, with its own short edge.
+
+    Attributes:
+        key, content, nodes: as of a box.
+        edges: the edges that the short edge stands for.
+        label, style: of the short edge.
+    """
+
+    key: str
+    content: Content
+    nodes: tuple[int, ...]
+    edges: tuple[int, ...]
+    label: str
+    style: str
+
+
+@dataclass
+class Piece:
+    """A box with the chips at its sides; what the layers are made of.
+
+    Attributes:
+        key, content, nodes, fan_in, freed: as of a box.
+        rights: chips that gradients go to, at the right.
+        lefts: stubs that gradients come from, at the left.
+    """
+
+    key: str
+    content: Content
+    nodes: tuple[int, ...]
+    fan_in: int = 0
+    freed: bool = False
+    rights: list[Chip] = field(default_factory=list)
+    lefts: list[Chip] = field(default_factory=list)
+
+    @property
+    def left(self) -> int:
+        """How far the piece reaches to the left of the middle of its box."""
+        return (self.content.width + 1) // 2 + side_width(self.lefts)
+
+    @property
+    def right(self) -> int:
+        """How far the piece reaches to the right of the middle of its box."""
+        return (self.content.width + 1) // 2 + side_width(self.rights)
+
+    @property
+    def height(self) -> int:
+        """Height of the box or of the higher of the stacks beside it."""
+        return max(self.content.height, stack_height(self.rights), stack_height(self.lefts))
+
+
+def arrow_length(chips: Sequence[Chip]) -> int:
+    """Length of the short edges of a stack: room for the longest label."""
+    return max(ARROW, max((text_width(c.label, "label") for c in chips), default=0) + 16)
+
+
+def side_width(chips: Sequence[Chip]) -> int:
+    """Width of a stack of chips with its short edges."""
+    return arrow_length(chips) + max(c.content.width for c in chips) if chips else 0
+
+
+def stack_height(chips: Sequence[Chip]) -> int:
+    """Height of a stack of chips."""
+    return sum(c.content.height + CHIP_GAP for c in chips) - CHIP_GAP if chips else 0
+
+
+@dataclass(frozen=True)
+class Link:
+    """An edge between two pieces, by their positions.
+
+    Attributes:
+        source, target: positions of the pieces.
+        edges: positions in ``graph.edges``; empty for the arrow into a root.
+        label, style: as of a path.
+    """
+
+    source: int
+    target: int
+    edges: tuple[int, ...]
+    label: str
+    style: str
+
+
+class Pieces:
+    """The pieces of a graph, the links between them, and the rank of each.
+
+    Attributes:
+        pieces, links, rank: see the classes.
+        dtype: the commonest dtype of the gradients, which labels leave out.
+    """
+
+    def __init__(self, graph: AutogradGraph) -> None:
+        self.pieces: list[Piece] = []
+        self.links: list[Link] = []
+        self.rank: list[int] = []
+        self._graph = graph
+        self._at: dict[int, int] = {}
+        self.dtype = commonest_dtype(graph)
+        self._plain: dict[tuple[str, int], Content] = {}
+        self._chips: dict[int, Content] = {}
+        self._fan = fan_in(graph)
+        self._add_inner()
+        self._add_leaves()
+
+    def _add_inner(self) -> None:
+        nodes, edges = self._graph.nodes, self._graph.edges
+        for position, (root, name) in enumerate(self._graph.roots):
+            title = messages.text("graphs.no_graph", name=name) if root is None else ""
+            kept = () if root is None else (root,)
+            self.pieces.append(Piece(f"o{position}", short_content("output", name, title), kept))
+        roots = len(self.pieces)
+        for node in nodes:
+            if node.kind != "leaf":
+                self._at[node.id] = len(self.pieces)
+                self.pieces.append(self._piece(node))
+        below: list[list[int]] = [[] for _ in self.pieces]
+        for position in range(roots):
+            root = self._graph.roots[position][0]
+            if root is not None and root in self._at:
+                below[position].append(self._at[root])
+        inner = []
+        for i, edge in enumerate(edges):
+            if edge.target in self._at:
+                below[self._at[edge.source]].append(self._at[edge.target])
+                inner.append(i)
+        self.rank = ranks(below)
+        self._link_roots()
+        self._link_inner(inner)
+
+    def _piece(self, node: Node) -> Piece:
+        fan = self._fan.get(node.id, 0)
+        if node.kind == "function":
+            content = function_content(node, fan)
+        elif node.label or len(node.members) > 1 or (fan > 1 and node.gradient is not None):
+            content = op_content(node, fan, self.dtype)
+        else:
+            plain = self._plain.get((node.name, fan))
+            content = plain or self._plain.setdefault((node.name, fan), op_content(node, fan, self.dtype))
+        return Piece(box_key(node), content, node.members or (node.id,), fan, node.freed)
+
+    def _link_roots(self) -> None:
+        for position, (root, _) in enumerate(self._graph.roots):
+            if root is not None and root in self._at:
+                node = self._graph.nodes[root]
+                slot = self._graph.slots[position] if position < len(self._graph.slots) else 0
+                shape = node.gradients[slot].shape if slot < len(node.gradients) else None
+                self.links.append(Link(position, self._at[root], (), shape_text(shape), ""))
+
+    def _link_inner(self, inner: list[int]) -> None:
+        edges = self._graph.edges
+        longest = self._longest([self._span(edges[i]) for i in inner])
+        portals: dict[int, list[int]] = {}
+        for i in inner:
+            edge = edges[i]
+            if self._span(edge) > longest:
+                portals.setdefault(edge.target, []).append(i)
+                continue
+            label, style = edge_text(edge, self.dtype)
+            self.links.append(Link(self._at[edge.source], self._at[edge.target], edge.members or (i,), label, style))
+        for target, far in portals.items():
+            self._add_portals(target, far)
+
+    def _span(self, edge: Edge) -> int:
+        return self.rank[self._at[edge.target]] - self.rank[self._at[edge.source]]
+
+    def _longest(self, spans: list[int]) -> int:
+        """How many ranks an edge may span, so that all long edges together stay payable."""
+        room = 2000 + 2 * len(self.pieces)
+        longest = LONGEST
+        while longest > 2 and sum(s for s in spans if s <= longest) - len(spans) > room:
+            longest //= 2
+        return longest
+
+    def _add_portals(self, target: int, far: list[int]) -> None:
+        nodes, edges = self._graph.nodes, self._graph.edges
+        piece = self.pieces[self._at[target]]
+        for i in far:
+            label, style = edge_text(edges[i], self.dtype)
+            content = short_content("portal", f"↓ {_name(nodes[target])}")
+            self.pieces[self._at[edges[i].source]].rights.append(
+                Chip(f"p{i}.s", content, (target,), (i,), label, style)
+            )
+        names = {_name(nodes[edges[i].source]) for i in far}
+        text = f"↑ {names.pop() if len(names) == 1 else ''}{f' ×{len(far)}' if len(far) > 1 else ''}"
+        sources = tuple(edges[i].source for i in far)
+        label, style = edge_text(edges[far[0]], self.dtype) if len(far) == 1 else ("", "")
+        piece.lefts.append(Chip(f"p{far[0]}.t", short_content("portal", text), sources, tuple(far), label, style))
+
+    def _add_leaves(self) -> None:
+        uses: dict[int, list[int]] = {}
+        nodes, edges = self._graph.nodes, self._graph.edges
+        for i, edge in enumerate(edges):
+            if nodes[edge.target].kind == "leaf":
+                uses.setdefault(edge.target, []).append(i)
+        for position, (root, _) in enumerate(self._graph.roots):
+            if root is not None and nodes[root].kind == "leaf":
+                self._stand(root, uses.pop(root, []), position)
+        for leaf, at in uses.items():
+            places = [self.rank[self._at[edges[i].source]] for i in at]
+            if 2 <= len(at) <= SHARED_USES and max(places) - min(places) < SHARED_SPAN:
+                self._stand(leaf, at, None)
+            else:
+                for i in at:
+                    self._chip(leaf, i, len(at))
+        self._limit_chips()
+
+    def _stand(self, leaf: int, at: list[int], root: int | None) -> None:
+        """Give a leaf a place of its own below its uses."""
+        edges = self._graph.edges
+        here = len(self.pieces)
+        fan = self._fan.get(leaf, 0)
+        content = leaf_content(self._graph.nodes[leaf], 1, fan, self.dtype)
+        node = self._graph.nodes[leaf]
+        self.pieces.append(Piece(box_key(node), content, node.members or (leaf,), fan))
+        above = [self.rank[self._at[edges[i].source]] for i in at] + ([self.rank[root]] if root is not None else [])
+        self.rank.append(max(above, default=-1) + 1)
+        if root is not None:
+            self.links.append(Link(root, here, (), shape_text(self._graph.nodes[leaf].shape), ""))
+        for i in at:
+            label, style = edge_text(edges[i], self.dtype)
+            self.links.append(Link(self._at[edges[i].source], here, (i,), label, style))
+
+    def _chip(self, leaf: int, i: int, uses: int) -> None:
+        edge = self._graph.edges[i]
+        label, style = edge_text(edge, self.dtype)
+        node = self._graph.nodes[leaf]
+        content = self._chips.get(leaf)
+        if content is None:
+            content = self._chips[leaf] = leaf_content(node, uses, 0, self.dtype)
+        key = box_key(node) if uses == 1 else f"{box_key(node)}.e{i}"
+        chip = Chip(key, content, node.members or (leaf,), edge.members or (i,), label, style)
+        self.pieces[self._at[edge.source]].rights.append(chip)
+
+    def _limit_chips(self) -> None:
+        for piece in self.pieces:
+            if len(piece.rights) > MOST_CHIPS:
+                rest = piece.rights[MOST_CHIPS - 1 :]
+                text = messages.text("graphs.more", count=len(rest))
+                nodes = tuple(n for chip in rest for n in chip.nodes)
+                edges = tuple(e for chip in rest for e in chip.edges)
+                more = Chip(f"{piece.key}.more", short_content("leaf", text), nodes, edges, "", "")
+                piece.rights[MOST_CHIPS - 1 :] = [more]
+
+
+def box_key(node: Node) -> str:
+    """The key of a node's box; in a folded graph by the old id, so that it stays the same."""
+    first = node.members[0] if node.members else node.id
+    return f"g{first}" if len(node.members) > 1 else f"n{first}"
+
+
+def _name(node: Node) -> str:
+    return node.label or node.function or node.name

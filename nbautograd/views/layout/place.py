@@ -1,0 +1,176 @@
+"""Places: x of every vertex, so that edges run straight down where they can.
+
+After U. Brandes and B. Koepf, "Fast and Simple Horizontal Coordinate Assignment" (2001): vertices are chained with
+their median neighbours into vertical blocks, in four ways (towards the top or the bottom, leaning left or right), and
+of the four x the mean of the middle two is taken. Two more ways first chain the outermost vertices of the layers, which
+keeps long ladders such as an unrolled RNN upright. Blocks are packed by longest path, here without recursion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from nbautograd.views.layout.order import Layers
+
+LARGE = 1500  # with more vertices the two ways towards the bottom are left out
+SPRAWL = 1.3  # how much wider than the narrowest a way may be and still count
+
+
+def place(layers: Layers, left: Sequence[int], right: Sequence[int], dummy: Sequence[bool], gap: int) -> list[int]:
+    """Compute x of every vertex's port.
+
+    Args:
+        layers: vertices in order.
+        left, right: how far each vertex reaches to the left and to the right of its port.
+        dummy: True for the vertices that are only a point of a long edge; those chains are kept straight.
+        gap: free space between neighbours.
+
+    Returns:
+        x of each vertex; in a layer, neighbours are at least ``right + gap + left`` apart.
+    """
+    conflicts = _conflicts(layers, dummy)
+    pairs = [(a, b, right[a] + left[b] + gap) for layer in layers.layers for a, b in pairwise(layer)]
+    found = []
+    ways = [(True, False), (True, True), (False, False)][: 3 if len(left) <= LARGE else 2]
+    medians = {downwards: _medians(layers, downwards) for downwards, _ in ways}
+    for downwards, outer in ways:
+        for mirrored in (False, True):
+            root = _align(layers, medians[downwards], conflicts, downwards, mirrored, outer)
+            found.append(_pack(pairs, root, mirrored))
+    return _balance(found)
+
+
+def _conflicts(layers: Layers, dummy: Sequence[bool]) -> set[tuple[int, int]]:
+    """Edges that cross a straight piece of a long edge; they give way."""
+    marked: set[tuple[int, int]] = set()
+    position = layers.position
+    for upper, lower in pairwise(layers.layers):
+        inner = [(position[layers.up[v][0]], position[v]) for v in lower if dummy[v] and dummy[layers.up[v][0]]]
+        if not inner:
+            continue
+        last, scan, low = len(lower) - 1, 0, -1
+        for place, v in enumerate(lower):
+            is_inner = dummy[v] and dummy[layers.up[v][0]]
+            if not is_inner and place != last:
+                continue
+            high = position[layers.up[v][0]] if is_inner else len(upper)
+            while scan <= place:
+                w = lower[scan]
+                for u in layers.up[w]:
+                    if not (low <= position[u] <= high) and not (dummy[u] and dummy[w]):
+                        marked.add((u, w))
+                scan += 1
+            low = high
+    return marked
+
+
+Medians = list[tuple[int, ...]]
+
+
+def _medians(layers: Layers, downwards: bool) -> Medians:
+    """For each vertex its one or two middle neighbours in the layer before, from left to right."""
+    position = layers.position
+    found: Medians = []
+    for near in layers.up if downwards else layers.down:
+        count = len(near)
+        if count < 2:
+            found.append(tuple(near))
+        else:
+            found.append(tuple(sorted(near, key=position.__getitem__)[(count - 1) // 2 : count // 2 + 1]))
+    return found
+
+
+def _align(
+    layers: Layers,
+    medians: Medians,
+    conflicts: set[tuple[int, int]],
+    downwards: bool,
+    mirrored: bool,
+    outer: bool,
+) -> list[int]:
+    """Chain each vertex with a median neighbour; returns the first vertex of each one's block."""
+    position = layers.position
+    sign = -1 if mirrored else 1
+    root = list(range(len(position)))
+    taken = bytearray(len(position))
+    for before, layer in pairwise(layers.layers if downwards else layers.layers[::-1]):
+        limit = -(10**9)
+        ends = _outermost(before, layer, medians) if outer else {}
+        for u in ends.values():
+            taken[u] = 1
+        for v in reversed(layer) if mirrored else layer:
+            if v in ends:
+                root[v] = root[ends[v]]
+                limit = sign * position[ends[v]]
+                continue
+            for u in reversed(medians[v]) if mirrored else medians[v]:
+                if taken[u] or sign * position[u] <= limit:
+                    continue
+                if conflicts and ((u, v) if downwards else (v, u)) in conflicts:
+                    continue
+                root[v] = root[u]
+                taken[u] = 1
+                limit = sign * position[u]
+                break
+    return root
+
+
+def _outermost(before: Sequence[int], layer: Sequence[int], medians: Medians) -> dict[int, int]:
+    """The first and the last vertex of a layer with those of the layer before, where a middle neighbour is one."""
+    ends: dict[int, int] = {}
+    for v, u in ((layer[0], before[0]), (layer[-1], before[-1])):
+        if v not in ends and u not in ends.values() and u in medians[v]:
+            ends[v] = u
+    return ends
+
+
+def _pack(pairs: Sequence[tuple[int, int, int]], root: Sequence[int], mirrored: bool) -> list[int]:
+    """Push every block as far left as its neighbours allow (right when mirrored), then close gaps.
+
+    Args:
+        pairs: neighbours in a layer, and how far apart their ports must be.
+        root: each vertex's block.
+        mirrored: pack to the right.
+    """
+    before: list[list[tuple[int, int]]] = [[] for _ in root]
+    after: list[list[tuple[int, int]]] = [[] for _ in root]
+    for a, b, apart in pairs:
+        one, two = (root[b], root[a]) if mirrored else (root[a], root[b])
+        after[one].append((two, apart))
+        before[two].append((one, apart))
+    waiting = [len(others) for others in before]
+    order = [v for v, r in enumerate(root) if v == r and not waiting[v]]
+    x = [0] * len(root)
+    for block in order:  # grows while it is read
+        here = x[block]
+        for other, apart in after[block]:
+            if x[other] < here + apart:
+                x[other] = here + apart
+            waiting[other] -= 1
+            if waiting[other] == 0:
+                order.append(other)
+    for block in reversed(order):
+        if before[block] and after[block]:
+            x[block] = min([x[other] - apart for other, apart in after[block]])
+    sign = -1 if mirrored else 1
+    return [sign * x[r] for r in root]
+
+
+def _balance(found: list[list[int]]) -> list[int]:
+    """Line the ways up with the narrowest and take the mean of the middle ones; ways that sprawl are left out."""
+    widths = [max(xs, default=0) - min(xs, default=0) for xs in found]
+    narrow = found[widths.index(min(widths))]
+    low, high = min(narrow, default=0), max(narrow, default=0)
+    shifted = []
+    for i, xs in enumerate(found):
+        if widths[i] <= SPRAWL * min(widths) + 100:
+            shift = (high - max(xs, default=0)) if i % 2 == 1 else (low - min(xs, default=0))
+            shifted.append([x + shift for x in xs])
+    count = len(shifted)
+    first, last = (count - 1) // 2, count // 2
+    if count == 1:
+        return shifted[0]
+    if count == 2:
+        return [(a + b) // 2 for a, b in zip(*shifted, strict=True)]
+    return [(xs[first] + xs[last]) // 2 for xs in map(sorted, zip(*shifted, strict=True))]

@@ -1,0 +1,40 @@
+"""The picture in words: its title, its description for a screen reader, the note under it."""
+
+from __future__ import annotations
+
+from nbautograd import messages
+from nbautograd.core.graphs.graph import AutogradGraph, Node
+from nbautograd.views.layout.text import printable, shape_text
+
+TOLD = 12  # nodes named one by one in the description
+
+
+def title(graph: AutogradGraph) -> str:
+    """One line naming the graph."""
+    names = ", ".join(name for _, name in graph.roots[:4]) + (", …" if len(graph.roots) > 4 else "")
+    return printable(messages.text("graphs.title", name=names))
+
+
+def description(graph: AutogradGraph) -> str:
+    """The graph in words: how large, then node by node in the order of backward."""
+    size = messages.text("graphs.size", nodes=len(graph.nodes), edges=len(graph.edges))
+    told = [_told(graph.nodes[i]) for i in graph.order[:TOLD]]
+    left = len(graph.order) - len(told)
+    if left > 0:
+        told.append(messages.text("graphs.more", count=left))
+    steps = messages.text("graphs.steps", steps=" → ".join(told)) if told else ""
+    return printable(f"{size} {steps}".strip())
+
+
+def _told(node: Node) -> str:
+    name = node.label or messages.text("graphs.leaf") if node.kind == "leaf" else node.function or node.name
+    shape = shape_text(node.shape) if node.kind == "leaf" else ""
+    return f"{name} {shape}".strip()
+
+
+def note(graph: AutogradGraph, drawn: AutogradGraph) -> str:
+    """The line under the picture: what is folded, what is missing."""
+    parts = list(graph.notes)
+    if drawn is not graph:
+        parts.insert(0, messages.text("graphs.folded", shown=len(drawn.nodes), nodes=len(graph.nodes)))
+    return printable(" ".join(parts))
