@@ -13,7 +13,7 @@ from nbautograd.core.graphs.graph import AutogradGraph
 from nbautograd.core.recording.calls import Call, CallLog
 from nbautograd.core.report import FunctionReport
 from nbautograd.core.values import CtxSnapshot, TensorSummary, Value
-from nbautograd.views.answer import answer
+from nbautograd.views.answer import answer as what_to_say
 from nbautograd.views.html.answer import card, finding_markup, findings_part
 from nbautograd.views.html.calls import call_markup, call_title, calls_markup, log_markup
 from nbautograd.views.html.gradcheck import blocks_markup, gradcheck_markup, gradcheck_summary, order2
@@ -85,7 +85,7 @@ def _value(value: Value) -> Markup:
 
 @body.register
 def _report(value: FunctionReport) -> Markup:
-    told = answer(value)
+    told = what_to_say(value)
     shown = sorted(parts(value, everything=True), key=lambda p: (p != value.view, PARTS.index(p)))
     notes = [paragraph(n, "opacity:0.75") for n in value.notes]
     around = [card(told), findings_part(told.others) or "", *notes]
