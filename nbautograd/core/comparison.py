@@ -82,19 +82,23 @@ def compare(
         >>> nbautograd.compare(torch.square, lambda x: x * x, (x,)).agree
         True
     """
-    ours, theirs = Subject(fn, inputs), Subject(reference, inputs)
+    subjects = Subject(fn, inputs), Subject(reference, inputs)
     with quiet():
-        sides = _Side(ours), _Side(theirs)
+        sides = _Side(subjects[0]), _Side(subjects[1])
         cotangents = [torch.randn_like(y) for y in max((side.differentiable for side in sides), key=len)]
         for side in sides:
             side.differentiate(cotangents)
         seconds = _time(sides, cotangents)
+    return _compared(names or (subjects[0].name, subjects[1].name), sides, seconds)
+
+
+def _compared(names: tuple[str, str], sides: tuple[_Side, _Side], seconds: tuple[float, float]) -> Comparison:
     first, second = sides
-    kept = tuple(ours.input_names[i] for i in ours.differentiable)
+    kept = tuple(first.subject.input_names[i] for i in first.subject.differentiable)
     output_names = [f"output {i}" for i in range(len(first.outputs))]
     tensors = ((*first.outputs, *first.gradients), (*second.outputs, *second.gradients))
     return Comparison(
-        names=names or (ours.name, theirs.name),
+        names=names,
         outputs=_pairs(first.outputs, second.outputs, output_names),
         gradients=_pairs(first.gradients, second.gradients, kept),
         input_names=kept,

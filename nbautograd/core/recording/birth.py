@@ -24,9 +24,9 @@ class Births:
         >>> import torch
         >>> from nbautograd.core.recording.birth import births
         >>> met = []
+        >>> Function = torch.autograd.Function
         >>> with births(lambda cls: met.append(cls.__name__)):
-        ...     class Cube(torch.autograd.Function):
-        ...         pass
+        ...     Cube = type(Function)("Cube", (Function,), {"__module__": "lesson"})
         >>> met
         ['Cube']
     """

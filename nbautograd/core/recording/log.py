@@ -75,6 +75,12 @@ def uninstrument(cls: C) -> C:
 
     Returns:
         The class itself.
+
+    Example:
+        >>> import nbautograd
+        >>> from torch.autograd.function import InplaceFunction
+        >>> nbautograd.uninstrument(nbautograd.instrument(InplaceFunction)) is InplaceFunction
+        True
     """
     function = _function(cls, "uninstrument")
     if _subjects.pop(function, None) is not None:
@@ -139,6 +145,12 @@ def calls(cls: type | None = None) -> CallLog:
 
     Returns:
         A plain CallLog; ``.dropped`` counts the calls that the byte budget let go.
+
+    Example:
+        >>> import nbautograd
+        >>> from torch.autograd.function import InplaceFunction
+        >>> nbautograd.calls(InplaceFunction)
+        <CallLog 0 calls, 0 dropped, engine spy>
     """
     function = None if cls is None else _function(cls, "calls")
     keep = None if function is None else [_subjects.get(function)]

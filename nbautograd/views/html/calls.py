@@ -8,7 +8,7 @@ from nbautograd import messages
 from nbautograd.core.recording.calls import Call, CallLog
 from nbautograd.core.values import CtxSnapshot, Value
 from nbautograd.views import numbers
-from nbautograd.views.html.answer import finding_markup
+from nbautograd.views.html.summary import finding_markup
 from nbautograd.views.html.values import ctx_facts_markup, ctx_groups, values_table
 from nbautograd.views.markup import Markup, join, tag
 from nbautograd.views.pieces import block, faint, fold, paragraph, pre, table, wide_row

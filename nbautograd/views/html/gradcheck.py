@@ -8,8 +8,8 @@ from nbautograd import messages
 from nbautograd.core.checking.block import Block, GradcheckReport
 from nbautograd.views import numbers
 from nbautograd.views.answer import answer
-from nbautograd.views.html.answer import card, findings_part
 from nbautograd.views.html.jacobian import blocks_pictures
+from nbautograd.views.html.summary import card, findings_part
 from nbautograd.views.jacobian import by_interest, pick
 from nbautograd.views.markup import Markup, join, tag
 from nbautograd.views.pieces import chip, faint, fold, name, table
