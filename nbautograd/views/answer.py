@@ -84,6 +84,8 @@ def _headline(check: GradcheckReport, told: Sequence[Finding]) -> tuple[str, str
     wrong, right = _inputs(check)
     if told and told[0].code == "exception" and not wrong:
         return messages.text("views.headline.raises", function=name), ""
+    if _only_second_order(check):
+        return messages.text("views.headline.order2", function=name), messages.text("views.aside.order1")
     if not wrong:
         return messages.text("views.headline.wrong", function=name), ""
     headline = messages.text("views.headline.wrong_for", function=name, inputs=listed([code(n) for n in wrong]))
@@ -91,6 +93,13 @@ def _headline(check: GradcheckReport, told: Sequence[Finding]) -> tuple[str, str
         return headline, ""
     number = "one" if len(right) == 1 else "many"
     return headline, messages.text(f"views.aside.right.{number}", inputs=listed([code(n) for n in right]))
+
+
+def _only_second_order(check: GradcheckReport) -> bool:
+    """Whether all that is wrong is the derivative of backward, backward itself being right."""
+    bugs = {f.code for f in check.findings if f.kind == "bug"}
+    second = check.order2 is not None and check.order2.verdict == "wrong"
+    return second and bugs == {"double_backward_wrong"} and not any(b.wrong for b in check.blocks.values())
 
 
 def _inputs(check: GradcheckReport) -> tuple[list[str], list[str]]:
@@ -103,11 +112,12 @@ def _inputs(check: GradcheckReport) -> tuple[list[str], list[str]]:
 
 
 def _evidence(check: GradcheckReport, told: Sequence[Finding]) -> tuple[str, ...]:
-    if check.verdict == "wrong":
+    only_second = _only_second_order(check)
+    if check.verdict == "wrong" and not only_second:
         lines = _wrong(check, " ".join(map(without_example, told)))
     else:
-        lines = _right(check) if check.verdict == "right" else _cannot_tell(check)
-    if check.order2 is not None:
+        lines = _cannot_tell(check) if check.verdict == "cannot tell" else _right(check)
+    if check.order2 is not None and not only_second:
         lines.append(messages.text(f"views.evidence.order2.{check.order2.verdict.replace(' ', '_')}"))
     if not check.complete:
         lines.append(messages.text("views.evidence.incomplete"))

@@ -4,6 +4,8 @@ TEXTS: dict[str, str] = {
     # the answer
     "views.headline.wrong_for": "{function}: backward is wrong for {inputs}.",
     "views.headline.wrong": "{function}: backward is wrong.",
+    "views.headline.order2": "{function}: second derivatives are wrong.",
+    "views.aside.order1": "First derivatives are right.",
     "views.headline.raises": "{function}: backward raises an exception.",
     "views.headline.right": "{function}: backward is right.",
     "views.headline.cannot_tell": "{function}: cannot tell whether backward is right.",

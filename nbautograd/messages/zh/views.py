@@ -4,6 +4,8 @@ TEXTS: dict[str, str] = {
     # 结论
     "views.headline.wrong_for": "{function}：backward 对 {inputs} 的梯度是错的。",
     "views.headline.wrong": "{function}：backward 是错的。",
+    "views.headline.order2": "{function}：二阶导数是错的。",
+    "views.aside.order1": "一阶导数是对的。",
     "views.headline.raises": "{function}：backward 抛出了异常。",
     "views.headline.right": "{function}：backward 是对的。",
     "views.headline.cannot_tell": "{function}：无法判断 backward 是否正确。",
