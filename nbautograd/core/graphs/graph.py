@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from nbautograd.core.display import Displayable, render
 from nbautograd.core.values import CtxSnapshot, TensorSummary, Value
+
+if TYPE_CHECKING:
+    from nbautograd.core.graphs.schedule import Step
 
 
 @dataclass(frozen=True)
@@ -151,6 +154,16 @@ class AutogradGraph(Displayable):
         from nbautograd.core.graphs.folding import collapse
 
         return collapse(self, depth)
+
+    def schedule(self) -> tuple[Step, ...]:
+        """Backward step by step: which node runs, which are ready, what is sent, which leaf's ``.grad`` grows.
+
+        Returns:
+            One ``Step`` per node, in the order of ``ran``, or of ``order`` when no backward has run.
+        """
+        from nbautograd.core.graphs.schedule import schedule
+
+        return schedule(self)
 
     def to_svg(self) -> str:
         """The picture as an SVG document, drawn without any program."""
