@@ -99,6 +99,7 @@ def load(blank: Any) -> Callable[..., Any]:
         view = widget(value, **{k: v for k, v in traits.items() if k in ("tab", "selection", "anchor")})
         names = ("_stylesheet", "_anchor", "_colours", "state", "tab", "selection")
         sent = {name: packed(getattr(view, name)) for name in names}
+        sent["_stylesheet"] = (ROOT / "frontend" / "widget.css").read_text(encoding="utf-8")
         blank.evaluate(HARNESS, [traits.get("kind", view._kind), sent, view._labels])
         view.close()
         return blank

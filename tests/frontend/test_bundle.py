@@ -44,9 +44,9 @@ def run(front: Path, *command: str) -> str:
 @pytest.mark.slow
 def test_the_committed_bundle_is_a_fresh_build(front: Path, tmp_path: Path) -> None:
     script = json.loads((front / "package.json").read_text())["scripts"]["build"].split()
-    fresh = tmp_path / "widget.js"
-    run(front, *[part for part in script if not part.startswith("--outfile")], f"--outfile={fresh}")
-    assert fresh.read_bytes() == (STATIC / "widget.js").read_bytes(), "run `npm run build` in frontend/"
+    run(front, *[part for part in script if not part.startswith("--outdir")], f"--outdir={tmp_path}")
+    for name in ("widget.js", "widget.css"):
+        assert (tmp_path / name).read_bytes() == (STATIC / name).read_bytes(), "run `npm run build` in frontend/"
 
 
 @pytest.mark.slow
