@@ -108,14 +108,14 @@ def wide_row(words: object, columns: int) -> Markup:
 def pre(words: str) -> Markup:
     """Text as it was printed."""
     look = f"{CODE};margin:2px 0 6px 0;padding:6px 10px;border-left:3px solid rgba(128,128,128,0.35)"
-    return tag("pre", {"style": f"{look};background-color:{SOFT};white-space:pre-wrap;overflow-x:auto"}, words)
+    return tag("pre", {"style": f"{look};background-color:{SOFT};white-space:pre;overflow-x:auto"}, words)
 
 
 def change(before: str, after: str) -> Markup:
     """What goes and what comes instead, as lines with - and +."""
     gone = [_line("-", line, GONE) for line in dedented(before, after)[0]]
     come = [_line("+", line, COME) for line in dedented(before, after)[1]]
-    look = f"{CODE};margin:4px 0;padding:0;line-height:1.5;white-space:pre-wrap;border-radius:4px;overflow-x:auto"
+    look = f"{CODE};margin:4px 0;padding:0;line-height:1.5;white-space:pre;border-radius:4px;overflow-x:auto"
     return tag("pre", {"style": look}, *gone, *come)
 
 

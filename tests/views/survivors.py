@@ -32,7 +32,7 @@ STYLES = {
     r"table-layout": "auto",
     r"text-align": "left|right",
     r"vertical-align": "top|middle|baseline",
-    r"white-space": "nowrap|pre-wrap",
+    r"white-space": "normal|pre|nowrap|pre-wrap|pre-line",
 }  # fmt: skip
 
 
