@@ -120,15 +120,16 @@ def run_inspection(
     """
     run = _Run(fn, inputs, names or {})
     checked = gradcheck(fn, inputs) if check else None
-    own = () if run.cls is None else read_contract(run.cls)
-    warned = tuple(finding for call in run.calls for finding in call.warnings)
+    noticed = (() if run.cls is None else read_contract(run.cls)) + tuple(
+        f for call in run.calls for f in call.warnings
+    )
     return FunctionReport(
         function=run.name,
         calls=run.calls,
         graph=run.graph,
         gradcheck=checked,
         jacobian=None if checked is None else JacobianReport(run.name, checked.blocks, checked.complete),
-        findings=ranked((() if checked is None else checked.findings) + own + warned),
+        findings=ranked(() if checked is None else checked.findings, noticed),
         comparison=_compare(fn, reference, reference_name, inputs, run),
         source=None if run.cls is None else read_source(run.cls),
         view=view,
@@ -136,10 +137,14 @@ def run_inspection(
     )
 
 
-def ranked(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """The findings, most serious first, each code told once per place."""
+def ranked(checked: tuple[Finding, ...], noticed: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """The findings of the checker and of the contract, most serious first, each code told once per place.
+
+    Where backward raised, the checker has explained it; what the contract says of the same mistake is left out.
+    """
+    raised = any(finding.code == "exception" for finding in checked)
     kept: dict[tuple[Any, ...], Finding] = {}
-    for finding in findings:
+    for finding in (*checked, *(f for f in noticed if not (raised and f.kind == "bug"))):
         kept.setdefault((finding.code, finding.where, finding.line), finding)
     return tuple(sorted(kept.values(), key=lambda finding: SERIOUSNESS[finding.kind]))
 

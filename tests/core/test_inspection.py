@@ -200,3 +200,22 @@ class Named(Function):
     @staticmethod
     def backward(ctx, grad_doubled, grad_tripled):
         return 2 * grad_doubled + 3 * grad_tripled
+
+
+class NotUnpacked(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**2
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x = ctx.saved_tensors
+        return grad_output * 2 * x
+
+
+def test_one_mistake_is_told_once():
+    report = nbautograd.inspect(NotUnpacked, *leaves((3,)))
+    assert [f.code for f in report.findings if f.kind == "bug"] == ["exception"]
+    unchecked = run_inspection(NotUnpacked, leaves((3,)), check=False)
+    assert "saved_not_unpacked" in [f.code for f in unchecked.findings]
