@@ -21,11 +21,13 @@ def load(shell: Any) -> None:
     """
     if shell in _loaded:
         return
+    from nbautograd.core.recording.log import engine
     from nbautograd.magics import function, lines
     from nbautograd.magics.completion import matcher
     from nbautograd.magics.session import Session
     from nbautograd.magics.transformer import BlankMagicLine
 
+    engine()  # its self-test runs now, not in the middle of the user's first cell
     session = Session(shell)
     function.set_help()
     lines.set_help()
