@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from nbautograd.core.findings import Finding, Fix
     from nbautograd.core.graphs.gradients import backward
     from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
+    from nbautograd.core.graphs.reasons import why_none
     from nbautograd.core.graphs.walk import graph
     from nbautograd.core.recording.calls import Call, CallLog
     from nbautograd.core.recording.log import calls, instrument, recording, uninstrument
@@ -39,6 +40,7 @@ _HOME = {
     **dict.fromkeys(("compare", "Comparison"), "core.comparison"),
     "graph": "core.graphs.walk",
     "backward": "core.graphs.gradients",
+    "why_none": "core.graphs.reasons",
     **dict.fromkeys(("AutogradGraph", "Node", "Edge"), "core.graphs.graph"),
     **dict.fromkeys(("inspect", "FunctionReport"), "core.report"),
     **dict.fromkeys(("NbautogradError", "CallError", "InputError", "GradcheckError"), "errors"),
@@ -50,7 +52,7 @@ __all__ = [  # noqa: RUF022 - in the order of the documentation
     "inspect", "FunctionReport",
     "gradcheck", "GradcheckReport", "Block", "Entry", "Finding", "Fix", "jacobian", "JacobianReport",
     "compare", "Comparison",
-    "graph", "backward", "AutogradGraph", "Node", "Edge",
+    "graph", "backward", "why_none", "AutogradGraph", "Node", "Edge",
     "set_language", "NbautogradError", "CallError", "InputError", "GradcheckError",
 ]  # fmt: skip
 

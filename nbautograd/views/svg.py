@@ -19,7 +19,7 @@ from nbautograd.views.svg_style import style_sheet
 
 LETTERS = {"title": "t", "text": "", "muted": "m", "name": "n", "good": "g", "bad": "r"}
 EDGES = {"": "e", "bad": "x", "zero": "z", "none": "z"}
-CORNERS = {"leaf": 11, "portal": 11, "output": 11, "op": 4, "function": 6, "group": 4}
+CORNERS = {"leaf": 11, "portal": 11, "output": 11, "op": 4, "function": 6, "group": 4, "ghost": 11}
 NOTE_LINE = 16
 FEWER = (150, 80, 40, 20)  # boxes to try when the document is too long
 MANY = 300  # with more boxes, those of one look become one path, and texts of one look one group

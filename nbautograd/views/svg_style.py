@@ -13,6 +13,7 @@ RULES: dict[str, tuple[str, str]] = {
     "z": ("fill:none;stroke:#7d8694;stroke-dasharray:4 3", "stroke:#98a2b1"),
     "op": ("fill:#fff;stroke:#8d95a3", "fill:#20252c;stroke:#7a8494"),
     "portal": ("fill:#fff;stroke:#8d95a3;stroke-dasharray:3 2", "fill:#20252c;stroke:#7a8494"),
+    "ghost": ("fill:none;stroke:#7d8694;stroke-dasharray:3 3", "stroke:#98a2b1"),
     "function": ("fill:#e9edff;stroke:#4a5fc1;stroke-width:1.6", "fill:#1f2747;stroke:#8fa2ff"),
     "leaf": ("fill:#e3f3e6;stroke:#3f8a50", "fill:#17301e;stroke:#66b67a"),
     "output": ("fill:#fdf0d8;stroke:#a9741a", "fill:#382b12;stroke:#d9a441"),

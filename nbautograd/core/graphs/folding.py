@@ -8,6 +8,7 @@ that folding is by call, never by name.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import groupby
 
 from nbautograd import messages
@@ -123,6 +124,7 @@ def contract(graph: AutogradGraph, stretches: Sequence[Stretch]) -> AutogradGrap
         ran=tuple(dict.fromkeys(homes[i] for i in graph.ran)),
         complete=graph.complete,
         notes=graph.notes,
+        ghosts=tuple([replace(g, node=None if g.node is None else homes[g.node]) for g in graph.ghosts]),
     )
 
 

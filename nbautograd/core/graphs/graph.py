@@ -106,6 +106,28 @@ class Edge:
     members: tuple[int, ...] = ()
 
 
+@dataclass(frozen=True)
+class Ghost:
+    """A tensor of the user that needs a gradient and gets none from this graph, since no way leads to it.
+
+    Attributes:
+        name: the user's name of it.
+        reason: ``"detach"``, ``"no_grad"``, ``"integer"``, ``"python"`` (it became a Python number, list or array) or
+            ``"unused"`` (nothing says that it was used).
+        line: of the code that cuts it off, if that was found; else None.
+        text: what is written there, such as ``"a.detach()"``; else empty.
+        shape: of the tensor.
+        node: id of the node that used its values, if that is known; else None.
+    """
+
+    name: str
+    reason: str
+    line: int | None = None
+    text: str = ""
+    shape: tuple[int, ...] = ()
+    node: int | None = None
+
+
 @dataclass(frozen=True, repr=False)
 class AutogradGraph(Displayable):
     """The backward graph of one or more tensors.
@@ -120,6 +142,7 @@ class AutogradGraph(Displayable):
         ran: after ``backward``: node ids in the order in which the engine really ran them.
         complete: False when the walk was cut short; ``notes`` says why.
         notes: sentences about what is missing.
+        ghosts: the user's tensors that need a gradient and have no way to the roots.
     """
 
     nodes: tuple[Node, ...] = ()
@@ -131,6 +154,7 @@ class AutogradGraph(Displayable):
     ran: tuple[int, ...] = ()
     complete: bool = True
     notes: tuple[str, ...] = ()
+    ghosts: tuple[Ghost, ...] = ()
 
     @property
     def leaves(self) -> tuple[Node, ...]:

@@ -19,12 +19,23 @@ class Names:
     """What the user calls each tensor, and the modules whose parameters they are.
 
     A plain variable wins over a parameter's path, a parameter's path over a place in a container.
+
+    Attributes:
+        labels: id of a tensor -> its name.
+        modules: module path -> type name.
+        nodes: grad_fn of a tensor that is no leaf -> the tensor's name.
+        wanting: name and tensor of all that need a gradient.
+        module_of: id of a parameter -> id of the outermost module that it was found in.
+        given: True when the names were given, False when they are the calling code's variables.
     """
 
     def __init__(self, names: Mapping[str, Any] | nn.Module | None) -> None:
         self.labels: dict[int, str] = {}
         self.modules: dict[str, str] = {}
         self.nodes: dict[Any, str] = {}
+        self.wanting: list[tuple[str, torch.Tensor]] = []
+        self.module_of: dict[int, int] = {}
+        self.given = names is not None
         found = _from_caller() if names is None else {"": names} if isinstance(names, nn.Module) else names
         self._take(_spoken(found))
 
@@ -48,6 +59,8 @@ class Names:
         if id(tensor) in self.labels:
             return
         self.labels[id(tensor)] = name
+        if tensor.requires_grad:
+            self.wanting.append((name, tensor))
         if not tensor.is_leaf and (node := _grad_fn(tensor)) is not None:
             self.nodes.setdefault(node, name)
 
@@ -57,6 +70,7 @@ class Names:
             self.modules.setdefault((prefix + path).rstrip("."), type(child).__name__)
         for path, parameter in module.named_parameters():
             self._name(prefix + path, parameter)
+            self.module_of.setdefault(id(parameter), id(module))
 
 
 def _grad_fn(tensor: torch.Tensor) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from nbautograd.core.findings import Finding
+from nbautograd.core.graphs.cuts import CallersCode
 from nbautograd.core.graphs.graph import AutogradGraph, Node
 from nbautograd.core.graphs.naming import Names
 from nbautograd.core.graphs.walk import Walk
@@ -16,7 +17,7 @@ from nbautograd.core.graphs.walk import Walk
 def why_none(
     tensor: torch.Tensor, tensors: Any, *, ran: AutogradGraph | None = None, names: Mapping[str, Any] | None = None
 ) -> Finding | None:
-    """Say why a tensor has no gradient.
+    """Say why a tensor has no gradient, with the line that cuts it off where the calling code shows one.
 
     Args:
         tensor: the tensor or parameter whose ``.grad`` is None.
@@ -28,10 +29,9 @@ def why_none(
         The reason as a finding of kind ``"note"``, or None when the tensor has a gradient.
 
     Example:
-        >>> import torch
-        >>> from nbautograd.core.graphs.reasons import why_none
+        >>> import torch, nbautograd
         >>> a = torch.ones(3, requires_grad=True)
-        >>> why_none(a, a.detach().sum(), names={"a": a}).code
+        >>> nbautograd.why_none(a, a.detach().sum(), names={"a": a}).code
         'grad_none_no_graph'
     """
     walk = Walk(tensors, Names(names))
@@ -43,10 +43,18 @@ def why_none(
         return None
     place = next((i for i, leaf in enumerate(walk.leaves) if leaf is tensor), None)
     if place is None:
-        return _finding("not_a_part", name=name, outputs=", ".join(walk.output_names()))
+        return _cut_off(name, ", ".join(walk.output_names()))
     if ran is None or place >= len(ran.nodes):
         return _finding("not_run", name=name)
     return _of_edges(ran, place, name)
+
+
+def _cut_off(name: str, outputs: str) -> Finding:
+    """No way leads to the tensor: by the line that cuts it off, if one is found."""
+    cut = CallersCode().cut(name)
+    if cut is None:
+        return _finding("not_a_part", name=name, outputs=outputs)
+    return _finding("cut", cut.line, name=name, outputs=outputs, line=cut.line, text=cut.text)
 
 
 def _of_tensor(tensor: torch.Tensor) -> str:
@@ -79,5 +87,5 @@ def _called(node: Node) -> str:
     return node.function or node.name
 
 
-def _finding(reason: str, line: int | None = None, **params: Any) -> Finding:
-    return Finding(f"grad_none_{reason}", "note", f"graphs.none.{reason}", params, line=line)
+def _finding(reason: str, at: int | None = None, **params: Any) -> Finding:
+    return Finding(f"grad_none_{reason}", "note", f"graphs.none.{reason}", params, line=at)

@@ -11,7 +11,8 @@ from torch import nn
 from nbautograd import messages
 from nbautograd.core.collector import collector_paused
 from nbautograd.core.graphs.flow import Flow
-from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
+from nbautograd.core.graphs.ghosts import ghosts
+from nbautograd.core.graphs.graph import AutogradGraph, Edge, Ghost, Node
 from nbautograd.core.graphs.naming import Names, tensors_in
 from nbautograd.core.graphs.nodes import EMPTY, Describer, Known, argument_names
 from nbautograd.core.graphs.order import LEAF, engine_order
@@ -145,6 +146,7 @@ class Walk:
         if flow.ran:
             nodes = [replace(node, gradient=flow.into(node.id)) for node in nodes]
         names = self.output_names()
+        cut_off = ghosts(self.live, self.leaves, self.names)
         return AutogradGraph(
             nodes=tuple(nodes),
             edges=tuple([edge for i in range(len(nodes)) for edge in self._edges(nodes[i], nodes, flow)]),
@@ -154,7 +156,8 @@ class Walk:
             slots=tuple(number for _, number in self.roots),
             ran=tuple(flow.ran),
             complete=not self.notes,
-            notes=(*self.notes, *self.remarks, *self._about(nodes, names)),
+            notes=(*self.notes, *self.remarks, *self._about(nodes, names), *[_told(ghost) for ghost in cut_off]),
+            ghosts=cut_off,
         )
 
     def output_names(self) -> list[str]:
@@ -185,3 +188,8 @@ class Walk:
         if freed:
             remarks.append(messages.text("graphs.freed", count=freed))
         return remarks
+
+
+def _told(ghost: Ghost) -> str:
+    where = "" if ghost.line is None else "_line"
+    return messages.text(f"graphs.ghost{where}", name=ghost.name, line=ghost.line, text=ghost.text)

@@ -31,6 +31,14 @@ TEXTS: dict[str, str] = {
     "graphs.group": "{name} · {count} nodes",
     "graphs.rest": "the rest",
     "graphs.scalar": "scalar",
+    "graphs.ghost": "No gradient gets to `{name}`: no way leads from there to it.",
+    "graphs.ghost_line": "No gradient gets to `{name}`: line {line} cuts it off by `{text}`.",
+    "graphs.ghost_title": "No gradient gets to {name}.",
+    "graphs.cut.detach": "detach",
+    "graphs.cut.no_grad": "no_grad",
+    "graphs.cut.integer": "integer",
+    "graphs.cut.python": "left torch",
+    "graphs.cut.unused": "not reached",
     # why is this grad None
     "graphs.none.integer": (
         "`{name}` holds integers or booleans, and only floating-point and complex tensors have gradients. Make it one: "
@@ -50,6 +58,10 @@ TEXTS: dict[str, str] = {
     ),
     "graphs.none.not_a_part": (
         "`{name}` is not a part of the graph of {outputs}: a detached copy of it was used, or it was not used at all."
+    ),
+    "graphs.none.cut": (
+        "`{name}` is not a part of the graph of {outputs}: line {line} uses it as `{text}`, and what that gives has no "
+        "way back to `{name}`."
     ),
     "graphs.none.not_run": "`{name}` is a part of the graph, but no backward has run yet.",
     "graphs.none.not_reached": (

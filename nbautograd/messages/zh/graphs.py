@@ -29,6 +29,14 @@ TEXTS: dict[str, str] = {
     "graphs.group": "{name} · {count} 个节点",
     "graphs.rest": "其余部分",
     "graphs.scalar": "标量",
+    "graphs.ghost": "梯度到不了 `{name}`：没有路从那里通向它。",
+    "graphs.ghost_line": "梯度到不了 `{name}`：第 {line} 行用 `{text}` 把它断开了。",
+    "graphs.ghost_title": "梯度到不了 {name}。",
+    "graphs.cut.detach": "detach",
+    "graphs.cut.no_grad": "no_grad",
+    "graphs.cut.integer": "整数",
+    "graphs.cut.python": "离开 torch",
+    "graphs.cut.unused": "到不了",
     # why is this grad None
     "graphs.none.integer": (
         "`{name}` 存的是整数或布尔值，只有浮点和复数张量才有梯度。可以这样转换：`{name}.double().requires_grad_()`。"
@@ -45,6 +53,10 @@ TEXTS: dict[str, str] = {
         "或者经过了 `.item()`、`.data` 或 numpy。"
     ),
     "graphs.none.not_a_part": "`{name}` 不在 {outputs} 的计算图里：用到的是它 detach 后的副本，或者根本没有用到它。",
+    "graphs.none.cut": (
+        "`{name}` 不在 {outputs} 的计算图里：第 {line} 行以 `{text}` 的形式使用它，"
+        "这样得到的结果没有通回 `{name}` 的路。"
+    ),
     "graphs.none.not_run": "`{name}` 在计算图里，但还没有运行过 backward。",
     "graphs.none.not_reached": (
         "`{name}` 在计算图里，但这次 backward 没有到达它：`inputs=` 没有包含它，或 backward 提前停止了。"

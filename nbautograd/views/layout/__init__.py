@@ -12,7 +12,7 @@ from typing import Literal
 from nbautograd.core.display import Displayable
 from nbautograd.core.graphs.graph import AutogradGraph
 
-BoxKind = Literal["op", "function", "leaf", "output", "portal", "group"]
+BoxKind = Literal["op", "function", "leaf", "output", "portal", "group", "ghost"]
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,11 @@ class Box:
 
     Attributes:
         key: unique and stable: ``"n3"`` (node 3), ``"n3.e7"`` (the chip of leaf 3 at its use by edge 7), ``"o0"``
-            (root 0), ``"p7.s"`` and ``"p7.t"`` (the two stubs of edge 7 drawn as a portal), ``"g0"`` (a group).
+            (root 0), ``"x0"`` (ghost 0), ``"p7.s"`` and ``"p7.t"`` (the two stubs of edge 7, a portal), ``"g0"``
+            (a group).
         kind: ``"op"``, ``"function"`` (a custom Function), ``"leaf"`` (a chip), ``"output"``, ``"portal"`` (a stub that
-            stands for the far end of a long edge) or ``"group"`` (several nodes folded into one).
+            stands for the far end of a long edge), ``"group"`` (several nodes folded into one) or ``"ghost"`` (a tensor
+            that no gradient gets to).
         nodes: ids of the nodes it stands for, in the graph that was laid out.
         x, y, width, height: top left corner and size in px.
         lines: the text in it.
@@ -67,7 +69,7 @@ class Path:
 
     Attributes:
         source, target: keys of the two boxes.
-        edges: positions in ``graph.edges`` of the edges it stands for; empty for the arrow into a root.
+        edges: positions in ``graph.edges`` of the edges it stands for; empty for the arrow into a root and to a ghost.
         points: the curve: a start point, then three points (two control points, one end) per cubic Bezier piece.
         label: the gradient's shape, after backward also its norm; may be empty.
         label_x, label_y: start of the label's base line.

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from nbautograd import messages
-from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
+from nbautograd.core.graphs.graph import AutogradGraph, Edge, Ghost, Node
 from nbautograd.core.values import TensorSummary, Value
 from nbautograd.views.layout import BoxKind, Line
 from nbautograd.views.layout.text import fit, printable, shape_text, text_width
@@ -86,6 +86,22 @@ def leaf_content(node: Node, uses: int, fan_in: int, dtype: str | None) -> Conte
     if name != (node.label or name) or uses > 1:
         title = messages.text("graphs.leaf_title", name=node.label or name, uses=uses)
     return Content("leaf", width, height, tuple(lines), printable(title))
+
+
+def ghost_content(ghost: Ghost) -> Content:
+    """A tensor that no gradient gets to."""
+    name = fit(ghost.name, WIDEST["leaf"], "name")
+    shape = shape_text(ghost.shape)
+    start = PAD + text_width(name, "name") + 6
+    lines = (Line(name, PAD, 15, "name"), Line(shape, start, 15, "muted"))
+    title = messages.text("graphs.ghost_title", name=ghost.name) + (f" {ghost.text}" if ghost.text else "")
+    return Content("ghost", start + text_width(shape, "muted") + PAD, CHIP, lines, printable(title))
+
+
+def ghost_word(ghost: Ghost) -> str:
+    """What cut a tensor off, in a word or two, with the line where it is known."""
+    line = "" if ghost.line is None else f" · {messages.text('graphs.line', line=ghost.line)}"
+    return messages.text(f"graphs.cut.{ghost.reason}") + line
 
 
 def short_content(kind: BoxKind, text: str, title: str = "") -> Content:

@@ -18,6 +18,8 @@ from nbautograd.views.layout.contents import (
     edge_text,
     fan_in,
     function_content,
+    ghost_content,
+    ghost_word,
     leaf_content,
     op_content,
     short_content,
@@ -135,6 +137,8 @@ class Pieces:
         self._fan = fan_in(graph)
         self._add_inner()
         self._add_leaves()
+        self._add_ghosts()
+        self._limit_chips()
 
     def _add_inner(self) -> None:
         nodes, edges = self._graph.nodes, self._graph.edges
@@ -236,7 +240,6 @@ class Pieces:
             else:
                 for i in at:
                     self._chip(leaf, i, len(at))
-        self._limit_chips()
 
     def _stand(self, leaf: int, at: list[int], root: int | None) -> None:
         """Give a leaf a place of its own below its uses."""
@@ -264,6 +267,13 @@ class Pieces:
         key = box_key(node) if uses == 1 else f"{box_key(node)}.e{i}"
         chip = Chip(key, content, node.members or (leaf,), edge.members or (i,), label, style)
         self.pieces[self._at[edge.source]].rights.append(chip)
+
+    def _add_ghosts(self) -> None:
+        """What no gradient gets to: beside the node that used its values, else beside the first root."""
+        for i, ghost in enumerate(self._graph.ghosts):
+            place = self._at.get(ghost.node, 0) if ghost.node is not None else 0
+            if place < len(self.pieces):
+                self.pieces[place].rights.append(Chip(f"x{i}", ghost_content(ghost), (), (), ghost_word(ghost), "none"))
 
     def _limit_chips(self) -> None:
         for piece in self.pieces:

@@ -1,0 +1,116 @@
+"""Cuts: where the user's own lines take a tensor out of the graph.
+
+A detached tensor leaves no trace in the graph; what remains is the line that did it. Only the code that calls is read:
+its function, its file outside functions, or the notebook's latest cells.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from types import FrameType
+
+PACKAGE = __name__.partition(".")[0]
+CELLS = 20  # how many of the notebook's latest cells are looked at
+CUTTING = {
+    **dict.fromkeys(("detach", "detach_", "data"), "detach"),
+    **dict.fromkeys(("item", "tolist", "numpy"), "python"),
+    **dict.fromkeys(("long", "int", "bool", "short", "byte", "argmax", "argmin", "argsort"), "integer"),
+}
+SILENT = {"no_grad", "inference_mode"}
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A line that takes a tensor out of the graph.
+
+    Attributes:
+        reason: ``"detach"``, ``"python"`` (a Python number, list or array was made), ``"integer"`` or ``"no_grad"``.
+        line: in the cell or file, from 1.
+        text: what is written there, such as ``"a.detach()"``.
+    """
+
+    reason: str
+    line: int
+    text: str
+
+
+def find_cut(name: str, code: str) -> Cut | None:
+    """Find the last line of some code that takes the variable ``name`` out of the graph.
+
+    Example:
+        >>> from nbautograd.core.graphs.cuts import find_cut
+        >>> find_cut("a", "b = a * 2\\nloss = (a.detach() * c).sum()")
+        Cut(reason='detach', line=2, text='a.detach()')
+    """
+    found = [cut for node in _nodes(code) for cut in _cuts(node, name)] if name in code else []
+    return max(found, key=lambda cut: cut.line, default=None)
+
+
+@lru_cache(maxsize=CELLS)
+def _nodes(code: str) -> tuple[ast.AST, ...]:
+    """What of the code can cut; empty when it is no Python, such as a cell with magics."""
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError):
+        return ()
+    return tuple([node for node in ast.walk(tree) if isinstance(node, (ast.Attribute, ast.With))])
+
+
+def _cuts(node: ast.AST, name: str) -> Iterator[Cut]:
+    if isinstance(node, ast.Attribute) and node.attr in CUTTING and _is(node.value, name):
+        text = ast.unparse(node) + ("" if node.attr == "data" else "()")
+        yield Cut(CUTTING[node.attr], node.lineno, text)
+    if isinstance(node, ast.With) and (silent := _silent(node)):
+        for use in (part for line in node.body for part in ast.walk(line)):
+            if isinstance(use, ast.Name) and use.id == name and isinstance(use.ctx, ast.Load):
+                yield Cut("no_grad", use.lineno, f"with {silent}")
+
+
+def _is(node: ast.expr, name: str) -> bool:
+    return isinstance(node, (ast.Name, ast.Attribute)) and ast.unparse(node) == name
+
+
+def _silent(node: ast.With) -> str:
+    for item in node.items:
+        call = item.context_expr
+        function = call.func if isinstance(call, ast.Call) else call
+        if (isinstance(function, ast.Attribute) and function.attr in SILENT) or (
+            isinstance(function, ast.Name) and function.id in SILENT
+        ):
+            return ast.unparse(call)
+    return ""
+
+
+class CallersCode:
+    """The code that called this package, read when first asked for."""
+
+    def __init__(self) -> None:
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == PACKAGE:
+            frame = frame.f_back
+        self._pieces = [] if frame is None else [piece for piece in _pieces(frame) if piece]
+
+    def cut(self, name: str) -> Cut | None:
+        """The line that cuts ``name`` off, in the calling code or the latest cell that has one."""
+        return next((cut for code in self._pieces if (cut := find_cut(name, code))), None)
+
+
+def _pieces(frame: FrameType) -> Iterator[str]:
+    code = frame.f_code
+    lines = linecache.getlines(code.co_filename, frame.f_globals)
+    if code.co_name == "<module>":
+        yield "".join(lines)
+        cells = frame.f_globals.get("In")
+        if isinstance(cells, list):
+            yield from [cell for cell in reversed(cells[-CELLS:]) if isinstance(cell, str)]
+        return
+    last = max((line for _, _, line in code.co_lines() if line), default=code.co_firstlineno)
+    body = lines[code.co_firstlineno - 1 : last]
+    indent = len(body[0]) - len(body[0].lstrip()) if body else 0
+    # as many lines before it as in the file, so that line numbers are the file's
+    yield "\n" * (code.co_firstlineno - 1) + "".join(line[indent:] or "\n" for line in body)

@@ -1,0 +1,84 @@
+"""What no gradient gets to: found, with the line that cuts it off, and drawn."""
+
+from __future__ import annotations
+
+import graph_models as models
+import torch
+from torch import nn
+
+import nbautograd
+from nbautograd.core.graphs.cuts import find_cut
+from nbautograd.views.layout import layout
+
+
+def leaf():
+    return torch.ones(3, requires_grad=True)
+
+
+def test_the_line_that_detaches_is_named():
+    a, b = leaf(), leaf()
+    loss = (a.detach() * b).sum()
+    (ghost,) = nbautograd.graph(loss).ghosts
+    assert (ghost.name, ghost.reason, ghost.text) == ("a", "detach", "a.detach()")
+    found = nbautograd.why_none(a, loss)
+    assert found.code == "grad_none_cut"
+    with open(__file__, encoding="utf-8") as file:
+        assert "a.detach() * b" in file.readlines()[found.line - 1]
+    assert ghost.line == found.line
+
+
+def test_the_node_that_used_the_values_is_found_without_any_line():
+    a, b = leaf(), leaf()
+    graph = nbautograd.graph((nn.Identity()(a).data * b).sum(), names={"a": a, "b": b})
+    (ghost,) = graph.ghosts
+    assert graph.nodes[ghost.node].name == "MulBackward0"
+    assert ghost.reason == "detach"
+
+
+def test_no_grad_names_its_block():
+    a, b = leaf(), leaf()
+    with torch.no_grad():
+        scale = a.sum()
+    (ghost,) = nbautograd.graph((scale * b).sum()).ghosts
+    assert (ghost.name, ghost.reason, ghost.text) == ("a", "no_grad", "with torch.no_grad()")
+
+
+def test_each_way_out_of_the_graph_has_its_word():
+    ways = {"a.long()": "integer", "a.item()": "python", "a.data": "detach", "a.argmax()": "integer"}
+    assert {code: find_cut("a", f"y = {code}").reason for code in ways} == ways
+    assert find_cut("a", "b.detach()") is None
+    assert find_cut("a", "%magic a.detach()") is None
+    assert find_cut("net.w", "y = net.w.detach()").text == "net.w.detach()"
+
+
+def test_a_parameter_that_its_module_left_out():
+    model = nn.ModuleDict({"used": nn.Linear(3, 2), "left": nn.Linear(3, 2, bias=False)})
+    graph = nbautograd.graph(model["used"](torch.ones(1, 3)).sum(), names=model)
+    assert [(g.name, g.reason, g.shape) for g in graph.ghosts] == [("left.weight", "unused", (2, 3))]
+
+
+def test_a_namespace_full_of_other_things_gives_no_ghost():
+    a, others = leaf(), {f"v{i}": leaf() for i in range(40)}
+    assert nbautograd.graph(a.exp().sum(), names={"a": a, **others}).ghosts == ()
+    assert nbautograd.graph(a.exp().sum()).ghosts == ()
+
+
+def test_a_ghost_is_a_dashed_chip_with_a_word_on_its_edge():
+    a, b = leaf(), leaf()
+    loss = (a.detach() * b).sum()
+    graph = nbautograd.graph(loss)
+    made = layout(graph)
+    (box,) = [box for box in made.boxes if box.kind == "ghost"]
+    (path,) = [path for path in made.paths if path.target == box.key]
+    assert path.style == "none"
+    assert path.label == f"detach · line {graph.ghosts[0].line}"
+    assert path.source == f"n{graph.ghosts[0].node}"
+    assert 'class="ghost"' in graph.to_svg()
+    assert graph.notes[-1].startswith("No gradient gets to `a`: line ")
+
+
+def test_a_folded_graph_keeps_its_ghosts():
+    model, loss = models.residual_network()
+    more = nn.ModuleDict({"net": model, "left": nn.Linear(2, 2, bias=False)})
+    graph = nbautograd.graph(loss, names=more)
+    assert [g.name for g in graph.collapse(1).ghosts] == ["left.weight"]
