@@ -1,12 +1,13 @@
-// Calls: a time line with forward above and backward below, and under it every call, to be opened.
+// Calls: a time line with forward above and backward below, and under it the chosen pair with ctx between them.
 
 import { findingsList } from "./findings.js";
-import { el, keys, size, svg, time } from "./shared.js";
+import { ask, el, keys, svg, time } from "./shared.js";
 import { ctxView, valueList } from "./values.js";
 
 /** @typedef {import("./types").Page} Page */
 
-const STEP = 112, CHIP = 26, LANE = 58; // px: column width, chip height, from lane to lane
+const STEP = 104, WIDTH = 94, CHIP = 26, LANE = 60; // px: column, chip, from lane to lane
+const BESIDE = 3; // chips that are there left and right of what is seen
 
 /**
  * @param {Page} page
@@ -15,88 +16,132 @@ const STEP = 112, CHIP = 26, LANE = 58; // px: column width, chip height, from l
 export function callsView(page, state) {
   /** @type {any[]} */
   const calls = state.calls;
-  const notes = [...state.problems, ...(state.dropped ? [page.t("dropped", { count: state.dropped })] : [])];
-  if (!calls.length) return el("div", { class: "stack" }, el("p", { class: "faint" }, page.t("no_calls")), ...notes.map((n) => el("p", { class: "faint" }, n)));
-  const rows = calls.map((call) => row(page, call));
-  const { element, chips } = timeline(page, calls);
-  const follow = () => {
-    const wanted = calls.findIndex((call) => call.index === page.selection().call);
-    chips.forEach((chip, k) => (chip.setAttribute("aria-pressed", String(k === wanted)), (chip.tabIndex = k === Math.max(wanted, 0) ? 0 : -1)));
-    if (wanted < 0) return;
-    rows[wanted].open = true;
-    if (rows[wanted].isConnected) rows[wanted].scrollIntoView({ block: "nearest" });
+  const notes = [...state.problems, ...(state.dropped ? [page.t("dropped", { count: state.dropped })] : [])].map((note) => el("p", { class: "faint" }, note));
+  if (!calls.length) return el("div", { class: "stack" }, el("p", { class: "faint" }, page.t("no_calls")), ...notes);
+  const places = new Map(calls.map((call, k) => [call.index, k]));
+  const chosen = () => places.get(page.selection().call) ?? calls.length - 1;
+  const line = timeline(page, calls, places, chosen);
+  const body = el("div", { class: "pair" });
+  /** @type {any} */
+  let shown;
+  const follow = async () => {
+    const call = calls[chosen()];
+    if (call === shown) return;
+    shown = call;
+    line.see(chosen());
+    const group = together(calls, call), missing = group.filter((one) => !one.inputs);
+    if (missing.length) {
+      body.replaceChildren(page.t("asking"));
+      try {
+        const { content } = await ask(page.model, { kind: "calls", calls: missing.map((one) => one.index) }, page.signal, page.t("no_kernel"));
+        for (const one of content.calls) Object.assign(calls[/** @type {number} */ (places.get(one.index))], one);
+      } catch (problem) {
+        if (shown === call) body.replaceChildren(/** @type {Error} */ (problem).message);
+        return;
+      }
+    }
+    if (shown === call) body.replaceChildren(...pair(page, calls, group.filter((one) => one.inputs)));
   };
   page.onSelect(follow);
   follow();
-  if (page.selection().call === undefined && calls.length <= 3) rows.forEach((r) => (r.open = true));
-  return el("div", { class: "stack calls" }, element, el("div", { class: "rows" }, ...rows), ...notes.map((n) => el("p", { class: "faint" }, n)));
+  return el("div", { class: "stack calls" }, line.element, body, ...notes);
 }
 
 /** @param {any} call */
 const isBackward = (call) => call.method === "backward";
 
+/** @param {any[]} calls @param {any} call @returns {any[]} the calls with its ctx: forward, setup_context, the backward in question */
+function together(calls, call) {
+  const first = call.forward ?? call.index, family = calls.filter((one) => (one.forward ?? one.index) === first);
+  const late = isBackward(call) ? call : family.find(isBackward);
+  return family.filter((one) => !isBackward(one) || one === late).slice(0, 8);
+}
+
 /**
  * @param {Page} page
  * @param {any[]} calls
+ * @param {Map<number, number>} places
+ * @param {() => number} chosen
  */
-function timeline(page, calls) {
-  const x = (/** @type {number} */ k) => k * STEP, y = (/** @type {any} */ call) => (isBackward(call) ? LANE : 0);
-  const chips = calls.map((call, k) => el("button", {
-    type: "button", class: `chip ${isBackward(call) ? "backward" : "forward"} ${call.exception ? "bad" : ""}`, "aria-pressed": "false",
-    "aria-label": `${title(call)}, ${time(call.seconds)}${call.exception ? `, ${call.exception}` : ""}`, style: `left:${x(k)}px;top:${y(call)}px;width:${STEP - 10}px;height:${CHIP}px`,
-    on: { click: () => page.select({ call: call.index }) },
-  }, el("span", null, call.method === "setup_context" ? "setup" : call.method), el("span", { class: "faint" }, `#${call.index}`)));
-  const places = new Map(calls.map((call, k) => [call.index, k]));
-  const links = calls.flatMap((call, k) => {
-    const from = places.get(call.forward);
-    if (from === undefined || !isBackward(call)) return [];
-    const [x1, x2] = [x(from) + (STEP - 10) / 2, x(k) + (STEP - 10) / 2];
-    return [svg("path", { class: "link", d: `M${x1},${CHIP} C${x1},${LANE - 8} ${x2},${CHIP + 8} ${x2},${LANE}` })];
-  });
-  const width = calls.length * STEP;
-  const track = el("div", { class: "track", role: "group", "aria-label": page.t("timeline"), style: `width:${width}px;height:${LANE + CHIP}px` },
-    svg("svg", { width, height: LANE + CHIP, "aria-hidden": "true" }, ...links), ...chips);
+function timeline(page, calls, places, chosen) {
+  const width = calls.length * STEP, middle = (/** @type {number} */ k) => k * STEP + WIDTH / 2;
+  const links = svg("svg", { width, height: LANE + CHIP, "aria-hidden": "true" }), chips = el("div");
+  const track = el("div", { class: "track", role: "group", "aria-label": `${page.t("timeline")} (${calls.length})`, style: `width:${width}px;height:${LANE + CHIP}px` }, links, chips);
+  const element = el("div", { class: "scroll timeline" }, track);
+  /** @type {Map<number, HTMLElement>} */
+  const made = new Map();
+  const arcs = calls.flatMap((call, k) => (isBackward(call) && places.has(call.forward) ? [[/** @type {number} */ (places.get(call.forward)), k]] : []));
+  const paint = () => {
+    const from = Math.floor(element.scrollLeft / STEP) - BESIDE, to = Math.ceil((element.scrollLeft + (element.clientWidth || 700)) / STEP) + BESIDE;
+    const now = chosen(), stop = Math.min(Math.max(now, from + BESIDE, 0), to - BESIDE - 1, calls.length - 1);
+    const inside = (/** @type {number} */ k) => k >= from && k < to;
+    for (const [k, chip] of made) if (!inside(k) && chip !== element.querySelector(":focus")) chip.remove(), made.delete(k);
+    for (let k = Math.max(0, from); k < Math.min(to, calls.length); k++) {
+      if (!made.has(k)) made.set(k, chips.appendChild(chipOf(page, calls[k], k)));
+    }
+    for (const [k, chip] of made) chip.setAttribute("aria-pressed", String(k === now)), (chip.tabIndex = k === stop ? 0 : -1);
+    links.replaceChildren(...arcs.filter(([a, b]) => b >= from && a < to).slice(0, 200).map(([a, b]) => {
+      const [x1, x2] = [middle(a), middle(b)], near = calls[now] && (a === now || b === now);
+      return svg("path", { class: near ? "link near" : "link", d: `M${x1},${CHIP} C${x1},${LANE - 8} ${x2},${CHIP + 8} ${x2},${LANE - 5} m-3,-1 l3,6 l3,-6` });
+    }));
+  };
+  const see = (/** @type {number} */ k) => {
+    const left = k * STEP, room = element.clientWidth || 700;
+    if (left < element.scrollLeft || left + STEP > element.scrollLeft + room) element.scrollLeft = left - room / 2 + STEP;
+    paint();
+  };
   const go = (/** @type {number} */ by) => {
-    const next = Math.max(0, Math.min(chips.length - 1, chips.findIndex((chip) => chip.tabIndex === 0) + by));
+    const focused = [...made].find(([, chip]) => chip.matches(":focus"))?.[0] ?? chosen();
+    const next = Math.max(0, Math.min(calls.length - 1, focused + by));
     page.select({ call: calls[next].index });
-    chips[next].focus();
+    see(next);
+    made.get(next)?.focus();
   };
   keys(track, { ArrowLeft: () => go(-1), ArrowRight: () => go(1), Home: () => go(-Infinity), End: () => go(Infinity) });
-  return { element: el("div", { class: "scroll timeline" }, track), chips };
+  element.addEventListener("scroll", paint, { passive: true });
+  const watcher = new ResizeObserver(() => see(chosen()));
+  watcher.observe(element);
+  page.signal.addEventListener("abort", () => watcher.disconnect(), { once: true });
+  return { element, see };
 }
 
-/** @param {any} call */
-const title = (call) => `${call.function}.${call.method} #${call.index}`;
-
-/**
- * One call, its contents made when it is opened.
- * @param {Page} page
- * @param {any} call
- */
-function row(page, call) {
-  const facts = [time(call.seconds), call.caller_line && page.t("called_from", { line: call.caller_line }), call.ctx.bytes && !isBackward(call) && page.t("saves", { size: size(call.ctx.bytes) }), call.thread !== "MainThread" && call.thread].filter(Boolean);
-  const details = el("details", { class: "call" }, el("summary", null,
-    el("span", { class: `dot ${isBackward(call) ? "backward" : "forward"}`, "aria-hidden": "true" }), el("code", null, `${call.function}.`, el("b", null, call.method)), el("span", { class: "faint" }, ` #${call.index} · ${facts.join(" · ")}`),
-    call.exception && el("span", { class: "bad" }, ` ${page.t("raised")}`), call.warnings.length > 0 && el("span", { class: "verdict open" }, ` ${page.t("noticed", { count: call.warnings.length })}`)));
-  details.addEventListener("toggle", () => {
-    if (details.open && details.childNodes.length === 1) details.append(callBody(page, call));
-  });
-  return details;
+/** @param {Page} page @param {any} call @param {number} k */
+function chipOf(page, call, k) {
+  const marks = [call.printed && "›", call.noticed && "!", call.exception && "✗"].filter(Boolean).join("");
+  const said = [time(call.seconds), call.printed && page.t("printed"), call.noticed && page.t("noticed", { count: call.noticed }), call.exception].filter(Boolean);
+  return el("button", {
+    type: "button", class: `chip ${isBackward(call) ? "backward" : "forward"} ${call.exception ? "bad" : ""}`, "aria-label": `${call.function}.${call.method} #${call.index}, ${said.join(", ")}`, title: said.join(", "),
+    style: `left:${k * STEP}px;top:${isBackward(call) ? LANE : 0}px;width:${WIDTH}px;height:${CHIP}px`, on: { click: () => page.select({ call: call.index }) },
+  }, el("span", null, call.method === "setup_context" ? "setup" : call.method, marks && el("b", null, ` ${marks}`)), el("span", { class: "faint" }, `#${call.index}`));
 }
 
 /**
+ * forward | ctx | backward.
  * @param {Page} page
- * @param {any} call
+ * @param {any[]} calls
+ * @param {any[]} group
  */
-function callBody(page, call) {
+function pair(page, calls, group) {
+  const back = group.filter(isBackward), front = group.filter((one) => !isBackward(one));
+  const holder = front.find((one) => one.method === "setup_context") ?? front[0] ?? back[0];
+  const others = back.length ? calls.filter((one) => isBackward(one) && one !== back[0] && one.forward === back[0].forward && one.forward !== undefined) : [];
+  return [
+    el("section", null, ...front.map((one) => methodView(page, one)), !front.length && el("p", { class: "faint" }, page.t("no_call"))),
+    el("section", { class: "kept" }, ctxView(page, holder.ctx)),
+    el("section", null, ...back.map((one) => methodView(page, one)), !back.length && el("p", { class: "faint" }, page.t("no_backward")),
+      others.length > 0 && el("p", { class: "links" }, page.t("again"), ...others.slice(0, 8).map((one) => el("button", { type: "button", class: "link", on: { click: () => page.select({ call: one.index }) } }, `#${one.index}`)))),
+  ];
+}
+
+/** @param {Page} page @param {any} call what one method was given, printed, raised and returned */
+function methodView(page, call) {
   const backward = isBackward(call);
-  return el("div", { class: "body" },
-    el("div", { class: "columns" },
-      valueList(page, page.t(backward ? "grad_outputs" : "inputs"), call.inputs),
-      ctxView(page, call.ctx),
-      call.exception ? null : valueList(page, page.t(backward ? "gradients" : "outputs"), call.outputs)),
-    call.exception && el("pre", { class: "exception", tabindex: "0" }, call.exception),
-    call.stdout && el("section", null, el("h5", null, page.t("printed")), el("pre", { class: "stdout", tabindex: "0" }, call.stdout)),
+  const facts = [time(call.seconds), call.caller_line && page.t("called_from", { line: call.caller_line }), call.parent !== undefined && page.t("inside", { index: call.parent }), call.create_graph && page.t("double"), call.thread].filter(Boolean);
+  return el("div", { class: "method" },
+    el("h4", null, el("code", null, call.method), el("span", { class: "faint" }, ` #${call.index} · ${facts.join(" · ")}`)),
+    call.method !== "setup_context" && valueList(page, page.t(backward ? "grad_outputs" : "inputs"), call.inputs),
+    call.stdout && el("div", null, el("h5", null, page.t("printed")), el("pre", { class: "stdout", tabindex: "0" }, call.stdout)),
+    call.exception ? el("pre", { class: "exception", tabindex: "0" }, call.exception) : call.method !== "setup_context" && valueList(page, page.t(backward ? "gradients" : "outputs"), call.outputs),
     call.warnings.length > 0 && findingsList(page, call.warnings),
     ...call.missing.map((/** @type {string} */ sentence) => el("p", { class: "faint" }, sentence)));
 }

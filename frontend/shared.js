@@ -116,7 +116,8 @@ export const ravel = (position, sizes) => position.reduce((flat, k, d) => flat *
  * The numbers of an array that Python sent; copied, since a buffer may start anywhere.
  * @param {Packed} packed
  */
-export function numbers({ dtype, buffer }) {
+export function numbers({ dtype, buffer, values }) {
+  if (values) return Float64Array.from(values, Number);
   const bytes = buffer.buffer.slice(buffer.byteOffset, buffer.byteOffset + buffer.byteLength);
   return dtype === "float32" ? new Float32Array(bytes) : new Float64Array(bytes);
 }

@@ -25,7 +25,7 @@ export function valueList(page, title, values) {
 function valueView(page, { name, type, repr, tensor, same_as }) {
   const head = el("div", null, el("code", { class: "name" }, name), " ", tensor ? tensorKind(page, tensor) : el("code", { class: type === "NoneType" ? "faint" : "" }, repr),
     same_as && el("span", { class: "faint" }, ` ${page.t("same_as", { name: same_as })}`));
-  return el("div", { class: "value" }, head, tensor && tensorBody(page, name, tensor));
+  return el("div", { class: "value" }, head, tensor && !same_as && tensorBody(page, name, tensor));
 }
 
 /** @param {Page} page @param {Summary} tensor */

@@ -1,16 +1,25 @@
-"""The cards of a session: shown under their cell, brought up to date after any cell that made new calls."""
+"""The cards of a session: shown under their cell, brought up to date while cells run and after each of them."""
 
 from __future__ import annotations
 
+import threading
+import time
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 from IPython.display import display, update_display
 
 from nbautograd.core.recording.log import following
-from nbautograd.views.card import Card, mimebundle
+from nbautograd.views.card import Card, glance, mimebundle
 
 CALLS_SHOWN = 12
+GLANCED = 4  # calls that are shown while a cell runs
+FIRST = 0.25  # seconds that a cell runs before its card is looked at
+PAUSE = 0.1  # least seconds from one look to the next
+SHARE = 0.01  # of the time that looking may take
 
 
 class LiveCard:
@@ -25,6 +34,7 @@ class LiveCard:
         self.card = card
         self.since = since
         self._id = uuid.uuid4().hex
+        self._glanced: int | None = None
 
     def show(self) -> None:
         """Put the card under the cell that runs now."""
@@ -36,10 +46,19 @@ class LiveCard:
         if self._read():
             update_display(mimebundle(self.card), raw=True, display_id=self._id)
 
+    def glance(self, publisher: Any) -> None:
+        """Show the last calls of a cell that still runs; called from a thread of its own."""
+        calls, earlier = following(self.card.functions, self.since, GLANCED)
+        if calls and calls[-1].index != self._glanced:
+            self._glanced = calls[-1].index
+            now = glance(replace(self.card, calls=calls, earlier=earlier))
+            publisher.publish(now, {}, transient={"display_id": self._id}, update=True)
+
     def _read(self) -> bool:
         before = self.card.calls[-1].index if self.card.calls else None
         calls, earlier = following(self.card.functions, self.since, CALLS_SHOWN)
         self.card = replace(self.card, calls=calls, earlier=earlier)
+        self._glanced = calls[-1].index if calls else None
         return bool(calls) and calls[-1].index != before
 
 
@@ -74,3 +93,34 @@ class Cards:
         if self.updates:
             for live in self._cards:
                 live.refresh()
+
+    @contextmanager
+    def watching(self, publisher: Any) -> Iterator[None]:
+        """Bring the cards up to date while a cell runs; the thread that does it ends with the block.
+
+        Args:
+            publisher: the shell's display publisher as it was when the cell began: what the cell captures later is
+                the user's.
+        """
+        if not (self.updates and self._cards):
+            yield
+            return
+        over = threading.Event()
+        watcher = threading.Thread(target=self._watch, args=(over, publisher), name="nbautograd card", daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            over.set()
+            watcher.join()
+
+    def _watch(self, over: threading.Event, publisher: Any) -> None:
+        pause = FIRST
+        while not over.wait(pause):
+            started = time.thread_time()
+            try:
+                for live in list(self._cards):
+                    live.glance(publisher)
+            except Exception:  # the card as it is after the cell tells what happened
+                return
+            pause = max(PAUSE, (time.thread_time() - started) / SHARE)

@@ -77,6 +77,7 @@ class Session:
             log.set_cell(self._number(cell.info))
             prints.listen()
             cell.around.callback(prints.leave)
+            cell.around.enter_context(self.cards.watching(self.shell.display_pub))
         if cell.request is not None:
             for outer in self._cells[:-1]:
                 outer.taken = True

@@ -9,7 +9,9 @@ from nbautograd.core.findings import Finding
 from nbautograd.core.recording.calls import CallLog
 from nbautograd.views.html import html
 from nbautograd.views.markup import Markup, escape, join, prose, tag
+from nbautograd.views.pieces import table
 from nbautograd.views.text import text
+from nbautograd.views.text.calls import call_row
 
 _BOX = "border-left: 3px solid #7a8fb8; padding: 0.3em 0.8em; margin: 0.3em 0"
 
@@ -59,6 +61,17 @@ def mimebundle(value: Card | Notice) -> dict[str, str]:
     if isinstance(value, Notice):
         return {"text/plain": _notice_text(value), "text/html": str(_box(_notice_html(value)))}
     return {"text/plain": _card_text(value), "text/html": str(_card_html(value))}
+
+
+def glance(card: Card) -> dict[str, str]:
+    """The card while its cell still runs: the headline and a line for each of its calls, quick to make."""
+    return {"text/plain": f"{headline(card)}\n{text(card.calls)}", "text/html": str(_glance_html(card))}
+
+
+def _glance_html(card: Card) -> Markup:
+    return _box(
+        tag("div", None, prose(headline(card))), table("", (), [call_row(call) for call in card.calls], right=(5,))
+    )
 
 
 def headline(card: Card) -> str:

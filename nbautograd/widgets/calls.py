@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from nbautograd.core.display import plain
 from nbautograd.core.recording.calls import Call, CallLog
+from nbautograd.errors import InputError
 from nbautograd.widgets import parts
-from nbautograd.widgets.base import ViewWidget
+from nbautograd.widgets.base import Buffers, Question, ViewWidget
 
-MOST_CALLS = 200  # the newest ones are shown
+MOST_CALLS = 2_000  # the newest ones are on the time line
+WHOLE = 250_000  # bytes of calls that are sent with all that they saw, the newest; the page asks for the others
 MOST_PRINTED = 4_000  # characters of one call's prints
 
 
 def call_state(call: Call) -> dict[str, Any]:
     """One call with its values, ctx, prints and warnings."""
-    names = ("index", "function", "method", "parent", "forward", "thread", "exception", "line", "caller_line", "cell")
     return {
-        **{name: getattr(call, name) for name in names},
-        "seconds": plain(call.seconds),
-        "create_graph": call.create_graph,
+        **brief_state(call),
         "inputs": parts.values(call.inputs),
         "outputs": parts.values(call.outputs),
         "ctx": parts.ctx(call.ctx),
@@ -29,11 +29,48 @@ def call_state(call: Call) -> dict[str, Any]:
     }
 
 
+def brief_state(call: Call) -> dict[str, Any]:
+    """What the time line shows of a call; nothing that is empty."""
+    names = ("index", "function", "method", "parent", "forward", "exception", "caller_line", "create_graph")
+    values = {name: getattr(call, name) for name in names}
+    facts = {name: value for name, value in values.items() if value is not None and value is not False}  # 0 stays
+    facts |= {"seconds": plain(call.seconds), "noticed": len(call.warnings), "bytes": call.ctx.bytes}
+    if call.stdout:
+        facts["printed"] = True
+    if call.thread != "MainThread":
+        facts["thread"] = call.thread
+    return facts
+
+
 def calls_state(log: CallLog) -> dict[str, Any]:
     """The newest calls of a log, oldest first, and what is missing from it."""
-    shown = log.calls[-MOST_CALLS:]
-    left_out = log.dropped + len(log.calls) - len(shown)
-    return {"calls": [call_state(call) for call in shown], "dropped": left_out, "problems": list(log.problems)}
+    calls = log.calls
+    shown = calls[-MOST_CALLS:]
+    states, room = [], WHOLE
+    for call in reversed(shown):
+        state = call_state(call) if room > 0 else brief_state(call)
+        room -= parts.weight(state) if room > 0 else 0
+        states.append(state)
+    return {"calls": states[::-1], "dropped": log.dropped + len(calls) - len(shown), "problems": list(log.problems)}
+
+
+def one_call(log: CallLog, question: Mapping[str, Any]) -> tuple[dict[str, Any], Buffers]:
+    """Answer the page's question for all that some calls saw.
+
+    Args:
+        log: where the calls are.
+        question: ``calls``, at most 8 numbers of calls.
+
+    Raises:
+        InputError: when they are not kept any more.
+    """
+    wanted = question.get("calls")
+    sound = isinstance(wanted, list) and len(wanted) <= 8 and all(type(n) is int for n in wanted)
+    numbers = set(wanted or ()) if sound else set()
+    found = [call for call in log.calls if call.index in numbers]
+    if not found:
+        raise InputError("widgets.no_call")
+    return {"calls": parts.inline([call_state(call) for call in found])}, []
 
 
 class CallsWidget(ViewWidget):
@@ -44,3 +81,7 @@ class CallsWidget(ViewWidget):
     def make_state(self, value: CallLog) -> dict[str, Any]:
         """The calls."""
         return calls_state(value)
+
+    def questions(self) -> dict[str, Question]:
+        """The page may ask what older calls saw."""
+        return {"calls": lambda question: one_call(self.value, question)}

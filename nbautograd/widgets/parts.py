@@ -29,11 +29,39 @@ def array(values: Any, dtype: str = "float64") -> dict[str, Any]:
     return {"dtype": dtype, "shape": list(np.shape(values)), "buffer": packed.tobytes()}
 
 
-def tensor(summary: TensorSummary) -> dict[str, Any]:
-    """A tensor's summary; the thumbnail goes as an array."""
+def inline(state: Any) -> Any:
+    """The same state with its arrays as lists of numbers, for an answer, whose parts cannot be buffers.
+
+    Example:
+        >>> from nbautograd.widgets.parts import array, inline
+        >>> inline(array([1.0, float("inf")]))["values"]
+        [1.0, 'Infinity']
+    """
+    if isinstance(state, list):
+        return [inline(part) for part in state]
+    if not isinstance(state, dict):
+        return state
+    if "buffer" in state:
+        numbers = np.frombuffer(state["buffer"], np.dtype(state["dtype"]).newbyteorder("<")).tolist()
+        words = [x if np.isfinite(x) else f"{x}".replace("inf", "Infinity") for x in numbers]
+        return {"dtype": state["dtype"], "shape": state["shape"], "values": words}
+    return {name: inline(part) for name, part in state.items()}
+
+
+def weight(state: Any) -> int:
+    """About how many bytes a part of the state takes on its way."""
+    if isinstance(state, dict):
+        return sum(len(name) + 4 + weight(part) for name, part in state.items())
+    if isinstance(state, (list, tuple)):
+        return sum(map(weight, state))
+    return len(state) if isinstance(state, (str, bytes)) else 8
+
+
+def tensor(summary: TensorSummary, drawn: bool = True) -> dict[str, Any]:
+    """A tensor's summary; the thumbnail goes as an array, unless the same tensor is drawn elsewhere."""
     facts = {k: v for k, v in plain(summary).items() if k not in _UNSENT and v not in _NOTHING}
     facts["sampled"] = summary.sampled
-    if summary.thumbnail is not None and summary.thumbnail.size:
+    if drawn and summary.thumbnail is not None and summary.thumbnail.size:
         facts["thumbnail"] = array(_matrix(summary.thumbnail), "float32")
     return facts
 
@@ -45,7 +73,7 @@ def value(one: Value) -> dict[str, Any]:
         "type": one.type,
         "repr": one.repr,
         "same_as": one.same_as,
-        "tensor": None if one.tensor is None else tensor(one.tensor),
+        "tensor": None if one.tensor is None else tensor(one.tensor, drawn=not one.same_as),
     }
 
 

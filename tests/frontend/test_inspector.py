@@ -110,21 +110,6 @@ def test_gradcheck_alone_tells_its_verdict(show: Any, samples: Any, make: str, s
     expect(page.locator(".banner")).to_contain_text(sentence)
 
 
-def test_calls_time_line_and_rows(show: Any, wrong: Any) -> None:
-    page = show(wrong, tab="calls")
-    chips = page.locator(".track").get_by_role("button")
-    expect(chips).to_have_count(2)
-    expect(page.locator(".track path.link")).to_have_count(1)  # from backward to its forward
-    chips.first.focus()
-    page.keyboard.press("ArrowRight")
-    expect(chips.nth(1)).to_be_focused()
-    assert page.evaluate("nb.model.get('selection').call") == 1
-    row = page.locator("details.call").nth(0)
-    expect(row).to_contain_text("needs_input_grad = (True, True, False)")
-    expect(row.get_by_role("img", name="weight: float64 2x3").first).to_be_visible()
-    expect(row.locator(".stdout")).to_contain_text("FORWARD: output=")
-
-
 def test_words_are_those_of_the_language(show: Any, wrong: Any) -> None:
     messages.set_language("zh")
     try:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import threading
+import time
 
 import pytest
 
@@ -82,6 +84,55 @@ def test_many_calls_stay_few_in_the_card(live) -> None:
     assert "200 calls are kept, these are the last 12. All: `%autograd_calls Double`" in ran.text
     assert len(ran.html) < 64_000
     assert len(live("%autograd_calls Double").result.result) == 200
+
+
+UNTIL_SHOWN = """\
+import threading, time
+before = [t.name for t in threading.enumerate()]
+end = time.monotonic() + 20
+while len(get_ipython().seen) < 2 and time.monotonic() < end:
+    Double.apply(x).sum().backward()
+"""
+
+
+@pytest.fixture
+def seen(live, monkeypatch):
+    """When each bundle was published, and the bundle; also what a thread publishes while a cell runs."""
+    publisher, published = live.shell.display_pub, []
+    keep = lambda data, *rest, **more: published.append((time.monotonic(), data, more))  # noqa: E731
+    monkeypatch.setattr(publisher, "publish", keep)
+    live.shell.seen = published
+    yield published
+    del live.shell.seen
+
+
+def test_while_a_cell_runs_the_card_follows(live, seen) -> None:
+    live.shell.run_cell(CELL)
+    seen.clear()
+    live.shell.run_cell(UNTIL_SHOWN)
+    during, final = seen[:2], seen[-1]
+    assert all(more["update"] and more["transient"]["display_id"] for _, _, more in during)
+    assert "calls are kept, these are the last 4" in during[0][1]["text/plain"]
+    assert during[1][0] - during[0][0] >= 0.1
+    assert "these are the last 12" in final[1]["text/plain"]
+    assert "nbautograd card" in live["before"]
+    assert "nbautograd card" not in [t.name for t in threading.enumerate()]
+
+
+def test_an_interrupted_cell_leaves_no_thread(live, seen) -> None:
+    live.shell.run_cell(CELL)
+    live.shell.run_cell("Double.apply(x)\nraise KeyboardInterrupt")
+    assert "nbautograd card" not in [t.name for t in threading.enumerate()]
+    assert "1 call recorded." in seen[-1][1]["text/plain"]
+
+
+def test_what_a_cell_captures_is_the_users_alone(live, seen) -> None:
+    live.shell.run_cell(CELL)
+    seen.clear()
+    live.shell.run_cell("from IPython.utils.capture import capture_output\nwith capture_output() as kept:\n    "
+                        + UNTIL_SHOWN.replace("\n", "\n    "))  # fmt: skip
+    assert len(seen) >= 2
+    assert live["kept"].outputs == []
 
 
 def test_a_call_that_raised_is_in_it(live) -> None:

@@ -20,7 +20,8 @@ from nbautograd.core.recording.describing import Seen, changed, describe
 from nbautograd.core.recording.ring import Ring
 from nbautograd.core.recording.state import Record, Subject, ThreadState
 
-_NOT_THE_USERS = (os.path.dirname(torch.__file__), os.path.dirname(os.path.dirname(os.path.dirname(__file__))))
+_BETWEEN = (os.path.dirname(torch.__file__), os.path.dirname(__file__))  # frames between a call and its caller
+_OURS = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
 
 
 class Recorder:
@@ -189,7 +190,7 @@ def _seen_before(state: ThreadState, record: Record) -> Seen:
 
 
 def _caller_line(frame: FrameType | None) -> int | None:
-    """The line of the nearest frame that is neither ours nor torch's."""
-    while frame is not None and frame.f_code.co_filename.startswith(_NOT_THE_USERS):
+    """The line of the user's code that called; None when a check or report of ours did."""
+    while frame is not None and frame.f_code.co_filename.startswith(_BETWEEN):
         frame = frame.f_back
-    return frame.f_lineno if frame is not None else None
+    return None if frame is None or frame.f_code.co_filename.startswith(_OURS) else frame.f_lineno
