@@ -181,7 +181,8 @@ class Subject:
             self.source = None if self.cls is None else _source(self.cls)
         named = [r.name for r in self.source.outputs] if self.direct and self.source is not None else []
         names = named if len(named) == len(tensors) else [None] * len(tensors)
-        self.output_names = tuple(name or f"output {i}" for i, name in enumerate(names))
+        alone = len(names) == 1
+        self.output_names = tuple(name or ("output" if alone else f"output {i}") for i, name in enumerate(names))
 
 
 _sources: weakref.WeakKeyDictionary[type, FunctionSource | None] = weakref.WeakKeyDictionary()
@@ -234,6 +235,8 @@ def _cloned(item: Any) -> Any:
 def _changed(now: Any, before: Any) -> bool:
     if not isinstance(now, Tensor) or now.shape != before.shape:
         return isinstance(now, Tensor)
+    if torch.equal(now, before):
+        return False
     same = (now.detach() == before.detach()) | ((now != now) & (before != before)).detach()
     return not bool(same.all())
 

@@ -200,7 +200,7 @@ def test_a_mistake_of_ours_is_not_blamed_on_backward(monkeypatch):
     def broken(*_):
         raise IndexError("ours")
 
-    monkeypatch.setattr(structure, "seeds", broken)
+    monkeypatch.setattr(structure, "matching", broken)
     with pytest.raises(IndexError, match="ours"):
         gradcheck(Exp, doubles(3))
 

@@ -29,6 +29,7 @@ class Raw:
         pattern: which rows a column reaches, when columns share directions.
         linear: False when backward of a random combination was not the combination of the rows.
         verified: False when finite differences along a random direction disagreed with the numerical Jacobian.
+        agreed: True when the two are known to agree to seven digits everywhere.
     """
 
     matrices: Matrices
@@ -37,6 +38,7 @@ class Raw:
     pattern: Array | None = None
     linear: bool = True
     verified: bool = True
+    agreed: bool = False
 
 
 class Assembly:
@@ -62,8 +64,11 @@ class Assembly:
         self.rows = [Rows(outputs[i], leaves, subject.seed) for i in self.wanted]
         self.tolerance = max(1e-10, *(200 * epsilon(t) for t in (*leaves, *(outputs[i] for i in self.wanted))))
         self.forward = Forward(subject, outputs, self.wanted)
-        self.steps = [columns.first_step(self.forward, j, eps) for j in range(len(leaves))]
+        self.given_step = eps is not None
+        self.steps = [self._varied(columns.first_step(self.forward, j, eps)) for j in range(len(leaves))]
         self.combos: dict[Key, set[structure.Pair]] = {}
+        self._diagonal: dict[Key, Array] = {}
+        self._matrices: dict[Key, Matrices] = {}
         self.linear: dict[Key, bool] = {}
         self._along: dict[int, tuple[Array, list[Array]]] = {}
         self.probes: dict[int, tuple[Array, list[Array]]] = {}
@@ -77,16 +82,35 @@ class Assembly:
             for j, raw in sorted(self._of_output(i, probe, answers).items()):
                 yield (i, j), raw
 
+    def _varied(self, steps: Array) -> Array:
+        """The steps with random signs and, unless the caller gave them, sizes: no two couplings cancel by chance."""
+        signs = self.random.choice((-1.0, 1.0), steps.shape)
+        sizes = 1.0 if self.given_step else self.random.uniform(0.75, 1.0, steps.shape)
+        varied: Array = steps * signs * sizes
+        return varied
+
     def _probe(self, i: int, probe: Array) -> list[Array]:
         """Ask backward for a random cotangent, plain and scaled; note which dimensions may go together."""
         rows = self.rows[i]
         plain = rows.one(probe)
-        factors = structure.scales(probe.shape, self.random)
+        rest = self._not_diagonal(i, probe, plain)
+        factors = structure.scales(probe.shape, self.random) if rest else {}
         scaled = rows.many(np.stack([probe * f for f in factors.values()])) if factors else [np.empty(0)] * len(plain)
-        for j, answer in enumerate(plain):
+        for j in rest:
             by_dim = {a: scaled[j][n] for n, a in enumerate(factors)}
-            self.combos[i, j] = structure.candidates(factors, answer, by_dim, self.tolerance)
+            self.combos[i, j] = structure.candidates(factors, plain[j], by_dim, self.tolerance)
         return plain
+
+    def _not_diagonal(self, i: int, probe: Array, plain: list[Array]) -> list[int]:
+        """The inputs whose blocks are not plainly diagonal; of those that are, one backward of ones tells all."""
+        alike = [j for j, answer in enumerate(plain) if answer.shape == probe.shape and answer.size > 1]
+        if alike:
+            ones = self.rows[i].one(np.ones(probe.shape))
+            for j in alike:
+                if structure.elementwise(ones[j], probe, plain[j], self.tolerance):
+                    self.combos[i, j] = {(d, d) for d, size in enumerate(probe.shape) if size > 1}
+                    self._diagonal[i, j] = ones[j]
+        return [j for j in range(len(plain)) if (i, j) not in self._diagonal]
 
     def _of_output(self, i: int, probe: Array, answers: list[Array]) -> dict[int, Raw]:
         """All blocks of one output."""
@@ -97,8 +121,11 @@ class Assembly:
         large = [j for j, layout in layouts.items() if math.prod(layout.sizes) > LIMIT]
         found = {j: Raw(*sample.sampled(self.rows[i], self.forward, (i, j), self.steps[j], self.random)) for j in large}
         rest = {j: layout for j, layout in layouts.items() if j not in found}
-        analytical = self._analytical(i, rest, probe, answers)
-        return {**found, **{j: self._numerical(i, j, rest[j], a) for j, a in analytical.items()}}
+        known = {
+            j: rest.pop(j).rows(self._diagonal[i, j][None])[0][:, :, None] for j in (*rest,) if (i, j) in self._diagonal
+        }
+        analytical = {**known, **self._analytical(i, rest, probe, answers)}
+        return {**found, **{j: self._numerical(i, j, layouts[j], a) for j, a in analytical.items()}}
 
     def _analytical(self, i: int, layouts: dict[int, Layout], probe: Array, answers: list[Array]) -> dict[int, Array]:
         """The stored analytical Jacobians, vouched for by the plain backward of the random cotangent."""
@@ -159,14 +186,18 @@ class Assembly:
         pattern = (analytical != 0).any(axis=0)
         directions = self._directions(j, layout, pattern)
         numerical = columns.central(self.forward, directions, {i: layout}, self.steps[j], {i: pattern})[i]
-        verified = self._verified(i, j, layout, numerical)
+        # steps of random sizes: where all entries agree no coupling can hide, except in rows that no column reaches
+        agreed = structure.agree(analytical, numerical)
+        verified = agreed and not (self.given_step or directions.grouped)
+        verified = verified or self._verified(i, j, layout, numerical)
         if not verified and directions.grouped:
             directions = columns.single(j, layout)
             numerical = columns.central(self.forward, directions, {i: layout}, self.steps[j])[i]
+            agreed = False
             verified = self._verified(i, j, layout, numerical)
-        matrices = Matrices(layout, analytical, numerical)
+        matrices = self._matrices[i, j] = Matrices(layout, analytical, numerical)
         shared = pattern if directions.grouped else None
-        return Raw(matrices, self.forward, directions, shared, self.linear.get((i, j), True), verified)
+        return Raw(matrices, self.forward, directions, shared, self.linear.get((i, j), True), verified, agreed)
 
     def _directions(self, j: int, layout: Layout, pattern: Array) -> columns.Directions:
         cols = pattern.shape[1]
@@ -194,6 +225,14 @@ class Assembly:
             spacing, changes = columns.differences(self.forward, j, (direction * self.steps[j])[None])
             self._along[j] = spacing[0], [changes[i][0] for i in range(len(self.wanted))]
         return self._along[j]
+
+    def told(self, i: int, j: int, probe: Array) -> tuple[Array, Array]:
+        """What differences make of a random cotangent along a direction: the direction, and v'J by its elements."""
+        held = self._matrices.get((i, j))
+        if held is None:  # only a sample is known
+            spacing, changes = self.along(j)
+            return spacing, probe * changes[i]
+        return self.steps[j], structure.pull_back(held.layout, held.numerical, probe) * self.steps[j]
 
     def _seen_numerically(self, i: int, j: int) -> set[structure.Pair]:
         """The pairs of dimensions for which finite differences scale as the direction was scaled."""

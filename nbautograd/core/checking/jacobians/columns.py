@@ -60,7 +60,8 @@ def first_step(forward: Values, which: int, eps: float | None = None) -> Array:
     point = forward.points[which]
     if eps is not None:
         return np.full_like(point, eps)
-    steps: Array = float(forward.eps ** (1 / 3)) * np.maximum(1.0, np.abs(np.nan_to_num(point)))
+    known = point if np.isfinite(point).all() else np.nan_to_num(point)
+    steps: Array = float(forward.eps ** (1 / 3)) * np.maximum(1.0, np.abs(known))
     return steps
 
 
@@ -81,6 +82,10 @@ def central(
         patterns: by number of the output, boolean (rows, columns): which rows a column reaches, when columns share
             directions.
     """  # fmt: skip
+    if directions.layout.sizes[2] == 1:  # everything moves at once
+        spacing, changes = differences(forward, directions.which, steps[None])
+        gap = directions.layout.cols(spacing).reshape(-1, 1, 1)
+        return {i: (layout.rows(changes[i])[0] / gap[:, :, 0])[:, :, None] for i, layout in layouts.items()}
     found = {i: np.zeros(layout.sizes) for i, layout in layouts.items()}
     for chosen in directions.chunks(CHUNK_ELEMENTS):
         moved = directions.masks(chosen) * steps

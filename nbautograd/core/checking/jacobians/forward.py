@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -69,7 +70,6 @@ class Forward:
         eps: spacing of the floating numbers that the values are computed with.
         points: the input values by position among ``subject.differentiable``, float64, shaped ``real_shape``.
         values: the outputs at the inputs.
-        noise: per wanted output, how much two calls at the same point differed (0 where values are promoted).
     """
 
     def __init__(self, subject: Subject, outputs: Outputs, wanted: tuple[int, ...]) -> None:
@@ -80,10 +80,15 @@ class Forward:
         self.tensors = [self.base[i] for i in subject.differentiable]
         self.eps = max(map(epsilon, self.tensors))
         self.points = [to_array(t) for t in self.tensors]
-        self.values = self._one(0, self.points[0])
-        again = self.values if self.promoted else [to_array(outputs[i]) for i in wanted]
-        self.noise = [np.abs(np.nan_to_num(a - b)) for a, b in zip(self.values, again, strict=True)]
+        self.values = self._one(0, self.points[0]) if self.promoted else [to_array(outputs[i]) for i in wanted]
         self._batched: Callable[..., Any] | None = raw_forward(subject)
+
+    @cached_property
+    def noise(self) -> list[Array]:
+        """How much two calls at the same point differ, per wanted output; it is rarely asked for."""
+        again = self._one(0, self.points[0])
+        with np.errstate(invalid="ignore"):
+            return [np.abs(np.nan_to_num(a - b)) for a, b in zip(self.values, again, strict=True)]
 
     def rounded(self, which: int, points: Array) -> Array:
         """The points as the input's dtype can represent them."""

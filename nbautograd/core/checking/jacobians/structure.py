@@ -51,6 +51,35 @@ def candidates(factors: dict[int, Array], plain: Array, scaled: dict[int, Array]
     return found
 
 
+def elementwise(ones: Array, probe: Array, answer: Array, tolerance: float) -> bool:
+    """Whether the answer to a random probe is the answer to ones times the probe: then J is diagonal, and it is that.
+
+    Args:
+        ones: backward's answer to ones.
+        probe: a random cotangent of the same shape.
+        answer: backward's answer to it.
+        tolerance: largest difference, relative to the largest entry, that still counts as equal.
+    """
+    with np.errstate(invalid="ignore"):
+        apart = np.abs(answer - ones * probe)
+    known = np.isfinite(apart)
+    if known.all():
+        return bool(apart.max() <= tolerance * float(np.abs(answer).max()))
+    bound = tolerance * float(np.abs(answer[known]).max(initial=0.0))
+    same = np.array_equal(known, np.isfinite(answer)) and np.array_equal(known, np.isfinite(ones))
+    return same and bool(apart[known].max(initial=0.0) <= bound)
+
+
+def agree(analytical: Array, numerical: Array) -> bool:
+    """Whether two stored Jacobians are the same to seven digits, small entries beside the largest of their row."""
+    if not analytical.size:
+        return True
+    apart, size = np.abs(analytical - numerical), np.abs(analytical)
+    if analytical.shape[2] > 1:
+        size = np.maximum(size, 1e-3 * size.max(axis=2, keepdims=True))
+    return bool((apart <= 1e-7 * size).all())
+
+
 def matching(pairs: Iterable[Pair]) -> tuple[Pair, ...]:
     """As many of the pairs as greed finds with each dimension used once; equal positions from the end come first."""
     chosen: list[Pair] = []
@@ -84,15 +113,16 @@ def push_forward(layout: Layout, data: Array, tangent: Array) -> Array:
 
 def colours(pattern: Array) -> list[Array]:
     """Groups of columns no two of which share a row, greedily; ``pattern`` is a boolean matrix (rows, columns)."""
-    taken = np.zeros((0, pattern.shape[0]), dtype=bool)
+    packed = np.packbits(pattern, axis=0).T
+    reaches = [int.from_bytes(column.tobytes(), "little") for column in packed]  # the rows of a column as bits
+    taken: list[int] = []
     groups: list[list[int]] = []
-    for col in range(pattern.shape[1]):
-        clash = (taken & pattern[:, col]).any(axis=1)
-        free = np.flatnonzero(~clash)
-        if free.size:
-            groups[free[0]].append(col)
-            taken[free[0]] |= pattern[:, col]
-        else:
+    for col, reach in enumerate(reaches):
+        free = next((n for n, rows in enumerate(taken) if not rows & reach), None)
+        if free is None:
             groups.append([col])
-            taken = np.vstack([taken, pattern[:, col]])
+            taken.append(reach)
+        else:
+            groups[free].append(col)
+            taken[free] |= reach
     return [np.array(group) for group in groups]

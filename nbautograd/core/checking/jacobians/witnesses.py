@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any
 
 import numpy as np
@@ -97,10 +98,10 @@ class ForwardWitness:
 
     def _trusted(self, i: int, j: int, probe: Array, gradient: Array) -> bool:
         forward = self.assembly.forward
-        spacing, changes = self.assembly.along(j)
-        said, seen = gradient * spacing, probe * changes[i]
+        direction, seen = self.assembly.told(i, j, probe)
+        said = gradient * direction
         terms = float(np.abs(said).sum() + np.abs(seen).sum())
-        noise = 50 * forward.eps * float(np.abs(probe * forward.values[i]).sum())
+        noise = 50 * forward.eps * float(np.abs(probe * forward.values[i]).sum()) * math.sqrt(max(1, gradient.size))
         precise = max(TRUSTED, 10 * self.assembly.tolerance)
         return bool(abs(float(said.sum() - seen.sum())) <= precise * terms + noise)
 
@@ -154,6 +155,8 @@ def _compare(analytical: Array, witness: Array) -> Testimony:
 def _equal(mine: Any, theirs: Tensor) -> bool:
     if not isinstance(mine, Tensor) or real_shape(mine) != real_shape(theirs):
         return False
+    if mine.dtype == theirs.dtype and torch.equal(mine, theirs):
+        return True
     return bool(np.allclose(to_array(mine), to_array(theirs), rtol=1e-6, atol=0, equal_nan=True))
 
 
