@@ -1,6 +1,7 @@
 """English sentences of the subject ``checking``."""
 
 TEXTS: dict[str, str] = {
+    "checking.hints_unknown": 'hints is {given}, but must be "none", "what", "where" or "fix".',
     "checking.not_callable": (
         "gradcheck needs something to call first: a Function class, its apply, or any function, but got a value of "
         "type {type}. Write gradcheck(MyFunction, (x, y))."
@@ -78,5 +79,9 @@ TEXTS: dict[str, str] = {
     "checking.jvp_wrong": (
         "The Function's own jvp does not fit its backward for {input}: along a random direction they differ by {apart} "
         "of their size, while backward agrees with finite differences. Look at jvp."
+    ),
+    "checking.not_kept": (
+        "the Function and its inputs are not known any more (another kernel made this report, many reports came after "
+        "it, or the inputs are large). Run the check again."
     ),
 }

@@ -1,6 +1,7 @@
 """Chinese sentences of the subject ``checking``."""
 
 TEXTS: dict[str, str] = {
+    "checking.hints_unknown": 'hints 是 {given}，但只能是 "none"、"what"、"where" 或 "fix"。',
     "checking.not_callable": (
         "gradcheck 的第一个参数要能被调用：Function 类、它的 apply，或任意函数；这里得到的是 {type} 类型的值。"
         "请写成 gradcheck(MyFunction, (x, y))。"
@@ -65,5 +66,8 @@ TEXTS: dict[str, str] = {
     "checking.jvp_wrong": (
         "Function 自己的 jvp 与 backward 在 {input} 上不一致：沿一个随机方向两者相差 {apart}（相对大小），"
         "而 backward 与有限差分一致。请检查 jvp。"
+    ),
+    "checking.not_kept": (
+        "这个 Function 和它的输入已经不在了（报告来自另一个内核，之后又有了许多报告，或者输入太大）。请重新运行检查。"
     ),
 }
