@@ -8,6 +8,7 @@ import torch
 
 from nbautograd.core.graphs.graph import Node, Slot
 from nbautograd.core.graphs.naming import Names
+from nbautograd.core.graphs.quick import make
 from nbautograd.core.graphs.saved import SavedReader
 from nbautograd.core.torch_nodes import function_of, gradient_slots, node_name
 
@@ -76,12 +77,13 @@ class Describer:
         tensor = known.leaf
         assert tensor is not None
         slot = slots[0] if slots else self._slot((tuple(tensor.shape), tensor.dtype, tensor.device))
-        return Node(
-            i,
-            "AccumulateGrad",
-            "leaf",
-            self._names.label(tensor),
-            known.scope,
+        return make(
+            Node,
+            id=i,
+            name="AccumulateGrad",
+            kind="leaf",
+            label=self._names.label(tensor),
+            scope=known.scope,
             shape=slot.shape,
             dtype=slot.dtype,
             outputs=known.outputs,
@@ -91,14 +93,15 @@ class Describer:
     def _op(self, i: int, node: Any, slots: tuple[Slot, ...], known: Known) -> Node:
         saved, freed = self._reader.op(node) if self._saved_of_ops else ((), self._reader.freed(node))
         first = slots[0] if slots else EMPTY
-        return Node(
-            i,
-            node_name(node),
-            "op",
-            self._names.nodes.get(node, ""),
-            known.scope,
-            known.sequence,
-            saved,
+        return make(
+            Node,
+            id=i,
+            name=node_name(node),
+            kind="op",
+            label=self._names.nodes.get(node, ""),
+            scope=known.scope,
+            sequence=known.sequence,
+            saved=saved,
             freed=freed,
             line=self._reader.op_line(node),
             shape=first.shape,

@@ -16,6 +16,7 @@ from nbautograd.core.graphs.graph import AutogradGraph, Edge, Ghost, Node
 from nbautograd.core.graphs.naming import Names, tensors_in
 from nbautograd.core.graphs.nodes import EMPTY, Describer, Known, argument_names
 from nbautograd.core.graphs.order import LEAF, engine_order
+from nbautograd.core.graphs.quick import make
 from nbautograd.core.graphs.saved import SavedReader
 from nbautograd.core.graphs.scopes import infer_scopes, scope_types
 from nbautograd.core.torch_nodes import leaf_tensor, root_edge, sequence_number
@@ -63,6 +64,7 @@ class Walk:
         self.names = names
         self.tensors = tensors_in(tensors)
         self.live: list[Any] = []
+        self._next: list[Any] = []
         self.following: list[list[tuple[int, int, int]]] = []
         self.stops: dict[int, tuple[int, ...]] = {}
         self.notes: list[str] = []
@@ -98,14 +100,19 @@ class Walk:
                 return
             index[node] = len(self.live)
             self.live.append(node)
-            stack.extend([n for n, _ in reversed(node.next_functions) if n is not None])
+            following = node.next_functions
+            self._next.append(following)
+            for n, _ in reversed(following):
+                if n is not None and n not in index:
+                    stack.append(n)
 
     def _link(self, index: dict[Any, int]) -> None:
-        for i, node in enumerate(self.live):
-            following = node.next_functions
+        self._next += [()] * (len(self.live) - len(self._next))  # after an interrupt between the two
+        for i, following in enumerate(self._next):
             self.following.append([(index[n], k, nr) for k, (n, nr) in enumerate(following) if n in index])
             if len(self.following[-1]) < len(following):
-                self.stops[i] = tuple(k for k, (n, _) in enumerate(following) if n is None)
+                self.stops[i] = tuple([k for k, (n, _) in enumerate(following) if n is None])
+        self._next.clear()
 
     def expected(self, i: int, position: int) -> tuple[int, ...] | None:
         """The shape that the target of an edge expects."""
@@ -176,7 +183,20 @@ class Walk:
             slots = nodes[target].gradients
             slot = slots[nr] if nr < len(slots) else EMPTY
             carried, state = flow.carried(node.id, k, target)
-            edges.append(Edge(node.id, target, k, nr, slot.shape, slot.dtype, carried, names.get(k, ""), state))
+            edges.append(
+                make(
+                    Edge,
+                    source=node.id,
+                    target=target,
+                    input_nr=k,
+                    output_nr=nr,
+                    shape=slot.shape,
+                    dtype=slot.dtype,
+                    gradient=carried,
+                    name=names.get(k, ""),
+                    state=state,
+                )
+            )
         return edges
 
     def _about(self, nodes: list[Node], names: list[str]) -> list[str]:

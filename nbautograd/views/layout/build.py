@@ -8,7 +8,7 @@ from nbautograd.core.graphs.graph import AutogradGraph
 from nbautograd.views.layout import Box, Layout, Path
 from nbautograd.views.layout.layers import layered
 from nbautograd.views.layout.order import order
-from nbautograd.views.layout.paths import Frame, chip_boxes, link_paths
+from nbautograd.views.layout.paths import Frame, box_of, chip_boxes, link_paths
 from nbautograd.views.layout.pieces import Pieces, box_key
 from nbautograd.views.layout.place import place
 from nbautograd.views.layout.text import text_width
@@ -53,7 +53,7 @@ def _boxes(pieces: Pieces, frame: Frame) -> tuple[list[Box], list[Path]]:
         c = piece.content
         x = frame.x[i] - c.width // 2
         y = frame.top[i]
-        box = Box(piece.key, c.kind, piece.nodes, x, y, c.width, c.height, c.lines, c.title, piece.fan_in, piece.freed)
+        box = box_of(piece.key, c, piece.nodes, x, y, piece.fan_in, piece.freed)
         boxes.append(box)
         if piece.rights or piece.lefts:
             chips, edges = chip_boxes(piece, box)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from nbautograd.core.graphs.quick import make
 from nbautograd.views.layout import Box, Path
+from nbautograd.views.layout.contents import Content
 from nbautograd.views.layout.layers import Stack
 from nbautograd.views.layout.pieces import CHIP_GAP, Chip, Link, Piece, Pieces, arrow_length, stack_height
 from nbautograd.views.layout.text import text_width
@@ -75,11 +77,10 @@ def link_paths(links: Sequence[Link], chains: Sequence[Sequence[int]], frame: Fr
             drawn[ends] += 1
         spot = None
         if link.label:
-            spots = _spots(points, text_width(link.label, "label"), _height(link, frame))
-            spot = _free_spot(spots, text_width(link.label, "label"), taken.setdefault(points[0][1], []))
-        x, y = spot or (0, 0)
-        source, target = frame.keys[link.source], frame.keys[link.target]
-        paths.append(Path(source, target, link.edges, tuple(points), link.label if spot else "", x, y, link.style))
+            width = text_width(link.label, "label")
+            spots = _spots(points, width, _height(link, frame))
+            spot = _free_spot(spots, width, taken.setdefault(points[0][1], []))
+        paths.append(_path((frame.keys[link.source], frame.keys[link.target]), link, tuple(points), spot))
     return paths
 
 
@@ -131,6 +132,42 @@ def _curve(points: list[Point], end: Point) -> None:
     points += [(x, middle), (end[0], middle), end]
 
 
+def box_of(
+    key: str, content: Content, nodes: tuple[int, ...], x: int, y: int, fan_in: int = 0, freed: bool = False
+) -> Box:
+    """A box at its place."""
+    return make(
+        Box,
+        key=key,
+        kind=content.kind,
+        nodes=nodes,
+        x=x,
+        y=y,
+        width=content.width,
+        height=content.height,
+        lines=content.lines,
+        title=content.title,
+        fan_in=fan_in,
+        freed=freed,
+    )
+
+
+def _path(keys: tuple[str, str], carried: Link | Chip, points: tuple[Point, ...], spot: Point | None) -> Path:
+    """A path, its label at a spot; without a spot it has none."""
+    x, y = spot or (0, 0)
+    return make(
+        Path,
+        source=keys[0],
+        target=keys[1],
+        edges=carried.edges,
+        points=points,
+        label=carried.label if spot else "",
+        label_x=x,
+        label_y=y,
+        style=carried.style,
+    )
+
+
 def chip_boxes(piece: Piece, box: Box) -> tuple[list[Box], list[Path]]:
     """The chips beside a box, with their short edges."""
     boxes: list[Box] = []
@@ -141,19 +178,7 @@ def chip_boxes(piece: Piece, box: Box) -> tuple[list[Box], list[Path]]:
         for chip in chips:
             content = chip.content
             x = box.x + box.width + arrow if rightwards else box.x - arrow - content.width
-            boxes.append(
-                Box(
-                    chip.key,
-                    content.kind,
-                    chip.nodes,
-                    x,
-                    y,
-                    content.width,
-                    content.height,
-                    content.lines,
-                    content.title,
-                )
-            )
+            boxes.append(box_of(chip.key, content, chip.nodes, x, y))
             paths.append(_short(chip, boxes[-1], box, rightwards))
             y += content.height + CHIP_GAP
     return boxes, paths
@@ -171,12 +196,12 @@ def _short(chip: Chip, small: Box, box: Box, rightwards: bool) -> Path:
         label_x = small.x + small.width + 4
     middle = start[0] + (end[0] - start[0]) // (3 if rightwards else 2)
     points = (start, (middle, start[1]), (middle, end[1]), end)
-    return Path(*keys, chip.edges, points, chip.label, label_x, y - 4, chip.style)
+    return _path(keys, chip, points, (label_x, y - 4))
 
 
 def _free_spot(spots: list[Point], width: int, taken: list[tuple[int, int, int]]) -> Point | None:
     for x, y in spots:
-        if all(x + width < a or b < x or abs(y - c) >= LABEL for a, b, c in taken):
+        if not taken or all(x + width < a or b < x or abs(y - c) >= LABEL for a, b, c in taken):
             taken.append((x, x + width, y))
             return x, y
     return None

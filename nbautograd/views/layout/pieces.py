@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from nbautograd import messages
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
@@ -33,8 +34,7 @@ MOST_CHIPS = 8  # beside one box
 CHIP_GAP, ARROW = 7, 26
 
 
-@dataclass(frozen=True)
-class Chip:
+class Chip(NamedTuple):
     """A small box at the side of another, with its own short edge.
 
     Attributes:
@@ -100,8 +100,7 @@ def stack_height(chips: Sequence[Chip]) -> int:
     return sum(c.content.height + CHIP_GAP for c in chips) - CHIP_GAP if chips else 0
 
 
-@dataclass(frozen=True)
-class Link:
+class Link(NamedTuple):
     """An edge between two pieces, by their positions.
 
     Attributes:

@@ -32,7 +32,7 @@ def place(layers: Layers, left: Sequence[int], right: Sequence[int], dummy: Sequ
     conflicts = _conflicts(layers, dummy)
     pairs = [(a, b, right[a] + left[b] + gap) for layer in layers.layers for a, b in pairwise(layer)]
     found = []
-    ways = [(True, False), (True, True), (False, False)][: 3 if len(left) <= LARGE else 2]
+    ways = [(True, True), (True, False), (False, False)][: 3 if len(left) <= LARGE else 1]
     medians = {downwards: _medians(layers, downwards) for downwards, _ in ways}
     for downwards, outer in ways:
         for mirrored in (False, True):

@@ -76,4 +76,9 @@ def shape_text(shape: tuple[int, ...] | None) -> str:
     """``"5×3"``, ``"scalar"``; unknown is empty."""
     if shape is None:
         return ""
-    return "×".join(map(str, shape)) if shape else messages.text("graphs.scalar")
+    return _sizes(shape) if shape else messages.text("graphs.scalar")
+
+
+@lru_cache(maxsize=1024)
+def _sizes(shape: tuple[int, ...]) -> str:
+    return "×".join(map(str, shape))
