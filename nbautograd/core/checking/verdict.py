@@ -18,6 +18,7 @@ from nbautograd.core.checking.steps.refine import Refined, refine
 
 AGREED = 1e-7  # two independent computations that agree to 7 digits need no error estimate
 SIGNIFICANT = 1e-6  # relative difference below which nothing is called wrong
+SLIGHT = 1e-9  # of the largest of its row: less than what is ever called wrong, and often only round-off
 UNSEEN = 1e-9  # an error bar this small beside the spread of the output leaves nothing unsure
 UNSURE = 0.02  # error bar, relative to the entry's scale, above which nothing is called right
 
@@ -136,7 +137,7 @@ def close(matrices: Matrices, scale: Scale, tolerance: Tolerance) -> Array:
     """Where the two agree at first sight."""
     with np.errstate(invalid="ignore"):
         apart = np.abs(matrices.analytical - matrices.numerical)
-        agreed: Array = apart <= scale.slack(AGREED, tolerance)
+        agreed: Array = apart <= np.maximum(scale.slack(AGREED, tolerance), SLIGHT * scale.row)
     given = tolerance.given(matrices.analytical, matrices.numerical)
     return agreed if given is None else given
 

@@ -125,7 +125,7 @@ class Assembly:
             j: rest.pop(j).rows(self._diagonal[i, j][None])[0][:, :, None] for j in (*rest,) if (i, j) in self._diagonal
         }
         analytical = {**known, **self._analytical(i, rest, probe, answers)}
-        return {**found, **{j: self._numerical(i, j, layouts[j], a) for j, a in analytical.items()}}
+        return {**found, **{j: self._numerical(i, j, rest.get(j, layouts[j]), a) for j, a in analytical.items()}}
 
     def _analytical(self, i: int, layouts: dict[int, Layout], probe: Array, answers: list[Array]) -> dict[int, Array]:
         """The stored analytical Jacobians, vouched for by the plain backward of the random cotangent."""

@@ -76,7 +76,7 @@ def agree(analytical: Array, numerical: Array) -> bool:
         return True
     apart, size = np.abs(analytical - numerical), np.abs(analytical)
     if analytical.shape[2] > 1:
-        size = np.maximum(size, 1e-3 * size.max(axis=2, keepdims=True))
+        size = np.maximum(size, 1e-2 * size.max(axis=2, keepdims=True))
     return bool((apart <= 1e-7 * size).all())
 
 
