@@ -83,7 +83,8 @@ class JacobianBlock(Displayable):
 
     Attributes:
         output, input: positions among forward's outputs and arguments (non-tensor arguments count).
-        output_name, input_name: the names that the source gives them, else ``"output 0"``, ``"input 0"``.
+        output_name, input_name: the names that the source gives them, else ``"output"`` (``"output 0"`` when there are
+            several) and ``"input 0"``.
         output_shape, input_shape: shapes of the two tensors.
         structure: ``"dense"``, ``"diagonal"``, ``"block diagonal"``, ``"zero"``, ...
         entries: number of entries, rows x columns.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from typing import Any
 
-from nbautograd.core.checking import judgement
+from nbautograd.core.checking import again, judgement
 from nbautograd.core.checking.block import GradcheckReport, JacobianBlock, JacobianReport
+from nbautograd.core.checking.hints import checked, cut
 from nbautograd.core.checking.inquiry import Inquiry
 from nbautograd.core.checking.subject import Subject
 
@@ -20,6 +22,7 @@ def gradcheck(
     eps: float | None = None,
     order: int = 2,
     seed: int = 0,
+    hints: str = "fix",
 ) -> GradcheckReport:
     """Compare the backward of a Function with independent witnesses, and say why where they differ.
 
@@ -33,13 +36,16 @@ def gradcheck(
         atol, rtol: when given, an entry that is off by at most ``atol + rtol * |numerical|`` is right.
         eps: first step of the differences, absolute; by default by precision and size of the input.
         order: 2 to check second derivatives as well, 1 not to.
+        hints: how much the findings give away: ``"none"`` that a gradient is wrong, ``"what"`` also what is wrong
+            with it, ``"where"`` also the line, ``"fix"`` also what to do, with a change that was tried if one is found.
         seed: of the random cotangents and probes, and given to all random generators before each call.
 
     Returns:
         The report; its truth value is True when everything agrees. A wrong gradient never raises.
 
     Raises:
-        CallError: the call makes no sense: ``fn`` cannot be called, or the inputs are no tuple.
+        CallError: the call makes no sense: ``fn`` cannot be called, or the inputs are no tuple,
+            or there are no such hints.
         InputError: nothing in the inputs can be differentiated.
 
     Example:
@@ -48,19 +54,22 @@ def gradcheck(
         >>> nbautograd.gradcheck(torch.sin, x).verdict
         'right'
     """  # fmt: skip
-    start = time.perf_counter()
+    start, given = time.perf_counter(), checked(hints)
     inquiry = Inquiry(Subject(fn, inputs, seed), atol, rtol, eps)
     with inquiry.subject.session():
         inquiry.blocks_found()
-        findings = judgement.findings(inquiry)
+        findings = judgement.findings(inquiry, fixes=given == "fix")
         second = judgement.second(inquiry, findings) if order > 1 else None
     findings = judgement.joined(findings, second)
     verdict, reason = judgement.verdict(inquiry, findings, second)
-    return GradcheckReport(
-        inquiry.subject.name, verdict, findings, inquiry.blocks, inquiry.subject.input_names,
+    second = None if second is None else dataclasses.replace(second, findings=cut(second.findings, given))
+    report = GradcheckReport(
+        inquiry.subject.name, verdict, cut(findings, given), inquiry.blocks, inquiry.subject.input_names,
         inquiry.subject.output_names, seed, time.perf_counter() - start, inquiry.complete, second,
         inquiry.subject.source, reason,
     )  # fmt: skip
+    again.keep(report, inquiry.subject)
+    return report
 
 
 def jacobian(fn: Any, inputs: Any, *, eps: float | None = None) -> JacobianReport:

@@ -31,12 +31,13 @@ NO_EDIT = {
 UNSTEADY = {"nondeterministic_backward", "mutates_saved", "shared_state"}
 
 
-def diagnose(subject: Subject, blocks: Mapping[tuple[int, int], Block]) -> tuple[Finding, ...]:
+def diagnose(subject: Subject, blocks: Mapping[tuple[int, int], Block], fixes: bool = True) -> tuple[Finding, ...]:
     """Say why a backward is wrong, or what is risky about it.
 
     Args:
         subject: what was checked.
         blocks: with their verdicts; may be empty when no Jacobian could be had.
+        fixes: False spends no time on looking for a fix.
 
     Returns:
         Findings, most serious first; none for a Function that is right in all that was tried.
@@ -48,7 +49,7 @@ def diagnose(subject: Subject, blocks: Mapping[tuple[int, int], Block]) -> tuple
         outputs, found = first_run(subject)
         if outputs is not None:
             found = (*found, *_all(subject, outputs, blocks))
-        return mended(subject, ranked(found))
+        return mended(subject, ranked(found)) if fixes else ranked(found)
 
 
 def mended(subject: Subject, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:

@@ -6,26 +6,32 @@ from collections.abc import Iterator, Mapping
 
 from nbautograd import messages
 from nbautograd.core.checking.block import Block, GradcheckReport, Verdict
-from nbautograd.core.checking.diagnose import diagnose, mended, ranked
+from nbautograd.core.checking.diagnose import UNSTEADY, diagnose, mended, ranked
 from nbautograd.core.checking.inquiry import Inquiry
 from nbautograd.core.checking.probes.exceptions import explain
 from nbautograd.core.checking.second_order import second_order
 from nbautograd.core.findings import Finding
 
 
-def findings(inquiry: Inquiry) -> tuple[Finding, ...]:
-    """What was found, most serious first; every block that disagrees has at least one finding of its own."""
+def findings(inquiry: Inquiry, fixes: bool = True) -> tuple[Finding, ...]:
+    """What was found, most serious first; every block that disagrees has at least one finding of its own.
+
+    Args:
+        inquiry: with its blocks.
+        fixes: False spends no time on looking for a fix.
+    """
     if inquiry.error is not None:
-        return mended(inquiry.subject, (explain(inquiry.error, inquiry.subject),))
+        said = (explain(inquiry.error, inquiry.subject),)
+        return mended(inquiry.subject, said) if fixes else said
     found: tuple[Finding, ...] = ()
     try:
-        found = diagnose(inquiry.subject, inquiry.blocks) if inquiry.complete else ()
+        found = diagnose(inquiry.subject, inquiry.blocks, fixes) if inquiry.complete else ()
     except KeyboardInterrupt:
         inquiry.complete = False
     told = {f.where for f in found if f.kind == "bug"}
     inputs = {w[1] for w in told if w is not None}
     wrong = {w: b for w, b in inquiry.blocks.items() if b.verdict == "mismatch" and w[1] not in inputs}
-    if any(f.code == "nondeterministic_forward" for f in found):
+    if any(f.code == "nondeterministic_forward" or (f.code in UNSTEADY and f.kind == "bug") for f in found):
         return found  # what changes from call to call proves nothing
     plain = [_unclassified(b) for b in wrong.values()]
     return ranked((*found, *plain, *_jvp(inquiry.blocks)))
@@ -85,8 +91,8 @@ def _unclassified(block: Block) -> Finding:
         "wrong": block.wrong,
         "entries": block.entries,
         "at": f"{_index(block.output_name, worst.output_index)} / d {_index(block.input_name, worst.input_index)}",
-        "analytical": f"{worst.analytical:.6g}",
-        "numerical": f"{worst.numerical:.6g}",
+        "analytical": f"{worst.analytical + 0.0:.6g}",
+        "numerical": f"{worst.numerical + 0.0:.6g}",
     }  # fmt: skip
     return Finding("wrong_unclassified", "bug", "checking.wrong_unclassified", params, (block.output, block.input))
 

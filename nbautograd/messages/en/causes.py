@@ -13,6 +13,12 @@ TEXTS: dict[str, str] = {
     "causes.value_named": "`{name}` ({which}, line {line}: `{expression}`)",
     "causes.example": "{wrong} of {entries} entries differ; the largest: d {output} / d {input} is {numerical} by"
     " the forward, {analytical} by your backward.",
+    # as much as an exercise wants to give away
+    "causes.hint_none": "The gradient of `{input}` is wrong.",
+    "causes.hint_none_function": "Something is wrong with this Function or its backward.",
+    "causes.hint_what": "{said}",
+    "causes.hint_where": "{said} Look at {value}.",
+    "causes.hint_line": "{said} Look at line {line}.",
     # whole blocks
     "causes.zero_gradient": "The gradient of `{input}` is zero, yet `{output}` does depend on `{input}`. Look at"
     " {value}. {example}",
@@ -57,6 +63,8 @@ TEXTS: dict[str, str] = {
     " missing, or one too many, in {value}. {example}",
     "causes.permuted_entries": "The gradient of `{input}` has the right entries in the wrong order. Compare the order"
     " of forward (reshape, permute, indexing) with {value}. {example}",
+    "causes.other_elements": "The gradient of `{input}` goes to the wrong elements: the right values, in other"
+    " places than the forward took them from. Look at the index (gather, scatter, max) in {value}. {example}",
     # which entries
     "causes.localized": "The gradient of `{input}` is right except in {wrong} of {entries} entries, such as the one"
     " for `{input}{where}`. Look for an index or an edge that {value} treats specially. {example}",
@@ -65,6 +73,9 @@ TEXTS: dict[str, str] = {
     "causes.missing_coupling": "Each element of `{output}` depends on many elements of `{input}` (a sum, mean or norm"
     " runs through the forward), but your gradient connects only elements at the same place. Add the terms that come"
     " through the sum to {value}. {example}",
+    "causes.missing_coupling_dims": "In the forward, elements influence each other along dimension {dims} (a sum, mean"
+    " or norm runs over it), and your gradient of `{input}` connects none along it. Look for a `dim` that is left out in"
+    " {value}. {example}",
     "causes.missing_entries": "The gradient of `{input}` is zero in {wrong} of {entries} entries where it should not"
     " be, and right elsewhere. Is a part left out, or a mask too wide, in {value}? {example}",
     "causes.missing_entries_where": "The gradient of `{input}` is zero exactly where `{where}`, and should not be; it"
@@ -85,6 +96,10 @@ TEXTS: dict[str, str] = {
     " rule's inner derivative?) in {value}. {example}",
     "causes.extra_factor": "Your gradient of `{input}` is the right one times `{factor}`: a factor too many in {value}."
     " {example}",
+    "causes.missing_factor_about": "The right gradient of `{input}` is yours times something that goes with `{about}`"
+    " (a constant times it, here): a factor is missing in {value}. {example}",
+    "causes.extra_factor_about": "Your gradient of `{input}` is the right one times something that goes with `{about}`"
+    " (a constant times it, here): a factor too many in {value}. {example}",
     "causes.missing_term": "The right gradient of `{input}` is yours plus grad_output times `{term}`: a term of the"
     " derivative is missing (the product rule?) in {value}. {example}",
     "causes.small_systematic": "The gradient of `{input}` is off by a little (relative {relative}), far more than the"

@@ -15,6 +15,12 @@ TEXTS: dict[str, str] = {
         "{entries} 个元素中有 {wrong} 个不一致；差得最多的是 d {output} / d {input}：按前向算是 {numerical}，你的"
         " backward 给出 {analytical}。"
     ),
+    # as much as an exercise wants to give away
+    "causes.hint_none": "`{input}` 的梯度不对。",
+    "causes.hint_none_function": "这个 Function 或它的 backward 有问题。",
+    "causes.hint_what": "{said}",
+    "causes.hint_where": "{said}请看{value}。",
+    "causes.hint_line": "{said}请看第 {line} 行。",
     # whole blocks
     "causes.zero_gradient": "`{input}` 的梯度是零，但 `{output}` 确实依赖 `{input}`。请检查{value}。{example}",
     "causes.none_gradient": (
@@ -78,6 +84,10 @@ TEXTS: dict[str, str] = {
     "causes.permuted_entries": (
         "`{input}` 的梯度数值都对，次序却不对。请对照前向的次序（reshape、permute、索引）检查{value}。{example}"
     ),
+    "causes.other_elements": (
+        "`{input}` 的梯度给错了元素：数值是对的，但不在前向取值的那些位置上。请检查{value}里的索引（gather、scatter、"
+        "max）。{example}"
+    ),
     # which entries
     "causes.localized": (
         "`{input}` 的梯度在 {entries} 个元素中只有 {wrong} 个不对，例如 `{input}{where}` 对应的那个。请检查"
@@ -89,6 +99,10 @@ TEXTS: dict[str, str] = {
     "causes.missing_coupling": (
         "`{output}` 的每个元素依赖 `{input}` 的许多元素（前向里有求和、平均或范数），而你的梯度只联系了相同位置的"
         "元素。请把经由求和而来的那些项加到{value}里。{example}"
+    ),
+    "causes.missing_coupling_dims": (
+        "前向中元素沿第 {dims} 维互相影响（沿这一维有求和、平均或范数），而你给 `{input}` 的梯度没有沿这一维联系"
+        "任何元素。请检查{value}里是不是漏了一个 `dim`。{example}"
     ),
     "causes.missing_entries": (
         "`{input}` 的梯度有 {wrong} 个元素（共 {entries} 个）不该为零却为零，其余都对。{value}里是不是漏了一部分，"
@@ -121,6 +135,14 @@ TEXTS: dict[str, str] = {
         "`{input}` 的正确梯度等于你的梯度乘以 `{factor}`：{value}里少了一个因子（链式法则的内层导数？）。{example}"
     ),
     "causes.extra_factor": "你给 `{input}` 的梯度等于正确梯度乘以 `{factor}`：{value}里多了一个因子。{example}",
+    "causes.missing_factor_about": (
+        "`{input}` 的正确梯度等于你的梯度乘以一个随 `{about}` 变化的量（在这里是它的常数倍）：{value}里少了一个因子。"
+        "{example}"
+    ),
+    "causes.extra_factor_about": (
+        "你给 `{input}` 的梯度等于正确梯度乘以一个随 `{about}` 变化的量（在这里是它的常数倍）：{value}里多了一个因子。"
+        "{example}"
+    ),
     "causes.missing_term": (
         "`{input}` 的正确梯度等于你的梯度再加上 grad_output 乘以 `{term}`：{value}里少了导数的一项（乘积法则？）。"
         "{example}"

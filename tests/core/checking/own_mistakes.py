@@ -18,7 +18,7 @@ SCALE = torch.tensor(1.7, dtype=torch.float64, requires_grad=True)
 
 def draw(*shape: int, seed: int = 0, low: float = -1.0, high: float = 1.0) -> Tensor:
     generator = torch.Generator().manual_seed(seed + 42)
-    values = torch.rand(*shape, generator=generator, dtype=torch.float64) * (high - low) + low
+    values = torch.rand(shape, generator=generator, dtype=torch.float64) * (high - low) + low
     return values.requires_grad_()
 
 

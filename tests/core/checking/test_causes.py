@@ -87,9 +87,9 @@ def test_the_sentence_names_value_line_and_numbers() -> None:
     line = finding.line
     assert finding.where == (0, 1)
     assert finding.message == (
-        "The gradient of `weight` is what you get with a factor transposed: dimension 0 of `output 0` and dimension 0"
+        "The gradient of `weight` is what you get with a factor transposed: dimension 0 of `output` and dimension 0"
         " of `weight` are exchanged in the Jacobian. Try a `.t()` on a factor of `grad_weight` (the 2nd value returned,"
-        f" line {line}: `input.mm(grad_output)`). 6 of 36 entries differ; the largest: d output 0[0,0] / d weight[1,0]"
+        f" line {line}: `input.mm(grad_output)`). 6 of 36 entries differ; the largest: d output[0,0] / d weight[1,0]"
         " is 1 by the forward, 2 by your backward."
     )
 
@@ -111,7 +111,7 @@ SENTENCES = {
     "LogInnerForgotten": "Your gradient of `x` is the right one times `x`: a factor too many in the value",
     "SigmoidAlone": "The gradient of `x` does not depend on grad_output: with grad_output = 0 it is the same.",
     "ProductSwapped": "The gradients of `a` and `b` are exchanged: each stands where the other belongs.",
-    "OneForgotten": "Your backward returns None for `b`, yet `output 0` does depend on it.",
+    "OneForgotten": "Your backward returns None for `b`, yet `output` does depend on it.",
     "HiddenScale": "forward reads `SCALE`, which requires grad but is not an argument",
     "ForwardsVariable": "uses `result`, which it does not know: variables of forward are not visible in backward.",
     "NeverApplied": "Call `NeverApplied.apply(...)` instead of `NeverApplied.forward(...)`",

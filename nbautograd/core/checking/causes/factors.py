@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from nbautograd.core.checking.block import Array
 from nbautograd.core.checking.causes.evidence import Evidence, Named, off_diagonal
 from nbautograd.core.checking.causes.hypothesis import Cause
-from nbautograd.core.checking.causes.patterns import number
+from nbautograd.core.checking.causes.patterns import number, sizes
 
 # what a student may have left out, or put in too much, as a function of a tensor that is at hand
 FORMS: tuple[tuple[str, Callable[[Array], Array]], ...] = (
@@ -42,11 +43,28 @@ def missing_factor(e: Evidence) -> Cause | None:
             spread = np.broadcast_to(values, e.N.shape)
             c = _proportional(ratio, spread, alive, e)
             if c is not None:
-                return Cause("missing_factor", "missing_factor", {"factor": _times(c, label)})
+                return _said("missing_factor", c, label, e)
             c = _proportional(1 / ratio, spread, alive, e)
             if c is not None:
-                return Cause("missing_factor", "extra_factor", {"factor": _times(c, label)})
+                return _said("extra_factor", c, label, e)
     return None
+
+
+def _said(message: str, c: float, label: str, e: Evidence) -> Cause:
+    if round_number(c, e):
+        return Cause("missing_factor", message, {"factor": _times(c, label)})
+    # the constant may well depend on the values: nothing is claimed of it
+    return Cause("missing_factor", f"{message}_about", {"about": label})
+
+
+def round_number(c: float, e: Evidence) -> bool:
+    """Whether a person may have written this constant: a simple fraction, or something at hand."""
+    simple = (c * q * f for q in range(1, 13) for f in (1.0, math.pi, 1 / math.pi, math.sqrt(2), math.sqrt(math.pi)))
+    if any(abs(x - round(x)) <= 1e-5 * abs(x) and abs(x) < 200 for x in simple):
+        return True
+    known = [v for v in e.scalars.values() if v] + [v for _, v in sizes(e)]
+    near = (f(v) for v in known for f in (float, lambda v: 1 / v, lambda v: v * v, lambda v: 1 / (v * v)))
+    return any(abs(abs(c) - abs(value)) <= 1e-5 * abs(c) for value in near)
 
 
 def missing_term(e: Evidence) -> Cause | None:

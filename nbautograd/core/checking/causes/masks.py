@@ -9,6 +9,7 @@ import numpy as np
 from nbautograd.core.checking.block import Array
 from nbautograd.core.checking.causes.evidence import Evidence, Named, off_diagonal
 from nbautograd.core.checking.causes.hypothesis import Cause
+from nbautograd.core.checking.causes.patterns import coupled_dims
 
 
 def localized(e: Evidence) -> Cause | None:
@@ -44,11 +45,14 @@ def inverted(e: Evidence) -> Cause | None:
 
 def coupling(e: Evidence) -> Cause | None:
     """N couples elements of the output with many of the input, A only those at the same place."""
-    if e.out_shape != e.in_shape or e.A.shape[0] < 2 or off_diagonal(e.A, e):
+    if e.out_shape != e.in_shape or e.A.shape[0] < 2 or off_diagonal(e.N, e) == 0 or not e.A.any():
         return None
-    if off_diagonal(e.N, e) == 0 or not e.A.any():
+    if not off_diagonal(e.A, e):
+        return Cause("missing_coupling", "missing_coupling")
+    lost = coupled_dims(e.N, e) - coupled_dims(e.A, e)
+    if not lost or bool((_alive(e.A, e) & ~_alive(e.N, e)).any()):
         return None
-    return Cause("missing_coupling", "missing_coupling")
+    return Cause("missing_coupling", "missing_coupling_dims", {"dims": ", ".join(map(str, sorted(lost)))})
 
 
 def missing(e: Evidence) -> Cause | None:

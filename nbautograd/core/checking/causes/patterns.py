@@ -44,7 +44,7 @@ def constant(e: Evidence) -> Cause | None:
         return None
     if abs(c + 1) <= 1e-5:
         return Cause("sign", "sign")
-    name = constant_name(c, e)
+    name = next(constant_names(c, e), "")
     if name:
         told = {"ratio": number(c), "inverse": number(1 / c), "name": name}
         return Cause("constant_factor", "constant_factor_named", told)
@@ -53,25 +53,29 @@ def constant(e: Evidence) -> Cause | None:
 
 def number(c: float) -> str:
     """A number as a person would write it: ``2``, ``0.5``, ``0.99949``."""
-    return f"{c:.6g}"
+    return f"{c + 0.0:.6g}"  # no "-0"
 
 
-def constant_name(c: float, e: Evidence) -> str:
-    """What this constant may be: ``"the number of elements of x"``; empty when nothing fits."""
+def constant_names(c: float, e: Evidence) -> Iterator[str]:
+    """What this constant may be, the likeliest first: ``"x.numel()"``, ``"1/sqrt(q.shape[1])"``, ``"scale"``."""
     known = [(name, value) for name, value in sizes(e) if value > 1]
     for name, value in [*known, *((f"sqrt({name})", math.sqrt(value)) for name, value in known)]:
         if abs(c - value) <= 1e-5 * abs(c):
-            return name
+            yield name
         if abs(c - 1 / value) <= 1e-5 * abs(c):
-            return f"1/{name}"
+            yield f"1/{name}"
     for name, value in e.scalars.items():
         for label, size in ((name, value), (f"1/{name}", _inverse(value)), (f"1 - {name}", 1 - value)):
             if size not in (0.0, 1.0) and abs(c - size) <= 1e-5 * abs(c):
-                return label
+                yield label
     for label, size in (("pi", math.pi), ("1/pi", 1 / math.pi), ("2*pi", 2 * math.pi), ("log(2)", math.log(2))):
         if abs(c - size) <= 1e-6 * abs(c):
-            return label
-    return ""
+            yield label
+    for name, value in known:
+        if value > 2 and abs(c - (value - 1) / value) <= 1e-5 * abs(c):
+            yield f"({name} - 1)/{name}"
+        if value > 2 and abs(c - value / (value - 1)) <= 1e-5 * abs(c):
+            yield f"{name}/({name} - 1)"
 
 
 def _inverse(value: float) -> float:
@@ -197,7 +201,13 @@ def permuted(e: Evidence) -> Cause | None:
             return Cause("permuted_entries", "flipped", {"dim": axis})
     if _reordered(e.A.T, e.N.T, e) or _reordered(e.A, e.N, e):
         return Cause("permuted_entries", "permuted_entries")
-    return None
+    return Cause("permuted_entries", "other_elements") if _picked(e) else None
+
+
+def _picked(e: Evidence) -> bool:
+    """Whether each output element comes from a few input elements, with the right weights but from other places."""
+    few = (e.N != 0).sum(axis=1).max(initial=0) <= max(1, e.N.shape[1] // 4)
+    return bool(few) and e.same(np.sort(e.A, axis=1), np.sort(e.N, axis=1))
 
 
 def _reordered(X: Array, Y: Array, e: Evidence) -> bool:

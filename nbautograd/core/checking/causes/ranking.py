@@ -66,7 +66,8 @@ def causes(
         e = gather(block, tensors, scalars, _single(subject))
         cause = _cause(e, blocks, i in none)
         if cause.code == "constant_factor":
-            cause = confirmed(subject, i, patterns.factor(e.A, e.N, e) or 1.0, cause)
+            c = patterns.factor(e.A, e.N, e) or 1.0
+            cause = confirmed(subject, i, c, patterns.constant_names(c, e), cause)
         key = (i, cause.code, cause.message, str(cause.params))
         if key not in told:
             told.add(key)

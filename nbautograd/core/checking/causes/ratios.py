@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+import re
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from torch import Tensor
@@ -12,11 +14,14 @@ from nbautograd.core.checking.probes.raw import cotangents, pull
 from nbautograd.core.checking.probes.state import elsewhere
 from nbautograd.core.checking.repair import variants
 from nbautograd.core.checking.repair.truth import direction
-from nbautograd.core.checking.subject import Subject
+from nbautograd.core.checking.subject import Outputs, Subject
+
+SIZE = re.compile(r"([^()\s/]+)\.(?:shape\[(\d+)\]|numel\(\))")
+Met = tuple[float, Outputs]
 
 
-def ratio(subject: Subject, which: int, inputs: tuple[Any, ...]) -> float | None:
-    """The gradient along a random direction over the true slope there; None where it cannot be told."""
+def ratio(subject: Subject, which: int, inputs: tuple[Any, ...]) -> Met | None:
+    """The gradient along a random direction over the true slope there, and the outputs; None where nothing is clear."""
     try:
         outputs = subject.call(inputs)
         v = cotangents(subject, outputs, subject.seed + 61)
@@ -26,28 +31,57 @@ def ratio(subject: Subject, which: int, inputs: tuple[Any, ...]) -> float | None
     asked = direction(subject, outputs.inputs, which, v, subject.seed + 62)
     if asked is None or gradient is None or gradient.is_complex() or abs(asked.slope) <= 1e3 * asked.error:
         return None
-    return float((gradient.double() * asked.u.double()).sum()) / asked.slope
+    return float((gradient.double() * asked.u.double()).sum()) / asked.slope, outputs
 
 
-def varies(subject: Subject, which: int, c: float, places: Iterable[tuple[Any, ...]]) -> bool:
-    """Whether the ratio is another one at one of these inputs."""
+def met(subject: Subject, which: int, places: Iterable[tuple[Any, ...]]) -> list[Met]:
+    """The ratios at these inputs, as far as they are clear."""
     found = (ratio(subject, which, inputs) for inputs in places)
-    return any(r is not None and abs(r - c) > 1e-4 * abs(c) for r in found)
+    return [r for r in found if r is not None]
 
 
-def confirmed(subject: Subject, position: int, c: float, cause: Cause) -> Cause:
-    """A constant factor, with its name left out where other sizes contradict it, or said to vary where it does."""
+def varies(c: float, found: Sequence[Met]) -> bool:
+    """Whether the ratio is another one at one of these places."""
+    return any(abs(r - c) > 1e-4 * abs(c) for r, _ in found)
+
+
+def confirmed(subject: Subject, position: int, c: float, names: Iterable[str], cause: Cause) -> Cause:
+    """A constant factor with the first of its names that other sizes bear out, or said to vary where it does."""
     which = subject.differentiable.index(position)
-    if cause.message == "constant_factor_named":
-        name = str(cause.params["name"])
+    numbers = {key: cause.params[key] for key in ("ratio", "inverse")}
+    sized: list[Met] | None = None
+    for name in names:
         if isinstance(_argument(subject, name), Tensor):
-            return Cause("missing_factor", cause.message, cause.params)
-        sized = ".shape[" in name or ".numel()" in name
-        if not sized or varies(subject, which, c, variants.apart(subject, subject.seed + 63)):
-            return cause
-    elif varies(subject, which, c, [elsewhere(subject, subject.seed + k) for k in (64, 65)]):
-        return Cause("constant_factor", "constant_factor_varies", cause.params)
-    return Cause("constant_factor", "constant_factor", cause.params)
+            return Cause("missing_factor", "constant_factor_named", {**numbers, "name": name})
+        if SIZE.search(name):
+            sized = sized if sized is not None else met(subject, which, variants.apart(subject, subject.seed + 63))
+            if not _follows(subject, name, sized) or not (varies(c, sized) or not sized):
+                continue
+        return Cause("constant_factor", "constant_factor_named", {**numbers, "name": name})
+    if varies(c, met(subject, which, [elsewhere(subject, subject.seed + k) for k in (64, 65)])):
+        return Cause("constant_factor", "constant_factor_varies", numbers)
+    return Cause("constant_factor", "constant_factor", numbers)
+
+
+def _follows(subject: Subject, name: str, found: Sequence[Met]) -> bool:
+    """Whether the ratio is what the name stands for at all of these places."""
+    pairs = [(r, _size(subject, name, outputs)) for r, outputs in found]
+    return all(value is None or abs(r - value) <= 1e-4 * abs(value) for r, value in pairs)
+
+
+def _size(subject: Subject, name: str, outputs: Outputs) -> float | None:
+    """What a name such as ``1/sqrt(x.shape[1])`` stands for in this call."""
+    found = SIZE.search(name)
+    tensors = dict(zip((*subject.input_names, *subject.output_names), (*outputs.inputs, *outputs), strict=False))
+    tensor = tensors.get(found[1]) if found is not None else None
+    if found is None or not isinstance(tensor, Tensor):
+        return None
+    n = float(tensor.numel() if found[2] is None else tensor.shape[int(found[2])])
+    if "- 1" in name:
+        value = (n - 1) / n
+        return value if name.startswith("(") else 1 / value if n > 1 else None
+    n = math.sqrt(n) if "sqrt" in name else n
+    return 1 / n if name.startswith("1/") else n
 
 
 def _argument(subject: Subject, name: str) -> Any:

@@ -13,6 +13,7 @@ from nbautograd.core.checking.jacobians.forward import Forward, Values
 from nbautograd.core.checking.jacobians.real import Array, epsilon, real_shape
 from nbautograd.core.checking.jacobians.rows import Rows
 from nbautograd.core.checking.jacobians.storage import LIMIT, Layout, Matrices
+from nbautograd.core.checking.progress import PARTS, Progress
 from nbautograd.core.checking.subject import Outputs, Subject
 
 Key = tuple[int, int]  # numbers of output and input, counted among the differentiable ones
@@ -48,6 +49,7 @@ class Assembly:
         subject: what is checked; a session of it must be open.
         outputs: what its first call returned.
         eps: step of the first pass, or None for one by precision.
+        progress: told how far it is.
 
     Attributes:
         wanted: positions of the outputs that are differentiated.
@@ -56,14 +58,17 @@ class Assembly:
         probes: for each output taken so far a random cotangent and backward's answer per input.
     """
 
-    def __init__(self, subject: Subject, outputs: Outputs, eps: float | None = None) -> None:
+    def __init__(
+        self, subject: Subject, outputs: Outputs, eps: float | None = None, progress: Progress | None = None
+    ) -> None:
+        self.progress = progress or Progress()
         self.subject, self.outputs = subject, outputs
         self.wanted = subject.differentiable_outputs(outputs)
         self.random = np.random.default_rng(subject.seed)
         leaves = [outputs.inputs[i] for i in subject.differentiable]
-        self.rows = [Rows(outputs[i], leaves, subject.seed) for i in self.wanted]
+        self.rows = [Rows(outputs[i], leaves, subject.seed, self.progress) for i in self.wanted]
         self.tolerance = max(1e-10, *(200 * epsilon(t) for t in (*leaves, *(outputs[i] for i in self.wanted))))
-        self.forward = Forward(subject, outputs, self.wanted)
+        self.forward = Forward(subject, outputs, self.wanted, self.progress)
         self.given_step = eps is not None
         self.steps = [self._varied(columns.first_step(self.forward, j, eps)) for j in range(len(leaves))]
         self.combos: dict[Key, set[structure.Pair]] = {}
@@ -88,6 +93,13 @@ class Assembly:
         sizes = 1.0 if self.given_step else self.random.uniform(0.75, 1.0, steps.shape)
         varied: Array = steps * signs * sizes
         return varied
+
+    def _stage(self, i: int, j: int, span: tuple[int, int], of: int) -> None:
+        """The next questions are about this block, or about all of this output when they go to backward."""
+        start = i * len(self.steps) * PARTS
+        names = self.subject.output_names, self.subject.input_names
+        what = f"d {names[0][self.wanted[i]]} / d {names[1][self.subject.differentiable[j]]}"
+        self.progress.stage(start + span[0], start + span[1], of, what)
 
     def _probe(self, i: int, probe: Array) -> list[Array]:
         """Ask backward for a random cotangent, plain and scaled; note which dimensions may go together."""
@@ -145,6 +157,8 @@ class Assembly:
 
     def _fill(self, i: int, layouts: dict[int, Layout]) -> dict[int, Array]:
         found: dict[int, Array] = {}
+        asked = sum(layouts[group[0]].sizes[1] for group in _alike(layouts))
+        self._stage(i, 0, (0, len(self.steps) * PARTS // 2), asked)
         for group in _alike(layouts):
             first = layouts[group[0]]
             data = {j: np.zeros(layouts[j].sizes) for j in group}
@@ -185,6 +199,8 @@ class Assembly:
     def _differences(self, i: int, j: int, layout: Layout, analytical: Array) -> Raw:
         pattern = (analytical != 0).any(axis=0)
         directions = self._directions(j, layout, pattern)
+        half, width = len(self.steps) * PARTS // 2, PARTS // 2
+        self._stage(i, j, (half + j * width, half + (j + 1) * width), 2 * len(directions.groups))
         numerical = columns.central(self.forward, directions, {i: layout}, self.steps[j], {i: pattern})[i]
         # steps of random sizes: where all entries agree no coupling can hide, except in rows that no column reaches
         agreed = structure.agree(analytical, numerical)

@@ -20,9 +20,10 @@ def state(subject: Subject) -> Iterator[Finding]:
     """Findings on what backward changes, and on what changes backward."""
     outputs = subject.call()
     v = cotangents(subject, outputs, subject.seed + 11)
-    yield from _changes(subject, outputs, v)
+    told = list(_changes(subject, outputs, v))
+    yield from told
     found = list(_repeated(subject, v))
-    yield from found
+    yield from found if not told else ()
     if not found:
         yield from _between(subject, v)
         yield from _buffer(subject, v)

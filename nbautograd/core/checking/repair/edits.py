@@ -57,7 +57,7 @@ def _of_root(script: Script, root: ast.expr, names: Sequence[str], hints: Hints)
         yield Edit(root, f"{left} * {factor}", 0.5)
         yield Edit(root, f"{left} / {factor}", 0.5)
     for term in hints.terms:
-        yield Edit(root, f"{script.source(root)} + {hints.grad_output} * {term}", 0.5)
+        yield Edit(root, f"{script.source(root)} + {hints.grad_output} * {term}", 1.35)
         yield Edit(root, f"{hints.grad_output} * {term}", 0.6)
     for c in hints.constants:
         yield Edit(root, f"{left} * {c!r}", 1.7)

@@ -54,6 +54,8 @@ def of_call(script: Script, node: ast.Call) -> Iterator[Edit]:
     module = isinstance(receiver, ast.Name) and receiver.id in ("torch", "F", "np", "math")
     if module and len(node.args) == 1:
         yield Edit(node, script.source(node.args[0]), 1.6)
+    if method in ("numel", "size") and not module:
+        yield Edit(node, f"({script.source(node)} - 1)", 1.1)
     if not module:
         yield Edit(node, script.source(receiver), 1.0 if method in SHAPES else 1.5)
     if method in ("mm", "matmul", "bmm", "dot", "outer") and len(node.args) == 1 and not module:
@@ -78,8 +80,11 @@ def of_call(script: Script, node: ast.Call) -> Iterator[Edit]:
 
 
 def of_subscript(script: Script, node: ast.Subscript) -> Iterator[Edit]:
-    """The inverse permutation, the other end of a slice, no index."""
+    """The inverse permutation, the other end of a slice, no index, one less of a size."""
     owner, index = script.source(node.value), script.source(node.slice)
+    if isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
+        yield Edit(node, f"({owner}[{index}] - 1)", 1.1)
+        return
     if isinstance(node.slice, (ast.Name, ast.Attribute)):
         yield Edit(node, f"{owner}[{index}.argsort()]", 1.4)
     if isinstance(node.slice, ast.Slice):

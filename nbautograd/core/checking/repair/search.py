@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -128,8 +129,8 @@ class Repair:
     def fix(self, finding: Finding) -> Fix | None:
         """The smallest edit that mends what a finding speaks of, verified at fresh points and shapes; else None.
 
-        An edit that agrees at every point of the user's shapes and at sizes changed alike, but not where single
-        dimensions were changed (which a forward may take without meaning it), is offered only when no other does.
+        An edit is offered only when it agrees at every point and size that was tried, those made for it alone among
+        them; where the differences give no clear answer a point says nothing.
         """
         if self.script is None or self.subject.cls is None:
             return None
@@ -137,17 +138,24 @@ class Repair:
         sure, doubtful = self._tried_at(targets, finding.code)
         if not targets or len(sure) < 2 or all(s.passes(self.subject, s.original) for s in sure):
             return None
-        second: Edit | None = None
         for edit in edits(self.script, self._names(), self._hints(finding), self._near(finding)):
             if time.thread_time() > self.deadline:
                 break
+            if "None" in edit.replacement and None in map(_plain, self.subject.inputs):
+                continue  # what is None here may be a tensor elsewhere
             backward = self.script.compiled(self.script.changed(edit.nodes, edit.replacement))
-            if backward is None or not all(s.passes(self.subject, backward) for s in sure):
-                continue
-            if all(s.passes(self.subject, backward) for s in doubtful):
+            stages = itertools.chain(sure, doubtful, self._fresh(targets, finding.code))
+            if backward is not None and all(s.passes(self.subject, backward) for s in stages):
                 return self._offered(edit)
-            second = second or edit
-        return None if second is None else self._offered(second)
+        return None
+
+    def _fresh(self, targets: list[int], code: str) -> Iterator[Stage]:
+        """Stages at points made once an edit has agreed everywhere else."""
+        key = (tuple(targets), "fresh " + (code if code in ODD or code in TIDY else ""))
+        if key not in self._stages:
+            places = variants.fresh(self.subject, self.subject.seed + 307)
+            self._stages[key] = self._made(places, targets, code), []
+        yield from self._stages[key][0]
 
     def _offered(self, edit: Edit) -> Fix:
         assert self.script is not None
@@ -203,11 +211,16 @@ class Repair:
         node = next((s.node for made in self._stages.values() for s in made[0]), None)
         sizes = [f"ctx.{n}.numel()" for n, v in vars(node).items() if isinstance(v, torch.Size)] if node else []
         return Hints(
-            tuple(_tight(said[k].removeprefix("1/")) for k in ("factor", "name") if said[k]) + tuple(sizes),
+            tuple(_tight(said[k].removeprefix("1/")) for k in ("factor", "name") if said[k] and "- 1)" not in said[k])
+            + tuple(sizes),
             tuple(_tight(said[k]) for k in ("term", "right") if said[k]),
             given[output] if output < len(given) else "grad_output",
             tuple(c for c in constants(forward) if c not in (0, 1)) if forward is not None else (),
         )
+
+
+def _plain(item: Any) -> Any:
+    return 0 if isinstance(item, Tensor) else item
 
 
 def _tight(text: str) -> str:

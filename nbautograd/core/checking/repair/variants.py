@@ -23,21 +23,37 @@ def points(subject: Subject, seed: int) -> Iterator[tuple[Any, ...]]:
     yield tuple(_signed(item, generator) for item in subject.inputs)
 
 
-def _signed(item: Any, generator: torch.Generator) -> Any:
+def _signed(item: Any, generator: torch.Generator, scale: float = 1.0) -> Any:
     if not isinstance(item, Tensor) or not item.requires_grad or item.is_complex():
         return item
-    values = torch.randn(item.shape, generator=generator, dtype=torch.float64) * float(item.detach().abs().mean() + 0.1)
+    size = float(item.detach().abs().mean() + 0.1) * scale
+    values = torch.randn(item.shape, generator=generator, dtype=torch.float64) * size
     return values.to(item.dtype).requires_grad_()
+
+
+def fresh(subject: Subject, seed: int) -> Iterator[tuple[Any, ...]]:
+    """Inputs that no edit has met: small, usual and large values of both signs, at these sizes and at larger ones."""
+    grown = [g for g in (resized(subject, group, 4, seed) for group in alike(subject)) if works(subject, g)]
+    places = [subject.inputs, *(elsewhere(subject, seed + k) for k in (5, 6)), *grown]
+    yield from places[1:]
+    for k, (given, scale) in enumerate(itertools.product([subject.inputs, *grown], (0.4, 1.0, 2.5))):
+        generator = torch.Generator().manual_seed(seed + 30 + k)
+        yield tuple(_signed(item, generator, scale) for item in given)
 
 
 def together(subject: Subject, seed: int) -> Iterator[tuple[Any, ...]]:
     """Inputs of other sizes, all dimensions of one size moved alike, where the forward takes them."""
-    slots = [(i, d) for i, x in enumerate(subject.inputs) if isinstance(x, Tensor) for d in range(x.dim())]
-    for size in dict.fromkeys(subject.inputs[i].shape[d] for i, d in slots):
-        group = tuple(s for s in slots if subject.inputs[s[0]].shape[s[1]] == size)
+    for group in alike(subject):
         inputs = resized(subject, group, 1, seed)
         if works(subject, inputs):
             yield inputs
+
+
+def alike(subject: Subject) -> Iterator[tuple[Slot, ...]]:
+    """The dimensions of the inputs, those of the same size together."""
+    slots = [(i, d) for i, x in enumerate(subject.inputs) if isinstance(x, Tensor) for d in range(x.dim())]
+    for size in dict.fromkeys(subject.inputs[i].shape[d] for i, d in slots):
+        yield tuple(s for s in slots if subject.inputs[s[0]].shape[s[1]] == size)
 
 
 def apart(subject: Subject, seed: int, most: int = 3) -> Iterator[tuple[Any, ...]]:

@@ -1,0 +1,114 @@
+"""An exercise may want less than all: hints cut sentences, lines and fixes."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from own_mistakes import MISTAKES, Mistake, draw
+from torch.autograd import Function
+
+import nbautograd
+from nbautograd.core.checking import hints as cutting
+from nbautograd.core.checking.repair import search
+from nbautograd.errors import CallError
+
+
+@pytest.fixture(autouse=True)
+def english():
+    nbautograd.set_language("en")
+    yield
+    nbautograd.set_language(None)
+
+
+class MeanOfProduct(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a * b
+
+    @staticmethod
+    def backward(ctx, g):
+        a, b = ctx.saved_tensors
+        grad_a = g * b
+        grad_b = -g * a
+        return grad_a, grad_b
+
+
+def first(hints: str) -> nbautograd.Finding:
+    report = nbautograd.gradcheck(MeanOfProduct, (draw(3), draw(3, seed=1)), hints=hints)
+    assert report.verdict == "wrong"
+    return report.findings[0]
+
+
+def test_none_tells_only_which_gradient_is_wrong() -> None:
+    found = first("none")
+    assert (found.code, found.line, found.fix) == ("wrong_unclassified", None, None)
+    assert found.message == "The gradient of `b` is wrong."
+
+
+def test_what_tells_the_cause_and_no_place_and_no_advice() -> None:
+    found = first("what")
+    assert (found.code, found.line, found.fix) == ("sign", None, None)
+    assert found.message == "The gradient of `b` has the wrong sign: it is exactly minus the right one in every entry."
+
+
+def test_where_tells_the_line_too() -> None:
+    found = first("where")
+    assert found.fix is None
+    assert found.line is not None
+    assert found.message.endswith(f"Look at `grad_b` (the 2nd value returned, line {found.line}: `-g * a`).")
+    assert "minus in front" not in found.message
+
+
+def test_fix_tells_all() -> None:
+    found = first("fix")
+    assert "Put a minus in front" in found.message
+    assert found.fix is not None
+    assert found.fix.verified
+
+
+@pytest.mark.parametrize("hints", ["none", "what", "where"])
+def test_no_time_is_spent_on_a_fix_that_nobody_wants(hints: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(search.Repair, "__init__", never)
+    assert first(hints).fix is None
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda m: m.name)
+def test_no_sentence_gives_away_more_than_it_may(mistake: Mistake, language: str) -> None:
+    report = nbautograd.gradcheck(mistake.fn, mistake.inputs(), hints="where")
+    whole = nbautograd.gradcheck(mistake.fn, mistake.inputs(), hints="fix")
+    nbautograd.set_language(language)
+    for found in cutting.cut(whole.findings, "what"):
+        assert found.message
+        assert "line " not in found.message
+        assert found.message.count("`") % 2 == 0
+    for found in cutting.cut(whole.findings, "none"):
+        assert found.line is found.fix is None
+    assert [f.code for f in report.findings] == [f.code for f in whole.findings]
+
+
+def test_lints_are_left_out_with_none() -> None:
+    report = nbautograd.gradcheck(
+        lambda x: x.sin(), torch.ones(2, dtype=torch.float64, requires_grad=True), hints="none"
+    )
+    assert report.findings == ()
+    lint = nbautograd.Finding("input_on_ctx", "lint", "causes.tensor_on_ctx", {"name": "x"})
+    assert cutting.cut([lint], "none") == ()
+    assert cutting.cut([lint], "what")[0].message == "`ctx.x` keeps an input."
+
+
+def test_second_derivatives_are_cut_too() -> None:
+    [cut] = [m for m in MISTAKES if m.name == "DetachInBackward"]
+    report = nbautograd.gradcheck(cut.fn, cut.inputs(), hints="what")
+    assert report.order2 is not None
+    assert "line" not in report.order2.findings[0].message
+    assert report.findings[0].line is None
+
+
+def test_a_word_that_is_no_hint_is_refused_with_advice() -> None:
+    with pytest.raises(CallError, match='"none", "what", "where" or "fix"'):
+        nbautograd.gradcheck(MeanOfProduct, (draw(3), draw(3)), hints="all")

@@ -1,0 +1,34 @@
+"""Mistakes that were written before anyone looked whether they are found, and odd Functions that are right."""
+
+from __future__ import annotations
+
+import mistakes_in_layers
+import mistakes_in_plumbing
+import odd_but_right
+import pytest
+from own_mistakes import Mistake
+
+import nbautograd
+
+UNSEEN = [*mistakes_in_layers.MISTAKES, *mistakes_in_plumbing.MISTAKES]
+
+
+@pytest.fixture(autouse=True)
+def english():
+    nbautograd.set_language("en")
+    yield
+    nbautograd.set_language(None)
+
+
+@pytest.mark.parametrize("mistake", UNSEEN, ids=lambda m: m.name)
+def test_an_unseen_mistake_is_found_and_named_first(mistake: Mistake) -> None:
+    report = nbautograd.gradcheck(mistake.fn, mistake.inputs(), hints="where")
+    assert report.verdict == "wrong"
+    assert report.findings[0].code in mistake.codes
+
+
+@pytest.mark.parametrize("mistake", odd_but_right.CORRECT, ids=lambda m: m.name)
+def test_an_odd_function_that_is_right_is_not_accused(mistake: Mistake) -> None:
+    report = nbautograd.gradcheck(mistake.fn, mistake.inputs())
+    assert [f for f in report.findings if f.kind == "bug"] == []
+    assert report.verdict == "right"
