@@ -42,7 +42,7 @@ def prepare(inputs: Any) -> tuple[Any, ...]:
 
     Raises:
         CallError: when the inputs are no sequence.
-        InputError: when nothing in them can be differentiated.
+        InputError: when nothing in them can be differentiated, or a sparse tensor should be.
     """
     if isinstance(inputs, Tensor):
         inputs = (inputs,)
@@ -89,6 +89,9 @@ def is_differentiable(item: Any) -> bool:
 
 
 def _refuse(inputs: Sequence[Any]) -> None:
+    sparse = [i for i, x in enumerate(inputs) if is_differentiable(x) and x.layout is not torch.strided]
+    if sparse:
+        raise InputError("checking.sparse", position=sparse[0])
     if any(is_differentiable(item) for item in inputs):
         return
     tensors = [item for item in inputs if isinstance(item, Tensor)]

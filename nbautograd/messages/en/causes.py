@@ -74,7 +74,7 @@ TEXTS: dict[str, str] = {
     " runs through the forward), but your gradient connects only elements at the same place. Add the terms that come"
     " through the sum to {value}. {example}",
     "causes.missing_coupling_dims": "In the forward, elements influence each other along dimension {dims} (a sum, mean"
-    " or norm runs over it), and your gradient of `{input}` connects none along it. Look for a `dim` that is left out in"
+    " or norm runs over it), and your gradient of `{input}` connects none along it. Look for a `dim` left out in"
     " {value}. {example}",
     "causes.missing_entries": "The gradient of `{input}` is zero in {wrong} of {entries} entries where it should not"
     " be, and right elsewhere. Is a part left out, or a mask too wide, in {value}? {example}",

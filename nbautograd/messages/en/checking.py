@@ -1,6 +1,10 @@
 """English sentences of the subject ``checking``."""
 
 TEXTS: dict[str, str] = {
+    "checking.sparse": (
+        "Input {position} is sparse. Its stored values can be differentiated: write gradcheck(lambda values: "
+        "fn(torch.sparse_coo_tensor(indices, values, size)), values), or fn(dense.to_sparse()) for all elements."
+    ),
     "checking.hints_unknown": 'hints is {given}, but must be "none", "what", "where" or "fix".',
     "checking.not_callable": (
         "gradcheck needs something to call first: a Function class, its apply, or any function, but got a value of "
@@ -41,6 +45,7 @@ TEXTS: dict[str, str] = {
     "checking.differences_said": "Off from backward by at most {largest}, {precision}.",
     "checking.promoted": "computed in float64",
     "checking.same_precision": "in the precision of the inputs",
+    "checking.looking_for_causes": "Looking for causes and at second derivatives.",
     "checking.interrupted": "The check was interrupted; this is what was done until then.",
     "checking.no_blocks": "No output has a gradient, so there was nothing to compare.",
     "checking.because_kink": "{output} has a kink in {input} at this point; try inputs a little further off.",

@@ -1,6 +1,10 @@
 """Chinese sentences of the subject ``checking``."""
 
 TEXTS: dict[str, str] = {
+    "checking.sparse": (
+        "第 {position} 个输入是稀疏张量。可以对它存储的值求导：请写 gradcheck(lambda values: "
+        "fn(torch.sparse_coo_tensor(indices, values, size)), values)；要对所有元素求导，请写 fn(dense.to_sparse())。"
+    ),
     "checking.hints_unknown": 'hints 是 {given}，但只能是 "none"、"what"、"where" 或 "fix"。',
     "checking.not_callable": (
         "gradcheck 的第一个参数要能被调用：Function 类、它的 apply，或任意函数；这里得到的是 {type} 类型的值。"
@@ -35,6 +39,7 @@ TEXTS: dict[str, str] = {
     "checking.differences_said": "与 backward 最多相差 {largest}，{precision}。",
     "checking.promoted": "以 float64 计算",
     "checking.same_precision": "以输入自身的精度计算",
+    "checking.looking_for_causes": "正在查找原因并检查二阶导数。",
     "checking.interrupted": "检查被中断，这里是中断之前完成的部分。",
     "checking.no_blocks": "没有任何输出带梯度，所以没有可比较的内容。",
     "checking.because_kink": "在这一点上 {output} 关于 {input} 有折点；换一个稍微偏离的输入再试。",

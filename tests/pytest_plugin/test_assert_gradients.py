@@ -1,0 +1,121 @@
+"""The pytest plugin, driven as its users drive it: a test file of their own and a pytest of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+import torch
+
+from nbautograd.errors import CallError, GradcheckError
+from nbautograd.pytest_plugin import assert_gradients
+
+pytest_plugins = ["pytester"]
+ROOT = Path(__file__).parents[2]
+
+FUNCTIONS = """
+import torch
+from torch.autograd import Function
+
+class Square(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return {gradient}
+
+X = torch.linspace(-1, 1, 6, dtype=torch.float64, requires_grad=True)
+"""
+
+
+def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, gradient: str, test: str) -> pytest.RunResult:
+    pytester.makepyfile(FUNCTIONS.format(gradient=gradient) + test)
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setenv("NBAUTOGRAD_LANG", "en")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    return pytester.runpytest_subprocess("-p", "nbautograd.pytest_plugin", "-p", "no:cacheprovider")
+
+
+AS_FIXTURE = "\ndef test_square(assert_gradients):\n    assert assert_gradients(Square, (X,)).verdict == 'right'\n"
+AS_FUNCTION = """
+from nbautograd.pytest_plugin import assert_gradients
+
+def test_square():
+    assert_gradients(Square, X, hints="what")
+"""
+
+
+def test_a_right_gradient_passes(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(pytester, monkeypatch, "2 * x * g", AS_FIXTURE).assert_outcomes(passed=1)
+
+
+def test_a_wrong_gradient_fails_with_the_report_as_text(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = run(pytester, monkeypatch, "x * g", AS_FIXTURE)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["E*GradcheckError:*", "E*is 0.5 times the right one in every entry*", "E*+ *2*"])
+    result.stdout.no_fnmatch_line("*raise GradcheckError*")  # our own frames are hidden
+
+
+def test_the_function_takes_the_options_of_gradcheck(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = run(pytester, monkeypatch, "x * g", AS_FUNCTION)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["E*is 0.5 times the right one in every entry*"])
+    result.stdout.no_fnmatch_line("E*Multiply by*")
+
+
+def test_the_fixture_is_listed_with_what_it_does(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    result = pytester.runpytest_subprocess("-p", "nbautograd.pytest_plugin", "--fixtures")
+    result.stdout.fnmatch_lines(["assert_gradients*", "*Check the gradients of a torch.autograd.Function*"])
+
+
+def test_starting_pytest_imports_nothing_heavy() -> None:
+    code = (
+        f"import sys; sys.path.insert(0, {str(ROOT)!r}); import nbautograd.pytest_plugin;"
+        " print({'torch', 'IPython', 'matplotlib'} & set(sys.modules))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "set()"
+
+
+def test_the_entry_point_names_the_plugin() -> None:
+    tomllib = pytest.importorskip("tomllib")
+    named = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]["pytest11"]
+    [(name, value)] = named.items()
+    assert EntryPoint(name, value, "pytest11").load().assert_gradients is assert_gradients
+
+
+class Passes(torch.autograd.Function):
+    """A straight-through rounding: right or wrong, differences cannot tell."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.round()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
+
+def test_what_cannot_be_told_fails_unless_asked_for() -> None:
+    x = torch.tensor([0.3, 1.2], dtype=torch.float64, requires_grad=True)
+    with pytest.raises(GradcheckError, match="flat"):
+        assert_gradients(Passes, x)
+    assert assert_gradients(Passes, x, unsure=True).verdict == "cannot tell"
+
+
+def test_a_call_that_makes_no_sense_is_told_as_such() -> None:
+    with pytest.raises(CallError):
+        assert_gradients(Passes, 3)
