@@ -10,6 +10,7 @@ from nbautograd.core.checking import again, judgement
 from nbautograd.core.checking.block import GradcheckReport, JacobianBlock, JacobianReport
 from nbautograd.core.checking.hints import checked, cut
 from nbautograd.core.checking.inquiry import Inquiry
+from nbautograd.core.checking.progress import Tell
 from nbautograd.core.checking.subject import Subject
 
 
@@ -23,6 +24,7 @@ def gradcheck(
     order: int = 2,
     seed: int = 0,
     hints: str = "fix",
+    progress: Tell | None = None,
 ) -> GradcheckReport:
     """Compare the backward of a Function with independent witnesses, and say why where they differ.
 
@@ -38,6 +40,8 @@ def gradcheck(
         order: 2 to check second derivatives as well, 1 not to.
         hints: how much the findings give away: ``"none"`` that a gradient is wrong, ``"what"`` also what is wrong
             with it, ``"where"`` also the line, ``"fix"`` also what to do, with a change that was tried if one is found.
+        progress: called with (steps done, steps in all, what is being done) as a large check goes on. An interrupt
+            (Ctrl-C, the stop button, or a KeyboardInterrupt that this raises) ends the check with what it has.
         seed: of the random cotangents and probes, and given to all random generators before each call.
 
     Returns:
@@ -55,11 +59,13 @@ def gradcheck(
         'right'
     """  # fmt: skip
     start, given = time.perf_counter(), checked(hints)
-    inquiry = Inquiry(Subject(fn, inputs, seed), atol, rtol, eps)
+    inquiry = Inquiry(Subject(fn, inputs, seed), atol, rtol, eps, tell=progress)
     with inquiry.subject.session():
         inquiry.blocks_found()
+        inquiry.curves()
         findings = judgement.findings(inquiry, fixes=given == "fix")
         second = judgement.second(inquiry, findings) if order > 1 else None
+        inquiry.told_all()
     findings = judgement.joined(findings, second)
     verdict, reason = judgement.verdict(inquiry, findings, second)
     second = None if second is None else dataclasses.replace(second, findings=cut(second.findings, given))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 from functools import cached_property
 
+from nbautograd import messages
 from nbautograd.core.checking.block import Block
 from nbautograd.core.checking.jacobians import statements
 from nbautograd.core.checking.jacobians.assembly import Assembly, Raw
@@ -13,8 +15,13 @@ from nbautograd.core.checking.jacobians.real import epsilon
 from nbautograd.core.checking.jacobians.storage import Matrices
 from nbautograd.core.checking.jacobians.witnesses import ForwardWitness, JvpWitness, confirmed
 from nbautograd.core.checking.probes.exceptions import contract_broken, from_forward
+from nbautograd.core.checking.progress import PARTS, Progress, Tell
+from nbautograd.core.checking.steps.refine import curve
 from nbautograd.core.checking.subject import Outputs, Subject
 from nbautograd.core.checking.verdict import Judged, Tolerance, judge
+
+CURVES = 8  # blocks that agree and get the V of their worst entry
+_About = tuple[int, int, str, str, tuple[int, ...], tuple[int, ...], str, int]
 
 
 class Inquiry:
@@ -24,6 +31,7 @@ class Inquiry:
         subject: what is checked.
         atol, rtol, eps: as given to ``gradcheck``.
         judge: False to leave out the second look and the verdicts.
+        tell: called with (steps done, steps in all, what is being done).
 
     Attributes:
         blocks: by (output, input) positions.
@@ -33,7 +41,13 @@ class Inquiry:
     """
 
     def __init__(
-        self, subject: Subject, atol: float | None, rtol: float | None, eps: float | None, judge: bool = True
+        self,
+        subject: Subject,
+        atol: float | None,
+        rtol: float | None,
+        eps: float | None,
+        judge: bool = True,
+        tell: Tell | None = None,
     ) -> None:
         self.subject, self.eps, self.judge = subject, eps, judge
         self.atol, self.rtol = atol, rtol
@@ -42,6 +56,8 @@ class Inquiry:
         self.error: Exception | None = None
         self.complete = True
         self.assembly: Assembly | None = None
+        self.progress = Progress(tell)
+        self._raws: dict[tuple[int, int], tuple[tuple[int, int], Raw]] = {}
 
     def blocks_found(self) -> None:
         """Run the check; what the user's forward raises propagates, an interrupt ends it early."""
@@ -49,6 +65,35 @@ class Inquiry:
             self._run()
         except KeyboardInterrupt:
             self.complete = False
+            self._keep_partial()
+
+    def told_all(self) -> None:
+        """Say that everything is done, unless it was interrupted."""
+        if self.complete:
+            with contextlib.suppress(KeyboardInterrupt):  # too late to stop anything
+                self.progress.done(self.progress.total)
+
+    def curves(self) -> None:
+        """Give the first few blocks that agree the V of their worst entry as well; the others have it already."""
+        try:
+            self.progress.done(self.progress.total - PARTS, messages.text("checking.looking_for_causes"))
+            for where, (numbers, raw) in list(self._raws.items())[:CURVES]:
+                block = self.blocks[where]
+                if not block.steps.size and raw.matrices.rows is None:
+                    steps, errors = curve(raw, numbers)
+                    self.blocks[where] = dataclasses.replace(block, steps=steps, errors=errors)
+        except KeyboardInterrupt:
+            self.complete = False
+
+    def _keep_partial(self) -> None:
+        """The block that was in work when the check was interrupted, unasked entries NaN."""
+        if self.assembly is None:
+            return
+        for (i, j), matrices in self.assembly.partial.items():
+            where = (self.assembly.wanted[i], self.subject.differentiable[j])
+            if where not in self.blocks:
+                about = self._described((i, j), where, matrices)
+                self.blocks[where] = Block(*about, matrices, "undecided", "interrupted")
 
     def _run(self) -> None:
         try:
@@ -66,26 +111,32 @@ class Inquiry:
             self.error = error
 
     def _take(self, outputs: Outputs) -> None:
-        self.assembly = assembly = Assembly(self.subject, outputs, self.eps)
+        self.assembly = assembly = Assembly(self.subject, outputs, self.eps, self.progress)
+        self.progress.plan(len(assembly.wanted) * len(self.subject.differentiable))
         for (i, j), raw in assembly.blocks():
             where = (assembly.wanted[i], self.subject.differentiable[j])
             self.blocks[where] = self._block((i, j), where, raw)
+            self._raws[where] = (i, j), raw
 
     def _block(self, numbers: tuple[int, int], where: tuple[int, int], raw: Raw) -> Block:
         assert self.assembly is not None
-        shapes = self.assembly.forward.shapes[numbers[0]], self.assembly.forward.points[numbers[1]].shape
-        names = self.subject.output_names[where[0]], self.subject.input_names[where[1]]
-        entries = math.prod((*shapes[0], *shapes[1]))
         if not self.judge:
-            return Block(*where, *names, *shapes, structure(raw.matrices), entries, raw.matrices)
+            return Block(*self._described(numbers, where, raw.matrices), raw.matrices)
         judged = self._judged(numbers, where, raw)
         said = statements.said(
             raw, judged, self._forward_witness.testimony(*numbers), self._jvp_witness.testimony(*numbers)
         )
         return Block(
-            *where, *names, *shapes, structure(judged.matrices), entries, judged.matrices, judged.verdict,
-            judged.reason, judged.wrong, judged.worst, judged.largest_error, said, judged.steps, judged.errors,
+            *self._described(numbers, where, judged.matrices), judged.matrices, judged.verdict, judged.reason,
+            judged.wrong, judged.worst, judged.largest_error, said, judged.steps, judged.errors,
         )  # fmt: skip
+
+    def _described(self, numbers: tuple[int, int], where: tuple[int, int], matrices: Matrices) -> _About:
+        """What a block is about: positions, names, shapes, structure and number of entries."""
+        assert self.assembly is not None
+        shapes = self.assembly.forward.shapes[numbers[0]], self.assembly.forward.points[numbers[1]].shape
+        names = self.subject.output_names[where[0]], self.subject.input_names[where[1]]
+        return *where, *names, *shapes, structure(matrices), math.prod((*shapes[0], *shapes[1]))
 
     def _judged(self, numbers: tuple[int, int], where: tuple[int, int], raw: Raw) -> Judged:
         assert self.outputs is not None

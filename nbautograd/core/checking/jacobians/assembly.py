@@ -56,6 +56,7 @@ class Assembly:
         forward: values of the function.
         steps: steps of the first pass, per input.
         probes: for each output taken so far a random cotangent and backward's answer per input.
+        partial: the block in work, its numerical entries NaN where they were not asked yet; for when it is interrupted.
     """
 
     def __init__(
@@ -77,6 +78,7 @@ class Assembly:
         self.linear: dict[Key, bool] = {}
         self._along: dict[int, tuple[Array, list[Array]]] = {}
         self.probes: dict[int, tuple[Array, list[Array]]] = {}
+        self.partial: dict[Key, Matrices] = {}
 
     def blocks(self) -> Iterator[tuple[Key, Raw]]:
         """All blocks, output by output."""
@@ -84,8 +86,10 @@ class Assembly:
             probe = self.random.normal(size=real_shape(self.outputs[self.wanted[i]]))
             answers = self._probe(i, probe)
             self.probes[i] = (probe, answers)
-            for j, raw in sorted(self._of_output(i, probe, answers).items()):
+            for j, raw in self._of_output(i, probe, answers):
                 yield (i, j), raw
+                self.partial.clear()
+                self.progress.done(i * len(self.steps) * PARTS + self._after(j))
 
     def _varied(self, steps: Array) -> Array:
         """The steps with random signs and, unless the caller gave them, sizes: no two couplings cancel by chance."""
@@ -100,6 +104,10 @@ class Assembly:
         names = self.subject.output_names, self.subject.input_names
         what = f"d {names[0][self.wanted[i]]} / d {names[1][self.subject.differentiable[j]]}"
         self.progress.stage(start + span[0], start + span[1], of, what)
+
+    def _after(self, j: int) -> int:
+        """Steps of an output that are done with its block of input j: half of them are backward's, of all inputs."""
+        return (len(self.steps) + j + 1) * PARTS // 2
 
     def _probe(self, i: int, probe: Array) -> list[Array]:
         """Ask backward for a random cotangent, plain and scaled; note which dimensions may go together."""
@@ -124,20 +132,26 @@ class Assembly:
                     self._diagonal[i, j] = ones[j]
         return [j for j in range(len(plain)) if (i, j) not in self._diagonal]
 
-    def _of_output(self, i: int, probe: Array, answers: list[Array]) -> dict[int, Raw]:
+    def _of_output(self, i: int, probe: Array, answers: list[Array]) -> Iterator[tuple[int, Raw]]:
         """All blocks of one output."""
         shapes = [p.shape for p in self.forward.points]
         layouts = {
             j: Layout(probe.shape, shape, structure.matching(self.combos[i, j])) for j, shape in enumerate(shapes)
         }
-        large = [j for j, layout in layouts.items() if math.prod(layout.sizes) > LIMIT]
-        found = {j: Raw(*sample.sampled(self.rows[i], self.forward, (i, j), self.steps[j], self.random)) for j in large}
-        rest = {j: layout for j, layout in layouts.items() if j not in found}
+        large = {j for j, layout in layouts.items() if math.prod(layout.sizes) > LIMIT}
         known = {
-            j: rest.pop(j).rows(self._diagonal[i, j][None])[0][:, :, None] for j in (*rest,) if (i, j) in self._diagonal
+            j: layouts[j].rows(self._diagonal[i, j][None])[0][:, :, None]
+            for j in layouts
+            if (i, j) in self._diagonal and j not in large
         }
+        rest = {j: layout for j, layout in layouts.items() if j not in large and j not in known}
         analytical = {**known, **self._analytical(i, rest, probe, answers)}
-        return {**found, **{j: self._numerical(i, j, rest.get(j, layouts[j]), a) for j, a in analytical.items()}}
+        layouts.update(rest)
+        for j in layouts:
+            if j in large:
+                yield j, Raw(*sample.sampled(self.rows[i], self.forward, (i, j), self.steps[j], self.random))
+            else:
+                yield j, self._numerical(i, j, layouts[j], analytical[j])
 
     def _analytical(self, i: int, layouts: dict[int, Layout], probe: Array, answers: list[Array]) -> dict[int, Array]:
         """The stored analytical Jacobians, vouched for by the plain backward of the random cotangent."""
@@ -199,9 +213,10 @@ class Assembly:
     def _differences(self, i: int, j: int, layout: Layout, analytical: Array) -> Raw:
         pattern = (analytical != 0).any(axis=0)
         directions = self._directions(j, layout, pattern)
-        half, width = len(self.steps) * PARTS // 2, PARTS // 2
-        self._stage(i, j, (half + j * width, half + (j + 1) * width), 2 * len(directions.groups))
-        numerical = columns.central(self.forward, directions, {i: layout}, self.steps[j], {i: pattern})[i]
+        self._stage(i, j, (self._after(j - 1), self._after(j) - 1), 2 * len(directions.groups))
+        numerical = np.full(layout.sizes, 0.0 if directions.grouped else np.nan)
+        self.partial[i, j] = Matrices(layout, analytical, numerical)
+        columns.central(self.forward, directions, {i: layout}, self.steps[j], {i: pattern}, {i: numerical})
         # steps of random sizes: where all entries agree no coupling can hide, except in rows that no column reaches
         agreed = structure.agree(analytical, numerical)
         verified = agreed and not (self.given_step or directions.grouped)

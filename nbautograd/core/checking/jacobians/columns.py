@@ -12,7 +12,8 @@ from nbautograd.core.checking.jacobians.forward import Values
 from nbautograd.core.checking.jacobians.real import Array
 from nbautograd.core.checking.jacobians.storage import Layout
 
-CHUNK_ELEMENTS = 4_000_000
+CHUNK_ELEMENTS = 4_000_000  # of points and values together
+FEW, MANY = 32, 256  # directions: what is taken at once unbatched; from where on batching is tried on a few first
 
 
 @dataclass(frozen=True)
@@ -35,11 +36,15 @@ class Directions:
         """Whether some direction moves several columns of a block."""
         return any(len(group) > 1 for group in self.groups)
 
-    def chunks(self, elements: int) -> Iterator[range]:
-        """Ranges of directions whose points and values hold at most this many elements."""
-        step = max(1, elements // max(1, math.prod(self.layout.input_shape) + math.prod(self.layout.output_shape)))
-        for start in range(0, len(self.groups), step):
+    def chunks(self, forward: Values) -> Iterator[range]:
+        """Ranges of directions to take at once: few where the function takes points one by one, for an interrupt."""
+        size = math.prod(self.layout.input_shape) + math.prod(self.layout.output_shape)
+        most, start = max(1, CHUNK_ELEMENTS // max(1, size)), 0
+        while start < len(self.groups):
+            first = start == 0 and len(self.groups) > MANY
+            step = min(most, FEW) if first or not forward.batched else most
             yield range(start, min(start + step, len(self.groups)))
+            start += step
 
     def masks(self, chosen: range | list[int]) -> Array:
         """One array shaped like the input per chosen direction: 1 where it moves, else 0."""
@@ -71,6 +76,7 @@ def central(
     layouts: dict[int, Layout],
     steps: Array,
     patterns: dict[int, Array] | None = None,
+    found: dict[int, Array] | None = None,
 ) -> dict[int, Array]:
     """Central differences along all directions, stored as each output's layout says.
 
@@ -81,13 +87,16 @@ def central(
         steps: size of the step per element of the input.
         patterns: by number of the output, boolean (rows, columns): which rows a column reaches, when columns share
             directions.
+        found: where to write them as they come, by number of the output; new arrays of zeros by default.
     """  # fmt: skip
+    found = found if found is not None else {i: np.zeros(layout.sizes) for i, layout in layouts.items()}
     if directions.layout.sizes[2] == 1:  # everything moves at once
         spacing, changes = differences(forward, directions.which, steps[None])
         gap = directions.layout.cols(spacing).reshape(-1, 1, 1)
-        return {i: (layout.rows(changes[i])[0] / gap[:, :, 0])[:, :, None] for i, layout in layouts.items()}
-    found = {i: np.zeros(layout.sizes) for i, layout in layouts.items()}
-    for chosen in directions.chunks(CHUNK_ELEMENTS):
+        for i, layout in layouts.items():
+            found[i][:, :, 0] = layout.rows(changes[i])[0] / gap[:, :, 0]
+        return found
+    for chosen in directions.chunks(forward):
         moved = directions.masks(chosen) * steps
         spacing, changes = differences(forward, directions.which, moved)
         gaps = directions.layout.cols(spacing)

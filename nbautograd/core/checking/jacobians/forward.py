@@ -23,6 +23,7 @@ from nbautograd.core.checking.jacobians.real import (
     to_real,
 )
 from nbautograd.core.checking.jacobians.standin import raw_forward
+from nbautograd.core.checking.progress import Progress
 from nbautograd.core.checking.subject import Outputs, Subject
 
 BATCH_ELEMENTS = 2_000_000
@@ -47,6 +48,10 @@ class Values(Protocol):
     def noise(self) -> Sequence[Array] | Mapping[int, Array]:
         """How much two calls at the same point differed, by number of the output."""
 
+    @property
+    def batched(self) -> bool:
+        """Whether many points are answered at once."""
+
     def rounded(self, which: int, points: Array) -> Array:
         """The points as the input's dtype can represent them."""
 
@@ -64,6 +69,7 @@ class Forward:
         subject: what is checked.
         outputs: what its first call returned.
         wanted: positions of the outputs to look at.
+        progress: told of every point that was answered.
 
     Attributes:
         promoted: True when the values are computed in float64 though the inputs are not float64.
@@ -72,7 +78,10 @@ class Forward:
         values: the outputs at the inputs.
     """
 
-    def __init__(self, subject: Subject, outputs: Outputs, wanted: tuple[int, ...]) -> None:
+    def __init__(
+        self, subject: Subject, outputs: Outputs, wanted: tuple[int, ...], progress: Progress | None = None
+    ) -> None:
+        self.progress = progress or Progress()
         self.subject, self.wanted = subject, wanted
         self.shapes = [real_shape(outputs[i]) for i in wanted]
         self.base = tuple(preparation.copy(item, requires_grad=False) for item in subject.inputs)
@@ -82,6 +91,11 @@ class Forward:
         self.points = [to_array(t) for t in self.tensors]
         self.values = self._one(0, self.points[0]) if self.promoted else [to_array(outputs[i]) for i in wanted]
         self._batched: Callable[..., Any] | None = raw_forward(subject)
+
+    @property
+    def batched(self) -> bool:
+        """Whether many points are answered at once, as far as is known."""
+        return self._batched is not None
 
     @cached_property
     def noise(self) -> list[Array]:
@@ -115,13 +129,19 @@ class Forward:
             try:
                 answers = self._vmapped(which, points)
                 if self._agrees(which, points, answers):
+                    self.progress.tick(len(points))
                     return answers
             except Exception:
                 # no batching rule for something in the forward
                 pass
             self._batched = None
-        each = [self._one(which, point) for point in points]
+        each = [self._ticked(which, point) for point in points]
         return [np.stack(column) for column in zip(*each, strict=True)]
+
+    def _ticked(self, which: int, point: Array) -> list[Array]:
+        answer = self._one(which, point)
+        self.progress.tick()
+        return answer
 
     def _agrees(self, which: int, points: Array, answers: list[Array]) -> bool:
         last = self._one(which, points[-1])

@@ -17,6 +17,7 @@ from nbautograd.core.checking.jacobians.real import (
     to_array,
     to_real,
 )
+from nbautograd.core.checking.progress import Progress
 from nbautograd.core.checking.quiet import seed_all
 
 FEW = 4  # up to so many cotangents a loop is faster than a batch
@@ -30,13 +31,15 @@ class Rows:
         output: the output tensor, with its graph.
         leaves: the inputs to differentiate with respect to.
         seed: given to the random generators before every backward.
+        progress: told of every cotangent that was answered.
 
     Attributes:
         batched: False once backward turned out not to work for many cotangents at once.
         error: what a plain backward raised, or None.
     """
 
-    def __init__(self, output: Tensor, leaves: Sequence[Tensor], seed: int) -> None:
+    def __init__(self, output: Tensor, leaves: Sequence[Tensor], seed: int, progress: Progress | None = None) -> None:
+        self.progress = progress or Progress()
         self.output, self.leaves, self.seed = output, list(leaves), seed
         self.batched = True
         self.error: Exception | None = None
@@ -56,12 +59,19 @@ class Rows:
         tensors = from_array(cotangents, self.output, batched=True)
         if self.batched and len(cotangents) > FEW:
             try:
-                return self._vmapped(tensors)
+                answers = self._vmapped(tensors)
+                self.progress.tick(len(cotangents))
+                return answers
             except Exception:
                 # no batching rule, random numbers, numpy, writes into plain buffers, ...: ask one by one
                 self.batched = False
-        each = [self._plain(t.reshape(self.output.shape)) for t in tensors]
+        each = [self._ticked(t.reshape(self.output.shape)) for t in tensors]
         return [np.stack(column) for column in zip(*each, strict=True)]
+
+    def _ticked(self, cotangent: Tensor) -> list[Array]:
+        answer = self._plain(cotangent)
+        self.progress.tick()
+        return answer
 
     def _plain(self, cotangent: Tensor) -> list[Array]:
         seed_all(self.seed)

@@ -40,6 +40,11 @@ class Window:
         self.values = {i: forward.values[i].reshape(-1)[rows]}
         self.noise = {i: forward.noise[i].reshape(-1)[rows]}
 
+    @property
+    def batched(self) -> bool:
+        """Whether many points are answered at once."""
+        return self.whole.batched
+
     def rounded(self, which: int, points: Array) -> Array:
         """The points as the input's dtype can represent them."""
         return self.whole.rounded(which, points)

@@ -119,7 +119,9 @@ def uncertainty(middle: Array, table: Array, series_values: Array, eps: float, k
     # the median of three samples of |noise| is about 2/3 of its deviation: 4 times that covers all but a few
     noise = 4 * np.nan_to_num(np.median(scatter, axis=0), nan=0.0) + known
     size = np.nanmax(np.abs(np.nan_to_num(np.concatenate([middle[None], table]), posinf=0, neginf=0)), axis=0)
-    highest: Array = np.maximum.reduce([noise, eps * size, granularity(series_values)])
+    # a value that underflowed is off by as much as the smallest number there is
+    least = np.finfo(np.float64).smallest_subnormal
+    highest: Array = np.maximum.reduce([noise, eps * size + least, granularity(series_values)])
     return highest
 
 

@@ -55,6 +55,17 @@ def refine(forward: Values, raw: Raw, where: tuple[int, int], chosen: Array) -> 
     return Refined(entries=np.concatenate([p.entries for p in parts]), **joined)
 
 
+def curve(raw: Raw, where: tuple[int, int]) -> tuple[Array, Array]:
+    """Steps and errors of differences at the entry of a block that differs most from backward."""
+    apart = np.abs(raw.matrices.stored("difference"))
+    if not np.isfinite(apart).any():
+        return np.empty(0), np.empty(0)
+    chosen = np.zeros(apart.shape, dtype=bool)
+    chosen.reshape(-1)[int(np.nanargmax(apart))] = True
+    found = refine(raw.forward, raw, where, chosen)
+    return (found.steps[:, 0], found.errors[:, 0]) if found.value.size else (np.empty(0), np.empty(0))
+
+
 _LAST = ("value", "error", "low", "high", "nature", "steps", "errors")
 
 
@@ -127,7 +138,10 @@ def _judge(entries: Array, values: Array, steps: Array, at: tuple[Array, Array, 
         series = ladder.Series(values[:n], values[n : 2 * n], steps[:n], -steps[n : 2 * n], middle, noise)
         estimate, kind = ladder.two_sided(series), np.where(stairs > 0, kinks.STAIRCASE, kinks.nature(series))
         low, high, value, error = _sides(series, estimate, kind)
-        errors = np.abs(ladder.central(series) - value)
+        slopes = ladder.central(series)
+        # two equal numbers are still only known to the last bit
+        last = np.finfo(float).eps * np.maximum(np.abs(slopes).max(axis=0), np.abs(value))
+        errors = np.maximum(np.abs(slopes - value), last)
     return Refined(entries, value, error, low, high, kind, (series.above + series.below) / 2, errors)
 
 

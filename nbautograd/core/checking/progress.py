@@ -1,0 +1,58 @@
+"""Progress: how far a check is, told to whoever asks, and never more often than it changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+Tell = Callable[[int, int, str], None]
+
+PARTS = 100  # a block counts as so many steps
+
+
+class Progress:
+    """Counts the questions that a check asks and tells how far it is.
+
+    Args:
+        tell: called with (steps done, steps in all, what is being done); None to tell nobody. What it raises ends
+            the check as if the user had; a ``KeyboardInterrupt`` keeps what there is.
+
+    Example:
+        >>> from nbautograd.core.checking.progress import Progress
+        >>> progress = Progress(lambda done, total, what: print(done, total, what))
+        >>> progress.plan(1, "d y / d x")
+        0 200 d y / d x
+        >>> progress.stage(0, 100, of=4, what="d y / d x")
+        >>> progress.tick(2)
+        50 200 d y / d x
+    """
+
+    def __init__(self, tell: Tell | None = None) -> None:
+        self._tell = tell
+        self._what, self._told = "", -1
+        self._start, self._end, self._of, self._count = 0, 0, 1, 0
+        self.total = 0
+
+    def plan(self, blocks: int, what: str = "") -> None:
+        """Say how many blocks there are to do."""
+        self.total, self._what = (blocks + 1) * PARTS, what  # the last part is the search for causes
+        self._say(0)
+
+    def stage(self, start: int, end: int, of: int, what: str) -> None:
+        """From now on the ticks, ``of`` of them, lead from one number of steps to another."""
+        self._start, self._end, self._of, self._count, self._what = start, end, max(1, of), 0, what
+
+    def tick(self, count: int = 1) -> None:
+        """So many questions were answered."""
+        if self._tell is not None:
+            self._count += count
+            self._say(self._start + (self._end - self._start) * min(self._count, self._of) // self._of)
+
+    def done(self, steps: int, what: str | None = None) -> None:
+        """So many steps are done, however they were; from now on something else is being done, when it is said."""
+        self._what = self._what if what is None else what
+        self._say(steps)
+
+    def _say(self, steps: int) -> None:
+        if self._tell is not None and steps > self._told:
+            self._told = steps
+            self._tell(steps, self.total, self._what)

@@ -1,0 +1,128 @@
+"""A check says how far it is, and can be stopped at any moment with what it has."""
+
+from __future__ import annotations
+
+import functions_checked as checked
+import numpy as np
+import pytest
+import torch
+
+from nbautograd import gradcheck, jacobian
+
+
+def doubles(*shape):
+    torch.manual_seed(3)
+    return torch.randn(shape, dtype=torch.float64, requires_grad=True)
+
+
+class OneByOne(torch.autograd.Function):
+    """Leaves torch, so that every row and column is asked on its own."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.cumsum(x.numpy() ** 2))
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return torch.from_numpy(np.cumsum(grad.numpy()[::-1])[::-1].copy()) * 2 * x
+
+
+def test_progress_goes_up_to_the_end():
+    told = []
+    report = gradcheck(OneByOne, doubles(40), progress=lambda *said: told.append(said))
+    assert report.verdict == "right"
+    done, totals, what = zip(*told, strict=True)
+    assert list(done) == sorted(set(done))
+    assert done[0] == 0
+    assert done[-1] == totals[-1]
+    assert len(set(totals)) == 1
+    assert len(told) > 20
+    assert any("d " in text and " / d x" in text for text in what)
+
+
+def test_progress_covers_several_blocks():
+    told = []
+    gradcheck(checked.Linear, seed_inputs(), progress=lambda *said: told.append(said))
+    assert told[-1][0] == told[-1][1] == 300
+
+
+def seed_inputs():
+    return doubles(20, 20), doubles(20, 30)
+
+
+def stopped_at(moment, calls):
+    def stop(done, total, what):
+        calls.append(done)
+        if done >= moment:
+            raise KeyboardInterrupt
+
+    return stop
+
+
+@pytest.mark.parametrize("moment", [0, 5, 40, 60, 95, 100])
+def test_a_check_can_be_stopped_at_any_moment(moment):
+    calls = []
+    report = gradcheck(OneByOne, doubles(400), progress=stopped_at(moment, calls))
+    assert not report.complete
+    assert report.verdict == "cannot tell"
+    assert report.reason
+    assert [b.verdict for b in report.blocks.values()] == [[], ["undecided"], ["match"]][(moment > 50) + (moment > 99)]
+
+
+def test_columns_that_were_asked_are_kept():
+    report = gradcheck(OneByOne, doubles(400), progress=stopped_at(60, []))
+    (block,) = report.blocks.values()
+    assert (block.verdict, block.reason) == ("undecided", "interrupted")
+    numerical = block.numerical()
+    known = np.isfinite(numerical).all(axis=0)
+    assert 0 < known.sum() < 400
+    np.testing.assert_allclose(numerical[:, known], block.analytical()[:, known], rtol=1e-6, atol=1e-8)
+
+
+def test_a_jacobian_can_be_stopped_too():
+    calls = []
+
+    def interrupted(x):
+        calls.append(1)
+        if len(calls) > 60:
+            raise KeyboardInterrupt
+        return OneByOne.apply(x)
+
+    report = jacobian(interrupted, doubles(400))
+    assert not report.complete
+
+
+class Exp(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.exp()
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 1.5 * grad * ctx.saved_tensors[0]
+
+
+@pytest.mark.parametrize("fn", [Exp, torch.exp])
+def test_the_curve_is_a_v_of_truncation_and_round_off(fn):
+    block = gradcheck(fn, doubles(3, 4)).blocks[0, 0]
+    steps, errors = block.curve()
+    assert len(steps) == len(errors) > 8
+    assert (errors > 0).all()
+    best = int(errors.argmin())
+    assert 3 < best < len(steps) - 1
+    assert errors[best] < 1e-8 < errors[0]
+    slope = np.polyfit(np.log(steps[:4]), np.log(errors[:4]), 1)[0]
+    assert slope == pytest.approx(2, abs=0.1)  # truncation: the square of the step
+    assert errors[-1] > 3 * errors[best]
+
+
+@pytest.mark.parametrize("where", [(0, 0), (0, 1)])
+@pytest.mark.parametrize("fn", [checked.Linear, checked.LinearWrong])
+def test_the_curve_of_a_linear_function_has_only_round_off(fn, where):
+    steps, errors = gradcheck(fn, seed_inputs()).blocks[where].curve()
+    assert (errors > 0).all()
+    assert (errors <= 1e-14 / steps).all()
