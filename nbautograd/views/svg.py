@@ -13,7 +13,7 @@ from html import escape as escape_html
 
 from nbautograd.core.collector import collector_paused
 from nbautograd.core.graphs.graph import AutogradGraph
-from nbautograd.views.layout import Box, Layout, Line, Path, layout
+from nbautograd.views.layout import Box, Layout, Lens, Line, Path, layout
 from nbautograd.views.layout.text import fit, text_width
 from nbautograd.views.svg_style import style_sheet
 
@@ -27,7 +27,9 @@ MANY = 300  # with more boxes, those of one look become one path, and texts of o
 escape = lru_cache(maxsize=4096)(escape_html)  # the same few names come again and again
 
 
-def svg(graph: AutogradGraph, *, boxes: int | None = 300, most: int | None = None, notes: bool = True) -> str:
+def svg(
+    graph: AutogradGraph, *, boxes: int | None = 300, most: int | None = None, notes: bool = True, lens: Lens = ""
+) -> str:
     """Draw a backward graph.
 
     Args:
@@ -35,6 +37,7 @@ def svg(graph: AutogradGraph, *, boxes: int | None = 300, most: int | None = Non
         boxes: fold the graph until about this many boxes are left; None draws every node.
         most: fold it further until the document has at most so many characters, if that can be reached.
         notes: whether the graph's notes stand under the picture.
+        lens: as for ``layout``.
 
     Returns:
         An SVG document that stands on its own.
@@ -47,11 +50,11 @@ def svg(graph: AutogradGraph, *, boxes: int | None = 300, most: int | None = Non
     """
     graph = graph if notes else replace(graph, notes=())
     with collector_paused():
-        document = draw(layout(graph, boxes=boxes))
+        document = draw(layout(graph, boxes=boxes, lens=lens))
         for fewer in FEWER:
             if most is None or len(document) <= most:
                 break
-            document = draw(layout(graph, boxes=fewer))
+            document = draw(layout(graph, boxes=fewer, lens=lens))
     return document
 
 

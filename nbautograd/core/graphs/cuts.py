@@ -1,4 +1,4 @@
-"""Cuts: where the user's own lines take a tensor out of the graph.
+"""Cuts: where the user's own lines take a tensor out of the graph, or change it in place.
 
 A detached tensor leaves no trace in the graph; what remains is the line that did it. Only the code that calls is read:
 its function, its file outside functions, or the notebook's latest cells.
@@ -21,6 +21,7 @@ CUTTING = {
     **dict.fromkeys(("item", "tolist", "numpy"), "python"),
     **dict.fromkeys(("long", "int", "bool", "short", "byte", "argmax", "argmin", "argsort"), "integer"),
 }
+KINDS = (ast.Attribute, ast.With, ast.AugAssign, ast.Assign, ast.Call)
 SILENT = {"no_grad", "inference_mode"}
 
 
@@ -51,14 +52,38 @@ def find_cut(name: str, code: str) -> Cut | None:
     return max(found, key=lambda cut: cut.line, default=None)
 
 
+def find_change(name: str, code: str) -> Cut | None:
+    """Find the last line of some code that changes the variable ``name`` in place.
+
+    Example:
+        >>> from nbautograd.core.graphs.cuts import find_change
+        >>> find_change("y", "y[0] = 3").text
+        'y[0] = 3'
+    """
+    found = [node for node in _nodes(code) if _changes(node, name)] if name in code else []
+    cuts = [Cut("changed", node.lineno, ast.unparse(node)) for node in found]  # type: ignore[attr-defined]
+    return max(cuts, key=lambda cut: cut.line, default=None)
+
+
+def _changes(node: ast.AST, name: str) -> bool:
+    if isinstance(node, ast.AugAssign):
+        target: ast.expr = node.target
+        return _is(target, name) or (isinstance(target, ast.Subscript) and _is(target.value, name))
+    if isinstance(node, ast.Assign):
+        return any(isinstance(target, ast.Subscript) and _is(target.value, name) for target in node.targets)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _is(node.func.value, name):
+        return node.func.attr.endswith("_") and not node.func.attr.startswith(("_", "requires_grad", "detach"))
+    return False
+
+
 @lru_cache(maxsize=CELLS)
 def _nodes(code: str) -> tuple[ast.AST, ...]:
-    """What of the code can cut; empty when it is no Python, such as a cell with magics."""
+    """What of the code can cut or change; empty when it is no Python, such as a cell with magics."""
     try:
         tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError):
         return ()
-    return tuple([node for node in ast.walk(tree) if isinstance(node, (ast.Attribute, ast.With))])
+    return tuple([node for node in ast.walk(tree) if isinstance(node, KINDS)])
 
 
 def _cuts(node: ast.AST, name: str) -> Iterator[Cut]:
@@ -98,6 +123,10 @@ class CallersCode:
     def cut(self, name: str) -> Cut | None:
         """The line that cuts ``name`` off, in the calling code or the latest cell that has one."""
         return next((cut for code in self._pieces if (cut := find_cut(name, code))), None)
+
+    def change(self, name: str) -> Cut | None:
+        """The line that changes ``name`` in place."""
+        return next((found for code in self._pieces if (found := find_change(name, code))), None)
 
 
 def _pieces(frame: FrameType) -> Iterator[str]:

@@ -148,6 +148,8 @@ def _folded(graph: AutogradGraph, i: int, path: str, members: tuple[int, ...]) -
         outputs=outputs,
         gradients=first.gradients,
         members=members,
+        storages=tuple({s.number: s for m in members for s in graph.nodes[m].storages}.values()),
+        stale=tuple([s for m in members for s in graph.nodes[m].stale]),
     )
 
 
@@ -174,6 +176,7 @@ def _merged(graph: AutogradGraph, homes: dict[int, int]) -> tuple[Edge, ...]:
                 first.name if alone else "",
                 first.state if alone else "",
                 tuple(positions),
+                next((graph.edges[p].stale for p in positions if graph.edges[p].stale), ""),
             )
         )
     return tuple(edges)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from nbautograd.core.display import Displayable, render
 from nbautograd.core.values import CtxSnapshot, TensorSummary, Value
@@ -25,6 +25,39 @@ class Slot:
     shape: tuple[int, ...] | None = None
     dtype: str | None = None
     device: str = ""
+
+
+class Storage(NamedTuple):
+    """Memory that a node keeps for its backward.
+
+    Attributes:
+        number: the same for the same memory, in one graph: what two nodes share is counted once.
+        bytes: its size.
+        name: the user's name of the tensor, if it has one.
+    """
+
+    number: int
+    bytes: int
+    name: str = ""
+
+
+class Stale(NamedTuple):
+    """A saved tensor that was changed in place after it was saved; backward will refuse it.
+
+    Attributes:
+        slot: what the node calls it, such as ``"self"`` or ``"saved[0]"``.
+        name: the user's name of it, if it has one.
+        saved, now: its version when it was saved, and now.
+        by: what changed it: the op that torch names, or what is written in ``line``; empty when that is not known.
+        line: of the calling code, if one was found that changes it; else None.
+    """
+
+    slot: str
+    name: str
+    saved: int
+    now: int
+    by: str = ""
+    line: int | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,6 +83,8 @@ class Node(Displayable):
         gradients: shape and dtype of the gradient that each of its outputs expects; see ``Slot``.
         members: in a folded graph the ids, in the graph that was folded, of the nodes it stands for: its own old id,
             or several.
+        storages: the memory it keeps, each once; read in graphs of at most 300 nodes, or with ``saved=True``.
+        stale: its saved tensors that were changed in place since.
         stops: which of its inputs no gradient goes to (their tensors need none), by position among its gradients.
     """
 
@@ -72,6 +107,13 @@ class Node(Displayable):
     gradients: tuple[Slot, ...] = ()
     stops: tuple[int, ...] = ()
     members: tuple[int, ...] = ()
+    storages: tuple[Storage, ...] = ()
+    stale: tuple[Stale, ...] = ()
+
+    @property
+    def bytes(self) -> int:
+        """Memory that it keeps for its backward."""
+        return sum(storage.bytes for storage in self.storages)
 
     def __repr__(self) -> str:
         return f"<Node {self.id} {self.name}{f' {self.label}' if self.label else ''}>"
@@ -91,6 +133,8 @@ class Edge:
         name: for a custom Function the name of the argument whose gradient this is, where the source gives it.
         state: after ``backward``: ``"flowed"``, ``"none"`` (the source returned None for it) or ``"not reached"``;
             empty before.
+        stale: ``"v0 → v1"`` when backward will refuse to compute this gradient, since what it needs was changed in
+            place after it was saved; else empty.
         members: in a folded graph the positions, among the edges of the graph that was folded, of those it stands for.
     """
 
@@ -104,6 +148,7 @@ class Edge:
     name: str = ""
     state: str = ""
     members: tuple[int, ...] = ()
+    stale: str = ""
 
 
 @dataclass(frozen=True)
@@ -166,6 +211,19 @@ class AutogradGraph(Displayable):
         """Variable or parameter name by node id, of the nodes that have one."""
         return {n.id: n.label for n in self.nodes if n.label}
 
+    def saved_bytes(self) -> dict[str, int]:
+        """Memory kept for backward by module path, with everything under it; ``""`` is the whole graph.
+
+        What several nodes share, such as an activation that two ops saved, is counted once.
+        """
+        held: dict[str, dict[int, int]] = {"": {}}
+        for node in self.nodes:
+            parts = node.scope.split(".") if node.scope else []
+            for depth in range(len(parts) + 1):
+                scope = held.setdefault(".".join(parts[:depth]), {})
+                scope.update((storage.number, storage.bytes) for storage in node.storages)
+        return {scope: sum(sizes.values()) for scope, sizes in sorted(held.items()) if sizes or not scope}
+
     def collapse(self, depth: int = 1) -> AutogradGraph:
         """Fold the nodes of modules deeper than ``depth`` into one node each, without ever making a cycle.
 
@@ -189,9 +247,13 @@ class AutogradGraph(Displayable):
 
         return schedule(self)
 
-    def to_svg(self) -> str:
-        """The picture as an SVG document, drawn without any program."""
-        svg: str = render("svg", self)
+    def to_svg(self, lens: str = "") -> str:
+        """The picture as an SVG document, drawn without any program.
+
+        Args:
+            lens: ``"memory"`` writes into each box how much its node keeps for backward.
+        """
+        svg: str = render("svg", self, lens=lens)
         return svg
 
     def to_dot(self) -> Any:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import torch
 
 from nbautograd.core.graphs.graph import Node, Slot
+from nbautograd.core.graphs.lenses import Lenses
 from nbautograd.core.graphs.naming import Names
 from nbautograd.core.graphs.quick import make
 from nbautograd.core.graphs.saved import SavedReader
@@ -46,6 +47,7 @@ class Describer:
         self._names = names
         self._reader = reader
         self._saved_of_ops = saved_of_ops
+        self._lenses = Lenses(names.label)
         self._slots: dict[Any, Slot] = {}
         self._dtypes: dict[Any, str] = {}
 
@@ -92,6 +94,7 @@ class Describer:
 
     def _op(self, i: int, node: Any, slots: tuple[Slot, ...], known: Known) -> Node:
         saved, freed = self._reader.op(node) if self._saved_of_ops else ((), self._reader.freed(node))
+        storages, stale = self._lenses.read(node, ()) if self._saved_of_ops else ((), ())
         first = slots[0] if slots else EMPTY
         return make(
             Node,
@@ -109,11 +112,14 @@ class Describer:
             outputs=known.outputs,
             gradients=slots,
             stops=known.stops,
+            storages=storages,
+            stale=stale,
         )
 
     def _function(self, i: int, node: Any, cls: type, slots: tuple[Slot, ...], known: Known) -> Node:
         source = self._reader.source(cls)
         ctx = self._reader.ctx(node, source)
+        storages, stale = self._lenses.read(node, (source.saved if source is not None else None) or ())
         first = slots[0] if slots else EMPTY
         return Node(
             i,
@@ -133,6 +139,8 @@ class Describer:
             inputs=() if source is None else source.inputs,
             gradients=slots,
             stops=known.stops,
+            storages=storages,
+            stale=stale,
         )
 
 
@@ -152,3 +160,16 @@ def argument_names(node: Node, positions: list[int]) -> dict[int, str]:
     if len(wanted) != len(positions):
         return {}
     return {k: node.inputs[i] for k, i in zip(positions, wanted, strict=True) if i < len(node.inputs)}
+
+
+def stale_edges(node: Node, positions: list[int]) -> dict[int, str]:
+    """The gradients that a node can no longer compute: all of them, unless the saved tensors tell which.
+
+    A product needs for the gradient of one factor the other one, so that a change of ``self`` spoils that of ``other``.
+    """
+    text = f"v{node.stale[0].saved} → v{node.stale[0].now}"
+    spoilt = {"self": 1, "mat1": 1, "other": 0, "mat2": 0}
+    slots = {stale.slot for stale in node.stale}
+    if node.name.startswith(("Mul", "Mm", "Bmm")) and slots <= spoilt.keys():
+        return {spoilt[slot]: text for slot in slots}
+    return dict.fromkeys(positions, text)

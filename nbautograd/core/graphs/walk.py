@@ -12,9 +12,9 @@ from nbautograd import messages
 from nbautograd.core.collector import collector_paused
 from nbautograd.core.graphs.flow import Flow
 from nbautograd.core.graphs.ghosts import ghosts
-from nbautograd.core.graphs.graph import AutogradGraph, Edge, Ghost, Node
+from nbautograd.core.graphs.graph import AutogradGraph, Edge, Ghost, Node, Stale
 from nbautograd.core.graphs.naming import Names, tensors_in
-from nbautograd.core.graphs.nodes import EMPTY, Describer, Known, argument_names
+from nbautograd.core.graphs.nodes import EMPTY, Describer, Known, argument_names, stale_edges
 from nbautograd.core.graphs.order import LEAF, engine_order
 from nbautograd.core.graphs.quick import make
 from nbautograd.core.graphs.saved import SavedReader
@@ -23,16 +23,21 @@ from nbautograd.core.torch_nodes import leaf_tensor, root_edge, sequence_number
 
 SAVED_OF_OPS = 300  # in larger graphs only custom Functions tell what they saved
 MOST_NODES = 1_000_000
+MOST_TOLD = 3  # sentences of one kind
 NO_NAMES: dict[int, str] = {}
 
 
-def graph(tensors: Any, *, names: Mapping[str, Any] | nn.Module | None = None) -> AutogradGraph:
+def graph(
+    tensors: Any, *, names: Mapping[str, Any] | nn.Module | None = None, saved: bool | None = None
+) -> AutogradGraph:
     """Read the backward graph of one or more tensors, before or after backward, without running anything.
 
     Args:
         tensors: a tensor, or any nesting of lists, tuples, dicts and model outputs that holds tensors.
         names: variable name -> tensor or module, for the labels (other values are ignored), or a module; None takes the
             variables of the calling code.
+        saved: whether to read what torch's own nodes saved; None does so in graphs of at most 300 nodes. What custom
+            Functions saved is always read.
 
     Returns:
         The graph. Buffers that a backward freed are marked, a tensor without a graph is a root without a node.
@@ -45,7 +50,7 @@ def graph(tensors: Any, *, names: Mapping[str, Any] | nn.Module | None = None) -
         ['SumBackward0', 'MulBackward0', 'AccumulateGrad']
     """
     with collector_paused():
-        return Walk(tensors, Names(names)).finish()
+        return Walk(tensors, Names(names), saved).finish()
 
 
 class Walk:
@@ -60,7 +65,8 @@ class Walk:
         roots: node id and output of each of them.
     """
 
-    def __init__(self, tensors: Any, names: Names) -> None:
+    def __init__(self, tensors: Any, names: Names, saved: bool | None = None) -> None:
+        self._saved = saved
         self.names = names
         self.tensors = tensors_in(tensors)
         self.live: list[Any] = []
@@ -122,7 +128,8 @@ class Walk:
         return None
 
     def _describe(self) -> list[Node]:
-        describer = Describer(self.names, SavedReader(self.names.label), len(self.live) <= SAVED_OF_OPS)
+        saved = len(self.live) <= SAVED_OF_OPS if self._saved is None else self._saved
+        describer = Describer(self.names, SavedReader(self.names.label), saved)
         labels = {i: self.names.label(leaf) for i, leaf in enumerate(self.leaves) if leaf is not None}
         scopes = infer_scopes(labels, self.numbers(), self.following, self.names.modules)
         outputs: dict[int, tuple[int, ...]] = {}
@@ -178,6 +185,7 @@ class Walk:
     def _edges(self, node: Node, nodes: list[Node], flow: Flow) -> list[Edge]:
         following = self.following[node.id]
         names = argument_names(node, [k for _, k, _ in following]) if node.ctx is not None else NO_NAMES
+        stale = stale_edges(node, [k for _, k, _ in following]) if node.stale else None
         edges = []
         for target, k, nr in following:
             slots = nodes[target].gradients
@@ -195,6 +203,7 @@ class Walk:
                     gradient=carried,
                     name=names.get(k, ""),
                     state=state,
+                    stale=stale.get(k, "") if stale else "",
                 )
             )
         return edges
@@ -207,9 +216,22 @@ class Walk:
         freed = sum(node.freed for node in nodes)
         if freed:
             remarks.append(messages.text("graphs.freed", count=freed))
+        remarks += list(dict.fromkeys(_changed(node, stale) for node in nodes for stale in node.stale))[:MOST_TOLD]
         return remarks
 
 
 def _told(ghost: Ghost) -> str:
     where = "" if ghost.line is None else "_line"
     return messages.text(f"graphs.ghost{where}", name=ghost.name, line=ghost.line, text=ghost.text)
+
+
+def _changed(node: Node, stale: Stale) -> str:
+    by = messages.text("graphs.changed_line", by=stale.by, line=stale.line) if stale.line is not None else stale.by
+    return messages.text(
+        f"graphs.stale{'_by' if by else ''}",
+        name=stale.name or stale.slot,
+        node=node.function or node.name,
+        saved=stale.saved,
+        now=stale.now,
+        by=by,
+    )

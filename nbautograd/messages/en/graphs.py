@@ -31,6 +31,17 @@ TEXTS: dict[str, str] = {
     "graphs.group": "{name} · {count} nodes",
     "graphs.rest": "the rest",
     "graphs.scalar": "scalar",
+    "graphs.stale": (
+        "`{name}` was changed in place after `{node}` had saved it (version {saved}, now {now}): backward will refuse. "
+        "Change a copy instead, or before it is used."
+    ),
+    "graphs.stale_by": (
+        "`{name}` was changed in place by {by} after `{node}` had saved it (version {saved}, now {now}): backward will "
+        "refuse. Change a copy instead, or before it is used."
+    ),
+    "graphs.changed_line": "`{by}` in line {line}",
+    "graphs.kept": "keeps {size}",
+    "graphs.kept_in_all": "Kept for backward: {size}, shared memory counted once.",
     "graphs.ghost": "No gradient gets to `{name}`: no way leads from there to it.",
     "graphs.ghost_line": "No gradient gets to `{name}`: line {line} cuts it off by `{text}`.",
     "graphs.ghost_title": "No gradient gets to {name}.",

@@ -29,6 +29,17 @@ TEXTS: dict[str, str] = {
     "graphs.group": "{name} · {count} 个节点",
     "graphs.rest": "其余部分",
     "graphs.scalar": "标量",
+    "graphs.stale": (
+        "`{node}` 保存 `{name}` 之后，它被就地修改了（保存时版本 {saved}，现在 {now}）：backward 会拒绝。"
+        "请改为修改副本，或在使用之前修改。"
+    ),
+    "graphs.stale_by": (
+        "`{node}` 保存 `{name}` 之后，它被 {by} 就地修改了（保存时版本 {saved}，现在 {now}）：backward 会拒绝。"
+        "请改为修改副本，或在使用之前修改。"
+    ),
+    "graphs.changed_line": "第 {line} 行的 `{by}`",
+    "graphs.kept": "占用 {size}",
+    "graphs.kept_in_all": "为 backward 占用 {size}，共享的内存只算一次。",
     "graphs.ghost": "梯度到不了 `{name}`：没有路从那里通向它。",
     "graphs.ghost_line": "梯度到不了 `{name}`：第 {line} 行用 `{text}` 把它断开了。",
     "graphs.ghost_title": "梯度到不了 {name}。",

@@ -14,6 +14,8 @@ from nbautograd.core.graphs.graph import AutogradGraph
 
 BoxKind = Literal["op", "function", "leaf", "output", "portal", "group", "ghost"]
 
+Lens = Literal["", "memory"]
+
 
 @dataclass(frozen=True)
 class Line:
@@ -116,16 +118,17 @@ class Layout(Displayable):
         return f"<Layout {len(self.boxes)} boxes, {self.width}x{self.height}>"
 
 
-def layout(graph: AutogradGraph, *, boxes: int | None = 300) -> Layout:
+def layout(graph: AutogradGraph, *, boxes: int | None = 300, lens: Lens = "") -> Layout:
     """Lay out a backward graph in layers, the loss on top.
 
     Args:
         graph: the graph to draw.
         boxes: fold the graph until about this many boxes are left; None draws every node.
+        lens: ``"memory"`` writes into each box how much its node keeps for backward.
 
     Returns:
         The same layout for the same graph, always.
     """
     from nbautograd.views.layout.build import build
 
-    return build(graph, boxes)
+    return build(graph, boxes, lens)

@@ -19,14 +19,14 @@ GAP = 22  # between neighbours in a layer
 BUDGET = 400_000  # neighbours that the search for a good order may look at
 
 
-def build(graph: AutogradGraph, boxes: int | None) -> Layout:
+def build(graph: AutogradGraph, boxes: int | None, lens: str = "") -> Layout:
     """Lay out a graph; see ``layout``."""
     with collector_paused():
-        return _build(graph, graph if boxes is None else fold_to(graph, boxes))
+        return _build(graph, graph if boxes is None else fold_to(graph, boxes), lens)
 
 
-def _build(graph: AutogradGraph, drawn: AutogradGraph) -> Layout:
-    pieces = Pieces(drawn)
+def _build(graph: AutogradGraph, drawn: AutogradGraph, lens: str) -> Layout:
+    pieces = Pieces(drawn, lens)
     stack = layered(pieces)
     order(stack.layers, BUDGET)
     frame = Frame(pieces, stack, place(stack.layers, stack.left, stack.right, stack.dummy, GAP), MARGIN)
@@ -39,7 +39,7 @@ def _build(graph: AutogradGraph, drawn: AutogradGraph) -> Layout:
         paths=tuple(paths),
         title=title(graph),
         description=description(graph),
-        note=note(graph, drawn),
+        note=note(graph, drawn, lens),
         nodes=len(graph.nodes),
         shown=sum([len(node.members) < 2 for node in drawn.nodes]),
         order=_order(drawn, made),

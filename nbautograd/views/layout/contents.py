@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from nbautograd import messages
-from nbautograd.core.graphs.graph import AutogradGraph, Edge, Ghost, Node
+from nbautograd.core.graphs.graph import AutogradGraph, Edge, Ghost, Node, Stale
 from nbautograd.core.graphs.quick import make
 from nbautograd.core.values import TensorSummary, Value
 from nbautograd.views.layout import BoxKind, Line
@@ -38,8 +38,8 @@ class Content:
     title: str = ""
 
 
-def op_content(node: Node, fan_in: int, dtype: str | None) -> Content:
-    """An op of torch, or a group of nodes: one line, and a second where gradients are summed."""
+def op_content(node: Node, fan_in: int, dtype: str | None, lens: str = "") -> Content:
+    """An op of torch, or a group of nodes: one line, and more where gradients are summed or a lens tells something."""
     kind: BoxKind = "group" if len(node.members) > 1 else "op"
     label = "" if node.outputs or not node.label else fit(node.label, 80, "name")
     name = fit(node.name, WIDEST[kind])
@@ -53,11 +53,37 @@ def op_content(node: Node, fan_in: int, dtype: str | None) -> Content:
         width = max(width, text_width(total, "muted") + 2 * PAD)
         lines.append(Line(total, PAD, OP + 7, "muted"))
         height += FAN
+    for text, style in lens_texts(node, lens):
+        width = max(width, text_width(text, style) + 2 * PAD)
+        lines.append(Line(text, PAD, height + 7, style))
+        height += FAN
     elided = name != node.name
     title = (
         f"{node.scope} · {node.name}".removeprefix(" · ") if elided or (node.scope and len(node.members) > 1) else ""
     )
     return Content(kind, width, height, tuple(lines), printable(title))
+
+
+def lens_texts(node: Node, lens: str) -> list[tuple[str, str]]:
+    """What was changed in place since it was saved, and under the memory lens how much the node keeps."""
+    texts = [(stale_text(stale), "bad") for stale in node.stale[:2]]
+    if lens == "memory" and node.storages:
+        texts.insert(0, (messages.text("graphs.kept", size=size_text(node.bytes)), "muted"))
+    return texts
+
+
+def stale_text(stale: Stale) -> str:
+    """``y: v0 → v1, line 3``."""
+    line = "" if stale.line is None else f" · {messages.text('graphs.line', line=stale.line)}"
+    return f"{fit(stale.name or stale.slot, 80, 'bad')}: v{stale.saved} → v{stale.now}{line}"
+
+
+def size_text(count: int) -> str:
+    """``12 B``, ``4.1 kB``, ``33 MB``."""
+    size, units = float(count), ["B", "kB", "MB", "GB", "TB"]
+    while size >= 999.5 and len(units) > 1:
+        size, units = size / 1000, units[1:]
+    return f"{size:.3g} {units[0]}"
 
 
 def sum_text(node: Node, fan_in: int) -> str:
@@ -112,7 +138,7 @@ def short_content(kind: BoxKind, text: str, title: str = "") -> Content:
     return Content(kind, text_width(shown, "name") + 2 * PAD, CHIP, (Line(shown, PAD, 15, "name"),), printable(full))
 
 
-def function_content(node: Node, fan_in: int) -> Content:
+def function_content(node: Node, fan_in: int, lens: str = "") -> Content:
     """A custom Function: its name, its line, what it saved, its ctx fields, which inputs need a gradient."""
     table = _Table()
     line = "" if node.line is None else messages.text("graphs.line", line=node.line)
@@ -129,6 +155,8 @@ def function_content(node: Node, fan_in: int) -> Content:
         table.wide(sum_text(node, fan_in), "muted")
     elif node.gradient is not None:
         table.wide(f"grad_output {norm_text(node.gradient)}", "muted")
+    for text, style in lens_texts(node, lens):
+        table.wide(text, style)
     return table.content(_function_title(node))
 
 
@@ -256,6 +284,8 @@ def norm_text(gradient: TensorSummary) -> str:
 
 def edge_text(edge: Edge, dtype: str | None) -> tuple[str, str]:
     """An edge's label and style: the gradient's shape before backward, its norm after."""
+    if edge.stale:
+        return edge.stale, "bad"
     if edge.state == "none":
         return "None", "none"
     if edge.state == "not reached":

@@ -124,11 +124,12 @@ class Pieces:
         dtype: the commonest dtype of the gradients, which labels leave out.
     """
 
-    def __init__(self, graph: AutogradGraph) -> None:
+    def __init__(self, graph: AutogradGraph, lens: str = "") -> None:
         self.pieces: list[Piece] = []
         self.links: list[Link] = []
         self.rank: list[int] = []
         self._graph = graph
+        self._lens = lens
         self._at: dict[int, int] = {}
         self.dtype = commonest_dtype(graph)
         self._plain: dict[tuple[str, int], Content] = {}
@@ -167,9 +168,9 @@ class Pieces:
     def _piece(self, node: Node) -> Piece:
         fan = self._fan.get(node.id, 0)
         if node.kind == "function":
-            content = function_content(node, fan)
-        elif node.label or len(node.members) > 1 or (fan > 1 and node.gradient is not None):
-            content = op_content(node, fan, self.dtype)
+            content = function_content(node, fan, self._lens)
+        elif node.label or len(node.members) > 1 or node.storages or (fan > 1 and node.gradient is not None):
+            content = op_content(node, fan, self.dtype, self._lens)
         else:
             plain = self._plain.get((node.name, fan))
             content = plain or self._plain.setdefault((node.name, fan), op_content(node, fan, self.dtype))

@@ -1,0 +1,117 @@
+"""Memory and versions: bytes counted once, changed tensors found, nothing run."""
+
+from __future__ import annotations
+
+import graph_models as models
+import pytest
+import torch
+from torch.autograd import Function
+
+import nbautograd
+from nbautograd.core.graphs.cuts import find_change
+from nbautograd.views.layout import layout
+
+
+class KeepsItsOutput(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.exp()
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output * y
+
+
+def leaf(count=3):
+    return torch.ones(count, requires_grad=True)
+
+
+def node(graph, name):
+    return next(n for n in graph.nodes if n.name.startswith(name))
+
+
+def test_a_tensor_changed_under_no_grad_is_found_with_the_line():
+    y = leaf().exp()
+    z = (y * 2 * y).sum()
+    with torch.no_grad():
+        y.add_(1)
+    graph = nbautograd.graph(z)
+    found = node(graph, "Mul").stale
+    assert [(s.name, s.saved, s.now, s.by) for s in found] == [("y", 0, 1, "y.add_(1)")]
+    assert "`y` was changed in place by `y.add_(1)` in line" in graph.notes[0]
+    assert [s.slot for s in node(graph, "Exp").stale] == ["result"]
+    with pytest.raises(RuntimeError, match="inplace"):
+        z.backward()
+
+
+def test_a_change_that_the_graph_knows_is_named_by_its_op():
+    y = leaf().exp()
+    z = (y * y).sum()
+    y.mul_(3)
+    assert {s.by for s in node(nbautograd.graph(z, names={}), "Mul").stale} == {"MulBackward0"}
+
+
+def test_functions_that_saved_an_input_or_their_output():
+    b = torch.ones(3, 4)
+    out = models.Linear.apply(b, torch.ones(2, 4, requires_grad=True), None)
+    b.zero_()
+    assert [(s.slot, s.now) for s in node(nbautograd.graph(out, names={}), "Linear").stale] == [("input", 1)]
+    y = KeepsItsOutput.apply(leaf())
+    z = y.sum()
+    with torch.no_grad():
+        y += 1
+    assert [(s.slot, s.saved, s.now) for s in node(nbautograd.graph(z), "Keeps").stale] == [("y", 0, 1)]
+
+
+def test_what_is_not_changed_is_not_stale():
+    x = torch.ones(3)
+    x.add_(1)
+    graph = nbautograd.graph((x * leaf()).sum(), names={})
+    assert all(not n.stale for n in graph.nodes)
+    for value in [v for k, v in models.states().items() if k != "changed in place"]:
+        assert all(not n.stale for n in nbautograd.graph(value, names={}).nodes)
+
+
+def test_the_stale_edge_is_red_and_the_box_says_both_versions():
+    y, w = leaf().exp(), leaf()
+    z = (y * w).sum()
+    with torch.no_grad():
+        y.add_(1)
+    graph = nbautograd.graph(z, names={"w": w, "y": y})
+    made = layout(graph)
+    (red,) = [path for path in made.paths if path.style == "bad" and path.source == f"n{node(graph, 'Mul').id}"]
+    assert graph.nodes[graph.edges[red.edges[0]].target].label == "w"
+    assert red.label == "v0 → v1"
+    assert any(line.style == "bad" and "y: v0 → v1" in line.text for box in made.boxes for line in box.lines)
+
+
+def test_bytes_are_those_of_the_storages_each_once():
+    x = torch.ones(10, requires_grad=True)
+    y = x.exp()
+    graph = nbautograd.graph((y * y).sum() + (y * x).sum(), names={})
+    assert node(graph, "Exp").bytes == 40
+    assert graph.saved_bytes()[""] == 80
+    assert sum(n.bytes for n in graph.nodes) == 40 + 40 + 80
+
+
+def test_bytes_by_scope_and_in_the_picture():
+    model, loss = models.mlp()
+    graph = nbautograd.graph(loss, names=model)
+    held = graph.saved_bytes()
+    assert held["0"] > 0
+    assert held[""] >= max(v for k, v in held.items() if k)
+    picture = graph.to_svg(lens="memory")
+    assert "Kept for backward: " in picture
+    assert ">keeps " in picture
+    assert "keeps" not in graph.to_svg()
+    assert nbautograd.graph(loss, names=model, saved=False).saved_bytes() == {"": 0}
+
+
+def test_ways_to_change_a_tensor_in_place():
+    ways = ["y.add_(1)", "y += 1", "y[0] = 2", "y[1:] *= 3", "y.data.mul_(2)"]
+    assert [way for way in ways if find_change("y", way) or find_change("y.data", way)] == ways
+    assert find_change("y", "y.requires_grad_()") is None
+    assert find_change("y", "y = y + 1") is None
