@@ -237,7 +237,11 @@ def decide(
         differs = ~(apart <= np.maximum(10 * error, slack))
         outside = ~((analytical >= refined.low - slack) & (analytical <= refined.high + slack))
         blurred = ~(error <= np.maximum(UNSURE * scale.size, tiny))
-    unknown = ~np.isfinite(value) | (kind == kinks.NOWHERE)
+    # a root at the edge of its domain: the true slope is infinite, and so is what backward says
+    steep = (
+        np.isin(kind, (kinks.EDGE_LEFT, kinks.EDGE_RIGHT)) & np.isinf(analytical) & ~(error <= UNSURE * np.abs(value))
+    )
+    unknown = ~np.isfinite(value) | (kind == kinks.NOWHERE) | steep
     reason = np.select(
         [unknown, kind == kinks.KINK, kind == kinks.JUMP, kind == kinks.STAIRCASE, ~smooth, blurred],
         ["domain edge", "kink", "jump", "staircase", "domain edge", "noise"], "",

@@ -1,0 +1,58 @@
+"""Points where the true slope is infinite or the numbers run out: nobody is accused there."""
+
+from __future__ import annotations
+
+import torch
+from torch.autograd import Function
+
+import nbautograd
+
+
+class Root(Function):
+    @staticmethod
+    def forward(ctx, x):
+        root = x.sqrt()
+        ctx.save_for_backward(root)
+        return root
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (root,) = ctx.saved_tensors
+        return grad_output / (2 * root)
+
+
+class Square(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 2 * x * grad_output
+
+
+class WrongRoot(Root):
+    @staticmethod
+    def backward(ctx, grad_output):
+        (root,) = ctx.saved_tensors
+        return grad_output / root
+
+
+def check(cls, *values):
+    return nbautograd.gradcheck(cls, (torch.tensor(values, dtype=torch.float64, requires_grad=True),))
+
+
+def test_a_root_at_zero_cannot_be_told():
+    report = check(Root, 0.0, 1.0)
+    assert (report.verdict, report.blocks[0, 0].reason) == ("cannot tell", "domain edge")
+    assert check(Root, 1.0, 2.0).verdict == "right"
+
+
+def test_a_wrong_root_is_wrong_elsewhere_all_the_same():
+    assert check(WrongRoot, 0.0, 1.0).verdict == "wrong"
+
+
+def test_numbers_that_underflow_are_no_mistake():
+    assert check(Square, 1e-200, -3e-190).verdict == "cannot tell"
