@@ -76,14 +76,39 @@ def _changes(node: ast.AST, name: str) -> bool:
     return False
 
 
+def carried(name: str, code: str, known: set[str]) -> set[str]:
+    """The variables that hold what was made of ``name`` on the far side of a cut.
+
+    Args:
+        name: a variable.
+        code: where to look, statement by statement.
+        known: such variables of earlier code.
+    """
+    nodes = _nodes(code)
+    lines = {cut.line for node in nodes for cut in _cuts(node, name)} if name in code else set()
+    held = set(known)
+    assigned = [node for node in nodes if isinstance(node, (ast.Assign, ast.AugAssign))]
+    for statement in sorted(assigned, key=lambda node: node.lineno):
+        parts = list(ast.walk(statement))
+        names = [part for part in parts if isinstance(part, ast.Name)]
+        if any(getattr(part, "lineno", 0) in lines for part in parts) or any(part.id in held for part in names):
+            held |= {part.id for part in names if isinstance(part.ctx, ast.Store)}
+    return held
+
+
 @lru_cache(maxsize=CELLS)
 def _nodes(code: str) -> tuple[ast.AST, ...]:
     """What of the code can cut or change; empty when it is no Python, such as a cell with magics."""
+    tree = _tree(code)
+    return () if tree is None else tuple([node for node in ast.walk(tree) if isinstance(node, KINDS)])
+
+
+@lru_cache(maxsize=CELLS)
+def _tree(code: str) -> ast.Module | None:
     try:
-        tree = ast.parse(code)
+        return ast.parse(code)
     except (SyntaxError, ValueError, RecursionError):
-        return ()
-    return tuple([node for node in ast.walk(tree) if isinstance(node, KINDS)])
+        return None
 
 
 def _cuts(node: ast.AST, name: str) -> Iterator[Cut]:
@@ -119,10 +144,27 @@ class CallersCode:
         while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == PACKAGE:
             frame = frame.f_back
         self._pieces = [] if frame is None else [piece for piece in _pieces(frame) if piece]
+        self._line = 0 if frame is None else frame.f_lineno
 
     def cut(self, name: str) -> Cut | None:
         """The line that cuts ``name`` off, in the calling code or the latest cell that has one."""
         return next((cut for code in self._pieces if (cut := find_cut(name, code))), None)
+
+    def leads(self, name: str, goals: set[str]) -> bool:
+        """Whether what a cut made of ``name`` goes on into one of the variables ``goals``, or into the calling line."""
+        held: set[str] = set()
+        for code in reversed(self._pieces):
+            held = carried(name, code, held)
+        return bool(held & goals) or any(self._called_with(name, held))
+
+    def _called_with(self, name: str, held: set[str]) -> Iterator[bool]:
+        """Whether the statement that called uses one of the variables, or cuts by itself."""
+        tree = _tree(self._pieces[0]) if self._pieces else None
+        for statement in ast.walk(tree) if tree is not None else ():
+            if isinstance(statement, ast.stmt) and statement.lineno <= self._line <= (statement.end_lineno or 0):
+                for part in ast.walk(statement) if not hasattr(statement, "body") else ():
+                    yield isinstance(part, ast.Name) and part.id in held
+                    yield any(_cuts(part, name))
 
     def change(self, name: str) -> Cut | None:
         """The line that changes ``name`` in place."""

@@ -17,16 +17,19 @@ MOST_SEARCHED = 300  # nodes whose saved tensors are looked at
 FEW_NAMES = 16  # tensors named one by one are all meant; a whole namespace is not
 
 
-def ghosts(live: Sequence[Any], leaves: Sequence[torch.Tensor | None], names: Names) -> tuple[Ghost, ...]:
+def ghosts(
+    live: Sequence[Any], leaves: Sequence[torch.Tensor | None], names: Names, roots: Sequence[str]
+) -> tuple[Ghost, ...]:
     """Find the named tensors that need a gradient and get none from this graph.
 
-    A parameter counts when others of its module are in the graph; another tensor when a line cuts it off, when a node
-    saved what it holds, or when it was named one by one.
+    A parameter counts when others of its module are in the graph; another tensor when a line cuts it off and what that
+    gives goes on into a root, when a node saved what it holds, or when it was named one by one.
 
     Args:
         live: torch's nodes of the graph.
         leaves: for each of them the tensor, for AccumulateGrad.
         names: the user's names.
+        roots: names of the roots.
     """
     reached = {id(leaf) for leaf in leaves if leaf is not None}
     missing = [(name, tensor) for name, tensor in names.wanting if id(tensor) not in reached]
@@ -36,9 +39,11 @@ def ghosts(live: Sequence[Any], leaves: Sequence[torch.Tensor | None], names: Na
     missing = [(name, t) for name, t in missing if t.is_leaf or t.grad_fn not in inner]
     users = _users(live, missing, {_place(leaf) for leaf in leaves if leaf is not None})
     modules = {names.module_of[id(leaf)] for leaf in leaves if leaf is not None and id(leaf) in names.module_of}
-    code, found = CallersCode(), []
+    code, goals, found = CallersCode(), set(roots), []
     for name, tensor in missing:
         cut, user = code.cut(name), users.get(_place(tensor))
+        if cut is not None and user is None and not code.leads(name, goals):
+            cut = None
         expected = names.module_of.get(id(tensor)) in modules or (names.given and len(names.wanting) <= FEW_NAMES)
         if cut is not None or (tensor.is_leaf and (user is not None or expected)):
             found.append(_ghost(name, tensor, cut, user))

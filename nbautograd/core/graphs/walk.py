@@ -160,7 +160,7 @@ class Walk:
         if flow.ran:
             nodes = [replace(node, gradient=flow.into(node.id)) for node in nodes]
         names = self.output_names()
-        cut_off = ghosts(self.live, self.leaves, self.names)
+        cut_off = ghosts(self.live, self.leaves, self.names, names)
         return AutogradGraph(
             nodes=tuple(nodes),
             edges=tuple([edge for i in range(len(nodes)) for edge in self._edges(nodes[i], nodes, flow)]),

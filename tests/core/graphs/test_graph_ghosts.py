@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 import nbautograd
-from nbautograd.core.graphs.cuts import find_cut
+from nbautograd.core.graphs.cuts import carried, find_cut
 from nbautograd.views.layout import layout
 
 
@@ -61,6 +61,21 @@ def test_a_namespace_full_of_other_things_gives_no_ghost():
     a, others = leaf(), {f"v{i}": leaf() for i in range(40)}
     assert nbautograd.graph(a.exp().sum(), names={"a": a, **others}).ghosts == ()
     assert nbautograd.graph(a.exp().sum()).ghosts == ()
+
+
+def test_a_line_that_cuts_for_something_else_gives_no_ghost():
+    a, b = leaf(), leaf()
+    shown = a.detach()
+    loss = (b * shown.sum()).sum()
+    other = b.exp().sum()
+    assert [g.name for g in nbautograd.graph(loss).ghosts] == ["a"]
+    assert nbautograd.graph(other).ghosts == ()
+
+
+def test_what_a_cut_made_is_followed():
+    code = "y = a.detach() + 1\nz = y * 2\nother = b + 1\nz += b"
+    assert carried("a", code, set()) == {"y", "z"}
+    assert carried("a", "loss = z.sum()", {"z"}) == {"z", "loss"}
 
 
 def test_a_ghost_is_a_dashed_chip_with_a_word_on_its_edge():
