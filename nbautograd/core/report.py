@@ -11,6 +11,7 @@ import torch
 from nbautograd import messages
 from nbautograd.core.checking.block import GradcheckReport, JacobianReport, Verdict
 from nbautograd.core.checking.check import gradcheck
+from nbautograd.core.checking.progress import Tell
 from nbautograd.core.checking.subject import Subject
 from nbautograd.core.comparison import Comparison, compare
 from nbautograd.core.display import Displayable, render
@@ -105,6 +106,7 @@ def run_inspection(
     names: Mapping[str, Any] | None = None,
     check: bool = True,
     view: str = "all",
+    progress: Tell | None = None,
 ) -> FunctionReport:
     """``inspect`` with what the magic knows besides.
 
@@ -114,12 +116,13 @@ def run_inspection(
         names: the user's variables by name, to label the graph's leaves.
         check: False leaves the gradient check out.
         view: which part to show first.
+        progress: told how far the check is, as for ``gradcheck``.
 
     Returns:
         The report. What could not be had is said in ``notes``.
     """
     run = _Run(fn, inputs, names or {})
-    checked = gradcheck(fn, inputs) if check else None
+    checked = gradcheck(fn, inputs, progress=progress) if check else None
     noticed = (() if run.cls is None else read_contract(run.cls)) + tuple(
         f for call in run.calls for f in call.warnings
     )

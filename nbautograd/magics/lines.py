@@ -24,6 +24,7 @@ from nbautograd.core.source import function_class
 from nbautograd.errors import NbautogradError
 from nbautograd.magics import saying
 from nbautograd.magics.inputs import as_function, one_line
+from nbautograd.magics.progress import ProgressBar
 from nbautograd.magics.written import (
     EvaluationError,
     Namespace,
@@ -109,7 +110,11 @@ def set_help() -> None:
 
 def _gradcheck(magic: str, line: str, namespace: Namespace) -> Any:
     call = read_call(line, magic, namespace)
-    return gradcheck(call.function, call.arguments)
+    bar = ProgressBar()
+    try:
+        return gradcheck(call.function, call.arguments, progress=bar)
+    finally:
+        bar.close()
 
 
 def _jacobian(magic: str, line: str, namespace: Namespace) -> Any:

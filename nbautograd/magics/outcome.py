@@ -18,6 +18,7 @@ from nbautograd.magics import saying
 from nbautograd.magics.card import Cards
 from nbautograd.magics.inputs import Inputs, read_inputs, read_reference
 from nbautograd.magics.options import Options
+from nbautograd.magics.progress import ProgressBar
 from nbautograd.magics.written import argument_names
 from nbautograd.views.card import Card, Notice
 
@@ -102,6 +103,8 @@ class Outcome:
         return Notice((messages.text("magics.migrated", function=legacy.name),), legacy.migrated)
 
     def _report(self, cls: type, options: Options, result: Any) -> None:
+        bar = ProgressBar()
+        report = None
         try:
             inputs = read_inputs(options.inputs, cls, self.shell.user_ns)
             reference = self._reference(options, inputs)
@@ -113,6 +116,7 @@ class Outcome:
                 names=inputs.names,
                 check=options.gradcheck,
                 view=options.view,
+                progress=bar,
             )
         except UsageError as error:
             saying.fail(self.shell, result, error)
@@ -122,10 +126,13 @@ class Outcome:
             if not saying.is_users(error):
                 raise
             saying.fail_as_users_own(self.shell, result, error)
-        else:
+        if report is None:
+            bar.close()
+            return
+        if not bar.show_instead(report):
             display(report)
-            if report.gradcheck is not None and not report.gradcheck.complete:
-                saying.count_as_interrupted(self.shell, result)
+        if report.gradcheck is not None and not report.gradcheck.complete:
+            saying.count_as_interrupted(self.shell, result)
 
     def _reference(self, options: Options, inputs: Inputs) -> Any:
         return read_reference(options.reference, inputs, self.shell.user_ns) if options.reference else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from IPython.utils.capture import capture_output
 
 from nbautograd import magics
 from nbautograd.core.recording import log
+from nbautograd.magics import progress
 
 IMPORTS = "import torch, inspect\nfrom torch.autograd import Function, gradcheck"
 
@@ -104,7 +106,8 @@ def bare(ipython: InteractiveShell) -> Iterator[Notebook]:
 
 
 @pytest.fixture
-def notebook(bare: Notebook) -> Notebook:
-    """A shell with the extension loaded."""
+def notebook(bare: Notebook, monkeypatch: pytest.MonkeyPatch) -> Notebook:
+    """A shell with the extension loaded; no progress bars, however busy the machine is."""
+    monkeypatch.setattr(progress, "PATIENCE", math.inf)
     bare.shell.extension_manager.load_extension("nbautograd")
     return bare

@@ -149,6 +149,7 @@ TEXTS: dict[str, str] = {
     "magics.interrupted": (
         "Interrupted before the report was ready. The cell itself ran, and its Functions are defined and recorded."
     ),
+    "magics.progress": "{percent} % · {what} (The kernel's stop button ends it with what is done by then.)",
     "magics.stumbled": (
         "{magic} stumbled over a mistake of its own ({error}). Your own code is not affected; please report this."
     ),

@@ -137,5 +137,6 @@ TEXTS: dict[str, str] = {
     "magics.at_line": "{message}（第 {line} 行）",
     "magics.migrated": "`{function}` 按今天的 torch 改写后的样子，可以直接复制：",
     "magics.interrupted": "报告还没有完成就被中断了。单元本身已经运行，其中的 Function 已经定义并被记录。",
+    "magics.progress": "{percent} % · {what}（按内核的停止按钮可以结束，已完成的部分会保留。）",
     "magics.stumbled": "{magic} 自己出了错（{error}）。你自己的代码不受影响；请报告这个问题。",
 }
