@@ -39,7 +39,7 @@ tracing_state: Callable[[], Any] = _probe("_C._get_tracing_state", _nothing)
 keep_graph: Callable[[], bool] = _probe("_C._autograd._get_current_graph_task_keep_graph", _no)
 disable_torch_function: Callable[[], AbstractContextManager[Any]] = _probe("_C.DisableTorchFunction", nullcontext)
 
-_dispatch_keys: Callable[[torch.Tensor], Any] | None = _probe("_C._dispatch_keys", None)
+dispatch_keys: Callable[[torch.Tensor], Any] | None = _probe("_C._dispatch_keys", None)
 _is_cow: Callable[[torch.Tensor], bool] = _probe("_C._is_cow_tensor", _no)
 _data_address: Callable[[torch.Tensor], int] | None = _probe(
     "_C._data_address", lambda tensor: 0 if _is_cow(tensor) else tensor.data_ptr()
@@ -53,19 +53,19 @@ _level: Callable[[Any], int] = _probe("_C._functorch.maybe_get_level", _nothing)
 
 def _plain_keys() -> tuple[Any, ...]:
     """Dispatch keys of an ordinary CPU tensor, without and with inference mode."""
-    if _dispatch_keys is None:
+    if dispatch_keys is None:
         return ()
     with torch.inference_mode():
         inference = torch.empty(1, device="cpu")
     with torch.inference_mode(False):
         ordinary = torch.empty(1, device="cpu")
-    return _dispatch_keys(ordinary), _dispatch_keys(inference)
+    return dispatch_keys(ordinary), dispatch_keys(inference)
 
 
 try:
-    _ORDINARY, _INFERENCE = _plain_keys()
+    ORDINARY, _INFERENCE = _plain_keys()
 except Exception:
-    _ORDINARY = _INFERENCE = None
+    ORDINARY = _INFERENCE = None
 
 
 def bytes_reason(tensor: torch.Tensor) -> str:
@@ -73,10 +73,10 @@ def bytes_reason(tensor: torch.Tensor) -> str:
 
     Ordinary strided CPU tensors may: no subclass, vmap level, fake, meta, sparse, quantised or lazily negated one.
     """
-    if _dispatch_keys is None or _data_address is None:
+    if dispatch_keys is None or _data_address is None:
         return "this torch does not tell"
-    keys = _dispatch_keys(tensor)
-    if keys == _ORDINARY or keys == _INFERENCE:  # noqa: SIM109 - a tuple of pybind objects is slower
+    keys = dispatch_keys(tensor)
+    if keys == ORDINARY or keys == _INFERENCE:  # noqa: SIM109 - a tuple of pybind objects is slower
         return ""
     if _is_batched(tensor):
         return f"vmap level {_level(tensor)}"
@@ -94,17 +94,22 @@ def unwrap_for_grad(tensor: Any) -> Any:
     return tensor
 
 
-_chars: dict[int, Any] = {}
+class _Chars(dict[int, Any]):
+    """By a number of bytes: what makes a view of so many of them at an address."""
+
+    def __missing__(self, count: int) -> Any:
+        if len(self) > 4096:
+            self.clear()
+        found = self[count] = (ctypes.c_char * count).from_address
+        return found
+
+
+CHARS = _Chars()
 
 
 def copy_bytes(address: int, count: int) -> bytes:
     """Copy raw memory; the caller has made sure that it is there."""
-    kind = _chars.get(count)
-    if kind is None:
-        if len(_chars) > 4096:
-            _chars.clear()
-        kind = _chars[count] = ctypes.c_char * count
-    copied: bytes = kind.from_address(address).raw
+    copied: bytes = CHARS[count](address).raw
     return copied
 
 
@@ -113,13 +118,10 @@ def memory_view(address: int, count: int) -> Any:
     return (ctypes.c_char * count).from_address(address)
 
 
-def memory(tensor: torch.Tensor) -> int:
-    """Address of the first element, 0 when the storage was freed.
-
-    Unlike ``data_ptr`` this leaves a copy-on-write storage as it is. ``untyped_storage()`` must not be asked: the
-    Python object that it makes counts as a user of the storage, and the engine then adds gradients out of place.
-    """
-    return _data_address(tensor) if _data_address is not None else 0
+# Address of the first element, 0 when the storage was freed. Unlike ``data_ptr`` it leaves copy-on-write storages as
+# they are. ``untyped_storage()`` must not be asked: the Python object that it makes counts as a user of the storage,
+# and the engine then adds gradients out of place.
+memory: Callable[[torch.Tensor], int] = _data_address if _data_address is not None else lambda tensor: 0
 
 
 def storage_of(tensor: torch.Tensor) -> int:
@@ -151,6 +153,11 @@ def backward_class(cls: type) -> type | None:
     """The hidden class whose instances are ``ctx`` and ``grad_fn`` of a Function."""
     found = vars(cls).get("_backward_cls")
     return found if isinstance(found, type) else None
+
+
+def user_function_code() -> CodeType | None:
+    """The code that looks up a user's ``backward`` when the engine runs a node."""
+    return getattr(getattr(torch.autograd.function.BackwardCFunction, "_get_user_fn", None), "__code__", None)
 
 
 def machinery() -> tuple[frozenset[CodeType], frozenset[str]]:

@@ -60,7 +60,7 @@ def elements(raw: RawTensor) -> np.ndarray[Any, Any]:
     flat = _flat(raw.data, raw.dtype)
     if raw.strides is None:
         return flat
-    if not flat.size:
+    if not flat.size or not raw.strides:
         return flat.reshape(tuple(raw.shape))
     strides = tuple(step * flat.itemsize for step in raw.strides)
     return np.lib.stride_tricks.as_strided(flat, tuple(raw.shape), strides, writeable=False)

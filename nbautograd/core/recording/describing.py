@@ -1,65 +1,90 @@
-"""Describing all values of a call: each object once, and which value is which other."""
+"""Describing the values of a call while it runs: the hot path. Each tensor once per call, known by its ``id``.
+
+Which value is which other is told from the ids when the record is read: all values of a call are alive at its end.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import islice
 from typing import Any
 
 import torch
 
-from nbautograd.core.recording.snapshot import PLAIN_TYPES, Raw, raw
+from nbautograd.core import torch_internals as internals
+from nbautograd.core.recording.snapshot import DATA, SUMMARY, VERSION, WHOLE, Raw, grad_fn_name, raw
 
-Seen = dict[int, tuple[str, Raw]]  # id of a tensor met in this call -> where, and its description
+Known = dict[int, Raw]  # id of a tensor met in this call -> its description
 
-_PLACES = {kind: tuple(f"{kind} {i}" for i in range(32)) for kind in ("input", "output")}
-_TENSOR, _DATA, _VERSION = 10, 7, 5  # length of a raw tensor, and places in it
+_TENSOR_FIELDS = 11
+_Tensor, _Parameter = torch.Tensor, torch.nn.Parameter
+_keys, _ORDINARY = internals.dispatch_keys, internals.ORDINARY
+_address, _chars = internals.memory, internals.CHARS
+_NONE: Raw = ("NoneType", "None")
+_LITERALS = frozenset({int, float, bool})
 
 
-def describe(
-    values: tuple[Any, ...], kind: str, level: int, seen: Seen, moved: tuple[int, ...] = ()
-) -> tuple[tuple[Raw, ...], tuple[str, ...], int]:
-    """Describe values in order; one that was met before in this call keeps its description and says which it is.
+def describe(values: Iterable[Any], level: int, known: Known) -> tuple[Raw, ...]:
+    """Describe values in order.
 
     Args:
         values: what to describe.
-        kind: ``"input"`` or ``"output"``: what later values are said to be identical with.
         level: how much to keep.
-        seen: what this call has met; grows.
-        moved: positions of inputs that were changed in place, whose old description no longer holds.
-
-    Returns:
-        The descriptions, per value the place of the one it is identical with (or empty), and their bytes.
+        known: what this call has described; grows.
     """
-    places, size = _PLACES[kind], 0
-    described, same = [], []
-    for position, value in enumerate(values):
-        size += 250
-        if type(value) not in PLAIN_TYPES and not isinstance(value, torch.Tensor):
-            described.append(raw(value, level))
-            same.append("")
-            continue
-        key, place = id(value), places[position] if position < 32 else f"{kind} {position}"
-        before = seen.get(key)
-        if before is None or (moved and before[0] in [f"input {i}" for i in moved]):
-            one = raw(value, level)
-            same.append("" if before is None else before[0])
-            if before is None:
-                seen[key] = (place, one)
-            if one[_DATA]:
-                size += len(one[_DATA])
+    described = []
+    for value in values:
+        kind = type(value)
+        if kind is _Tensor or kind is _Parameter:
+            key = id(value)
+            one = known.get(key)
+            if one is None:
+                one = known[key] = _tensor(value, kind, level, key)
+            described.append(one)
+        elif value is None:
+            described.append(_NONE)
+        elif kind in _LITERALS:
+            described.append((kind.__name__, value))  # becomes text when read
+        elif isinstance(value, _Tensor):
+            described.append(known.get(id(value)) or known.setdefault(id(value), raw(value, level)))
         else:
-            one = before[1]
-            same.append(before[0] if before[0] != place else "")
-        described.append(one)
-    return tuple(described), tuple(same), size
+            described.append(raw(value, level))
+    return tuple(described)
 
 
-def changed(args: tuple[Any, ...], inputs: tuple[Raw, ...]) -> tuple[int, ...]:
-    """Positions of the inputs whose version counter moved while the method ran."""
-    skipped = len(args) - len(inputs)
-    if skipped not in (0, 1) or (len(args) == 2 and type(args[1]) is list):
-        return ()
+def _tensor(tensor: torch.Tensor, kind: type, level: int, key: int) -> Raw:
+    """A plain tensor; whatever is not small, ordinary and contiguous goes the long way."""
+    name = "Tensor" if kind is _Tensor else "Parameter"
+    if level < SUMMARY:
+        try:
+            version = tensor._version
+        except RuntimeError:  # inference tensors keep none
+            return raw(tensor, level)
+        shape = tuple(tensor.shape)
+        return name, shape, tensor.dtype, tensor.device, tensor.requires_grad, version, None, None, None, "", key
+    if _keys is not None and _keys(tensor) == _ORDINARY:
+        size, address = tensor.nbytes, _address(tensor)
+        if size <= WHOLE and address and tensor.is_contiguous():
+            needs = tensor.requires_grad
+            grad_fn = grad_fn_name(tensor) if needs else None
+            shape, dtype, data = tuple(tensor.shape), tensor.dtype, _chars[size](address).raw
+            return name, shape, dtype, None, needs, tensor._version, grad_fn, data, (), "", key
+    return raw(tensor, level)
+
+
+def changed(values: Iterable[Any], before: tuple[Raw, ...]) -> tuple[int, ...]:
+    """Positions of the values whose version counter moved since they were described."""
     found: tuple[int, ...] = ()
-    for i, before in enumerate(inputs):
-        if len(before) == _TENSOR and before[_VERSION] is not None and args[i + skipped]._version != before[_VERSION]:
+    for i, (value, one) in enumerate(zip(values, before, strict=False)):
+        if len(one) == _TENSOR_FIELDS and one[VERSION] is not None and value._version != one[VERSION]:
             found += (i,)
     return found
+
+
+def weight(known: Known, described_before: int = 0) -> int:
+    """Bytes that the descriptions copied, those aside that were there before."""
+    total = 0
+    for one in islice(known.values(), described_before, None):
+        if one[DATA]:
+            total += len(one[DATA])
+    return total

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from nbautograd.core import torch_internals as internals
 from nbautograd.core.recording.recorder import Recorder
 from nbautograd.core.recording.state import Subject, ThreadState, local
+from nbautograd.core.recording.writers import Writer
 from nbautograd.core.source import METHODS
 
 
@@ -45,37 +46,25 @@ def recordable_methods(cls: type) -> list[tuple[str, type]]:
     return [(method, owner) for method, owner in found if owner is not None]
 
 
-def log_name(method: str) -> str:
-    """``vjp`` is another name of ``backward``."""
-    return "backward" if method == "vjp" else method
-
-
-def wrapper(function: Callable[..., Any], subject: Subject, method: str, recorder: Recorder) -> Callable[..., Any]:
-    """A function that runs the user's and lets the recorder know; it takes itself out of tracebacks."""
-    method = log_name(method)
-    begin, end, fail = recorder.begin, recorder.end, recorder.fail
+def wrapper(function: Callable[..., Any], writer: Writer) -> Callable[..., Any]:
+    """A function that runs the user's and has the call written down; it takes itself out of tracebacks."""
+    begin, end, fail = writer.begin, writer.end, writer.fail
 
     def run(*args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
         state: ThreadState = local.state
-        record = begin(subject, method, args, state)
+        call = begin(args, state)
         try:
             result = function(*args, **kwargs)
         except BaseException as error:
             if error.__traceback__ is not None:
                 error.__traceback__ = error.__traceback__.tb_next
-            if record is not None:
-                fail(record, error, state)
+            if call is not None:
+                fail(call, error, state)
             raise
-        if record is not None:
-            end(record, args, result, state)
-            if method == "forward":
-                state.pending = subject
+        if call is not None:
+            end(call, args, result, state)
         return result
 
     internals.skip_in_dynamo(run.__code__, with_calls=False)
     return run
-
-
-for _method in (Recorder.begin, Recorder.end, Recorder.fail, Recorder.born, Recorder.clear_open_calls):
-    internals.skip_in_dynamo(_method.__code__, with_calls=True)

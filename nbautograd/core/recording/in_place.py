@@ -13,9 +13,10 @@ from typing import Any
 
 from nbautograd import messages
 from nbautograd.core import torch_internals as internals
-from nbautograd.core.recording.engine import log_name, recordable_methods
+from nbautograd.core.recording.engine import recordable_methods
 from nbautograd.core.recording.recorder import Recorder
-from nbautograd.core.recording.state import Record, Subject, local
+from nbautograd.core.recording.state import Open, Subject, local
+from nbautograd.core.recording.writers import Writer, writer
 
 _TEMPLATE = """
 def {name}({parameters}):
@@ -87,7 +88,7 @@ def _wrapper(
         arguments="".join(_argument(p) + ", " for p in _described(signature)[takes_class:]),
         passed=", ".join(_passed(p) for p in signature.parameters.values()),
     )
-    names = {**_recording(subject, log_name(method), recorder), "__nb_function": function, **defaults}
+    names = {**_recording(subject, writer(subject, method, recorder)), "__nb_function": function, **defaults}
     exec(compile(text, __file__, "exec"), names)
     wrapped: Callable[..., Any] = next(v for v in names.values() if getattr(v, "__module__", 0) is None)
     functools.update_wrapper(wrapped, function)
@@ -96,20 +97,22 @@ def _wrapper(
     return wrapped
 
 
-def _recording(subject: Subject, method: str, recorder: Recorder) -> dict[str, Any]:
-    def begin(args: tuple[Any, ...]) -> Record | None:
+def _recording(subject: Subject, writing: Writer) -> dict[str, Any]:
+    forward = writing.method == "forward"
+
+    def begin(args: tuple[Any, ...]) -> Open | None:
         state = local.state
-        if method == "forward":
-            state.armed_ctx = id(args[0]) if args and "setup_context" not in subject.methods.codes else 0
-        return recorder.begin(subject, method, args, state)
+        if forward:
+            state.armed_ctx = id(args[0]) if args and not subject.sets_up else 0
+        return writing.begin(args, state)
 
-    def end(record: Record | None, args: tuple[Any, ...], result: Any) -> None:
-        if record is not None:
-            recorder.end(record, args, result, local.state)
+    def end(call: Open | None, args: tuple[Any, ...], result: Any) -> None:
+        if call is not None:
+            writing.end(call, args, result, local.state)
 
-    def fail(record: Record | None, error: BaseException) -> None:
-        if record is not None:
-            recorder.fail(record, error, local.state)
+    def fail(call: Open | None, error: BaseException) -> None:
+        if call is not None:
+            writing.fail(call, error, local.state)
 
     return {"__nb_begin": begin, "__nb_end": end, "__nb_fail": fail, "__name__": None}
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from nbautograd.core.recording.calls import Call, CallLog
 from nbautograd.core.recording.reading import call_of
-from nbautograd.core.recording.ring import FORWARD, INDEX, KEPT, METHOD, SUBJECT, Packed, Ring
-from nbautograd.core.recording.state import SUBJECTS, Subject, unpacked
+from nbautograd.core.recording.ring import Ring
+from nbautograd.core.recording.state import FORWARD, INDEX, METHOD, SUBJECT, SUBJECTS, Packed, Subject, unpacked
 
 
 class LiveLog(CallLog):
@@ -112,7 +112,7 @@ def read(wanted: Sequence[Packed], among: Sequence[Packed]) -> list[Call]:
         among: where their forward and setup_context are to be found.
     """
     by_index = {call[INDEX]: call for call in among}
-    set_up = {call[FORWARD]: call[KEPT] for call in among if call[METHOD] == "setup_context"}
+    set_up = {call[FORWARD]: call for call in among if call[METHOD] == "setup_context"}
     calls = []
     for call in wanted:
         link = call[FORWARD]

@@ -11,15 +11,15 @@ from typing import Any, TypeVar
 import torch
 
 from nbautograd import messages
-from nbautograd.core.recording import prints
+from nbautograd.core.recording import prints, writers
 from nbautograd.core.recording.calls import CallLog
 from nbautograd.core.recording.engine import Engine
 from nbautograd.core.recording.live import LiveLog, read
 from nbautograd.core.recording.recorder import Recorder
-from nbautograd.core.recording.ring import INDEX, SUBJECT, Ring
+from nbautograd.core.recording.ring import Ring
 from nbautograd.core.recording.selftest import works
 from nbautograd.core.recording.snapshot import LEVELS
-from nbautograd.core.recording.state import SUBJECTS, Subject, local
+from nbautograd.core.recording.state import INDEX, SUBJECT, SUBJECTS, Subject, local
 from nbautograd.core.source import function_class
 from nbautograd.errors import CallError, InputError
 
@@ -194,11 +194,12 @@ def paused() -> Iterator[None]:
 def set_cell(number: int | None) -> None:
     """Say which notebook cell is running (its execution count), None outside one."""
     _recorder.cell = number
+    prints.follow()
 
 
 def clear_open_calls() -> None:
     """Close the calls of this thread that an interrupt left open; the magics do it after each cell."""
-    _recorder.clear_open_calls(local.state)
+    writers.clear_open_calls(local.state)
 
 
 def clear() -> None:

@@ -10,17 +10,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from nbautograd.core.recording.state import local
+from nbautograd.core.recording.state import PRINTED, local
 
 _MOST = 64 * 1024  # characters kept per call
 
 _streams: list[tuple[Any, Any, Any]] = []  # stream, our write, the instance's own write before us (None: the class's)
 _current: Any = None  # our write on the stream heard last
+heard: list[Any] = [None]  # the stream heard last: writers look for another one before each call
 enabled = False
 
 
 def follow() -> None:
-    """Hear the stream that ``sys.stdout`` is now; asked before each call, costs an attribute look."""
+    """Hear the stream that ``sys.stdout`` is now; asked before a call that meets another stream, and once per cell."""
+    heard[0] = sys.stdout
     if enabled and getattr(sys.stdout, "write", None) is not _current:
         _hear(sys.stdout)
 
@@ -35,7 +37,7 @@ def listen() -> None:
 def leave() -> None:
     """Stop hearing, and give every stream its own ``write`` back."""
     global enabled, _current
-    enabled, _current = False, None
+    enabled, _current, heard[0] = False, None, None
     while _streams:
         stream, ours, before = _streams.pop()
         if vars(stream).get("write") is not ours:  # somebody set another on top of ours: it is theirs to take away
@@ -60,6 +62,7 @@ def teed() -> Iterator[None]:
 
 def _hear(stream: Any) -> None:
     global _current
+    heard[0] = stream
     try:
         before, write = vars(stream).get("write"), stream.write
         stream.write = ours = _tee(write)
@@ -72,18 +75,19 @@ def _hear(stream: Any) -> None:
 
 
 def _tee(write: Any) -> Any:
-    def heard(text: Any, *args: Any, **kwargs: Any) -> Any:
+    def hearing(text: Any, *args: Any, **kwargs: Any) -> Any:
         state = local.state
         if not state.stack or state.writing:
             return write(text, *args, **kwargs)
-        record = state.stack[-1]
-        record.stdout = record.stdout if record.stdout is not None else []
-        if isinstance(text, str) and sum(map(len, record.stdout)) < _MOST:
-            record.stdout.append(text)
+        call = state.stack[-1]
+        if call[PRINTED] is None:
+            call[PRINTED] = []
+        if isinstance(text, str) and sum(map(len, call[PRINTED])) < _MOST:
+            call[PRINTED].append(text)
         state.writing = True
         try:
             return write(text, *args, **kwargs)
         finally:
             state.writing = False
 
-    return heard
+    return hearing

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
 from nbautograd.core import torch_internals as internals
-from nbautograd.core.recording.describing import Seen
-from nbautograd.core.recording.snapshot import PLAIN_TYPES, Raw, raw
+from nbautograd.core.recording.describing import Known, describe
+from nbautograd.core.recording.snapshot import PLAIN_TYPES, SUMMARY
+
+_ONLY_SAVES = frozenset({"save_for_backward", "needs_input_grad"})  # of these only the first leaves anything
 
 
 def innermost(ctx: Any) -> Any:
@@ -22,56 +22,57 @@ def innermost(ctx: Any) -> Any:
     return ctx
 
 
-def read_ctx(ctx: Any, seen: Seen, level: int) -> tuple[tuple[Any, ...], int]:
-    """Describe what was saved, put or marked on ctx; seen says which objects are inputs and outputs.
+def read_ctx(ctx: Any, uses: frozenset[str] | None, known: Known, level: int) -> tuple[Any, ...]:
+    """Describe what was saved, put or marked on ctx.
+
+    Args:
+        ctx: the real ctx.
+        uses: the attributes of ctx that the method can have touched, None when it can be any.
+        known: what this call has described; grows.
+        level: how much to keep.
 
     Returns:
-        The fields of a RawCtx, and how many bytes the descriptions take.
+        Saved tensors, names and values of attributes, needs_input_grad (None: as the inputs say), ids of the dirty and
+        of the non-differentiable tensors, and for each saved tensor its storage and how many bytes that has.
     """
-    saved = getattr(ctx, "to_save", None) or ()
-    saved = saved if isinstance(saved, tuple) else (saved,)
-    raws, same, size = _known(saved, seen, level)
-    held = _bytes(saved) if saved else 0
+    raws: tuple[Any, ...] = ()
+    held: tuple[int, ...] = ()
+    try:
+        saved = ctx.to_save
+        if saved:
+            saved = saved if type(saved) is tuple else (saved,)
+            raws = describe(saved, level, known)
+            if level >= SUMMARY:
+                held = _held(saved)
+        if uses is not None and uses <= _ONLY_SAVES:
+            return raws, (), (), None, (), (), held
+        needs, dirty, marked = ctx.needs_input_grad, ctx.dirty_tensors, ctx.non_differentiable
+    except AttributeError:  # forward called without a ctx of PyTorch's
+        needs = dirty = marked = None
     names: tuple[str, ...] = ()
-    attributes: tuple[Raw, ...] = ()
-    attributes_same: tuple[str, ...] = ()
-    if vars(ctx):
-        put = {name: value for name, value in vars(ctx).items() if not name.startswith("_pt_")}
-        names = tuple(put)
-        attributes, attributes_same, more = _known(tuple(put.values()), seen, level)
-        size += more
-    needs = tuple(getattr(ctx, "needs_input_grad", None) or ())
-    dirty = _names(getattr(ctx, "dirty_tensors", None), seen)
-    marked = _names(getattr(ctx, "non_differentiable", None), seen)
-    return (raws, same, names, attributes, attributes_same, needs, dirty, marked, held), size
+    attributes: tuple[Any, ...] = ()
+    put = ctx.__dict__
+    if put:
+        names = tuple([name for name in put if not name.startswith("_pt_")])
+        attributes = describe([put[name] for name in names], level, known)
+    return raws, names, attributes, needs or (), _ids(dirty), _ids(marked), held
 
 
-def _known(values: tuple[Any, ...], seen: Seen, level: int) -> tuple[tuple[Raw, ...], tuple[str, ...], int]:
-    described, same, size = [], [], 0
-    for value in values:
-        before = seen.get(id(value)) if isinstance(value, torch.Tensor) else None
-        one = raw(value, level) if before is None else before[1]
-        described.append(one)
-        same.append("" if before is None else before[0])
-        size += 250 + (len(one[7]) if before is None and len(one) == 10 and one[7] else 0)
-    return tuple(described), tuple(same), size
-
-
-def _names(tensors: Any, seen: Seen) -> tuple[str, ...]:
+def _ids(tensors: Any) -> tuple[int, ...]:
     if not tensors:
         return ()
-    tensors = tensors if isinstance(tensors, tuple) else (tensors,)
-    return tuple(seen.get(id(tensor), ("?", None))[0] for tensor in tensors)
+    return tuple(map(id, tensors if isinstance(tensors, tuple) else (tensors,)))
 
 
-def _bytes(saved: tuple[Any, ...]) -> int:
-    """Bytes that the saved tensors hold; of those that share a storage the largest counts."""
-    sizes: dict[int, int] = {}
+def _held(saved: tuple[Any, ...]) -> tuple[int, ...]:
+    """For each saved tensor what tells its storage apart, and the bytes of that storage: a view's is its base's."""
+    held = []
     for tensor in saved:
         if type(tensor) in PLAIN_TYPES:
             try:
-                storage, size = internals.storage_of(tensor), tensor.nbytes
+                held.append(internals.storage_of(tensor))
+                base = tensor._base if tensor._is_view() else tensor
+                held.append(base.nbytes)
             except (NotImplementedError, RuntimeError):  # sparse, or inside a level of torch.func
-                continue
-            sizes[storage] = max(sizes.get(storage, 0), size)
-    return sum(sizes.values())
+                del held[len(held) // 2 * 2 :]
+    return tuple(held)

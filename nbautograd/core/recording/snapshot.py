@@ -30,8 +30,10 @@ class RawTensor(NamedTuple):
         shape, dtype, device, requires_grad, version: as the tensor gave them.
         grad_fn: name of the node that made it, or None.
         data: bytes copied, or None.
-        strides: in elements when ``data`` spans the tensor's memory as it lies; None when ``data`` is a sample.
+        strides: in elements when ``data`` spans the tensor's memory as it lies, () when it lies in row-major order;
+            None when ``data`` is a sample.
         reason: why ``data`` is missing.
+        key: ``id`` of the tensor: the same for what was the same tensor in one call; 0 when that is not known.
     """
 
     type: str
@@ -44,6 +46,7 @@ class RawTensor(NamedTuple):
     data: bytes | None
     strides: tuple[int, ...] | None
     reason: str
+    key: int = 0
 
 
 class RawObject(NamedTuple):
@@ -51,6 +54,9 @@ class RawObject(NamedTuple):
 
     type: str
     repr: str
+
+
+VERSION, DATA = RawTensor._fields.index("version"), RawTensor._fields.index("data")
 
 
 # While recording, raw values are exact tuples (of the fields above): tuples of plain things are let go by the garbage
@@ -73,7 +79,10 @@ _FIELDS = len(RawTensor._fields)
 
 def named(one: Raw) -> RawTensor | RawObject:
     """A raw value with its fields named, for reading."""
-    return RawTensor(*one) if len(one) == _FIELDS else RawObject(*one)
+    if len(one) != _FIELDS:
+        return RawObject(one[0], one[1] if type(one[1]) is str else safe_repr(one[1]))
+    tensor = RawTensor(*one)
+    return tensor if tensor.device is not None else tensor._replace(device="cpu")
 
 
 def _plain(tensor: torch.Tensor, level: int) -> Raw:
@@ -86,12 +95,15 @@ def _plain(tensor: torch.Tensor, level: int) -> Raw:
     name = "Tensor" if type(tensor) is torch.Tensor else "Parameter"
     shape, dtype, device = tuple(tensor.shape), tensor.dtype, tensor.device
     if level < SUMMARY:
-        return name, shape, dtype, device, requires_grad, version, None, None, None, ""
-    grad_fn = None
-    if requires_grad and not tensor.is_leaf and not tensor._is_view():
-        grad_fn = type(tensor.grad_fn).__name__
+        return name, shape, dtype, device, requires_grad, version, None, None, None, "", id(tensor)
+    grad_fn = grad_fn_name(tensor) if requires_grad else None
     data, strides, reason = _elements(tensor, level)
-    return name, shape, dtype, device, requires_grad, version, grad_fn, data, strides, reason
+    return name, shape, dtype, device, requires_grad, version, grad_fn, data, strides, reason, id(tensor)
+
+
+def grad_fn_name(tensor: torch.Tensor) -> str | None:
+    """The name of the node; not asked of a view, whose node is made anew when its base was changed."""
+    return None if tensor.is_leaf or tensor._is_view() else type(tensor.grad_fn).__name__
 
 
 _GONE = "its storage is gone"
@@ -166,7 +178,7 @@ def _foreign(tensor: torch.Tensor) -> Raw:
         shape = tuple(n if type(n) is int else -1 for n in tensor.shape)
         name = type(tensor).__name__
         seen = (name, shape, tensor.dtype, tensor.device, tensor.requires_grad)
-        return *seen, None, None, None, None, f"{name} is a subclass of Tensor"
+        return *seen, None, None, None, None, f"{name} is a subclass of Tensor", id(tensor)
 
 
 _SAFE = frozenset(

@@ -18,9 +18,11 @@ from nbautograd import messages
 from nbautograd.core import torch_internals as internals
 from nbautograd.core.recording.engine import recordable_methods, wrapper
 from nbautograd.core.recording.recorder import Recorder
-from nbautograd.core.recording.state import Subject, local
+from nbautograd.core.recording.state import Subject, ThreadState, local
+from nbautograd.core.recording.writers import writer
 
 _CODES, _FILES = internals.machinery()
+_GET_USER_FN = internals.user_function_code()  # asked first: comparing code objects for identity is fast
 _return_none: Callable[[], None] = [].clear  # a C function that does nothing
 
 
@@ -30,48 +32,30 @@ class Spy:
     Attributes:
         original: the very object that the user's class had there.
         method: its name.
+        function: the user's function when ``original`` is a plain staticmethod.
         hooks: by id of the class that is recorded, its subject and the wrapper for PyTorch.
     """
 
     original: Any
     method: str
+    function: Any
     hooks: dict[int, tuple[Subject, Callable[..., Any]]]
 
     def watch(self, cls: type, subject: Subject, recorder: Recorder) -> None:
         """Record the calls made through this class."""
         function = _get(self.original, cls)
-        self.hooks[id(cls)] = (subject, wrapper(function, subject, self.method, recorder))
+        self.hooks[id(cls)] = (subject, wrapper(function, writer(subject, self.method, recorder)))
         if self.method not in vars(cls):  # inherited: this spy outlives the class, whose id may be used again
             weakref.finalize(cls, _forget, weakref.ref(self), id(cls)).atexit = False
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         hook = self.hooks.get(id(owner))
-        if hook is not None and hook[0].level:
-            subject, handed = hook
-            if self.method == "forward":
-                state = local.state
-                if state.armed is subject:
-                    state.armed = None
-                    return handed
-                code = sys._getframe(1).f_code
-                if code.co_filename in _FILES:  # inside torch.func.vmap, where no ctx was made
-                    return handed
-                _notice_dynamo(code.co_filename, subject)
-            elif self.method == "setup_context":
-                state = local.state
-                if state.pending is subject or state.armed is subject:
-                    if state.armed is not subject:
-                        state.pending = None
-                    return handed
-                code = sys._getframe(1).f_code
-                if code.co_filename in _FILES:
-                    return handed
-            else:
-                code = sys._getframe(1).f_code
-                if code in _CODES or code.co_filename in _FILES:
-                    return handed
-                _notice_dynamo(code.co_filename, subject)
-        return _get(self.original, owner, instance)
+        if hook is not None and hook[0].level and not local.state.paused:
+            code = sys._getframe(1).f_code
+            if code is _GET_USER_FN or code in _CODES or code.co_filename in _FILES:
+                return hook[1]
+            _notice_dynamo(code.co_filename, hook[0])
+        return self.function if self.function is not None else _get(self.original, owner, instance)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Picklers that go by value take the original along, not us."""
@@ -80,8 +64,59 @@ class Spy:
         return copy.copy, (self.original,)
 
 
+class ForwardSpy(Spy):
+    """Hands the wrapper out right after a ctx was made."""
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        hook = self.hooks.get(id(owner))
+        if hook is not None:
+            subject, handed = hook
+            state = local.state
+            if state.armed is subject:
+                state.armed = None
+                return handed
+            if subject.level and not state.paused:
+                name = sys._getframe(1).f_code.co_filename
+                if name in _FILES:  # inside torch.func.vmap, where no ctx was made
+                    return handed
+                _notice_dynamo(name, subject)
+        return self.function if self.function is not None else _get(self.original, owner, instance)
+
+
+class SetupSpy(Spy):
+    """Hands the wrapper out while a call is under way."""
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        hook = self.hooks.get(id(owner))
+        if hook is not None and hook[0].level:
+            subject, handed = hook
+            state = local.state
+            if state.armed is subject:
+                return handed
+            if state.pending is subject:
+                state.pending = None
+                return handed
+            if sys._getframe(1).f_code.co_filename in _FILES and not state.paused:
+                return handed
+        return self.function if self.function is not None else _get(self.original, owner, instance)
+
+
 class StaticSpy(Spy, staticmethod):  # type: ignore[type-arg]
     """A Spy that is a staticmethod, as what it stands for is."""
+
+
+class StaticForwardSpy(ForwardSpy, staticmethod):  # type: ignore[type-arg]
+    """A ForwardSpy that is a staticmethod."""
+
+
+class StaticSetupSpy(SetupSpy, staticmethod):  # type: ignore[type-arg]
+    """A SetupSpy that is a staticmethod."""
+
+
+_KINDS: dict[str, tuple[Any, Any]] = {
+    "forward": (ForwardSpy, StaticForwardSpy),
+    "setup_context": (SetupSpy, StaticSetupSpy),
+}
 
 
 def _forget(spy: weakref.ref[Spy], key: int) -> None:
@@ -91,8 +126,10 @@ def _forget(spy: weakref.ref[Spy], key: int) -> None:
 
 
 def _spy(original: Any, method: str) -> Spy:
-    spy = StaticSpy(original.__func__) if isinstance(original, staticmethod) else Spy()
+    ordinary, static = _KINDS.get(method, (Spy, StaticSpy))
+    spy: Spy = static(original.__func__) if isinstance(original, staticmethod) else ordinary()
     spy.original, spy.method, spy.hooks = original, method, {}
+    spy.function = original.__func__ if type(original) is staticmethod else None
     return spy
 
 
@@ -112,12 +149,16 @@ class _Birth:
 
     def __init__(self, subject: Subject, recorder: Recorder) -> None:
         self.subject = subject
-        self.recorder = recorder
+        self.links = recorder.ring.links
 
     def __get__(self, ctx: Any, owner: type | None = None) -> Any:
         if ctx is None:
             return object.__init__
-        self.recorder.born(self.subject, ctx, local.state)
+        state: ThreadState = local.state
+        if self.subject.level and not state.paused:
+            state.armed, state.armed_ctx = self.subject, id(ctx)
+        else:
+            self.links.pop(id(ctx), None)  # an older ctx had the same id
         return _return_none
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -168,4 +209,5 @@ def _plain_get(original: Any, cls: type) -> Any:
     return None
 
 
-internals.skip_in_dynamo(Spy.__get__.__code__, _Birth.__get__.__code__, with_calls=True)
+for _kind in (Spy, ForwardSpy, SetupSpy, _Birth):
+    internals.skip_in_dynamo(_kind.__get__.__code__, with_calls=True)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import math
 import threading
 import weakref
+from collections.abc import Callable
+from types import CodeType
 from typing import Any, NamedTuple
 
 from nbautograd.core.recording.snapshot import SUMMARY, Raw, named
@@ -23,6 +26,7 @@ class Subject:
         level: how much is kept of its calls, one of ``snapshot.LEVELS``' numbers.
         methods: where the methods were written.
         sets_up: True when ctx is filled by setup_context and forward gets none.
+        backward_class: gives the hidden class of ctx.
         traced: True once torch.compile was seen to read a method: then it runs without us.
     """
 
@@ -35,6 +39,7 @@ class Subject:
         self.sets_up = "setup_context" in self.methods.codes
         self.traced = False
         self._cls = weakref.ref(cls)
+        self.backward_class: Callable[[], type | None] = weakref.ref(vars(cls).get("_backward_cls") or cls)
         self._source: FunctionSource | None = None
 
     @property
@@ -51,12 +56,12 @@ class Subject:
 
 
 class RawCtx(NamedTuple):
-    """What was on ctx when forward or setup_context returned, raw."""
+    """What was on ctx when forward or setup_context returned, and which of it was an input or output."""
 
-    saved: tuple[Raw, ...] = ()
+    saved: tuple[Any, ...] = ()
     saved_same: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
-    attributes: tuple[Raw, ...] = ()
+    attributes: tuple[Any, ...] = ()
     attributes_same: tuple[str, ...] = ()
     needs_input_grad: tuple[bool, ...] = ()
     dirty: tuple[str, ...] = ()
@@ -64,48 +69,12 @@ class RawCtx(NamedTuple):
     bytes: int = 0
 
 
-class Record:
-    """One call while it runs. The class attributes are the defaults; a call sets what it has."""
-
-    parent: int | None = None
-    forward: int | None = None
-    inputs: tuple[Raw, ...] = ()
-    outputs: tuple[Raw, ...] = ()
-    inputs_same: tuple[str, ...] = ()
-    outputs_same: tuple[str, ...] = ()
-    changed: tuple[int, ...] = ()  # positions of the inputs whose version moved during the call
-    kept: tuple[Any, ...] | None = None  # the fields of a RawCtx
-    seconds = 0.0
-    stdout: list[str] | None = None
-    exception: str | None = None
-    caller_line: int | None = None
-    cell: int | None = None
-    create_graph = False
-    freed = False
-    missing: tuple[str, ...] = ()
-    size = 0
-    ctx_id = 0
-    closed = False
-    seen: dict[int, tuple[str, Raw]] | None = None
-
-    def __init__(self, subject: Subject, method: str, index: int, thread: str) -> None:
-        self.subject = subject
-        self.method = method
-        self.index = index
-        self.thread = thread
-
-    def packed(self) -> tuple[Any, ...]:
-        """The fields of a Recorded, as an exact tuple of plain things: nothing for the garbage collector to follow."""
-        return (
-            self.index, self.subject.number, self.method, self.thread, self.parent, self.forward, self.inputs,
-            self.outputs, self.inputs_same, self.outputs_same, self.changed, self.kept, self.seconds,
-            "".join(self.stdout) if self.stdout else "", self.exception, self.caller_line, self.cell,
-            self.create_graph, self.freed, self.missing, self.ctx_id, self.size,
-        )  # fmt: skip
-
-
 class Recorded(NamedTuple):
-    """One call that has ended; see ``Call`` for most of the fields."""
+    """One call; see ``Call`` for most of the fields.
+
+    In the ring it is an exact tuple of plain things, which the garbage collector lets go at its first look, while it
+    would follow a NamedTuple for ever.
+    """
 
     index: int  # type: ignore[assignment]  # a field, not tuple.index
     subject_number: int
@@ -115,36 +84,111 @@ class Recorded(NamedTuple):
     forward: int | None
     inputs: tuple[Any, ...]
     outputs: tuple[Any, ...]
-    inputs_same: tuple[str, ...]
-    outputs_same: tuple[str, ...]
-    changed: tuple[int, ...]
-    kept: Any
+    changed: tuple[int, ...]  # positions of the inputs whose version moved during the call
+    kept: Any  # the fields that reading_ctx gives; a RawCtx once unpacked
     seconds: float
     stdout: str
     exception: str | None
-    caller_line: int | None
+    caller: tuple[CodeType, int] | None  # the code that called apply, and where in it
     cell: int | None
     create_graph: bool
     freed: bool
+    run: int  # for backward: how often this node ran, this time included; for setup_context: number of its inputs
+    first: int | None  # for backward: the first call of this node
     missing: tuple[str, ...]
     ctx_id: int
-    size: int
+    inputs_same: tuple[str, ...] = ()
+    outputs_same: tuple[str, ...] = ()
 
     @property
     def subject(self) -> Subject:
         """Whose call it was."""
         return SUBJECTS[self.subject_number]
 
+    @property
+    def caller_line(self) -> int | None:
+        """The line from which ``apply`` was called."""
+        if self.caller is None:
+            return None
+        code, at = self.caller
+        return next((line for start, end, line in code.co_lines() if start <= at < end), None)
 
-def unpacked(packed: tuple[Any, ...], kept: tuple[Any, ...] | None = None) -> Recorded:
-    """A packed record with its fields named; kept is what setup_context left on ctx, for its forward."""
+
+(
+    INDEX, SUBJECT, METHOD, THREAD, PARENT, FORWARD, INPUTS, OUTPUTS, CHANGED, KEPT, SECONDS, STDOUT, EXCEPTION, CALLER,
+    CELL, CREATE_GRAPH, FREED, RUN, FIRST, MISSING, CTX_ID,
+) = range(21)  # fmt: skip
+
+Packed = tuple[Any, ...]  # the fields of a Recorded up to ctx_id
+
+# A call that runs, as a list: its index, what it printed, when it began, its inputs, all that was described, whether a
+# function mode was on, the call around it, id of its ctx, what its writer wants to remember, and the writer.
+Open = list[Any]
+(NUMBER, PRINTED, BEGAN, GIVEN, KNOWN, ASIDE, AROUND, CTX, MORE, WRITER) = range(10)
+
+
+def unpacked(packed: Packed, set_up: Packed | None = None) -> Recorded:
+    """A packed record with its fields named; set_up is the setup_context call of this forward, if there was one."""
     recorded = Recorded(*packed)
-    left = recorded.kept if recorded.kept is not None else kept
-    ctx = None if left is None else RawCtx(*left)
-    if ctx is not None:
-        ctx = ctx._replace(saved=tuple(map(named, ctx.saved)), attributes=tuple(map(named, ctx.attributes)))
-    inputs, outputs = tuple(map(named, recorded.inputs)), tuple(map(named, recorded.outputs))
-    return recorded._replace(inputs=inputs, outputs=outputs, kept=ctx)
+    places: dict[int, str] = {}
+    if recorded.method == "setup_context":
+        places = _setup_places(recorded)
+    inputs, inputs_same = _met(recorded.inputs, places, "input")
+    outputs, outputs_same = _met(recorded.outputs, places, "output")
+    kept = None
+    if recorded.kept is not None:
+        kept = _ctx(recorded.kept, places, inputs)
+    elif set_up is not None and set_up[KEPT] is not None:
+        kept = unpacked(set_up).kept
+    return recorded._replace(
+        inputs=inputs, outputs=outputs, kept=kept, inputs_same=inputs_same, outputs_same=outputs_same
+    )
+
+
+def _setup_places(recorded: Recorded) -> dict[int, str]:
+    """setup_context gets forward's inputs, then its outputs: say so of what it keeps."""
+    split = recorded.run
+    places: dict[int, str] = {}
+    for i, one in enumerate(recorded.inputs):
+        if key := _key(one):
+            places.setdefault(key, f"input {i}" if i < split else f"output {i - split}")
+    return places
+
+
+def _key(one: Raw) -> int:
+    return int(one[-1]) if len(one) > 2 else 0
+
+
+def _met(raws: tuple[Raw, ...], places: dict[int, str], kind: str) -> tuple[tuple[Any, ...], tuple[str, ...]]:
+    """Raw values with their fields named, and for each the place where the same tensor was met before; places grows."""
+    same = []
+    for i, one in enumerate(raws):
+        here = f"{kind} {i}"
+        place = places.setdefault(key, here) if (key := _key(one)) else here
+        same.append("" if place == here else place)
+    return tuple(map(named, raws)), tuple(same)
+
+
+def _ctx(kept: tuple[Any, ...], places: dict[int, str], inputs: tuple[Any, ...]) -> RawCtx:
+    saved, names, attributes, needs, dirty, marked, held = kept
+    sizes: dict[int, int] = {}
+    for storage, size in zip(held[::2], held[1::2], strict=True):
+        sizes[storage] = max(sizes.get(storage, 0), size)
+    if not held:  # at level "shapes": each saved tensor counts once
+        sizes = {_key(one): math.prod(one[1]) * one[2].itemsize for one in saved if _key(one) and -1 not in one[1]}
+    if needs is None:
+        needs = tuple(getattr(one, "requires_grad", False) for one in inputs)
+    return RawCtx(
+        tuple(map(named, saved)),
+        tuple(places.get(_key(one), "") for one in saved),
+        names,
+        tuple(map(named, attributes)),
+        tuple(places.get(_key(one), "") for one in attributes),
+        needs,
+        tuple(places.get(key, "?") for key in dirty),
+        tuple(places.get(key, "?") for key in marked),
+        sum(sizes.values()),
+    )
 
 
 class ThreadState:
@@ -156,7 +200,8 @@ class ThreadState:
         pending: the subject whose forward just returned; its next ``setup_context`` lookup is PyTorch's.
         stack: calls that are running, outermost first.
         paused: how many ``paused()`` blocks are open.
-        last_forward: by the subject's number, the forward call that was recorded last.
+        last_forward: by the subject's number, the index of the forward call that was recorded last, and what it met
+            (None once setup_context took it over).
         writing: True while the tee writes, so that a tee on a tee counts once.
     """
 
@@ -164,9 +209,9 @@ class ThreadState:
         self.armed: Subject | None = None
         self.armed_ctx = 0
         self.pending: Subject | None = None
-        self.stack: list[Record] = []
+        self.stack: list[Open] = []
         self.paused = 0
-        self.last_forward: dict[int, Record] = {}
+        self.last_forward: dict[int, tuple[int, dict[int, Raw] | None]] = {}
         self.writing = False
         self.name = threading.current_thread().name
 

@@ -307,12 +307,12 @@ def test_what_cannot_be_hooked_is_said_and_runs():
 
 
 def test_errors_of_the_recorder_stay_with_it(monkeypatch):
-    from nbautograd.core.recording import recorder
+    from nbautograd.core.recording import writers
 
     def broken(*_):
         raise ZeroDivisionError("ours")
 
-    monkeypatch.setattr(recorder, "describe", broken)
+    monkeypatch.setattr(writers, "describe", broken)
     with log.recording(functions.Kept) as calls:
         x = leaf(2)
         functions.Kept.apply(x).sum().backward()
@@ -379,3 +379,36 @@ def test_threads_have_their_own_parents():
     assert {c.parent for c in calls} == {None}
     by_index = {c.index: c for c in calls}
     assert all(by_index[c.forward].thread == c.thread for c in calls if c.method == "backward")
+
+
+def test_many_calls_stay_in_the_ring_and_keep_nothing_alive():
+    """At level summary; the ring is small here so that it is soon full, the garbage collector is off."""
+    import gc
+    import weakref
+
+    from nbautograd.core.recording.ring import EVERY, Ring, weight
+
+    ring = log._ring
+    before, ring.budget = ring.budget, 2**18
+    log.clear()
+    gc.collect()
+    gc.disable()
+    try:
+        with log.recording(functions.Linear) as calls:
+            kept, w = [], leaf(8, 8)
+            for _ in range(600):
+                x = leaf(8, 8)
+                out = functions.Linear.apply(x, w)
+                kept += [weakref.ref(x), weakref.ref(out), weakref.ref(out.grad_fn)]
+                out.sum().backward()
+                del x, out
+                most = EVERY * max(weight(call) for call in ring.finished()[-2:])
+                assert sum(map(weight, ring.finished())) <= ring.budget + most
+            assert not any(ref() is not None for ref in kept)
+            assert calls.dropped > 0
+            assert len(ring.links) <= len(ring)
+    finally:
+        gc.enable()
+        ring.budget = before
+        log.clear()
+    assert Ring().budget == 16 * 2**20
