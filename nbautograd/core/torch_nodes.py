@@ -98,7 +98,17 @@ def all_gone(node: Any) -> bool:
         return True
     except Exception:  # older torch: only unpacking would show it
         return False
-    return bool(names)
+    return refuses(node)
+
+
+def refuses(node: Any) -> bool:
+    """Whether empty slots of one of torch's own nodes were freed: torch raises then, and gives None that was saved."""
+    for name in raw_slot_names(type(node)):
+        try:
+            getattr(node, "_saved_" + name)
+        except Exception:  # a freed one raises RuntimeError; a torch without the name cannot tell
+            return True
+    return False
 
 
 def raw_slots(node: Any, name: str) -> list[tuple[str, Any]] | None:

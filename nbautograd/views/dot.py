@@ -6,7 +6,8 @@ from typing import Any
 
 from nbautograd import messages
 from nbautograd.core.graphs.graph import AutogradGraph, Node
-from nbautograd.views.layout.contents import commonest_dtype, edge_text, fan_in, sum_text, value_texts
+from nbautograd.views.layout.contents import commonest_dtype, edge_text, fan_in, sum_text
+from nbautograd.views.layout.functions import value_texts
 from nbautograd.views.layout.text import printable, shape_text
 from nbautograd.views.layout.words import title
 

@@ -228,3 +228,19 @@ def test_nothing_to_draw_is_drawn():
     assert layout(AutogradGraph()).boxes == ()
     (box,) = layout(nbautograd.graph(torch.ones(2), names={})).boxes
     assert box.kind == "output"
+
+
+def test_a_folded_layout_speaks_of_the_graph_that_was_folded():
+    weight = torch.ones(3, requires_grad=True)
+    far = x = torch.ones(3, requires_grad=True) * 2
+    for _ in range(400):
+        x = (x * weight).tanh()
+    graph = nbautograd.graph((x * far).sum(), names={})
+    made = layout(graph, boxes=60)
+    assert {n for box in made.boxes for n in box.nodes} == {n.id for n in graph.nodes}
+    edges = {e for path in made.paths for e in path.edges}
+    assert edges <= set(range(len(graph.edges)))
+    keys = {box.key: set(box.nodes) for box in made.boxes}
+    for path in made.paths:
+        for e in path.edges:
+            assert graph.edges[e].source in keys[path.source]

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from nbautograd.core.source import FunctionSource, read_source
-from nbautograd.core.torch_nodes import all_gone, forward_line, raw_slot_names, raw_slots, saved_peek
+from nbautograd.core.torch_nodes import all_gone, forward_line, raw_slot_names, raw_slots, refuses, saved_peek
 from nbautograd.core.values import CtxSnapshot, TensorSummary, Value, describe, tensor_repr
 
 PACKED = "packed"  # a saved_tensors_hooks context packed it; only unpacking would show it
@@ -61,7 +61,7 @@ class SavedReader:
                     values.append(_brief(f"{name}{where}", tensor))
                 elif state == PACKED:
                     values.append(Value(f"{name}{where}", "Tensor", PACKED))
-        return tuple(values), slots > 0 and gone == slots
+        return tuple(values), slots == gone and refuses(node)
 
     def freed(self, node: Any) -> bool:
         """Whether what one of torch's own nodes saved was freed."""

@@ -9,7 +9,8 @@ from nbautograd.core.graphs.quick import make
 from nbautograd.views.layout import Box, Path
 from nbautograd.views.layout.contents import Content
 from nbautograd.views.layout.layers import Stack
-from nbautograd.views.layout.pieces import CHIP_GAP, Chip, Link, Piece, Pieces, arrow_length, stack_height
+from nbautograd.views.layout.parts import CHIP_GAP, Chip, Link, Piece, arrow_length, stack_height
+from nbautograd.views.layout.pieces import Pieces
 from nbautograd.views.layout.text import text_width
 
 RANK_GAP, WIDEST_GAP = 34, 76  # free height between ranks; more where edges run far to the side

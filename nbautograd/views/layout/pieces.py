@@ -7,10 +7,6 @@ portals: a stub at either end.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
-
 from nbautograd import messages
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
 from nbautograd.views.layout.contents import (
@@ -18,102 +14,20 @@ from nbautograd.views.layout.contents import (
     commonest_dtype,
     edge_text,
     fan_in,
-    function_content,
     ghost_content,
     ghost_word,
     leaf_content,
     op_content,
     short_content,
 )
+from nbautograd.views.layout.functions import function_content
+from nbautograd.views.layout.parts import Chip, Link, Piece
 from nbautograd.views.layout.ranks import ranks
-from nbautograd.views.layout.text import shape_text, text_width
+from nbautograd.views.layout.text import shape_text
 
 SHARED_USES, SHARED_SPAN = 6, 3  # a leaf with at most so many uses, so many ranks apart, stands once
 LONGEST = 64  # ranks that an edge may span before it becomes a portal
 MOST_CHIPS = 8  # beside one box
-CHIP_GAP, ARROW = 7, 26
-
-
-class Chip(NamedTuple):
-    """A small box at the side of another, with its own short edge.
-
-    Attributes:
-        key, content, nodes: as of a box.
-        edges: the edges that the short edge stands for.
-        label, style: of the short edge.
-    """
-
-    key: str
-    content: Content
-    nodes: tuple[int, ...]
-    edges: tuple[int, ...]
-    label: str
-    style: str
-
-
-@dataclass
-class Piece:
-    """A box with the chips at its sides; what the layers are made of.
-
-    Attributes:
-        key, content, nodes, fan_in, freed: as of a box.
-        rights: chips that gradients go to, at the right.
-        lefts: stubs that gradients come from, at the left.
-    """
-
-    key: str
-    content: Content
-    nodes: tuple[int, ...]
-    fan_in: int = 0
-    freed: bool = False
-    rights: list[Chip] = field(default_factory=list)
-    lefts: list[Chip] = field(default_factory=list)
-
-    @property
-    def left(self) -> int:
-        """How far the piece reaches to the left of the middle of its box."""
-        return (self.content.width + 1) // 2 + side_width(self.lefts)
-
-    @property
-    def right(self) -> int:
-        """How far the piece reaches to the right of the middle of its box."""
-        return (self.content.width + 1) // 2 + side_width(self.rights)
-
-    @property
-    def height(self) -> int:
-        """Height of the box or of the higher of the stacks beside it."""
-        return max(self.content.height, stack_height(self.rights), stack_height(self.lefts))
-
-
-def arrow_length(chips: Sequence[Chip]) -> int:
-    """Length of the short edges of a stack: room for the longest label."""
-    return max(ARROW, max((text_width(c.label, "label") for c in chips), default=0) + 16)
-
-
-def side_width(chips: Sequence[Chip]) -> int:
-    """Width of a stack of chips with its short edges."""
-    return arrow_length(chips) + max(c.content.width for c in chips) if chips else 0
-
-
-def stack_height(chips: Sequence[Chip]) -> int:
-    """Height of a stack of chips."""
-    return sum(c.content.height + CHIP_GAP for c in chips) - CHIP_GAP if chips else 0
-
-
-class Link(NamedTuple):
-    """An edge between two pieces, by their positions.
-
-    Attributes:
-        source, target: positions of the pieces.
-        edges: positions in ``graph.edges``; empty for the arrow into a root.
-        label, style: as of a path.
-    """
-
-    source: int
-    target: int
-    edges: tuple[int, ...]
-    label: str
-    style: str
 
 
 class Pieces:
@@ -216,13 +130,17 @@ class Pieces:
             label, style = edge_text(edges[i], self.dtype)
             content = short_content("portal", f"↓ {_name(nodes[target])}")
             self.pieces[self._at[edges[i].source]].rights.append(
-                Chip(f"p{i}.s", content, (target,), (i,), label, style)
+                Chip(f"p{i}.s", content, self._members(target), edges[i].members or (i,), label, style)
             )
         names = {_name(nodes[edges[i].source]) for i in far}
         text = f"↑ {names.pop() if len(names) == 1 else ''}{f' ×{len(far)}' if len(far) > 1 else ''}"
-        sources = tuple(edges[i].source for i in far)
+        sources = tuple(m for i in far for m in self._members(edges[i].source))
         label, style = edge_text(edges[far[0]], self.dtype) if len(far) == 1 else ("", "")
-        piece.lefts.append(Chip(f"p{far[0]}.t", short_content("portal", text), sources, tuple(far), label, style))
+        stands_for = tuple(e for i in far for e in edges[i].members or (i,))
+        piece.lefts.append(Chip(f"p{far[0]}.t", short_content("portal", text), sources, stands_for, label, style))
+
+    def _members(self, node: int) -> tuple[int, ...]:
+        return self._graph.nodes[node].members or (node,)
 
     def _add_leaves(self) -> None:
         uses: dict[int, list[int]] = {}
@@ -255,7 +173,7 @@ class Pieces:
             self.links.append(Link(root, here, (), shape_text(self._graph.nodes[leaf].shape), ""))
         for i in at:
             label, style = edge_text(edges[i], self.dtype)
-            self.links.append(Link(self._at[edges[i].source], here, (i,), label, style))
+            self.links.append(Link(self._at[edges[i].source], here, edges[i].members or (i,), label, style))
 
     def _chip(self, leaf: int, i: int, uses: int) -> None:
         edge = self._graph.edges[i]

@@ -177,3 +177,16 @@ def test_anomaly_mode_tells_the_line_of_an_op():
         loss = torch.ones(3, requires_grad=True).exp().sum()
         made = nbautograd.graph(loss)
     assert all(n.line is not None for n in made.nodes if n.kind == "op")
+
+
+def test_an_op_that_saved_none_is_not_freed_until_backward():
+    x = torch.ones(2, 4, requires_grad=True)
+    loss = torch.nn.functional.layer_norm(x, (4,)).sum()
+    index = x[torch.tensor([0])].sum()
+    for value in (loss, index, torch.clamp(x, min=0).sum()):
+        graph = nbautograd.graph(value, names={})
+        assert not any(node.freed for node in graph.nodes)
+        large = nbautograd.graph(value, names={}, saved=False)
+        assert not any(node.freed for node in large.nodes)
+        value.backward()
+        assert any(node.freed for node in nbautograd.graph(value, names={}).nodes)
