@@ -22,7 +22,7 @@ export const tone = (verdict) => (SIGNS[verdict] ?? ["", "open"])[1];
  */
 export function verdictWord(page, verdict, group = "block") {
   const [mark, kind] = SIGNS[verdict] ?? ["", "open"];
-  return el("span", { class: `verdict ${kind}` }, el("span", { class: "mark", "aria-hidden": "true" }, mark), " ", page.word(group, verdict));
+  return el("span", `verdict ${kind}`, el("span", { class: "mark", "aria-hidden": "true" }, mark), " ", page.word(group, verdict));
 }
 
 /** @param {Block[]} blocks @returns {[number, number]} the block to begin with: the first that is not right */
@@ -50,8 +50,8 @@ export function chooser(page, blocks) {
     return el("td", null, button);
   };
   const name = (/** @type {number} */ k, /** @type {"output" | "input"} */ side) => blocks.find((b) => b[side] === k)?.[`${side}_name`];
-  const table = el("table", { class: "chooser" },
-    el("thead", null, el("tr", null, el("td", { class: "corner" }, page.t("output_by_input")), ...inputs.map((i) => el("th", { scope: "col" }, name(i, "input"))))),
+  const table = el("table", "chooser",
+    el("thead", null, el("tr", null, el("td", "corner", page.t("output_by_input")), ...inputs.map((i) => el("th", { scope: "col" }, name(i, "input"))))),
     el("tbody", null, ...outputs.map((o) => el("tr", null, el("th", { scope: "row" }, name(o, "output")), ...inputs.map((i) => cell(o, i))))));
   const press = () => {
     const chosen = (page.selection().block ?? mostTelling(blocks)).join(",");

@@ -16,12 +16,12 @@ const BESIDE = 3; // chips that are there left and right of what is seen
 export function callsView(page, state) {
   /** @type {any[]} */
   const calls = state.calls;
-  const notes = [...state.problems, ...(state.dropped ? [page.t("dropped", { count: state.dropped })] : [])].map((note) => el("p", { class: "faint" }, note));
-  if (!calls.length) return el("div", { class: "stack" }, el("p", { class: "faint" }, page.t("no_calls")), ...notes);
+  const notes = [...state.problems, ...(state.dropped ? [page.t("dropped", { count: state.dropped })] : [])].map((note) => el("p", "faint", note));
+  if (!calls.length) return el("div", "stack", el("p", "faint", page.t("no_calls")), ...notes);
   const places = new Map(calls.map((call, k) => [call.index, k]));
   const chosen = () => places.get(page.selection().call) ?? calls.length - 1;
   const line = timeline(page, calls, places, chosen);
-  const body = el("div", { class: "pair" });
+  const body = el("div", "pair");
   /** @type {any} */
   let shown;
   const follow = async () => {
@@ -44,7 +44,7 @@ export function callsView(page, state) {
   };
   page.onSelect(follow);
   follow();
-  return el("div", { class: "stack calls" }, line.element, body, ...notes);
+  return el("div", "stack calls", line.element, body, ...notes);
 }
 
 /** @param {any} call */
@@ -67,7 +67,7 @@ function timeline(page, calls, places, chosen) {
   const width = calls.length * STEP, middle = (/** @type {number} */ k) => k * STEP + WIDTH / 2;
   const links = svg("svg", { width, height: LANE + CHIP, "aria-hidden": "true" }), chips = el("div");
   const track = el("div", { class: "track", role: "group", "aria-label": `${page.t("timeline")} (${calls.length})`, style: `width:${width}px;height:${LANE + CHIP}px` }, links, chips);
-  const element = el("div", { class: "scroll timeline" }, track);
+  const element = el("div", "scroll timeline", track);
   /** @type {Map<number, HTMLElement>} */
   const made = new Map();
   const arcs = calls.flatMap((call, k) => (isBackward(call) && places.has(call.forward) ? [[/** @type {number} */ (places.get(call.forward)), k]] : []));
@@ -112,7 +112,7 @@ function chipOf(page, call, k) {
   return el("button", {
     type: "button", class: `chip ${isBackward(call) ? "backward" : "forward"} ${call.exception ? "bad" : ""}`, "aria-label": `${call.function}.${call.method} #${call.index}, ${said.join(", ")}`, title: said.join(", "),
     style: `left:${k * STEP}px;top:${isBackward(call) ? LANE : 0}px;width:${WIDTH}px;height:${CHIP}px`, on: { click: () => page.select({ call: call.index }) },
-  }, el("span", null, call.method === "setup_context" ? "setup" : call.method, marks && el("b", null, ` ${marks}`)), el("span", { class: "faint" }, `#${call.index}`));
+  }, el("span", null, call.method === "setup_context" ? "setup" : call.method, marks && el("b", null, ` ${marks}`)), el("span", "faint", `#${call.index}`));
 }
 
 /**
@@ -126,10 +126,10 @@ function pair(page, calls, group) {
   const holder = front.find((one) => one.method === "setup_context") ?? front[0] ?? back[0];
   const others = back.length ? calls.filter((one) => isBackward(one) && one !== back[0] && one.forward === back[0].forward && one.forward !== undefined) : [];
   return [
-    el("section", null, ...front.map((one) => methodView(page, one)), !front.length && el("p", { class: "faint" }, page.t("no_call"))),
-    el("section", { class: "kept" }, ctxView(page, holder.ctx)),
-    el("section", null, ...back.map((one) => methodView(page, one)), !back.length && el("p", { class: "faint" }, page.t("no_backward")),
-      others.length > 0 && el("p", { class: "links" }, page.t("again"), ...others.slice(0, 8).map((one) => el("button", { type: "button", class: "link", on: { click: () => page.select({ call: one.index }) } }, `#${one.index}`)))),
+    el("section", null, ...front.map((one) => methodView(page, one)), !front.length && el("p", "faint", page.t("no_call"))),
+    el("section", "kept", ctxView(page, holder.ctx)),
+    el("section", null, ...back.map((one) => methodView(page, one)), !back.length && el("p", "faint", page.t("no_backward")),
+      others.length > 0 && el("p", "links", page.t("again"), ...others.slice(0, 8).map((one) => el("button", { type: "button", class: "link", on: { click: () => page.select({ call: one.index }) } }, `#${one.index}`)))),
   ];
 }
 
@@ -137,11 +137,11 @@ function pair(page, calls, group) {
 function methodView(page, call) {
   const backward = isBackward(call);
   const facts = [time(call.seconds), call.caller_line && page.t("called_from", { line: call.caller_line }), call.parent !== undefined && page.t("inside", { index: call.parent }), call.create_graph && page.t("double"), call.thread].filter(Boolean);
-  return el("div", { class: "method" },
-    el("h4", null, el("code", null, call.method), el("span", { class: "faint" }, ` #${call.index} · ${facts.join(" · ")}`)),
+  return el("div", "method",
+    el("h4", null, el("code", null, call.method), el("span", "faint", ` #${call.index} · ${facts.join(" · ")}`)),
     call.method !== "setup_context" && valueList(page, page.t(backward ? "grad_outputs" : "inputs"), call.inputs),
     call.stdout && el("div", null, el("h5", null, page.t("printed")), el("pre", { class: "stdout", tabindex: "0" }, call.stdout)),
     call.exception ? el("pre", { class: "exception", tabindex: "0" }, call.exception) : call.method !== "setup_context" && valueList(page, page.t(backward ? "gradients" : "outputs"), call.outputs),
     call.warnings.length > 0 && findingsList(page, call.warnings),
-    ...call.missing.map((/** @type {string} */ sentence) => el("p", { class: "faint" }, sentence)));
+    ...call.missing.map((/** @type {string} */ sentence) => el("p", "faint", sentence)));
 }

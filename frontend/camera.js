@@ -1,36 +1,50 @@
 // Pan and zoom of a drawing: the view box moves, the drawing stays.
 
-import { el } from "./shared.js";
+import { el, icon } from "./shared.js";
 
 /** @typedef {import("./types").Page} Page */
+/** @typedef {import("./scene.js").Rect} Rect */
 
-const TALLEST = 460, SMALLEST = 0.15, LARGEST = 4;
+const TALLEST = 460, SMALLEST = 0.05, LARGEST = 4;
+const MANY = 400, LEGIBLE = 0.35; // a picture of more boxes never becomes smaller than this, so that few are in sight
 const READABLE = 0.7; // a picture that would become smaller than this begins at its top, and is panned
 
 /**
  * @param {Page} page
  * @param {SVGSVGElement} drawing
  * @param {HTMLElement} frame
- * @param {{width: number, height: number}} size
+ * @param {{width: number, height: number, boxes: Rect[]}} size
+ * @param {(view: Rect, whole: boolean) => void} seen told of the part in sight, and whether that is all
  */
-export function camera(page, drawing, frame, size) {
+export function camera(page, drawing, frame, size, seen) {
   let scale = 1, x = 0, y = 0, moved = false;
+  const smallest = size.boxes.length > MANY ? LEGIBLE : SMALLEST;
   const room = () => frame.clientWidth || size.width;
   const tall = () => Math.min(TALLEST, Math.max(120, size.height * Math.min(1, room() / size.width)));
-  const apply = () => drawing.setAttribute("viewBox", `${x} ${y} ${room() / scale} ${frame.clientHeight / scale}`);
+  const apply = () => {
+    const view = { x, y, width: room() / scale, height: frame.clientHeight / scale };
+    drawing.setAttribute("viewBox", `${x} ${y} ${view.width} ${view.height}`);
+    seen(view, view.width >= size.width && view.height >= size.height);
+  };
   const fit = (/** @type {number} */ least) => {
     frame.style.height = `${tall()}px`;
     const whole = Math.min(1, room() / size.width, frame.clientHeight / size.height);
-    scale = Math.max(SMALLEST, whole < least ? Math.min(1, room() / size.width) : whole);
-    x = Math.min(0, (size.width - room() / scale) / 2);
+    scale = Math.max(smallest, whole < least ? Math.min(1, Math.max(least, room() / size.width)) : whole);
+    const [spare, first] = [size.width - room() / scale, size.boxes[0]];
+    x = spare <= 0 ? spare / 2 : least ? Math.max(0, Math.min(spare, first.x + (first.width - room() / scale) / 2)) : 0;
     y = 0;
     apply();
   };
   const zoom = (/** @type {number} */ by, px = room() / 2, py = frame.clientHeight / 2) => {
-    const next = Math.max(SMALLEST, Math.min(LARGEST, scale * by));
+    const next = Math.max(smallest, Math.min(LARGEST, scale * by));
     x += px / scale - px / next;
     y += py / scale - py / next;
     scale = next;
+    apply();
+  };
+  const centre = (/** @type {number} */ cx, /** @type {number} */ cy) => {
+    x = cx - room() / scale / 2;
+    y = cy - frame.clientHeight / scale / 2;
     apply();
   };
   drag(drawing, (dx, dy) => ((x -= dx / scale), (y -= dy / scale), apply()), (yes) => (moved = yes));
@@ -44,14 +58,14 @@ export function camera(page, drawing, frame, size) {
   const watcher = new ResizeObserver(() => frame.clientWidth !== wide && ((wide = frame.clientWidth), fit(READABLE)));
   watcher.observe(frame);
   page.signal.addEventListener("abort", () => watcher.disconnect(), { once: true });
-  const button = (/** @type {string} */ label, /** @type {string} */ name, /** @type {() => void} */ act) => el("button", { type: "button", class: "button icon", "aria-label": name, title: name, on: { click: act } }, label);
   return {
-    buttons: el("span", { class: "group" }, button("−", page.t("zoom_less"), () => zoom(1 / 1.3)), button("+", page.t("zoom_more"), () => zoom(1.3)), button("⤢", page.t("zoom_fit"), () => fit(0))),
+    buttons: el("span", "group", icon("−", page.t("zoom_less"), () => zoom(1 / 1.3)), icon("+", page.t("zoom_more"), () => zoom(1.3)), icon("⤢", page.t("zoom_fit"), () => fit(0))),
     dragged: () => moved,
-    /** @param {{x: number, y: number, width: number, height: number} | undefined} box bring it into view */
+    centre,
+    /** @param {Rect | undefined} box bring it into view */
     reveal: (box) => {
-      const [w, h] = [room() / scale, frame.clientHeight / scale];
       if (!box || !frame.clientHeight) return;
+      const [w, h] = [room() / scale, frame.clientHeight / scale];
       if (box.x < x || box.x + box.width > x + w) x = box.x + box.width / 2 - w / 2;
       if (box.y < y || box.y + box.height > y + h) y = box.y + box.height / 2 - h / 2;
       apply();

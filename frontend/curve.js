@@ -21,10 +21,10 @@ export function curveView(page, block) {
   const best = ys.indexOf(Math.min(...ys));
   const name = page.t("curve_alt", { best: number(points[best][0], 2), error: number(points[best][1], 2) });
   const power = (/** @type {number} */ k) => (k === 0 ? "1" : `1e${k}`);
-  return el("figure", { class: "curve" },
+  return el("figure", "curve",
     el("figcaption", null, page.t("curve")),
     svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, width: WIDTH, height: HEIGHT, role: "img", "aria-label": name },
-      ...yTicks.map((k) => svg("g", { class: "tick" }, svg("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: y(k), y2: y(k) }), svg("text", { x: LEFT - 5, y: y(k) + 3.5, "text-anchor": "end" }, power(k)))),
+      ...yTicks.map((k) => svg("g", "tick", svg("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: y(k), y2: y(k) }), svg("text", { x: LEFT - 5, y: y(k) + 3.5, "text-anchor": "end" }, power(k)))),
       ...xTicks.map((k) => svg("text", { x: x(k), y: HEIGHT - BOTTOM + 13, "text-anchor": "middle" }, power(k))),
       svg("text", { x: (LEFT + WIDTH - RIGHT) / 2, y: HEIGHT - 4, "text-anchor": "middle" }, page.t("step")),
       svg("polyline", { class: "line", points: xs.map((v, k) => `${x(v)},${y(ys[k])}`).join(" ") }),

@@ -10,7 +10,7 @@ import { el, prose } from "./shared.js";
  * @param {Finding[]} findings
  */
 export function findingsList(page, findings) {
-  return el("ol", { class: "findings" }, ...findings.map((finding) => findingItem(page, finding)));
+  return el("ol", "findings", ...findings.map((finding) => findingItem(page, finding)));
 }
 
 /**
@@ -19,8 +19,8 @@ export function findingsList(page, findings) {
  */
 function findingItem(page, finding) {
   const kind = { bug: "bad", lint: "open" }[finding.kind] ?? "plain";
-  return el("li", { class: `finding ${kind}` },
-    el("div", null, el("span", { class: "kind" }, page.word("kind", finding.kind)), " ", prose(finding.message)),
+  return el("li", `finding ${kind}`,
+    el("div", null, el("span", "kind", page.word("kind", finding.kind)), " ", prose(finding.message)),
     finding.fix && fixView(page, finding.fix),
     links(page, finding));
 }
@@ -31,10 +31,10 @@ function findingItem(page, finding) {
  */
 export function fixView(page, fix) {
   const line = (/** @type {string} */ text, /** @type {string} */ kind, /** @type {string} */ mark) =>
-    el("span", { class: kind }, el("span", { class: "mark" }, mark), ` ${text}`);
+    el("span", { class: kind }, el("span", "mark", mark), ` ${text}`);
   const [before, after] = outdent([fix.before, fix.source].map((text) => (text ? text.replace(/\n$/, "").split("\n") : [])));
-  return el("div", { class: "fix" },
-    el("div", { class: "faint" }, page.t(fix.verified ? "fix_tried" : "fix_untried")),
+  return el("div", "fix",
+    el("div", "faint", page.t(fix.verified ? "fix_tried" : "fix_untried")),
     el("pre", { tabindex: "0", "aria-label": page.t("fix") }, el("code", null, ...before.map((t) => line(t, "before", "−")), ...after.map((t) => line(t, "after", "+")))));
 }
 
@@ -52,7 +52,7 @@ function links(page, finding) {
   if (line && page.tabs.includes("source")) {
     buttons.push(el("button", { type: "button", class: "button", on: { click: () => (page.select({ line }), page.show("source")) } }, page.t("show_line", { line })));
   }
-  return buttons.length ? el("div", { class: "links" }, ...buttons) : null;
+  return buttons.length ? el("div", "links", ...buttons) : null;
 }
 
 /**

@@ -158,5 +158,5 @@ export function legend(page, most, note, signal) {
   const paint = () => (bar.style.background = `linear-gradient(to right, ${page.colours().slice(0, -EXTRA).join(", ")})`);
   page.onTheme(paint, signal);
   paint();
-  return el("div", { class: "legend" }, el("span", null, `−${number(most, 3)}`), bar, el("span", null, `+${number(most, 3)}`), el("span", { class: "faint" }, note));
+  return el("div", "legend", el("span", null, `−${number(most, 3)}`), bar, el("span", null, `+${number(most, 3)}`), el("span", "faint", note));
 }

@@ -33,13 +33,13 @@ export function inspectorView(page, state) {
  * @param {any} state
  */
 function summaryView(page, state) {
-  return el("div", { class: "stack" },
+  return el("div", "stack",
     banner(page, state.answer),
     state.blocks.length > 0 && blockLine(page, state.blocks),
     state.answer.others.length > 0 && findingsList(page, state.answer.others),
     state.comparison && comparisonView(page, state.comparison),
-    el("p", { class: "faint" }, callLine(page, state.calls)),
-    ...state.notes.map((/** @type {string} */ note) => el("p", { class: "faint" }, prose(note))));
+    el("p", "faint", callLine(page, state.calls)),
+    ...state.notes.map((/** @type {string} */ note) => el("p", "faint", prose(note))));
 }
 
 /**
@@ -52,8 +52,8 @@ function blockLine(page, blocks) {
   const item = (/** @type {import("./types").Block} */ b) => el("li", null,
     el("button", { type: "button", class: "link", on: { click: () => (page.select({ block: [b.output, b.input], entry: undefined }), page.show("jacobian")) } }, el("code", null, `d ${b.output_name} / d ${b.input_name}`)),
     " ", b.verdict && verdictWord(page, b.verdict), " ",
-    b.wrong !== undefined && el("span", { class: "faint" }, page.t("wrong_entries", { wrong: count(b.wrong), entries: count(b.entries) })));
-  return el("ul", { class: "blocks" }, ...some.map(item), blocks.length > some.length && el("li", { class: "faint" }, page.t("more_blocks", { count: blocks.length - some.length })));
+    b.wrong !== undefined && el("span", "faint", page.t("wrong_entries", { wrong: count(b.wrong), entries: count(b.entries) })));
+  return el("ul", "blocks", ...some.map(item), blocks.length > some.length && el("li", "faint", page.t("more_blocks", { count: blocks.length - some.length })));
 }
 
 /**
@@ -73,10 +73,10 @@ function callLine(page, calls) {
  * @param {any} state
  */
 function comparisonView(page, state) {
-  const pair = (/** @type {any} */ row) => el("tr", null, el("th", { scope: "row" }, el("code", null, row.name)), ...row.values.map((/** @type {any} */ v) => el("td", null, v.repr)), el("td", { class: "num" }, number(row.difference, 2)));
+  const pair = (/** @type {any} */ row) => el("tr", null, el("th", { scope: "row" }, el("code", null, row.name)), ...row.values.map((/** @type {any} */ v) => el("td", null, v.repr)), el("td", "num", number(row.difference, 2)));
   const fact = (/** @type {string} */ name, /** @type {string[]} */ values) => el("tr", null, el("th", { scope: "row" }, name), ...values.map((v) => el("td", null, v)), el("td"));
   return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": page.t("comparison") },
-    el("table", { class: "grid" },
+    el("table", "grid",
       el("caption", null, page.t(state.agree ? "comparison_agree" : "comparison_differ", { first: state.names[0], second: state.names[1] })),
       el("thead", null, el("tr", null, el("td"), ...state.names.map((/** @type {string} */ n) => el("th", { scope: "col" }, el("code", null, n))), el("th", { scope: "col", class: "num" }, page.t("largest_difference")))),
       el("tbody", null, ...state.outputs.map(pair), ...state.gradients.map(pair), fact(page.t("saved_bytes"), state.saved_bytes.map(size)), fact(page.t("time"), state.seconds.map(time)))));

@@ -17,8 +17,8 @@ const NAMES = ["analytical", "numerical", "difference"];
  * @param {{blocks: Block[]}} state
  */
 export function jacobianView(page, { blocks }) {
-  if (!blocks.length) return el("p", { class: "faint" }, page.t("no_blocks"));
-  const body = el("div", { class: "stack" });
+  if (!blocks.length) return el("p", "faint", page.t("no_blocks"));
+  const body = el("div", "stack");
   /** @type {AbortController | undefined} */
   let shown;
   /** @type {Block | undefined} */
@@ -35,7 +35,7 @@ export function jacobianView(page, { blocks }) {
   page.signal.addEventListener("abort", () => shown?.abort(), { once: true });
   page.onSelect(show);
   show();
-  return el("div", { class: "stack jacobian" }, blocks.length > 1 && chooser(page, blocks), body);
+  return el("div", "stack jacobian", blocks.length > 1 && chooser(page, blocks), body);
 }
 
 /**
@@ -44,7 +44,7 @@ export function jacobianView(page, { blocks }) {
  * @param {AbortSignal} signal
  */
 function blockView(page, block, signal) {
-  const reading = el("div", { class: "reading", role: "status" }), note = el("p", { class: "faint note" });
+  const reading = el("div", { class: "reading", role: "status" }), note = el("p", "faint note");
   const say = (/** @type {string} */ sentence) => ((note.textContent = sentence), (note.hidden = !sentence));
   const moved = () => (pictures.paint(), reading.replaceChildren(...readingOf(page, block, explore)));
   const zoomed = () => {
@@ -62,7 +62,7 @@ function blockView(page, block, signal) {
   page.onSelect(explore.follow, signal);
   zoomed();
   explore.follow(page.selection());
-  return el("div", { class: "stack" }, heading(page, block, block.worst ? toWorst : null, out), pictures.maps, pictures.scale, reading, note);
+  return el("div", "stack", heading(page, block, block.worst ? toWorst : null, out), pictures.maps, pictures.scale, reading, note);
 }
 
 /**
@@ -72,9 +72,9 @@ function blockView(page, block, signal) {
 function threeMaps(page, block, explore, signal) {
   let own = false; // the difference on its own scale
   const canvases = NAMES.map(() => el("canvas", { "aria-hidden": "true" }));
-  const figures = canvases.map((canvas, k) => el("figure", null, el("figcaption", null, page.t(NAMES[k])), el("div", { class: "frame" }, canvas)));
+  const figures = canvases.map((canvas, k) => el("figure", null, el("figcaption", null, page.t(NAMES[k])), el("div", "frame", canvas)));
   const maps = el("div", { class: "maps", tabindex: "0", role: "application", "aria-roledescription": page.t("heat_map"), "aria-label": page.t("heat_map_help", { output: block.output_name, input: block.input_name }) }, ...figures);
-  const scale = el("div", { class: "bar" });
+  const scale = el("div", "bar");
   const magnify = el("button", { class: "button", type: "button", "aria-pressed": "false", on: { click: () => ((own = !own), magnify.setAttribute("aria-pressed", String(own)), rescale(), paint()) } }, page.t("own_scale"));
   const room = () => figures[0].clientWidth || 200;
   /** @type {number[]} */
@@ -136,8 +136,8 @@ function pointer(canvas, explore, room) {
 /** @param {Page} page @param {Block} block @param {Explorer} explore the entry under the cursor in words */
 function readingOf(page, block, explore) {
   const level = explore.top(), [row, col] = explore.cursor();
-  const facts = NAMES.map((name, k) => el("span", { class: "fact" }, el("span", { class: "faint" }, page.t(name)), " ", el("b", null, number(level.values[k][row * level.cols + col], 6))));
-  return [el("code", { class: "entry" }, cellName(block, level, [row, col])), ...facts];
+  const facts = NAMES.map((name, k) => el("span", "fact", el("span", "faint", page.t(name)), " ", el("b", null, number(level.values[k][row * level.cols + col], 6))));
+  return [el("code", "entry", cellName(block, level, [row, col])), ...facts];
 }
 
 /**
@@ -149,10 +149,10 @@ function readingOf(page, block, explore) {
 function heading(page, block, toWorst, out) {
   const facts = [`${shape(block.output_shape) || page.t("scalar")} × ${shape(block.input_shape) || page.t("scalar")}`, page.word("structure", block.structure)];
   if (block.wrong !== undefined) facts.push(page.t("wrong_entries", { wrong: count(block.wrong), entries: count(block.entries) }));
-  return el("div", { class: "bar" },
+  return el("div", "bar",
     el("h4", null, el("code", null, `d ${block.output_name} / d ${block.input_name}`)),
     block.verdict && verdictWord(page, block.verdict),
-    el("span", { class: "faint facts" }, facts.join(" · ")),
+    el("span", "faint facts", facts.join(" · ")),
     out,
     toWorst && el("button", { class: "button", type: "button", title: "w", on: { click: toWorst } }, page.t("worst_entry")));
 }

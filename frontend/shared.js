@@ -7,15 +7,15 @@
 const SVG = "http://www.w3.org/2000/svg";
 
 /**
- * Give an element its attributes, listeners (`on`) and children. Text is always text, never markup.
+ * Give an element its attributes (or its class alone), listeners (`on`) and children. Text is always text, never markup.
  * @template {Element} E
  * @param {E} element
- * @param {Record<string, any> | null} [attributes]
+ * @param {Record<string, any> | string | null} [attributes]
  * @param {Child[]} [children]
  * @returns {E}
  */
-function fill(element, attributes, children = []) {
-  for (const [name, value] of Object.entries(attributes ?? {})) {
+export function fill(element, attributes, children = []) {
+  for (const [name, value] of Object.entries(typeof attributes === "string" ? { class: attributes } : attributes ?? {})) {
     if (value === null || value === undefined || value === false) continue;
     if (name === "on") for (const [event, listener] of Object.entries(value)) element.addEventListener(event, listener);
     else element.setAttribute(name, value === true ? "" : String(value));
@@ -27,16 +27,28 @@ function fill(element, attributes, children = []) {
 /**
  * @template {keyof HTMLElementTagNameMap} T
  * @param {T} tag
- * @param {Record<string, any> | null} [attributes]
+ * @param {Record<string, any> | string | null} [attributes]
  * @param {...Child} children
  * @returns {HTMLElementTagNameMap[T]}
  */
 export const el = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
 
 /**
+ * A small button with a sign on it.
+ * @param {string} sign @param {string} name @param {() => void} act
+ */
+export const icon = (sign, name, act) => el("button", { class: "button icon", "aria-label": name, title: name, on: { click: act } }, sign);
+
+/**
+ * A button with words on it.
+ * @param {Child} words @param {() => void} act @param {string} [look]
+ */
+export const button = (words, act, look = "button") => el("button", { class: look, on: { click: act } }, words);
+
+/**
  * @template {keyof SVGElementTagNameMap} T
  * @param {T} tag
- * @param {Record<string, any> | null} [attributes]
+ * @param {Record<string, any> | string | null} [attributes]
  * @param {...Child} children
  * @returns {SVGElementTagNameMap[T]}
  */

@@ -11,7 +11,7 @@ import { el } from "./shared.js";
  */
 export function sourceView(page, state, findings) {
   const lines = state.text.replace(/\n$/, "").split("\n");
-  const rows = lines.map((text, k) => el("span", { class: "row" }, el("span", { class: "nr" }, String(state.first_line + k)), text));
+  const rows = lines.map((text, k) => el("span", "row", el("span", "nr", String(state.first_line + k)), text));
   for (const { line, message } of findings) {
     const row = rows[(line ?? NaN) - state.first_line];
     if (row) row.classList.add("found"), (row.title = message);

@@ -1,40 +1,46 @@
 // Step through backward in the engine's order: forwards, backwards, by playing, by a slider.
 
-import { nameOf } from "./graph.js";
-import { el } from "./shared.js";
+import { runOrder } from "./queue.js";
+import { firstLine } from "./scene.js";
+import { el, icon } from "./shared.js";
+import { stepPanel } from "./step.js";
 
 /** @typedef {import("./types").Page} Page */
 
-const PACE = 700; // ms per step when playing
+const PACE = 900; // ms per step when playing
+const MOST_PLAYED = 120; // steps of one play; longer orders are played in strides
 
 /**
  * @param {Page} page
- * @param {{order: string[], boxes: {key: string, title: string, lines: {text: string}[]}[]}} layout
- * @param {Map<string, SVGGElement>} groups
- * @param {SVGGElement[]} paths
+ * @param {any} state
+ * @param {import("./scene.js").Scene} picture
  * @param {(key: string) => void} reveal
+ * @param {(key: string) => void} visit
  */
-export function stepper(page, layout, groups, paths, reveal) {
-  const { order } = layout;
-  const titles = new Map(layout.boxes.map((box) => [box.key, nameOf(box).split("\n")[0]]));
-  let at = 0; // 0: nothing has run; k: the first k boxes have
+export function stepper(page, state, picture, reveal, visit) {
+  const run = runOrder(state.layout);
+  const most = run.steps.length;
+  let at = 0; // 0: nothing has run; k: the first k steps have
   /** @type {ReturnType<typeof setInterval> | undefined} */
   let timer;
-  const said = el("p", { class: "faint said", role: "status" }, page.t("step_help"));
-  const slider = el("input", { type: "range", min: 0, max: order.length, value: 0, "aria-label": page.t("engine_order") });
+  const said = el("p", { class: "faint said", role: "status" });
+  const panel = el("div", { class: "step", hidden: true });
+  const slider = el("input", { type: "range", min: 0, max: most, value: 0, "aria-label": page.t("engine_order") });
+  const title = (/** @type {string} */ key) => firstLine(picture.boxes.get(key));
+  const say = (/** @type {string} */ sentence) => (said.textContent = sentence || (at ? page.t("step_at", { step: at, steps: most, name: title(run.steps[at - 1][0]) }) : page.t("step_help")));
+  const place = (/** @type {string} */ key) => run.place.get(key) ?? -1;
   const show = () => {
-    const later = new Set(at ? order.slice(at) : []);
-    const waits = (/** @type {string} */ key) => later.has(key);
-    for (const [key, group] of groups) {
-      group.classList.toggle("waiting", waits(key));
-      group.classList.toggle("now", at > 0 && order[at - 1] === key);
-    }
-    for (const path of paths) path.classList.toggle("waiting", waits(path.dataset.source ?? ""));
+    const queue = new Set(at ? run.ready(at).slice(1) : []);
+    picture.mark("waiting", (key) => at > 0 && place(key) >= at);
+    picture.mark("now", (key) => at > 0 && place(key) === at - 1);
+    picture.mark("ready", (key, path) => !path && queue.has(place(key)));
     slider.value = String(at);
-    said.textContent = at ? page.t("step_at", { step: at, steps: order.length, name: titles.get(order[at - 1]) ?? "" }) : page.t("step_help");
-    if (at) reveal(order[at - 1]);
+    say("");
+    panel.hidden = !at;
+    panel.replaceChildren(...(at ? [stepPanel(page, state, picture, run, at, visit)] : []));
+    if (at) reveal(run.steps[at - 1][0]);
   };
-  const to = (/** @type {number} */ k) => ((at = Math.max(0, Math.min(order.length, k))), show());
+  const to = (/** @type {number} */ k) => ((at = Math.max(0, Math.min(most, k))), show());
   const stop = () => {
     clearInterval(timer);
     timer = undefined;
@@ -42,19 +48,19 @@ export function stepper(page, layout, groups, paths, reveal) {
     play.setAttribute("aria-label", page.t("play"));
   };
   const start = () => {
-    if (at >= order.length) to(0);
-    to(at + 1);
-    timer = setInterval(() => (at >= order.length ? stop() : to(at + 1)), PACE);
+    if (at >= most) to(0);
+    const stride = Math.max(1, Math.floor((most - at) / MOST_PLAYED));
+    to(at + stride);
+    timer = setInterval(() => (at >= most ? stop() : to(at + stride)), PACE);
     play.textContent = "⏸";
     play.setAttribute("aria-label", page.t("pause"));
   };
-  const button = (/** @type {string} */ label, /** @type {string} */ name, /** @type {() => void} */ act) => el("button", { type: "button", class: "button icon", "aria-label": name, title: name, on: { click: act } }, label);
   const by = (/** @type {number} */ k) => (stop(), to(at + k));
-  const play = button("▶", page.t("play"), () => (timer ? stop() : start()));
+  const play = icon("▶", page.t("play"), () => (timer ? stop() : start()));
   slider.addEventListener("input", () => (stop(), to(Number(slider.value))));
   page.signal.addEventListener("abort", () => clearInterval(timer), { once: true });
-  const element = el("span", { class: "group steps" }, button("‹", page.t("step_back"), () => by(-1)), play, button("›", page.t("step_on"), () => by(1)), slider);
-  element.hidden = order.length < 2;
-  said.hidden = order.length < 2;
-  return { element, said, by };
+  const element = el("span", "group steps", icon("‹", page.t("step_back"), () => by(-1)), play, icon("›", page.t("step_on"), () => by(1)), slider);
+  element.hidden = said.hidden = most < 2;
+  say("");
+  return { element, said, panel, by, say };
 }

@@ -16,7 +16,7 @@ export function tabs(page, parts, first) {
   page.tabs = parts.map((part) => part.id);
   const buttons = parts.map(({ id }) => el("button", { type: "button", role: "tab", id: `${prefix}-${id}`, "aria-controls": `${prefix}-${id}-panel`, class: "tab" }, page.t(`tab.${id}`)));
   const panels = parts.map(({ id }) => el("div", { role: "tabpanel", id: `${prefix}-${id}-panel`, "aria-labelledby": `${prefix}-${id}`, tabindex: "0", class: "panel", hidden: true }));
-  const box = el("div", { class: "panels" }, ...panels);
+  const box = el("div", "panels", ...panels);
   const open = (/** @type {string} */ wanted) => {
     const chosen = Math.max(0, page.tabs.indexOf(wanted));
     buttons.forEach((button, k) => {
@@ -37,5 +37,5 @@ export function tabs(page, parts, first) {
   keys(list, { ArrowLeft: () => go(now() - 1), ArrowRight: () => go(now() + 1), Home: () => go(0), End: () => go(-1) });
   page.onShow(open);
   open(page.tabs.includes(page.model.get("tab")) ? page.model.get("tab") : first);
-  return el("div", { class: "tabbed" }, list, box);
+  return el("div", "tabbed", list, box);
 }

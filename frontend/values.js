@@ -14,8 +14,8 @@ import { count, el, number, numbers, shape, size } from "./shared.js";
  * @param {Value[]} values
  */
 export function valueList(page, title, values) {
-  return el("section", { class: "values" }, el("h5", null, title),
-    values.length ? el("ul", null, ...values.map((value) => el("li", null, valueView(page, value)))) : el("p", { class: "faint" }, page.t("nothing")));
+  return el("section", "values", el("h5", null, title),
+    values.length ? el("ul", null, ...values.map((value) => el("li", null, valueView(page, value)))) : el("p", "faint", page.t("nothing")));
 }
 
 /**
@@ -23,16 +23,16 @@ export function valueList(page, title, values) {
  * @param {Value} value
  */
 function valueView(page, { name, type, repr, tensor, same_as }) {
-  const head = el("div", null, el("code", { class: "name" }, name), " ", tensor ? tensorKind(page, tensor) : el("code", { class: type === "NoneType" ? "faint" : "" }, repr),
-    same_as && el("span", { class: "faint" }, ` ${page.t("same_as", { name: same_as })}`));
-  return el("div", { class: "value" }, head, tensor && !same_as && tensorBody(page, name, tensor));
+  const head = el("div", null, el("code", "name", name), " ", tensor ? tensorKind(page, tensor) : el("code", { class: type === "NoneType" ? "faint" : "" }, repr),
+    same_as && el("span", "faint", ` ${page.t("same_as", { name: same_as })}`));
+  return el("div", "value", head, tensor && !same_as && tensorBody(page, name, tensor));
 }
 
 /** @param {Page} page @param {Summary} tensor */
 function tensorKind(page, tensor) {
   const facts = [tensor.dtype, shape(tensor.shape ?? []) || page.t("scalar")];
   if (tensor.device && tensor.device !== "cpu") facts.push(tensor.device);
-  return el("span", { class: "faint" }, facts.join(" "));
+  return el("span", "faint", facts.join(" "));
 }
 
 /**
@@ -42,11 +42,11 @@ function tensorKind(page, tensor) {
  * @param {Summary} tensor
  */
 export function tensorBody(page, name, tensor) {
-  const odd = ["nan", "inf"].filter((id) => tensor[id] > 0).map((id) => el("span", { class: "bad" }, page.t(`stat.${id}`, { count: count(tensor[id]) })));
+  const odd = ["nan", "inf"].filter((id) => tensor[id] > 0).map((id) => el("span", "bad", page.t(`stat.${id}`, { count: count(tensor[id]) })));
   const said = tensor.min === tensor.max ? ["constant"] : ["min_max", "mean_std"];
   const facts = Object.fromEntries(["min", "max", "mean", "std"].map((id) => [id, number(tensor[id], 3)]));
   const stats = typeof tensor.min === "number" && tensor.numel > 1 ? said.map((id) => page.t(`stat.${id}`, facts)) : [];
-  const line = el("div", { class: "faint stats" }, stats.join(" · "), ...odd.flatMap((o) => [" ", o]), tensor.reason && ` ${tensor.reason}`, tensor.sampled && ` ${page.t("sampled")}`);
+  const line = el("div", "faint stats", stats.join(" · "), ...odd.flatMap((o) => [" ", o]), tensor.reason && ` ${tensor.reason}`, tensor.sampled && ` ${page.t("sampled")}`);
   return el("div", null, tensor.thumbnail && picture(page, name, tensor), line.textContent && line);
 }
 
@@ -73,7 +73,7 @@ export function ctxView(page, ctx, flags = true) {
     ctx.materialize_grads === false && "set_materialize_grads(False)",
   ].filter(Boolean);
   const list = valueList(page, `ctx${ctx.bytes ? ` · ${size(ctx.bytes)}` : ""}`, values);
-  list.append(...facts.map((fact) => el("code", { class: "fact-line" }, fact)));
-  if (ctx.freed) list.append(el("p", { class: "faint" }, page.t("freed")));
+  list.append(...facts.map((fact) => el("code", "fact-line", fact)));
+  if (ctx.freed) list.append(el("p", "faint", page.t("freed")));
   return list;
 }

@@ -22,8 +22,8 @@ const VIEWS = { inspector: inspectorView, graph: graphView, jacobian: jacobianVi
  */
 export function mount(model, element) {
   const end = new AbortController();
-  const host = el("div", { class: "nbag-live" });
-  const root = el("div", { class: "nbag" });
+  const host = el("div", "nbag-live");
+  const root = el("div", "nbag");
   host.attachShadow({ mode: "open" }).append(el("style", null, model.get("_stylesheet")), root);
   element.append(host);
   try {

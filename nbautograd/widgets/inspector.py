@@ -12,7 +12,7 @@ from nbautograd.widgets import parts
 from nbautograd.widgets.base import Question, ViewWidget
 from nbautograd.widgets.calls import calls_state
 from nbautograd.widgets.gradcheck import answer_state, verdict_state
-from nbautograd.widgets.graph import graph_state
+from nbautograd.widgets.graph import graph_questions, graph_state
 from nbautograd.widgets.jacobian import Blocks, blocks_state, zoom
 
 
@@ -65,5 +65,8 @@ class InspectorWidget(ViewWidget):
         }
 
     def questions(self) -> dict[str, Question]:
-        """The page may zoom."""
-        return {"zoom": lambda question: zoom(checked_blocks(self.value), question)}
+        """The page may zoom, open scopes of the graph and ask for its nodes."""
+        return {
+            "zoom": lambda question: zoom(checked_blocks(self.value), question),
+            **graph_questions(self.value.graph),
+        }

@@ -1,0 +1,153 @@
+// The boxes and edges of a laid-out graph, of which only those in sight are in the page.
+
+import { fill, svg } from "./shared.js";
+
+/** @typedef {{text: string, x: number, y: number, style: string}} Line */
+/** @typedef {{key: string, kind: string, nodes: number[], x: number, y: number, width: number, height: number, lines: Line[], title: string, fan_in: number, freed: boolean}} Box */
+/** @typedef {{source: string, target: string, edges: number[], points: [number, number][], label: string, label_x: number, label_y: number, style: string}} Path */
+/** @typedef {{width: number, height: number, boxes: Box[], paths: Path[], order: string[], title: string, description: string, note: string}} Layout */
+/** @typedef {{x: number, y: number, width: number, height: number}} Rect */
+/** @typedef {(key: string, path?: Path) => boolean} Test whether a box, or a path by the key of its source, has a look */
+/** @typedef {ReturnType<typeof scene>} Scene */
+
+const TOLD = 6; // edges that a box tells of
+const CELL = 512, MARGIN = 64; // px of the drawing: side of a cell of the index, and how far beyond the frame is drawn
+const ROUND = { function: 6, op: 4, group: 4 };
+
+/**
+ * To a screen reader the drawing is a tree in the order of backward, whose items also tell where their gradients go.
+ * @param {import("./types").Page} page
+ * @param {Layout} layout
+ */
+export function scene(page, layout) {
+  const cells = index(layout);
+  /** @type {Map<string, Box>} */
+  const boxes = new Map(layout.boxes.map((box) => [box.key, box]));
+  /** @type {Map<Box | Path, SVGGElement>} */
+  const shown = new Map();
+  /** @type {Record<string, Test>} */
+  const looks = {};
+  const edges = svg("g", { "aria-hidden": "true" }), front = svg("g", { role: "none" });
+  const drawing = svg("svg", { role: "tree", "aria-label": layout.title, class: "drawing" }, arrowHead(), edges, front);
+  const ways = by(layout.paths, "source"), order = new Map([...new Set([...layout.order, ...boxes.keys()])].map((key, k) => [key, k + 1]));
+  let window_ = "";
+  let stop = layout.order[0] ?? layout.boxes[0].key;
+
+  const dress = (/** @type {Box | Path} */ item, /** @type {SVGGElement} */ group) => {
+    const [key, path] = isPath(item) ? [item.source, item] : [item.key];
+    group.setAttribute("class", [looksOf(item), ...Object.keys(looks).filter((name) => looks[name](key, path))].join(" "));
+  };
+  const add = (/** @type {Box | Path} */ item) => {
+    if (shown.has(item)) return;
+    const group = isPath(item) ? pathGroup(item) : boxGroup(item);
+    if (!isPath(item)) {
+      const to = (ways.get(item.key) ?? []).slice(0, TOLD).map((path) => page.t("goes_to", { name: firstLine(/** @type {Box} */ (boxes.get(path.target))), what: path.label }).trim());
+      fill(group, { role: "treeitem", "aria-level": 1, "aria-posinset": order.get(item.key), "aria-setsize": order.size, "aria-label": [nameOf(item).replaceAll("\n", ", "), ...to].join("; "), tabindex: item.key === stop ? 0 : -1 });
+    }
+    dress(item, group);
+    shown.set(item, group);
+    (isPath(item) ? edges : front).append(group);
+  };
+  /** @param {Rect} view what is in sight */
+  const look = (view) => {
+    const range = [view.x - MARGIN, view.y - MARGIN, view.x + view.width + MARGIN, view.y + view.height + MARGIN].map((v) => Math.floor(v / CELL));
+    if (range.join() === window_) return;
+    window_ = range.join();
+    const seen = inCells(cells, range);
+    const pinned = boxes.get(stop);
+    if (pinned) seen.add(pinned);
+    for (const [item, group] of shown) if (!seen.has(item)) (group.remove(), shown.delete(item));
+    seen.forEach(add);
+  };
+  const groupOf = (/** @type {string} */ key) => shown.get(/** @type {Box} */ (boxes.get(key)));
+  return {
+    drawing, boxes, look,
+    stop: () => stop,
+    /** @param {string} key the one box that Tab reaches; it stays in the page wherever the view goes */
+    pin: (key) => {
+      groupOf(stop)?.setAttribute("tabindex", "-1");
+      stop = key;
+      const box = boxes.get(key);
+      if (box) add(box);
+      groupOf(key)?.setAttribute("tabindex", "0");
+      return groupOf(key);
+    },
+    /** @param {string} name a class @param {Test} test which boxes and paths have it from now on */
+    mark: (name, test) => {
+      looks[name] = test;
+      for (const [item, group] of shown) dress(item, group);
+    },
+  };
+}
+
+/** @param {Box | Path} item @returns {item is Path} */
+const isPath = (item) => "points" in item;
+
+/** @param {Box | Path} item */
+const looksOf = (item) => (isPath(item) ? `edge ${item.style}` : `box ${item.kind}${item.freed ? " freed" : ""}`);
+
+/**
+ * Boxes and paths by the cells of a grid that they touch.
+ * @param {Layout} layout
+ */
+function index({ boxes, paths }) {
+  /** @type {Map<string, (Box | Path)[]>} */
+  const cells = new Map();
+  const put = (/** @type {Box | Path} */ item, /** @type {number[]} */ xs, /** @type {number[]} */ ys) => {
+    const [left, top, right, bottom] = [Math.min(...xs), Math.min(...ys), Math.max(...xs), Math.max(...ys)].map((v) => Math.floor(v / CELL));
+    for (let x = left; x <= right; x++) for (let y = top; y <= bottom; y++) {
+      const cell = cells.get(`${x},${y}`);
+      if (cell) cell.push(item);
+      else cells.set(`${x},${y}`, [item]);
+    }
+  };
+  for (const path of paths) put(path, path.points.map((p) => p[0]), path.points.map((p) => p[1]));
+  for (const box of boxes) put(box, [box.x, box.x + box.width], [box.y, box.y + box.height]);
+  return cells;
+}
+
+/** @param {Map<string, (Box | Path)[]>} cells @param {number[]} range */
+function inCells(cells, [left, top, right, bottom]) {
+  /** @type {Set<Box | Path>} */
+  const seen = new Set();
+  for (let x = left; x <= right; x++) for (let y = top; y <= bottom; y++) for (const item of cells.get(`${x},${y}`) ?? []) seen.add(item);
+  return seen;
+}
+
+/**
+ * Paths by one of their ends.
+ * @param {Path[]} paths
+ * @param {"source" | "target"} end
+ */
+export function by(paths, end) {
+  /** @type {Map<string, Path[]>} */
+  const at = new Map();
+  for (const path of paths) at.get(path[end])?.push(path) ?? at.set(path[end], [path]);
+  return at;
+}
+
+/** @param {{title: string, lines: {text: string}[]}} box its title, or what is written in it */
+export const nameOf = (box) => box.title || box.lines.map((line) => line.text).join(" ");
+
+/** @param {{title: string, lines: {text: string}[]} | undefined} box */
+export const firstLine = (box) => (box ? nameOf(box).split("\n")[0] : "");
+
+/** @param {Box} box */
+export function boxGroup(box) {
+  return svg("g", { class: looksOf(box), transform: `translate(${box.x},${box.y})`, "data-key": box.key },
+    svg("title", null, nameOf(box)),
+    svg("rect", { width: box.width, height: box.height, rx: ROUND[/** @type {keyof ROUND} */ (box.kind)] ?? 11 }),
+    ...box.lines.map((line) => svg("text", { x: line.x, y: line.y, class: line.style }, line.text)));
+}
+
+/** @param {Path} path */
+export function pathGroup(path) {
+  return svg("g", { class: looksOf(path) },
+    svg("path", { d: course(path), "marker-end": "url(#nbag-arrow)" }),
+    path.label && svg("text", { x: path.label_x, y: path.label_y }, path.label));
+}
+
+/** @param {Path} path */
+const course = ({ points: [start, ...rest] }) => `M${start.join(",")} ${rest.length ? `C${rest.map((p) => p.join(",")).join(" ")}` : ""}`;
+
+export const arrowHead = () => svg("defs", null, svg("marker", { id: "nbag-arrow", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 8.4, markerHeight: 8.4, markerUnits: "userSpaceOnUse", orient: "auto" }, svg("path", { d: "M0,0.5 L8,4 L0,7.5 Z", class: "arrow" })));

@@ -1,0 +1,310 @@
+"""The graph on a page when it is large, when it is stepped through, when scopes are opened, and when it is saved."""
+
+from __future__ import annotations
+
+import io
+import re
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from playwright.sync_api import expect
+from torch import nn
+
+from nbautograd.core.graphs.gradients import backward
+from nbautograd.core.graphs.graph import AutogradGraph
+from nbautograd.core.graphs.schedule import schedule
+from nbautograd.core.graphs.walk import graph
+from nbautograd.views.layout import Layout, layout
+from nbautograd.widgets.graph import graph_questions
+from nbautograd.widgets.graph_scopes import opened_layout
+
+pytestmark = pytest.mark.browser
+
+SHOWN = "document.querySelector('.nbag-live').shadowRoot.querySelectorAll('.drawing *').length"
+MOST_SHOWN = 3_000  # elements of a drawing in the page, however large the graph is
+
+
+def deep(blocks: int = 24) -> AutogradGraph:
+    """A network of blocks of which no more than some can be drawn unfolded."""
+    block = lambda: nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Sequential(nn.Linear(4, 4), nn.Tanh()))  # noqa: E731
+    model = nn.Sequential(*[block() for _ in range(blocks)])
+    loss = model(torch.randn(2, 4)).sum()
+    return graph(loss, names={"model": model, "loss": loss})
+
+
+def chain(length: int) -> AutogradGraph:
+    """A recurrence in which one weight is used at every step."""
+    w = torch.randn(3, requires_grad=True)
+    h = torch.ones(3)
+    for _ in range(length):
+        h = torch.tanh(h * w)
+    loss = h.sum()
+    return graph(loss, names={"w": w, "loss": loss})
+
+
+def branches() -> tuple[AutogradGraph, dict[str, torch.Tensor]]:
+    """A graph in which gradients meet at an op and at a leaf, after backward."""
+    a = torch.tensor([[1.0, 2.0]], requires_grad=True)
+    b = torch.tensor([[3.0, -1.0]], requires_grad=True)
+    y = a * b
+    loss = (y.exp() + y.sin()).sum() + (b * b).sum()
+    return backward(loss, names={"a": a, "b": b, "loss": loss}), {"a": a, "b": b}
+
+
+@pytest.fixture
+def asking(show: Callable[..., Any]) -> Callable[..., Any]:
+    """Draw a graph whose questions are answered by the widget's own Python."""
+
+    def draw(value: AutogradGraph) -> Any:
+        page = show(value)
+
+        def answer(question: dict[str, Any]) -> dict[str, Any]:
+            reply, _ = graph_questions(value)[question["kind"]](question)
+            return {"id": question["id"], **reply}
+
+        page.expose_function("askPython", answer)
+        page.evaluate("() => { nb.model.send = (q) => askPython(q).then((reply) => nb.reply(reply)); }")
+        return page
+
+    return draw
+
+
+def unfolded(show: Callable[..., Any], load: Callable[..., Any], value: AutogradGraph) -> Any:
+    """Draw every node of a graph in a box of its own."""
+    page = load(value)
+    made = layout(value, boxes=None).to_dict()
+    page.evaluate("l => { nb.model.set('state', { ...nb.model.get('state'), layout: l }); }", made)
+    page.evaluate("""() => { const el = document.createElement("div"); el.id = "view"; document.body.append(el);
+                             nb.cleanup = nb.widget.render({ model: nb.model, el }); }""")
+    return page
+
+
+def test_a_large_graph_keeps_few_elements_in_the_page(show: Any, load: Any) -> None:
+    page = unfolded(show, load, chain(1_500))
+    assert len(page.evaluate("nb.model.get('state').layout.boxes")) > 4_000
+    assert 10 < page.evaluate(SHOWN) < MOST_SHOWN
+    first = page.locator(".drawing .box").first.get_attribute("data-key")
+    drawing = page.locator(".drawing").bounding_box()
+    for _ in range(6):
+        page.mouse.move(drawing["x"] + 200, drawing["y"] + 400)
+        page.mouse.down()
+        page.mouse.move(drawing["x"] + 200, drawing["y"] + 20, steps=3)
+        page.mouse.up()
+        assert page.evaluate(SHOWN) < MOST_SHOWN
+    assert page.locator(".drawing .box").count() > 5
+    assert page.locator(f'.box[data-key="{first}"]').count() <= 1  # only as the stop of Tab
+    for _ in range(12):
+        page.get_by_role("button", name="Zoom out").click()
+    assert page.evaluate(SHOWN) < MOST_SHOWN
+
+
+def test_what_is_in_sight_stands_where_the_static_picture_has_it(show: Any, load: Any) -> None:
+    value = chain(400)
+    page = unfolded(show, load, value)
+    places = {b.key: f"translate({b.x},{b.y})" for b in layout(value, boxes=None).boxes}
+    shown = page.locator(".drawing .box").evaluate_all(
+        "all => all.map(e => [e.dataset.key, e.getAttribute('transform')])"
+    )
+    assert len(shown) > 10
+    assert all(places[key] == place for key, place in shown)
+
+
+def test_the_focused_box_stays_when_it_leaves_the_sight(show: Any, load: Any) -> None:
+    page = unfolded(show, load, chain(300))
+    page.locator('.box[tabindex="0"]').focus()
+    page.keyboard.press("Home")
+    key = page.locator('.box[tabindex="0"]').get_attribute("data-key")
+    page.locator(".minimap").click(position={"x": 20, "y": 150})
+    assert float(page.locator(".drawing").get_attribute("viewBox").split()[1]) > 5_000
+    expect(page.locator('.box[tabindex="0"]')).to_have_attribute("data-key", key)
+    page.locator('.box[tabindex="0"]').focus()
+    page.keyboard.press("ArrowDown")
+    assert page.locator('.box[tabindex="0"]').get_attribute("data-key") != key
+
+
+def test_the_minimap_is_there_only_when_not_all_is_in_sight(show: Any, load: Any, samples: Any) -> None:
+    page = show(samples.graph())
+    expect(page.locator(".minimap")).to_be_hidden()
+    for _ in range(6):
+        page.get_by_role("button", name="Zoom in").click()
+    expect(page.locator(".minimap")).to_be_visible()
+    page.get_by_role("button", name="Show all").click()
+    expect(page.locator(".minimap")).to_be_hidden()
+
+
+def test_a_screen_reader_gets_a_tree_in_the_order_of_backward(show: Any, samples: Any) -> None:
+    page = show(samples.graph())
+    made = layout(samples.graph())
+    expect(page.get_by_role("tree", name=made.title)).to_be_visible()
+    items = page.get_by_role("treeitem").evaluate_all(
+        "all => all.map(e => [e.dataset.key, e.ariaPosInSet, e.ariaSetSize])"
+    )
+    assert len(items) == len(made.boxes)
+    placed = {key: int(place) for key, place, _ in items}
+    assert {int(size) for _, _, size in items} == {len(made.boxes)}
+    assert sorted(made.order, key=lambda key: placed[key]) == list(made.order)
+    for path in made.paths:  # what an edge says is told with the box that it leaves
+        said = page.locator(f'.box[data-key="{path.source}"]').get_attribute("aria-label")
+        assert path.label in said
+
+
+def test_stepping_shows_the_queue_that_the_engine_has(show: Any) -> None:
+    value, _ = branches()
+    page = show(value)
+    steps = schedule(value)
+    page.locator('.box[tabindex="0"]').focus()
+    for step in steps:
+        page.keyboard.press("]")
+        expect(page.locator(".box.now").first).to_have_attribute("data-key", re.compile(rf"^n{step.node}\b"))
+        ready = page.locator(".box.ready").evaluate_all("all => all.map(e => e.dataset.key.split('.')[0])")
+        assert set(ready) == {f"n{node}" for node in step.ready[1:]}
+    for step in reversed(steps[:-1]):
+        page.keyboard.press("[")
+        expect(page.locator(".box.now").first).to_have_attribute("data-key", re.compile(rf"^n{step.node}\b"))
+
+
+def test_a_step_shows_what_is_added_and_what_the_leaves_hold(show: Any) -> None:
+    value, _ = branches()
+    page = show(value)
+    meet = next(
+        n for n in value.nodes if n.name == "MulBackward0" and len([e for e in value.edges if e.target == n.id]) == 2
+    )
+    at = next(k for k, step in enumerate(schedule(value), 1) if step.node == meet.id)
+    page.get_by_role("slider").fill(str(at))
+    terms = page.locator(".step .sum").first.locator(".term .name")
+    expect(terms).to_have_count(3)  # two contributions and their sum
+    assert set(terms.all_text_contents()[:2]) == {"ExpBackward0", "SinBackward0"}
+    assert page.locator(".step .sum").first.inner_text().count("+") == 1
+    expect(page.locator(".step")).to_contain_text("saved tensors")
+    expect(page.locator(".step")).to_contain_text(re.compile(r"b\.grad\s*\d of 3 contributions"))
+    page.get_by_role("slider").fill(str(len(value.order)))
+    expect(page.locator(".step")).to_contain_text(re.compile(r"b\.grad\s*complete"))
+
+
+def test_pointing_at_a_chip_shows_every_use(show: Any) -> None:
+    value = chain(5)
+    page = show(value)
+    chips = page.locator(".box.leaf")
+    chips.first.hover()
+    lit = page.locator(".box.leaf.use").count()
+    assert lit == sum(box.kind == "leaf" for box in layout(value).boxes) > 1
+    expect(page.locator(".said")).to_have_text(re.compile(r"^w: used 5 times"))
+    page.mouse.move(2, 2)
+    expect(page.locator(".use")).to_have_count(0)
+
+
+def test_a_folded_module_opens_and_folds_again(asking: Any) -> None:
+    value = deep(60)
+    page = asking(value)
+    group = next(box for box in layout(value).boxes if box.kind == "group" and box.y < 400)
+    box = page.locator(f'.box[data-key="{group.key}"]')
+    before = box.get_attribute("aria-label")
+    box.click()
+    page.get_by_role("button", name="Open", exact=True).click()
+    expect(page.get_by_role("button", name=re.compile(r"^Fold \d"))).to_be_visible()
+    assert page.locator(f'.box.group[data-key="{group.key}"]').get_attribute("aria-label") != before
+    page.get_by_role("button", name="Fold all").click()
+    expect(box).to_have_attribute("aria-label", before)
+
+
+def test_opening_never_makes_a_cycle_and_loses_no_node() -> None:
+    value = deep(60)
+    opened: list[str] = []
+    inner = sorted(n.id for n in value.nodes if n.kind != "leaf")
+    for _ in range(4):
+        made = opened_layout(value, opened)
+        drawn = [n for b in made.boxes if b.kind in ("op", "group") for n in b.nodes if value.nodes[n].kind != "leaf"]
+        assert sorted(drawn) == inner
+        tops = {b.key: b.y for b in made.boxes}
+        assert all(
+            tops[p.source] < tops[p.target]
+            for p in made.paths
+            if p.target[0] in "ng" and kind(made, p.target) != "leaf"
+        )
+        groups = [b.key for b in made.boxes if b.kind == "group"]
+        opened += groups[:: max(1, len(groups) // 3)]
+    assert len(made.boxes) > len(layout(value).boxes)
+
+
+def kind(made: Layout, key: str) -> str:
+    return next(b.kind for b in made.boxes if b.key == key)
+
+
+def test_details_of_a_node_that_did_not_come_at_first_are_asked_for(asking: Any) -> None:
+    value = chain(900)
+    page = asking(value)
+    page.get_by_role("button", name=re.compile(r"^Show all \d")).click()
+    expect(page.get_by_role("button", name="Fold all")).to_be_visible()
+    page.get_by_role("slider").fill(page.get_by_role("slider").get_attribute("max"))
+    page.locator(".box.now").first.click()
+    expect(page.locator(".graph > .detail")).to_contain_text("AccumulateGrad", timeout=15_000)
+
+
+@pytest.mark.parametrize("question", [
+    {"kind": "unfold", "opened": "everything"}, {"kind": "unfold", "opened": [3]}, {"kind": "nodes", "nodes": ["0"]},
+    {"kind": "nodes", "nodes": [10**9]}, {"kind": "nodes", "nodes": [True]}, {"kind": "nodes"},
+])  # fmt: skip
+def test_questions_that_make_no_sense_are_refused(question: dict[str, Any]) -> None:
+    from nbautograd.errors import InputError
+
+    with pytest.raises(InputError):
+        graph_questions(branches()[0])[question["kind"]](question)
+
+
+def test_saved_as_svg_it_stands_on_its_own(show: Any) -> None:
+    value, _ = branches()
+    page = show(value)
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="SVG").click()
+    assert saved.value.suggested_filename == "graph.svg"
+    text = Path(saved.value.path()).read_text(encoding="utf-8")
+    root = ElementTree.fromstring(text)
+    made = layout(value)
+    assert root.get("viewBox") == f"0 0 {made.width} {made.height}"
+    assert text.count("<rect") == len(made.boxes) + 1
+    assert not re.search(r"class=|var\(|light-dark|href", text)
+    assert {line.text for box in made.boxes for line in box.lines} <= {
+        e.text for e in root.iter() if e.tag.endswith("text")
+    }
+
+
+def test_saved_as_png_it_is_the_same_picture(show: Any) -> None:
+    from PIL import Image
+
+    value, _ = branches()
+    page = show(value)
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="PNG").click()
+    image = Image.open(io.BytesIO(Path(saved.value.path()).read_bytes())).convert("L")
+    made = layout(value)
+    assert image.size == (2 * made.width, 2 * made.height)
+    low, high = image.getextrema()
+    assert low < 100 < 240 < high  # there is ink, and paper
+
+
+def test_without_motion_nothing_moves_by_itself(show: Any) -> None:
+    value, _ = branches()
+    page = show(value)
+    page.emulate_media(reduced_motion="reduce")
+    page.get_by_role("button", name="Next step").click()
+    assert page.locator(".box.now").first.evaluate("e => getComputedStyle(e).transitionDuration") == "0s"
+
+
+def test_keys_that_the_graph_does_not_handle_reach_the_notebook(show: Any, samples: Any) -> None:
+    page = show(samples.graph())
+    page.evaluate("() => { window.heard = []; addEventListener('keydown', (e) => heard.push(e.key)); }")
+    page.locator('.box[tabindex="0"]').focus()
+    for key in ("ArrowDown", "]", "b", "Shift", "Home"):
+        page.keyboard.press(key)
+    assert page.evaluate("heard") == ["b", "Shift"]
+
+
+def test_a_graph_with_a_freed_node_is_drawn(show: Any, samples: Any) -> None:
+    value = samples.graph()
+    page = show(replace(value, nodes=tuple(replace(n, freed=n.kind != "leaf") for n in value.nodes)))
+    expect(page.locator(".box.freed").first).to_be_visible()
