@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from nbautograd.core.findings import Finding, Fix
     from nbautograd.core.graphs.gradients import backward
     from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
+    from nbautograd.core.graphs.modules import watch_modules
     from nbautograd.core.graphs.reasons import why_none
     from nbautograd.core.graphs.walk import graph
     from nbautograd.core.recording.calls import Call, CallLog
@@ -41,6 +42,7 @@ _HOME = {
     "graph": "core.graphs.walk",
     "backward": "core.graphs.gradients",
     "why_none": "core.graphs.reasons",
+    "watch_modules": "core.graphs.modules",
     **dict.fromkeys(("AutogradGraph", "Node", "Edge"), "core.graphs.graph"),
     **dict.fromkeys(("inspect", "FunctionReport"), "core.report"),
     **dict.fromkeys(("NbautogradError", "CallError", "InputError", "GradcheckError"), "errors"),
@@ -52,7 +54,7 @@ __all__ = [  # noqa: RUF022 - in the order of the documentation
     "inspect", "FunctionReport",
     "gradcheck", "GradcheckReport", "Block", "Entry", "Finding", "Fix", "jacobian", "JacobianReport",
     "compare", "Comparison",
-    "graph", "backward", "why_none", "AutogradGraph", "Node", "Edge",
+    "graph", "backward", "why_none", "watch_modules", "AutogradGraph", "Node", "Edge",
     "set_language", "NbautogradError", "CallError", "InputError", "GradcheckError",
 ]  # fmt: skip
 

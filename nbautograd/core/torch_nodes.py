@@ -44,6 +44,15 @@ def sequence_number(node: Any) -> int | None:
     return number
 
 
+def next_sequence_number() -> int | None:
+    """The number that this thread's next node will get."""
+    try:
+        number: int = torch.autograd._get_sequence_nr()  # type: ignore[attr-defined]
+    except Exception:  # not in this torch
+        return None
+    return number
+
+
 def leaf_tensor(node: Any) -> torch.Tensor | None:
     """The tensor that an AccumulateGrad node accumulates into; None for other nodes."""
     tensor = getattr(node, "variable", None)
@@ -103,11 +112,11 @@ def all_gone(node: Any) -> bool:
 
 def refuses(node: Any) -> bool:
     """Whether empty slots of one of torch's own nodes were freed: torch raises then, and gives None that was saved."""
-    for name in raw_slot_names(type(node)):
-        try:
+    try:
+        for name in raw_slot_names(type(node)):
             getattr(node, "_saved_" + name)
-        except Exception:  # a freed one raises RuntimeError; a torch without the name cannot tell
-            return True
+    except Exception:  # a freed one raises RuntimeError; a torch without the name cannot tell
+        return True
     return False
 
 

@@ -43,10 +43,16 @@ def by_module(graph: AutogradGraph, depth: int) -> list[Stretch]:
     """The engine's order cut into calls of the modules at ``depth``; what is outside of them stays single."""
     inner = [i for i in graph.order if graph.nodes[i].kind != "leaf"]
     stretches: list[Stretch] = []
-    for path, run in groupby(inner, key=lambda i: _at_depth(graph.nodes[i], depth)):
+    for (path, _), run in groupby(inner, key=lambda i: _called(graph.nodes[i], depth)):
         nodes = list(run)
         stretches += [(path, nodes)] if path else [("", [i]) for i in nodes]
     return stretches
+
+
+def _called(node: Node, depth: int) -> tuple[str, int]:
+    """The module at a depth, and which call of it, where modules were watched."""
+    path = _at_depth(node, depth)
+    return path, node.calls[depth - 1] if path and depth <= len(node.calls) else 0
 
 
 def _at_depth(node: Node, depth: int) -> str:

@@ -70,6 +70,8 @@ class Node(Displayable):
         kind: ``"op"`` (of torch), ``"function"`` (a custom Function) or ``"leaf"``.
         label: for a leaf or an output the user's variable or parameter name; else empty.
         scope: path of the module that made it, such as ``"net.0"``; empty outside modules.
+        calls: when modules were watched, which call it was of each module in ``scope``, outermost first; see
+            ``watch_modules``.
         sequence: the engine's sequence number (higher runs earlier), or None.
         saved: the saved tensors that could be read.
         ctx: for a custom Function what it keeps on ctx.
@@ -109,6 +111,7 @@ class Node(Displayable):
     members: tuple[int, ...] = ()
     storages: tuple[Storage, ...] = ()
     stale: tuple[Stale, ...] = ()
+    calls: tuple[int, ...] = ()
 
     @property
     def bytes(self) -> int:

@@ -23,6 +23,7 @@ class Names:
     Attributes:
         labels: id of a tensor -> its name.
         modules: module path -> type name.
+        paths: id of a module -> its path.
         nodes: grad_fn of a tensor that is no leaf -> the tensor's name.
         wanting: name and tensor of all that need a gradient.
         module_of: id of a parameter -> id of the outermost module that it was found in.
@@ -32,6 +33,7 @@ class Names:
     def __init__(self, names: Mapping[str, Any] | nn.Module | None) -> None:
         self.labels: dict[int, str] = {}
         self.modules: dict[str, str] = {}
+        self.paths: dict[int, str] = {}
         self.nodes: dict[Any, str] = {}
         self.wanting: list[tuple[str, torch.Tensor]] = []
         self.module_of: dict[int, int] = {}
@@ -67,7 +69,10 @@ class Names:
     def _parameters(self, name: str, module: nn.Module) -> None:
         prefix = f"{name}." if name else ""
         for path, child in module.named_modules():
-            self.modules.setdefault((prefix + path).rstrip("."), type(child).__name__)
+            where = (prefix + path).rstrip(".")
+            self.modules.setdefault(where, type(child).__name__)
+            if where:
+                self.paths.setdefault(id(child), where)
         for path, parameter in module.named_parameters():
             self._name(prefix + path, parameter)
             self.module_of.setdefault(id(parameter), id(module))

@@ -13,6 +13,7 @@ from nbautograd.core.collector import collector_paused
 from nbautograd.core.graphs.flow import Flow
 from nbautograd.core.graphs.ghosts import ghosts
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Ghost, Node, Stale
+from nbautograd.core.graphs.modules import made_by
 from nbautograd.core.graphs.naming import Names, tensors_in
 from nbautograd.core.graphs.nodes import EMPTY, Describer, Known, argument_names, stale_edges
 from nbautograd.core.graphs.order import LEAF, engine_order
@@ -24,6 +25,7 @@ from nbautograd.core.torch_nodes import leaf_tensor, root_edge, sequence_number
 SAVED_OF_OPS = 300  # in larger graphs only custom Functions tell what they saved
 MOST_NODES = 1_000_000
 MOST_TOLD = 3  # sentences of one kind
+NOTHING = (None, "")  # what an edge carried before any backward
 NO_NAMES: dict[int, str] = {}
 
 
@@ -132,6 +134,9 @@ class Walk:
         describer = Describer(self.names, SavedReader(self.names.label), saved)
         labels = {i: self.names.label(leaf) for i, leaf in enumerate(self.leaves) if leaf is not None}
         scopes = infer_scopes(labels, self.numbers(), self.following, self.names.modules)
+        exact = made_by(self.sequence, self.names.paths)
+        if exact:  # watched while it ran: nothing is guessed, but for the leaves
+            scopes = {i: scope for i, scope in scopes.items() if i in labels} | {i: m.scope for i, m in exact.items()}
         outputs: dict[int, tuple[int, ...]] = {}
         for position, (root, _) in enumerate(self.roots):
             if root is not None:
@@ -142,6 +147,8 @@ class Walk:
             number = None if leaf is not None else self.sequence[i]
             known = Known(number, leaf, self.stops.get(i, ()), scopes.get(i, ""), outputs.get(i, ()))
             nodes.append(describer.describe(i, node, known))
+        if exact:
+            nodes = [replace(node, calls=exact[node.id].calls) if node.id in exact else node for node in nodes]
         return nodes
 
     def numbers(self) -> list[int]:
@@ -190,7 +197,7 @@ class Walk:
         for target, k, nr in following:
             slots = nodes[target].gradients
             slot = slots[nr] if nr < len(slots) else EMPTY
-            carried, state = flow.carried(node.id, k, target)
+            carried, state = flow.carried(node.id, k, target) if flow.ran else NOTHING
             edges.append(
                 make(
                     Edge,
