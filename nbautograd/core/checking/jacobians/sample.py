@@ -81,7 +81,11 @@ def sampled(
     shapes = forward.shapes[i], forward.points[j].shape
     answers = [rows.one(_unit(row, shapes[0]))[j].reshape(-1)[col_ids] for row in row_ids]
     numerical = columns.central(window, directions, {i: layout}, steps.reshape(-1)[col_ids])[i]
-    return Matrices(layout, np.stack(answers)[None], numerical, None, row_ids, col_ids, shapes), window, directions
+    return (
+        Matrices(layout, np.stack(answers)[None], numerical, rows=row_ids, cols=col_ids, shapes=shapes),
+        window,
+        directions,
+    )
 
 
 class Search:

@@ -12,8 +12,10 @@ from nbautograd.core.checking.jacobians.columns import Directions
 from nbautograd.core.checking.jacobians.forward import Values
 from nbautograd.core.checking.jacobians.real import Array
 from nbautograd.core.checking.steps import kinks, ladder
+from nbautograd.core.checking.steps.brief import brief
 
-DIRECTIONS = 400  # columns that get the second look; beyond that the first pass must do
+DIRECTIONS = 400  # columns that get the whole ladder; where more disagree,
+SOME = 64  # of them do, and two steps must do for the others
 NEAR_ZERO = 0.05  # where |x| is smaller than this, a second ladder is scaled by |x|
 
 
@@ -46,7 +48,8 @@ def refine(forward: Values, raw: Raw, where: tuple[int, int], chosen: Array) -> 
         forward: values of the function.
         raw: the block; it must have directions.
         where: numbers of output and input among the differentiable ones.
-        chosen: which entries to look at; of more than 400 columns those with most chosen entries.
+        chosen: which entries to look at; where more than 400 columns have some, 64 get the whole ladder and the others
+            two steps.
     """
     parts = list(_parts(forward, raw, where, chosen))
     if not parts:
@@ -79,12 +82,23 @@ def _parts(forward: Values, raw: Raw, where: tuple[int, int], chosen: Array) -> 
     directions = raw.directions
     counts = np.array([int(_own(raw, chosen, group).sum()) for group in directions.groups])
     order = np.argsort(-counts, kind="stable")
-    for number in order[:DIRECTIONS]:
+    deep = DIRECTIONS if (counts > 0).sum() <= DIRECTIONS else SOME
+    for number in order[:deep]:
         if counts[number] == 0:
             return
-        entries = np.argwhere(_own(raw, chosen, directions.groups[number]))
-        entries[:, 2] = directions.groups[number][entries[:, 2]]
-        yield _along(forward, directions, where, (int(number), entries))
+        yield _along(forward, directions, where, (int(number), _entries(raw, chosen, number)))
+    more = [int(number) for number in order[deep:] if counts[number]]
+    columns = [(number, _entries(raw, chosen, number)) for number in more]
+    for entries, found in brief(forward, directions, where, columns):
+        yield Refined(entries=entries, **found)
+
+
+def _entries(raw: Raw, chosen: Array, number: int) -> Array:
+    """The chosen entries of one direction as (block, row, column)."""
+    group = raw.directions.groups[number]
+    entries = np.argwhere(_own(raw, chosen, group))
+    entries[:, 2] = group[entries[:, 2]]
+    return entries
 
 
 def _own(raw: Raw, chosen: Array, group: Array) -> Array:
