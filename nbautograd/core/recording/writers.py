@@ -5,8 +5,10 @@ This is the hot path: few calls, few different questions to torch, all else when
 
 from __future__ import annotations
 
+import inspect
 import sys
 from time import perf_counter
+from types import CodeType, FunctionType
 from typing import Any
 
 import torch
@@ -33,6 +35,7 @@ from nbautograd.core.recording.state import (
     Subject,
     ThreadState,
 )
+from nbautograd.core.source import as_written
 
 _get_frame = sys._getframe
 _tracing, _modes = internals.tracing_state, internals.function_mode_active
@@ -57,7 +60,7 @@ class Writer:
         self.ring = recorder.ring
         self.links = recorder.ring.links
         self.next_index = recorder.ring.next_index
-        self.uses = used_of_ctx(subject.methods.codes.get(method))
+        self.uses = used_of_ctx(_static_code(subject.cls, method))
 
     def begin(self, args: tuple[Any, ...], state: ThreadState) -> Open | None:
         """The method is about to run; args as PyTorch passes them, with ctx where the method takes it."""
@@ -243,6 +246,13 @@ class BackwardWriter(Writer):
             for i in moved:
                 known.pop(id(args[i + 1]), None)
         return describe(values, self.subject.level, known), moved, None
+
+
+def _static_code(cls: type | None, method: str) -> CodeType | None:
+    """The code of a method whose first argument is ctx: a plain function in a staticmethod."""
+    entry = as_written(inspect.getattr_static(cls, method, None))
+    function = entry.__func__ if type(entry) is staticmethod else None
+    return function.__code__ if type(function) is FunctionType else None
 
 
 def _unwind(stack: list[Open], call: Open) -> bool:
