@@ -6,6 +6,7 @@ time) of one forward and backward, and the bare time. The last column pairs bare
 
 from __future__ import annotations
 
+import contextlib
 import statistics
 import sys
 import time
@@ -16,7 +17,7 @@ import torch
 from nbautograd.core.recording import log
 
 SIZES = (1, 1_000, 1_000_000)
-LEVELS = ("off", "shapes", "summary", "values")
+LEVELS = ("off", "paused", "shapes", "summary", "values")  # paused: at level "summary", inside ``log.paused()``
 
 
 def combined() -> type:
@@ -93,7 +94,8 @@ def main(rounds: int) -> None:
             row = []
             for level in LEVELS:
                 cls = style()
-                with log.recording(cls, level=level):
+                pausing = log.paused() if level == "paused" else contextlib.nullcontext()
+                with log.recording(cls, level="summary" if level == "paused" else level), pausing:
                     ratio, us = paired(bare, step(cls, size), repeats, rounds)
                 row.append(ratio)
                 log.clear()

@@ -34,6 +34,9 @@ class Call(Displayable):
         caller_line: line from which ``apply`` was called in the user's code, or None.
         cell: execution count of the cell that made the call, or None outside a notebook.
         create_graph: for backward: True when it ran with grad enabled (a double backward is possible).
+        run: for backward: how often this node has run, this time included; 0 elsewhere or when that is not known.
+        first: for backward: index of the first call of this node; a second one comes of ``retain_graph`` or is a double
+            backward.
         warnings: what the contract checks noticed in this call.
         missing: sentences saying what could not be recorded.
     """
@@ -54,6 +57,8 @@ class Call(Displayable):
     caller_line: int | None = None
     cell: int | None = None
     create_graph: bool = False
+    run: int = 0
+    first: int | None = None
     warnings: tuple[Finding, ...] = ()
     missing: tuple[str, ...] = ()
 

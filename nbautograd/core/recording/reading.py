@@ -34,6 +34,8 @@ def call_of(record: Recorded, forward: Recorded | None) -> Call:
         caller_line=record.caller_line,
         cell=record.cell,
         create_graph=record.create_graph,
+        run=record.run if record.method == "backward" else 0,
+        first=record.first,
         warnings=warnings_of(record, forward),
         missing=tuple(messages.text("recording.incomplete", reason=reason) for reason in record.missing),
     )

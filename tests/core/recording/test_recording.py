@@ -412,3 +412,36 @@ def test_many_calls_stay_in_the_ring_and_keep_nothing_alive():
         ring.budget = before
         log.clear()
     assert Ring().budget == 16 * 2**20
+
+
+def test_how_often_a_node_ran():
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return 2 * g * x
+
+    x = leaf(2, 3)
+    with log.recording(Square) as calls:
+        out = Square.apply(Square.apply(x)).sum()
+        (g,) = torch.autograd.grad(out, x, create_graph=True)
+        g.sum().backward()
+    assert all(c.run == 0 and c.first is None for c in calls if c.method == "forward")
+    inner = [c for c in calls if c.method == "backward" and c.forward == calls[0].index]
+    assert [c.run for c in inner] == [1, 2]  # the second derivative goes through the inner node once more
+    assert {c.first for c in inner} == {inner[0].index}
+    assert inner[0].create_graph
+    assert [c.ctx.freed for c in inner] == [False, False]
+
+
+def test_an_interrupt_inside_the_recorder_leaves_a_stack_that_heals():
+    with log.recording(functions.Greedy) as calls:
+        functions.Greedy.apply(leaf(2))
+        log.clear_open_calls()
+        functions.Greedy.apply(leaf(2))
+    assert [c.parent for c in calls] == [None, None]
