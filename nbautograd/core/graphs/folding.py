@@ -119,7 +119,8 @@ def contract(graph: AutogradGraph, stretches: Sequence[Stretch]) -> AutogradGrap
         homes[leaf_id] = len(members)
         members.append([leaf_id])
     names = [path for path, _ in stretches] + [""] * len(own)
-    nodes = tuple(_folded(graph, i, names[i], tuple(ids)) for i, ids in enumerate(members))
+    inside = {edge.source for edge in graph.edges if graph.nodes[edge.target].kind != "leaf"}
+    nodes = tuple([_folded(graph, i, names[i], tuple(ids), inside) for i, ids in enumerate(members)])
     return AutogradGraph(
         nodes=nodes,
         edges=_merged(graph, homes),
@@ -134,7 +135,7 @@ def contract(graph: AutogradGraph, stretches: Sequence[Stretch]) -> AutogradGrap
     )
 
 
-def _folded(graph: AutogradGraph, i: int, path: str, members: tuple[int, ...]) -> Node:
+def _folded(graph: AutogradGraph, i: int, path: str, members: tuple[int, ...], inside: set[int]) -> Node:
     first = graph.nodes[members[0]]
     if len(members) == 1:
         fields = {name: getattr(first, name) for name in first.__dataclass_fields__}
@@ -155,8 +156,15 @@ def _folded(graph: AutogradGraph, i: int, path: str, members: tuple[int, ...]) -
         gradients=first.gradients,
         members=members,
         storages=tuple({s.number: s for m in members for s in graph.nodes[m].storages}.values()),
+        norms=_norms([graph.nodes[m] for m in members if m in inside]),
         stale=tuple([s for m in members for s in graph.nodes[m].stale]),
     )
+
+
+def _norms(nodes: Sequence[Node]) -> tuple[float, ...]:
+    """Of the nodes that pass a gradient on to others; what only feeds a parameter is not on the way."""
+    found = [node.gradient.norm for node in nodes if node.gradient is not None]
+    return tuple([norm for norm in found if norm is not None])
 
 
 def _merged(graph: AutogradGraph, homes: dict[int, int]) -> tuple[Edge, ...]:

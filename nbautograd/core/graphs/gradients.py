@@ -12,7 +12,7 @@ from nbautograd.core.graphs.flow import Flow
 from nbautograd.core.graphs.graph import AutogradGraph
 from nbautograd.core.graphs.naming import Names
 from nbautograd.core.graphs.walk import Walk
-from nbautograd.core.torch_nodes import node_name
+from nbautograd.core.torch_nodes import next_sequence_number, node_name
 from nbautograd.core.values import TensorSummary, summarise
 
 Gradients = Sequence[torch.Tensor | None]
@@ -84,6 +84,9 @@ def _arrived(i: int, flow: Flow) -> Callable[[Gradients], None]:
     def hook(grad_outputs: Gradients) -> None:
         flow.ran.append(i)
         flow.arrived(i, [_summary(g) for g in grad_outputs])
+        if torch.is_grad_enabled():  # create_graph: what is made from here on is the derivative of this node
+            number = next_sequence_number() or 0
+            flow.made[i] = number, number
 
     return hook
 
@@ -92,6 +95,8 @@ def _left(i: int, walk: Walk, flow: Flow) -> Callable[[Gradients, Gradients], No
     """A hook that sees what a node sends to each of the next."""
 
     def hook(grad_inputs: Gradients, grad_outputs: Gradients) -> None:
+        if i in flow.made:
+            flow.made[i] = flow.made[i][0], next_sequence_number() or 0
         for _, position, _ in walk.following[i]:
             if position < len(grad_inputs):
                 flow.edges[i, position] = _summary(grad_inputs[position], walk.expected(i, position))

@@ -60,6 +60,20 @@ class Stale(NamedTuple):
     line: int | None = None
 
 
+class Origin(NamedTuple):
+    """Where a node of a second graph comes from in the first one.
+
+    Attributes:
+        node: id of the node in the first graph.
+        name: its name.
+        same: True when it is that very node; False when that node's backward made it.
+    """
+
+    node: int
+    name: str
+    same: bool
+
+
 @dataclass(frozen=True, repr=False)
 class Node(Displayable):
     """One node of the backward graph.
@@ -86,7 +100,9 @@ class Node(Displayable):
         members: in a folded graph the ids, in the graph that was folded, of the nodes it stands for: its own old id,
             or several.
         storages: the memory it keeps, each once; read in graphs of at most 300 nodes, or with ``saved=True``.
+        norms: in a folded graph, after ``backward``: the norms of the gradients at its members, in the engine's order.
         stale: its saved tensors that were changed in place since.
+        origin: in the graph of a derivative, ``graph(..., first=...)``: the node of the first graph that it comes from.
         stops: which of its inputs no gradient goes to (their tensors need none), by position among its gradients.
     """
 
@@ -112,6 +128,8 @@ class Node(Displayable):
     storages: tuple[Storage, ...] = ()
     stale: tuple[Stale, ...] = ()
     calls: tuple[int, ...] = ()
+    origin: Origin | None = None
+    norms: tuple[float, ...] = ()
 
     @property
     def bytes(self) -> int:
@@ -191,6 +209,8 @@ class AutogradGraph(Displayable):
         complete: False when the walk was cut short; ``notes`` says why.
         notes: sentences about what is missing.
         ghosts: the user's tensors that need a gradient and have no way to the roots.
+        made: after ``backward(create_graph=True)``: node id -> sequence numbers of the first node of the derivative's
+            graph that it made, and one past the last.
     """
 
     nodes: tuple[Node, ...] = ()
@@ -203,6 +223,7 @@ class AutogradGraph(Displayable):
     complete: bool = True
     notes: tuple[str, ...] = ()
     ghosts: tuple[Ghost, ...] = ()
+    made: Mapping[int, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def leaves(self) -> tuple[Node, ...]:

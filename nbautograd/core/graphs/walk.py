@@ -10,6 +10,7 @@ from torch import nn
 
 from nbautograd import messages
 from nbautograd.core.collector import collector_paused
+from nbautograd.core.graphs.derivatives import tie
 from nbautograd.core.graphs.flow import Flow
 from nbautograd.core.graphs.ghosts import ghosts
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Ghost, Node, Stale
@@ -30,7 +31,11 @@ NO_NAMES: dict[int, str] = {}
 
 
 def graph(
-    tensors: Any, *, names: Mapping[str, Any] | nn.Module | None = None, saved: bool | None = None
+    tensors: Any,
+    *,
+    names: Mapping[str, Any] | nn.Module | None = None,
+    saved: bool | None = None,
+    first: AutogradGraph | None = None,
 ) -> AutogradGraph:
     """Read the backward graph of one or more tensors, before or after backward, without running anything.
 
@@ -40,6 +45,8 @@ def graph(
             variables of the calling code.
         saved: whether to read what torch's own nodes saved; None does so in graphs of at most 300 nodes. What custom
             Functions saved is always read.
+        first: for a gradient made by ``backward(..., create_graph=True)`` what that returned: each node then tells
+            which node of it it comes from.
 
     Returns:
         The graph. Buffers that a backward freed are marked, a tensor without a graph is a root without a node.
@@ -52,7 +59,8 @@ def graph(
         ['SumBackward0', 'MulBackward0', 'AccumulateGrad']
     """
     with collector_paused():
-        return Walk(tensors, Names(names), saved).finish()
+        made = Walk(tensors, Names(names), saved).finish()
+        return made if first is None else replace(made, nodes=tuple(tie(made.nodes, first)))
 
 
 class Walk:
@@ -179,6 +187,7 @@ class Walk:
             complete=not self.notes,
             notes=(*self.notes, *self.remarks, *self._about(nodes, names), *[_told(ghost) for ghost in cut_off]),
             ghosts=cut_off,
+            made=flow.made,
         )
 
     def output_names(self) -> list[str]:

@@ -42,6 +42,8 @@ TEXTS: dict[str, str] = {
     "graphs.changed_line": "`{by}` in line {line}",
     "graphs.kept": "keeps {size}",
     "graphs.kept_in_all": "Kept for backward: {size}, shared memory counted once.",
+    "graphs.derivative_of": "∂ of {name}",
+    "graphs.the_same": "of the first graph",
     "graphs.ghost": "No gradient gets to `{name}`: no way leads from there to it.",
     "graphs.ghost_line": "No gradient gets to `{name}`: line {line} cuts it off by `{text}`.",
     "graphs.ghost_title": "No gradient gets to {name}.",

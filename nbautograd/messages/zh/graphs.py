@@ -40,6 +40,8 @@ TEXTS: dict[str, str] = {
     "graphs.changed_line": "第 {line} 行的 `{by}`",
     "graphs.kept": "占用 {size}",
     "graphs.kept_in_all": "为 backward 占用 {size}，共享的内存只算一次。",
+    "graphs.derivative_of": "{name} 的 ∂",
+    "graphs.the_same": "属于第一个图",
     "graphs.ghost": "梯度到不了 `{name}`：没有路从那里通向它。",
     "graphs.ghost_line": "梯度到不了 `{name}`：第 {line} 行用 `{text}` 把它断开了。",
     "graphs.ghost_title": "梯度到不了 {name}。",

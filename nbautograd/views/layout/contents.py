@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from nbautograd import messages
@@ -63,11 +64,35 @@ def op_content(node: Node, fan_in: int, dtype: str | None, lens: str = "") -> Co
 
 
 def lens_texts(node: Node, lens: str) -> list[tuple[str, str]]:
-    """What was changed in place since it was saved, and under the memory lens how much the node keeps."""
+    """What was changed in place, which node of a first graph it comes from, under the memory lens what it keeps."""
     texts = [(stale_text(stale), "bad") for stale in node.stale[:2]]
+    if len(node.norms) > 1:
+        texts.append((f"|g| {number(node.norms[0])} {sparkline(node.norms)} {number(node.norms[-1])}", "muted"))
+    if node.origin is not None:
+        word = "graphs.the_same" if node.origin.same else "graphs.derivative_of"
+        texts.append((messages.text(word, name=fit(node.origin.name, 150, "muted")), "muted"))
     if lens == "memory" and node.storages:
         texts.insert(0, (messages.text("graphs.kept", size=size_text(node.bytes)), "muted"))
     return texts
+
+
+def sparkline(norms: Sequence[float]) -> str:
+    """Gradient norms from the first node to the last as bars on a logarithmic scale, for vanishing and exploding ones.
+
+    At most 16 bars; a norm of zero has the lowest one.
+
+    Example:
+        >>> from nbautograd.views.layout.contents import sparkline
+        >>> sparkline([1.0, 10.0, 100.0, 0.0])
+        '▃▅█▁'
+    """
+    count = min(len(norms), 16)
+    picked = [norms[i * (len(norms) - 1) // max(count - 1, 1)] for i in range(count)]
+    logs = [math.log10(norm) for norm in picked if 0 < norm < math.inf]
+    low, high = min(logs, default=0.0), max(logs, default=0.0)
+    span = max(high - low, 1.0)  # less than a factor of ten is flat
+    bars = [round((math.log10(n) - low) / span * 5) + 2 if 0 < n < math.inf else 7 if n else 0 for n in picked]
+    return "".join("▁▂▃▄▅▆▇█"[bar] for bar in bars)
 
 
 def stale_text(stale: Stale) -> str:

@@ -83,7 +83,13 @@ class Pieces:
         fan = self._fan.get(node.id, 0)
         if node.kind == "function":
             content = function_content(node, fan, self._lens)
-        elif node.label or len(node.members) > 1 or node.storages or (fan > 1 and node.gradient is not None):
+        elif (
+            node.label
+            or len(node.members) > 1
+            or node.storages
+            or node.origin
+            or (fan > 1 and node.gradient is not None)
+        ):
             content = op_content(node, fan, self.dtype, self._lens)
         else:
             plain = self._plain.get((node.name, fan))

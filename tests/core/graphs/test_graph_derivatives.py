@@ -1,0 +1,39 @@
+"""The graph of a gradient, tied to the graph that the gradient came from."""
+
+from __future__ import annotations
+
+import graph_models as models
+import torch
+
+import nbautograd
+
+
+def test_nodes_of_the_second_graph_tell_whose_derivative_they_are():
+    x = torch.tensor([0.5, 1.0], requires_grad=True)
+    first = nbautograd.backward((x.sin() * x.exp()).sum(), create_graph=True, inputs=[x], names={"x": x})
+    second = nbautograd.graph(x.grad.sum(), first=first, names={"x": x})
+    x.grad = None
+    origins = {node.name: node.origin for node in second.nodes if node.origin is not None}
+    assert origins["CosBackward0"].name == "SinBackward0"
+    assert not origins["CosBackward0"].same
+    assert origins["SinBackward0"].same
+    assert first.nodes[origins["SinBackward0"].node].name == "SinBackward0"
+    assert {o.name for o in origins.values()} >= {"SinBackward0", "ExpBackward0", "MulBackward0"}
+    assert second.nodes[0].origin is None
+    assert "∂ of SinBackward0" in second.to_svg()
+    assert "of the first graph" in second.to_svg()
+
+
+def test_a_function_is_named_by_its_class():
+    values, _ = models.linear_function()
+    out = models.Linear.apply(values["x"], values["weight"], values["bias"])
+    weight = values["weight"]
+    first = nbautograd.backward((out * out).sum(), create_graph=True, inputs=[weight])
+    second = nbautograd.graph(weight.grad.sum(), first=first)
+    weight.grad = None
+    assert {n.origin.name for n in second.nodes if n.origin is not None and not n.origin.same} >= {"Linear"}
+
+
+def test_without_create_graph_nothing_is_made():
+    _, loss = models.linear_function()
+    assert nbautograd.backward(loss).made == {}
