@@ -195,9 +195,8 @@ def speed(options):
         ratios.append((ours / theirs, name, entries, 1e3 * ours, 1e3 * theirs))
     ratios.sort(reverse=True)
     slower = sum(r[0] > 1 for r in ratios)
-    print(
-        f"{len(ratios)} samples with n*m >= 1,000: slower than slow mode {slower}, more than 2x {sum(r[0] > 2 for r in ratios)}"
-    )
+    twice = sum(r[0] > 2 for r in ratios)
+    print(f"{len(ratios)} samples with n*m >= 1,000: slower than slow mode {slower}, more than 2x {twice}")
     for ratio, name, entries, ours, theirs in ratios[:15]:
         print(f"{ratio:6.2f}x {name:40s} {entries:8d} entries, {ours:8.1f} ms, torch slow {theirs:8.1f} ms")
 

@@ -42,7 +42,7 @@ def _jvp(blocks: Mapping[tuple[int, int], Block]) -> Iterator[Finding]:
     for where, block in blocks.items():
         for said in block.witnesses:
             if said.witness == "jvp" and said.took_part and block.verdict == "match" and said.apart > 1e-4:
-                params = {"input": block.input_name, "apart": f"{said.apart:.1e}"}
+                params = {"input": block.input_name, "apart": f"{100 * min(said.apart, 1.0):.2g} %"}
                 yield Finding("jvp_wrong", "bug", "checking.jvp_wrong", params, where)
 
 

@@ -48,32 +48,36 @@ TEXTS: dict[str, str] = {
     "checking.looking_for_causes": "Looking for causes and at second derivatives.",
     "checking.interrupted": "The check was interrupted; this is what was done until then.",
     "checking.no_blocks": "No output has a gradient, so there was nothing to compare.",
-    "checking.because_kink": "{output} has a kink in {input} at this point; try inputs a little further off.",
+    "checking.because_kink": "`{output}` has a kink in `{input}` at this point; try inputs a little further off.",
     "checking.because_jump": (
-        "{output} jumps at this value of {input}, so it has no derivative there; try inputs a little further off."
+        "`{output}` jumps at this value of `{input}`, so it has no derivative there; try inputs a little further off."
     ),
     "checking.because_staircase": (
-        "{output} is flat in {input} wherever finite differences look, so they cannot confirm the slope that backward "
-        "returns. For a surrogate gradient (straight-through, spiking) this is as intended."
+        "`{output}` is flat in `{input}` wherever finite differences look, so they cannot confirm the slope that "
+        "backward returns. For a surrogate gradient (straight-through, spiking) this is as intended."
     ),
     "checking.because_float32": (
-        "The inputs are float32, whose rounding blurs the differences of {output} in {input}; try {input}.double()."
+        "The inputs are float32, whose rounding blurs the differences of `{output}` in `{input}`; try "
+        "`{input}.double()`."
     ),
     "checking.because_noise": (
-        "The values of {output} are too uncertain for differences in {input} (rounding or randomness in forward); try "
-        "float64 inputs or a fixed seed."
+        "The values of `{output}` are too uncertain for differences in `{input}` (rounding or randomness in forward); "
+        "try float64 inputs or a fixed seed."
     ),
     "checking.because_domain_edge": (
-        "{output} is not finite next to this value of {input}; try inputs inside the function's domain."
+        "`{output}` is not finite next to this value of `{input}`; try inputs inside the function's domain."
     ),
-    "checking.because_interrupted": "d {output} / d {input} was not finished before the interrupt.",
+    "checking.because_interrupted": "`d {output} / d {input}` was not finished before the interrupt.",
     "checking.wrong_unclassified": (
-        "The gradient of {output} with respect to {input} is wrong in {wrong} of {entries} entries. The largest: d "
+        "The gradient of `{output}` with respect to `{input}` is wrong in {wrong} of {entries} entries. The largest: d "
         "{at} is {numerical} by finite differences, {analytical} by your backward."
     ),
-    "checking.witness_said": "Off from backward by {apart} of its largest entry, for a random cotangent.",
+    "checking.witness_agrees": "Agrees with backward to {digits} digits, for a random cotangent.",
+    "checking.witness_differs": "Off from backward by {percent} % of its largest entry, for a random cotangent.",
     "checking.absent_no_own_forward": "There is no Function here whose own forward could be asked.",
-    "checking.absent_not_entered": "The Function is called inside another function, so its forward was not run apart.",
+    "checking.absent_not_entered": (
+        "The Function is called through an `apply` that was kept elsewhere, so its forward could not be run apart."
+    ),
     "checking.absent_raised": "It raised when run apart from apply.",
     "checking.absent_other_values": "Run apart from apply, forward gives other values.",
     "checking.absent_leaves_torch": "The forward leaves torch (numpy, .data, .item()), so autograd cannot follow it.",
@@ -82,8 +86,8 @@ TEXTS: dict[str, str] = {
     ),
     "checking.absent_no_jvp": "The Function has no jvp of its own.",
     "checking.jvp_wrong": (
-        "The Function's own jvp does not fit its backward for {input}: along a random direction they differ by {apart} "
-        "of their size, while backward agrees with finite differences. Look at jvp."
+        "The Function's own jvp does not fit its backward for `{input}`: along a random direction they differ by "
+        "{apart} of their size, while backward agrees with finite differences. Look at jvp."
     ),
     "checking.not_kept": (
         "the Function and its inputs are not known any more (another kernel made this report, many reports came after "

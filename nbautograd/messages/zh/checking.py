@@ -42,34 +42,36 @@ TEXTS: dict[str, str] = {
     "checking.looking_for_causes": "正在查找原因并检查二阶导数。",
     "checking.interrupted": "检查被中断，这里是中断之前完成的部分。",
     "checking.no_blocks": "没有任何输出带梯度，所以没有可比较的内容。",
-    "checking.because_kink": "在这一点上 {output} 关于 {input} 有折点；换一个稍微偏离的输入再试。",
-    "checking.because_jump": "{output} 在 {input} 的这个取值处发生跳变，那里没有导数；换一个稍微偏离的输入再试。",
+    "checking.because_kink": "在这一点上 `{output}` 关于 `{input}` 有折点；换一个稍微偏离的输入再试。",
+    "checking.because_jump": "`{output}` 在 `{input}` 的这个取值处发生跳变，那里没有导数；换一个稍微偏离的输入再试。",
     "checking.because_staircase": (
-        "有限差分所到之处，{output} 关于 {input} 都是平的，因此无法证实 backward 返回的斜率。"
+        "有限差分所到之处，`{output}` 关于 `{input}` 都是平的，因此无法证实 backward 返回的斜率。"
         "如果这是有意的替代梯度（直通估计、脉冲神经元），那就没有问题。"
     ),
     "checking.because_float32": (
-        "输入是 float32，舍入误差掩盖了 {output} 关于 {input} 的差分；请试试 {input}.double()。"
+        "输入是 float32，舍入误差掩盖了 `{output}` 关于 `{input}` 的差分；请试试 `{input}.double()`。"
     ),
     "checking.because_noise": (
-        "{output} 的值不够确定（forward 中的舍入或随机性），无法对 {input} 求差分；请试试 float64 输入或固定随机种子。"
+        "`{output}` 的值不够确定（forward 中的舍入或随机性），无法对 `{input}` 求差分；"
+        "请试试 float64 输入或固定随机种子。"
     ),
-    "checking.because_domain_edge": "{output} 在 {input} 的这个取值旁边不是有限数；请使用函数定义域内部的输入。",
-    "checking.because_interrupted": "中断时 d {output} / d {input} 还没有完成。",
+    "checking.because_domain_edge": "`{output}` 在 `{input}` 的这个取值旁边不是有限数；请使用函数定义域内部的输入。",
+    "checking.because_interrupted": "中断时 `d {output} / d {input}` 还没有完成。",
     "checking.wrong_unclassified": (
-        "{output} 关于 {input} 的梯度有误：{entries} 个元素中有 {wrong} 个不对。差得最多的是 d {at}："
+        "`{output}` 关于 `{input}` 的梯度有误：{entries} 个元素中有 {wrong} 个不对。差得最多的是 d {at}："
         "有限差分给出 {numerical}，你的 backward 给出 {analytical}。"
     ),
-    "checking.witness_said": "对一个随机余切向量，与 backward 相差其最大元素的 {apart}。",
+    "checking.witness_agrees": "对一个随机的余切向量，与 backward 有 {digits} 位数字一致。",
+    "checking.witness_differs": "对一个随机的余切向量，与 backward 相差其最大元素的 {percent} %。",
     "checking.absent_no_own_forward": "这里没有可以单独运行 forward 的 Function。",
-    "checking.absent_not_entered": "Function 是在另一个函数里被调用的，所以没有单独运行它的 forward。",
+    "checking.absent_not_entered": ("该 Function 是通过另存的 `apply` 调用的，因此无法单独运行它的 forward。"),
     "checking.absent_raised": "脱离 apply 单独运行时它抛出了异常。",
     "checking.absent_other_values": "脱离 apply 单独运行时，forward 给出不同的值。",
     "checking.absent_leaves_torch": "forward 离开了 torch（numpy、.data、.item()），自动微分无法跟踪。",
     "checking.absent_not_smooth": "它与差分不一致（替代梯度、被 detach 的部分或折点），所以没有采信。",
     "checking.absent_no_jvp": "这个 Function 没有自己的 jvp。",
     "checking.jvp_wrong": (
-        "Function 自己的 jvp 与 backward 在 {input} 上不一致：沿一个随机方向两者相差 {apart}（相对大小），"
+        "Function 自己的 jvp 与 backward 在 `{input}` 上不一致：沿一个随机方向两者相差 {apart}（相对大小），"
         "而 backward 与有限差分一致。请检查 jvp。"
     ),
     "checking.not_kept": (

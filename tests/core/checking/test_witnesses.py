@@ -30,7 +30,7 @@ def test_it_sees_what_is_wrong():
     assert 1e-7 < statement.apart < 1e-4
 
 
-@pytest.mark.parametrize("fn", [checked.NumpySin, torch.exp, lambda x: checked.Exp.apply(x)])
+@pytest.mark.parametrize("fn", [checked.NumpySin, torch.exp, lambda x, apply=checked.Exp.apply: apply(x)])
 def test_it_is_not_asked_where_it_knows_nothing(fn):
     statement = said(gradcheck(fn, doubles(4), order=1), "autograd of forward")
     assert not statement.took_part
@@ -50,7 +50,7 @@ def test_it_decides_where_differences_are_noise():
 
     x = torch.tensor([0.5], dtype=torch.float64, requires_grad=True)
     assert gradcheck(Noisy, x, order=1).blocks[0, 0].verdict == "match"
-    assert gradcheck(lambda x: Noisy.apply(x), x, order=1).blocks[0, 0].verdict == "undecided"
+    assert gradcheck(lambda x, apply=Noisy.apply: apply(x), x, order=1).blocks[0, 0].verdict == "undecided"
 
 
 def test_the_functions_own_jvp_is_heard(monkeypatch):
@@ -74,3 +74,19 @@ def test_every_statement_is_a_sentence(language):
                 assert all(s.says.endswith((".", "。")) for s in block.witnesses)
     finally:
         set_language(None)
+
+
+def test_autograd_of_the_forward_reaches_through_a_wrapper():
+    for fn, wrong in ((checked.Offset, True), (checked.Exp, False)):
+        report = gradcheck(lambda x, fn=fn: 2 * fn.apply(x).sin(), doubles(10), order=1)
+        statement = said(report, "autograd of forward")
+        assert statement.took_part
+        assert (statement.apart > 1e-7) is wrong
+        assert (report.blocks[0, 0].verdict == "mismatch") is wrong
+        assert "e+" not in statement.says
+        assert "apply" not in vars(fn)
+
+
+def test_an_apply_that_was_kept_elsewhere_is_not_entered():
+    kept = checked.Exp.apply
+    assert not said(gradcheck(lambda x: kept(x) + 0, doubles(4)), "autograd of forward").took_part

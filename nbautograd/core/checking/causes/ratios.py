@@ -76,6 +76,8 @@ def _size(subject: Subject, name: str, outputs: Outputs) -> float | None:
     tensor = tensors.get(found[1]) if found is not None else None
     if found is None or not isinstance(tensor, Tensor):
         return None
+    if found[2] is not None and int(found[2]) >= tensor.dim():
+        return None
     n = float(tensor.numel() if found[2] is None else tensor.shape[int(found[2])])
     if "- 1" in name:
         value = (n - 1) / n

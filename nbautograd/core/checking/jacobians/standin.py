@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from torch import Tensor
@@ -37,18 +38,37 @@ def raw_forward(subject: Subject) -> Callable[..., tuple[Any, ...]] | None:
     """The forward as a plain function from the subject's inputs to a tuple of outputs; None where there is none.
 
     For a Function class this is its ``forward`` with a stand-in ctx; for a callable in whose graph no Function was
-    seen it is the callable; a callable around a Function has none, since its ``apply`` cannot be entered.
+    seen it is the callable; a callable around one Function class is run with that class's ``apply`` replaced for the
+    time by its forward, which does not reach an ``apply`` that was kept elsewhere (``f = MyFunction.apply``).
     """
     if subject.cls is None:
         return None if subject.has_functions else lambda *args: tuple(subject.flat(subject.fn(*args)))
-    forward = getattr(subject.cls, "forward", None)
-    if not subject.direct or forward is None:
+    cls = subject.cls
+    forward = getattr(cls, "forward", None)
+    if forward is None:
         return None
-    separate = separate_context(subject.cls)
+    separate = separate_context(cls)
 
-    def run(*args: Any) -> tuple[Any, ...]:
+    def alone(*args: Any) -> Any:
         needs = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
-        raw = forward(*args) if separate else forward(StandIn(needs), *args)
-        return tuple(subject.flat(raw))
+        return forward(*args) if separate else forward(StandIn(needs), *args)
 
-    return run
+    def within(*args: Any) -> tuple[Any, ...]:
+        with _applied(cls, alone):
+            return tuple(subject.flat(subject.fn(*args)))
+
+    return (lambda *args: tuple(subject.flat(alone(*args)))) if subject.direct else within
+
+
+@contextlib.contextmanager
+def _applied(cls: type, run: Callable[..., Any]) -> Iterator[None]:
+    """For the time, ``cls.apply`` is ``run``."""
+    own = vars(cls).get("apply")
+    cls.apply = staticmethod(run)  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        if own is None:
+            del cls.apply  # type: ignore[attr-defined]
+        else:
+            cls.apply = own  # type: ignore[attr-defined]

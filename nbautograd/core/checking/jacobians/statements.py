@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 from nbautograd import messages
 from nbautograd.core.checking.block import Statement
 from nbautograd.core.checking.jacobians.assembly import Raw
 from nbautograd.core.checking.jacobians.witnesses import Testimony
 from nbautograd.core.checking.verdict import Judged
+
+SAME = 1e-6  # relative; closer than this two witnesses say the same
 
 
 def said(raw: Raw, judged: Judged, forward: Testimony, jvp: Testimony) -> tuple[Statement, ...]:
@@ -22,7 +26,10 @@ def said(raw: Raw, judged: Judged, forward: Testimony, jvp: Testimony) -> tuple[
 def _other(witness: str, testimony: Testimony) -> Statement:
     if testimony.apart is None:
         return Statement(witness, False, messages.text(f"checking.absent_{testimony.absent}"))
-    says = messages.text("checking.witness_said", apart=f"{testimony.apart:.1e}")
+    if testimony.apart < SAME:
+        says = messages.text("checking.witness_agrees", digits=min(15, int(-math.log10(max(testimony.apart, 1e-15)))))
+    else:
+        says = messages.text("checking.witness_differs", percent=number(100 * testimony.apart))
     return Statement(witness, True, says, testimony.largest, testimony.apart)
 
 
@@ -38,8 +45,13 @@ def backward(raw: Raw) -> Statement:
 def differences(raw: Raw, judged: Judged) -> Statement:
     """How the numerical Jacobian came about, and how far it is from backward."""
     precision = messages.text("checking.promoted" if raw.forward.promoted else "checking.same_precision")
-    says = messages.text("checking.differences_said", largest=f"{judged.largest_error:.1e}", precision=precision)
+    says = messages.text("checking.differences_said", largest=number(judged.largest_error), precision=precision)
     return Statement("finite differences", True, says, judged.largest_error)
+
+
+def number(value: float) -> str:
+    """A size in two digits, as one would write it: 0.25, 3,100, 4.2e-11."""
+    return f"{value:,.0f}" if 100 <= value < 1e6 else f"{value:.2g}"
 
 
 def _id(structure: str) -> str:
