@@ -45,7 +45,7 @@ export function chooser(page, blocks) {
     if (!block) return el("td");
     const name = `d ${block.output_name} / d ${block.input_name}`;
     const [mark, kind] = SIGNS[block.verdict ?? ""] ?? ["·", "plain"];
-    const button = el("button", { type: "button", class: `cell ${kind}`, "aria-pressed": "false", "aria-label": block.verdict ? `${name}: ${page.word("block", block.verdict)}` : name, on: { click: () => page.select({ block: [o, i], entry: undefined }) } }, mark);
+    const button = el("button", { class: `cell ${kind}`, "aria-pressed": "false", "aria-label": block.verdict ? `${name}: ${page.word("block", block.verdict)}` : name, on: { click: () => page.select({ block: [o, i], entry: undefined }) } }, mark);
     buttons.set(`${o},${i}`, button);
     return el("td", null, button);
   };

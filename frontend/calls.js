@@ -6,7 +6,7 @@ import { ctxView, valueList } from "./values.js";
 
 /** @typedef {import("./types").Page} Page */
 
-const STEP = 104, WIDTH = 94, CHIP = 26, LANE = 60; // px: column, chip, from lane to lane
+const STEP = 126, WIDTH = 116, CHIP = 26, LANE = 60; // px: column, chip, from lane to lane
 const BESIDE = 3; // chips that are there left and right of what is seen
 
 /**
@@ -99,6 +99,7 @@ function timeline(page, calls, places, chosen) {
   };
   keys(track, { ArrowLeft: () => go(-1), ArrowRight: () => go(1), Home: () => go(-Infinity), End: () => go(Infinity) });
   element.addEventListener("scroll", paint, { passive: true });
+  page.onTheme(() => setTimeout(() => see(chosen()), 500), page.signal); // JupyterLab hides the page meanwhile: the place is lost
   const watcher = new ResizeObserver(() => see(chosen()));
   watcher.observe(element);
   page.signal.addEventListener("abort", () => watcher.disconnect(), { once: true });
@@ -110,7 +111,7 @@ function chipOf(page, call, k) {
   const marks = [call.printed && "›", call.noticed && "!", call.exception && "✗"].filter(Boolean).join("");
   const said = [time(call.seconds), call.printed && page.t("printed"), call.noticed && page.t("noticed", { count: call.noticed }), call.exception].filter(Boolean);
   return el("button", {
-    type: "button", class: `chip ${isBackward(call) ? "backward" : "forward"} ${call.exception ? "bad" : ""}`, "aria-label": `${call.function}.${call.method} #${call.index}, ${said.join(", ")}`, title: said.join(", "),
+    class: `chip ${isBackward(call) ? "backward" : "forward"} ${call.exception ? "bad" : ""}`, "aria-label": `${call.function}.${call.method} #${call.index}, ${said.join(", ")}`, title: said.join(", "),
     style: `left:${k * STEP}px;top:${isBackward(call) ? LANE : 0}px;width:${WIDTH}px;height:${CHIP}px`, on: { click: () => page.select({ call: call.index }) },
   }, el("span", null, call.method === "setup_context" ? "setup" : call.method, marks && el("b", null, ` ${marks}`)), el("span", "faint", `#${call.index}`));
 }
@@ -129,7 +130,7 @@ function pair(page, calls, group) {
     el("section", null, ...front.map((one) => methodView(page, one)), !front.length && el("p", "faint", page.t("no_call"))),
     el("section", "kept", ctxView(page, holder.ctx)),
     el("section", null, ...back.map((one) => methodView(page, one)), !back.length && el("p", "faint", page.t("no_backward")),
-      others.length > 0 && el("p", "links", page.t("again"), ...others.slice(0, 8).map((one) => el("button", { type: "button", class: "link", on: { click: () => page.select({ call: one.index }) } }, `#${one.index}`)))),
+      others.length > 0 && el("p", "links", page.t("again"), ...others.slice(0, 8).map((one) => el("button", { class: "link", on: { click: () => page.select({ call: one.index }) } }, `#${one.index}`)))),
   ];
 }
 

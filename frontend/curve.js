@@ -7,28 +7,50 @@ import { el, number, numbers, svg } from "./shared.js";
 const WIDTH = 300, HEIGHT = 150, LEFT = 44, BOTTOM = 32, TOP = 10, RIGHT = 10;
 
 /**
+ * The curve that came with a block, for its worst entry.
  * @param {Page} page
  * @param {import("./types").Block} block
+ * @param {number} [at] a step to mark
  */
-export function curveView(page, block) {
-  if (!block.curve || !block.worst) return null;
-  const steps = numbers(block.curve.steps), errors = numbers(block.curve.errors);
-  const points = [...steps].map((step, k) => [step, errors[k]]).filter(([s, e]) => s > 0 && Number.isFinite(e)).sort((a, b) => a[0] - b[0]);
-  if (points.length < 2) return null;
+export function curveView(page, block, at) {
+  const points = pointsOf(block);
+  return points.length > 1 ? curve(page, points, page.t("curve"), at) : null;
+}
+
+/** @param {import("./types").Block} block @returns {number[][]} steps and errors, by step */
+export function pointsOf({ curve: kept, worst }) {
+  if (!kept || !worst) return [];
+  const errors = numbers(kept.errors);
+  return [...numbers(kept.steps)].map((step, k) => [step, errors[k]]).filter(([s, e]) => s > 0 && Number.isFinite(e)).sort((a, b) => a[0] - b[0]);
+}
+
+/**
+ * @param {Page} page
+ * @param {number[][]} points steps and errors
+ * @param {string} title
+ * @param {number} [at]
+ */
+export function curve(page, points, title, at) {
   const floor = Math.max(1e-18, Math.min(...points.map(([, e]) => (e > 0 ? e : Infinity)), 1));
   const xs = points.map(([s]) => Math.log10(s)), ys = points.map(([, e]) => Math.log10(Math.max(e, floor)));
   const [x, xTicks] = axis(xs, LEFT, WIDTH - RIGHT), [y, yTicks] = axis(ys, HEIGHT - BOTTOM, TOP);
-  const best = ys.indexOf(Math.min(...ys));
+  const best = ys.indexOf(Math.min(...ys)), marked = at === undefined ? best : nearest(points, at);
   const name = page.t("curve_alt", { best: number(points[best][0], 2), error: number(points[best][1], 2) });
   const power = (/** @type {number} */ k) => (k === 0 ? "1" : `1e${k}`);
-  return el("figure", "curve",
-    el("figcaption", null, page.t("curve")),
+  return el("figure", { class: "curve" },
+    el("figcaption", null, title),
     svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, width: WIDTH, height: HEIGHT, role: "img", "aria-label": name },
-      ...yTicks.map((k) => svg("g", "tick", svg("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: y(k), y2: y(k) }), svg("text", { x: LEFT - 5, y: y(k) + 3.5, "text-anchor": "end" }, power(k)))),
+      ...yTicks.map((k) => svg("g", { class: "tick" }, svg("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: y(k), y2: y(k) }), svg("text", { x: LEFT - 5, y: y(k) + 3.5, "text-anchor": "end" }, power(k)))),
       ...xTicks.map((k) => svg("text", { x: x(k), y: HEIGHT - BOTTOM + 13, "text-anchor": "middle" }, power(k))),
       svg("text", { x: (LEFT + WIDTH - RIGHT) / 2, y: HEIGHT - 4, "text-anchor": "middle" }, page.t("step")),
       svg("polyline", { class: "line", points: xs.map((v, k) => `${x(v)},${y(ys[k])}`).join(" ") }),
-      ...xs.map((v, k) => svg("circle", { class: k === best ? "best" : "dot", cx: x(v), cy: y(ys[k]), r: k === best ? 4 : 2.5 }, svg("title", null, `${number(points[k][0], 2)}: ${number(points[k][1], 2)}`)))));
+      ...xs.map((v, k) => svg("circle", { class: k === marked ? "best" : "dot", cx: x(v), cy: y(ys[k]), r: k === marked ? 4 : 2 }, svg("title", null, `${number(points[k][0], 2)}: ${number(points[k][1], 2)}`)))));
+}
+
+/** @param {number[][]} points @param {number} step */
+export function nearest(points, step) {
+  const far = points.map(([s]) => Math.abs(Math.log10(s / step)));
+  return far.indexOf(Math.min(...far));
 }
 
 /**

@@ -46,7 +46,7 @@ export function explorer(page, block, signal, tell) {
   };
   const choose = () => {
     if (isPooled(top())) return void zoom(cellRange(block, top(), cursor));
-    page.select({ block: place, entry: [top().first[0] + cursor[0], top().first[1] + cursor[1]] });
+    page.select(page.reach(place, [top().first[0] + cursor[0], top().first[1] + cursor[1]]));
   };
   const out = () => {
     if (levels.length < 2) return;

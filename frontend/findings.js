@@ -47,10 +47,10 @@ function links(page, finding) {
   const { where, line } = finding;
   const buttons = [];
   if (where && page.tabs.includes("jacobian")) {
-    buttons.push(el("button", { type: "button", class: "button", on: { click: () => (page.select({ block: where, entry: undefined }), page.show("jacobian")) } }, page.t("show_jacobian")));
+    buttons.push(el("button", { class: "button", on: { click: () => (page.select({ ...page.reach(where), ...(line && { line }) }), page.show("jacobian")) } }, page.t("show_jacobian")));
   }
   if (line && page.tabs.includes("source")) {
-    buttons.push(el("button", { type: "button", class: "button", on: { click: () => (page.select({ line }), page.show("source")) } }, page.t("show_line", { line })));
+    buttons.push(el("button", { class: "button", on: { click: () => (page.select({ line }), page.show("source")) } }, page.t("show_line", { line })));
   }
   return buttons.length ? el("div", "links", ...buttons) : null;
 }

@@ -1,9 +1,12 @@
 // The verdict per output and input: a table, and for the chosen block its witnesses and the error against the step.
 
 import { mostTelling, tone, verdictWord } from "./blocks.js";
-import { curveView } from "./curve.js";
+import { curveView, nearest, pointsOf } from "./curve.js";
+import { lensButton } from "./entry.js";
 import { findingsList } from "./findings.js";
-import { count, el, index, number, prose } from "./shared.js";
+import { worstEntry } from "./levels.js";
+import { powers } from "./microscope.js";
+import { ask, button, count, el, index, number, prose } from "./shared.js";
 
 /** @typedef {import("./types").Page} Page */
 /** @typedef {import("./types").Block} Block */
@@ -35,12 +38,22 @@ export function gradcheckView(page, state) {
     const wanted = (page.selection().block ?? (blocks.length ? mostTelling(blocks) : [])).join();
     return blocks.find((b) => `${b.output},${b.input}` === wanted) ?? blocks[0];
   };
-  const show = () => detail.replaceChildren(...(blocks.length ? [blockDetail(page, chosen())] : []));
+  let step = 1e-6, tolerance = 1e-5;
+  const grid = table(page, blocks, chosen), said = el("p", { role: "status" });
+  const show = () => {
+    if (!blocks.length) return;
+    detail.replaceChildren(blockDetail(page, chosen(), step));
+    grid.weigh(tolerance);
+    said.textContent = naive(page, chosen(), step, tolerance);
+  };
   page.onSelect(show);
   show();
   return el("div", "stack gradcheck",
     banner(page, brief ? { ...answer, findings: [] } : answer),
-    blocks.length > 0 && table(page, blocks, chosen),
+    check.since && sinceView(page, check.since),
+    blocks.length > 0 && grid.element,
+    blocks.length > 0 && el("div", "bar", powers(page.t("step"), -10, -6, (to) => ((step = to), show())), powers(page.t("tolerance"), -15, -5, (to) => ((tolerance = to), show())), elsewhere(page, said)),
+    said,
     detail,
     check.order2 && secondOrder(page, check.order2),
     !brief && answer.others.length > 0 && findingsList(page, answer.others),
@@ -53,14 +66,15 @@ export function gradcheckView(page, state) {
  * @param {() => Block} chosen
  */
 function table(page, blocks, chosen) {
-  const head = ["block", "verdict", "wrong", "largest_error", "worst"].map((id) => el("th", { scope: "col" }, page.t(`column.${id}`)));
+  const head = ["block", "verdict", "wrong", "beyond", "largest_error", "worst"].map((id) => el("th", { scope: "col" }, page.t(`column.${id}`)));
+  const counts = blocks.map(() => el("td", "num"));
   /** @type {HTMLButtonElement[]} */
   const buttons = [];
-  const rows = blocks.map((block) => {
-    const name = el("button", { type: "button", class: "link", "aria-pressed": "false", on: { click: () => page.select({ block: [block.output, block.input], entry: undefined }) } }, el("code", null, `d ${block.output_name} / d ${block.input_name}`));
+  const rows = blocks.map((block, k) => {
+    const name = el("button", { class: "link", "aria-pressed": "false", on: { click: () => page.select({ block: [block.output, block.input], entry: undefined }) } }, el("code", null, `d ${block.output_name} / d ${block.input_name}`));
     buttons.push(name);
     return el("tr", null, el("th", { scope: "row" }, name), el("td", null, block.verdict && verdictWord(page, block.verdict), reason(page, block)),
-      el("td", "num", `${count(block.wrong ?? 0)} / ${count(block.entries)}`), el("td", "num", number(block.largest_error, 2)), el("td", null, worst(block)));
+      el("td", "num", `${count(block.wrong ?? 0)} / ${count(block.entries)}`), counts[k], el("td", "num", number(block.largest_error, 2)), el("td", null, worst(block)));
   });
   const press = () => {
     const now = blocks.indexOf(chosen());
@@ -68,8 +82,40 @@ function table(page, blocks, chosen) {
   };
   page.onSelect(press);
   press();
-  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": page.t("blocks") },
+  const weigh = (/** @type {number} */ tolerance) => {
+    head[3].textContent = page.t("beyond", { tolerance: number(tolerance, 2) });
+    counts.forEach((cell, b) => (cell.textContent = String(blocks[b].beyond?.[Math.round(2 * Math.log10(tolerance) + 30)] ?? "-")));
+  };
+  const element = el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": page.t("blocks") },
     el("table", "grid", el("caption", "hidden", page.t("blocks")), el("thead", null, el("tr", null, ...head)), el("tbody", null, ...rows)));
+  return { element, weigh };
+}
+
+/**
+ * What one step and one tolerance alone would make of the worst entry, by the kept curve.
+ * @param {Page} page @param {Block} block @param {number} step @param {number} tolerance
+ */
+function naive(page, block, step, tolerance) {
+  const points = pointsOf(block);
+  if (points.length < 2) return "";
+  const [at, error] = points[nearest(points, step)], difference = Math.abs(Number(block.worst?.analytical) - Number(block.worst?.numerical));
+  const says = difference + error <= tolerance ? "agree" : difference - error <= tolerance ? "blind" : "differ";
+  return page.t(`naive_${says}`, { step: number(at, 2), tolerance: number(tolerance, 2), difference: number(difference, 2), error: number(error, 2) });
+}
+
+/** @param {Page} page @param {Record<string, string[]>} since what became of it since the last check */
+const sinceView = (page, since) => el("section", "since", el("h5", null, page.t("since")), el("ul", null, ...[["fixed", "good"], ["new", "bad"], ["still", "open"]].flatMap(([id, tone]) =>
+  since[id].map((words) => el("li", null, el("span", `verdict ${tone}`, page.t(`since.${id}`)), " ", prose(words))))));
+
+/** @param {Page} page @param {HTMLElement} said the check at other inputs, when asked for */
+function elsewhere(page, said) {
+  let seed = 0;
+  return button(page.t("elsewhere"), () => {
+    const line = said.appendChild(el("span", "fact-line", page.t("elsewhere_says", { seed: ++seed }), " "));
+    ask(page.model, { kind: "elsewhere", seed }, page.signal, page.t("no_kernel"))
+      .then(({ content }) => line.append(verdictWord(page, content.verdict, "verdict"), " ", prose(content.headline)))
+      .catch((problem) => line.append(problem.message));
+  });
 }
 
 /** @param {Page} page @param {Block} block */
@@ -85,17 +131,20 @@ function worst({ worst: entry, verdict, output_name, input_name }) {
 /**
  * @param {Page} page
  * @param {Block} block
+ * @param {number} step
  */
-function blockDetail(page, block) {
+function blockDetail(page, block, step) {
+  const worst = worstEntry(block);
   const witnesses = block.witnesses ?? [];
   return el("section", { class: "detail", "aria-label": `d ${block.output_name} / d ${block.input_name}` },
     el("div", "bar", el("h4", null, el("code", null, `d ${block.output_name} / d ${block.input_name}`)), el("span", "grow"),
-      page.tabs.includes("jacobian") && el("button", { type: "button", class: "button", on: { click: () => (page.select({ block: [block.output, block.input] }), page.show("jacobian")) } }, page.t("show_jacobian"))),
+      page.tabs.includes("jacobian") && el("button", { class: "button", on: { click: () => (page.select(page.reach([block.output, block.input])), page.show("jacobian")) } }, page.t("show_jacobian"))),
     el("div", "columns",
       witnesses.length > 0 && el("table", "grid",
         el("caption", null, page.t("witnesses")),
         el("tbody", null, ...witnesses.map((w) => el("tr", { class: w.took_part ? "" : "faint" }, el("th", { scope: "row" }, page.word("witness", w.witness)), el("td", null, prose(w.says)), el("td", "num", w.largest_difference === null ? "" : number(w.largest_difference, 2)))))),
-      curveView(page, block)));
+      curveView(page, block, step)),
+    worst && !page.tabs.includes("jacobian") && lensButton(page, block, worst, page.signal));
 }
 
 /**

@@ -96,6 +96,22 @@ export function draw(canvas, { rows, cols, values }, { colours, most, width, cur
 }
 
 /**
+ * A number in at most five characters, as the static heat maps write it: `2`, `−.5`, `3e−10`.
+ * @param {number} value
+ */
+export function short(value) {
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? "nan" : value > 0 ? "∞" : "−∞";
+  let text = "";
+  for (const digits of [3, 2, 1]) {
+    const [mantissa, power] = value.toExponential(digits - 1).split("e").map(Number);
+    text = value && (power < -4 || power >= digits) ? `${mantissa}e${power}` : String(Number(value.toPrecision(digits)));
+    text = text.replace(/^(-?)0\./, "$1.");
+    if (text.length <= 5) break;
+  }
+  return text.replaceAll("-", "−");
+}
+
+/**
  * What a cell says besides its colour: its number where there is room, else a dash for a negative one.
  * @param {CanvasRenderingContext2D} pen
  * @param {number} value @param {number} most
@@ -106,8 +122,7 @@ function sign(pen, value, most, x, y, w, h, ink) {
   pen.fillStyle = ink;
   if (w >= 40 && h >= 17) {
     pen.globalAlpha = negligible(value, most) ? 0.55 : 1;
-    const text = [3, 2, 1].map((digits) => number(Number(value.toPrecision(digits)), digits)).find((t) => pen.measureText(t).width <= w - 4);
-    pen.fillText(text ?? number(value, 1), x + w / 2, y + h / 2 + 0.5, w - 2);
+    pen.fillText(short(value), x + w / 2, y + h / 2 + 0.5, w - 2);
     pen.globalAlpha = 1;
   } else if (w >= 12 && value < 0 && !negligible(value, most)) pen.fillRect(x + w / 2 - 2, y + h / 2 - 0.5, 4, 1);
   else if (Number.isNaN(value)) pen.fillText("×", x + w / 2, y + h / 2);

@@ -6,6 +6,7 @@ import { findingsList } from "./findings.js";
 import { banner, gradcheckView } from "./gradcheck.js";
 import { graphView } from "./graph.js";
 import { jacobianView } from "./jacobian.js";
+import { worstEntry } from "./levels.js";
 import { count, el, number, prose, size, time } from "./shared.js";
 import { sourceView } from "./source.js";
 import { tabs } from "./tabs.js";
@@ -17,6 +18,11 @@ import { tabs } from "./tabs.js";
  * @param {any} state
  */
 export function inspectorView(page, state) {
+  page.elements = state.elements;
+  page.reach = (block, entry) => {
+    const found = state.blocks.find((/** @type {any} */ b) => b.output === block[0] && b.input === block[1]);
+    return { block, entry: entry ?? (found && worstEntry(found)) ?? undefined, line: state.elements.lines[block[1]] ?? undefined, call: state.elements.call ?? undefined };
+  };
   const parts = [
     { id: "summary", make: () => summaryView(page, state) },
     state.calls.calls.length && { id: "calls", make: () => callsView(page, state.calls) },
@@ -50,7 +56,7 @@ function summaryView(page, state) {
 function blockLine(page, blocks) {
   const some = blocks.slice(0, 12);
   const item = (/** @type {import("./types").Block} */ b) => el("li", null,
-    el("button", { type: "button", class: "link", on: { click: () => (page.select({ block: [b.output, b.input], entry: undefined }), page.show("jacobian")) } }, el("code", null, `d ${b.output_name} / d ${b.input_name}`)),
+    el("button", { class: "link", on: { click: () => (page.select(page.reach([b.output, b.input])), page.show("jacobian")) } }, el("code", null, `d ${b.output_name} / d ${b.input_name}`)),
     " ", b.verdict && verdictWord(page, b.verdict), " ",
     b.wrong !== undefined && el("span", "faint", page.t("wrong_entries", { wrong: count(b.wrong), entries: count(b.entries) })));
   return el("ul", "blocks", ...some.map(item), blocks.length > some.length && el("li", "faint", page.t("more_blocks", { count: blocks.length - some.length })));

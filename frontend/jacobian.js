@@ -1,6 +1,7 @@
 // The Jacobian: analytical, numerical and difference side by side, with one cursor for all three.
 
 import { chooser, mostTelling, verdictWord } from "./blocks.js";
+import { entryView } from "./entry.js";
 import { explorer } from "./explorer.js";
 import { cellSize, draw, legend, limit } from "./heatmap.js";
 import { cellName, isPooled } from "./levels.js";
@@ -55,14 +56,23 @@ function blockView(page, block, signal) {
     moved();
   };
   const explore = explorer(page, block, signal, { moved, zoomed, say });
-  const out = el("button", { class: "button", type: "button", on: { click: explore.out } }, page.t("zoom_out"));
+  const out = el("button", { class: "button", on: { click: explore.out } }, page.t("zoom_out"));
   const pictures = threeMaps(page, block, explore, signal);
   const toWorst = () => (explore.toWorst(), pictures.maps.focus());
   handleKeys(pictures.maps, explore, toWorst);
-  page.onSelect(explore.follow, signal);
+  const chosen = el("div");
+  let last = "";
+  const follow = (/** @type {import("./types").Selection} */ selection) => {
+    const entry = selection.block?.join() === `${block.output},${block.input}` ? selection.entry : undefined;
+    if (last === String(entry)) return;
+    last = String(entry);
+    chosen.replaceChildren(entry ? entryView(page, block, entry, signal) : "");
+    explore.follow(selection);
+  };
+  page.onSelect(follow, signal);
   zoomed();
-  explore.follow(page.selection());
-  return el("div", "stack", heading(page, block, block.worst ? toWorst : null, out), pictures.maps, pictures.scale, reading, note);
+  follow(page.selection());
+  return el("div", "stack", heading(page, block, block.worst ? toWorst : null, out), pictures.maps, pictures.scale, reading, note, chosen);
 }
 
 /**
@@ -72,10 +82,10 @@ function blockView(page, block, signal) {
 function threeMaps(page, block, explore, signal) {
   let own = false; // the difference on its own scale
   const canvases = NAMES.map(() => el("canvas", { "aria-hidden": "true" }));
-  const figures = canvases.map((canvas, k) => el("figure", null, el("figcaption", null, page.t(NAMES[k])), el("div", "frame", canvas)));
+  const figures = canvases.map((canvas, k) => el("figure", null, el("figcaption", null, page.word("panel", NAMES[k])), el("div", "frame", canvas)));
   const maps = el("div", { class: "maps", tabindex: "0", role: "application", "aria-roledescription": page.t("heat_map"), "aria-label": page.t("heat_map_help", { output: block.output_name, input: block.input_name }) }, ...figures);
   const scale = el("div", "bar");
-  const magnify = el("button", { class: "button", type: "button", "aria-pressed": "false", on: { click: () => ((own = !own), magnify.setAttribute("aria-pressed", String(own)), rescale(), paint()) } }, page.t("own_scale"));
+  const magnify = el("button", { class: "button", "aria-pressed": "false", on: { click: () => ((own = !own), magnify.setAttribute("aria-pressed", String(own)), rescale(), paint()) } }, page.t("own_scale"));
   const room = () => figures[0].clientWidth || 200;
   /** @type {number[]} */
   let most = [1, 1, 1];
@@ -136,7 +146,7 @@ function pointer(canvas, explore, room) {
 /** @param {Page} page @param {Block} block @param {Explorer} explore the entry under the cursor in words */
 function readingOf(page, block, explore) {
   const level = explore.top(), [row, col] = explore.cursor();
-  const facts = NAMES.map((name, k) => el("span", "fact", el("span", "faint", page.t(name)), " ", el("b", null, number(level.values[k][row * level.cols + col], 6))));
+  const facts = NAMES.map((name, k) => el("span", "fact", el("span", "faint", page.word("panel", name)), " ", el("b", null, number(level.values[k][row * level.cols + col], 6))));
   return [el("code", "entry", cellName(block, level, [row, col])), ...facts];
 }
 
@@ -154,5 +164,5 @@ function heading(page, block, toWorst, out) {
     block.verdict && verdictWord(page, block.verdict),
     el("span", "faint facts", facts.join(" · ")),
     out,
-    toWorst && el("button", { class: "button", type: "button", title: "w", on: { click: toWorst } }, page.t("worst_entry")));
+    toWorst && el("button", { class: "button", title: "w", on: { click: toWorst } }, page.t("worst_entry")));
 }

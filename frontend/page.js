@@ -24,6 +24,8 @@ export function page(model, root, signal) {
     ...themes(model, root, signal),
     ...selections(model, signal),
     tabs: [],
+    elements: {},
+    reach: (block, entry) => ({ block, entry }),
     show: (tab) => (model.set("tab", tab), model.save_changes()),
     onShow: (listener) => listen(model, "change:tab", () => listener(model.get("tab")), signal),
   };

@@ -14,7 +14,7 @@ let made = 0;
 export function tabs(page, parts, first) {
   const prefix = `nbag${++made}`;
   page.tabs = parts.map((part) => part.id);
-  const buttons = parts.map(({ id }) => el("button", { type: "button", role: "tab", id: `${prefix}-${id}`, "aria-controls": `${prefix}-${id}-panel`, class: "tab" }, page.t(`tab.${id}`)));
+  const buttons = parts.map(({ id }) => el("button", { role: "tab", id: `${prefix}-${id}`, "aria-controls": `${prefix}-${id}-panel`, class: "tab" }, page.t(`tab.${id}`)));
   const panels = parts.map(({ id }) => el("div", { role: "tabpanel", id: `${prefix}-${id}-panel`, "aria-labelledby": `${prefix}-${id}`, tabindex: "0", class: "panel", hidden: true }));
   const box = el("div", "panels", ...panels);
   const open = (/** @type {string} */ wanted) => {

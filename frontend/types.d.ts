@@ -39,6 +39,10 @@ export interface Page {
   select(change: Selection): void;
   onSelect(listener: (selection: Selection) => void, until?: AbortSignal): void;
   tabs: string[];
+  /** Numbers of the small tensors of the first call, by side and position. */
+  elements: Record<string, any>;
+  /** What is selected along with a block or entry: the worst entry, the line and the call of backward, where known. */
+  reach(block: [number, number], entry?: [number, number]): Selection;
   show(tab: string): void;
   onShow(listener: (tab: string) => void): void;
 }
@@ -90,6 +94,7 @@ export interface Block {
   largest_error?: any;
   worst?: Entry | null;
   witnesses?: { witness: string; took_part: boolean; says: string; largest_difference: any }[];
+  beyond?: number[] | null;
   curve?: { steps: Packed; errors: Packed };
 }
 

@@ -24,7 +24,7 @@ export function mount(model, element) {
   const end = new AbortController();
   const host = el("div", "nbag-live");
   const root = el("div", "nbag");
-  host.attachShadow({ mode: "open" }).append(el("style", null, model.get("_stylesheet")), root);
+  host.attachShadow({ mode: "open" }).append(el("style", null, sheets.get(model) ?? ""), root);
   element.append(host);
   try {
     root.append(VIEWS[model.get("_kind")](page(model, root, end.signal), model.get("state")));
@@ -40,12 +40,24 @@ export function mount(model, element) {
   return () => (end.abort(), host.remove());
 }
 
+/** @type {WeakMap<Model, string>} the stylesheet of each model, unpacked */
+const sheets = new WeakMap();
+
+/** @param {Model} model the stylesheet comes deflated: it is stored in every saved widget */
+async function unpack(model) {
+  if (!sheets.has(model)) sheets.set(model, await new Response(new Blob([model.get("_stylesheet")]).stream().pipeThrough(new DecompressionStream("deflate"))).text());
+}
+
 /** @param {{model: Model}} context */
-const initialize = ({ model }) => takePlace(model, mount);
+async function initialize({ model }) {
+  await unpack(model);
+  return takePlace(model, mount);
+}
 
 /** @param {{model: Model, el: HTMLElement}} context */
-function render({ model, el: element }) {
+async function render({ model, el: element }) {
   try {
+    await unpack(model);
     return mount(model, element);
   } catch (problem) {
     element.append(el("p", { role: "alert" }, `nbautograd: ${problem}`));

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,7 @@ STATIC = Path(__file__).resolve().parent.parent / "static"
 Buffers = list[bytes]
 Question = Callable[[Mapping[str, Any]], tuple[dict[str, Any], Buffers]]
 # sentences of the static report that the page uses too: the words for verdicts, reasons, kinds, witnesses, structures
-SHARED = tuple(f"views.{group}." for group in ("verdict", "block", "reason", "kind", "witness", "structure"))
+SHARED = tuple(f"views.{group}." for group in ("verdict", "block", "reason", "kind", "witness", "structure", "panel"))
 
 
 def labels() -> dict[str, str]:
@@ -27,6 +29,12 @@ def labels() -> dict[str, str]:
     texts = {**messages.catalogue("en"), **messages.catalogue(messages.language())}
     chosen = (k for k in texts if k.startswith(("widgets.", *SHARED)))
     return {k.partition(".")[2]: texts[k] for k in chosen}
+
+
+@functools.cache
+def stylesheet() -> bytes:
+    """The stylesheet as it is sent and stored: deflated."""
+    return zlib.compress((STATIC / "widget.css").read_bytes(), 9)
 
 
 class ViewWidget(anywidget.AnyWidget):
@@ -45,8 +53,8 @@ class ViewWidget(anywidget.AnyWidget):
     OPTIONS: tuple[str, ...] = ("selection", "tab")
 
     _esm = STATIC / "widget.js"
-    _stylesheet = traitlets.Unicode().tag(sync=True)
-    """The text of ``widget.css``; it stays inside the view's own shadow root."""
+    _stylesheet = traitlets.Bytes().tag(sync=True)
+    """``widget.css``, deflated since every saved widget stores it; it stays inside the view's own shadow root."""
     _kind = traitlets.Unicode().tag(sync=True)
     """Which view the page draws."""
     _anchor = traitlets.Unicode().tag(sync=True)
@@ -68,7 +76,7 @@ class ViewWidget(anywidget.AnyWidget):
             raise CallError("widgets.unknown_option", name=unknown[0], known=", ".join(self.OPTIONS))
         self.value = value
         super().__init__(
-            _stylesheet=(STATIC / "widget.css").read_text(encoding="utf-8"),
+            _stylesheet=stylesheet(),
             _kind=self.KIND,
             _anchor=anchor,
             _labels=labels(),

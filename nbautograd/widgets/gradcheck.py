@@ -8,7 +8,9 @@ from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.display import plain
 from nbautograd.views.answer import Answer, answer
 from nbautograd.widgets import parts
+from nbautograd.widgets.asking import questions
 from nbautograd.widgets.base import Question, ViewWidget
+from nbautograd.widgets.history import since_last
 from nbautograd.widgets.jacobian import blocks_state, zoom
 
 
@@ -20,6 +22,7 @@ def verdict_state(report: GradcheckReport) -> dict[str, Any]:
         "verdict": report.verdict,
         "seconds": plain(report.seconds),
         "seed": report.seed,
+        "since": since_last(report),
         "order2": None if second is None else {"verdict": second.verdict, "answer": answer_state(answer(second))},
     }
 
@@ -50,5 +53,5 @@ class GradcheckWidget(ViewWidget):
         }
 
     def questions(self) -> dict[str, Question]:
-        """The page may zoom."""
-        return {"zoom": lambda question: zoom(self.value.blocks, question)}
+        """The page may zoom, look at an entry through the microscope, and check at another point."""
+        return {"zoom": lambda question: zoom(self.value.blocks, question), **questions(self.value)}

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from nbautograd.core.comparison import Comparison
 from nbautograd.core.display import plain
 from nbautograd.core.report import FunctionReport
+from nbautograd.core.values import Value
 from nbautograd.views.answer import answer
 from nbautograd.widgets import parts
+from nbautograd.widgets.asking import questions
 from nbautograd.widgets.base import Question, ViewWidget
-from nbautograd.widgets.calls import calls_state
+from nbautograd.widgets.calls import calls_state, one_call
 from nbautograd.widgets.gradcheck import answer_state, verdict_state
 from nbautograd.widgets.graph import graph_questions, graph_state
 from nbautograd.widgets.jacobian import Blocks, blocks_state, zoom
@@ -44,6 +47,21 @@ def _row(pair: Any, difference: float, name: str) -> dict[str, Any]:
     return {"name": name, "values": parts.values(pair), "difference": plain(float(difference))}
 
 
+def elements_state(report: FunctionReport) -> dict[str, Any]:
+    """Numbers of the small tensors that the first forward met, by position, and the line of each gradient."""
+    first = next((call for call in report.calls if call.method == "forward"), None)
+    sides = ("inputs", "outputs")
+    numbers = {side: _numbers(() if first is None else getattr(first, side)) for side in sides}
+    gradients = () if report.source is None else report.source.gradients
+    call = next((call.index for call in report.calls if call.method == "backward"), None)
+    return {**numbers, "lines": [gradient.line for gradient in gradients], "call": call}
+
+
+def _numbers(values: Sequence[Value]) -> list[Any]:
+    tensors = [value.tensor for value in values]
+    return [None if t is None or t.values is None or "complex" in t.dtype else plain(list(t.values)) for t in tensors]
+
+
 class InspectorWidget(ViewWidget):
     """Summary, Calls, Graph, Jacobian, Gradcheck and Source of one Function, their selections linked."""
 
@@ -62,11 +80,14 @@ class InspectorWidget(ViewWidget):
             "graph": None if value.graph is None else graph_state(value.graph),
             "comparison": None if value.comparison is None else comparison_state(value.comparison),
             "source": parts.source(value.source),
+            "elements": elements_state(value),
         }
 
     def questions(self) -> dict[str, Question]:
-        """The page may zoom, open scopes of the graph and ask for its nodes."""
+        """The page may zoom, ask for older calls, look through the microscope, and check at another point."""
         return {
             "zoom": lambda question: zoom(checked_blocks(self.value), question),
+            "calls": lambda question: one_call(self.value.calls, question),
+            **questions(self.value.gradcheck),
             **graph_questions(self.value.graph),
         }

@@ -18,6 +18,8 @@ Blocks = Mapping[tuple[int, int], JacobianBlock]
 SIDE = 64  # most cells of a heat map along one side
 BUDGET = 400_000  # bytes of heat maps that a widget sends at first
 FEWEST = 8
+TOLERANCES = 10.0 ** np.arange(-15, 1.5, 0.5)
+MOST_SORTED = 1_000_000
 
 
 def blocks_state(blocks: Blocks) -> list[dict[str, Any]]:
@@ -61,7 +63,24 @@ def _verdict_state(block: Block) -> dict[str, Any]:
         "worst": None if block.worst is None else plain(block.worst),
         "witnesses": [plain(statement) for statement in block.witnesses],
         "curve": {"steps": array(steps), "errors": array(errors)},
+        "beyond": beyond(block),
     }
+
+
+def beyond(block: JacobianBlock) -> list[int] | None:
+    """How many entries differ by more than each of ``TOLERANCES``; None when there are too many to sort."""
+    kept = block.matrices
+    stored = getattr(kept, "stored", None)
+    if block.entries == 0 or getattr(kept, "rows", None) is not None:
+        return None
+    if stored is None and block.entries > MOST_SORTED:
+        return None
+    with np.errstate(invalid="ignore"):
+        difference = block.analytical() - block.numerical() if stored is None else stored("difference")
+    if difference.size > MOST_SORTED:
+        return None
+    sizes = np.sort(np.nan_to_num(np.abs(difference), nan=np.inf), axis=None)
+    return [int(n) for n in sizes.size - np.searchsorted(sizes, TOLERANCES, side="right")]
 
 
 def zoom(blocks: Blocks, question: Mapping[str, Any]) -> tuple[dict[str, Any], Buffers]:

@@ -87,8 +87,8 @@ def test_zoom_asks_python_and_python_reads_the_selection(page, lab):
     page.keyboard.press("PageDown")
     page.keyboard.press("End")
     expect(output.get_by_role("status")).to_contain_text("d x[299]")
-    expect(output.get_by_role("status")).to_contain_text("analytical 7.0")
-    expect(output.get_by_role("status")).to_contain_text("numerical 6.0")
+    expect(output.get_by_role("status")).to_contain_text("your backward 7.0")
+    expect(output.get_by_role("status")).to_contain_text("finite differences 6.0")
     page.keyboard.press("Enter")
     expect(cell(page, 2)).to_be_visible()
     page.wait_for_function("() => window.jupyterapp.shell.currentWidget.content.widgets.length === 3")  # no cell made

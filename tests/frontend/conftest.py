@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import importlib.util
 import sys
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -44,8 +45,8 @@ HARNESS = """async ([kind, traits, words]) => {
   const reply = (content, buffers = []) => fire("msg:custom", content, buffers.map((b) => unpack({ $b64: b })));
   window.nb = { model, saved, sent, listeners, widget, reply };
 }"""
-RENDER = """() => { const el = document.createElement("div"); el.id = "view"; document.body.append(el);
-                    nb.cleanup = nb.widget.render({ model: nb.model, el }); }"""
+RENDER = """async () => { const el = document.createElement("div"); el.id = "view"; document.body.append(el);
+                    nb.cleanup = await nb.widget.render({ model: nb.model, el }); }"""
 
 
 def packed(value: Any) -> Any:
@@ -99,7 +100,7 @@ def load(blank: Any) -> Callable[..., Any]:
         view = widget(value, **{k: v for k, v in traits.items() if k in ("tab", "selection", "anchor")})
         names = ("_stylesheet", "_anchor", "_colours", "state", "tab", "selection")
         sent = {name: packed(getattr(view, name)) for name in names}
-        sent["_stylesheet"] = (ROOT / "frontend" / "widget.css").read_text(encoding="utf-8")
+        sent["_stylesheet"] = packed(zlib.compress((ROOT / "frontend" / "widget.css").read_bytes()))
         blank.evaluate(HARNESS, [traits.get("kind", view._kind), sent, view._labels])
         view.close()
         return blank

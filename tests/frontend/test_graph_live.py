@@ -79,8 +79,8 @@ def unfolded(show: Callable[..., Any], load: Callable[..., Any], value: Autograd
     page = load(value)
     made = layout(value, boxes=None).to_dict()
     page.evaluate("l => { nb.model.set('state', { ...nb.model.get('state'), layout: l }); }", made)
-    page.evaluate("""() => { const el = document.createElement("div"); el.id = "view"; document.body.append(el);
-                             nb.cleanup = nb.widget.render({ model: nb.model, el }); }""")
+    page.evaluate("""async () => { const el = document.createElement("div"); el.id = "view"; document.body.append(el);
+                             nb.cleanup = await nb.widget.render({ model: nb.model, el }); }""")
     return page
 
 

@@ -68,7 +68,7 @@ def test_arrow_keys_name_the_entry(show: Any, samples: Any) -> None:
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowRight")
     expect(reading(page)).to_contain_text("d output[0,1] / d weight[1,1]")
-    for name, number in [("analytical", "2.0"), ("numerical", "1.0"), ("difference", "1.0")]:
+    for name, number in [("your backward", "2.0"), ("finite differences", "1.0"), ("difference", "1.0")]:
         expect(reading(page)).to_contain_text(f"{name} {number}")
     page.keyboard.press("Home")
     page.keyboard.press("PageDown")

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.browser
 
 ADD = """() => { const report = document.createElement("div"); report.className = "nbautograd nbag-1";
                  report.textContent = "static"; document.body.append(report); }"""
-START = "() => { nb.end = nb.widget.initialize({ model: nb.model }); }"
+START = "async () => { nb.end = await nb.widget.initialize({ model: nb.model }); }"
 
 
 @pytest.fixture
@@ -92,8 +92,8 @@ def test_a_view_that_fails_leaves_the_report(load: Any, samples: Any) -> None:
 def test_displayed_by_itself_a_failure_is_said(load: Any, samples: Any) -> None:
     page = load(samples.report(), kind="no such view")
     page.evaluate(
-        "() => { const el = document.createElement('div'); document.body.append(el);"
-        "        try { nb.widget.render({ model: nb.model, el }); } catch {} }"
+        "async () => { const el = document.createElement('div'); document.body.append(el);"
+        "        try { await nb.widget.render({ model: nb.model, el }); } catch {} }"
     )
     expect(page.get_by_role("alert")).to_contain_text("nbautograd:")
 

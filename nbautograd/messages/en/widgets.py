@@ -4,6 +4,7 @@ TEXTS: dict[str, str] = {
     # said by Python
     "widgets.unknown_option": "The view has no option `{name}`. It knows: {known}.",
     "widgets.no_view": "There is no interactive view of a {type}. There is one of: {known}.",
+    "widgets.no_box": "The graph has no such boxes or nodes.",
     "widgets.no_block": "The Jacobian has no such block, rows or columns.",
     "widgets.too_large": (
         "That is too much to look at at once: choose a smaller part, or use the `analytical(rows, cols)` of the block."
@@ -33,9 +34,6 @@ TEXTS: dict[str, str] = {
     "widgets.saved_bytes": "saved for backward",
     "widgets.time": "forward and backward",
     # Jacobian
-    "widgets.analytical": "analytical",
-    "widgets.numerical": "numerical",
-    "widgets.difference": "difference",
     "widgets.scalar": "scalar",
     "widgets.block": "Block",
     "widgets.blocks": "Blocks of the Jacobian",
@@ -53,7 +51,7 @@ TEXTS: dict[str, str] = {
         "Enter, to open it."
     ),
     "widgets.asking": "Asking Python ...",
-    "widgets.no_kernel": "No answer from Python: the kernel is busy or gone. Run the cell again to zoom.",
+    "widgets.no_kernel": "No answer from Python: the kernel is busy or gone. Run the cell again.",
     "widgets.scale": "one scale for all three",
     "widgets.own_scale": "Magnify difference",
     "widgets.own_scale_on": "difference on its own scale, to ±{most}",
@@ -62,7 +60,8 @@ TEXTS: dict[str, str] = {
     "widgets.column.verdict": "verdict",
     "widgets.column.wrong": "entries that differ",
     "widgets.column.largest_error": "largest error",
-    "widgets.column.worst": "worst entry: analytical, numerical",
+    "widgets.column.beyond": "beyond the tolerance",
+    "widgets.column.worst": "worst entry: your backward, finite differences",
     "widgets.witnesses": "Witnesses",
     "widgets.curve": "Error of finite differences at the worst entry",
     "widgets.curve_alt": (
@@ -71,6 +70,43 @@ TEXTS: dict[str, str] = {
     "widgets.step": "step",
     "widgets.second_order": "Second derivatives",
     "widgets.check_facts": "Checked in {seconds} s, seed {seed}.",
+    # the microscope, sliders, another point, the last run
+    "widgets.microscope": "Microscope",
+    "widgets.microscope_help": (
+        "Moves this input element up and down by steps from 1 to 1e-12; runs your forward about 100 times."
+    ),
+    "widgets.microscope_say": (
+        "Step {step}, {dtype}: finite differences give {secant}, your backward claims "
+        "{claimed}; they are {difference} apart."
+    ),
+    "widgets.microscope_alt": (
+        "The output element from {step} below the input element to {step} above, with the "
+        "slope that your backward claims and the slope of finite differences."
+    ),
+    "widgets.microscope_curve": "Error of finite differences at this entry, {dtype}",
+    "widgets.precision": "Precision",
+    "widgets.show_gradcheck": "Show in Gradcheck",
+    "widgets.show_calls": "Show calls",
+    "widgets.tolerance": "tolerance",
+    "widgets.beyond": "differ by more than {tolerance}",
+    "widgets.naive_differ": (
+        "With step {step} and tolerance {tolerance} alone this block would be called wrong: "
+        "its worst entry is {difference} off, finite differences only {error}."
+    ),
+    "widgets.naive_agree": (
+        "With step {step} and tolerance {tolerance} alone this block would be called right: "
+        "its worst entry is {difference} off, finite differences {error}."
+    ),
+    "widgets.naive_blind": (
+        "With step {step} finite differences are themselves {error} off at the worst entry: "
+        "tolerance {tolerance} could not tell."
+    ),
+    "widgets.elsewhere": "Another random point",
+    "widgets.elsewhere_says": "Random point {seed}:",
+    "widgets.since": "Since the last check of this Function",
+    "widgets.since.fixed": "fixed",
+    "widgets.since.new": "new",
+    "widgets.since.still": "still wrong",
     # Calls
     "widgets.timeline": "Time line of calls: forward above, backward below",
     "widgets.no_calls": "No calls recorded yet.",
@@ -98,7 +134,6 @@ TEXTS: dict[str, str] = {
     "widgets.stat.nan": "{count} NaN",
     "widgets.stat.inf": "{count} infinite",
     # Graph
-    "widgets.no_box": "The graph has no such boxes or nodes.",
     "widgets.save_as": "Save the whole graph as {format}",
     "widgets.goes_to": "to {name} {what}",
     "widgets.unfold": "Open",

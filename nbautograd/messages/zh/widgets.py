@@ -4,6 +4,7 @@ TEXTS: dict[str, str] = {
     # said by Python
     "widgets.unknown_option": "这个视图没有选项 `{name}`。可用的选项：{known}。",
     "widgets.no_view": "{type} 没有交互视图。有交互视图的是：{known}。",
+    "widgets.no_box": "图中没有这样的框或节点。",
     "widgets.no_block": "雅可比矩阵里没有这样的块、行或列。",
     "widgets.too_large": "一次看不了这么多：请选小一点的部分，或者用块的 `analytical(rows, cols)`。",
     "widgets.no_answer": "Python 没能回答：{reason}",
@@ -31,9 +32,6 @@ TEXTS: dict[str, str] = {
     "widgets.saved_bytes": "为 backward 保存",
     "widgets.time": "forward 加 backward",
     # Jacobian
-    "widgets.analytical": "解析",
-    "widgets.numerical": "数值",
-    "widgets.difference": "差",
     "widgets.scalar": "标量",
     "widgets.block": "块",
     "widgets.blocks": "雅可比矩阵的各块",
@@ -47,7 +45,7 @@ TEXTS: dict[str, str] = {
     "widgets.zoom_out": "返回上一级",
     "widgets.pooled": "每个格子代表 {rows} x {cols} 个元素，显示其中绝对值最大的一个。点击格子或按回车可以打开它。",
     "widgets.asking": "正在询问 Python……",
-    "widgets.no_kernel": "Python 没有回答：内核正忙或已经关闭。重新运行单元格后可以继续放大。",
+    "widgets.no_kernel": "Python 没有回答：内核正忙或已经关闭。请重新运行单元格。",
     "widgets.scale": "三幅图同一刻度",
     "widgets.own_scale": "放大差异",
     "widgets.own_scale_on": "差用自己的刻度，到 ±{most}",
@@ -56,13 +54,42 @@ TEXTS: dict[str, str] = {
     "widgets.column.verdict": "结论",
     "widgets.column.wrong": "不一致的元素",
     "widgets.column.largest_error": "最大误差",
-    "widgets.column.worst": "差得最多的元素：解析值、数值",
+    "widgets.column.beyond": "超出容差",
+    "widgets.column.worst": "差得最多的元素：你的 backward、有限差分",
     "widgets.witnesses": "证据",
     "widgets.curve": "差得最多的元素处有限差分的误差",
     "widgets.curve_alt": "有限差分的误差随步长的变化，两轴都是对数；步长 {best} 时误差最小，为 {error}。",
     "widgets.step": "步长",
     "widgets.second_order": "二阶导数",
     "widgets.check_facts": "检查用时 {seconds} 秒，随机种子 {seed}。",
+    # the microscope, sliders, another point, the last run
+    "widgets.microscope": "显微镜",
+    "widgets.microscope_help": "把这个输入元素按 1 到 1e-12 的步长上下移动；会运行你的 forward 约 100 次。",
+    "widgets.microscope_say": "步长 {step}，{dtype}：有限差分得 {secant}，你的 backward 说是 {claimed}；两者相差 {difference}。",
+    "widgets.microscope_alt": "输入元素上下移动 {step} 时的输出元素，以及你的 backward 所说的斜率和有限差分的斜率。",
+    "widgets.microscope_curve": "这个元素上有限差分的误差，{dtype}",
+    "widgets.precision": "精度",
+    "widgets.show_gradcheck": "在梯度检查中查看",
+    "widgets.show_calls": "查看调用",
+    "widgets.tolerance": "容差",
+    "widgets.beyond": "相差超过 {tolerance}",
+    "widgets.naive_differ": (
+        "若只用步长 {step} 和容差 {tolerance}，这一块会被判为错："
+        "差得最多的元素相差 {difference}，而有限差分本身只差 {error}。"
+    ),
+    "widgets.naive_agree": (
+        "若只用步长 {step} 和容差 {tolerance}，这一块会被判为对："
+        "差得最多的元素相差 {difference}，有限差分本身差 {error}。"
+    ),
+    "widgets.naive_blind": (
+        "步长为 {step} 时，有限差分在差得最多的元素上本身就差 {error}：容差 {tolerance} 无从判断。"
+    ),
+    "widgets.elsewhere": "换一个随机点",
+    "widgets.elsewhere_says": "随机点 {seed}：",
+    "widgets.since": "与这个 Function 的上一次检查相比",
+    "widgets.since.fixed": "已修好",
+    "widgets.since.new": "新出现",
+    "widgets.since.still": "仍然不对",
     # Calls
     "widgets.timeline": "调用的时间线：forward 在上，backward 在下",
     "widgets.no_calls": "还没有记录到调用。",
@@ -90,7 +117,6 @@ TEXTS: dict[str, str] = {
     "widgets.stat.nan": "{count} 个 NaN",
     "widgets.stat.inf": "{count} 个无穷",
     # Graph
-    "widgets.no_box": "图中没有这样的框或节点。",
     "widgets.save_as": "把整张图存为 {format}",
     "widgets.goes_to": "传给 {name} {what}",
     "widgets.unfold": "展开",

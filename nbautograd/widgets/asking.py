@@ -1,0 +1,63 @@
+"""What the page may ask of a check beyond its numbers: the microscope on one entry, and another random point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from nbautograd.core.checking import again
+from nbautograd.core.checking.block import Block, GradcheckReport
+from nbautograd.core.display import plain
+from nbautograd.errors import InputError
+from nbautograd.views.answer import answer
+from nbautograd.views.words import block_name
+from nbautograd.widgets.base import Buffers, Question
+
+Reply = tuple[dict[str, Any], Buffers]
+
+
+def questions(report: GradcheckReport | None) -> dict[str, Question]:
+    """The questions about a check, by name; they run the user's Function, each time because a button was pressed."""
+    if report is None:
+        return {}
+    asked: dict[str, Callable[[GradcheckReport, Mapping[str, Any]], Reply]] = {
+        "microscope": microscope,
+        "elsewhere": elsewhere,
+    }
+    return {name: lambda question, reply=reply: reply(report, question) for name, reply in asked.items()}  # type: ignore[misc]
+
+
+def microscope(report: GradcheckReport, question: Mapping[str, Any]) -> Reply:
+    """The output along one input element, in both precisions, and what backward claims of it.
+
+    Args:
+        report: the check.
+        question: ``block`` (output, input) and ``entry`` (row, column).
+    """
+    place, (row, col) = (_pair(question.get(name)) for name in ("block", "entry"))
+    block = report.blocks.get(place)
+    if not isinstance(block, Block) or not (row < block.shape[0] and col < block.shape[1]):
+        raise InputError("widgets.no_block")
+    curves = again.along(again.subject_of(report), place, (row, col))
+    claimed, found = (float(part([row], [col])[0, 0].real) for part in (block.analytical, block.numerical))
+    return {"steps": plain(again.STEPS), "curves": plain(curves), "claimed": plain(claimed), "found": plain(found)}, []
+
+
+def elsewhere(report: GradcheckReport, question: Mapping[str, Any]) -> Reply:
+    """The check again at random inputs; its headline and a verdict per block."""
+    from nbautograd.core.checking.check import gradcheck
+
+    seed = question.get("seed")
+    if type(seed) is not int or not 0 <= seed < 2**31:
+        raise InputError("widgets.no_block")
+    subject = again.subject_of(report)
+    other = gradcheck(subject.fn, again.elsewhere(subject, seed), order=1, seed=seed)
+    told = answer(other)
+    blocks = [{"name": block_name(b), "verdict": b.verdict, "wrong": b.wrong} for b in other.blocks.values()]
+    return {"verdict": other.verdict, "headline": told.headline, "blocks": blocks}, []
+
+
+def _pair(numbers: Any) -> tuple[int, int]:
+    if not (isinstance(numbers, list) and len(numbers) == 2 and all(type(n) is int and n >= 0 for n in numbers)):
+        raise InputError("widgets.no_block")
+    return numbers[0], numbers[1]

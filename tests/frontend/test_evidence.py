@@ -1,0 +1,149 @@
+"""From the verdict to its evidence on a page: linked selection, the microscope, sliders, other points, the last run."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+import torch
+from playwright.sync_api import expect
+from torch.autograd import Function
+
+import nbautograd
+from nbautograd.core.source import FunctionSource, Returned
+from nbautograd.views.heatmap.marks import short
+from nbautograd.widgets.asking import elsewhere, microscope
+
+pytestmark = pytest.mark.browser
+
+SOURCE = FunctionSource(
+    "LinearFunction", "<cell>", 21, "class LinearFunction:\n    a = 1\n    b = 2\n", "combined",
+    gradients=(Returned("grad_input", 22, None), Returned("grad_weight", 23, None)),
+)  # fmt: skip
+
+
+class Cubed(Function):
+    """Its backward claims 3 x where 3 x² is right."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 3 * x * grad_output
+
+
+@pytest.fixture
+def cubed() -> Any:
+    return nbautograd.gradcheck(Cubed, torch.tensor([2.0, 3.0], dtype=torch.float64, requires_grad=True))
+
+
+def ask(page: Any, reply: Any, report: Any, question: Any) -> None:
+    """Answer the page's question as Python does."""
+    content, _ = reply(report, question)
+    page.evaluate("content => nb.reply(content)", {"id": question["id"], **content})
+
+
+def test_an_entry_leads_to_its_elements_its_line_and_its_call(show: Any, samples: Any) -> None:
+    page = show(samples.report(wrong=True, source=SOURCE), tab="jacobian", selection={"block": [0, 1], "entry": [0, 3]})
+    panel = page.get_by_role("tabpanel", name="Jacobian")
+    expect(panel).to_contain_text(re.compile(r"output\[0,0\] = 3.0.*weight\[1,0\] = 3.0", re.S))
+    panel.get_by_role("application").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    assert page.evaluate("nb.model.get('selection')") == {"block": [0, 1], "entry": [0, 4], "line": 23, "call": 1}
+    expect(panel).to_contain_text("weight[1,1] = 4.0")
+    panel.get_by_role("button", name="Show in Gradcheck").click()
+    expect(page.locator("tr.chosen")).to_contain_text("d output / d weight")
+    page.get_by_role("tab", name="Source").click()
+    expect(page.locator(".source .marked")).to_have_text(re.compile(r"23\s+b = 2"))
+    page.get_by_role("tab", name="Calls").click()
+    expect(page.get_by_role("button", name=re.compile("backward #1"))).to_have_attribute("aria-pressed", "true")
+
+
+def test_show_me_of_a_finding_goes_to_the_worst_entry(show: Any, samples: Any) -> None:
+    page = show(samples.report(wrong=True, source=SOURCE))
+    page.get_by_role("button", name="Show in Jacobian").first.click()
+    expect(page.get_by_role("tabpanel", name="Jacobian")).to_contain_text("output[0,0] = 3.0")
+    assert page.evaluate("nb.model.get('selection').entry") == [0, 3]
+
+
+def test_the_microscope_asks_and_shows_both_slopes(show: Any, cubed: Any) -> None:
+    page = show(cubed)
+    page.get_by_role("button", name="Microscope").click()
+    question = page.evaluate("nb.sent.at(-1)")
+    assert (question["kind"], question["block"], question["entry"]) == ("microscope", [0, 0], [1, 1])
+    ask(page, microscope, cubed, question)
+    detail = page.locator("section.detail")
+    expect(detail).to_contain_text(
+        re.compile(r"Step 0.01, float64: finite differences give 27.0001, your backward claims 9.0")
+    )
+    expect(detail.locator("line.claimed, line.secant")).to_have_count(2)
+    detail.get_by_role("slider", name="step").press("Home")
+    expect(detail).to_contain_text("Step 1e-12, float64")
+    detail.get_by_role("combobox", name="Precision").select_option("float32")
+    expect(detail).to_contain_text("Step 1e-12, float32: finite differences give 0.0,")
+    detail.get_by_role("slider", name="step").press("End")
+    expect(detail).to_contain_text("Step 1.0, float32: finite differences give 28.0,")
+
+
+def test_when_the_function_is_gone_the_microscope_says_so(show: Any, samples: Any) -> None:
+    page = show(samples.gradcheck(wrong=True))
+    page.get_by_role("button", name="Microscope").click()
+    with pytest.raises(Exception, match="not known any more") as gone:
+        microscope(samples.gradcheck(wrong=True), {"block": [0, 1], "entry": [0, 0]})
+    page.evaluate("([id, error]) => nb.reply({ id, error })", [page.evaluate("nb.sent.at(-1).id"), str(gone.value)])
+    expect(page.locator("section.detail")).to_contain_text("Run the check again.")
+
+
+def test_step_and_tolerance_judge_again_from_kept_numbers(show: Any, samples: Any) -> None:
+    page = show(samples.gradcheck(wrong=True))
+    said = page.get_by_role("status").first
+    expect(said).to_contain_text("With step 1e-6 and tolerance 1e-5 alone this block would be called wrong")
+    expect(page.get_by_role("columnheader", name="differ by more than 1e-5")).to_be_visible()
+    expect(page.locator("table.grid tbody tr").nth(1).locator("td").nth(2)).to_have_text("6")
+    page.get_by_role("slider", name="tolerance").press("End")
+    expect(page.locator("table.grid tbody tr").nth(1).locator("td").nth(2)).to_have_text(re.compile("[0-6]"))
+    page.get_by_role("button", name="d output / d input").click()
+    page.get_by_role("slider", name="tolerance").press("Home")
+    expect(said).to_contain_text("tolerance 1e-15 could not tell")
+    assert page.evaluate("nb.sent.length") == 0
+
+
+def test_another_random_point_is_asked_for(show: Any, cubed: Any) -> None:
+    page = show(cubed)
+    page.get_by_role("button", name="Another random point").click()
+    ask(page, elsewhere, cubed, page.evaluate("nb.sent.at(-1)"))
+    expect(page.get_by_role("status").first).to_contain_text(
+        re.compile("Random point 1: .*wrong.*Cubed: backward is wrong for x")
+    )
+
+
+def test_cells_are_written_as_in_the_static_heat_map(show: Any, samples: Any) -> None:
+    page = show(samples.gradcheck())
+    numbers = [
+        0.0,
+        1.0,
+        2.0,
+        -2.0,
+        0.5,
+        -0.25,
+        1 / 3,
+        123.456,
+        1234.5,
+        12345.6,
+        1e6,
+        -1e-5,
+        3.14e-10,
+        99.95,
+        1e-4,
+        0.00123,
+    ]
+    written = page.evaluate(
+        "async n => { const m = await import('/frontend/heatmap.js'); return n.map(m.short); }", numbers
+    )
+    assert written == [short(n) for n in numbers]

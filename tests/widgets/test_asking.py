@@ -1,0 +1,123 @@
+"""What the page may ask of a check, what became of a Function since its last check, what older calls saw."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from comm_wire import Wire
+from torch.autograd import Function
+
+import nbautograd
+from nbautograd.core.checking import again
+from nbautograd.core.recording.calls import CallLog
+from nbautograd.core.source import FunctionSource
+from nbautograd.errors import InputError
+from nbautograd.widgets.asking import elsewhere, microscope
+from nbautograd.widgets.calls import calls_state, one_call
+from nbautograd.widgets.history import since_last
+from nbautograd.widgets.jacobian import TOLERANCES, beyond
+
+
+def squared() -> type:
+    class Square(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            (x,) = ctx.saved_tensors
+            return 2 * x * grad_output
+
+    return Square
+
+
+def point(**more: Any) -> torch.Tensor:
+    return torch.tensor([1.5, -2.0], dtype=torch.float64, requires_grad=True, **more)
+
+
+def test_the_microscope_sees_the_forward() -> None:
+    report = nbautograd.gradcheck(squared(), point())
+    seen, _ = microscope(report, {"block": [0, 0], "entry": [1, 1]})
+    steps, curve = torch.tensor(seen["steps"], dtype=torch.float64), seen["curves"]["float64"]
+    assert curve["center"] == 4.0
+    torch.testing.assert_close(torch.tensor(curve["plus"], dtype=torch.float64), (-2 + steps) ** 2)
+    torch.testing.assert_close(torch.tensor(curve["minus"], dtype=torch.float64), (-2 - steps) ** 2)
+    assert seen["curves"]["float32"]["plus"][-1] == 4.0
+    assert seen["claimed"] == -4.0
+
+
+def test_complex_entries_count_as_pairs() -> None:
+    z = torch.tensor([1 + 2j], dtype=torch.complex128, requires_grad=True)
+    seen, _ = microscope(nbautograd.gradcheck(torch.conj, z), {"block": [0, 0], "entry": [1, 1]})
+    assert seen["curves"]["float64"]["center"] == -2.0
+    assert seen["curves"]["float64"]["plus"][0] == -3.0
+
+
+@pytest.mark.parametrize("question", [{}, {"block": [0, 0], "entry": [0, 9]}, {"block": [5, 0], "entry": [0, 0]},
+                                      {"block": "x", "entry": [0, -1]}])  # fmt: skip
+def test_nonsense_gets_a_sentence(question: Any) -> None:
+    report = nbautograd.gradcheck(squared(), point())
+    with pytest.raises(InputError):
+        microscope(report, question)
+
+
+def test_another_point_is_judged_on_its_own() -> None:
+    report = nbautograd.gradcheck(squared(), point())
+    told, _ = elsewhere(report, {"seed": 7})
+    assert told["verdict"] == "right"
+    assert told["blocks"] == [{"name": "d output / d x", "verdict": "match", "wrong": 0}]
+    with pytest.raises(InputError):
+        elsewhere(report, {"seed": "7"})
+
+
+def test_the_function_goes_with_its_report() -> None:
+    cls = squared()
+    report, kept = nbautograd.gradcheck(cls, point()), weakref.ref(cls)
+    assert again.subject_of(report).cls is cls
+    del cls, report
+    gc.collect()
+    assert kept() is None
+
+
+def test_large_inputs_are_not_kept() -> None:
+    report = nbautograd.gradcheck(torch.sin, torch.zeros(again.LARGEST + 1, dtype=torch.float64, requires_grad=True))
+    with pytest.raises(InputError, match="not known any more"):
+        again.subject_of(report)
+
+
+def test_what_became_of_it_since_the_last_check(samples: Any) -> None:
+    def run(wrong: bool, text: str) -> Any:
+        return samples.gradcheck(wrong, function="Edited", source=FunctionSource("Edited", "", 1, text, "combined"))
+
+    first, second, third = run(True, "a"), run(True, "b"), run(False, "c")
+    assert since_last(first) is None
+    assert since_last(second) == {"fixed": [], "new": [], "still": ["`d output / d weight`"]}
+    assert since_last(third) == {"fixed": ["`d output / d weight`"], "new": [], "still": []}
+    assert since_last(third) == {"fixed": ["`d output / d weight`"], "new": [], "still": []}
+    assert since_last(run(True, "c")) is None  # the same source at another point: nothing was edited
+
+
+def test_counts_beyond_a_tolerance(samples: Any) -> None:
+    block = samples.gradcheck(wrong=True).blocks[0, 1]
+    difference = abs(block.analytical() - block.numerical())
+    assert beyond(block) == [int((difference > t).sum()) for t in TOLERANCES]
+
+
+def test_older_calls_are_sent_when_asked_for(wire: Wire, samples: Any) -> None:
+    forward, backward = samples.calls()
+    log = CallLog(tuple(replace(c, index=2 * k + j) for k in range(500) for j, c in enumerate((forward, backward))))
+    state = calls_state(log)
+    assert len(state["calls"]) == 1000
+    assert "inputs" not in state["calls"][0]
+    assert "inputs" in state["calls"][-1]
+    told, _ = one_call(log, {"calls": [0]})
+    assert told["calls"][0]["inputs"][1]["tensor"]["thumbnail"]["values"] == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+    with pytest.raises(InputError):
+        one_call(log, {"calls": [10**9]})
