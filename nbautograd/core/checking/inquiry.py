@@ -38,6 +38,7 @@ class Inquiry:
         outputs: what the first call returned, or None when it could not be made.
         error: what backward raised, or torch on account of the Function's contract; None when nothing.
         complete: False when it was interrupted.
+        raws: by position, the numbers of output and input among the differentiable ones, and what the first pass found.
     """
 
     def __init__(
@@ -57,7 +58,7 @@ class Inquiry:
         self.complete = True
         self.assembly: Assembly | None = None
         self.progress = Progress(tell)
-        self._raws: dict[tuple[int, int], tuple[tuple[int, int], Raw]] = {}
+        self.raws: dict[tuple[int, int], tuple[tuple[int, int], Raw]] = {}
 
     def blocks_found(self) -> None:
         """Run the check; what the user's forward raises propagates, an interrupt ends it early."""
@@ -77,7 +78,7 @@ class Inquiry:
         """Give the first few blocks that agree the V of their worst entry as well; the others have it already."""
         try:
             self.progress.done(self.progress.total - PARTS, messages.text("checking.looking_for_causes"))
-            for where, (numbers, raw) in list(self._raws.items())[:CURVES]:
+            for where, (numbers, raw) in list(self.raws.items())[:CURVES]:
                 block = self.blocks[where]
                 if not block.steps.size and raw.matrices.rows is None:
                     steps, errors = curve(raw, numbers)
@@ -116,7 +117,7 @@ class Inquiry:
         for (i, j), raw in assembly.blocks():
             where = (assembly.wanted[i], self.subject.differentiable[j])
             self.blocks[where] = self._block((i, j), where, raw)
-            self._raws[where] = (i, j), raw
+            self.raws[where] = (i, j), raw
 
     def _block(self, numbers: tuple[int, int], where: tuple[int, int], raw: Raw) -> Block:
         assert self.assembly is not None
