@@ -15,7 +15,7 @@ from nbautograd.views.layout.text import text_width
 
 RANK_GAP, WIDEST_GAP = 34, 76  # free height between ranks; more where edges run far to the side
 LABEL = 10  # height of a label
-BULGE = 14  # how far edges between the same two boxes bend apart
+BULGE, FARTHEST = 14, 24  # how far edges between the same two boxes bend apart, and the outermost of many at most
 
 Point = tuple[int, int]
 
@@ -74,7 +74,8 @@ def link_paths(links: Sequence[Link], chains: Sequence[Sequence[int]], frame: Fr
         points = _course(link, chain, frame)
         ends = link.source, link.target
         if not chain and twins[ends] > 1:
-            _bulge(points, 2 * drawn[ends] - twins[ends] + 1)
+            step = min(BULGE, FARTHEST / (twins[ends] - 1))
+            _bulge(points, int(step * (2 * drawn[ends] - twins[ends] + 1)))
             drawn[ends] += 1
         spot = None
         if link.label:
@@ -86,10 +87,10 @@ def link_paths(links: Sequence[Link], chains: Sequence[Sequence[int]], frame: Fr
 
 
 def _bulge(points: list[Point], side: int) -> None:
-    """Bend one of several edges between the same two boxes away from the others."""
+    """Bend one of several edges between the same two boxes away from the others, by so many px."""
     (x0, y0), (x1, y1) = points[0], points[-1]
     third = (y1 - y0) // 3
-    points[1:] = [(x0 + BULGE * side, y0 + third), (x1 + BULGE * side, y1 - third), (x1, y1)]
+    points[1:] = [(x0 + side, y0 + third), (x1 + side, y1 - third), (x1, y1)]
 
 
 def _height(link: Link, frame: Frame) -> int:
