@@ -25,6 +25,10 @@ class Engine(Protocol):
         """Start recording a class; returns a sentence for each method that cannot be recorded."""
         ...
 
+    def withdraw(self, cls: type) -> None:
+        """Record nothing of a class for a while, at no cost; ``install`` goes on."""
+        ...
+
     def remove(self, cls: type) -> None:
         """Leave the class exactly as it was written."""
         ...

@@ -60,6 +60,10 @@ class InPlaceEngine:
             setattr(cls, method, replacement)
         return problems
 
+    def withdraw(self, cls: type) -> None:
+        """As ``remove``: there is nothing else to keep."""
+        self.remove(cls)
+
     def remove(self, cls: type) -> None:
         """Put the originals back, except where the user has set the method anew."""
         for key in [key for key in self._before if key[0] == id(cls)]:

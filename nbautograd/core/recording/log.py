@@ -121,18 +121,18 @@ def recording(*classes: type, level: str = "summary") -> Iterator[CallLog]:
     functions = [_function(cls, "recording") for cls in classes] or list(_subjects)
     fresh = [function for function in dict.fromkeys(functions) if function not in _subjects]
     for function in fresh:
-        _install(function, LEVELS[level])
+        _install(function, LEVELS["summary"])
     subjects = [_subjects[function] for function in functions]
     before = [subject.level for subject in subjects]
-    for subject in subjects:
-        subject.level = LEVELS[level]
+    for function, subject in zip(functions, subjects, strict=True):
+        _set_level(function, subject, LEVELS[level])
     log = LiveLog(_ring, subjects, engine, problems, first=_ring.next_index())
     try:
         yield log
     finally:
         log.close()
-        for subject, was in zip(subjects, before, strict=True):
-            subject.level = was
+        for function, subject, was in zip(functions, subjects, before, strict=True):
+            _set_level(function, subject, was)
         for function in fresh:
             uninstrument(function)
 
@@ -235,6 +235,15 @@ def _function(cls: Any, caller: str) -> type:
     return function
 
 
+def _set_level(function: type, subject: Subject, level: int) -> None:
+    """At level off nothing stands in the class's way."""
+    was, subject.level = subject.level, level
+    if was and not level:
+        _engine().withdraw(function)
+    elif level and not was and function in _subjects:
+        _engine().install(function, subject, _recorder)
+
+
 def _install(function: type, level: int) -> None:
     subject = Subject(function, level)
     try:
@@ -263,6 +272,9 @@ class _NoEngine:
     """Records nothing: where no engine passes, every Function runs untouched."""
 
     name = "none"
+
+    def withdraw(self, cls: type) -> None:
+        pass
 
     def install(self, cls: type, subject: Subject, recorder: Recorder) -> list[str]:
         return []

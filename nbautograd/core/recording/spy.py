@@ -189,7 +189,7 @@ class SpyEngine:
             backward_class.__init__ = _Birth(subject, recorder)  # type: ignore[misc]
         return problems
 
-    def remove(self, cls: type) -> None:
+    def withdraw(self, cls: type) -> None:
         """Take the spies out where nobody else needs them; a method that the user set anew meanwhile stays."""
         for method, owner in recordable_methods(cls):
             entry = vars(owner)[method]
@@ -197,6 +197,10 @@ class SpyEngine:
                 entry.hooks.pop(id(cls), None)
                 if not entry.hooks:
                     setattr(owner, method, entry.original)
+
+    def remove(self, cls: type) -> None:
+        """Take the spies out, and the birth notice."""
+        self.withdraw(cls)
         backward_class = internals.backward_class(cls)
         if backward_class is not None and isinstance(vars(backward_class).get("__init__"), _Birth):
             del backward_class.__init__  # type: ignore[misc]

@@ -445,3 +445,21 @@ def test_an_interrupt_inside_the_recorder_leaves_a_stack_that_heals():
         log.clear_open_calls()
         functions.Greedy.apply(leaf(2))
     assert [c.parent for c in calls] == [None, None]
+
+
+def test_at_level_off_nothing_stands_in_the_way():
+    as_written = dict(vars(functions.Linear))
+    log.instrument(functions.Linear)
+    try:
+        with log.recording(functions.Linear) as calls:
+            with log.recording(functions.Linear, functions.Linear, level="off") as none:
+                assert {name: vars(functions.Linear)[name] for name in as_written} == as_written
+                functions.Linear.apply(leaf(2, 3), leaf(4, 3))
+            assert vars(functions.Linear)["forward"] is not as_written["forward"]
+            functions.Linear.apply(leaf(2, 3), leaf(4, 3)).sum().backward()
+        assert len(none) == 0
+        assert [c.method for c in calls] == ["forward", "backward"]
+        assert not log.problems()
+    finally:
+        log.uninstrument(functions.Linear)
+    assert dict(vars(functions.Linear)) == as_written
