@@ -97,5 +97,11 @@ def _values(subject: Subject, outputs: Outputs, blocks: Mapping[tuple[int, int],
 
 
 def ranked(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Bugs before lints before notes; within a kind in the order in which they were found."""
-    return tuple(sorted(findings, key=lambda finding: (KINDS[finding.kind], finding.code in LAST)))
+    """Bugs before lints before notes; within a kind in the order in which they were found.
+
+    What only matters once the rest is right is left out beside a bug, and comes last otherwise.
+    """
+    found = tuple(findings)
+    wrong = any(f.kind == "bug" for f in found)
+    kept = (f for f in found if not (wrong and f.code in LAST))
+    return tuple(sorted(kept, key=lambda finding: (KINDS[finding.kind], finding.code in LAST)))

@@ -14,6 +14,7 @@ from nbautograd.core import syntax
 from nbautograd.core.checking import words
 from nbautograd.core.checking.block import Block, GradcheckReport
 from nbautograd.core.checking.causes.surroundings import on_ctx
+from nbautograd.core.checking.few_directions import along
 from nbautograd.core.checking.inquiry import Inquiry
 from nbautograd.core.checking.probes.raw import cotangents, own_node, precision
 from nbautograd.core.checking.probes.state import elsewhere
@@ -21,7 +22,8 @@ from nbautograd.core.checking.subject import Outputs, Subject
 from nbautograd.core.findings import Finding
 from nbautograd.core.source import methods_of
 
-MOST = 120  # elements of inputs and outputs together; a larger Function is checked in parts of its first order only
+MOST = 120  # elements of inputs and outputs together; of a larger Function the second derivatives are sampled
+TOO_MANY = 4_000_000  # elements of which not even a sample is taken
 CUTS = ("data", "detach", "numpy", "item", "tolist")
 
 
@@ -33,11 +35,12 @@ def second_order(subject: Subject) -> GradcheckReport | None:
 
     Returns:
         A report whose blocks are the derivatives of each gradient with respect to inputs and grad_outputs; None where
-        the Function does not claim them (``once_differentiable``), has no custom node, or is too large.
+        the Function does not claim them (``once_differentiable``), has no custom node, or is too large. Those of a
+        Function of more than 120 elements are taken along a few directions, which the blocks' names say.
     """
     start = time.perf_counter()
     outputs = subject.call()
-    if own_node(subject, outputs) is None or _size(subject, outputs) > MOST:
+    if own_node(subject, outputs) is None or _size(subject, outputs) > TOO_MANY:
         return None
     try:
         gradients = _gradients(subject, outputs, cotangents(subject, outputs, subject.seed + 41))
@@ -45,7 +48,11 @@ def second_order(subject: Subject) -> GradcheckReport | None:
         return _report(subject, (_unsupported(subject, error),), start)
     if _claims_none(gradients):
         return None
-    inquiry = Inquiry(_subject(subject, outputs), None, None, None)
+    whole = _subject(subject, outputs)
+    derived = whole if _size(subject, outputs) <= MOST else _sampled(whole)
+    if derived is None:
+        return None
+    inquiry = Inquiry(derived, None, None, None)
     with inquiry.subject.session():
         inquiry.blocks_found()
     if inquiry.error is not None:
@@ -98,6 +105,14 @@ def _subject(subject: Subject, outputs: Outputs) -> Subject:
     return derived
 
 
+def _sampled(derived: Subject) -> Subject | None:
+    small = along(derived, derived.seed + 43)
+    if small is not None:
+        small.output_names = tuple(f"{name} (sampled)" for name in derived.output_names)
+        small.input_names = tuple(f"{name} (sampled)" for name in small.input_names)
+    return small
+
+
 def _leaf(x: Any, differentiable: bool) -> Any:
     return x if not differentiable or x.requires_grad else x.detach().requires_grad_()
 
@@ -136,7 +151,7 @@ def _findings(subject: Subject, outputs: Outputs, inquiry: Inquiry) -> Iterator[
         return
     block = max(wrong, key=lambda b: b.largest_error)
     position = subject.differentiable[block.output]
-    params: dict[str, Any] = {"input": subject.input_names[position], "by": block.input_name}
+    params: dict[str, Any] = {"input": subject.input_names[position], "by": block.input_name.removesuffix(" (sampled)")}
     line = words.backward_line(subject)
     for message, more, place in _reasons(subject, outputs):
         yield Finding("double_backward_wrong", "bug", message, {**params, **more}, None, place or line)

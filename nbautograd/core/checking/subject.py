@@ -49,6 +49,8 @@ class Subject:
         differentiable: positions of the floating or complex tensors among them that require grad.
         output_names: one per output tensor; filled in by the first call.
         has_functions: True when there is any Function in the graph of the outputs.
+        arguments: which argument of the Function's forward each input became, by its position, as far as it was handed
+            on as it is; filled in by the first call.
         overlapped: positions of inputs that were made contiguous since their elements shared memory.
 
     Raises:
@@ -76,6 +78,7 @@ class Subject:
         self.source: FunctionSource | None = None if self.cls is None else _source(self.cls)
         self.input_names = _input_names(self._signed(), self.source if self.direct else None, len(self.inputs))
         self.output_names: tuple[str, ...] = ()
+        self.arguments: dict[int, int] = {i: i for i in range(len(self.inputs))} if self.direct else {}
         self.mutates_inputs = False
         self._through_clone = False
         self._depth = 0
@@ -179,6 +182,7 @@ class Subject:
             self.has_functions = bool(found)
             self.cls = found.pop() if len(found) == 1 else None
             self.source = None if self.cls is None else _source(self.cls)
+            self.arguments = _handed_on(tensors, self.cls, given or ())
         named = [r.name for r in self.source.outputs] if self.direct and self.source is not None else []
         names = named if len(named) == len(tensors) else [None] * len(tensors)
         alone = len(names) == 1
@@ -202,7 +206,12 @@ def separate_context(cls: type) -> bool:
 
 def functions_of(tensors: Sequence[Tensor]) -> set[type]:
     """The Function classes in the graph of these tensors."""
-    found: set[type] = set()
+    found = (getattr(node, "_forward_cls", None) for node in _nodes(tensors))
+    return {cls for cls in found if isinstance(cls, type)}
+
+
+def _nodes(tensors: Sequence[Tensor]) -> Iterator[Any]:
+    """The nodes of the graph of these tensors."""
     stack: list[Any] = [t.grad_fn for t in tensors if t.grad_fn is not None]
     seen: set[Any] = set()
     while stack:
@@ -210,11 +219,19 @@ def functions_of(tensors: Sequence[Tensor]) -> set[type]:
         if node is None or node in seen:
             continue
         seen.add(node)
-        cls = getattr(node, "_forward_cls", None)
-        if isinstance(cls, type):
-            found.add(cls)
+        yield node
         stack.extend(following for following, _ in node.next_functions)
-    return found
+
+
+def _handed_on(tensors: Sequence[Tensor], cls: type | None, given: Sequence[Any]) -> dict[int, int]:
+    """Which argument each input became, where one call of the Function is in the graph and got the input itself."""
+    nodes = [] if cls is None else [n for n in _nodes(tensors) if getattr(n, "_forward_cls", None) is cls]
+    if len(nodes) != 1:
+        return {}
+    edges = [following for following, _ in nodes[0].next_functions if following is not None]
+    arguments = [k for k, needed in enumerate(nodes[0].needs_input_grad) if needed]  # one edge for each, in order
+    found = {id(getattr(edge, "variable", None)): k for edge, k in zip(edges, arguments, strict=False)}
+    return {i: found[id(x)] for i, x in enumerate(given) if isinstance(x, Tensor) and id(x) in found}
 
 
 def _tensors(raw: Any) -> Iterator[Tensor]:

@@ -45,11 +45,12 @@ def ordinal(position: int) -> Phrase:
 
 
 def returned(subject: Subject, position: int) -> Returned | None:
-    """What the source says of the gradient of this input, where forward's arguments are the inputs."""
-    if subject.source is None or not subject.direct:
+    """What the source says of the gradient of this input, where it is an argument of forward."""
+    argument = subject.arguments.get(position)
+    if subject.source is None or argument is None:
         return None
     gradients = subject.source.gradients
-    return gradients[position] if position < len(gradients) else None
+    return gradients[argument] if argument < len(gradients) else None
 
 
 def value(subject: Subject, position: int) -> Phrase:
@@ -58,10 +59,11 @@ def value(subject: Subject, position: int) -> Phrase:
     Returns:
         Such as "`grad_weight`, the 2nd value returned, line 23: `input.mm(grad_output)`".
     """
-    if not subject.direct:
+    argument = subject.arguments.get(position)
+    if argument is None:
         return Phrase("causes.value_of_input", input=subject.input_names[position])
     several = subject.source is not None and len(subject.source.gradients) > 1
-    which = Phrase("causes.value_nth", nth=ordinal(position)) if several else Phrase("causes.value_only")
+    which = Phrase("causes.value_nth", nth=ordinal(argument)) if several else Phrase("causes.value_only")
     found = returned(subject, position)
     if found is None or found.line is None or not found.expression:
         return which

@@ -222,6 +222,9 @@ TEXTS: dict[str, str] = {
     " contiguous, such as `x.t()`. Start with `x = x.contiguous()`.",
     "causes.fails_batched": "forward accepts `{input}` with {dims} dimensions, but backward then fails: {said}. Use"
     " `.transpose(-2, -1)` instead of `.t()`, and sum over all batch dimensions.",
+    "causes.fails_batched_raises": "forward accepts `{input}` with {dims} dimensions, but backward then fails: {said}.",
+    "causes.fails_batched_wrong": "forward accepts `{input}` with {dims} dimensions, but its gradient is then wrong."
+    " Sum and transpose over the last dimensions, counted from the end.",
     # what the engine hides
     "causes.grad_shape_reduced": "The gradient of `{input}` has the shape {got} instead of {expected}; torch sums it"
     " silently. Is that what you meant with {value}?",

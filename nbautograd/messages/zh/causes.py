@@ -341,6 +341,10 @@ TEXTS: dict[str, str] = {
     "causes.wrong_noncontiguous_input": (
         "输入在内存中不连续时（例如 `x.t()`）这个 Function 给出错误的值，而且不报错。请先写 `x = x.contiguous()`。"
     ),
+    "causes.fails_batched_raises": "forward 接受 {dims} 维的 `{input}`，但 backward 随后失败：{said}。",
+    "causes.fails_batched_wrong": (
+        "forward 接受 {dims} 维的 `{input}`，但此时它的梯度不对。求和与转置请从最后一维往前数。"
+    ),
     "causes.fails_batched": (
         "forward 接受 {dims} 维的 `{input}`，但 backward 随后失败：{said}。请用 `.transpose(-2, -1)` 代替 `.t()`，"
         "并对所有批次维度求和。"

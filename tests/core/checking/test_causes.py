@@ -181,5 +181,7 @@ def test_large_blocks_are_thinned_alike() -> None:
 
 
 def test_ranking_puts_bugs_before_lints() -> None:
-    lint, bug = Finding("fails_batched", "lint", "x"), Finding("sign", "bug", "x")
-    assert diagnose.ranked([lint, bug]) == (bug, lint)
+    lint, bug = Finding("tensor_on_ctx", "lint", "x"), Finding("sign", "bug", "x")
+    note = Finding("fails_batched", "note", "x")
+    assert diagnose.ranked([lint, bug, note]) == (bug, lint)  # a batch matters once the rest is right
+    assert diagnose.ranked([note, lint]) == (lint, note)

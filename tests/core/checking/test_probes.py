@@ -190,3 +190,48 @@ class RootMean(Function):
 def test_a_ratio_that_changes_with_the_input_is_no_constant_to_multiply_with() -> None:
     message = nbautograd.gradcheck(RootMean, (draw(4),), order=1).findings[0].message
     assert "another multiple of it at other inputs" in message
+
+
+class OnlyMatrices(Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return x @ w
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        return g @ w.t(), x.t() @ g
+
+
+class MixesTheBatch(OnlyMatrices):
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        gx = g @ w.transpose(-2, -1)
+        return gx.flip(0) if gx.dim() > 2 else gx, x.reshape(-1, x.shape[-1]).t() @ g.reshape(-1, g.shape[-1])
+
+
+class OverAll(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = torch.softmax(x, 0)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        return y * (g - (g * y).sum(0, keepdim=True))
+
+
+@pytest.mark.parametrize(("cls", "said"), [(OnlyMatrices, "fails"), (MixesTheBatch, "wrong")])
+def test_a_backward_for_one_sample_only_is_noted_last(cls: type, said: str) -> None:
+    report = nbautograd.gradcheck(cls, (draw(3, 4), draw(4, 2, seed=1)))
+    assert report.verdict == "right"
+    assert [(f.code, f.kind) for f in report.findings] == [("fails_batched", "note")]
+    assert said in report.findings[0].message
+
+
+def test_nothing_is_said_of_a_batch_that_means_something_else() -> None:
+    assert nbautograd.gradcheck(OverAll, draw(3, 4)).findings == ()

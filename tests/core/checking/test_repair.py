@@ -217,3 +217,83 @@ def test_edits_keep_letters_beyond_ascii_in_place() -> None:
     fix = fix_of(Umlaut, (draw(3),))
     assert fix is not None
     assert fix.source.strip() == "return größe * 2"
+
+
+class WithFlag(Function):
+    @staticmethod
+    def forward(ctx, flag, x, weight):
+        ctx.save_for_backward(x, weight)
+        return x.mm(weight)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        grad_weight = x.mm(grad_output)
+        return None, grad_output.mm(weight.t()), grad_weight
+
+
+def test_a_wrapper_with_its_arguments_in_another_order_names_value_line_and_change() -> None:
+    nbautograd.set_language("en")
+    found = nbautograd.gradcheck(
+        lambda w, a: WithFlag.apply("flag", a, w).tanh(), (draw(4, 4), draw(4, 4, seed=1))
+    ).findings[0]
+    nbautograd.set_language(None)
+    assert found.where == (0, 0)
+    assert "`grad_weight` (the 3rd value returned" in found.message
+    assert found.fix is not None
+    assert found.fix.line == found.line
+    assert found.fix.source.strip() == "grad_weight = x.t().mm(grad_output)"
+
+
+class TwiceWrong(Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return x @ w
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        return g @ w.t(), -(g.t() @ x)
+
+
+def test_two_edits_in_sequence_mend_what_one_cannot() -> None:
+    fix = fix_of(TwiceWrong, (draw(4, 4), draw(4, 4, seed=1)))
+    assert fix is not None
+    assert fix.verified
+    right = {"return g @ w.t(), x.t() @ g", "return g @ w.t(), (g.t() @ x).t()"}
+    assert fix.source.strip() in right
+
+
+class Squashed(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.clamp(-0.3, 0.3)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * (x < 0.3)
+
+
+def test_a_change_that_is_right_at_a_few_points_only_is_not_offered() -> None:
+    # x ** 2 < 0.3 is right at these inputs, and wrong between 0.3 and its root
+    fix = fix_of(Squashed, torch.tensor([-0.9, -0.1, 0.2, 0.25, 0.8, -0.7], dtype=torch.float64, requires_grad=True))
+    assert fix is not None
+    assert fix.source.strip() == "return g * (x.abs() < 0.3)"
+
+
+def test_an_argument_that_is_none_here_is_not_given_up_for_good() -> None:
+    class Optional(Function):
+        @staticmethod
+        def forward(ctx, x, bias):
+            ctx.save_for_backward(x, bias)
+            return 3 * x if bias is None else 3 * x + bias
+
+        @staticmethod
+        def backward(ctx, g):
+            _x, bias = ctx.saved_tensors
+            return 3 * g, g.sum(bias.shape)
+
+    assert fix_of(Optional, (draw(4), None)) is None

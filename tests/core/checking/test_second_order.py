@@ -108,3 +108,63 @@ def test_order_one_asks_for_nothing_more() -> None:
     report = nbautograd.gradcheck(lambda x: MyCubeWithoutGradDx.apply(x)[0], (draw(4),), order=1)
     assert report.verdict == "right"
     assert report.order2 is None
+
+
+class CubeOfData(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 3 * x.data**2 * g
+
+
+class Product(Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return torch.relu(x @ w)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        g = g * (x @ w > 0)
+        return g @ w.t(), x.t() @ g
+
+
+def test_a_large_function_is_sampled() -> None:
+    report = nbautograd.gradcheck(Product, (draw(40, 20), draw(20, 30, seed=1)))
+    assert report.verdict == "right"
+    assert report.order2 is not None
+    assert report.order2.verdict == "right"
+    assert {b.verdict for b in report.order2.blocks.values()} == {"match"}
+    assert all(b.input_name.endswith("(sampled)") and b.shape == (4, 4) for b in report.order2.blocks.values())
+
+
+def test_a_large_function_that_lost_its_graph_is_found() -> None:
+    report = nbautograd.gradcheck(CubeOfData, draw(40, 30))
+    assert report.verdict == "wrong"
+    assert report.findings[0].code == "double_backward_wrong"
+    assert "`.data`" in report.findings[0].message
+
+
+def test_a_large_function_of_complex_numbers_is_left_out() -> None:
+    z = torch.complex(draw(200), draw(200, seed=1)).detach().requires_grad_()
+
+    class Square(Function):
+        @staticmethod
+        def forward(ctx, z):
+            ctx.save_for_backward(z)
+            return z * z
+
+        @staticmethod
+        def backward(ctx, g):
+            (z,) = ctx.saved_tensors
+            return 2 * g * z.conj()
+
+    report = nbautograd.gradcheck(Square, z)
+    assert report.verdict == "right"
+    assert report.order2 is None

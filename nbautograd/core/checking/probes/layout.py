@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import dataclasses
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -79,7 +80,7 @@ def _inputs(subject: Subject) -> Iterator[Finding]:
 
 
 def _batched(subject: Subject) -> Iterator[Finding]:
-    """One more dimension in front of the first input, where the forward takes it."""
+    """One more dimension in front of the first input, where the forward really takes it: both halves come out alike."""
     if not subject.has_functions or not subject.differentiable:
         return
     outputs, position = subject.call(), subject.differentiable[0]
@@ -92,10 +93,30 @@ def _batched(subject: Subject) -> Iterator[Finding]:
         batched = subject.call(tuple(given))
     except Exception:
         return
-    if [tuple(y.shape) for y in batched] != [(2, *y.shape) for y in outputs]:
+    if not _twice(subject, outputs, batched):
         return
+    params = {"input": subject.input_names[position], "dims": x.dim() + 1}
+    v = cotangents(subject, outputs, subject.seed + 23)
     try:
-        pull(subject, batched, cotangents(subject, batched, subject.seed + 23))
+        both = pull(subject, batched, [None if c is None else torch.stack([c, -2 * c]) for c in v])[0]
     except Exception as error:
-        name = subject.input_names[position]
-        yield _finding(subject, "fails_batched", "lint", error, input=name, dims=x.dim() + 1)
+        advice = "fails_batched" if "t()" in str(error) else "fails_batched_raises"
+        found = _finding(subject, "fails_batched", "note", error, **params)
+        yield dataclasses.replace(found, message_id=f"causes.{advice}")
+        return
+    one = pull(subject, outputs, v)[0]
+    rel, low = precision(outputs, subject.inputs), noise(outputs, subject.inputs)
+    if both is None or one is None or close(both, torch.stack([one, -2 * one]), rel, low):
+        return
+    yield dataclasses.replace(
+        _finding(subject, "fails_batched", "note", None, **params), message_id="causes.fails_batched_wrong"
+    )
+
+
+def _twice(subject: Subject, outputs: Sequence[Tensor], batched: Sequence[Tensor]) -> bool:
+    """Whether a batch of two gave the same outputs twice."""
+    if [tuple(y.shape) for y in batched] != [(2, *y.shape) for y in outputs]:
+        return False
+    rel = precision(outputs, subject.inputs)
+    pairs = zip(batched, outputs, strict=True)
+    return all(close(b.detach(), torch.stack([y.detach()] * 2), rel) for b, y in pairs if y.is_floating_point())

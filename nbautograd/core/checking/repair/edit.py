@@ -25,12 +25,16 @@ class Hints:
         terms: that are missing beside what is there, without their grad_output.
         grad_output: the name of the gradient that a missing term belongs to.
         constants: numbers in the forward.
+        received: the names of all grad_outputs.
+        dims: dimensions and tuples of them in the forward, as text.
     """
 
     factors: tuple[str, ...] = ()
     terms: tuple[str, ...] = ()
     grad_output: str = "grad_output"
     constants: tuple[float, ...] = ()
+    received: tuple[str, ...] = ()
+    dims: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from nbautograd.core.checking.repair.edit import FUNCTIONS, SHAPES, SIGN, SWAPPE
 from nbautograd.core.checking.repair.expressions import (
     of_call,
     of_constant,
+    of_dims,
     of_operation,
     of_return,
     of_statements,
@@ -34,7 +35,7 @@ def edits(script: Script, names: Sequence[str], hints: Hints, near: Sequence[int
         for node in parts(root):
             of_root += _of_part(script, node, names, hints)
         found += [replace(e, replacement=_bare(e, root), cost=e.cost + away) for e in of_root]
-    found += [*of_return(script), *of_statements(script)]
+    found += [*of_return(script), *of_statements(script), *of_dims(script, hints.dims)]
     return sorted(found, key=lambda edit: (edit.cost, len(edit.replacement)))
 
 
@@ -63,6 +64,9 @@ def _of_root(script: Script, root: ast.expr, names: Sequence[str], hints: Hints)
         yield Edit(root, f"{left} * {c!r}", 1.7)
         yield Edit(root, f"{left} / {c!r}", 1.7)
     yield Edit(root, f"-{whole}", 0.9)
+    for name in hints.received:
+        yield Edit(root, f"{script.source(root)} + {name}", 1.8)
+        yield Edit(root, f"{script.source(root)} - {name}", 1.8)
     for text in ("2", "0.5", "3", "4"):
         yield Edit(root, f"{left} * {text}", 2.0)
     for name in names:
@@ -71,6 +75,8 @@ def _of_root(script: Script, root: ast.expr, names: Sequence[str], hints: Hints)
         for size in (f"{name}.numel()", f"{name}.shape[0]", f"{name}.shape[-1]", f"{name}.shape[-1] ** 0.5"):
             yield Edit(root, f"{left} / {size}", 2.4)
             yield Edit(root, f"{left} * {size}", 2.6)
+        yield Edit(root, f"{left} / {name}.unsqueeze(-1)", 2.8)
+        yield Edit(root, f"{left} * {name}.unsqueeze(-1)", 2.8)
         for shape in (f".expand_as({name})", f".reshape({name}.shape)", f".unsqueeze(0).expand_as({name})",
                       f".unsqueeze(-1).expand_as({name})"):  # fmt: skip
             yield Edit(root, f"{whole}{shape}", 3.2)
@@ -84,8 +90,13 @@ def _of_part(script: Script, node: ast.expr, names: Sequence[str], hints: Hints)
     text = script.source(node)
     if isinstance(node, ast.Constant):
         yield from of_constant(node)
+        yield from (
+            Edit(node, repr(c), 1.3) for c in hints.constants if isinstance(node.value, float) and c != node.value
+        )
         return
     if isinstance(node, ast.Name):
+        if node.id in hints.received:
+            yield from (Edit(node, f"({node.id} * {factor})", 0.8) for factor in hints.factors)
         yield from (Edit(node, name, 1.2) for name in names if name != node.id)
     if isinstance(node, ast.BinOp):
         yield from of_operation(script, node)
@@ -95,6 +106,7 @@ def _of_part(script: Script, node: ast.expr, names: Sequence[str], hints: Hints)
         yield Edit(node, tight(script, node.operand), 0.8)
     if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in SWAPPED:
         a, b = script.source(node.left), script.source(node.comparators[0])
+        yield Edit(node, f"{tight(script, node.left)}.abs() {SIGN[type(node.ops[0])]} {b}", 1.2)
         yield Edit(node, f"{a} {SWAPPED[type(node.ops[0])]} {b}", 0.9)
         for c in hints.constants:
             yield Edit(node, f"torch.where({a} {SIGN[type(node.ops[0])]} {b}, 1.0, {c!r})", 1.8)
@@ -121,6 +133,7 @@ def _around(script: Script, node: ast.expr) -> Iterator[Edit]:
     yield Edit(node, f"(~{whole})", 2.2)
     for k in ("0", "1", "-1"):
         yield Edit(node, f"{whole}.flip({k})", 2.0)
+        yield Edit(node, f"{whole}.flip({k}).cumsum({k}).flip({k})", 2.45)
         yield Edit(node, f"{whole}.sum({k})", 2.0)
         yield Edit(node, f"{whole}.sum({k}, keepdim=True)", 2.5)
     yield Edit(node, f"{whole}.sum()", 2.1)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 
 from nbautograd.core.checking.repair.edit import AXES, FUNCTIONS, SHAPES, SIGNS, Edit, tight
 from nbautograd.core.checking.repair.script import Script
@@ -12,6 +13,8 @@ from nbautograd.core.checking.repair.script import Script
 def of_constant(node: ast.Constant) -> Iterator[Edit]:
     """Another number: its negative, one more or less, the double, the half, the inverse."""
     c = node.value
+    if isinstance(c, str):
+        yield from of_subscripts(node, c)
     if isinstance(c, bool) or not isinstance(c, (int, float)):
         return
     others = [-c, c + 1, c - 1, 2 * c, c / 2, 1 - c] + ([1 / c] if c else [])
@@ -21,6 +24,25 @@ def of_constant(node: ast.Constant) -> Iterator[Edit]:
         yield Edit(
             node, repr(int(other) if float(other).is_integer() and isinstance(c, int) else other), 1.1 + 0.05 * k
         )
+
+
+def of_subscripts(node: ast.Constant, text: str) -> Iterator[Edit]:
+    """The subscripts of an einsum with one letter exchanged for another of them."""
+    if not re.fullmatch(r"[a-zA-Z, ]+->[a-zA-Z ]*", text):
+        return
+    for k, letter in enumerate(text):
+        for other in sorted({c for c in text if c.isalpha()} - {letter}) if letter.isalpha() else ():
+            yield Edit(node, repr(text[:k] + other + text[k + 1 :]), 1.4)
+
+
+def of_dims(script: Script, dims: Sequence[str]) -> Iterator[Edit]:
+    """The dimension of all sums, means and the like that have the same one, exchanged for one that forward names."""
+    given: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(script.tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in AXES and node.args:
+            given.setdefault(script.source(node.args[0]), []).append(node.args[0])
+    for text, (first, *rest) in given.items():
+        yield from (Edit(first, dim, 1.6, tuple(rest)) for dim in dims if dim != text)
 
 
 def of_operation(script: Script, node: ast.BinOp) -> Iterator[Edit]:
@@ -52,7 +74,7 @@ def of_call(script: Script, node: ast.Call) -> Iterator[Edit]:
     receiver, method = node.func.value, node.func.attr
     arguments = ", ".join(script.source(a) for a in [*node.args, *(k.value for k in node.keywords)])
     module = isinstance(receiver, ast.Name) and receiver.id in ("torch", "F", "np", "math")
-    if module and len(node.args) == 1:
+    if node.args and (module or isinstance(receiver, ast.Attribute)):
         yield Edit(node, script.source(node.args[0]), 1.6)
     if method in ("numel", "size") and not module:
         yield Edit(node, f"({script.source(node)} - 1)", 1.1)
@@ -129,6 +151,10 @@ def of_statements(script: Script) -> Iterator[Edit]:
             and isinstance(node.value, ast.Attribute)
         ) and node.value.attr == "saved_tensors":
             yield Edit(node.targets[0], f"{node.targets[0].id},", 0.6)
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+            owner, index = script.source(node.targets[0].value), script.source(node.targets[0].slice)
+            if isinstance(node.targets[0].slice, ast.Name):
+                yield Edit(node, f"{owner}.index_put_(({index},), {script.source(node.value)}, accumulate=True)", 1.5)
         if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name) and type(node.op) in SIGNS:
             target, value = script.source(node.target), script.source(node.value)
             if isinstance(node.value, ast.BinOp):

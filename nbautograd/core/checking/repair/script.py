@@ -8,7 +8,7 @@ import linecache
 import math
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -41,6 +41,14 @@ class Script:
     tree: ast.FunctionDef
     first_line: int
     indent: str
+
+    def with_text(self, text: str) -> Script | None:
+        """The same function with another text; None when that is no function."""
+        try:
+            tree = ast.parse(text).body[0]
+        except SyntaxError:
+            return None
+        return replace(self, text=text, tree=tree) if isinstance(tree, ast.FunctionDef) else None
 
     def source(self, node: ast.expr) -> str:
         """The text of an expression."""
@@ -168,6 +176,18 @@ def names(script: Script) -> list[str]:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             found.append(node.id)
     return [n for n in dict.fromkeys(found) if not n.startswith("*")]
+
+
+def dims(function: Any) -> list[str]:
+    """Dimensions, and tuples of them, in a function's code, as text."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    found = [c for c in code.co_consts if isinstance(c, tuple) and c and all(_is_dim(d) for d in c)] if code else []
+    single = [c for c in code.co_consts if _is_dim(c)] if code else []
+    return [repr(c) for c in dict.fromkeys([*found, *single])]
+
+
+def _is_dim(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 8
 
 
 def constants(function: Any) -> list[float]:

@@ -12,18 +12,21 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from nbautograd.core import syntax
 from nbautograd.core.checking import words
 from nbautograd.core.checking.probes.layout import expanded, strided
 from nbautograd.core.checking.probes.raw import cotangents, own_node, pull, standing_in, user_backward
 from nbautograd.core.checking.repair import variants
 from nbautograd.core.checking.repair.edit import Edit, Hints
 from nbautograd.core.checking.repair.edits import edits
-from nbautograd.core.checking.repair.script import Script, constants, names, read
+from nbautograd.core.checking.repair.script import Script, constants, dims, names, read
 from nbautograd.core.checking.repair.truth import Direction, direction
 from nbautograd.core.checking.subject import Outputs, Subject
 from nbautograd.core.findings import Finding, Fix
 
 BUDGET = 1.0  # seconds of this thread's time
+PAIRS = 0.25  # of these at most, for two edits in sequence
+LIKELY = 1.6  # what each of two edits may cost
 # for these the values are right, but something is changed that must stay as it is
 TIDY = ("mutates_grad_output", "mutates_saved")
 # for these the values are right, but only for gradients that lie in memory as usual
@@ -138,16 +141,30 @@ class Repair:
         sure, doubtful = self._tried_at(targets, finding.code)
         if not targets or len(sure) < 2 or all(s.passes(self.subject, s.original) for s in sure):
             return None
-        for edit in edits(self.script, self._names(), self._hints(finding), self._near(finding)):
+        hints, near = self._hints(finding), self._near(finding)
+        for script, edit in self._candidates(self.script, hints, near):
             if time.thread_time() > self.deadline:
                 break
             if "None" in edit.replacement and None in map(_plain, self.subject.inputs):
                 continue  # what is None here may be a tensor elsewhere
-            backward = self.script.compiled(self.script.changed(edit.nodes, edit.replacement))
+            backward = script.compiled(script.changed(edit.nodes, edit.replacement))
             stages = itertools.chain(sure, doubtful, self._fresh(targets, finding.code))
             if backward is not None and all(s.passes(self.subject, backward) for s in stages):
-                return self._offered(edit)
+                return self._offered(script.tidied(edit.nodes, edit.replacement))
         return None
+
+    def _candidates(self, script: Script, hints: Hints, near: list[int]) -> Iterator[tuple[Script, Edit]]:
+        """Single edits, the likeliest first; then likely ones on the wrong value's line followed by a second one."""
+        names = self._names()
+        single = edits(script, names, hints, near)
+        yield from ((script, edit) for edit in single)
+        until = time.thread_time() + PAIRS
+        for first in (e for e in single if e.cost <= LIKELY):
+            changed = script.with_text(script.changed(first.nodes, first.replacement))
+            for second in edits(changed, [], hints, near) if changed is not None else ():
+                if second.cost > LIKELY or time.thread_time() > until:
+                    break
+                yield changed or script, second
 
     def _fresh(self, targets: list[int], code: str) -> Iterator[Stage]:
         """Stages at points made once an edit has agreed everywhere else."""
@@ -157,9 +174,9 @@ class Repair:
             self._stages[key] = self._made(places, targets, code), []
         yield from self._stages[key][0]
 
-    def _offered(self, edit: Edit) -> Fix:
+    def _offered(self, text: str) -> Fix:
         assert self.script is not None
-        after, before, line = self.script.difference(self.script.tidied(edit.nodes, edit.replacement))
+        after, before, line = self.script.difference(text)
         return Fix(after, True, line, before)
 
     def _targets(self, finding: Finding) -> list[int]:
@@ -201,7 +218,8 @@ class Repair:
         assert self.script is not None
         node = next((s.node for made in self._stages.values() for s in made[0]), None)
         on_ctx = [f"ctx.{n}" for n, v in vars(node).items() if isinstance(v, (Tensor, int, float))] if node else []
-        return [*names(self.script), *on_ctx]
+        held = 0 if node is None or "saved_tensors" in self.script.text else len(node.saved_tensors)
+        return [*names(self.script), *on_ctx, *(f"ctx.saved_tensors[{k}]" for k in range(held))]
 
     def _hints(self, finding: Finding) -> Hints:
         said = {key: str(finding.params.get(key, "")) for key in ("factor", "name", "term", "right")}
@@ -216,6 +234,8 @@ class Repair:
             tuple(_tight(said[k]) for k in ("term", "right") if said[k]),
             given[output] if output < len(given) else "grad_output",
             tuple(c for c in constants(forward) if c not in (0, 1)) if forward is not None else (),
+            tuple(syntax.parameters(self.script.tree)[1:]) if self.script is not None else (),
+            tuple(dims(forward)) if forward is not None else (),
         )
 
 
