@@ -454,9 +454,9 @@ def test_at_level_off_nothing_stands_in_the_way():
         with log.recording(functions.Linear) as calls:
             with log.recording(functions.Linear, functions.Linear, level="off") as none:
                 assert {name: vars(functions.Linear)[name] for name in as_written} == as_written
-                functions.Linear.apply(leaf(2, 3), leaf(4, 3))
+                functions.Linear.apply(leaf(2, 3), leaf(3, 4))
             assert vars(functions.Linear)["forward"] is not as_written["forward"]
-            functions.Linear.apply(leaf(2, 3), leaf(4, 3)).sum().backward()
+            functions.Linear.apply(leaf(2, 3), leaf(3, 4)).sum().backward()
         assert len(none) == 0
         assert [c.method for c in calls] == ["forward", "backward"]
         assert not log.problems()
