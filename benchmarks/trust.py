@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import math
 import sys
 import time
 import warnings
@@ -110,17 +111,21 @@ def gradient(fn, inputs, random=False):
     return found if known else None
 
 
-def taken(per_op, part):
-    """The samples of every n-th operator, from the k-th on."""
-    first, step = (int(number) for number in part.split("/"))
+def taken(per_op, options):
+    """The samples of every n-th operator, from the k-th on, until the time is up."""
+    first, step = (int(number) for number in options.part.split("/"))
+    start = time.process_time()
     for number, (_, group) in enumerate(itertools.groupby(samples(per_op), key=lambda sample: sample[0])):
+        if time.process_time() - start > options.seconds:
+            print(f"stopped after {number} operators")
+            return
         if number % step == first - 1:
             yield from group
 
 
 def alarms(options):
     counts, named = Counter(), []
-    for name, fn, inputs in taken(options.per_op, options.part):
+    for name, fn, inputs in taken(options.per_op, options):
         passes = torch_passes(fn, inputs)
         found = verdicts(fn, inputs)
         worst = next((v for v in ("error", "mismatch", "undecided", "flat", "subgradient") if v in found), "match")
@@ -140,7 +145,7 @@ def alarms(options):
 def mutants(options):
     made, seen, told = Counter(), Counter(), Counter()
     missed, answers, ops = [], Counter(), set()
-    for name, fn, inputs in taken(1, options.part):
+    for name, fn, inputs in taken(1, options):
         plain = gradient(fn, inputs)
         if plain is None or plain.numel() < 2 or not torch_passes(fn, inputs):
             continue
@@ -185,7 +190,7 @@ def mutants(options):
 
 def speed(options):
     ratios = []
-    for name, fn, inputs in taken(options.per_op, options.part):
+    for name, fn, inputs in taken(options.per_op, options):
         result = fn(*inputs)
         outputs = [t for t in (result if isinstance(result, (tuple, list)) else [result]) if t.requires_grad]
         entries = sum(t.numel() for t in outputs) * sum(t.numel() for t in inputs)
@@ -212,6 +217,7 @@ def main() -> None:
     parser.add_argument("study", choices=["alarms", "mutants", "speed"])
     parser.add_argument("--per-op", type=int, default=3)
     parser.add_argument("--part", default="1/1", help="k/n: every n-th operator from the k-th on")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="of CPU time, after which it stops")
     parser.add_argument("--names", action="store_true", help="ask the whole report, and count the names it gives")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
