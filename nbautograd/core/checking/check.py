@@ -8,7 +8,7 @@ from typing import Any
 
 from nbautograd.core.checking import again, judgement
 from nbautograd.core.checking.block import GradcheckReport, JacobianBlock, JacobianReport
-from nbautograd.core.checking.hints import checked, cut
+from nbautograd.core.checking.hints import Hints, checked, cut
 from nbautograd.core.checking.inquiry import Inquiry
 from nbautograd.core.checking.progress import Tell
 from nbautograd.core.checking.subject import Subject
@@ -60,6 +60,13 @@ def gradcheck(
     """  # fmt: skip
     start, given = time.perf_counter(), checked(hints)
     inquiry = Inquiry(Subject(fn, inputs, seed), atol, rtol, eps, tell=progress)
+    report = _reported(inquiry, order, given, start)
+    again.keep(report, inquiry.subject)
+    return report
+
+
+def _reported(inquiry: Inquiry, order: int, given: Hints, start: float) -> GradcheckReport:
+    """Run the inquiry; findings are cut to the hints given, time counts from the start."""
     with inquiry.subject.session():
         inquiry.blocks_found()
         inquiry.curves()
@@ -69,13 +76,11 @@ def gradcheck(
     findings = judgement.joined(findings, second)
     verdict, reason = judgement.verdict(inquiry, findings, second)
     second = None if second is None else dataclasses.replace(second, findings=cut(second.findings, given))
-    report = GradcheckReport(
+    return GradcheckReport(
         inquiry.subject.name, verdict, cut(findings, given), inquiry.blocks, inquiry.subject.input_names,
-        inquiry.subject.output_names, seed, time.perf_counter() - start, inquiry.complete, second,
+        inquiry.subject.output_names, inquiry.subject.seed, time.perf_counter() - start, inquiry.complete, second,
         inquiry.subject.source, reason,
     )  # fmt: skip
-    again.keep(report, inquiry.subject)
-    return report
 
 
 def jacobian(fn: Any, inputs: Any, *, eps: float | None = None) -> JacobianReport:
