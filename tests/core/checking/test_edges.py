@@ -56,3 +56,10 @@ def test_a_wrong_root_is_wrong_elsewhere_all_the_same():
 
 def test_numbers_that_underflow_are_no_mistake():
     assert check(Square, 1e-200, -3e-190).verdict == "cannot tell"
+
+
+def test_a_large_single_precision_function_is_not_accused_of_its_second_derivative():
+    for seed, size in enumerate((50, 300)):
+        generator = torch.Generator().manual_seed(seed)
+        x = torch.randn(size, size, generator=generator).requires_grad_()
+        assert nbautograd.gradcheck(Square, (x,)).verdict == "right"
