@@ -69,17 +69,19 @@ def along(subject: Subject, block: tuple[int, int], entry: tuple[int, int]) -> d
         block: positions of the output and the input.
         entry: numbers of the output's element (row) and the input's (column); complex ones count as pairs.
     """
-    curves = {}
     with subject.session(), torch.no_grad():
-        for dtype in PRECISIONS:
-            try:
-                curves[str(dtype).removeprefix("torch.")] = _curve(subject, block, entry, dtype)
-            except (RuntimeError, TypeError, ValueError):
-                continue
-    return curves
+        curves = {str(d).removeprefix("torch."): _curve(subject, block, entry, d) for d in PRECISIONS}
+    return {name: curve for name, curve in curves.items() if curve is not None}
 
 
-def _curve(subject: Subject, block: tuple[int, int], entry: tuple[int, int], dtype: torch.dtype) -> Curve:
+def _curve(subject: Subject, block: tuple[int, int], entry: tuple[int, int], dtype: torch.dtype) -> Curve | None:
+    try:
+        return _sampled(subject, block, entry, dtype)
+    except (RuntimeError, TypeError, ValueError):
+        return None
+
+
+def _sampled(subject: Subject, block: tuple[int, int], entry: tuple[int, int], dtype: torch.dtype) -> Curve:
     center, plus, minus = (
         np.array([_value(subject, block, entry, dtype, float(t)) for t in moves]) for moves in ((0.0,), STEPS, -STEPS)
     )
