@@ -11,6 +11,8 @@ import torch
 from nbautograd import messages
 from nbautograd.core.checking.block import GradcheckReport, JacobianReport, Verdict
 from nbautograd.core.checking.check import gradcheck
+from nbautograd.core.checking.hints import checked as allowed
+from nbautograd.core.checking.hints import cut
 from nbautograd.core.checking.progress import Tell
 from nbautograd.core.checking.subject import Subject
 from nbautograd.core.comparison import Comparison, compare
@@ -67,19 +69,22 @@ class FunctionReport(Displayable):
         return f"<FunctionReport {self.function}: {self.verdict or 'not checked'}, {len(self.calls)} calls>"
 
 
-def inspect(fn: Callable[..., Any], *inputs: Any, reference: Callable[..., Any] | None = None) -> FunctionReport:
+def inspect(
+    fn: Callable[..., Any], *inputs: Any, reference: Callable[..., Any] | None = None, hints: str = "fix"
+) -> FunctionReport:
     """Run a Function once, differentiate it with a random cotangent, check it, and report everything.
 
     Args:
         fn: a Function class, its ``apply``, or any callable that uses one.
         inputs: its arguments; copies are used, so nobody's ``.grad`` changes.
         reference: a native op or plain function to compare with.
+        hints: how much the findings give away, as for ``gradcheck``.
 
     Returns:
         The report; show it by putting it last in a cell.
 
     Raises:
-        CallError: when ``fn`` cannot be called.
+        CallError: when ``fn`` cannot be called, or there are no such hints.
         InputError: when no input can be differentiated.
 
     Example:
@@ -94,7 +99,7 @@ def inspect(fn: Callable[..., Any], *inputs: Any, reference: Callable[..., Any] 
         >>> nbautograd.inspect(Double, torch.ones(3, dtype=torch.float64, requires_grad=True)).verdict
         'right'
     """
-    return run_inspection(fn, inputs, reference=reference)
+    return run_inspection(fn, inputs, reference=reference, hints=hints)
 
 
 def run_inspection(
@@ -107,6 +112,7 @@ def run_inspection(
     check: bool = True,
     view: str = "all",
     progress: Tell | None = None,
+    hints: str = "fix",
 ) -> FunctionReport:
     """``inspect`` with what the magic knows besides.
 
@@ -117,12 +123,13 @@ def run_inspection(
         check: False leaves the gradient check out.
         view: which part to show first.
         progress: told how far the check is, as for ``gradcheck``.
+        hints: how much the findings give away, as for ``gradcheck``.
 
     Returns:
         The report. What could not be had is said in ``notes``.
     """
     run = _Run(fn, inputs, names or {})
-    checked = gradcheck(fn, inputs, progress=progress) if check else None
+    checked = gradcheck(fn, inputs, progress=progress, hints=hints) if check else None
     noticed = (() if run.cls is None else read_contract(run.cls)) + tuple(
         f for call in run.calls for f in call.warnings
     )
@@ -132,7 +139,7 @@ def run_inspection(
         graph=run.graph,
         gradcheck=checked,
         jacobian=None if checked is None else JacobianReport(run.name, checked.blocks, checked.complete),
-        findings=ranked(() if checked is None else checked.findings, noticed),
+        findings=ranked(() if checked is None else checked.findings, cut(noticed, allowed(hints))),
         comparison=_compare(fn, reference, reference_name, inputs, run),
         source=None if run.cls is None else read_source(run.cls),
         view=view,

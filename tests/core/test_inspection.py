@@ -219,3 +219,13 @@ def test_one_mistake_is_told_once():
     assert [f.code for f in report.findings if f.kind == "bug"] == ["exception"]
     unchecked = run_inspection(NotUnpacked, leaves((3,)), check=False)
     assert "saved_not_unpacked" in [f.code for f in unchecked.findings]
+
+
+def test_hints_cut_what_a_report_gives_away():
+    inputs = leaves((2,), (2,))
+    told, kept = nbautograd.inspect(Swapped, *inputs), nbautograd.inspect(Swapped, *inputs, hints="what")
+    assert any(f.fix for f in told.findings)
+    assert kept.verdict == "wrong"
+    assert not any(f.fix or f.line for f in kept.findings)
+    with pytest.raises(nbautograd.CallError):
+        nbautograd.inspect(Swapped, *inputs, hints="all")
