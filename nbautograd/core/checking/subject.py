@@ -85,6 +85,8 @@ class Subject:
 
     def _signed(self) -> Callable[..., Any]:
         """What has the signature that names the inputs."""
+        if isinstance(self.fn, torch.nn.Module):
+            return self.fn.forward
         if self.cls is None:
             return self.fn
         forward: Callable[..., Any] = self.cls.forward  # type: ignore[attr-defined]

@@ -63,3 +63,48 @@ def test_a_large_single_precision_function_is_not_accused_of_its_second_derivati
         generator = torch.Generator().manual_seed(seed)
         x = torch.randn(size, size, generator=generator).requires_grad_()
         assert nbautograd.gradcheck(Square, (x,)).verdict == "right"
+
+
+class Scale(Function):
+    @staticmethod
+    def forward(ctx, x, factor):
+        ctx.save_for_backward(x, factor)
+        return x * factor
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, factor = ctx.saved_tensors
+        return grad_output * factor, (grad_output * x).sum()
+
+
+class Scaled(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.factor = torch.nn.Parameter(torch.tensor(2.0, dtype=torch.float64))
+
+    def forward(self, signal):
+        return Scale.apply(signal, self.factor)
+
+
+def test_what_a_module_hands_to_its_function_is_not_hidden():
+    report = nbautograd.gradcheck(Scaled(), (torch.ones(3, dtype=torch.float64, requires_grad=True),))
+    assert (report.verdict, report.input_names) == ("right", ("signal",))
+
+
+FACTOR = torch.tensor(2.0, dtype=torch.float64, requires_grad=True)
+
+
+class Hidden(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * FACTOR
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * FACTOR
+
+
+def test_what_forward_takes_from_outside_is():
+    assert [f.code for f in check(Hidden, 1.0, 3.0).findings][:1] == ["hidden_input"]
+    direct = nbautograd.gradcheck(lambda x: Hidden.apply(x), (torch.ones(3, dtype=torch.float64, requires_grad=True),))
+    assert [f.code for f in direct.findings][:1] == ["hidden_input"]

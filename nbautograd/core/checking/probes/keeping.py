@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from torch import Tensor
@@ -53,7 +53,8 @@ def hidden(subject: Subject) -> Iterator[Finding]:
         outputs = tuple(t for t in forward(*given) if isinstance(t, Tensor))
     except Exception:
         return
-    known = {id(x) for x in given}
+    # what the real call's graph ends in gets its gradient: the arguments, and what a wrapper hands on besides
+    known = {id(x) for x in given} | {id(leaf) for leaf in _leaves(subject.call())}
     for leaf in _leaves(outputs):
         if id(leaf) not in known:
             name = _global_name(subject, leaf)
@@ -63,7 +64,7 @@ def hidden(subject: Subject) -> Iterator[Finding]:
             return
 
 
-def _leaves(outputs: tuple[Tensor, ...]) -> Iterator[Tensor]:
+def _leaves(outputs: Sequence[Tensor]) -> Iterator[Tensor]:
     stack: list[Any] = [t.grad_fn for t in outputs]
     seen: set[Any] = set()
     while stack:
