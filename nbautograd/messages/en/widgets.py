@@ -58,10 +58,10 @@ TEXTS: dict[str, str] = {
     # Gradcheck
     "widgets.column.block": "block",
     "widgets.column.verdict": "verdict",
-    "widgets.column.wrong": "entries that differ",
+    "widgets.column.wrong": "differ",
     "widgets.column.largest_error": "largest error",
     "widgets.column.beyond": "beyond the tolerance",
-    "widgets.column.worst": "worst entry: your backward, finite differences",
+    "widgets.column.worst": "worst entry",
     "widgets.witnesses": "Witnesses",
     "widgets.curve": "Error of finite differences at the worst entry",
     "widgets.curve_alt": (
@@ -88,7 +88,7 @@ TEXTS: dict[str, str] = {
     "widgets.show_gradcheck": "Show in Gradcheck",
     "widgets.show_calls": "Show calls",
     "widgets.tolerance": "tolerance",
-    "widgets.beyond": "differ by more than {tolerance}",
+    "widgets.beyond": "off by over {tolerance}",
     "widgets.naive_differ": (
         "With step {step} and tolerance {tolerance} alone this block would be called wrong: "
         "its worst entry is {difference} off, finite differences only {error}."

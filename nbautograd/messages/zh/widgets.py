@@ -52,10 +52,10 @@ TEXTS: dict[str, str] = {
     # Gradcheck
     "widgets.column.block": "块",
     "widgets.column.verdict": "结论",
-    "widgets.column.wrong": "不一致的元素",
+    "widgets.column.wrong": "不一致",
     "widgets.column.largest_error": "最大误差",
     "widgets.column.beyond": "超出容差",
-    "widgets.column.worst": "差得最多的元素：你的 backward、有限差分",
+    "widgets.column.worst": "差得最多的元素",
     "widgets.witnesses": "证据",
     "widgets.curve": "差得最多的元素处有限差分的误差",
     "widgets.curve_alt": "有限差分的误差随步长的变化，两轴都是对数；步长 {best} 时误差最小，为 {error}。",
