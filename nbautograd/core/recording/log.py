@@ -128,7 +128,8 @@ def recording(*classes: type, level: str = "summary") -> Iterator[CallLog]:
         _set_level(function, subject, LEVELS[level])
     log = LiveLog(_ring, subjects, engine, problems, first=_ring.next_index())
     try:
-        yield log
+        with prints.teed():  # after a cell nobody else listens
+            yield log
     finally:
         log.close()
         for function, subject, was in zip(functions, subjects, before, strict=True):
