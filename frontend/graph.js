@@ -74,7 +74,7 @@ function pictureView(page, state, node) {
   };
   page.onSelect((selection) => void follow(selection.node));
   const first = follow(node);
-  if (first) requestAnimationFrame(() => walk.visit(first.key));
+  if (first) requestAnimationFrame(() => requestAnimationFrame(() => walk.visit(first.key))); // once the frame has its size
   return whole;
 }
 
