@@ -1,0 +1,123 @@
+"""Exercise: what a student is asked for, and what tells right from wrong. The public part; solutions are elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from nbautograd.course.draw import Draw
+
+CHECKS = "VGLASMTRNEODFBKCWPQ"
+Texts = Mapping[str, str]  # a sentence in "en" and "zh"
+Limit = int | Callable[..., int]  # a number, or a function of the inputs that gives one
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One thing that a check found wrong.
+
+    Attributes:
+        code: stable, made for programs, such as ``"swapped_inputs"``; what ``expects`` names in a source notebook.
+        sentence: the id of a sentence in ``nbautograd.messages``, or the sentence itself as ``{"en": ..., "zh": ...}``.
+            It helps and does not give the answer away.
+        params: what the sentence speaks of: filled in with ``str.format`` in both cases.
+        more: further sentences, shown from hint level 2 and from level 3 on; the second may say what to do.
+        level: from which hint level on the sentence is shown; below it only that this check failed.
+
+    Example:
+        >>> from nbautograd.course.exercise import Failure
+        >>> Failure("too_few", {"en": "Only {n} of 10.", "zh": "10 个里只有 {n} 个。"}, {"n": 7}).code
+        'too_few'
+    """
+
+    code: str
+    sentence: str | Texts = ""
+    params: Mapping[str, Any] = field(default_factory=dict)
+    more: tuple[str | Texts, ...] = ()
+    level: int = 1
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One exercise: a cell that defines one name, and the checks that its value must pass.
+
+    Floating tensors among the inputs are differentiated, all of them, unless some already have
+    ``requires_grad=True``: then those alone.
+
+    Attributes:
+        name: what ``%%exercise`` takes, such as ``"multiply"``; unique in the course.
+        answer: the name that the cell defines, such as ``"Multiply"``.
+        checks: ids of the checks in the order in which they are made, such as ``"V G L"``: see ``CHECKS`` and
+            ``nbautograd.course.checks``.
+        formula: the forward as a plain differentiable torch function of the inputs. V compares with its values;
+            G L N E O D F B take the right derivatives from autograd of it. A parameter with the default None is an
+            optional argument, which check O leaves out and gives as None.
+        inputs: random inputs, ``lambda draw: (draw.normal(3, 4), draw.normal(4, 5))``; called anew for each point.
+        edges: inputs of odd shapes for E: a batch of 0 or 1, not square, without dimensions, expanded, transposed.
+        apply: from the answer to what is called on the inputs. Without it a Function class is called through its
+            ``apply`` and anything else as it is.
+        vjp: the declared backward where it is not the formula's derivative (straight-through, surrogates, stated
+            conventions at kinks): called with the inputs, then one grad_output per output; returns one gradient, or
+            a tuple of one per differentiable input: ``lambda x, g: g``.
+        kinks: inputs that lie exactly at the kinks, for K. With ``vjp`` the gradient there must be the declared one,
+            without it any value between the two one-sided derivatives will do.
+        own: the exercise's own check, Q: called with the answer (as it was defined) and a Draw; yields a Failure for
+            everything that is wrong. What it raises counts as the failure ``"own_raised"``, kindly.
+        notes: sentences of the exercise's own by failure code, each ``{"en": ..., "zh": ...}``, shown instead of the
+            general one; they help and do not give the answer away.
+        points: what it is worth.
+        saved_bytes: for C and P: the most that forward may leave for backward; a number, or a function of the inputs.
+        forward_calls: for P: the most calls that may be made of those inputs that are functions (a black box, counted)
+            during one forward and one backward; a number, or a function of the inputs.
+
+    Example:
+        >>> import torch
+        >>> from nbautograd.course.exercise import Exercise
+        >>> Exercise("multiply", "Multiply", "V G L", torch.mul, lambda draw: (draw.normal(3), draw.normal(3))).ids
+        ('V', 'G', 'L')
+    """
+
+    name: str
+    answer: str
+    checks: str = "V G"
+    formula: Callable[..., Any] | None = None
+    inputs: Callable[[Draw], tuple[Any, ...]] | None = None
+    edges: Callable[[Draw], Iterable[tuple[Any, ...]]] | None = None
+    apply: Callable[[Any], Callable[..., Any]] | None = None
+    vjp: Callable[..., Any] | None = None
+    kinks: Callable[[Draw], Iterable[tuple[Any, ...]]] | None = None
+    own: Callable[[Any, Draw], Iterable[Failure]] | None = None
+    notes: Mapping[str, Texts] = field(default_factory=dict)
+    points: int = 1
+    saved_bytes: Limit | None = None
+    forward_calls: Limit | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what no check could be made of.
+
+        Raises:
+            ValueError: with what is missing; its reader is the exercise's author.
+        """
+        unknown = [c for c in self.ids if c not in CHECKS]
+        if unknown or not self.ids:
+            raise ValueError(f"{self.name}: checks are some of {' '.join(CHECKS)}, not {self.checks!r}")
+        for check, needed in NEEDED.items():
+            for part in needed:
+                if check in self.ids and getattr(self, part) is None:
+                    raise ValueError(f"{self.name}: check {check} needs {part}=")
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The check ids, in order."""
+        return tuple(self.checks.split())
+
+
+NEEDED = {
+    **dict.fromkeys("VGODFB", ("formula", "inputs")),
+    **dict.fromkeys("LASMTRNCW", ("inputs",)),
+    "E": ("formula", "edges"),
+    "K": ("kinks",),
+    "P": ("inputs",),
+    "Q": ("own",),
+}
