@@ -28,6 +28,7 @@ export function entryView(page, block, entry, signal) {
 
 /** @param {Page} page @param {Block} block @param {[number, number]} entry @param {AbortSignal} signal */
 export function lensButton(page, block, entry, signal) {
+  if (!page.can({ kind: "microscope", block: [block.output, block.input], entry })) return el("p", "faint", page.t("frozen_lens"));
   const open = button(page.t("microscope"), () => open.replaceWith(microscope(page, [block.output, block.input], entry, signal)));
   open.title = page.t("microscope_help");
   return el("div", null, open);

@@ -1,6 +1,6 @@
 // One block being explored: the cursor, and zooming by asking Python. What is drawn is the view's affair.
 
-import { around, cellOf, cellRange, firstLevel, isPooled, windowLevel, worstEntry } from "./levels.js";
+import { around, cellOf, cellRange, firstLevel, isPooled, keptLevel, windowLevel, worstEntry } from "./levels.js";
 import { ask } from "./shared.js";
 
 /** @typedef {import("./types").Page} Page */
@@ -26,12 +26,16 @@ export function explorer(page, block, signal, tell) {
     cursor = [Math.max(0, Math.min(top().rows - 1, row)), Math.max(0, Math.min(top().cols - 1, col))];
     tell.moved();
   };
+  /** @param {Pair} rows @param {Pair} cols */
+  const fetched = async (rows, cols) => {
+    const { content, buffers } = await ask(page.model, { kind: "zoom", block: place, rows, cols }, signal, page.t("no_kernel"));
+    return windowLevel([rows[0], cols[0]], content, buffers);
+  };
   /** @param {[Pair, Pair]} range @param {Pair} [then] the entry to go to */
   const zoom = async ([rows, cols], then) => {
     tell.say(page.t("asking"));
     try {
-      const { content, buffers } = await ask(page.model, { kind: "zoom", block: place, rows, cols }, signal, page.t("no_kernel"));
-      levels.push(windowLevel([rows[0], cols[0]], content, buffers));
+      levels.push(block.whole ? keptLevel(block, rows, cols) : await fetched(rows, cols));
       cursor = (then && cellOf(top(), then)) ?? [0, 0];
       tell.zoomed();
     } catch (problem) {
@@ -59,6 +63,7 @@ export function explorer(page, block, signal, tell) {
     cursor: () => cursor,
     mark: () => worst && cellOf(top(), worst),
     zoomed: () => levels.length > 1,
+    opens: () => Boolean(block.whole) || page.can({ kind: "zoom" }),
     toWorst: () => goTo(worst),
     by: (/** @type {number} */ rows, /** @type {number} */ cols) => move(cursor[0] + rows, cursor[1] + cols),
     /** @param {import("./types").Selection} selection */

@@ -52,7 +52,7 @@ export function gradcheckView(page, state) {
     banner(page, brief ? { ...answer, findings: [] } : answer),
     check.since && sinceView(page, check.since),
     blocks.length > 0 && grid.element,
-    blocks.length > 0 && el("div", "bar", powers(page.t("step"), -10, -6, (to) => ((step = to), show())), powers(page.t("tolerance"), -15, -5, (to) => ((tolerance = to), show())), elsewhere(page, said)),
+    blocks.length > 0 && el("div", "bar", powers(page.t("step"), -10, -6, (to) => ((step = to), show())), powers(page.t("tolerance"), -15, -5, (to) => ((tolerance = to), show())), page.can({ kind: "elsewhere", seed: 1 }) && elsewhere(page, said)),
     said,
     detail,
     check.order2 && secondOrder(page, check.order2),
@@ -110,12 +110,14 @@ const sinceView = (page, since) => el("section", "since", el("h5", null, page.t(
 /** @param {Page} page @param {HTMLElement} said the check at other inputs, when asked for */
 function elsewhere(page, said) {
   let seed = 0;
-  return button(page.t("elsewhere"), () => {
+  const more = button(page.t("elsewhere"), () => {
     const line = said.appendChild(el("span", "fact-line", page.t("elsewhere_says", { seed: ++seed }), " "));
     ask(page.model, { kind: "elsewhere", seed }, page.signal, page.t("no_kernel"))
       .then(({ content }) => line.append(verdictWord(page, content.verdict, "verdict"), " ", prose(content.headline)))
       .catch((problem) => line.append(problem.message));
+    more.hidden = !page.can({ kind: "elsewhere", seed: seed + 1 });
   });
+  return more;
 }
 
 /** @param {Page} page @param {Block} block */

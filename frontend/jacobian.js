@@ -50,7 +50,7 @@ function blockView(page, block, signal) {
   const moved = () => (pictures.paint(), reading.replaceChildren(...readingOf(page, block, explore)));
   const zoomed = () => {
     const [rows, cols] = explore.top().step.map(count);
-    say(isPooled(explore.top()) ? page.t("pooled", { rows, cols }) : "");
+    say(isPooled(explore.top()) ? page.t(explore.opens() ? "pooled" : "pooled_frozen", { rows, cols }) : "");
     out.hidden = !explore.zoomed();
     pictures.rescale();
     moved();

@@ -19,6 +19,32 @@ export const windowLevel = (first, content, buffers) => ({
   first, step: [content.rows, content.cols], rows: content.shape[0], cols: content.shape[1], values: buffers.map((buffer) => numbers({ dtype: "float64", shape: [], buffer })),
 });
 
+/**
+ * A window made on the page from the entries that were kept, as Python would send it: exact when few, else pooled.
+ * @param {Block} block @param {Pair} rows @param {Pair} cols
+ * @returns {Level}
+ */
+export function keptLevel(block, rows, cols) {
+  const [analytical, numerical] = [block.whole?.analytical, block.whole?.numerical].map((packed) => numbers(/** @type {any} */ (packed)));
+  const width = extent(block)[1], range = [rows, cols];
+  const step = /** @type {Pair} */ (range.map(([start, end]) => Math.ceil((end - start) / SIDE)));
+  const [high, wide] = range.map(([start, end], d) => Math.ceil((end - start) / step[d]));
+  const parts = [(/** @type {number} */ k) => analytical[k], (/** @type {number} */ k) => numerical[k], (/** @type {number} */ k) => analytical[k] - numerical[k]];
+  const cell = (/** @type {(k: number) => number} */ at, /** @type {number} */ row, /** @type {number} */ col) => {
+    let most = 0;
+    for (let r = row; r < Math.min(row + step[0], rows[1]); r++) {
+      for (let c = col; c < Math.min(col + step[1], cols[1]); c++) {
+        const value = at(r * width + c);
+        if (Number.isNaN(value)) return value;
+        if (Math.abs(value) > Math.abs(most)) most = value;
+      }
+    }
+    return most;
+  };
+  const values = parts.map((at) => Float64Array.from({ length: high * wide }, (_, k) => cell(at, rows[0] + Math.floor(k / wide) * step[0], cols[0] + (k % wide) * step[1])));
+  return { first: [rows[0], cols[0]], step, rows: high, cols: wide, values };
+}
+
 /** @param {Level} level whether a cell stands for several entries */
 export const isPooled = (level) => level.step[0] * level.step[1] > 1;
 

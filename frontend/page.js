@@ -26,6 +26,7 @@ export function page(model, root, signal) {
     tabs: [],
     elements: {},
     reach: (block, entry) => ({ block, entry }),
+    can: (question) => model.knows?.(question) ?? true,
     show: (tab) => (model.set("tab", tab), model.save_changes()),
     onShow: (listener) => listen(model, "change:tab", () => listener(model.get("tab")), signal),
   };

@@ -6,6 +6,8 @@ export interface Model {
   send(content: any, callbacks?: any, buffers?: any): void;
   on(event: string, listener: (...args: any[]) => void): void;
   off(event: string, listener: (...args: any[]) => void): void;
+  /** Only where no kernel is: whether the answer to a question was kept. */
+  knows?(question: any): boolean;
 }
 
 /** An array as Python sends it. */
@@ -44,6 +46,8 @@ export interface Page {
   /** What is selected along with a block or entry: the worst entry, the line and the call of backward, where known. */
   reach(block: [number, number], entry?: [number, number]): Selection;
   show(tab: string): void;
+  /** Whether a question can be answered: always by a kernel, without one only what was kept. */
+  can(question: any): boolean;
   onShow(listener: (tab: string) => void): void;
 }
 
@@ -88,6 +92,8 @@ export interface Block {
   structure: string;
   entries: number;
   maps: Maps;
+  /** All entries of a pooled block, where they were kept for pages without a kernel. */
+  whole?: { analytical: Packed; numerical: Packed };
   verdict?: string;
   reason?: string;
   wrong?: number;

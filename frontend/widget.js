@@ -1,6 +1,7 @@
 // The module that anywidget loads: one for all views, told apart by the `_kind` trait.
 
 import { callsView } from "./calls.js";
+import { frozenModel } from "./frozen.js";
 import { gradcheckView } from "./gradcheck.js";
 import { graphView } from "./graph.js";
 import { inspectorView } from "./inspector.js";
@@ -63,6 +64,20 @@ async function render({ model, el: element }) {
     element.append(el("p", { role: "alert" }, `nbautograd: ${problem}`));
     throw problem;
   }
+}
+
+const thawed = Symbol.for("nbautograd");
+
+/**
+ * Show what a widget stored, where no kernel is: in the place of its static report, and of every copy of it.
+ * @param {any} traits
+ */
+export function thaw(traits) {
+  /** @type {Set<string>} */
+  const known = (/** @type {any} */ (globalThis)[thawed] ??= new Set());
+  if (known.has(traits._anchor)) return undefined;
+  known.add(traits._anchor);
+  return initialize({ model: frozenModel(traits) });
 }
 
 export default { initialize, render };

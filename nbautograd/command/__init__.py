@@ -52,8 +52,9 @@ def _parser() -> argparse.ArgumentParser:
         prog="nbautograd", description=text("command.help"), epilog=text("command.help.more")
     )
     parser.add_argument("--version", action="version", version=f"nbautograd {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="lab | doctor | course")
+    commands = parser.add_subparsers(dest="command", metavar="lab | freeze | doctor | course")
     _add_lab(commands)
+    _add_freeze(commands)
     for name in ("doctor", "course"):
         about = text(f"command.help.{name}")
         commands.add_parser(name, help=about, description=about)
@@ -70,12 +71,27 @@ def _add_lab(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     lab.add_argument("--headless", action="store_true", help=text("command.help.headless"))
 
 
+def _add_freeze(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    about = text("command.help.freeze")
+    freeze = commands.add_parser("freeze", help=about, description=about, epilog=text("command.help.freeze.more"))
+    freeze.add_argument("notebook", type=Path, metavar="NB.ipynb", help=text("command.help.freeze.notebook"))
+    freeze.add_argument("-o", "--out", type=Path, metavar="OUT", help=text("command.help.freeze.out"))
+    run = argparse.BooleanOptionalAction
+    freeze.add_argument("--execute", action=run, default=None, help=text("command.help.freeze.execute"))
+
+
 def _lab(options: argparse.Namespace) -> int:
     from nbautograd.command.lab import lab
 
     return lab(
         options.folder, lang=options.lang, port=options.port, browser=not options.no_browser, headless=options.headless
     )
+
+
+def _freeze(options: argparse.Namespace) -> int:
+    from nbautograd.command.freeze import freeze
+
+    return freeze(options.notebook, options.out, execute=options.execute)
 
 
 def _doctor(_: argparse.Namespace) -> int:
@@ -89,4 +105,4 @@ def _course(_: argparse.Namespace) -> int:
     return 0
 
 
-_ANSWERS = {"lab": _lab, "doctor": _doctor, "course": _course}
+_ANSWERS = {"lab": _lab, "freeze": _freeze, "doctor": _doctor, "course": _course}

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from nbautograd.command.error import CommandError
+from nbautograd.command.running import read, run
 from nbautograd.messages import text
 
 _MARK = '<meta name="generator" content="nbautograd">'
@@ -28,12 +28,11 @@ def write_page(notebook: Path, *, seconds: int = 600) -> Path:
             a page of that name is there that is not ours.
     """
     page = notebook.with_suffix(".html")
-    if page.exists() and _MARK not in page.read_text(encoding="utf-8", errors="replace"):
-        raise CommandError(text("command.page_taken", path=page))
-    content = _read(notebook)
-    failure = _run(content, notebook.parent, seconds)
+    require_ours(page)
+    content = read(notebook)
+    failure = run(content, notebook.parent, seconds)
     try:
-        page.write_text(_html(content, notebook.stem), encoding="utf-8")
+        page.write_text(as_html(content, notebook.stem), encoding="utf-8")
     except OSError as error:
         raise CommandError(text("command.folder", folder=page.parent, reason=error.strerror or error)) from None
     if failure:
@@ -41,38 +40,14 @@ def write_page(notebook: Path, *, seconds: int = 600) -> Path:
     return page
 
 
-def _read(notebook: Path) -> Any:
-    import nbformat
-
-    try:
-        written = notebook.read_text(encoding="utf-8")
-        nbformat.validate(json.loads(written), version=4)  # first, since reading takes anything for an old format
-        return nbformat.reads(written, as_version=4)
-    except (ValueError, AttributeError, nbformat.ValidationError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise CommandError(text("command.no_json", path=notebook, reason=reason)) from None
+def require_ours(page: Path) -> None:
+    """Raise CommandError when a page is there that nbautograd did not write."""
+    if page.exists() and _MARK not in page.read_text(encoding="utf-8", errors="replace"):
+        raise CommandError(text("command.page_taken", path=page))
 
 
-def _run(content: Any, folder: Path, seconds: int) -> str:
-    """Run all cells in place; returns one line about the cell that failed, or ``""``."""
-    from nbclient import NotebookClient
-    from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
-    from traitlets.config import Config
-
-    options: dict[str, Any] = {"timeout": seconds, "kernel_name": "python3", "store_widget_state": False}
-    quiet = Config({"KernelManager": {"transport_encryption": "auto"}})  # else the kernel warns on stderr
-    client = NotebookClient(content, resources={"metadata": {"path": folder}}, config=quiet, **options)
-    try:
-        client.execute()
-    except CellExecutionError as error:
-        return f"{error.ename}: {error.evalue}".rstrip(".")
-    except (CellTimeoutError, DeadKernelError) as error:
-        return str(error).strip().splitlines()[0]
-    return ""
-
-
-def _html(content: Any, title: str) -> str:
-    """The page. Nothing is loaded from elsewhere: no require.js, no MathJax, no widget manager."""
+def as_html(content: Any, title: str) -> str:
+    """A notebook as a page. Nothing is loaded from elsewhere: no require.js, no MathJax, no widget manager."""
     from nbconvert import HTMLExporter
 
     content.metadata.pop("widgets", None)

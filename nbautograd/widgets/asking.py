@@ -11,9 +11,7 @@ from nbautograd.core.display import plain
 from nbautograd.errors import InputError
 from nbautograd.views.answer import answer
 from nbautograd.views.words import block_name
-from nbautograd.widgets.base import Buffers, Question
-
-Reply = tuple[dict[str, Any], Buffers]
+from nbautograd.widgets.base import Question, Reply
 
 
 def questions(report: GradcheckReport | None) -> dict[str, Question]:

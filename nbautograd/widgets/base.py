@@ -16,10 +16,12 @@ from nbautograd.core.display import render
 from nbautograd.errors import CallError
 from nbautograd.views.bundle import mimebundle as static_bundle
 from nbautograd.views.palette import colours
+from nbautograd.widgets.keeping import kept
 
 STATIC = Path(__file__).resolve().parent.parent / "static"
 Buffers = list[bytes]
-Question = Callable[[Mapping[str, Any]], tuple[dict[str, Any], Buffers]]
+Reply = tuple[dict[str, Any], Buffers]
+Question = Callable[[Mapping[str, Any]], Reply]
 # sentences of the static report that the page uses too: the words for verdicts, reasons, kinds, witnesses, structures
 SHARED = tuple(f"views.{group}." for group in ("verdict", "block", "reason", "kind", "witness", "structure", "panel"))
 
@@ -32,9 +34,9 @@ def labels() -> dict[str, str]:
 
 
 @functools.cache
-def stylesheet() -> bytes:
-    """The stylesheet as it is sent and stored: deflated."""
-    return zlib.compress((STATIC / "widget.css").read_bytes(), 9)
+def deflated(name: str) -> bytes:
+    """A file of ``static`` as it is sent and stored, ``"widget.js"`` or ``"widget.css"``."""
+    return zlib.compress((STATIC / name).read_bytes(), 9)
 
 
 class ViewWidget(anywidget.AnyWidget):
@@ -52,9 +54,11 @@ class ViewWidget(anywidget.AnyWidget):
     KIND = ""
     OPTIONS: tuple[str, ...] = ("selection", "tab")
 
-    _esm = STATIC / "widget.js"
+    _esm = STATIC / "loader.js"
+    _module = traitlets.Bytes().tag(sync=True)
+    """``widget.js``, which draws all views, deflated since every saved widget stores it; ``_esm`` unpacks it."""
     _stylesheet = traitlets.Bytes().tag(sync=True)
-    """``widget.css``, deflated since every saved widget stores it; it stays inside the view's own shadow root."""
+    """``widget.css``, deflated as well; it stays inside the view's own shadow root."""
     _kind = traitlets.Unicode().tag(sync=True)
     """Which view the page draws."""
     _anchor = traitlets.Unicode().tag(sync=True)
@@ -76,12 +80,13 @@ class ViewWidget(anywidget.AnyWidget):
             raise CallError("widgets.unknown_option", name=unknown[0], known=", ".join(self.OPTIONS))
         self.value = value
         super().__init__(
-            _stylesheet=stylesheet(),
+            _module=deflated("widget.js"),
+            _stylesheet=deflated("widget.css"),
             _kind=self.KIND,
             _anchor=anchor,
             _labels=labels(),
             _colours={theme: list(colours(theme)) for theme in ("light", "dark")},
-            state=self.make_state(value),
+            state=kept(self.make_state(value), self.questions(), value),
             **options,
         )
         self.on_msg(self._answer)

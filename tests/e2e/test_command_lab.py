@@ -77,7 +77,7 @@ def test_headless_twice_writes_its_own_page_again_but_no_one_elses(headless, cap
     from nbautograd.command import error, page
 
     written, _ = headless
-    monkeypatch.setattr(page, "_run", lambda *_: "")
+    monkeypatch.setattr(page, "run", lambda *_: "")
     notebook = written.with_suffix(".ipynb")
     assert page.write_page(notebook) == written
     written.write_text("mine")

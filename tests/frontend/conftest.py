@@ -98,7 +98,7 @@ def load(blank: Any) -> Callable[..., Any]:
         from nbautograd.widgets.live import widget
 
         view = widget(value, **{k: v for k, v in traits.items() if k in ("tab", "selection", "anchor")})
-        names = ("_stylesheet", "_anchor", "_colours", "state", "tab", "selection")
+        names = ("_module", "_stylesheet", "_anchor", "_colours", "state", "tab", "selection")
         sent = {name: packed(getattr(view, name)) for name in names}
         sent["_stylesheet"] = packed(zlib.compress((ROOT / "frontend" / "widget.css").read_bytes()))
         blank.evaluate(HARNESS, [traits.get("kind", view._kind), sent, view._labels])

@@ -59,4 +59,38 @@ TEXTS: dict[str, str] = {
     "command.doctor.optional": "not found; not needed: {use}",
     "command.doctor.dot": "nbautograd draws graphs itself, graphviz's dot is one more way to",
     "command.doctor.chromium": "only the project's own browser tests use it",
+    "command.help.freeze": "write a copy of a notebook whose live views need no kernel and no network",
+    "command.help.freeze.more": (
+        "The notebook is not changed. Zooming works for the entries that are kept (blocks of up to 60,000 "
+        "entries), the microscope for the worst entry of a block; other questions to Python are answered with"
+        " a sentence."
+    ),
+    "command.help.freeze.notebook": "the notebook, an .ipynb file",
+    "command.help.freeze.out": "where the copy goes, .ipynb or .html (default: NAME.frozen.ipynb beside the notebook)",
+    "command.help.freeze.execute": (
+        "run the notebook first, in memory; or never run it (default: run it when it stores no live views)"
+    ),
+    "command.freeze.no_notebook": "{path} is not a notebook that can be read ({reason}).",
+    "command.freeze.no_file": "{path}: {reason}.",
+    "command.freeze.running": "{path} stores no live views that could be frozen as they are: running it, in memory.",
+    "command.freeze.kind": "the copy must be an .ipynb or an .html file, not {path}.",
+    "command.freeze.itself": "the copy would be written over {path} itself. Name another file with -o.",
+    "command.freeze.taken": (
+        "{path} exists and is not a frozen copy, so it is left alone. Move it aside, or name another file with -o."
+    ),
+    "command.freeze.nothing": (
+        "{path} shows nothing that could be frozen: no live view of nbautograd is stored in it. With "
+        "--execute it is run first."
+    ),
+    "command.freeze.failed": "a cell failed: {reason}. The copy shows which one: {path}",
+    "command.freeze.done": "{path}: {count} live views that need no kernel and no network, {size} kB in all.",
+    "command.freeze.unknown": (
+        "{count} reports stay as they are stored, to be read only: the state of their live views is not "
+        "stored. --execute makes it."
+    ),
+    "command.freeze.large": "{count} reports stay to be read only: their live views would take more than 2 MB each.",
+    "command.freeze.trust": (
+        "JupyterLab shows the views once you trust the notebook (`jupyter trust {path}`); until then, and "
+        "wherever scripts do not run, it shows the reports."
+    ),
 }

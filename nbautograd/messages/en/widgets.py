@@ -169,4 +169,10 @@ TEXTS: dict[str, str] = {
     "widgets.gradient": "gradient",
     "widgets.summed": "{count} contributions, summed",
     "widgets.returned": "gradients sent on",
+    "widgets.frozen": "This is a frozen copy without Python: run the notebook to ask that.",
+    "widgets.frozen_lens": "The microscope on this entry needs Python: this is a frozen copy, run the notebook.",
+    "widgets.pooled_frozen": (
+        "Each cell stands for {rows} x {cols} entries and shows the one of largest size. Single entries are "
+        "not kept in this frozen copy: run the notebook to see them."
+    ),
 }

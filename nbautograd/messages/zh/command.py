@@ -57,4 +57,29 @@ TEXTS: dict[str, str] = {
     "command.doctor.optional": "没有找到；不是必需的：{use}",
     "command.doctor.dot": "nbautograd 自己会画图，graphviz 的 dot 只是另一种画法",
     "command.doctor.chromium": "只有本项目自己的浏览器测试才用到它",
+    "command.help.freeze": "写出笔记本的一份副本，其中的交互视图不需要内核，也不需要网络",
+    "command.help.freeze.more": (
+        "原笔记本不会改变。保存了的元素（不超过六万个元素的块）可以放大，每个块差得最多的元素可以用显微"
+        "镜看；其他要问 Python 的问题会得到一句说明。"
+    ),
+    "command.help.freeze.notebook": "笔记本，.ipynb 文件",
+    "command.help.freeze.out": "副本写到哪里，.ipynb 或 .html（默认：笔记本旁边的 NAME.frozen.ipynb）",
+    "command.help.freeze.execute": "先在内存中运行笔记本，或者从不运行（默认：没有保存交互视图时才运行）",
+    "command.freeze.no_notebook": "{path} 不是可以读取的笔记本（{reason}）。",
+    "command.freeze.no_file": "{path}：{reason}。",
+    "command.freeze.running": "{path} 没有保存可以直接冻结的交互视图：正在内存中运行它。",
+    "command.freeze.kind": "副本必须是 .ipynb 或 .html 文件，而不是 {path}。",
+    "command.freeze.itself": "副本会覆盖 {path} 本身。请用 -o 指定另一个文件。",
+    "command.freeze.taken": "{path} 已经存在，而且不是冻结的副本，所以没有动它。请把它移开，或者用 -o 指定另一个文件。",
+    "command.freeze.nothing": (
+        "{path} 里没有可以冻结的内容：没有保存 nbautograd 的交互视图。加上 --execute 就会先运行它。"
+    ),
+    "command.freeze.failed": "有一个单元格出错：{reason}。副本里可以看到是哪一个：{path}",
+    "command.freeze.done": "{path}：{count} 个交互视图，不需要内核和网络，共 {size} kB。",
+    "command.freeze.unknown": "{count} 份报告保持原样，只能阅读：它们的交互视图没有保存状态。--execute 会生成状态。",
+    "command.freeze.large": "{count} 份报告只能阅读：每个交互视图都会超过 2 MB。",
+    "command.freeze.trust": (
+        "信任这份笔记本之后（`jupyter trust {path}`），JupyterLab 会显示交互视图；在此之前，以及在不运"
+        "行脚本的地方，显示的是报告。"
+    ),
 }

@@ -154,4 +154,10 @@ TEXTS: dict[str, str] = {
     "widgets.gradient": "梯度",
     "widgets.summed": "{count} 份贡献相加",
     "widgets.returned": "继续传递的梯度",
+    "widgets.frozen": "这是没有 Python 的冻结副本：要问这个问题，请运行笔记本。",
+    "widgets.frozen_lens": "用显微镜看这个元素需要 Python：这是冻结的副本，请运行笔记本。",
+    "widgets.pooled_frozen": (
+        "每个格子代表 {rows} x {cols} 个元素，显示其中绝对值最大的一个。这份冻结的副本没有保存单个元素"
+        "：请运行笔记本查看。"
+    ),
 }

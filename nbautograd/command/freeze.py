@@ -1,0 +1,156 @@
+"""``nbautograd freeze``: a copy of a notebook whose live views need no kernel and no network."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nbautograd import __version__
+from nbautograd.command.error import CommandError
+from nbautograd.command.page import as_html, require_ours
+from nbautograd.command.running import read, run
+from nbautograd.messages import text
+
+LIVE = "application/vnd.jupyter.widget-view+json"
+STORED = "application/vnd.jupyter.widget-state+json"
+UNREAD = "command.freeze.no_notebook"
+PAGES = (".html", ".htm")
+_ANCHOR = re.compile(r'class="nbautograd (nbag-[0-9a-f]{16})"')
+_REPORT = re.compile(r'class="nbautograd\b')
+
+
+@dataclass
+class Count:
+    """What became of the views: how many are interactive now, how many bytes they take, how many stay static."""
+
+    frozen: int = 0
+    size: int = 0
+    unknown: int = 0
+    large: int = 0
+
+
+def freeze(notebook: Path, out: Path | None, *, execute: bool | None, seconds: int = 600) -> int:
+    """Write a copy of a notebook in which the live views are HTML that brings its own script and state.
+
+    Args:
+        notebook: an ``.ipynb`` file; it is not changed.
+        out: the copy, ``.ipynb`` or ``.html``; None takes ``NAME.frozen.ipynb`` beside it.
+        execute: True runs the notebook, in memory; False takes the state that is stored in it; None runs it when it
+            stores none.
+        seconds: the most that one cell may take.
+
+    Raises:
+        CommandError: when the copy would be written over something that is not ours, when nothing can be frozen, or
+            when a cell raises (the copy is written and shows where).
+    """
+    target = notebook.with_suffix(".frozen.ipynb") if out is None else out
+    _require_free(notebook, target)
+    content = read(notebook, UNREAD)
+    failure = ""
+    if execute or (execute is None and not views(content)):
+        print(text("command.freeze.running", path=notebook), flush=True)
+        failure = _run(content, notebook, seconds)
+    count = frozen(content)
+    if not count.frozen and not failure:
+        raise CommandError(text("command.freeze.nothing", path=notebook))
+    _write(content, target)
+    _say(count, target)
+    if failure:
+        raise CommandError(text("command.freeze.failed", path=target, reason=failure))
+    return 0
+
+
+def _run(content: Any, notebook: Path, seconds: int) -> str:
+    from nbautograd.widgets.keeping import FREEZING
+
+    return run(content, notebook.parent.resolve(), seconds, keep_widgets=True, environment={FREEZING: "1"})
+
+
+def _require_free(notebook: Path, target: Path) -> None:
+    if target.suffix not in (".ipynb", *PAGES):
+        raise CommandError(text("command.freeze.kind", path=target))
+    if target.resolve() == notebook.resolve():
+        raise CommandError(text("command.freeze.itself", path=notebook))
+    if target.suffix in PAGES:
+        require_ours(target)
+    elif target.exists() and "frozen" not in read(target, UNREAD).metadata.get("nbautograd", {}):
+        raise CommandError(text("command.freeze.taken", path=target))
+
+
+def views(content: Any) -> dict[str, Any]:
+    """The stored state of our widgets in a notebook, by model; those of other packages are not among them."""
+    models = content.metadata.get("widgets", {}).get(STORED, {}).get("state", {})
+    return {
+        key: model
+        for key, model in models.items()
+        if model.get("model_module") == "anywidget" and "_kind" in model["state"] and "_anchor" in model["state"]
+    }
+
+
+def frozen(content: Any) -> Count:
+    """Replace the live views of a notebook in place, and take their stored state out of its metadata."""
+    models, count = views(content), Count()
+    by_anchor = {model["state"]["_anchor"]: model for model in models.values() if model["state"]["_anchor"]}
+    for output in [o for cell in content.cells for o in cell.get("outputs", ()) if "data" in o]:
+        data = output["data"]
+        anchor = _ANCHOR.search(data.get("text/html", ""))
+        live = data.get(LIVE, {}).get("model_id")
+        if live in models:
+            del data[LIVE]
+            _bring_to_life(data, models[live], f"nbag-{uuid.uuid4().hex[:16]}", count)
+        elif anchor and anchor[1] in by_anchor:
+            _bring_to_life(data, by_anchor[anchor[1]], anchor[1], count)
+        elif anchor:
+            count.unknown += 1
+    _forget(content, models)
+    content.metadata["nbautograd"] = {"frozen": __version__}
+    return count
+
+
+def _bring_to_life(data: Any, model: Any, anchor: str, count: Count) -> None:
+    """Give an output's static report the class by which its script finds it, and the script."""
+    from nbautograd.widgets.frozen import script
+
+    report = data.get("text/html", "")
+    if anchor not in report:  # displayed by itself: its report has no name yet
+        report = _REPORT.sub(f'class="nbautograd {anchor}', report or '<div class="nbautograd"></div>', count=1)
+    made = script(model, anchor)
+    if not made:
+        count.large += 1
+    else:
+        count.frozen, count.size = count.frozen + 1, count.size + len(made)
+    data["text/html"] = report + made
+
+
+def _forget(content: Any, models: dict[str, Any]) -> None:
+    """Take models, and the layouts that are theirs, out of the stored state; nothing is left of it when it is empty."""
+    stored = content.metadata.get("widgets", {}).get(STORED, {}).get("state", {})
+    layouts = {str(model["state"].get("layout", "")).removeprefix("IPY_MODEL_") for model in models.values()}
+    for key in [key for key in stored if key in models or key in layouts]:
+        del stored[key]
+    if not stored:
+        content.metadata.pop("widgets", None)
+
+
+def _write(content: Any, target: Path) -> None:
+    import nbformat
+
+    try:
+        if target.suffix in PAGES:
+            target.write_text(as_html(content, target.stem), encoding="utf-8")
+        else:
+            nbformat.write(content, target)
+    except OSError as error:
+        raise CommandError(text("command.freeze.no_file", path=target, reason=error.strerror or error)) from None
+
+
+def _say(count: Count, target: Path) -> None:
+    print(text("command.freeze.done", path=target, count=count.frozen, size=-(-count.size // 1000)))
+    for name in ("unknown", "large"):
+        if getattr(count, name):
+            print(text(f"command.freeze.{name}", count=getattr(count, name)))
+    if target.suffix == ".ipynb":
+        print(text("command.freeze.trust", path=target))

@@ -1,0 +1,152 @@
+"""A notebook frozen: what is replaced, what stays, what is never written over."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+from nbautograd.command import main
+from nbautograd.command.error import CommandError
+from nbautograd.command.freeze import LIVE, STORED, freeze, frozen
+
+ANCHOR = "nbag-0123456789abcdef"
+OURS = {
+    "model_name": "AnyModel", "model_module": "anywidget", "model_module_version": "~0.11.*",
+    "state": {
+        "_kind": "gradcheck", "_anchor": ANCHOR, "_labels": {"tabs": "</script>"}, "_colours": {},
+        "layout": "IPY_MODEL_lay",
+        "_esm": "alert('not ours to repeat')", "state": {"blocks": [{"maps": {}}]}, "tab": "", "selection": {},
+    },
+    "buffers": [{"path": ["state", "blocks", 0, "maps", "analytical"], "encoding": "base64", "data": "AAAA"}],
+}  # fmt: skip
+LAYOUT = {"model_name": "LayoutModel", "model_module": "@jupyter-widgets/base", "state": {}}
+SLIDER = {"model_name": "IntSliderModel", "model_module": "@jupyter-widgets/controls", "state": {"value": 3}}
+
+
+def output(html: str, **more: Any) -> Any:
+    return nbformat.v4.new_output("display_data", {"text/html": html, "text/plain": "report", **more})
+
+
+def content(*outputs: Any, models: dict[str, Any] | None = None) -> Any:
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("f(x)", outputs=list(outputs))])
+    if models is not None:
+        stored = {"version_major": 2, "version_minor": 0, "state": models}
+        notebook.metadata["widgets"] = nbformat.from_dict({STORED: stored})
+    return notebook
+
+
+def report(anchor: str = ANCHOR) -> str:
+    return f'<div class="nbautograd {anchor}" style="margin:0">wrong</div>'
+
+
+def models(**more: Any) -> dict[str, Any]:
+    return json.loads(json.dumps({"one": OURS, "lay": LAYOUT, **more}))
+
+
+def html_of(notebook: Any) -> str:
+    return str(notebook.cells[0].outputs[0]["data"]["text/html"])
+
+
+def test_the_report_gets_its_script() -> None:
+    notebook = content(output(report()), models=models())
+    count = frozen(notebook)
+    assert (count.frozen, count.unknown, count.large) == (1, 0, 0)
+    html = html_of(notebook)
+    assert html.startswith(report() + "<script")
+    assert html.count("</script>") == 1
+    assert "not ours to repeat" not in html
+    assert 30_000 < count.size < 60_000
+
+
+def test_a_widget_displayed_by_itself_becomes_html() -> None:
+    shown = output('<div class="nbautograd" style="margin:0">wrong</div>', **{LIVE: {"model_id": "one"}})
+    notebook = content(shown, models=models())
+    assert frozen(notebook).frozen == 1
+    assert LIVE not in notebook.cells[0].outputs[0]["data"]
+    assert '<div class="nbautograd nbag-' in html_of(notebook)
+
+
+def test_widgets_of_others_stay() -> None:
+    slider = output("slider", **{LIVE: {"model_id": "slider"}})
+    notebook = content(slider, output(report()), models=models(slider=SLIDER))
+    frozen(notebook)
+    assert notebook.cells[0].outputs[0]["data"][LIVE] == {"model_id": "slider"}
+    assert list(notebook.metadata["widgets"][STORED]["state"]) == ["slider"]
+
+
+def test_without_others_nothing_is_left_of_the_stored_state() -> None:
+    notebook = content(output(report()), models=models())
+    frozen(notebook)
+    assert "widgets" not in notebook.metadata
+
+
+def test_a_report_whose_state_is_not_stored_stays_readable() -> None:
+    notebook = content(output(report("nbag-ffffffffffffffff")), output(report()), models=models())
+    count = frozen(notebook)
+    assert (count.frozen, count.unknown) == (1, 1)
+    assert html_of(notebook) == report("nbag-ffffffffffffffff")
+
+
+def test_what_is_too_large_stays_readable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nbautograd.widgets.frozen.MOST", 100)
+    notebook = content(output(report()), models=models())
+    assert frozen(notebook).large == 1
+    assert html_of(notebook) == report()
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    nbformat.write(content(output(report()), models=models()), tmp_path / "nb.ipynb")
+    return tmp_path / "nb.ipynb"
+
+
+def test_the_copy_lies_beside_and_the_notebook_stays(saved: Path, capsys: Any) -> None:
+    before = saved.read_bytes()
+    assert main(["freeze", str(saved)]) == 0
+    assert saved.read_bytes() == before
+    assert "1 live views that need no kernel and no network" in capsys.readouterr().out
+    assert "<script" in html_of(nbformat.read(saved.with_suffix(".frozen.ipynb"), 4))
+    assert main(["freeze", str(saved)]) == 0  # its own copy is written again
+
+
+def test_a_page_needs_nothing_from_elsewhere(saved: Path) -> None:
+    page = saved.with_suffix(".html")
+    assert freeze(saved, page, execute=None) == 0
+    text = page.read_text(encoding="utf-8")
+    assert '<script type="module">' in text
+    assert 'src="http' not in text
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [("nb.ipynb", "written over"), ("other.ipynb", "left alone"), ("copy.pdf", "must be an .ipynb or an .html"),
+     ("other.html", "left alone"), ("no/where.ipynb", "No such file")],
+)  # fmt: skip
+def test_what_is_never_written_over(saved: Path, name: str, says: str) -> None:
+    nbformat.write(content(), saved.parent / "other.ipynb")
+    (saved.parent / "other.html").write_text("mine")
+    kept = {path: path.read_bytes() for path in saved.parent.iterdir()}
+    with pytest.raises(CommandError, match=says):
+        freeze(saved, saved.parent / name, execute=False)
+    assert {path: path.read_bytes() for path in saved.parent.iterdir()} == kept
+
+
+def test_nothing_to_freeze_is_said(tmp_path: Path, capsys: Any) -> None:
+    nbformat.write(content(output("<b>3</b>")), tmp_path / "plain.ipynb")
+    assert main(["freeze", "--no-execute", str(tmp_path / "plain.ipynb")]) == 1
+    assert "With --execute it is run first" in capsys.readouterr().err
+    assert main(["freeze", str(tmp_path / "missing.ipynb")]) == 1
+    assert "No such file" in capsys.readouterr().err
+
+
+def test_bytes_of_a_stored_view_go_as_text() -> None:
+    from nbautograd.widgets.frozen import _with_bytes
+
+    traits = _with_bytes(OURS)
+    assert traits["state"]["blocks"][0]["maps"]["analytical"] == {"$b64": "AAAA"}
+    assert base64.b64decode("AAAA") == b"\x00\x00\x00"

@@ -1,0 +1,194 @@
+"""Views without a kernel: the loader, a stored widget brought back to life, what it can and cannot answer."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from playwright.sync_api import Page, expect
+from torch.autograd import Function
+
+import nbautograd
+from nbautograd.core.checking.block import GradcheckReport
+from nbautograd.views.bundle import mimebundle
+from nbautograd.widgets import frozen, keeping
+from nbautograd.widgets.live import widget
+
+pytestmark = pytest.mark.browser
+
+ANCHOR = "nbag-0123456789abcdef"
+LOADER = (Path(__file__).resolve().parents[2] / "nbautograd" / "static" / "loader.js").read_text(encoding="utf-8")
+
+
+class Cubed(Function):
+    """Its backward claims 3 x where 3 x² is right."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 3 * x * grad_output
+
+
+def stored(value: Any) -> dict[str, Any]:
+    """The state of a value's widget as a notebook stores it."""
+    import ipywidgets
+
+    view = widget(value, anchor=ANCHOR)
+    state, paths, buffers = ipywidgets.widgets.widget._remove_buffers(view.get_state())
+    view.close()
+    packed = [base64.b64encode(bytes(b)).decode() for b in buffers]
+    buffers = [{"path": p, "encoding": "base64", "data": d} for p, d in zip(paths, packed, strict=True)]
+    return json.loads(json.dumps({"state": state, "buffers": buffers}))
+
+
+@pytest.fixture
+def thaw(page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Open a value's report as a file that holds nothing but it and its script."""
+
+    def opened(value: Any, keep: bool = True) -> Page:
+        if keep:
+            monkeypatch.setenv(keeping.FREEZING, "1")
+            monkeypatch.setattr(keeping, "QUICK", 60)
+        report = mimebundle(value, anchor=ANCHOR)["text/html"]
+        html = f"<!doctype html><meta charset='utf-8'>{report}{frozen.script(stored(value), ANCHOR)}"
+        (tmp_path / "page.html").write_text(html, encoding="utf-8")
+        page.goto((tmp_path / "page.html").as_uri())
+        expect(page.locator(".nbag-live")).to_have_count(1)
+        expect(page.locator(f".{ANCHOR}")).to_be_hidden()
+        return page
+
+    yield opened
+    assert page.errors == []
+    assert page.refused == []
+
+
+def block(samples: Any, size: int) -> Any:
+    numerical = np.random.default_rng(0).normal(size=(size, size))
+    analytical = numerical.copy()
+    analytical[size // 2, 7] += 9
+    return GradcheckReport("F", "wrong", blocks={(0, 0): samples.block(analytical, numerical, names=("y", "x"))})
+
+
+def test_the_loader_unpacks_the_module(load: Any, samples: Any) -> None:
+    page = load(samples.report(wrong=True))
+    page.evaluate(
+        """async (source) => {
+          const loader = (await import(URL.createObjectURL(new Blob([source], { type: "text/javascript" })))).default;
+          await loader.initialize({ model: nb.model });
+          const el = document.createElement("div");
+          document.body.append(el);
+          nb.cleanup = await loader.render({ model: nb.model, el });
+        }""",
+        LOADER,
+    )
+    expect(page.get_by_role("tab", name="Jacobian")).to_be_visible()
+    page.evaluate("nb.cleanup()")
+    expect(page.locator(".nbag-live")).to_have_count(0)
+
+
+def test_kept_answers_come_without_a_kernel(thaw: Any) -> None:
+    page = thaw(nbautograd.gradcheck(Cubed, torch.tensor([2.0, 3.0], dtype=torch.float64, requires_grad=True)))
+    page.get_by_role("button", name="Microscope").click()
+    expect(page.locator("section.detail")).to_contain_text("finite differences give 27.0001, your backward claims 9.0")
+    button = page.get_by_role("button", name="Another random point")
+    for seed in range(1, keeping.POINTS + 1):
+        button.click()
+        expect(page.get_by_role("status").first).to_contain_text(re.compile(f"Random point {seed}: .*wrong"))
+    expect(button).to_be_hidden()
+
+
+def test_what_was_not_kept_is_said_or_absent(thaw: Any, samples: Any) -> None:
+    page = thaw(samples.gradcheck(wrong=True), keep=False)
+    expect(page.get_by_role("button", name="Another random point")).to_have_count(0)
+    expect(page.get_by_role("button", name="Microscope")).to_have_count(0)
+    expect(page.locator("section.detail")).to_contain_text("this is a frozen copy")
+
+
+def test_zoom_reads_the_entries_that_were_kept(thaw: Any, samples: Any) -> None:
+    report = block(samples, 200)
+    page = thaw(nbautograd.JacobianReport("F", report.blocks))
+    expect(page.locator(".note")).to_contain_text("Click a cell")
+    maps = page.get_by_role("application")
+    maps.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Zoom out")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.keyboard.press("Home")
+    page.keyboard.press("PageUp")
+    page.keyboard.press("Enter")
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("status")).to_contain_text(
+        f"d y[0] / d x[1]your backward {report.blocks[0, 0].analytical()[0, 1]:.6g}"
+    )
+
+
+def test_entries_that_were_not_kept_are_not_offered(thaw: Any, samples: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keeping, "MOST_WHOLE", 1000)
+    page = thaw(nbautograd.JacobianReport("F", block(samples, 200).blocks))
+    expect(page.locator(".note")).to_contain_text("not kept in this frozen copy")
+    page.get_by_role("application").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".note")).to_contain_text("run the notebook to ask that")
+
+
+@pytest.mark.parametrize("rows", [(0, 200), (3, 190), (0, 64)])
+def test_windows_on_the_page_are_those_of_python(show: Any, samples: Any, rows: tuple[int, int]) -> None:
+    from nbautograd.widgets.window import window
+
+    whole = block(samples, 200).blocks[0, 0]
+    packed = [
+        base64.b64encode(np.ascontiguousarray(m()).tobytes()).decode() for m in (whole.analytical, whole.numerical)
+    ]
+    page = show(samples.gradcheck())
+    seen = page.evaluate(
+        """async ([analytical, numerical, rows]) => {
+          const { keptLevel } = await import("/frontend/levels.js");
+          const pack = (t) => ({ dtype: "float64", shape: [], buffer: new DataView(Uint8Array.from(atob(t), (c) => c.charCodeAt(0)).buffer) });
+          const block = { output_shape: [200], input_shape: [200], whole: { analytical: pack(analytical), numerical: pack(numerical) } };
+          const level = keptLevel(block, rows, [10, 150]);
+          return { ...level, values: level.values.map((v) => [...v]) };
+        }""",  # noqa: E501
+        [*packed, list(rows)],
+    )
+    *expected, step = window(whole, rows, (10, 150), 64)
+    assert tuple(seen["step"]) == step
+    for got, want in zip(seen["values"], expected, strict=True):
+        assert np.array_equal(np.reshape(got, want.shape), want)
+
+
+EVIL = "</script><img src=x onerror='window.pwned=1'><!--<script>"
+
+
+def test_names_that_end_scripts_stay_names(thaw: Any, samples: Any) -> None:
+    matrix = samples.block(np.eye(2), 2 * np.eye(2), names=(EVIL, EVIL))
+    page = thaw(GradcheckReport(EVIL, "wrong", blocks={(0, 0): matrix}))
+    expect(page.locator(".nbag-live")).to_contain_text("onerror")
+    assert page.evaluate("window.pwned") is None
+    assert page.locator("img:not([src^=data])").count() == 0
+
+
+def test_a_script_that_runs_twice_shows_one_view(thaw: Any, samples: Any) -> None:
+    page = thaw(samples.report(wrong=True))
+    page.evaluate(
+        """() => { const old = document.querySelector("script[type=module]"), again = document.createElement("script");
+                   again.type = "module"; again.textContent = old.textContent; again.onload = () => (window.ran = 1);
+                   document.body.append(again); }"""
+    )
+    page.wait_for_function("() => new Promise((done) => setTimeout(() => done(true), 200))")
+    expect(page.locator(".nbag-live")).to_have_count(1)
+
+
+def test_what_would_be_too_large_is_no_script(samples: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frozen, "MOST", 1000)
+    assert frozen.script(stored(samples.report()), ANCHOR) == ""
