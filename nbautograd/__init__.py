@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from nbautograd.core.recording.calls import Call, CallLog
     from nbautograd.core.recording.log import calls, instrument, recording, uninstrument
     from nbautograd.core.report import FunctionReport, inspect
+    from nbautograd.core.tracing.dispatches import Dispatch, DispatchLog
+    from nbautograd.core.tracing.log import dispatches, trace, tracing, untrace
     from nbautograd.core.values import CtxSnapshot, TensorSummary, Value
     from nbautograd.errors import CallError, GradcheckError, InputError, NbautogradError
     from nbautograd.messages import set_language
@@ -39,6 +41,8 @@ _HOME = {
     **dict.fromkeys(("gradcheck", "jacobian"), "core.checking.check"),
     **dict.fromkeys(("Block", "Entry", "GradcheckReport", "JacobianReport"), "core.checking.block"),
     **dict.fromkeys(("compare", "Comparison"), "core.comparison"),
+    **dict.fromkeys(("trace", "untrace", "tracing", "dispatches"), "core.tracing.log"),
+    **dict.fromkeys(("Dispatch", "DispatchLog"), "core.tracing.dispatches"),
     "graph": "core.graphs.walk",
     "backward": "core.graphs.gradients",
     "why_none": "core.graphs.reasons",
@@ -55,6 +59,7 @@ __all__ = [  # noqa: RUF022 - in the order of the documentation
     "gradcheck", "GradcheckReport", "Block", "Entry", "Finding", "Fix", "jacobian", "JacobianReport",
     "compare", "Comparison",
     "graph", "backward", "why_none", "watch_modules", "AutogradGraph", "Node", "Edge",
+    "trace", "untrace", "tracing", "dispatches", "DispatchLog", "Dispatch",
     "set_language", "NbautogradError", "CallError", "InputError", "GradcheckError",
 ]  # fmt: skip
 

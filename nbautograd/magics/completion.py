@@ -12,7 +12,7 @@ from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMa
 from nbautograd.magics.options import BY_SPELLING, MAGIC, TABLE, Option
 
 _MAGIC_LINE = re.compile(re.escape(MAGIC) + r"\s(.*)", re.DOTALL)
-_LINE_MAGIC = re.compile(r"(?:.*=)?\s*%(gradcheck|jacobian|autograd_graph|autograd_calls|autograd_compare)\s(.*)")
+_LINE_MAGIC = re.compile(r"(?:.*=)?\s*%(gradcheck|jacobian|autograd_(?:graph|calls|compare|dispatches))\s(.*)")
 _CLASS = re.compile(r"^\s*class\s+(\w+)", re.MULTILINE)
 _NAME_TAIL = re.compile(r"[^\W\d]\w*$|$")
 

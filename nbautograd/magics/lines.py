@@ -21,6 +21,8 @@ from nbautograd.core.graphs.walk import graph
 from nbautograd.core.recording.calls import CallLog
 from nbautograd.core.recording.log import calls
 from nbautograd.core.source import function_class
+from nbautograd.core.tracing.log import dispatches
+from nbautograd.core.tracing.spying import PROTOCOLS
 from nbautograd.errors import NbautogradError
 from nbautograd.magics import saying
 from nbautograd.magics.inputs import as_function, one_line
@@ -35,12 +37,13 @@ from nbautograd.magics.written import (
     read_call,
 )
 
-NAMES = ("gradcheck", "jacobian", "autograd_graph", "autograd_calls", "autograd_compare")
+NAMES = ("gradcheck", "jacobian", "autograd_graph", "autograd_calls", "autograd_compare", "autograd_dispatches")
 
 
 @magics_class
 class LineMagics(Magics):
-    """``%gradcheck``, ``%jacobian``, ``%autograd_graph``, ``%autograd_calls`` and ``%autograd_compare``."""
+    """``%gradcheck``, ``%jacobian``, ``%autograd_graph``, ``%autograd_calls``, ``%autograd_compare`` and
+    ``%autograd_dispatches``."""
 
     def __init__(self, shell: Any) -> None:
         super().__init__(shell)
@@ -80,6 +83,13 @@ class LineMagics(Magics):
     def autograd_compare(self, line: str, local_ns: Namespace | None = None) -> Any:
         """A call beside another: ``%autograd_compare f(a, b) torch.mul(a, b)``; returns a Comparison."""
         return self._answer("%autograd_compare", line, local_ns, _compare)
+
+    @no_var_expand
+    @needs_local_scope
+    @line_magic
+    def autograd_dispatches(self, line: str, local_ns: Namespace | None = None) -> Any:
+        """What torch asked of traced classes: ``%autograd_dispatches [ScalarTensor]``; returns a DispatchLog."""
+        return self._answer("%autograd_dispatches", line, local_ns, _dispatches)
 
     def _answer(self, magic: str, line: str, local_ns: Namespace | None, ask: Callable[..., Any]) -> Any:
         namespace = {**self._shell.user_ns, **(local_ns or {})}
@@ -153,6 +163,16 @@ def _calls(magic: str, line: str, namespace: Namespace) -> Any:
         names = ", ".join(recorded) or "-"
         raise UsageError(messages.text(which, magic=magic, text=line, near="".join(near), names=names))
     return calls(cls)
+
+
+def _dispatches(magic: str, line: str, namespace: Namespace) -> Any:
+    if not line:
+        return dispatches()
+    value = evaluate(expression(line, magic), namespace)
+    cls = value if isinstance(value, type) else type(value)
+    if not any(p in vars(base) for base in cls.__mro__ if base is not torch.Tensor for p in PROTOCOLS):
+        raise UsageError(messages.text("magics.no_override", magic=magic, text=line, type=cls.__name__))
+    return dispatches(cls)
 
 
 def _compare(magic: str, line: str, namespace: Namespace) -> Any:

@@ -19,6 +19,7 @@ from nbautograd.magics.card import Cards
 from nbautograd.magics.inputs import Inputs, read_inputs, read_reference
 from nbautograd.magics.options import Options
 from nbautograd.magics.progress import ProgressBar
+from nbautograd.magics.traced import Traced
 from nbautograd.magics.written import argument_names
 from nbautograd.views.card import Card, Notice
 
@@ -29,14 +30,16 @@ class Outcome:
     Args:
         shell: the InteractiveShell.
         cards: the session's cards.
+        traced: the classes with ``__torch_function__`` or ``__torch_dispatch__`` that its cells defined.
     """
 
-    def __init__(self, shell: Any, cards: Cards) -> None:
+    def __init__(self, shell: Any, cards: Cards, traced: Traced) -> None:
         self.shell = shell
         self.cards = cards
+        self.traced = traced
         self._offered: set[str] = set()
 
-    def show(self, options: Options, functions: list[type], since: int, result: Any) -> None:
+    def show(self, options: Options, functions: list[type], since: int, result: Any, dispatched: int = 0) -> None:
         """Show the outcome of a cell.
 
         Args:
@@ -44,7 +47,9 @@ class Outcome:
             functions: the Functions that it defined, in order.
             since: index of the first call that the cell could make.
             result: IPython's result of the cell; changed when something asked for cannot be done.
+            dispatched: index of the first dispatch that the cell could make.
         """
+        traced = self.traced.take()
         if options.quiet or getattr(result, "error_before_exec", None) is not None:
             return
         failed = result is None or not result.success
@@ -53,9 +58,11 @@ class Outcome:
         except UsageError as error:
             saying.fail(self.shell, result, error)
             return
+        if traced:
+            self._dispatches(traced, options, dispatched, alone=chosen is None)
         if chosen is None:
-            if not failed:
-                self._no_function()
+            if not failed and not traced:
+                saying.say("magics.no_function")
         elif failed or not options.inputs or recognise(chosen) is not None:
             self._card(functions or [chosen], since)
         else:
@@ -75,13 +82,11 @@ class Outcome:
             raise UsageError(messages.text(which, name=options.name, near="".join(near), names=names))
         return known[options.name]
 
-    def _no_function(self) -> None:
-        types = [v for v in self.shell.user_ns.values() if isinstance(v, type) and v.__module__ == "__main__"]
-        overrides = [t.__name__ for t in types if "__torch_function__" in vars(t) or "__torch_dispatch__" in vars(t)]
-        if overrides:
-            saying.say("magics.torch_function", name=overrides[-1])
-        else:
-            saying.say("magics.no_function")
+    def _dispatches(self, traced: list[type], options: Options, since: int, alone: bool) -> None:
+        if alone and options.inputs:
+            names = messages.text("views.comma").join(f"`{cls.__name__}`" for cls in traced)
+            saying.say("tracing.no_inputs", names=names)
+        self.traced.show(traced, since)
 
     def _card(self, functions: list[type], since: int) -> None:
         names = tuple(dict.fromkeys(cls.__name__ for cls in functions))

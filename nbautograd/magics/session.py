@@ -8,11 +8,13 @@ from typing import Any
 
 from nbautograd.core.recording import log, prints
 from nbautograd.core.recording.birth import births
+from nbautograd.core.tracing.log import mark as dispatch_mark
 from nbautograd.magics import saying
 from nbautograd.magics.card import Cards
 from nbautograd.magics.options import MAGIC
 from nbautograd.magics.outcome import Outcome
 from nbautograd.magics.registry import Registry
+from nbautograd.magics.traced import TraceAtBirth, Traced, leave, register
 from nbautograd.magics.transformer import BlankMagicLine, Request, request
 
 
@@ -24,6 +26,7 @@ class Cell:
         info: IPython's ExecutionInfo of it; None when the registered cell magic runs it.
         request: what its magic's line asks for, or None.
         since: index of the first call that it can make.
+        dispatched: index of the first dispatch that it can make.
         born: the Functions that it defined so far.
         taken: True when a cell inside it (run by another cell magic above ours) does what the line asks.
     """
@@ -31,6 +34,7 @@ class Cell:
     info: Any
     request: Request | None
     since: int = 0
+    dispatched: int = 0
     born: list[type] = field(default_factory=list)
     taken: bool = False
     around: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
@@ -47,7 +51,8 @@ class Session:
         self.shell = shell
         self.registry = Registry()
         self.cards = Cards(updates=hasattr(shell, "kernel"))
-        self.outcome = Outcome(shell, self.cards)
+        self.traced = Traced(updates=hasattr(shell, "kernel"))
+        self.outcome = Outcome(shell, self.cards, self.traced)
         self._cells: list[Cell] = []
 
     def before_cell(self, info: Any) -> None:
@@ -69,6 +74,7 @@ class Session:
             self._cells.pop().around.close()
         log.set_cell(None)
         self.registry.forget()
+        self.traced.forget()
 
     def begin(self, cell: Cell) -> None:
         """Start watching a cell."""
@@ -81,7 +87,8 @@ class Session:
         if cell.request is not None:
             for outer in self._cells[:-1]:
                 outer.taken = True
-            cell.since = log.mark()
+            cell.since, cell.dispatched = log.mark(), dispatch_mark()
+            self._trace_at_birth(cell)
             cell.around.enter_context(births(lambda cls: self._born(cell, cls)))
 
     def end(self, cell: Cell, result: Any) -> None:
@@ -125,8 +132,17 @@ class Session:
             functions = _newest(cell.born)
             self.registry.record(cell.born)
             self.cards.retire(tuple(cls.__name__ for cls in functions))
-            self.outcome.show(cell.request.options, functions, cell.since, result)
+            self.outcome.show(cell.request.options, functions, cell.since, result, cell.dispatched)
         self.cards.refresh()
+        self.traced.refresh()
+
+    def _trace_at_birth(self, cell: Cell) -> None:
+        transformers = self.shell.ast_transformers
+        key = register(self.traced)
+        ours = TraceAtBirth(key)
+        transformers.append(ours)
+        cell.around.callback(leave, key)
+        cell.around.callback(lambda: transformers.remove(ours) if ours in transformers else None)
 
     def _born(self, cell: Cell, cls: type) -> None:
         if cls.__module__ == "__main__":

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import importlib
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -16,6 +18,7 @@ LANGUAGES = ("en", "zh")
 SUBJECTS = (
     "report",
     "recording",
+    "tracing",
     "checking",
     "causes",
     "inspection",
@@ -24,6 +27,7 @@ SUBJECTS = (
     "widgets",
     "magics",
     "command",
+    "course",
 )
 
 _chosen: str | None = None
@@ -54,6 +58,18 @@ def set_language(name: str | None) -> None:
     if name is not None and name not in LANGUAGES:
         raise ValueError(f"nbautograd speaks {' and '.join(LANGUAGES)}, not {name!r}")
     _chosen = name
+
+
+@contextmanager
+def speaking(name: str) -> Iterator[None]:
+    """Speak this language for a while, then the one before."""
+    global _chosen
+    before = _chosen
+    set_language(name)
+    try:
+        yield
+    finally:
+        _chosen = before
 
 
 @cache

@@ -6,7 +6,7 @@ from typing import Any
 
 from nbautograd import magics
 
-NAMES = {"gradcheck", "jacobian", "autograd_graph", "autograd_calls", "autograd_compare"}
+NAMES = {"gradcheck", "jacobian", "autograd_graph", "autograd_calls", "autograd_compare", "autograd_dispatches"}
 CELL = """\
 %%autograd_function
 class Double(Function):

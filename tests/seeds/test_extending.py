@@ -278,16 +278,23 @@ s = ScalarTensor(2, 2)
 FALLBACK = "return func(*[a.tensor() if hasattr(a, 'tensor') else a for a in args], **kwargs)"
 
 
-def test_scalar_tensor_runs_and_the_magic_says_kindly_that_it_is_no_function(notebook) -> None:
+def test_scalar_tensor_runs_and_its_dispatches_are_traced(notebook) -> None:
     ran = notebook(SCALAR_TENSOR.format(otherwise="return NotImplemented"))
     assert ran.result.success
-    assert "`ScalarTensor` takes part in torch by overriding its functions (`__torch_function__`)" in ran.text
+    assert "Tracing `ScalarTensor`" in ran.text
     assert notebook("torch.mean(ScalarTensor(5, 2))").result.result == 0.4
     assert repr(notebook("torch.add(s, s)").result.result) == "ScalarTensor(N=2, value=4)"
     assert notebook("torch.add(s, torch.ones(2, 2)).tolist()").result.result == [[3.0, 1.0], [1.0, 3.0]]
     ran = notebook("torch.mul(s, 3)")
     assert isinstance(ran.error, TypeError)
     assert "'torch.mul'" in str(ran.error)
+    log = notebook("%autograd_dispatches ScalarTensor").result.result
+    assert [(d.func, d.outcome, d.handler) for d in log] == [
+        ("torch.mean", "returned", "mean"),
+        ("torch.add", "returned", "add"),
+        ("torch.add", "returned", "add"),
+        ("torch.mul", "NotImplemented", ""),
+    ]
 
 
 def test_the_fallback_converts_positional_arguments_and_recurses_on_others(notebook) -> None:

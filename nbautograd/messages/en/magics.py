@@ -45,6 +45,16 @@ TEXTS: dict[str, str] = {
         "Returns a CallLog, of one Function or of all.\n\n"
         "Examples::\n\n    %autograd_calls\n    %autograd_calls LinearFunction"
     ),
+    "magics.line_autograd_dispatches": (
+        "What torch asked of classes with `__torch_function__` or `__torch_dispatch__`, as a call tree: which function, "
+        "with which arguments, who answered, with what.\n\n"
+        "Returns a DispatchLog, of one class or of all.\n\n"
+        "Examples::\n\n    %autograd_dispatches\n    %autograd_dispatches ScalarTensor"
+    ),
+    "magics.no_override": (
+        "{magic}: `{text}` is a {type}, which defines neither `__torch_function__` nor `__torch_dispatch__`. "
+        "Give a class that does, such as `{magic} ScalarTensor`."
+    ),
     "magics.line_autograd_compare": (
         "A call beside another on the same arguments: outputs, gradients, graphs, saved bytes, time.\n\n"
         "Returns a Comparison. The second may be any expression of the first one's arguments.\n\n"
@@ -129,10 +139,6 @@ TEXTS: dict[str, str] = {
     "magics.no_function": (
         "This cell ran, but defined no torch.autograd.Function, so nothing new is recorded. The magic belongs above "
         "the cell with `class MyFunction(torch.autograd.Function):`."
-    ),
-    "magics.torch_function": (
-        "This cell ran, but defined no torch.autograd.Function, so nothing new is recorded. `{name}` takes part in "
-        "torch by overriding its functions (`__torch_function__`), and has no forward and backward to record."
     ),
     "magics.card_waiting": "Recording {names}; not called yet. {hint}",
     "magics.card_called": "Recording {names}.",

@@ -45,6 +45,16 @@ TEXTS: dict[str, str] = {
         "返回 CallLog，可以是某一个 Function 的，也可以是全部。\n\n"
         "Examples::\n\n    %autograd_calls\n    %autograd_calls LinearFunction"
     ),
+    "magics.line_autograd_dispatches": (
+        "torch 向定义了 `__torch_function__` 或 `__torch_dispatch__` 的类询问了什么，画成调用树："
+        "哪个函数、哪些参数、由谁回答、结果是什么。\n\n"
+        "返回 DispatchLog，可以是某一个类的，也可以是全部。\n\n"
+        "Examples::\n\n    %autograd_dispatches\n    %autograd_dispatches ScalarTensor"
+    ),
+    "magics.no_override": (
+        "{magic}：`{text}` 的类型是 {type}，它没有定义 `__torch_function__`，也没有定义 `__torch_dispatch__`。"
+        "请给出定义了其中之一的类，例如 `{magic} ScalarTensor`。"
+    ),
     "magics.line_autograd_compare": (
         "同样参数的两个调用并排：输出、梯度、图、保存的字节数、时间。\n\n"
         "返回 Comparison。第二个可以是由第一个的参数组成的任何表达式。\n\n"
@@ -119,10 +129,6 @@ TEXTS: dict[str, str] = {
     "magics.no_function": (
         "单元已经运行，但没有定义 torch.autograd.Function，所以没有新的记录。"
         "这个魔法命令应放在写有 `class MyFunction(torch.autograd.Function):` 的单元里。"
-    ),
-    "magics.torch_function": (
-        "单元已经运行，但没有定义 torch.autograd.Function，所以没有新的记录。`{name}` 通过重载 torch 的函数"
-        "（`__torch_function__`）参与运算，没有可以记录的 forward 和 backward。"
     ),
     "magics.card_waiting": "正在记录 {names}；还没有被调用。{hint}",
     "magics.card_called": "正在记录 {names}。",

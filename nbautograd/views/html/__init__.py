@@ -12,9 +12,11 @@ from nbautograd.core.findings import Finding
 from nbautograd.core.graphs.graph import AutogradGraph
 from nbautograd.core.recording.calls import Call, CallLog
 from nbautograd.core.report import FunctionReport
+from nbautograd.core.tracing.dispatches import DispatchLog
 from nbautograd.core.values import CtxSnapshot, TensorSummary, Value
 from nbautograd.views.answer import answer as what_to_say
 from nbautograd.views.html.calls import call_markup, call_title, calls_markup, log_markup
+from nbautograd.views.html.dispatches import dispatches_markup
 from nbautograd.views.html.gradcheck import blocks_markup, gradcheck_markup, gradcheck_summary, order2
 from nbautograd.views.html.graph import comparison_markup, graph_markup
 from nbautograd.views.html.jacobian import BUDGET, block_markup, blocks_pictures, jacobian_markup
@@ -64,6 +66,7 @@ body.register(JacobianBlock)(block_markup)
 body.register(CallLog)(log_markup)
 body.register(AutogradGraph)(graph_markup)
 body.register(Comparison)(comparison_markup)
+body.register(DispatchLog)(dispatches_markup)
 body.register(Finding)(finding_markup)
 body.register(TensorSummary)(tensor_markup)
 

@@ -13,6 +13,7 @@ from nbautograd.core.graphs.graph import AutogradGraph, Node
 from nbautograd.core.recording.calls import Call, CallLog
 from nbautograd.core.report import FunctionReport
 from nbautograd.core.source import FunctionSource
+from nbautograd.core.tracing.dispatches import Dispatch, DispatchLog
 from nbautograd.core.values import CtxSnapshot, TensorSummary, Value
 from nbautograd.views.answer import answer
 from nbautograd.views.tables import indent
@@ -28,6 +29,7 @@ from nbautograd.views.text.blocks import (
     wrong_lines,
 )
 from nbautograd.views.text.calls import call_text, ctx_text, log_lines, log_text, tensor_text, value_text
+from nbautograd.views.text.dispatches import dispatch_text, dispatches_text
 from nbautograd.views.text.graph import comparison_text, graph_text, node_name
 
 PARTS = ("gradcheck", "jacobian", "calls", "graph", "comparison")
@@ -63,6 +65,8 @@ text.register(TensorSummary)(tensor_text)
 text.register(AutogradGraph)(graph_text)
 text.register(Node)(node_name)
 text.register(Comparison)(comparison_text)
+text.register(Dispatch)(dispatch_text)
+text.register(DispatchLog)(dispatches_text)
 
 
 @text.register

@@ -1,0 +1,1 @@
+"""What goes through ``__torch_function__`` and ``__torch_dispatch__``: who was asked, who answered, with what."""

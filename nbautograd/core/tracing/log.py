@@ -1,0 +1,185 @@
+"""The public functions of tracing: trace, untrace, tracing, dispatches."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from nbautograd import messages
+from nbautograd.core.tracing.dispatches import Dispatch, DispatchLog
+from nbautograd.core.tracing.spying import PROTOCOLS, Ring, original, wrapped
+from nbautograd.errors import CallError
+
+C = TypeVar("C", bound=type)
+
+_ring = Ring()
+# the traced classes, with what could not be traced of each
+_problems: weakref.WeakKeyDictionary[type, tuple[str, ...]] = weakref.WeakKeyDictionary()
+
+
+def trace(cls: C) -> C:
+    """Trace a class's ``__torch_function__`` and ``__torch_dispatch__`` from now on. Also a class decorator.
+
+    The class behaves as before; each call of the methods is written down: which torch function, for which types, with
+    which arguments, and what was answered. Doing it twice changes nothing.
+
+    Args:
+        cls: a class whose body defines one of the two methods: a duck type, a subclass of ``torch.Tensor``, or a
+            ``TorchFunctionMode`` or ``TorchDispatchMode``.
+
+    Returns:
+        The class itself.
+
+    Raises:
+        CallError: for anything that defines neither method.
+
+    Example:
+        >>> import torch, nbautograd
+        >>> @nbautograd.trace
+        ... class Seven:
+        ...     @classmethod
+        ...     def __torch_function__(cls, func, types, args=(), kwargs=None):
+        ...         return 7 if func is torch.mean else NotImplemented
+        >>> torch.mean(Seven())
+        7
+        >>> nbautograd.dispatches(Seven)[-1].func
+        'torch.mean'
+    """
+    if not overrides(cls):
+        raise CallError("tracing.no_override", got=getattr(cls, "__name__", type(cls).__name__))
+    if cls in _problems:
+        return cls
+    problems = []
+    for protocol in overrides(cls):
+        ours = wrapped(cls, protocol, _ring)
+        if ours is None:
+            problems.append(messages.text("tracing.other_kind", owner=cls.__name__, method=protocol))
+        else:
+            setattr(cls, protocol, ours)
+    _problems[cls] = tuple(problems)
+    return cls
+
+
+def untrace(cls: C) -> C:
+    """Leave a class exactly as it was written; a method that was set anew meanwhile stays.
+
+    Example:
+        >>> import nbautograd
+        >>> class Plain:
+        ...     @classmethod
+        ...     def __torch_function__(cls, func, types, args=(), kwargs=None):
+        ...         return 0
+        >>> written = vars(Plain)["__torch_function__"]
+        >>> vars(nbautograd.untrace(nbautograd.trace(Plain)))["__torch_function__"] is written
+        True
+    """
+    _problems.pop(cls, None)
+    for protocol in overrides(cls):
+        before = original(vars(cls)[protocol])
+        if before is not None:
+            setattr(cls, protocol, before)
+    return cls
+
+
+def dispatches(*classes: type, since: int = 0) -> DispatchLog:
+    """What went through traced classes so far, the newest 2,000.
+
+    Args:
+        classes: only those classes; all when there are none. What was dispatched during one of theirs is there too.
+        since: only dispatches of this index and later; ``mark()`` gives the next one.
+
+    Example:
+        >>> import nbautograd
+        >>> nbautograd.dispatches(since=10**9)
+        <DispatchLog of 0 dispatches>
+    """
+    records = [r for r in list(_ring.records) if r.index >= since]
+    inside: set[int] = set()
+    for record in records:
+        cls = record.cls()
+        if not classes or record.parent in inside or (cls is not None and issubclass(cls, classes)):
+            inside.add(record.index)
+    chosen = tuple(record.read() for record in records if record.index in inside)
+    oldest = _ring.records[0].index if _ring.records else 0
+    problems = tuple(p for cls in (classes or tuple(_problems)) for p in _problems.get(cls, ()))
+    return DispatchLog(chosen, max(0, oldest - since), problems)
+
+
+def mark() -> int:
+    """Index that the next dispatch will have."""
+    return _ring.begun
+
+
+def overrides(cls: Any) -> tuple[str, ...]:
+    """Which of the two methods a class's own body defines."""
+    return tuple(p for p in PROTOCOLS if p in vars(cls)) if isinstance(cls, type) else ()
+
+
+class LiveDispatches:
+    """What ``with tracing(...) as log`` gives: a log that grows while the block runs, and stays after it."""
+
+    def __init__(self, classes: tuple[type, ...]) -> None:
+        self._classes, self._since = classes, mark()
+        self._ended: DispatchLog | None = None
+
+    def read(self) -> DispatchLog:
+        """The log so far."""
+        return self._ended if self._ended is not None else dispatches(*self._classes, since=self._since)
+
+    def _end(self) -> None:
+        self._ended = self.read()
+
+    def __len__(self) -> int:
+        return len(self.read())
+
+    def __getitem__(self, index: int) -> Dispatch:
+        return self.read()[index]
+
+    def __iter__(self) -> Iterator[Dispatch]:
+        return iter(self.read())
+
+    def __repr__(self) -> str:
+        return repr(self.read())
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return self.read()._repr_mimebundle_(include, exclude)
+
+
+@contextmanager
+def tracing(*classes: type) -> Iterator[LiveDispatches]:
+    """Trace classes for the time of a block.
+
+    Args:
+        classes: classes that define ``__torch_function__`` or ``__torch_dispatch__``.
+
+    Returns:
+        A log that can be read while the block runs and afterwards.
+
+    Raises:
+        CallError: for a class that defines neither, or without any class.
+
+    Example:
+        >>> import torch, nbautograd
+        >>> class Loud(torch.overrides.TorchFunctionMode):
+        ...     def __torch_function__(self, func, types, args=(), kwargs=None):
+        ...         return func(*args, **(kwargs or {}))
+        >>> with nbautograd.tracing(Loud) as log, Loud():
+        ...     _ = torch.ones(2).sum()
+        >>> [dispatch.func for dispatch in log]
+        ['torch.ones', 'torch.Tensor.sum']
+    """
+    if not classes:
+        raise CallError("tracing.nothing")
+    before = [cls for cls in classes if cls in _problems]
+    for cls in classes:
+        trace(cls)
+    log = LiveDispatches(classes)
+    try:
+        yield log
+    finally:
+        log._end()
+        for cls in classes:
+            if cls not in before:
+                untrace(cls)

@@ -1,0 +1,179 @@
+"""The wrapper around a user's ``__torch_function__`` or ``__torch_dispatch__``, and the ring it writes to."""
+
+from __future__ import annotations
+
+import functools
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+from nbautograd.core.recording.snapshot import Raw
+from nbautograd.core.tracing.describing import decoded, describe, function_name, implementation
+from nbautograd.core.tracing.dispatches import Dispatch, Outcome
+
+PROTOCOLS = ("__torch_function__", "__torch_dispatch__")
+MOST = 2000  # dispatches that are kept
+ORIGINAL = "_nbautograd_original"  # kept on the wrapper, so that a traced class can be forgotten like any other
+
+
+class Record:
+    """A dispatch while it runs, and after: descriptions that become a Dispatch when somebody looks."""
+
+    def __init__(self, index: int, parent: int | None, cls: type, protocol: str) -> None:
+        self.index, self.parent, self.protocol = index, parent, protocol
+        self.cls = weakref.ref(cls)  # a traced class may be forgotten by its user
+        self.owner, self.func, self.types = cls.__name__, "", ()  # type: str, str, tuple[str, ...]
+        self.args: tuple[Raw, ...] = ()
+        self.kwargs: tuple[tuple[str, Raw], ...] = ()
+        self.outcome: Outcome = "running"
+        self.handler: tuple[str, int | None] = ("", None)
+        self.result: Raw | None = None
+        self.exception = ""
+        self.seconds = 0.0
+        self.thread = threading.current_thread().name
+
+    def read(self) -> Dispatch:
+        """The plain value."""
+        return Dispatch(
+            self.index,
+            self.parent,
+            self.protocol,
+            self.owner,
+            self.func,
+            self.types,
+            tuple(decoded(f"args[{i}]", one) for i, one in enumerate(self.args)),
+            tuple(decoded(name, one) for name, one in self.kwargs),
+            self.outcome,
+            *self.handler,
+            None if self.result is None else decoded("result", self.result),
+            self.exception,
+            self.seconds,
+            self.thread,
+        )
+
+
+class _Thread(threading.local):
+    """What each thread is doing.
+
+    Attributes:
+        parent: index of the dispatch that runs, or None.
+        looking: True while we describe something: a dispatch that this should cause is passed on unseen.
+    """
+
+    parent: int | None = None
+    looking = False
+
+
+class Ring:
+    """The newest dispatches of the process."""
+
+    def __init__(self) -> None:
+        self.records: deque[Record] = deque(maxlen=MOST)
+        self.begun = 0  # index of the next one
+        self.local = _Thread()
+
+    def begin(
+        self, cls: type, protocol: str, method: FunctionType, asked: tuple[Any, ...], by_name: dict[str, Any]
+    ) -> Record | None:
+        """Write down that a method was asked; None when describing fails, as near the recursion limit."""
+        local = self.local
+        local.looking = True
+        try:
+            func, types, args, kwargs = _arguments(*asked, **by_name)
+            record = Record(self.begun, local.parent, cls, protocol)
+            record.func = function_name(func)
+            record.types = tuple(t.__name__ for t in types)
+            record.args = tuple(map(describe, args))
+            record.kwargs = tuple((str(name), describe(value)) for name, value in kwargs.items())
+            record.handler = implementation(method, cls, func)
+            self.begun += 1
+        except Exception:  # ours, never the user's
+            return None
+        finally:
+            local.looking = False
+        self.records.append(record)
+        return record
+
+    def end(self, record: Record, result: Any) -> None:
+        """Write down what the method answered."""
+        self.local.looking = True
+        try:
+            if result is NotImplemented:
+                record.outcome, record.handler = "NotImplemented", ("", None)
+            else:
+                record.outcome, record.result = "returned", describe(result)
+        except Exception:
+            record.result = None
+        finally:
+            self.local.looking = False
+
+
+def wrapped(cls: type, protocol: str, ring: Ring) -> Any:
+    """What stands in the class's dict in the place of its method: of the same kind, with the same name and source.
+
+    Returns:
+        None when the method is of a kind that cannot be traced (a builtin, a static method).
+    """
+    entry = vars(cls)[protocol]
+    method = entry.__func__ if isinstance(entry, classmethod) else entry
+    if type(method) is not FunctionType:
+        return None
+    run = functools.wraps(method)(_running(protocol, method, ring))
+    vars(run)[ORIGINAL] = entry
+    return classmethod(run) if isinstance(entry, classmethod) else run
+
+
+def original(entry: Any) -> Any:
+    """What stood in the class's dict where a wrapper of ours stands; None for anything else."""
+    return getattr(getattr(entry, "__func__", entry), ORIGINAL, None)
+
+
+def _running(protocol: str, method: FunctionType, ring: Ring) -> Callable[..., Any]:
+    local = ring.local
+    plain = _innermost(method)
+
+    def run(owner: Any, /, *asked: Any, **named: Any) -> Any:
+        __tracebackhide__ = True
+        record = None
+        if not local.looking:
+            record = ring.begin(owner if isinstance(owner, type) else type(owner), protocol, plain, asked, named)
+        if record is None:
+            return method(owner, *asked, **named)
+        before, local.parent = local.parent, record.index
+        started = time.perf_counter()
+        try:
+            result = method(owner, *asked, **named)
+        except BaseException as error:
+            if error.__traceback__ is not None:
+                error.__traceback__ = error.__traceback__.tb_next
+            record.outcome, record.exception = "raised", f"{type(error).__name__}: {_first_line(error)}".rstrip(": ")
+            raise
+        finally:
+            record.seconds, local.parent = time.perf_counter() - started, before
+        ring.end(record, result)
+        return result
+
+    return run
+
+
+def _arguments(
+    func: Any, types: Any = (), args: Any = (), kwargs: Any = None
+) -> tuple[Any, tuple[type, ...], tuple[Any, ...], dict[str, Any]]:
+    """What torch, or ``super().__torch_function__(...)`` of the user's, hands to the method."""
+    return func, tuple(types), tuple(args), dict(kwargs or {})
+
+
+def _innermost(method: FunctionType) -> FunctionType:
+    """The user's function under torch's own decorators of it."""
+    inner = getattr(method, "__wrapped__", method)
+    return inner if type(inner) is FunctionType else method
+
+
+def _first_line(error: BaseException) -> str:
+    """The message, without running a ``__str__`` of the user's."""
+    text = BaseException.__str__(error)
+    return text.splitlines()[0][:200] if text else ""

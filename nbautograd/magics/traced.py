@@ -1,0 +1,151 @@
+"""Classes with ``__torch_function__`` or ``__torch_dispatch__`` in a cell with the magic: traced from birth on."""
+
+from __future__ import annotations
+
+import ast
+import uuid
+from typing import Any
+
+from IPython.display import display, update_display
+
+from nbautograd import messages
+from nbautograd.core.tracing.dispatches import DispatchLog
+from nbautograd.core.tracing.log import dispatches, mark, trace, untrace
+from nbautograd.core.tracing.spying import PROTOCOLS
+from nbautograd.views.card import Notice, mimebundle
+from nbautograd.views.html import html
+from nbautograd.views.markup import Markup
+from nbautograd.views.text import text
+
+LAST = 40  # dispatches that a card shows
+
+
+class Traced:
+    """The classes that cells with the magic traced, one per name, and the card that shows their dispatches.
+
+    Args:
+        updates: whether the front end can change what it has shown.
+    """
+
+    def __init__(self, updates: bool) -> None:
+        self.updates = updates
+        self._classes: dict[str, type] = {}
+        self._born: list[type] = []
+        self._cards: list[_Card] = []
+
+    def born(self, cls: Any) -> Any:
+        """Trace a class that the cell has just defined; gives the class back, whatever happens."""
+        try:
+            trace(cls)
+            self._born.append(cls)
+        except Exception:  # the cell's own business goes on
+            return cls
+        return cls
+
+    def take(self) -> list[type]:
+        """The classes that were born since this was asked last; older ones of the same names are left as written."""
+        born, self._born = list({cls.__name__: cls for cls in self._born}.values()), []
+        for cls in born:
+            old = self._classes.get(cls.__name__)
+            if old is not None and old is not cls:
+                untrace(old)
+            self._classes[cls.__name__] = cls
+        return born
+
+    def show(self, classes: list[type], since: int) -> None:
+        """Put a card under the cell; cards of classes of the same names stop following."""
+        names = {cls.__name__ for cls in classes}
+        self._cards = [card for card in self._cards if not names & {cls.__name__ for cls in card.classes}]
+        card = _Card(tuple(classes), since)
+        self._cards.append(card)
+        card.show()
+
+    def refresh(self) -> None:
+        """Bring the cards up to date, once per cell."""
+        if self.updates:
+            for card in self._cards:
+                card.refresh()
+
+    def forget(self) -> None:
+        """Leave all classes as written."""
+        for cls in self._classes.values():
+            untrace(cls)
+        self._classes.clear()
+        self._cards.clear()
+
+
+class TraceAtBirth(ast.NodeTransformer):
+    """Puts a decorator on each class of a cell whose body defines one of the two methods.
+
+    Source, line numbers and tracebacks stay as they are: the decorator has the class's own place and runs last.
+
+    Args:
+        key: by which ``meet`` finds the session.
+    """
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
+        """A class of the cell, or of a function or class in it."""
+        self.generic_visit(node)
+        if any(isinstance(part, ast.FunctionDef) and part.name in PROTOCOLS for part in node.body):
+            place = node.decorator_list[0] if node.decorator_list else node
+            call = ast.parse(f"__import__({__name__!r}, fromlist=('meet',)).meet({self.key!r})", mode="eval").body
+            for part in ast.walk(call):
+                ast.copy_location(part, place)
+            node.decorator_list.insert(0, call)
+        return node
+
+
+_sessions: dict[str, Traced] = {}
+
+
+def register(traced: Traced) -> str:
+    """A key by which the decorator finds these classes."""
+    key = uuid.uuid4().hex
+    _sessions[key] = traced
+    return key
+
+
+def leave(key: str) -> None:
+    """Forget a key."""
+    _sessions.pop(key, None)
+
+
+def meet(key: str) -> Any:
+    """The decorator that ``TraceAtBirth`` writes."""
+    traced = _sessions.get(key)
+    return (lambda cls: cls) if traced is None else traced.born
+
+
+class _Card:
+    def __init__(self, classes: tuple[type, ...], since: int) -> None:
+        self.classes, self.since, self.seen = classes, since, mark()
+        self._id = uuid.uuid4().hex
+
+    def show(self) -> None:
+        self.seen = mark()
+        display(self._bundle(), raw=True, display_id=self._id)
+
+    def refresh(self) -> None:
+        if mark() != self.seen:
+            self.seen = mark()
+            update_display(self._bundle(), raw=True, display_id=self._id)
+
+    def _bundle(self) -> dict[str, str]:
+        log = dispatches(*self.classes, since=self.since)
+        names = messages.text("views.comma").join(f"`{cls.__name__}`" for cls in self.classes)
+        if not log.dispatches:
+            hint = f"`torch.add({self.classes[-1].__name__[:1].lower()}, 1)`"
+            waiting = messages.text("tracing.card", names=names, hint=hint)
+            return mimebundle(Notice((waiting, *log.problems)))
+        if len(log) <= LAST:
+            return {"text/plain": text(log), "text/html": html(log)}
+        words = messages.text("tracing.card_last", last=LAST, total=f"{len(log):,}", names=names)
+        last = DispatchLog(log[-LAST:], log.dropped, log.problems)
+        return {"text/plain": f"{words}\n{text(last)}", "text/html": str(Markup(_sentence(words)) + html(last))}
+
+
+def _sentence(words: str) -> str:
+    return mimebundle(Notice((words,)))["text/html"]

@@ -1,0 +1,148 @@
+"""English sentences of the subject ``course``."""
+
+TEXTS: dict[str, str] = {
+    # what the checks ask
+    "course.check.V": "value of forward",
+    "course.check.G": "gradient",
+    "course.check.L": "linear in grad_output",
+    "course.check.A": "one gradient per argument",
+    "course.check.S": "shapes of the gradients",
+    "course.check.M": "nothing is changed",
+    "course.check.T": "dtypes",
+    "course.check.R": "same again",
+    "course.check.N": "some inputs want no gradient",
+    "course.check.E": "odd shapes",
+    "course.check.O": "optional arguments",
+    "course.check.D": "double backward",
+    "course.check.F": "forward mode",
+    "course.check.B": "vmap",
+    "course.check.K": "at the kinks",
+    "course.check.C": "what stays on ctx",
+    "course.check.W": "your own Function",
+    "course.check.P": "cost",
+    "course.check.Q": "your answer",
+    "course.only_failed": "This does not pass yet: {check}.",
+    # where to look
+    "course.look_at_value": "Look at {value}.",
+    "course.look_at_line": "Look at line {line}.",
+    # milder first sentences
+    "course.mild.missing_factor": "Your gradient of `{input}` is not the right one yet, but close: a factor is"
+    " missing.",
+    "course.mild.extra_factor": "Your gradient of `{input}` is not the right one yet, but close: it has a factor"
+    " too many.",
+    "course.mild.missing_factor_about": "Your gradient of `{input}` is not the right one yet: a factor is missing.",
+    "course.mild.extra_factor_about": "Your gradient of `{input}` is not the right one yet: it has a factor too many.",
+    "course.mild.missing_term": "Your gradient of `{input}` is part of the right one: a term is missing.",
+    "course.mild.constant_factor": "The gradient of `{input}` is the right one times a constant.",
+    "course.mild.constant_factor_named": "The gradient of `{input}` is the right one times a constant.",
+    "course.mild.constant_factor_varies": "The gradient of `{input}` is the right one times a number that depends"
+    " on the"
+    " inputs.",
+    "course.mild.transposed_grad_output": "The gradient of `{input}` would be right for another arrangement of"
+    " grad_output.",
+    "course.mild.double_backward_output_ignored": "The gradient is right, but its derivative is not: `{name}` is an"
+    " output of forward, and a gradient comes back for it.",
+    # the answer as a whole
+    "course.not_defined": "The cell does not define `{name}`. The checks look for exactly this name.",
+    "course.cannot_call": "The answer cannot be called: {error}: {said}",
+    "course.check_raised": "This could not be checked, since your code raised {error}: {said}",
+    "course.own_raised": "Your answer raised {error} when it was tried: {said}",
+    # V
+    "course.forward_raised": "Calling your answer raised {error}: {said}",
+    "course.backward_raised": "Its backward raised {error}: {said}",
+    "course.forward_none": "forward returns None. Is a `return` missing?",
+    "course.forward_no_tensor": "forward returns a {type}, but PyTorch needs a tensor.",
+    "course.forward_count": "forward returns {got} tensors; {expected} are asked for.",
+    "course.forward_shape": "Output {which} of {count} has the shape {got}; for these inputs it should have"
+    " {expected}.",
+    "course.forward_dtype": "Output {which} of {count} is {got}; it should be {expected}, like its inputs.",
+    "course.forward_value": "forward gives other values than the formula: {wrong} of {entries} elements of output"
+    " {which} differ.",
+    # E and O
+    "course.edge_value": "For inputs of the shapes {shapes} forward does not give what the formula gives.",
+    "course.edge_gradient": "For inputs of the shapes {shapes} the gradient is wrong, although it is right for others.",
+    "course.edge_raised": "For inputs of the shapes {shapes} it raises: {said}",
+    "course.gradient_differs": "Work these small shapes out by hand.",
+    "course.omitted_value": "With `{name}` left out, forward does not give what the formula gives.",
+    "course.omitted_gradient": "With `{name}` left out, the gradient of the other inputs is wrong.",
+    "course.omitted_raised": "With `{name}` left out it raises: {said}",
+    "course.none_value": "With None for `{name}`, forward does not give what the formula gives.",
+    "course.none_gradient": "With None for `{name}`, the gradient of the other inputs is wrong.",
+    "course.none_raised": "With None for `{name}` it raises: {said}",
+    # G with a declared backward
+    "course.asked.zero_gradient": "The gradient of `{input}` is zero, but another one is asked for here.",
+    "course.asked.nonfinite": "The gradient of `{input}` has NaN or inf in it.",
+    "course.asked.sign": "The gradient of `{input}` has the wrong sign.",
+    "course.asked.swapped_inputs": "What comes for `{input}` is the gradient of another input.",
+    "course.asked.constant_factor": "The gradient of `{input}` is the one asked for times a constant.",
+    "course.asked.derivative_of_forward": "The gradient of `{input}` is the derivative of forward; the exercise"
+    " asks for"
+    " another one.",
+    "course.asked.wrong_unclassified": "The gradient of `{input}` is not the one that the exercise asks for.",
+    # N, K
+    "course.needs_input_grad_raised": "When only {wanted} wants a gradient, backward raises {error}: {said}",
+    "course.needs_input_grad_wrong": "When only {wanted} wants a gradient, it is wrong, although it is right when all"
+    " inputs want one.",
+    "course.kink_convention": "Exactly at the kink the gradient of `{input}` is not the one that the exercise states.",
+    "course.kink_wrong": "Exactly at the kink the gradient of `{input}` is outside of the two one-sided derivatives.",
+    # A, T, M, R
+    "course.wrong_number_of_gradients": "backward returns {got} values, but forward has {expected} arguments (without"
+    " ctx): one value for each, None for what needs no gradient.",
+    "course.single_precision_raised": "With float32 inputs it raises {error}: {said}",
+    "course.dtype_not_kept": "With float32 inputs an output is {got}; it should be {expected}.",
+    "course.mutates_input": "Calling it changes its input `{input}`, which belongs to the caller.",
+    "course.nondeterministic_forward": "Two calls with the same inputs give different outputs.",
+    # D, F, B
+    "course.once_differentiable": "The gradient cannot be differentiated again: `once_differentiable` stands above"
+    " backward, but here second derivatives are asked for.",
+    "course.double_backward_raised": "Differentiating the gradient again raised {error}: {said}",
+    "course.double_backward_wrong": "The gradient is right, but differentiating it again gives wrong numbers.",
+    "course.jvp_missing": "Forward mode needs a `jvp`, and there is none yet.",
+    "course.jvp_raised": "With tangents for {inputs} forward mode raised {error}: {said}",
+    "course.jvp_wrong": "With tangents for {inputs} the `jvp` gives a wrong tangent.",
+    "course.vmap_missing": "vmap needs a rule for this Function: write `generate_vmap_rule = True` or a `vmap`"
+    " staticmethod.",
+    "course.vmap_old_style": "vmap takes only Functions whose forward has no ctx, with a `setup_context` beside it.",
+    "course.vmap_raised": "vmap with in_dims={dims} raised {error}: {said}",
+    "course.vmap_wrong": "vmap with in_dims={dims} gives other values than calling it on one sample after another.",
+    # C, P, W
+    "course.leak": "An output stays in memory after its last user is gone: something on ctx leads back to it.",
+    "course.saved_too_much": "{got} bytes are kept for backward; {most} are enough.",
+    "course.too_many_calls": "One forward and backward make {got} calls of the black box; {most} are enough.",
+    "course.no_function_class": "`{name}` should be a class that derives from `torch.autograd.Function`.",
+    "course.not_through_function": "The result did not come through the `apply` of `{name}`, so its backward"
+    " never runs.",
+    "course.native_autograd": "backward asks autograd for the gradient (`{name}`, line {line}). Here it is to be"
+    " written"
+    " by hand.",
+    # a result
+    "course.result.passed": "`{name}`: right.",
+    "course.result.failed": "`{name}`: not yet.",
+    "course.result.unanswered": "`{name}`: not answered yet.",
+    "course.result.passed_more": "Checked at random points: {checks}.",
+    "course.result.unanswered_line": "`...` still stands in line {line}: write your answer in its place and run"
+    " the cell.",
+    "course.result.unanswered_more": "Write your answer in the place of `...` and run the cell.",
+    "course.result.waiting": "Not asked yet: {checks}.",
+    "course.result.more": "Stuck? `%%exercise {name} --hints {hints}` says a little more.",
+    "course.chip.passed": "right",
+    "course.chip.failed": "not yet",
+    "course.chip.unanswered": "open",
+    # progress
+    "course.progress.title": "Exercises of this notebook: {done} of {count} right",
+    "course.progress.none": "No exercise was tried in this session yet: run the cells that begin with `%%exercise`.",
+    "course.progress.exercise": "exercise",
+    "course.progress.tries": "tries",
+    "course.progress.state": "state",
+    "course.progress.points": "points",
+    "course.progress.total": "together",
+    # finding and reading
+    "course.unknown": "There is no exercise named `{name}` here. Its declaration travels with the notebook: is it"
+    " in the same folder?",
+    "course.unknown_near": "There is no exercise named `{name}`. Did you mean `{near}`?",
+    "course.no_jupytext": "Source notebooks are read with jupytext, which is not installed here: pip install"
+    ' "nbautograd[course]".',
+    "course.unreadable": "{path} cannot be read as a source notebook: {reason}",
+    "course.marker_alone": "A solution marker stands alone in the cell that begins with `{text}`: each `### BEGIN"
+    " SOLUTION` needs its `### END SOLUTION`.",
+}

@@ -1,0 +1,167 @@
+"""A log of dispatches as rows of a call tree, and what it means, for the text and the page alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from nbautograd import messages
+from nbautograd.core.tracing.dispatches import Dispatch, DispatchLog
+from nbautograd.core.values import Value
+from nbautograd.views import numbers
+
+MOST_ROWS = 60
+CHAIN = 8  # calls of one function, each inside the one before, from which on they are folded
+CALL = 72  # characters of a call
+DASH = "–"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the tree.
+
+    Attributes:
+        depth: how many calls it stands in.
+        dispatch: what it shows, or None for a line that stands for several.
+        words: what such a line says.
+    """
+
+    depth: int
+    dispatch: Dispatch | None
+    words: str = ""
+
+
+def headline(log: DispatchLog) -> str:
+    """How many dispatches there were, and to whom."""
+    if not log.dispatches:
+        return messages.text("tracing.empty")
+    owners = messages.text("views.comma").join(f"`{owner}`" for owner in dict.fromkeys(d.owner for d in log))
+    n = len(log)
+    return messages.text("tracing.headline_one" if n == 1 else "tracing.headline", n=numbers.count(n), owners=owners)
+
+
+def rows(log: DispatchLog) -> list[Row]:
+    """The tree, top down; long runs and deep chains are folded into one line each."""
+    made = list(_below(_children(log), None, 0))
+    if len(made) <= MOST_ROWS:
+        return made
+    half = MOST_ROWS // 2
+    left = messages.text("tracing.more", n=numbers.count(len(made) - 2 * half))
+    return [*made[:half], Row(0, None, left), *made[-half:]]
+
+
+def notes(log: DispatchLog) -> list[str]:
+    """What the reader should know: what nobody answered, what comes back to itself, what is missing."""
+    told = [messages.text("tracing.nobody", func=d[0].func, owners=_owners(d)) for d in _unanswered(log)]
+    told += [
+        messages.text("tracing.recursion", func=chain[0].func, owner=chain[0].owner, n=numbers.count(len(chain)))
+        for chain in _chains(_children(log))
+    ]
+    told += list(log.problems)
+    if log.dropped:
+        told.append(messages.text("tracing.dropped", n=numbers.count(log.dropped)))
+    return list(dict.fromkeys(told))
+
+
+def call(dispatch: Dispatch) -> str:
+    """``torch.add(<ScalarTensor _N=2>, float32 2x2)``."""
+    parts = [_argument(v) for v in dispatch.args] + [f"{v.name}={_argument(v)}" for v in dispatch.kwargs]
+    words = f"{dispatch.func}({', '.join(parts)})"
+    return words if len(words) <= CALL else f"{words[: CALL - 2]}…)"
+
+
+def asked(dispatch: Dispatch) -> str:
+    """``ScalarTensor``, with the protocol where it is the deeper one."""
+    return dispatch.owner if dispatch.protocol == "__torch_function__" else f"{dispatch.owner} (dispatch)"
+
+
+def answer(dispatch: Dispatch) -> str:
+    """Who answered, or that nobody did."""
+    if dispatch.outcome == "returned" and dispatch.handler:
+        if dispatch.handler_line is None:
+            return dispatch.handler
+        return messages.text("tracing.by", name=dispatch.handler, line=dispatch.handler_line)
+    words = {
+        "returned": messages.text("tracing.itself"),
+        "raised": messages.text("tracing.raised"),
+        "running": messages.text("tracing.running"),
+    }
+    return words.get(dispatch.outcome, dispatch.outcome)
+
+
+def result(dispatch: Dispatch) -> str:
+    """What came back: a description, or the error."""
+    if dispatch.exception:
+        return dispatch.exception
+    return DASH if dispatch.result is None else _argument(dispatch.result)
+
+
+def _argument(value: Value) -> str:
+    if value.tensor is not None and value.tensor.values is not None and value.tensor.numel == 1:
+        return f"{value.repr} {value.tensor.values[0]:.4g}".strip()
+    return value.repr
+
+
+Tree = dict[int | None, list[Dispatch]]
+
+
+def _children(log: DispatchLog) -> Tree:
+    """Dispatches by the one that they were made in; None for those at the top, whose parent may be forgotten."""
+    known = {d.index for d in log}
+    tree: Tree = {}
+    for dispatch in log:
+        tree.setdefault(dispatch.parent if dispatch.parent in known else None, []).append(dispatch)
+    return tree
+
+
+def _below(tree: Tree, parent: int | None, depth: int) -> Iterator[Row]:
+    stack = [(dispatch, depth) for dispatch in reversed(tree.get(parent, []))]
+    while stack:
+        dispatch, deep = stack.pop()
+        chain = _chain(tree, dispatch)
+        yield Row(deep, dispatch)
+        if len(chain) >= CHAIN:
+            yield Row(deep + 1, None, messages.text("tracing.deep", n=numbers.count(len(chain) - 2)))
+            dispatch, deep = chain[-1], deep + 2
+            yield Row(deep, dispatch)
+        stack += [(child, deep + 1) for child in reversed(tree.get(dispatch.index, []))]
+
+
+def _chain(tree: Tree, dispatch: Dispatch) -> list[Dispatch]:
+    """The dispatch and those inside it as long as each holds just one, of the same function to the same class."""
+    chain = [dispatch]
+    while True:
+        inside = tree.get(chain[-1].index, [])
+        if len(inside) != 1 or (inside[0].func, inside[0].owner) != (dispatch.func, dispatch.owner):
+            return chain
+        chain.append(inside[0])
+
+
+def _chains(tree: Tree) -> list[list[Dispatch]]:
+    found, stack = [], list(tree.get(None, []))
+    while stack:
+        dispatch = stack.pop()
+        chain = _chain(tree, dispatch)
+        found += [chain] if len(chain) >= CHAIN else []
+        stack += tree.get(chain[-1].index, [])
+    return found
+
+
+def _unanswered(log: DispatchLog) -> list[list[Dispatch]]:
+    """Calls that every type was asked about and none answered; torch asks one type after another."""
+    found = []
+    for siblings in _children(log).values():
+        for _, group in groupby(siblings, key=lambda d: (d.func, d.types, d.protocol)):
+            open_: list[Dispatch] = []
+            for dispatch in group:
+                if any(d.owner == dispatch.owner for d in open_):  # the same call once more
+                    found.append(open_)
+                    open_ = []
+                open_ = [*open_, dispatch] if dispatch.outcome == "NotImplemented" else []
+            found += [open_] if open_ else []
+    return found
+
+
+def _owners(asked_in_turn: Sequence[Dispatch]) -> str:
+    return ", ".join(dict.fromkeys(f"`{d.owner}`" for d in asked_in_turn))

@@ -1,0 +1,113 @@
+"""The magic on a cell that defines a class with ``__torch_function__`` or ``__torch_dispatch__``."""
+
+from __future__ import annotations
+
+import inspect
+
+import torch
+
+CELL = """\
+%%autograd_function
+class Scalar:
+    def __init__(self, value):
+        self.value = value
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        if func is torch.mean:
+            return args[0].value
+        return NotImplemented
+"""
+
+
+def test_the_card_waits_and_fills_in(notebook) -> None:
+    notebook.shell.kernel = None  # the front end can change what it shows
+    try:
+        ran = notebook(CELL)
+    finally:
+        del notebook.shell.kernel
+    assert ran.result.success
+    assert "Tracing `Scalar`: what torch asks it appears here." in ran.text
+    assert notebook("torch.mean(Scalar(4))").result.result == 4
+    log = notebook("%autograd_dispatches Scalar").result.result
+    assert [(d.func, d.outcome) for d in log] == [("torch.mean", "returned")]
+
+
+def test_the_card_is_brought_up_to_date(bare) -> None:
+    bare.shell.kernel = object()
+    try:
+        bare.shell.extension_manager.load_extension("nbautograd")
+        bare(CELL)
+        ran = bare("torch.mean(Scalar(4))")
+        assert any("torch.mean(<Scalar value=4>)" in bundle["text/plain"] for bundle in ran.updates)
+        assert bare("1 + 1").updates == []
+    finally:
+        del bare.shell.kernel
+
+
+def test_calls_of_the_same_cell_are_there(notebook) -> None:
+    ran = notebook(CELL + "\ntorch.mean(Scalar(2))")
+    assert ran.result.result == 2
+    assert "1 dispatch to Scalar" in ran.text
+
+
+def test_source_lines_and_errors_are_the_users_own(notebook) -> None:
+    notebook(CELL)
+    cls = notebook["Scalar"]
+    assert inspect.getsource(cls.__torch_function__) == CELL[CELL.index("    @classmethod") :]
+    assert cls.__torch_function__.__func__.__wrapped__.__code__.co_firstlineno == 6
+    ran = notebook(CELL + "\n    boom = 1 / 0\n")
+    assert isinstance(ran.error, ZeroDivisionError)
+    assert ran.error.__traceback__.tb_next.tb_next.tb_lineno == 12
+
+
+def test_a_decorator_of_the_users_runs_first(notebook) -> None:
+    cell = CELL.replace(
+        "class Scalar", "import dataclasses\nseen = []\n@(lambda cls: seen.append(cls) or cls)\nclass Scalar"
+    )
+    notebook(cell)
+    assert notebook["seen"] == [notebook["Scalar"]]
+
+
+def test_a_cell_run_again_traces_the_new_class_only(notebook) -> None:
+    notebook(CELL)
+    old = notebook["Scalar"]
+    notebook(CELL)
+    assert old is not notebook["Scalar"]
+    assert not hasattr(vars(old)["__torch_function__"].__func__, "__wrapped__")
+    assert hasattr(vars(notebook["Scalar"])["__torch_function__"].__func__, "__wrapped__")
+
+
+def test_unloading_leaves_the_class_as_written(notebook) -> None:
+    notebook(CELL)
+    cls = notebook["Scalar"]
+    notebook.shell.extension_manager.unload_extension("nbautograd")
+    assert not hasattr(vars(cls)["__torch_function__"].__func__, "__wrapped__")
+    assert torch.mean(cls(3)) == 3
+    assert notebook.shell.ast_transformers == []
+
+
+def test_quiet_shows_nothing_and_inputs_are_answered(notebook) -> None:
+    assert notebook(CELL.replace("function\n", "function --quiet\n", 1)).bundles == []
+    ran = notebook(CELL.replace("function\n", "function --inputs x\n", 1))
+    assert "`--inputs` is for a `torch.autograd.Function`" in ran.text
+
+
+def test_a_function_and_an_overriding_class_in_one_cell(notebook) -> None:
+    ran = notebook(
+        CELL
+        + """
+class Double(Function):
+    @staticmethod
+    def forward(ctx, x): return x * 2
+    @staticmethod
+    def backward(ctx, g): return g * 2
+"""
+    )
+    assert "Tracing `Scalar`" in ran.text
+    assert "Recording `Double`" in ran.text
+
+
+def test_wrong_lines_are_one_sentence(notebook) -> None:
+    ran = notebook("%autograd_dispatches torch.nn.Linear")
+    assert "defines neither `__torch_function__` nor `__torch_dispatch__`" in ran.stderr

@@ -1,0 +1,66 @@
+"""The call tree of dispatches: words, folding, escaping."""
+
+from __future__ import annotations
+
+from nbautograd.core.tracing.dispatches import Dispatch, DispatchLog
+from nbautograd.core.values import Value
+from nbautograd.views.dispatches import MOST_ROWS
+from nbautograd.views.html import html
+from nbautograd.views.text import text
+
+
+def one(index: int, parent: int | None = None, **fields: object) -> Dispatch:
+    known = {"protocol": "__torch_function__", "owner": "Scalar", "func": "torch.add", "outcome": "returned"}
+    return Dispatch(index, parent, **{**known, **fields})  # type: ignore[arg-type]
+
+
+def test_the_tree_in_words() -> None:
+    log = DispatchLog(
+        (
+            one(0, args=(Value("args[0]", "Scalar", "<Scalar n=2>"),), handler="add", handler_line=7),
+            one(1, 0, func="torch.mul", outcome="NotImplemented"),
+            one(2, func="torch.mean", result=Value("result", "float", "0.4")),
+        )
+    )
+    assert text(log).splitlines() == [
+        "3 dispatches to Scalar",
+        "  call                     asked   answered by        result",
+        "  torch.add(<Scalar n=2>)  Scalar  add, line 7        –",
+        "  └─ torch.mul()           Scalar  NotImplemented     –",
+        "  torch.mean()             Scalar  the method itself  0.4",
+        "Nobody answered `torch.mul`: each type that was asked (`Scalar`) returned `NotImplemented`, and then torch",
+        "raises a TypeError. Register an implementation of `torch.mul`, or turn the object into a tensor and call",
+        "`torch.mul` again.",
+    ]
+
+
+def test_a_call_that_the_second_type_answers_is_no_complaint() -> None:
+    asked = {"types": ("Scalar", "Other")}
+    log = DispatchLog((one(0, outcome="NotImplemented", **asked), one(1, owner="Other", **asked)))
+    assert "Nobody" not in text(log)
+    twice = DispatchLog((one(0, outcome="NotImplemented"), one(1, outcome="NotImplemented")))
+    assert text(twice).count("Nobody answered") == 1
+
+
+def test_names_that_are_markup_stay_names() -> None:
+    page = html(DispatchLog((one(0, owner="<b>", func="<script>", result=Value("r", "X", "<img src=x>")),)))
+    assert "<script>" not in page
+    assert "<img" not in page
+    assert "&lt;script&gt;" in page
+
+
+def test_long_logs_are_folded() -> None:
+    page = text(DispatchLog(tuple(one(i) for i in range(500))))
+    assert "… 440 more" in page
+    assert len(page.splitlines()) == MOST_ROWS + 3
+    assert len(html(DispatchLog(tuple(one(i) for i in range(2000))))) < 64_000
+
+
+def test_what_is_forgotten_is_said() -> None:
+    log = DispatchLog((one(9, 3),), dropped=5)
+    assert "5 earlier dispatches are no longer kept." in text(log)
+    assert "└" not in text(log)  # its parent is gone
+
+
+def test_an_empty_log_says_what_to_do() -> None:
+    assert text(DispatchLog()) == "Nothing has been dispatched yet: call a torch function with an object of the class."
