@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from nbautograd.core.checking.words import Phrase
 from nbautograd.course.draw import Draw
 
 CHECKS = "VGLASMTRNEODFBKCWPQ"
 Texts = Mapping[str, str]  # a sentence in "en" and "zh"
+Sentence = str | Texts | Phrase
 Limit = int | Callable[..., int]  # a number, or a function of the inputs that gives one
 
 
@@ -32,9 +34,9 @@ class Failure:
     """
 
     code: str
-    sentence: str | Texts = ""
+    sentence: Sentence = ""
     params: Mapping[str, Any] = field(default_factory=dict)
-    more: tuple[str | Texts, ...] = ()
+    more: tuple[Sentence, ...] = ()
     level: int = 1
 
 
@@ -70,6 +72,7 @@ class Exercise:
         saved_bytes: for C and P: the most that forward may leave for backward; a number, or a function of the inputs.
         forward_calls: for P: the most calls that may be made of those inputs that are functions (a black box, counted)
             during one forward and one backward; a number, or a function of the inputs.
+        tolerance: how closely values and gradients must agree, relative to the largest of them.
 
     Example:
         >>> import torch
@@ -92,6 +95,7 @@ class Exercise:
     points: int = 1
     saved_bytes: Limit | None = None
     forward_calls: Limit | None = None
+    tolerance: float = 1e-6
 
     def __post_init__(self) -> None:
         """Refuse what no check could be made of.

@@ -1,0 +1,201 @@
+"""Attempt: an answer, called and differentiated at random points beside what the exercise says is right."""
+
+from __future__ import annotations
+
+import itertools
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nbautograd.core.checking.preparation import callable_of, is_differentiable
+from nbautograd.core.checking.quiet import seed_all
+from nbautograd.core.checking.subject import Subject
+from nbautograd.core.source import function_class
+from nbautograd.course.draw import Draw
+from nbautograd.course.exercise import Exercise
+
+POINTS = 3
+Gradients = tuple[Tensor | None, ...]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One forward.
+
+    Attributes:
+        inputs: what was given, leaves requiring grad among them.
+        raw: what was returned.
+        outputs: the tensors in it, in order.
+    """
+
+    inputs: tuple[Any, ...]
+    raw: Any
+    outputs: tuple[Tensor, ...]
+
+    @property
+    def takes(self) -> tuple[int, ...]:
+        """Positions of the outputs that can be differentiated."""
+        return tuple(k for k, y in enumerate(self.outputs) if y.requires_grad and is_float(y))
+
+
+class Attempt:
+    """An answer being checked.
+
+    Args:
+        exercise: what was asked for.
+        answer: what the cell defined.
+        seed: of the random points; another one gives other points.
+        source: the cell's text, where it is known.
+
+    Attributes:
+        call: what is called on the inputs.
+        cls: the Function class, when the answer is one and is called as it is.
+
+    Raises:
+        CallError: when the answer cannot be called.
+        Exception: what the exercise's ``apply`` raises on this answer.
+    """
+
+    def __init__(self, exercise: Exercise, answer: Any, seed: int = 0, source: str = "") -> None:
+        self.exercise, self.answer, self.source = exercise, answer, source
+        self.seed = zlib.crc32(f"{exercise.name} {seed}".encode())
+        self.fn: Any = answer if exercise.apply is None else exercise.apply(answer)
+        self.cls = function_class(self.fn)
+
+    @property
+    def call(self) -> Callable[..., Any]:
+        """What is called on the inputs."""
+        return callable_of(self.fn)
+
+    def draw(self, number: int = 0) -> Draw:
+        """The generator of one point."""
+        return Draw(self.seed + number)
+
+    def point(self, number: int = 0) -> tuple[Any, ...]:
+        """The inputs of one random point, made anew, ready to be differentiated."""
+        assert self.exercise.inputs is not None
+        return ready(self.exercise.inputs(self.draw(number)))
+
+    def points(self, count: int = POINTS) -> Iterator[tuple[Any, ...]]:
+        """The inputs of several random points."""
+        return (self.point(number) for number in range(count))
+
+    def subject(self, inputs: tuple[Any, ...]) -> Subject:
+        """What the checker's probes take."""
+        return Subject(self.fn, tuple(_flat_copy(item) for item in inputs), self.seed)
+
+    def run(self, inputs: tuple[Any, ...]) -> Run:
+        """Call the answer on copies of these inputs."""
+        return forward(self.call, copies(inputs))
+
+    def truth(self, inputs: tuple[Any, ...]) -> Run:
+        """Call the formula on copies of these inputs."""
+        assert self.exercise.formula is not None
+        return forward(self.exercise.formula, copies(inputs))
+
+    def right(self, truth: Run, cotangents: Sequence[Tensor | None]) -> Gradients:
+        """The gradients that are asked for: the declared ones, else those of the formula."""
+        if self.exercise.vjp is None:
+            return vjp(truth, cotangents)
+        given = [c if c is not None else torch.zeros_like(y) for c, y in zip(cotangents, truth.outputs, strict=True)]
+        bare = [x.detach() if isinstance(x, Tensor) else x for x in truth.inputs]
+        with torch.no_grad():
+            found = self.exercise.vjp(*bare, *(c for c, y in zip(given, truth.outputs, strict=True) if is_float(y)))
+        return found if isinstance(found, tuple) else (found,)
+
+    def close(self, a: Tensor | None, b: Tensor | None) -> bool:
+        """Whether two tensors agree as closely as the exercise asks; None counts as zero, NaN agrees with NaN."""
+        return close(a, b, self.exercise.tolerance)
+
+
+def ready(inputs: Iterable[Any]) -> tuple[Any, ...]:
+    """The inputs with their floating tensors requiring grad, unless some do already."""
+    given = tuple(inputs)
+    chosen = any(isinstance(x, Tensor) and x.requires_grad for x in given)
+    return tuple(_leaf(x, x.requires_grad if chosen else is_float(x)) if isinstance(x, Tensor) else x for x in given)
+
+
+def positions(inputs: Sequence[Any]) -> tuple[int, ...]:
+    """Positions of the inputs that are differentiated."""
+    return tuple(k for k, x in enumerate(inputs) if is_differentiable(x))
+
+
+def copies(inputs: Sequence[Any], wanted: Iterable[int] | None = None) -> tuple[Any, ...]:
+    """Copies of the inputs that lie in memory as they do, expanded ones too; ``wanted``: those that require grad."""
+    ask = None if wanted is None else set(wanted)
+    return tuple(
+        _leaf(x, x.requires_grad if ask is None else k in ask) if isinstance(x, Tensor) else x
+        for k, x in enumerate(inputs)
+    )
+
+
+def forward(call: Callable[..., Any], inputs: tuple[Any, ...]) -> Run:
+    """Call something with the generators seeded; an in-place Function gets clones, as a user would give it."""
+    seed_all(0)
+    try:
+        raw = call(*inputs)
+    except RuntimeError as error:
+        if "leaf Variable that requires grad" not in str(error):
+            raise
+        raw = call(*(x.clone() if isinstance(x, Tensor) and x.requires_grad else x for x in inputs))
+    return Run(inputs, raw, tuple(tensors(raw)))
+
+
+def vjp(run: Run, cotangents: Sequence[Tensor | None], create_graph: bool = False) -> Gradients:
+    """Gradients of the inputs that require grad, one each, None where none came."""
+    leaves = [run.inputs[k] for k in positions(run.inputs)]
+    pairs = [(y, c) for y, c in zip(run.outputs, cotangents, strict=True) if c is not None and y.requires_grad]
+    if not pairs:
+        return (None,) * len(leaves)
+    seed_all(0)
+    given, weights = zip(*pairs, strict=True)
+    own = [c if c.requires_grad else c.clone() for c in weights]  # a backward may write into what it gets
+    return torch.autograd.grad(given, leaves, own, retain_graph=True, create_graph=create_graph, allow_unused=True)
+
+
+def cotangents(outputs: Sequence[Tensor], seed: int) -> list[Tensor | None]:
+    """Random numbers of both signs for every floating output."""
+    draw = Draw(seed + 7919)
+    return [draw.normal(*y.shape).to(y.dtype) if is_float(y) else None for y in outputs]
+
+
+def close(a: Tensor | None, b: Tensor | None, tolerance: float) -> bool:
+    """Whether two tensors agree, relative to the largest element; None counts as zero, NaN agrees with NaN."""
+    if a is None or b is None:
+        other = b if a is None else a
+        return other is None or not bool((other.detach().abs() > 0).any())
+    if a.shape != b.shape:
+        return False
+    a, b = a.detach().to(torch.float64), b.detach().to(torch.float64)
+    finite = b[torch.isfinite(b)]
+    size = float(finite.abs().max()) if finite.numel() else 0.0
+    return bool(torch.isclose(a, b, rtol=tolerance, atol=tolerance * max(size, 1e-6), equal_nan=True).all())
+
+
+def tensors(raw: Any) -> Iterator[Tensor]:
+    """The tensors in what a function returned, in order."""
+    if isinstance(raw, Tensor):
+        yield raw
+    elif isinstance(raw, dict):
+        yield from itertools.chain.from_iterable(map(tensors, raw.values()))
+    elif isinstance(raw, (tuple, list)):
+        yield from itertools.chain.from_iterable(map(tensors, raw))
+
+
+def is_float(item: Any) -> bool:
+    """Whether this is a tensor of real numbers."""
+    return isinstance(item, Tensor) and item.is_floating_point()
+
+
+def _leaf(item: Tensor, wanted: bool) -> Tensor:
+    storage = item.untyped_storage().clone()
+    fresh = torch.empty(0, dtype=item.dtype).set_(storage, item.storage_offset(), item.shape, item.stride())
+    return fresh.requires_grad_(wanted)
+
+
+def _flat_copy(item: Any) -> Any:
+    return _leaf(item, item.requires_grad) if isinstance(item, Tensor) else item

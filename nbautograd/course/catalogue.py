@@ -1,0 +1,98 @@
+"""Where exercises are found: beside the notebook first, then in the package."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import pkgutil
+from collections.abc import Iterator
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+from nbautograd.course.exercise import Exercise
+from nbautograd.errors import NbautogradError
+
+BESIDE = "*_exercises.py"
+_read: dict[Path, tuple[int, dict[str, Exercise]]] = {}
+
+
+class UnknownExerciseError(NbautogradError, LookupError):
+    """No exercise has this name."""
+
+
+def find(name: str, folder: Path | None = None) -> Exercise:
+    """The exercise of this name.
+
+    Args:
+        name: what ``%%exercise`` takes.
+        folder: of the notebook: files named ``*_exercises.py`` there come first; None asks the package only.
+
+    Raises:
+        UnknownExerciseError: when there is none; the nearest name is in its message.
+
+    Example:
+        >>> from nbautograd.course.catalogue import find
+        >>> find("no such exercise")
+        Traceback (most recent call last):
+        ...
+        nbautograd.course.catalogue.UnknownExerciseError: There is no exercise named `no such exercise`...
+    """
+    for known in _places(folder):
+        if name in known:
+            return known[name]
+    names = [n for known in _places(folder) for n in known]
+    near = get_close_matches(name, names, n=1)
+    if near:
+        raise UnknownExerciseError("course.unknown_near", name=name, near=near[0])
+    raise UnknownExerciseError("course.unknown", name=name)
+
+
+def notebooks() -> dict[str, tuple[Exercise, ...]]:
+    """The package's exercises by the number of their notebook, ``"01"``."""
+    return {name[1:]: _declared(_module(name)) for name in _names()}
+
+
+def beside(folder: Path) -> dict[str, Exercise]:
+    """The exercises declared in a folder, by name; a file that was edited is read again."""
+    found: dict[str, Exercise] = {}
+    for file in sorted(folder.glob(BESIDE)):
+        found.update(_of_file(file))
+    return found
+
+
+def _places(folder: Path | None) -> Iterator[dict[str, Exercise]]:
+    if folder is not None:
+        yield beside(folder)
+    yield _packaged()
+
+
+@cache
+def _packaged() -> dict[str, Exercise]:
+    return {exercise.name: exercise for name in _names() for exercise in _declared(_module(name))}
+
+
+def _names() -> list[str]:
+    package = importlib.import_module("nbautograd.course.exercises")
+    return sorted(info.name for info in pkgutil.iter_modules(package.__path__) if info.name[1:].isdigit())
+
+
+def _module(name: str) -> ModuleType:
+    return importlib.import_module(f"nbautograd.course.exercises.{name}")
+
+
+def _declared(module: ModuleType) -> tuple[Exercise, ...]:
+    return tuple(module.EXERCISES)
+
+
+def _of_file(file: Path) -> dict[str, Exercise]:
+    stamp = file.stat().st_mtime_ns
+    if file not in _read or _read[file][0] != stamp:
+        spec = importlib.util.spec_from_file_location(f"nbautograd_course_{file.stem}", file)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        _read[file] = stamp, {exercise.name: exercise for exercise in _declared(module)}
+    return _read[file][1]

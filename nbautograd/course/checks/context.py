@@ -1,0 +1,107 @@
+"""C: what stays on ctx. P: what it costs: calls of a black box, bytes saved for backward."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nbautograd.core.checking.probes.keeping import kept
+from nbautograd.core.checking.probes.raw import nodes
+from nbautograd.course.attempt import Attempt, copies, cotangents, forward, vjp
+from nbautograd.course.checks import raised
+from nbautograd.course.exercise import Failure, Limit
+from nbautograd.course.sentences import from_finding
+
+
+def context(attempt: Attempt) -> Iterator[Failure]:
+    """C: tensors go through save_for_backward, nothing is kept alive, and no more bytes than allowed."""
+    subject = attempt.subject(attempt.point())
+    with subject.session():
+        found = [f for f in kept(subject, subject.call()) if f.code in ("tensor_on_ctx", "output_on_ctx")]
+    yield from map(from_finding, found)
+    if not found and _outlives(attempt):
+        yield Failure("leak", "course.leak")
+    elif not found:
+        yield from saved(attempt)
+
+
+def _outlives(attempt: Attempt) -> bool:
+    """Whether an output stays in memory after the last reference to it is gone, without the garbage collector."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        run = forward(attempt.call, copies(attempt.point()))
+        watched = [weakref.ref(y) for y in run.outputs]
+        del run
+        return any(reference() is not None for reference in watched)
+    finally:
+        if was:
+            gc.enable()
+
+
+def saved(attempt: Attempt) -> Iterator[Failure]:
+    """The bytes that forward leaves for backward, within the exercise's limit."""
+    limit = attempt.exercise.saved_bytes
+    if limit is None:
+        return
+    inputs = attempt.point()
+    most, found = _number(limit, inputs), saved_bytes(attempt.call, inputs)
+    if found > most:
+        yield Failure("saved_too_much", "course.saved_too_much", {"got": found, "most": most})
+
+
+def saved_bytes(call: Callable[..., Any], inputs: tuple[Any, ...]) -> int:
+    """Bytes of all tensors that a forward keeps for its backward, each storage counted once."""
+    held: list[Tensor] = []
+
+    def pack(tensor: Tensor) -> Tensor:
+        held.append(tensor)
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        run = forward(call, copies(inputs))
+    for node in nodes(run.outputs):
+        held += [value for value in vars(node).values() if isinstance(value, Tensor)]
+    storages = {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in held}
+    return sum(storages.values())
+
+
+def cost(attempt: Attempt) -> Iterator[Failure]:
+    """P: calls of the functions among the inputs during one forward and one backward; bytes saved."""
+    if attempt.exercise.forward_calls is not None:
+        inputs = attempt.point()
+        most = _number(attempt.exercise.forward_calls, inputs)
+        try:
+            found = _calls(attempt, inputs)
+        except Exception as error:
+            yield raised.in_backward(attempt, inputs, error)
+            return
+        if found > most:
+            yield Failure("too_many_calls", "course.too_many_calls", {"got": found, "most": most})
+    yield from saved(attempt)
+
+
+def _calls(attempt: Attempt, inputs: tuple[Any, ...]) -> int:
+    made = 0
+
+    def counted(black_box: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **keywords: Any) -> Any:
+            nonlocal made
+            made += 1
+            return black_box(*args, **keywords)
+
+        return call
+
+    given = tuple(counted(x) if callable(x) and not isinstance(x, Tensor) else x for x in copies(inputs))
+    run = forward(attempt.call, given)
+    vjp(run, cotangents(run.outputs, attempt.seed))
+    return made
+
+
+def _number(limit: Limit, inputs: tuple[Any, ...]) -> int:
+    return int(limit(*inputs)) if callable(limit) else limit

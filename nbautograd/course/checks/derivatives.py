@@ -1,0 +1,128 @@
+"""D: double backward. F: forward mode. B: vmap. Each beside the same transform of the formula."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import forward_ad
+
+from nbautograd.core.checking.second_order import second_order
+from nbautograd.course.attempt import Attempt, Gradients, Run, copies, cotangents, positions, tensors, vjp
+from nbautograd.course.checks import raised
+from nbautograd.course.draw import Draw
+from nbautograd.course.exercise import Failure
+from nbautograd.course.sentences import from_finding
+
+BATCH = 3
+
+
+def double(attempt: Attempt) -> Iterator[Failure]:
+    """D: the derivatives of the gradient with respect to inputs and grad_outputs."""
+    inputs = attempt.point()
+    right = _second(attempt, attempt.truth(inputs))
+    try:
+        found = _second(attempt, attempt.run(inputs))
+    except Exception as error:
+        code = "once_differentiable" if "once_differentiable" in str(error) else "double_backward_raised"
+        yield raised.plainly(code, error)
+        return
+    if not all(map(attempt.close, found, right)):
+        yield from _why(attempt, inputs) or [Failure("double_backward_wrong", "course.double_backward_wrong")]
+
+
+def _second(attempt: Attempt, run: Run) -> Gradients:
+    weights = [None if c is None else c.requires_grad_() for c in cotangents(run.outputs, attempt.seed)]
+    first = vjp(run, weights, create_graph=True)
+    draw = Draw(attempt.seed + 1)
+    terms = [(g * draw.normal(*x.shape)).sum() if g is not None else draw.normal(*x.shape).sum() * 0
+             for g, x in zip(first, _leaves(run), strict=True)]  # fmt: skip
+    total = torch.stack(terms).sum() if terms else torch.zeros(())
+    wanted = [*_leaves(run), *(c for c in weights if c is not None)]
+    if not total.requires_grad:
+        return (None,) * len(wanted)
+    return torch.autograd.grad(total, wanted, allow_unused=True)
+
+
+def _leaves(run: Run) -> list[Tensor]:
+    return [run.inputs[k] for k in positions(run.inputs)]
+
+
+def _why(attempt: Attempt, inputs: tuple[Any, ...]) -> list[Failure]:
+    try:
+        report = second_order(attempt.subject(inputs))
+    except Exception:  # the comparison has already said that it is wrong
+        return []
+    return [] if report is None else [from_finding(f) for f in report.findings]
+
+
+def forward_mode(attempt: Attempt) -> Iterator[Failure]:
+    """F: jvp along random tangents, of all inputs together and of each alone."""
+    inputs = attempt.point()
+    where = positions(inputs)
+    names = attempt.subject(inputs).input_names
+    for chosen in [where] if len(where) == 1 else [where, *((k,) for k in where)]:
+        assert attempt.exercise.formula is not None
+        right = _jvp(attempt.exercise.formula, inputs, chosen, attempt.seed)
+        alone = ", ".join(f"`{names[k]}`" for k in chosen)
+        try:
+            found = _jvp(attempt.call, inputs, chosen, attempt.seed)
+        except Exception as error:
+            missing = isinstance(error, NotImplementedError) or "implement the jvp" in str(error)
+            yield raised.plainly("jvp_missing" if missing else "jvp_raised", error, inputs=alone)
+            return
+        if len(found) != len(right) or not all(map(attempt.close, found, right)):
+            yield Failure("jvp_wrong", "course.jvp_wrong", {"inputs": alone})
+            return
+
+
+def _jvp(call: Any, inputs: tuple[Any, ...], chosen: Sequence[int], seed: int) -> Gradients:
+    draw = Draw(seed + 2)
+    with forward_ad.dual_level():
+        given = list(copies(inputs, ()))
+        for k in chosen:
+            given[k] = forward_ad.make_dual(given[k], draw.normal(*given[k].shape).to(given[k].dtype))
+        return tuple(forward_ad.unpack_dual(y).tangent for y in tensors(call(*given)))
+
+
+def batched(attempt: Attempt) -> Iterator[Failure]:
+    """B: torch.func.vmap over all inputs, over each alone, along the first and along the last dimension."""
+    assert attempt.exercise.formula is not None
+    stacks = [attempt.exercise.inputs(attempt.draw(k)) for k in range(BATCH)] if attempt.exercise.inputs else []
+    for dims in _patterns(stacks[0]):
+        given = tuple(
+            torch.stack([s[k] for s in stacks], dim) if dim is not None else stacks[0][k] for k, dim in enumerate(dims)
+        )
+        right = _vmapped(attempt.exercise.formula, given, dims)
+        try:
+            found = _vmapped(attempt.call, given, dims)
+        except Exception as error:
+            yield raised.plainly(_vmap_code(error), error, dims=str(dims))
+            return
+        if len(found) != len(right) or not all(map(attempt.close, found, right)):
+            yield Failure("vmap_wrong", "course.vmap_wrong", {"dims": str(dims)})
+            return
+
+
+def _patterns(inputs: Sequence[Any]) -> list[tuple[int | None, ...]]:
+    there = [k for k, x in enumerate(inputs) if isinstance(x, Tensor)]
+    subsets = [there] if len(there) == 1 else [there, *([k] for k in there)]
+    rows: list[tuple[int | None, ...]] = []
+    for chosen, dim in itertools.product(subsets, (0, -1)):
+        rows.append(tuple(dim if k in chosen else None for k in range(len(inputs))))
+    return rows
+
+
+def _vmapped(call: Any, given: tuple[Any, ...], dims: tuple[int | None, ...]) -> tuple[Tensor, ...]:
+    bare = tuple(x.detach() if isinstance(x, Tensor) else x for x in given)
+    return tuple(tensors(torch.func.vmap(call, in_dims=dims)(*bare)))
+
+
+def _vmap_code(error: Exception) -> str:
+    said = str(error)
+    if "setup_context" in said:
+        return "vmap_old_style"
+    return "vmap_missing" if "vmap support" in said or "generate_vmap_rule" in said else "vmap_raised"

@@ -1,0 +1,132 @@
+"""G: the gradient. L: is it linear in grad_output. N: for every subset of inputs that want one. K: at kinks."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+from nbautograd.core.checking import judgement
+from nbautograd.core.checking.inquiry import Inquiry
+from nbautograd.core.checking.probes.linearity import linearity
+from nbautograd.core.findings import Finding
+from nbautograd.course.attempt import POINTS, Attempt, copies, cotangents, forward, positions, ready, vjp
+from nbautograd.course.checks import declared, raised
+from nbautograd.course.exercise import Failure
+from nbautograd.course.sentences import from_finding
+
+TOLD = 4
+MANY = 6  # inputs of which not every subset is tried, only each alone and all but each
+
+
+def gradient(attempt: Attempt) -> Iterator[Failure]:
+    """G: the vjp at random points for random cotangents, and what is wrong with it."""
+    for number in range(POINTS):
+        inputs = attempt.point(number)
+        truth = attempt.truth(inputs)
+        weights = cotangents(truth.outputs, attempt.seed + number)
+        right = attempt.right(truth, weights)
+        try:
+            run = attempt.run(inputs)
+            found = vjp(run, weights)
+        except Exception as error:
+            yield raised.in_backward(attempt, inputs, error)
+            return
+        if not all(map(attempt.close, found, right)):
+            usual = attempt.exercise.vjp is None or all(map(attempt.close, vjp(truth, weights), right))
+            told = list(_why(attempt, inputs)) if usual else []
+            yield from told or declared.differences(attempt, inputs, weights, found, right)
+            return
+
+
+def _why(attempt: Attempt, inputs: tuple[Any, ...]) -> Iterator[Failure]:
+    """The checker's findings on values; only of use where the derivative of forward is what is asked for."""
+    inquiry = Inquiry(attempt.subject(inputs), None, None, None)
+    with inquiry.subject.session():
+        inquiry.blocks_found()
+        findings = judgement.findings(inquiry, fixes=False)
+    yield from itertools.islice((from_finding(f) for f in findings if f.kind == "bug"), TOLD)
+
+
+def linear(attempt: Attempt) -> Iterator[Failure]:
+    """L: twice the grad_output must give twice the gradient, and a sum the sum."""
+    subject = attempt.subject(attempt.point())
+    with subject.session():
+        try:
+            findings: list[Finding] = list(linearity(subject, subject.call()))
+        except Exception as error:
+            yield raised.in_backward(attempt, attempt.point(), error)
+            return
+    yield from map(from_finding, findings[:TOLD])
+
+
+def subsets(attempt: Attempt) -> Iterator[Failure]:
+    """N: whichever inputs want a gradient, they get the right one."""
+    inputs = attempt.point()
+    names = attempt.subject(inputs).input_names
+    for wanted in _subsets(positions(inputs)):
+        given = copies(inputs, wanted)
+        truth = attempt.truth(given)
+        weights = cotangents(truth.outputs, attempt.seed)
+        right = vjp(truth, weights) if attempt.exercise.vjp is None else _chosen(attempt, inputs, wanted, weights)
+        alone = ", ".join(f"`{names[k]}`" for k in wanted)
+        try:
+            found = vjp(forward(attempt.call, copies(given)), weights)
+        except Exception as error:
+            yield raised.plainly("needs_input_grad_raised", error, wanted=alone)
+            return
+        if not all(map(attempt.close, found, right)):
+            yield Failure("needs_input_grad_wrong", "course.needs_input_grad_wrong", {"wanted": alone})
+            return
+
+
+def _chosen(attempt: Attempt, inputs: tuple[Any, ...], wanted: tuple[int, ...], weights: Any) -> tuple[Any, ...]:
+    everything = attempt.right(attempt.truth(inputs), weights)
+    return tuple(g for k, g in zip(positions(inputs), everything, strict=True) if k in wanted)
+
+
+def _subsets(where: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    sizes = range(1, len(where)) if len(where) <= MANY else sorted({1, len(where) - 1})
+    for size in sizes:
+        yield from itertools.combinations(where, size)
+
+
+def kinks(attempt: Attempt) -> Iterator[Failure]:
+    """K: exactly at a kink the declared gradient, or one between the one-sided derivatives."""
+    assert attempt.exercise.kinks is not None
+    for inputs in map(ready, attempt.exercise.kinks(attempt.draw())):
+        try:
+            found = _at_kink(attempt, inputs)
+        except Exception as error:
+            yield raised.in_backward(attempt, inputs, error)
+            return
+        if found is not None:
+            yield found
+            return
+
+
+def _at_kink(attempt: Attempt, inputs: tuple[Any, ...]) -> Failure | None:
+    names = attempt.subject(inputs).input_names
+    if attempt.exercise.vjp is None:
+        return _between(attempt, inputs)
+    truth = attempt.truth(inputs)
+    weights = cotangents(truth.outputs, attempt.seed)
+    right = attempt.right(truth, weights)
+    found = vjp(attempt.run(inputs), weights)
+    for position, a, b in zip(positions(inputs), found, right, strict=True):
+        if not attempt.close(a, b):
+            return Failure("kink_convention", "course.kink_convention", {"input": names[position]})
+    return None
+
+
+def _between(attempt: Attempt, inputs: tuple[Any, ...]) -> Failure | None:
+    inquiry = Inquiry(attempt.subject(inputs), None, None, None)
+    with inquiry.subject.session():
+        inquiry.blocks_found()
+    if inquiry.error is not None:
+        raise inquiry.error
+    for block in inquiry.blocks.values():
+        worst = block.worst
+        if block.verdict == "mismatch" or (worst is not None and worst.analytical != worst.analytical):
+            return Failure("kink_wrong", "course.kink_wrong", {"input": block.input_name})
+    return None

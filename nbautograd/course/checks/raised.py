@@ -1,0 +1,55 @@
+"""What an answer raised, said kindly."""
+
+from __future__ import annotations
+
+import traceback
+from typing import Any
+
+from nbautograd.core.checking import words
+from nbautograd.core.checking.probes.exceptions import contract_broken, explain
+from nbautograd.course.attempt import Attempt
+from nbautograd.course.exercise import Failure
+from nbautograd.course.sentences import from_finding
+from nbautograd.errors import NbautogradError
+
+
+def in_forward(attempt: Attempt, inputs: tuple[Any, ...], error: Exception) -> Failure:
+    """The failure for what a forward raised."""
+    if contract_broken(error) and attempt.cls is not None:
+        return _explained(attempt, inputs, error)
+    return plainly("forward_raised", error)
+
+
+def in_backward(attempt: Attempt, inputs: tuple[Any, ...], error: Exception) -> Failure:
+    """The failure for what a backward raised, or torch on its return."""
+    try:
+        return _explained(attempt, inputs, error)
+    except Exception:  # a callable that the checker cannot take apart
+        return plainly("backward_raised", error)
+
+
+def plainly(code: str, error: Exception, **params: Any) -> Failure:
+    """The failure ``code`` with what was raised, and the line of the student's cell from hint level 2 on."""
+    said = words.short(" ".join(str(error).split()), 160)
+    line = _line(error)
+    more = () if line is None else (words.Phrase("course.look_at_line", line=line),)
+    known = {"error": type(error).__name__, "said": said, **params}
+    if isinstance(error, NbautogradError):
+        return Failure(code, words.Phrase(error.message_id, **error.params))
+    return Failure(code, f"course.{code}", known, more)
+
+
+def _explained(attempt: Attempt, inputs: tuple[Any, ...], error: Exception) -> Failure:
+    subject = attempt.subject(inputs)
+    return from_finding(explain(error, subject))
+
+
+def _line(error: Exception) -> int | None:
+    """The last line outside of installed packages."""
+    lines = [n for f, n in traceback.walk_tb(error.__traceback__) if _is_cells(f.f_code.co_filename)]
+    return lines[-1] if lines else None
+
+
+def _is_cells(file: str) -> bool:
+    """Whether this is a cell's name of the file: IPython's, or that of a rehearsal."""
+    return file.startswith("<") or "ipykernel_" in file

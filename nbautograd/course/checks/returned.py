@@ -1,0 +1,128 @@
+"""What backward really returns. A: how many gradients. S: shapes. T: dtypes. M: nothing changed. R: repeatable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nbautograd.core.checking.probes.agreement import contract
+from nbautograd.core.checking.probes.raw import Observed, cotangents, observe
+from nbautograd.core.checking.probes.state import equal, state
+from nbautograd.core.checking.subject import Outputs, Subject
+from nbautograd.course.attempt import Attempt, copies, forward, is_float
+from nbautograd.course.checks import raised
+from nbautograd.course.exercise import Failure
+from nbautograd.course.sentences import from_finding
+
+
+def _observed(attempt: Attempt) -> tuple[Subject, Outputs, Observed | Failure]:
+    inputs = attempt.point()
+    subject = attempt.subject(inputs)
+    outputs = subject.call()
+    try:
+        return subject, outputs, observe(subject, outputs, cotangents(subject, outputs, subject.seed))
+    except Exception as error:
+        return subject, outputs, raised.in_backward(attempt, inputs, error)
+
+
+def arity(attempt: Attempt) -> Iterator[Failure]:
+    """A: one gradient for each argument of forward, and None for what is no tensor."""
+    subject, _, seen = _observed(attempt)
+    if isinstance(seen, Failure):
+        yield seen
+        return
+    if seen.returned is None or not subject.direct:
+        return
+    expected, got = len(subject.inputs), len(seen.returned)
+    if got != expected:  # torch forgives further Nones
+        params = {"expected": expected, "got": got}
+        yield Failure("wrong_number_of_gradients", "course.wrong_number_of_gradients", params)
+
+
+def shapes(attempt: Attempt) -> Iterator[Failure]:
+    """S: each gradient has the shape of its input, without torch's silent sum."""
+    yield from _contract(attempt, "grad_shape_reduced")
+
+
+def dtypes(attempt: Attempt) -> Iterator[Failure]:
+    """T: each gradient has the dtype of its input; float32 inputs give float32 outputs and gradients."""
+    found = list(_contract(attempt, "grad_dtype_cast"))
+    yield from found or _single(attempt)
+
+
+def _contract(attempt: Attempt, code: str) -> Iterator[Failure]:
+    subject, outputs, seen = _observed(attempt)
+    if isinstance(seen, Failure):
+        yield seen
+        return
+    with subject.session():
+        yield from (from_finding(f) for f in contract(subject, outputs) if f.code == code)
+
+
+def _single(attempt: Attempt) -> Iterator[Failure]:
+    given = tuple(x.detach().to(torch.float32).requires_grad_(x.requires_grad) if is_float(x) else x
+                  for x in attempt.point())  # fmt: skip
+    truth = attempt.truth(given) if attempt.exercise.formula is not None else None
+    try:
+        run = forward(attempt.call, copies(given))
+    except Exception as error:
+        yield raised.plainly("single_precision_raised", error)
+        return
+    for k, y in enumerate(run.outputs):
+        right = truth.outputs[k].dtype if truth is not None and k < len(truth.outputs) else torch.float32
+        if is_float(y) and y.dtype != right:
+            names = {"got": str(y.dtype)[6:], "expected": str(right)[6:]}
+            yield Failure("dtype_not_kept", "course.dtype_not_kept", names)
+            return
+    yield from _single_gradients(attempt, given)
+
+
+def _single_gradients(attempt: Attempt, given: tuple[Any, ...]) -> Iterator[Failure]:
+    subject = attempt.subject(given)
+    outputs = subject.call()
+    try:
+        observe(subject, outputs, cotangents(subject, outputs, subject.seed))
+    except Exception as error:
+        yield raised.in_backward(attempt, given, error)
+        return
+    with subject.session():
+        found = [from_finding(f) for f in contract(subject, outputs) if f.code == "grad_dtype_cast"]
+    yield from found
+
+
+def unchanged(attempt: Attempt) -> Iterator[Failure]:
+    """M: neither forward nor backward changes what it was given."""
+    inputs = attempt.point()
+    given = copies(inputs)
+    forward(attempt.call, given)
+    for k, (now, before) in enumerate(zip(given, inputs, strict=True)):
+        if isinstance(now, Tensor) and not equal(now.detach(), before.detach()):
+            names = attempt.subject(inputs).input_names
+            yield Failure("mutates_input", "course.mutates_input", {"input": names[k]})
+            return
+    yield from changes(attempt, {"mutates_grad_output", "mutates_saved"})
+
+
+def changes(attempt: Attempt, codes: set[str]) -> Iterator[Failure]:
+    """The findings with these codes on what backward changes, and on what changes backward."""
+    inputs = attempt.point()
+    subject = attempt.subject(inputs)
+    try:
+        found = list(state(subject))
+    except Exception as error:
+        yield raised.in_backward(attempt, inputs, error)
+        return
+    yield from (from_finding(f) for f in found if f.code in codes and f.kind == "bug")
+
+
+def repeatable(attempt: Attempt) -> Iterator[Failure]:
+    """R: the same inputs give the same values and gradients, whatever was called in between."""
+    inputs = attempt.point()
+    first, again = (forward(attempt.call, copies(inputs)) for _ in range(2))
+    if not all(equal(a.detach(), b.detach()) for a, b in zip(first.outputs, again.outputs, strict=True)):
+        yield Failure("nondeterministic_forward", "course.nondeterministic_forward")
+        return
+    yield from changes(attempt, {"nondeterministic_backward", "shared_state", "grad_buffer_reused", "mutates_saved"})

@@ -1,0 +1,123 @@
+"""V: what forward gives. E: the same and the gradient at odd shapes. O: an optional argument left out, and None."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from nbautograd.course.attempt import Attempt, Run, copies, cotangents, positions, ready, vjp
+from nbautograd.course.checks import raised
+from nbautograd.course.exercise import Failure
+
+Inputs = tuple[Any, ...]
+
+
+def value(attempt: Attempt) -> Iterator[Failure]:
+    """V: value, shape, dtype and number of outputs at random points."""
+    for inputs in attempt.points():
+        found = _value_at(attempt, inputs)
+        if found is not None:
+            yield found
+            return
+
+
+def edges(attempt: Attempt) -> Iterator[Failure]:
+    """E: forward and gradient at the exercise's odd shapes."""
+    assert attempt.exercise.edges is not None
+    yield from _everywhere(attempt, map(ready, attempt.exercise.edges(attempt.draw())), "edge")
+
+
+def optional(attempt: Attempt) -> Iterator[Failure]:
+    """O: forward and gradient with each optional argument left out, and given as None."""
+    assert attempt.exercise.formula is not None
+    inputs = attempt.point()
+    parameters = list(inspect.signature(attempt.exercise.formula).parameters.values())
+    for k, parameter in enumerate(parameters[: len(inputs)]):
+        if parameter.default is None:
+            left_out, as_none = inputs[:k], (*inputs[:k], None, *inputs[k + 1 :])
+            yield from _everywhere(attempt, [left_out], "omitted", name=parameter.name)
+            yield from _everywhere(attempt, [as_none], "none", name=parameter.name)
+
+
+def _everywhere(attempt: Attempt, points: Iterable[Inputs], kind: str, **params: Any) -> Iterator[Failure]:
+    """One failure, for the first of these points where something is wrong."""
+    for inputs in points:
+        shapes = _shapes(inputs)
+        found = _value_at(attempt, inputs)
+        if found is None:
+            found = _gradient_at(attempt, inputs)
+        if found is not None:
+            what = {"value": "value", "gradient": "gradient"}.get(_about(found.code), "raised")
+            said = found.params.get("said", "") if what == "raised" else ""
+            names = {"shapes": shapes, "said": said, **params}
+            yield Failure(f"{kind}_{what}", f"course.{kind}_{what}", names, (found.sentence, *found.more))
+            return
+
+
+def _about(code: str) -> str:
+    return {"gradient": "gradient"}.get(code, "raised" if "raised" in code or code.startswith("exception") else "value")
+
+
+def _value_at(attempt: Attempt, inputs: Inputs) -> Failure | None:
+    truth = attempt.truth(inputs)
+    try:
+        run = attempt.run(inputs)
+    except Exception as error:
+        return raised.in_forward(attempt, inputs, error)
+    return _returned(run) or _compared(attempt, run, truth)
+
+
+def _returned(run: Run) -> Failure | None:
+    if run.raw is None:
+        return Failure("forward_none", "course.forward_none")
+    items = run.raw if isinstance(run.raw, (tuple, list)) else (run.raw,)
+    odd = [item for item in items if isinstance(item, (bool, int, float, complex, np.ndarray, np.generic))]
+    if odd and not run.outputs:
+        return Failure("forward_no_tensor", "course.forward_no_tensor", {"type": type(odd[0]).__name__})
+    return None
+
+
+def _compared(attempt: Attempt, run: Run, truth: Run) -> Failure | None:
+    if len(run.outputs) != len(truth.outputs):
+        counts = {"got": len(run.outputs), "expected": len(truth.outputs)}
+        return Failure("forward_count", "course.forward_count", counts)
+    for k, (found, right) in enumerate(zip(run.outputs, truth.outputs, strict=True)):
+        which = {"which": k + 1, "count": len(truth.outputs)}
+        if found.shape != right.shape:
+            shapes = {"got": list(found.shape), "expected": list(right.shape)}
+            return Failure("forward_shape", "course.forward_shape", {**which, **shapes})
+        if found.dtype != right.dtype:
+            dtypes = {"got": str(found.dtype)[6:], "expected": str(right.dtype)[6:]}
+            return Failure("forward_dtype", "course.forward_dtype", {**which, **dtypes})
+        if not attempt.close(found, right):
+            return Failure("forward_value", "course.forward_value", {**which, **_worst(found, right)})
+    return None
+
+
+def _worst(found: Tensor, right: Tensor) -> dict[str, Any]:
+    apart = (found.detach().double() - right.detach().double()).abs().nan_to_num(nan=float("inf"))
+    wrong = int((apart > 1e-6 * max(1e-6, float(right.detach().double().abs().nan_to_num().max()))).sum())
+    return {"wrong": wrong, "entries": found.numel()}
+
+
+def _gradient_at(attempt: Attempt, inputs: Inputs) -> Failure | None:
+    truth = attempt.truth(inputs)
+    weights = cotangents(truth.outputs, attempt.seed)
+    right = attempt.right(truth, weights)
+    try:
+        run = attempt.run(copies(inputs))
+        found = vjp(run, weights)
+    except Exception as error:
+        return raised.in_backward(attempt, inputs, error)
+    if all(map(attempt.close, found, right)) and len(found) == len(positions(inputs)):
+        return None
+    return Failure("gradient", "course.gradient_differs")
+
+
+def _shapes(inputs: Inputs) -> str:
+    """Such as ``(0, 3), (3, 4)``."""
+    return ", ".join(str(tuple(x.shape)) if isinstance(x, Tensor) else repr(x) for x in inputs)

@@ -1,0 +1,188 @@
+"""Exercises of notebook 02, vector-Jacobian products and the linear layer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nbautograd.course.draw import Draw
+from nbautograd.course.exercise import Exercise, Failure
+
+
+# linear_xw
+
+
+def _xw(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    output = input @ weight
+    return output if bias is None else output + bias
+
+
+def _xw_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
+    """One row, no row, one output, one of everything, a transposed weight."""
+    yield draw.normal(1, 4), draw.normal(4, 5), draw.normal(5)
+    yield draw.normal(3, 4), draw.normal(4, 1), draw.normal(1)
+    yield draw.normal(1, 1), draw.normal(1, 1), draw.normal(1)
+    yield draw.normal(0, 4), draw.normal(4, 5), draw.normal(5)
+    yield draw.normal(3, 4), draw.normal(5, 4).t(), draw.normal(5)
+
+
+# linear_xwt
+
+
+def _xwt(input: Tensor, weight: Tensor) -> Tensor:
+    return input @ weight.t()
+
+
+def _xwt_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
+    """A single vector, a table, four dimensions, an empty batch, one output."""
+    for shape in ((4,), (3, 4), (2, 1, 3, 4), (0, 4)):
+        yield draw.normal(*shape), draw.normal(5, 4)
+    yield draw.normal(2, 3, 4), draw.normal(1, 4)
+
+
+# break_squeeze
+
+NOT_THREE = {
+    "en": "Three whole numbers are wanted, such as (3, 4, 5): batch, in_features, out_features.",
+    "zh": "需要三个整数，例如 (3, 4, 5)：批大小、in_features、out_features。",
+}
+NEGATIVE = {"en": "A size cannot be negative.", "zh": "尺寸不能是负数。"}
+NO_ERROR = {
+    "en": "With these sizes nothing breaks: the bias gradient comes out right. Which dimension does squeeze(0) look at,"
+    " once sum(0) is done?",
+    "zh": "这组尺寸没有让它出错：偏置的梯度是对的。想一想，sum(0) 之后，squeeze(0) 看的是哪一维？",
+}
+BATCH_OF_ONE = {
+    "en": "A batch of one looks like the culprit, and is not: the sum over the batch has removed that dimension before"
+    " squeeze comes.",
+    "zh": "批大小为 1 看起来最可疑，其实不是：轮到 squeeze 时，批的那一维已经被求和消掉了。",
+}
+EMPTY = {
+    "en": "An empty dimension is a good edge to try, but squeeze only removes dimensions of one particular size.",
+    "zh": "拿空的维度来试是个好习惯，不过 squeeze 只去掉一种特定尺寸的维度。",
+}
+
+
+def _squeezed_fails(batch: int, n_in: int, n_out: int) -> bool:
+    """Whether the bias gradient ``g.sum(0).squeeze(0)`` has another shape than the bias."""
+    return torch.zeros(batch, n_out).sum(0).squeeze(0).shape != (n_out,)
+
+
+def _breaks_squeeze(answer: Any, draw: Draw) -> Iterator[Failure]:
+    sizes = tuple(answer) if isinstance(answer, (tuple, list)) else ()
+    if len(sizes) != 3 or not all(type(n) is int for n in sizes):
+        yield Failure("not_three_sizes", NOT_THREE)
+    elif min(sizes) < 0:
+        yield Failure("negative_size", NEGATIVE)
+    elif _squeezed_fails(*sizes):
+        return
+    elif 0 in sizes:
+        yield Failure("empty_dimension", EMPTY)
+    elif sizes[0] == 1:
+        yield Failure("batch_of_one", BATCH_OF_ONE)
+    else:
+        yield Failure("no_error", NO_ERROR)
+
+
+# fool_the_sum
+
+WRONG_WITH_ONES = {
+    "en": "After y.sum().backward() the gradient of `{input}` is already wrong, so that test would catch you. With a"
+    " grad_output of ones your backward has to be right.",
+    "zh": "只做 y.sum().backward()，`{input}` 的梯度就已经错了，这样的测试会抓住你。上游梯度全为 1 时，你的 backward 必须正确。",
+}
+REALLY_RIGHT = {
+    "en": "Your backward is right for every grad_output that was tried. Here it should be wrong for some: what is lost"
+    " when only ones ever arrive?",
+    "zh": "试过的每个上游梯度，你的 backward 都算对了。这道题要它对某些上游梯度出错：如果到达的永远是 1，什么会被掩盖？",
+}
+FORWARD_CHANGED = {
+    "en": "forward should be the honest matrix product, `input` times `weight`. The fault belongs in backward.",
+    "zh": "forward 应当老老实实地算矩阵乘积：`input` 乘 `weight`。毛病要藏在 backward 里。",
+}
+RAISES = {
+    "en": "It raises {error}: {said}. A fault that crashes fools nobody; let both methods run.",
+    "zh": "它抛出了 {error}：{said}。会崩溃的毛病骗不了任何人，请让两个方法都能运行。",
+}
+NOT_A_FUNCTION = {
+    "en": "`Fooling` should be a subclass of Function, with forward and backward.",
+    "zh": "`Fooling` 应当是 Function 的子类，带有 forward 和 backward。",
+}
+
+
+def _fools_the_sum(answer: Any, draw: Draw) -> Iterator[Failure]:
+    if not (isinstance(answer, type) and issubclass(answer, torch.autograd.Function)):
+        yield Failure("not_a_function", NOT_A_FUNCTION)
+        return
+    differs = False
+    for weight in ("ones", "random", "random"):
+        x, w = (t.requires_grad_() for t in (draw.normal(3, 4), draw.normal(4, 5)))
+        g = torch.ones(3, 5, dtype=torch.float64) if weight == "ones" else draw.normal(3, 5)
+        right = (g @ w.detach().t(), x.detach().t() @ g)
+        try:
+            y = answer.apply(x, w)
+            if not torch.allclose(y, x.detach() @ w.detach()):
+                yield Failure("forward_changed", FORWARD_CHANGED)
+                return
+            found = torch.autograd.grad(y, (x, w), g, allow_unused=True)
+        except Exception as error:
+            yield Failure("raises", RAISES, {"error": type(error).__name__, "said": str(error).split("\n")[0]})
+            return
+        same = [a is not None and bool(torch.allclose(a, b)) for a, b in zip(found, right, strict=True)]
+        if weight == "ones" and not all(same):
+            yield Failure("wrong_with_ones", WRONG_WITH_ONES, {"input": ("input", "weight")[same.index(False)]})
+            return
+        differs = differs or not all(same)
+    if not differs:
+        yield Failure("really_right", REALLY_RIGHT)
+
+
+# broadcast_add
+
+
+def _broadcast_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
+    """Numbers, equal shapes, both expanded, two leading dimensions, an empty one."""
+    yield draw.normal(), draw.normal(3)
+    yield draw.normal(3, 4), draw.normal(3, 4)
+    yield draw.normal(3, 1), draw.normal(1, 4)
+    yield draw.normal(4), draw.normal(2, 3, 4)
+    yield draw.normal(2, 1, 4), draw.normal(3, 1)
+    yield draw.normal(0, 4), draw.normal(1, 4)
+
+
+EXERCISES = (
+    Exercise(
+        "linear_xw", "LinearFunction", "V G L S N O E M W",
+        formula=_xw, edges=_xw_edges,
+        inputs=lambda draw: (draw.normal(3, 4), draw.normal(4, 5), draw.normal(5)),
+        notes={
+            "omitted_raised": {
+                "en": "It fails when the call leaves `bias` out: LinearFunction.apply(input, weight). How long is"
+                " `ctx.needs_input_grad` then?",
+                "zh": "调用时不写 `bias`，即 LinearFunction.apply(input, weight)，它就出错了。这时 `ctx.needs_input_grad` 有多长？",
+            },
+        },
+    ),
+    Exercise(
+        "linear_xwt", "LinearT", "V G L S E M W",
+        formula=_xwt, edges=_xwt_edges,
+        inputs=lambda draw: (draw.normal(2, 3, 4), draw.normal(5, 4)),
+    ),
+    Exercise("break_squeeze", "sizes", "Q", own=_breaks_squeeze),
+    Exercise("fool_the_sum", "Fooling", "Q", own=_fools_the_sum),
+    Exercise(
+        "broadcast_add", "Add", "V G S E M W",
+        formula=torch.add, edges=_broadcast_edges,
+        inputs=lambda draw: (draw.normal(2, 3, 4), draw.normal(3, 1)),
+        notes={
+            "grad_shape_reduced": {
+                "en": "The values come out right, because torch sums your gradient down to the shape of `{input}` in"
+                " silence. Here you are asked to return that shape yourself.",
+                "zh": "数值是对的，因为 torch 悄悄替你把梯度求和成了 `{input}` 的形状。这道题要求你自己返回这个形状。",
+            },
+        },
+    ),
+)  # fmt: skip

@@ -1,0 +1,210 @@
+"""Exercises of notebook 05, kinks and surrogates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nbautograd.course.draw import Draw
+from nbautograd.course.exercise import Exercise, Failure
+
+SHAPE = (3, 4)
+
+
+def _pair_at_kinks(draw: Draw) -> Iterable[tuple[Any, ...]]:
+    """|uv| with zeros in u, in v, and in both."""
+    u, v = draw.normal(5), draw.normal(5)
+    u[0] = u[1] = v[1] = v[2] = 0
+    yield u, v
+
+
+# leaky_clamp
+
+
+def _leaky_clamp(x: Tensor, lo: float, hi: float, slope: float) -> Tensor:
+    inside = x.clamp(lo, hi)
+    return inside + slope * (x - inside)
+
+
+def _leaky_clamp_vjp(x: Tensor, lo: float, hi: float, slope: float, g: Tensor) -> Tensor:
+    inside = (x >= lo) & (x <= hi)
+    return torch.where(inside, g, slope * g)
+
+
+def _clamp_inputs(draw: Draw) -> tuple[Any, ...]:
+    x = draw.uniform(-2.0, 2.0, *SHAPE)
+    return draw.away_from(draw.away_from(x, -0.5, 0.1), 1.0, 0.1), -0.5, 1.0, 0.1
+
+
+def _clamp_kinks(draw: Draw) -> Iterable[tuple[Any, ...]]:
+    yield torch.tensor([-0.5, 1.0, 0.0, 2.0, -2.0], dtype=torch.float64), -0.5, 1.0, 0.1
+
+
+# round_ste
+
+
+def _round(x: Tensor, levels: float) -> Tensor:
+    return (x * levels).round() / levels
+
+
+def _round_inputs(draw: Draw) -> tuple[Any, ...]:
+    # not near the jumps, where a difference of the last digit decides
+    steps = draw.integers(-6, 6, *SHAPE).double() + draw.uniform(-0.4, 0.4, *SHAPE)
+    return steps / 3, 3
+
+
+# spike
+
+
+def _spike(v: Tensor, k: float) -> Tensor:
+    return (v > 0).to(v.dtype)
+
+
+def _spike_vjp(v: Tensor, k: float, g: Tensor) -> Tensor:
+    return g / (1 + k * v.abs()) ** 2
+
+
+def _spike_inputs(draw: Draw) -> tuple[Any, ...]:
+    return draw.away_from(draw.normal(*SHAPE), 0.0, 0.1), 2.0
+
+
+def _train(spike: Callable[..., Tensor], rounds: int = 200) -> float:
+    """The last loss of two spiking neurons that learn OR and AND: the net that the notebook shows."""
+    bits = torch.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    wanted = torch.stack((bits.amax(1), bits.amin(1)), dim=1)
+    weight = torch.full((2, 2), 0.2, requires_grad=True)
+    bias = torch.tensor([-0.9, 0.1], requires_grad=True)
+    optimizer = torch.optim.SGD([weight, bias], lr=0.2)
+    loss = torch.zeros(())
+    for _ in range(rounds):
+        loss = ((spike(bits @ weight + bias, 5.0) - wanted) ** 2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return loss.item()
+
+
+def _learns(answer: Any, draw: Draw) -> Iterator[Failure]:
+    loss = _train(answer.apply)
+    if not loss < 0.05:
+        yield Failure(
+            "does_not_learn",
+            {
+                "en": "The net of two neurons ends with a loss of {loss:.3f}; it should fall below 0.05.",
+                "zh": "两个神经元的网络训练完后损失为 {loss:.3f}，应当降到 0.05 以下。",
+            },
+            {"loss": loss},
+        )
+
+
+# find_kinks
+
+MISSES = {
+    "en": "{f} has a kink at x = {x:g}, where the slope goes from {left:g} to {right:g}; you do not report it.",
+    "zh": "{f} 在 x = {x:g} 处有尖点，斜率从 {left:g} 变为 {right:g}，你没有报告它。",
+}
+SEES = {
+    "en": "{f} is smooth at x = {x:g}, and you report a kink there. Compare what your two slopes are at this point.",
+    "zh": "{f} 在 x = {x:g} 处是光滑的，你却报告了尖点。看看你算出的两个斜率在这一点各是多少。",
+}
+NOT_BOOL = {
+    "en": "A tensor of dtype torch.bool is wanted, and {got} came.",
+    "zh": "应当返回 dtype 为 torch.bool 的张量，实际得到的是 {got}。",
+}
+SHAPED = {
+    "en": "One answer for each element is wanted, so shape {expected}; {got} came.",
+    "zh": "每个元素都要有一个答案，形状应为 {expected}，实际是 {got}。",
+}
+MUTATES = {
+    "en": "x is changed after the call. It belongs to the caller: compute with new tensors.",
+    "zh": "调用之后 x 被改动了。x 属于调用者，请用新的张量来计算。",
+}
+IGNORES = {
+    "en": "With h = {h:g} and tol = {tol:g} the answer for {f} should be another. Are both arguments used?",
+    "zh": "取 h = {h:g}、tol = {tol:g} 时，对 {f} 的回答应当不同。两个参数都用上了吗？",
+}
+
+Curve = tuple[str, Callable[[Tensor], Tensor], tuple[tuple[float, float, float], ...], tuple[float, ...]]
+# name, function, its kinks as (x, slope from the left, slope from the right), points where it is smooth
+CURVES: tuple[Curve, ...] = (
+    ("relu(x)", torch.relu, ((0.0, 0.0, 1.0),), (-1.0, 0.5)),
+    ("-|x - 1|", lambda x: -(x - 1).abs(), ((1.0, 1.0, -1.0),), (0.0, 2.0)),
+    ("clamp(x, 0, 1)", lambda x: x.clamp(0, 1), ((0.0, 0.0, 1.0), (1.0, 1.0, 0.0)), (0.5, -0.5)),
+    ("exp(5x)", lambda x: (5 * x).exp(), (), (0.0, 0.5, 1.0)),
+    ("x³", lambda x: x**3, (), (-1.0, 0.0, 2.0)),
+    ("0.2 |x|", lambda x: 0.2 * x.abs(), ((0.0, -0.2, 0.2),), (1.0,)),
+)  # fmt: skip
+
+
+def _finds_kinks(answer: Any, draw: Draw) -> Iterator[Failure]:
+    for name, f, kinks, smooth in CURVES:
+        x = torch.tensor([[*(k[0] for k in kinks), *smooth]], dtype=torch.float64)
+        before = x.clone()
+        found = answer(f, x)
+        if not torch.equal(x, before):
+            yield Failure("mutates_input", MUTATES)
+            return
+        misshapen = _misshapen(found, x)
+        if misshapen is not None:
+            yield misshapen
+            return
+        for (at, left, right), seen in zip(kinks, found[0], strict=False):
+            if not seen:
+                yield Failure("misses_kink", MISSES, {"f": name, "x": at, "left": left, "right": right})
+                return
+        for at, seen in zip(smooth, found[0, len(kinks) :], strict=True):
+            if seen:
+                yield Failure("sees_kink", SEES, {"f": name, "x": at})
+                return
+    yield from _uses_settings(answer)
+
+
+def _misshapen(found: Any, x: Tensor) -> Failure | None:
+    if not isinstance(found, Tensor) or found.dtype != torch.bool:
+        got = f"{found.dtype}" if isinstance(found, Tensor) else type(found).__name__
+        return Failure("not_bool", NOT_BOOL, {"got": got})
+    if found.shape != x.shape:
+        return Failure("wrong_shape", SHAPED, {"expected": tuple(x.shape), "got": tuple(found.shape)})
+    return None
+
+
+def _uses_settings(answer: Any) -> Iterator[Failure]:
+    """A coarse step sees the bend of x² as a kink; a wide tolerance does not see that of 0.2 |x|."""
+    zero = torch.zeros(1, dtype=torch.float64)
+    cases: tuple[tuple[str, Callable[[Tensor], Tensor], float, float, bool], ...] = (
+        ("x²", torch.square, 0.1, 0.05, True),
+        ("0.2 |x|", lambda x: 0.2 * x.abs(), 1e-6, 0.5, False),
+    )
+    for name, f, h, tol, expected in cases:
+        if bool(answer(f, zero, h=h, tol=tol).item()) != expected:
+            yield Failure("ignores_settings", IGNORES, {"f": name, "h": h, "tol": tol})
+            return
+
+
+EXERCISES = (
+    Exercise(
+        "abs_uv", "AbsUV", "V G L A S M K",
+        formula=lambda u, v: (u * v).abs(),
+        inputs=lambda draw: (
+            draw.away_from(draw.normal(*SHAPE), 0.0, 0.1),
+            draw.away_from(draw.normal(*SHAPE), 0.0, 0.1),
+        ),
+        kinks=_pair_at_kinks,
+    ),
+    Exercise(
+        "leaky_clamp", "LeakyClamp", "V G L A S M K",
+        formula=_leaky_clamp, vjp=_leaky_clamp_vjp, inputs=_clamp_inputs, kinks=_clamp_kinks,
+    ),
+    Exercise(
+        "round_ste", "RoundSTE", "V M G L A S",
+        formula=_round, vjp=lambda x, levels, g: g, inputs=_round_inputs,
+    ),
+    Exercise(
+        "spike", "Spike", "V M G L A S R T Q",
+        formula=_spike, vjp=_spike_vjp, inputs=_spike_inputs, own=_learns,
+    ),
+    Exercise("find_kinks", "find_kinks", "Q", own=_finds_kinks),
+)  # fmt: skip

@@ -1,0 +1,113 @@
+"""Exercises of notebook 07, double backward."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nbautograd.course.draw import Draw
+from nbautograd.course.exercise import Exercise, Failure
+
+
+def _first_output(answer: Any) -> Callable[..., Any]:
+    """What a caller uses of a Function that also returns its intermediates."""
+
+    def called(*inputs: Any) -> Any:
+        outputs = answer.apply(*inputs)
+        return outputs[0] if isinstance(outputs, tuple) else outputs
+
+    return called
+
+
+def _some(draw: Draw) -> tuple[Any, ...]:
+    return (draw.normal(2, 3),)
+
+
+# gradient_penalty
+
+NO_NUMBER = {
+    "en": "A tensor is wanted, and a value of type {got} came: nothing can be differentiated through that.",
+    "zh": "应当返回张量，实际得到的是 {got} 类型的值，无法继续求导。",
+}
+SHAPED = {
+    "en": "The penalty is one number, so its shape is (); yours is {got}.",
+    "zh": "惩罚项是一个数，形状应为 ()，你的是 {got}。",
+}
+VALUE = {
+    "en": "For a batch of {n} rows in {d} dimensions the penalty is {right:.4f}, and yours is {got:.4f}. "
+    "Go through the formula from the inside: one gradient per row, its length over the columns, the mean over rows.",
+    "zh": "对 {n} 行、{d} 维的一个批次，惩罚项应为 {right:.4f}，你的是 {got:.4f}。"
+    "从里到外核对公式：每行一个梯度，沿列求长度，再对各行取平均。",
+}
+NO_GRAPH = {
+    "en": "The value is right, but nothing flows from it back to the critic's weights: training would go on as if the "
+    "penalty were not there. Look at nbautograd.graph of your penalty. Where does it end?",
+    "zh": "数值是对的，但没有梯度从它流回判别网络的权重：训练会照常进行，就像没有惩罚项一样。"
+    "用 nbautograd.graph 看看你的惩罚项，计算图断在哪里？",
+}
+DERIVATIVE = {
+    "en": "The value is right, but its derivative by the critic's weights is not.",
+    "zh": "数值是对的，但它对判别网络权重的导数不对。",
+}
+LEAVES = {
+    "en": "After the call there is something in .grad of {who}. An optimizer would add it to its step. "
+    "torch.autograd.grad gives a gradient without leaving it anywhere.",
+    "zh": "调用之后，{who} 的 .grad 里多了东西，优化器会把它一并加进更新。"
+    "torch.autograd.grad 能给出梯度，又不会留在任何地方。",
+}
+
+
+def _penalises(answer: Any, draw: Draw) -> Iterator[Failure]:
+    """The critic is f(x) = x³ · w, whose gradient is 3 x² w."""
+    for n, d in ((4, 3), (2, 5)):
+        x, w = draw.uniform(0.3, 1.2, n, d).requires_grad_(), draw.uniform(0.5, 1.5, d).requires_grad_()
+        weight = w
+        penalty = answer(lambda rows, weight=weight: rows**3 @ weight, x)
+        right = (((3 * x**2 * w).norm(dim=1) - 1) ** 2).mean()
+        failure = _not_the_penalty(penalty, right, (n, d)) or _not_differentiable(penalty, right, x, w)
+        if failure is not None:
+            yield failure
+            return
+
+
+def _not_the_penalty(penalty: Any, right: Tensor, size: tuple[int, int]) -> Failure | None:
+    if not isinstance(penalty, Tensor):
+        return Failure("no_number", NO_NUMBER, {"got": type(penalty).__name__})
+    if penalty.shape != ():
+        return Failure("wrong_shape", SHAPED, {"got": tuple(penalty.shape)})
+    if not torch.allclose(penalty.detach(), right.detach()):
+        params = {"n": size[0], "d": size[1], "right": right.item(), "got": penalty.item()}
+        return Failure("wrong_value", VALUE, params)
+    return None
+
+
+def _not_differentiable(penalty: Tensor, right: Tensor, x: Tensor, w: Tensor) -> Failure | None:
+    left: dict[str, Tensor | None] = {"x": x.grad, "w": w.grad}
+    for who, grad in left.items():
+        if grad is not None:
+            return Failure("leaves_grad", LEAVES, {"who": who})
+    if not penalty.requires_grad:
+        return Failure("no_graph", NO_GRAPH)
+    got: Tensor | None = torch.autograd.grad(penalty, w, allow_unused=True)[0]
+    (expected,) = torch.autograd.grad(right, w)
+    if got is None:
+        return Failure("no_graph", NO_GRAPH)
+    return None if torch.allclose(got, expected) else Failure("wrong_derivative", DERIVATIVE)
+
+
+EXERCISES = (
+    Exercise(
+        "my_cube", "MyCube", "V G L A D",
+        formula=lambda x: x**3, inputs=_some, apply=_first_output,
+    ),
+    Exercise(
+        "sinh", "Sinh", "V G L A D C",
+        formula=torch.sinh, inputs=_some, apply=_first_output,
+    ),
+    Exercise("silu", "Silu", "V G L M D", formula=lambda x: x * x.sigmoid(), inputs=_some),
+    Exercise("numpy_sin", "NumpySin", "V G L T D", formula=torch.sin, inputs=_some),
+    Exercise("gradient_penalty", "gradient_penalty", "Q", own=_penalises),
+)  # fmt: skip

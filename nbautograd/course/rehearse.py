@@ -1,0 +1,153 @@
+"""Rehearsal: what an exercise's author promised of the answers in a source notebook, tried.
+
+``python -m nbautograd.course.rehearse notebooks/source/01_first_function.py`` prints what does not hold.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import itertools
+import linecache
+import re
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nbautograd.course import source as notebook
+from nbautograd.course.catalogue import find
+from nbautograd.course.exercise import Exercise
+from nbautograd.course.result import Result
+from nbautograd.course.run import check
+from nbautograd.course.source import Cell, Source
+from nbautograd.errors import NbautogradError
+
+_numbers = itertools.count()
+_MAGIC = re.compile(r"^([ \t]*)[%!].*$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One answer that was tried.
+
+    Attributes:
+        exercise: its exercise.
+        role: ``"solution"``, ``"right"``, ``"wrong"`` or ``"untouched"``; ``"plain"`` for another cell that raised.
+        expected: for a wrong answer the code that it must give.
+        result: what the checks said, or None when the cell itself raised.
+        error: what the cell raised, in one line.
+        head: the first line of the answer, to find it by.
+    """
+
+    exercise: str
+    role: str
+    expected: str
+    result: Result | None
+    error: str = ""
+    head: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """Whether it came out as the author promised."""
+        if self.result is None:
+            return False
+        if self.role in ("solution", "right"):
+            return self.result.passed
+        if self.role == "untouched":
+            return self.result.state == "unanswered"
+        return not self.result.passed and self.result.shows(self.expected)
+
+    def __str__(self) -> str:
+        codes = "" if self.result is None else ", ".join(self.result.codes) or self.result.state
+        wanted = {"wrong": f"must fail with {self.expected!r}", "untouched": "must be 'not answered yet'"}
+        got = f"the cell raised {self.error}" if self.error else f"got: {codes}"
+        return f"{self.exercise}: {self.role} cell {wanted.get(self.role, 'must pass')}; {got}   [{self.head}]"
+
+
+def rehearse(path: Path) -> Iterator[Tried]:
+    """Try every answer of a source notebook: solution, right variants, known-wrong answers, the untouched cell.
+
+    The other code cells run first, in order, up to the exercise's own cell, as a student would run them; solutions
+    count as answers given. Magics are left out.
+
+    Args:
+        path: a source notebook, with its ``*_exercises.py`` beside it if it has one.
+    """
+    whole = notebook.read(path)
+    namespace: dict[str, Any] = {"__name__": "__main__"}
+    for cell in whole.cells:
+        if cell.kind != "code" or {"right", "wrong"} & set(cell.tags):
+            continue
+        if cell.is_answer:
+            yield from _answers(whole, cell, namespace, path.parent)
+            _define(notebook.solved(cell), namespace)
+        elif (error := _define(cell.text, namespace)) and "raises-exception" not in cell.tags:
+            yield Tried("-", "plain", "", None, error, _head(cell.text))
+
+
+def _answers(whole: Source, cell: Cell, before: dict[str, Any], folder: Path) -> Iterator[Tried]:
+    exercise = find(cell.exercise, folder)
+    yield _tried(exercise, "solution", notebook.solved(cell), before)
+    yield _tried(exercise, "untouched", notebook.stripped(notebook.body(cell), "en"), before)
+    for other in whole.tagged("right", exercise.name):
+        yield _tried(exercise, "right", notebook.body(other), before)
+    for other in whole.tagged("wrong", exercise.name):
+        yield _tried(exercise, "wrong", notebook.body(other), before, str(other.metadata.get("expects", "")))
+
+
+def _tried(exercise: Exercise, role: str, text: str, before: dict[str, Any], expected: str = "") -> Tried:
+    namespace = {k: v for k, v in before.items() if k != exercise.answer}
+    head = _head(text)
+    error = _define(text, namespace)
+    if error:
+        return Tried(exercise.name, role, expected, None, error, head)
+    there = exercise.answer in namespace
+    result = check(exercise, namespace.get(exercise.answer), source=text, defined=there)
+    return Tried(exercise.name, role, expected, result, "", head)
+
+
+def _head(text: str) -> str:
+    return next((line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")), "")
+
+
+def _define(text: str, namespace: dict[str, Any]) -> str:
+    """Run a cell without its magics; returns what it raised, in one line."""
+    code = _MAGIC.sub(r"\1pass", text) + "\n"
+    file = f"<answer {next(_numbers)}>"
+    linecache.cache[file] = (len(code), None, code.splitlines(True), file)  # so that its source can be read
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec(compile(code, file, "exec"), namespace)
+    except Exception as error:
+        return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+    return ""
+
+
+def main(paths: Sequence[str]) -> int:
+    """Rehearse these source notebooks and print what does not hold; returns how many answers that were."""
+    wrong = 0
+    for path in map(Path, paths):
+        start, count = time.perf_counter(), 0
+        slowest: dict[str, float] = {}
+        try:
+            for tried in rehearse(path):
+                count += 1
+                if tried.result is not None:
+                    slowest[tried.exercise] = max(slowest.get(tried.exercise, 0.0), tried.result.seconds)
+                if not tried.holds:
+                    wrong += 1
+                    print(f"  ✗ {tried}", flush=True)
+        except NbautogradError as error:
+            wrong += 1
+            print(f"  ✗ {error}")
+        longest = max(slowest.items(), key=lambda item: item[1], default=("-", 0.0))
+        took = time.perf_counter() - start
+        print(f"{path.name}: {count} answers, {took:.1f} s, slowest {longest[0]} {longest[1]:.2f} s")
+    return wrong
+
+
+if __name__ == "__main__":
+    sys.exit(min(main(sys.argv[1:]), 1))

@@ -1,0 +1,136 @@
+"""Result: what the checks of one exercise said of one answer, as plain data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from nbautograd import messages
+from nbautograd.core.display import Displayable
+from nbautograd.course.exercise import Failure
+from nbautograd.course.sentences import steps
+
+State = Literal["passed", "failed", "skipped"]
+MOST = 3  # hint levels
+
+
+@dataclass(frozen=True, repr=False)
+class Outcome(Displayable):
+    """What one check said.
+
+    Attributes:
+        check: its id, such as ``"G"``.
+        state: ``"passed"``, ``"failed"``, or ``"skipped"`` after a failure that leaves nothing to ask.
+        failures: what it found; empty unless it failed. The first one is shown.
+        seconds: wall time.
+    """
+
+    check: str
+    state: State
+    failures: tuple[Failure, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def title(self) -> str:
+        """What the check asks, in a few words."""
+        return messages.text(f"course.check.{self.check}")
+
+    def sentences(self, hints: int = 1) -> tuple[str, ...]:
+        """What helps, at this hint level."""
+        if not self.failures:
+            return ()
+        return steps(self.failures[0], hints) or (messages.text("course.only_failed", check=self.title),)
+
+    def more(self, hints: int) -> bool:
+        """Whether a higher hint level would say more."""
+        return bool(self.failures) and len(steps(self.failures[0], MOST)) > len(steps(self.failures[0], hints))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; the sentences of every level in both languages."""
+        return {
+            "check": self.check,
+            "state": self.state,
+            "seconds": self.seconds,
+            "failures": [_failure(failure) for failure in self.failures],
+        }
+
+
+@dataclass(frozen=True, repr=False)
+class Result(Displayable):
+    """What the checks said of an answer.
+
+    Attributes:
+        exercise: its name.
+        answer: the name that the cell defines.
+        state: ``"passed"``, ``"failed"`` or ``"unanswered"``.
+        outcomes: one per check, in order.
+        line: for an unanswered cell the line of the first ``...`` in it, where known.
+        points: what the exercise is worth.
+        hints: the hint level at which it shows itself, 1 to 3.
+        seed: of the random points.
+        seconds: wall time of all checks.
+
+    Example:
+        >>> from nbautograd.course.result import Result
+        >>> Result("multiply", "Multiply", "passed").passed
+        True
+    """
+
+    exercise: str
+    answer: str
+    state: Literal["passed", "failed", "unanswered"]
+    outcomes: tuple[Outcome, ...] = ()
+    line: int | None = None
+    points: int = 1
+    hints: int = 1
+    seed: int = 0
+    seconds: float = field(default=0.0, compare=False)
+
+    @property
+    def passed(self) -> bool:
+        """Whether every check passed."""
+        return self.state == "passed"
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """The codes of everything that failed; ``"not_answered"`` for a cell without an answer."""
+        found = tuple(failure.code for outcome in self.outcomes for failure in outcome.failures)
+        return ("not_answered",) if self.state == "unanswered" else tuple(dict.fromkeys(found))
+
+    def shows(self, expected: str) -> bool:
+        """Whether this failed as expected.
+
+        Args:
+            expected: a code, the beginning of one up to an underscore, or ``"check:L"`` for a check that failed.
+        """
+        if expected.startswith("check:"):
+            return any(o.state == "failed" and o.check == expected[6:] for o in self.outcomes)
+        return any(code == expected or code.startswith(f"{expected}_") for code in self.codes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data that ``json.dumps`` takes; the sentences of every level in both languages."""
+        return {
+            "type": "Result",
+            "exercise": self.exercise,
+            "answer": self.answer,
+            "state": self.state,
+            "passed": self.passed,
+            "points": self.points,
+            "line": self.line,
+            "seed": self.seed,
+            "seconds": self.seconds,
+            "codes": list(self.codes),
+            "outcomes": [outcome.to_dict() for outcome in self.outcomes],
+        }
+
+    def __repr__(self) -> str:
+        done = sum(outcome.state == "passed" for outcome in self.outcomes)
+        return f"<Result {self.exercise}: {self.state}, {done} of {len(self.outcomes)} checks>"
+
+
+def _failure(failure: Failure) -> dict[str, Any]:
+    said = {}
+    for language in messages.LANGUAGES:
+        with messages.speaking(language):
+            said[language] = list(steps(failure, MOST))
+    return {"code": failure.code, "level": failure.level, "sentences": said}

@@ -1,0 +1,123 @@
+"""check: all checks of an exercise on one answer."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import time
+from typing import Any
+
+from nbautograd.core.checking.quiet import quiet
+from nbautograd.course.attempt import Attempt
+from nbautograd.course.checks import ROUTINES
+from nbautograd.course.checks.raised import plainly
+from nbautograd.course.exercise import Exercise, Failure
+from nbautograd.course.result import Outcome, Result
+
+# after one of these fails, the next ones would only say the same again
+STOPS = {
+    "V": "GLASMTRNEODFBKCWP",
+    "G": "LASNEODFBKP",
+    "W": "GLASMTRNEODFBKCP",
+}
+
+
+def check(
+    exercise: Exercise, answer: Any = ..., *, seed: int = 0, hints: int = 1, source: str = "", defined: bool = True
+) -> Result:
+    """Make all checks of an exercise.
+
+    Args:
+        exercise: what was asked for.
+        answer: what the student's cell defined under ``exercise.answer``.
+        seed: of the random points.
+        hints: the level at which the result shows itself: 1 what is wrong, 2 also where, 3 also what to do.
+        source: the text of the cell; a ``...`` that still stands in it tells a cell without an answer.
+        defined: False when the cell did not define the name at all.
+
+    Returns:
+        The result. A wrong answer never raises, whatever it does short of ending the process; nothing that it prints
+        is shown.
+
+    Example:
+        >>> import torch
+        >>> from nbautograd.course.exercise import Exercise
+        >>> from nbautograd.course.run import check
+        >>> exercise = Exercise("square", "square", "V G", lambda x: x * x, lambda draw: (draw.normal(3),))
+        >>> check(exercise, lambda x: x ** 2).passed, check(exercise, lambda x: x ** 3).codes
+        (True, ('forward_value',))
+    """
+    start = time.perf_counter()
+    left = placeholder(source)
+    if not defined:
+        failure = Failure("not_defined", "course.not_defined", {"name": exercise.answer})
+        outcomes: tuple[Outcome, ...] = (Outcome(exercise.ids[0], "failed", (failure,)),)
+    elif answer is ...:
+        outcomes = ()
+    else:
+        outcomes = _outcomes(exercise, answer, seed, source)
+    passed = bool(outcomes) and all(o.state == "passed" for o in outcomes)
+    state: Any = "passed" if passed else "unanswered" if left is not None or (answer is ... and defined) else "failed"
+    return Result(
+        exercise.name, exercise.answer, state, outcomes if state != "unanswered" else (), left, exercise.points, hints,
+        seed, time.perf_counter() - start,
+    )  # fmt: skip
+
+
+def placeholder(source: str) -> int | None:
+    """The line of the first ``...`` that stands for an answer, counted from 1; None when there is none.
+
+    Example:
+        >>> from nbautograd.course.run import placeholder
+        >>> placeholder("def f(x):\\n    ...  # your code here\\n"), placeholder("y = x[..., 0]")
+        (2, None)
+    """
+    try:
+        tree = ast.parse("\n".join("" if line.startswith(("%", "!")) else line for line in source.splitlines()))
+    except (SyntaxError, ValueError):
+        return None
+    lines = [node.lineno for node in ast.walk(tree) if isinstance(node, ast.stmt) and _stands_for_answer(node)]
+    return min(lines, default=None)
+
+
+def _stands_for_answer(node: ast.stmt) -> bool:
+    value = (
+        getattr(node, "value", None) if isinstance(node, (ast.Expr, ast.Assign, ast.AnnAssign, ast.Return)) else None
+    )
+    return isinstance(value, ast.Constant) and value.value is ...
+
+
+def _outcomes(exercise: Exercise, answer: Any, seed: int, source: str) -> tuple[Outcome, ...]:
+    with quiet():
+        try:
+            attempt = Attempt(exercise, answer, seed, source)
+            if exercise.formula is not None:
+                attempt.call  # noqa: B018 - says what is wrong with an answer that cannot be called
+        except Exception as error:
+            return (Outcome(exercise.ids[0], "failed", (plainly("cannot_call", error),)),)
+    told: list[Outcome] = []
+    for name in exercise.ids:
+        skip = any(o.state == "failed" and (name in STOPS.get(o.check, "") or _raises(o)) for o in told)
+        told.append(Outcome(name, "skipped") if skip else _outcome(name, attempt))
+    return tuple(told)
+
+
+def _raises(outcome: Outcome) -> bool:
+    """Whether forward or a first backward raised: then they would raise in every other check too."""
+    return any(f.code.startswith(("exception_", "backward_raised", "forward_raised")) for f in outcome.failures)
+
+
+def _outcome(name: str, attempt: Attempt) -> Outcome:
+    start = time.perf_counter()
+    with quiet():
+        try:
+            failures = tuple(_noted(attempt.exercise, failure) for failure in ROUTINES[name](attempt))
+        except Exception as error:
+            failures = (plainly("check_raised", error),)
+    return Outcome(name, "failed" if failures else "passed", failures, time.perf_counter() - start)
+
+
+def _noted(exercise: Exercise, failure: Failure) -> Failure:
+    """The failure with the exercise's own sentence for its code, where there is one."""
+    note = exercise.notes.get(failure.code)
+    return failure if note is None else dataclasses.replace(failure, sentence=note, level=1)

@@ -1,0 +1,166 @@
+"""A source notebook as data: its cells, and for each exercise the answer cell, right variants, known-wrong answers."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from nbautograd.errors import NbautogradError
+
+BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
+PLACEHOLDER = {"en": "...  # your code here", "zh": "...  # 在此作答"}
+_REGION = re.compile(rf"^([ \t]*){BEGIN}[ \t]*\n(.*?)^[ \t]*{END}[ \t]*$", re.MULTILINE | re.DOTALL)
+
+
+class SourceError(NbautogradError, ValueError):
+    """A source notebook that cannot be released; its reader is the author."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of a source notebook.
+
+    Attributes:
+        kind: ``"markdown"``, ``"code"`` or ``"raw"``.
+        text: its source.
+        metadata: what stands on its marker line.
+        number: position among the cells, from 0.
+        attachments: files inside the cell.
+    """
+
+    kind: str
+    text: str
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    number: int = 0
+    attachments: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The cell's tags."""
+        return tuple(self.metadata.get("tags", ()))
+
+    @property
+    def exercise(self) -> str:
+        """The exercise that it belongs to; empty for none."""
+        return str(self.metadata.get("exercise", ""))
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether this is the cell with the skeleton and the solution."""
+        return self.kind == "code" and bool(self.exercise) and not {"right", "wrong"} & set(self.tags)
+
+    @property
+    def lang(self) -> str:
+        """The language of a markdown cell; empty where it serves both."""
+        return str(self.metadata.get("lang", ""))
+
+
+@dataclass(frozen=True)
+class Source:
+    """A source notebook.
+
+    Attributes:
+        path: its file.
+        cells: in order.
+        metadata: of the notebook.
+        hash: of the file's text.
+    """
+
+    path: Path
+    cells: tuple[Cell, ...]
+    metadata: Mapping[str, Any]
+    hash: str
+
+    @property
+    def name(self) -> str:
+        """Such as ``"01_first_function"``."""
+        return self.path.stem
+
+    @property
+    def answers(self) -> tuple[Cell, ...]:
+        """The exercises' cells, in order."""
+        return tuple(cell for cell in self.cells if cell.is_answer)
+
+    def tagged(self, tag: str, exercise: str) -> tuple[Cell, ...]:
+        """The cells of an exercise with this tag, ``"right"`` or ``"wrong"``."""
+        return tuple(c for c in self.cells if tag in c.tags and c.exercise == exercise)
+
+
+def read(path: Path) -> Source:
+    """Read a source notebook: text in py:percent, or an ``.ipynb`` with the same metadata.
+
+    Raises:
+        SourceError: when it cannot be read.
+    """
+    try:
+        import jupytext
+    except ModuleNotFoundError:
+        raise SourceError("course.no_jupytext") from None
+    try:
+        text = path.read_text(encoding="utf-8")
+        notebook = jupytext.reads(text, fmt="ipynb" if path.suffix == ".ipynb" else "py:percent")
+    except Exception as error:
+        raise SourceError("course.unreadable", path=path, reason=str(error).splitlines()[0]) from None
+    cells = tuple(
+        Cell(c.cell_type, c.source, _kept(c.metadata), k, dict(c.get("attachments", {})))
+        for k, c in enumerate(notebook.cells)
+    )
+    return Source(path, cells, dict(notebook.metadata.get("nbautograd", {})), digest(text))
+
+
+def _kept(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: v for k, v in metadata.items() if k != "lines_to_next_cell"}
+
+
+def digest(text: str) -> str:
+    """The SHA-256 of a text, in hex."""
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def stamp(text: str) -> str:
+    """What a translation remembers of the text that it was made from.
+
+    Example:
+        >>> from nbautograd.course.source import stamp
+        >>> stamp("# Hello\\n") == stamp("# Hello") and len(stamp("")) == 8
+        True
+    """
+    return digest(text.strip())[:8]
+
+
+def body(cell: Cell) -> str:
+    """The cell without its magic line."""
+    return re.sub(r"\A%%exercise[^\n]*\n", "", cell.text)
+
+
+def solved(cell: Cell) -> str:
+    """The cell with its solution, without the markers."""
+    return re.sub(rf"^[ \t]*({BEGIN}|{END})[ \t]*\n?", "", body(cell), flags=re.MULTILINE)
+
+
+def stripped(text: str, lang: str) -> str:
+    """A cell's text with each solution region replaced by one line that stands for the answer.
+
+    Raises:
+        SourceError: for a marker without its partner.
+
+    Example:
+        >>> from nbautograd.course.source import stripped
+        >>> print(stripped("def f(x):\\n    ### BEGIN SOLUTION\\n    return x\\n    ### END SOLUTION", "en"))
+        def f(x):
+            ...  # your code here
+    """
+    done = _REGION.sub(lambda found: found[1] + PLACEHOLDER[lang], text)
+    if BEGIN in done or END in done:
+        raise SourceError("course.marker_alone", text=text.strip().splitlines()[0])
+    return done
+
+
+def solution_lines(cell: Cell) -> Iterator[str]:
+    """The lines inside the solution regions of a cell."""
+    for region in _REGION.finditer(cell.text):
+        yield from region[2].splitlines()
