@@ -14,6 +14,23 @@ from nbautograd.course.exercise import Exercise, Failure
 SHAPE = (3, 4)
 
 
+ABS_AT_ZERO = {
+    "en": "Where u or v is exactly 0, the gradient is NaN or outside the slopes to both sides. Put u = 0 into each "
+    "step of your backward.",
+    "zh": "在 u 或 v 恰好为 0 的地方，梯度是 NaN，或者超出了两侧斜率的范围。把 u = 0 代入 backward 的每一步看看。",
+}
+ENDS = {
+    "en": "In between all is right, but exactly at an end of the interval the gradient is not the one agreed on. To "
+    "which side do lo and hi belong?",
+    "zh": "区间内外都对，但恰好在端点上，梯度与约定的不一致。lo 和 hi 应当算在哪一边？",
+}
+SLOPE = {
+    "en": "What comes back is not grad_output times the declared slope. Work it out by hand for v = -1 and k = 2: the "
+    "slope is 1/9 there.",
+    "zh": "返回的不是 grad_output 乘以声明的斜率。取 v = -1、k = 2 手算一遍：那里的斜率是 1/9。",
+}
+
+
 def _pair_at_kinks(draw: Draw) -> Iterable[tuple[Any, ...]]:
     """|uv| with zeros in u, in v, and in both."""
     u, v = draw.normal(5), draw.normal(5)
@@ -193,10 +210,12 @@ EXERCISES = (
             draw.away_from(draw.normal(*SHAPE), 0.0, 0.1),
         ),
         kinks=_pair_at_kinks,
+        notes={"kink_wrong": ABS_AT_ZERO, "nonfinite": ABS_AT_ZERO},
     ),
     Exercise(
         "leaky_clamp", "LeakyClamp", "V G L A S M K",
         formula=_leaky_clamp, vjp=_leaky_clamp_vjp, inputs=_clamp_inputs, kinks=_clamp_kinks,
+        notes={"kink_convention": ENDS},
     ),
     Exercise(
         "round_ste", "RoundSTE", "V M G L A S",
@@ -204,7 +223,7 @@ EXERCISES = (
     ),
     Exercise(
         "spike", "Spike", "V M G L A S R T Q",
-        formula=_spike, vjp=_spike_vjp, inputs=_spike_inputs, own=_learns,
+        formula=_spike, vjp=_spike_vjp, inputs=_spike_inputs, own=_learns, notes={"wrong_unclassified": SLOPE},
     ),
     Exercise("find_kinks", "find_kinks", "Q", own=_finds_kinks),
 )  # fmt: skip

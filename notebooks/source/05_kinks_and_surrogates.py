@@ -1,0 +1,1099 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+#   nbautograd:
+#     course: "05"
+#     title_en: Kinks and surrogates
+#     title_zh: 尖点与替代梯度
+#     minutes: 45
+# ---
+
+# %% [markdown] lang="en" pair="intro"
+# # 05 · Kinks and surrogates
+#
+# Some functions have a corner, and some jump. Training goes on all the same, because somebody decided what `backward` says there. In this notebook that somebody is you.
+#
+# **After it you can**
+#
+# - say which values are a fair derivative at a kink, and which one your `backward` gives there;
+# - state a convention for the ends of an interval, and keep it;
+# - tell a gradient that is *wrong* from one that differs from the true derivative *on purpose*: a straight-through or a surrogate gradient;
+# - read the verdict *cannot tell*, and know what it does not say;
+# - find kinks from one-sided differences.
+#
+# **You need** notebooks 01 to 03: a Function, a vector–Jacobian product, a gradient check. **Time**: about 45 minutes.
+
+# %% [markdown] lang="zh" pair="intro" of="b536fc62"
+# # 05 · 尖点与替代梯度
+#
+# 有的函数带尖点，有的函数会跳变，训练却照样进行——因为有人规定了 `backward` 在那里该返回什么。这一课，做规定的人就是你。
+#
+# **学完之后，你能够**
+#
+# - 说出在尖点处哪些值可以算作合理的导数，你的 `backward` 返回的是其中哪一个；
+# - 为区间端点约定一种取法，并严格遵守它；
+# - 分清两种情况：梯度**写错了**，还是**有意**不同于真实导数（直通估计、替代梯度）；
+# - 读懂“无法判断”这个结论，知道它没有说什么；
+# - 用单侧差分找出尖点。
+#
+# **预备知识**：01 到 03（Function、向量-雅可比积、梯度检查）。**用时**：约 45 分钟。
+
+# %% tags=["setup"]
+# In Colab, or wherever nbautograd is missing, this installs it; otherwise it does nothing.
+import importlib.util
+
+if importlib.util.find_spec("nbautograd") is None:
+#     %pip install -q nbautograd
+
+import torch
+from torch.autograd import Function
+
+import nbautograd
+
+# %load_ext nbautograd
+
+# %% [markdown] lang="en" pair="abs-uv"
+# ## 1. The absolute value of a product
+#
+# François Fleuret's course on deep learning (EE-559) leaves this one to its students: a Function of two tensors of the same shape that gives, element by element,
+#
+# $$y_i = |u_i\, v_i| .$$
+#
+# **Predict.** Away from $u_i v_i = 0$, what is $\partial y_i / \partial u_i$? Two candidates: $|v_i|$, and $\operatorname{sign}(u_i v_i)\, v_i$. Try both with $u = -2,\ v = 1$ before you write a line.
+
+# %% [markdown] lang="zh" pair="abs-uv" of="cb2fd9f9"
+# ## 1. 乘积的绝对值
+#
+# François Fleuret 的深度学习课（EE-559）把这道题留给了学生：输入两个形状相同的张量，逐元素计算
+#
+# $$y_i = |u_i\, v_i| .$$
+#
+# **先猜一猜。** 当 $u_i v_i \ne 0$ 时，$\partial y_i / \partial u_i$ 等于什么？有两个候选：$|v_i|$ 和 $\operatorname{sign}(u_i v_i)\, v_i$。动手之前，先代入 $u = -2,\ v = 1$ 比一比。
+
+# %% [markdown] lang="en" pair="abs-uv-task"
+# ### Exercise `abs_uv`
+#
+# Write both methods. Two tensors come in, so two gradients go out, in the same order. The checks also look at points where $u_i$ or $v_i$ is exactly 0.
+
+# %% [markdown] lang="zh" pair="abs-uv-task" of="d456a26f"
+# ### 练习 `abs_uv`
+#
+# 把两个方法都写出来。输入两个张量，就要按同样的顺序返回两个梯度。检查时也会取 $u_i$ 或 $v_i$ 恰好为 0 的点。
+
+# %% exercise="abs_uv"
+# %%exercise abs_uv
+class AbsUV(Function):
+    @staticmethod
+    def forward(ctx, u, v):
+        ### BEGIN SOLUTION
+        ctx.save_for_backward(u, v)
+        return (u * v).abs()
+        ### END SOLUTION
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        ### BEGIN SOLUTION
+        u, v = ctx.saved_tensors
+        sign = (u * v).sign()
+        return grad_output * sign * v, grad_output * sign * u
+        ### END SOLUTION
+
+# %% tags=["right"] exercise="abs_uv"
+class AbsUV(Function):
+    @staticmethod
+    def forward(u, v):
+        return u.abs() * v.abs()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        u, v = ctx.saved_tensors
+        return grad_output * u.sign() * v.abs(), grad_output * v.sign() * u.abs()
+
+# %% tags=["right"] exercise="abs_uv"
+class AbsUV(Function):
+    @staticmethod
+    def forward(ctx, u, v):
+        ctx.save_for_backward(u, v)
+        return (u * v).abs()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        u, v = ctx.saved_tensors
+        sign = torch.where(u * v >= 0, 1.0, -1.0)
+        return grad_output * sign * v, grad_output * sign * u
+
+# %% tags=["wrong"] exercise="abs_uv" expects="wrong_derivative"
+class AbsUV(Function):
+    @staticmethod
+    def forward(ctx, u, v):
+        ctx.save_for_backward(u, v)
+        return (u * v).abs()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        u, v = ctx.saved_tensors
+        sign = (u * v).sign()
+        return grad_output * v, grad_output * u
+
+# %% tags=["wrong"] exercise="abs_uv" expects="conditional"
+class AbsUV(Function):
+    @staticmethod
+    def forward(ctx, u, v):
+        ctx.save_for_backward(u, v)
+        return (u * v).abs()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        u, v = ctx.saved_tensors
+        sign = (u * v).sign()
+        return grad_output * v.abs(), grad_output * u.abs()
+
+# %% tags=["wrong"] exercise="abs_uv" expects="swapped_inputs"
+class AbsUV(Function):
+    @staticmethod
+    def forward(ctx, u, v):
+        ctx.save_for_backward(u, v)
+        return (u * v).abs()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        u, v = ctx.saved_tensors
+        sign = (u * v).sign()
+        return grad_output * sign * u, grad_output * sign * v
+
+# %% tags=["wrong"] exercise="abs_uv" expects="missing_factor"
+class AbsUV(Function):
+    @staticmethod
+    def forward(ctx, u, v):
+        ctx.save_for_backward(u, v)
+        return (u * v).abs()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        u, v = ctx.saved_tensors
+        sign = (u * v).sign()
+        return grad_output * u.sign(), grad_output * v.sign()
+
+# %% tags=["wrong"] exercise="abs_uv" expects="ignores_grad_output"
+class AbsUV(Function):
+    @staticmethod
+    def forward(ctx, u, v):
+        ctx.save_for_backward(u, v)
+        return (u * v).abs()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        u, v = ctx.saved_tensors
+        sign = (u * v).sign()
+        return sign * v, sign * u
+
+# %% tags=["wrong"] exercise="abs_uv" expects="missing_entries"
+class AbsUV(Function):
+    @staticmethod
+    def forward(ctx, u, v):
+        ctx.save_for_backward(u, v)
+        return (u * v).abs()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        u, v = ctx.saved_tensors
+        sign = (u * v > 0).to(u.dtype)
+        return grad_output * sign * v, grad_output * sign * u
+
+# %% tags=["wrong"] exercise="abs_uv" expects="check:K"
+class AbsUV(Function):
+    @staticmethod
+    def forward(ctx, u, v):
+        ctx.save_for_backward(u, v)
+        return (u * v).abs()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        u, v = ctx.saved_tensors
+        sign = u * v / (u * v).abs()
+        return grad_output * sign * v, grad_output * sign * u
+
+# %% tags=["wrong"] exercise="abs_uv" expects="mutates_grad_output"
+class AbsUV(Function):
+    @staticmethod
+    def forward(ctx, u, v):
+        ctx.save_for_backward(u, v)
+        return (u * v).abs()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        u, v = ctx.saved_tensors
+        sign = (u * v).sign()
+        grad_output *= sign
+        return grad_output * v, grad_output * u
+
+# %% tags=["wrong"] exercise="abs_uv" expects="none_gradient"
+class AbsUV(Function):
+    @staticmethod
+    def forward(ctx, u, v):
+        ctx.save_for_backward(u, v)
+        return (u * v).abs()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        u, v = ctx.saved_tensors
+        sign = (u * v).sign()
+        return grad_output * sign * v, None
+
+# %% tags=["wrong"] exercise="abs_uv" expects="exception_number_of_gradients"
+class AbsUV(Function):
+    @staticmethod
+    def forward(ctx, u, v):
+        ctx.save_for_backward(u, v)
+        return (u * v).abs()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        u, v = ctx.saved_tensors
+        sign = (u * v).sign()
+        return grad_output * sign * v
+
+# %% [markdown] lang="en" pair="at-the-kink"
+# ## 2. At the kink itself
+#
+# At $u = 0$ the graph of $|u v|$ has a corner. The slope from the right is $+|v|$, the one from the left is $-|v|$; there is no derivative. Every number between the two is a **subgradient**, and each is a fair answer. An optimizer needs *one*.
+#
+# PyTorch has made this choice many times, and not always in the same way.
+#
+# **Predict.** What do these four give as the gradient at exactly 0: `relu`, `abs`, `clamp(0, 1)`, and `maximum` of the input and 0? In the table that appears, look at the column *your backward*, here PyTorch's own.
+
+# %% [markdown] lang="zh" pair="at-the-kink" of="137a20be"
+# ## 2. 尖点上
+#
+# 在 $u = 0$ 处，$|u v|$ 的图像有一个尖角：右侧斜率是 $+|v|$，左侧斜率是 $-|v|$，导数不存在。两者之间的每个数都叫**次梯度**，取哪个都说得通；但优化器只要**一个**。
+#
+# PyTorch 做过许多次这样的选择，而且并不总是同一种取法。
+#
+# **先猜一猜。** 在恰好为 0 的点上，`relu`、`abs`、`clamp(0, 1)`，以及“输入与 0 取 `maximum`”，梯度各是多少？运行之后看“你的 backward”那一栏——这里它就是 PyTorch 自己的结果。
+
+# %%
+def four(x):
+    return torch.relu(x), torch.abs(x), x.clamp(0, 1), torch.maximum(x, torch.zeros_like(x))
+
+
+origin = torch.zeros(1, dtype=torch.float64, requires_grad=True)
+# %jacobian four(origin)
+
+# %% [markdown] lang="en" pair="four"
+# Four corners, three answers: 0 for `relu`, 0 for `abs`, 1 for `clamp`, ½ for `maximum`. None is wrong.
+#
+# Now the column *finite differences*. A central difference straddles the corner and gives the **mean** of both slopes: ½ for `relu`, 0 for `abs`. So a naive comparison calls `relu` wrong at 0 and `abs` right, and both by luck. `torch.autograd.gradcheck` does just that. Ours looks at both sides first.
+#
+# **Predict** the verdict for `relu` at 0.
+
+# %% [markdown] lang="zh" pair="four" of="fce9a3bc"
+# 四个尖点，三种答案：`relu` 给 0，`abs` 给 0，`clamp` 给 1，`maximum` 给 ½。没有一个是错的。
+#
+# 再看“有限差分”那一栏。中心差分横跨尖点，得到的是两侧斜率的**平均值**：`relu` 是 ½，`abs` 是 0。所以天真地一比较，就会说 `relu` 在 0 处错了、`abs` 对了——其实都只是碰巧。`torch.autograd.gradcheck` 正是这样比的；我们的检查会先分别看两侧。
+#
+# **先猜一猜** `relu` 在 0 处的结论。
+
+# %%
+# %gradcheck torch.relu(origin)
+
+# %% [markdown] lang="en" pair="subgradient"
+# *Subgradient (at a kink)*: the gradient lies between the slopes of the two sides. That is all that anybody can ask there.
+#
+# One thing cannot be excused by a kink: a value outside the two slopes, or a NaN. `u * v / (u * v).abs()` is a perfectly good sign function, until $u = 0$.
+
+# %% [markdown] lang="zh" pair="subgradient" of="bde5a030"
+# “次梯度（在尖点上）”的意思是：返回的梯度落在两侧斜率之间。在尖点上，谁也不能要求更多。
+#
+# 但有两件事不能拿尖点当借口：值落在两侧斜率之外，或者出现 NaN。用 `u * v / (u * v).abs()` 求符号本来完全可以，直到 $u = 0$ 为止。
+
+# %% [markdown] lang="en" pair="clamp"
+# ## 3. A convention, and how to keep it
+#
+# If any subgradient will do, why care? Because somebody relies on the one that you promised. Take a clamp that leaks: inside the interval it is the identity, outside it goes on with a small slope $s$.
+#
+# $$y = \begin{cases} hi + s\,(x - hi) & x > hi \\ x & lo \le x \le hi \\ lo + s\,(x - lo) & x < lo \end{cases}$$
+#
+# **The convention**: the ends belong to the inside. At $x = lo$ and at $x = hi$ the gradient is passed on with factor 1.
+#
+# ### Exercise `leaky_clamp`
+#
+# `lo`, `hi` and `slope` are plain numbers. **Predict** first: how many values does `backward` return?
+
+# %% [markdown] lang="zh" pair="clamp" of="2920259d"
+# ## 3. 约定，以及守住约定
+#
+# 既然任何次梯度都行，何必在意取哪个？因为别人会依赖你承诺过的那一个。来看一个“会泄漏”的截断函数：区间内恒等，区间外以很小的斜率 $s$ 继续延伸。
+#
+# $$y = \begin{cases} hi + s\,(x - hi) & x > hi \\ x & lo \le x \le hi \\ lo + s\,(x - lo) & x < lo \end{cases}$$
+#
+# **约定**：端点算作区间内部。在 $x = lo$ 和 $x = hi$ 处，梯度都以系数 1 通过。
+#
+# ### 练习 `leaky_clamp`
+#
+# `lo`、`hi`、`slope` 都是普通的数。**先猜一猜**：`backward` 要返回几个值？
+
+# %% exercise="leaky_clamp"
+# %%exercise leaky_clamp
+class LeakyClamp(Function):
+    @staticmethod
+    def forward(ctx, x, lo, hi, slope):
+        ctx.save_for_backward(x)
+        ctx.lo, ctx.hi, ctx.slope = lo, hi, slope
+        inside = x.clamp(lo, hi)
+        return inside + slope * (x - inside)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        ### BEGIN SOLUTION
+        inside = (x >= ctx.lo) & (x <= ctx.hi)
+        factor = torch.where(inside, 1.0, ctx.slope)
+        return grad_output * factor, None, None, None
+        ### END SOLUTION
+
+# %% tags=["right"] exercise="leaky_clamp"
+class LeakyClamp(Function):
+    @staticmethod
+    def forward(ctx, x, lo, hi, slope):
+        y = torch.where(x > hi, hi + slope * (x - hi), x)
+        y = torch.where(x < lo, lo + slope * (x - lo), y)
+        ctx.save_for_backward((x < lo) | (x > hi))
+        ctx.slope = slope
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (outside,) = ctx.saved_tensors
+        grad_x = grad_output.clone()
+        grad_x[outside] *= ctx.slope
+        return grad_x, None, None, None
+
+# %% tags=["wrong"] exercise="leaky_clamp" expects="kink_convention"
+class LeakyClamp(Function):
+    @staticmethod
+    def forward(ctx, x, lo, hi, slope):
+        ctx.save_for_backward(x)
+        ctx.lo, ctx.hi, ctx.slope = lo, hi, slope
+        inside = x.clamp(lo, hi)
+        return inside + slope * (x - inside)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        inside = (x > ctx.lo) & (x < ctx.hi)
+        factor = torch.where(inside, 1.0, ctx.slope)
+        return grad_output * factor, None, None, None
+
+# %% tags=["wrong"] exercise="leaky_clamp" expects="kink_convention"
+class LeakyClamp(Function):
+    @staticmethod
+    def forward(ctx, x, lo, hi, slope):
+        ctx.save_for_backward(x)
+        ctx.lo, ctx.hi, ctx.slope = lo, hi, slope
+        inside = x.clamp(lo, hi)
+        return inside + slope * (x - inside)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        inside = (x >= ctx.lo) & (x < ctx.hi)
+        factor = torch.where(inside, 1.0, ctx.slope)
+        return grad_output * factor, None, None, None
+
+# %% tags=["wrong"] exercise="leaky_clamp" expects="exception_number_of_gradients"
+class LeakyClamp(Function):
+    @staticmethod
+    def forward(ctx, x, lo, hi, slope):
+        ctx.save_for_backward(x)
+        ctx.lo, ctx.hi, ctx.slope = lo, hi, slope
+        inside = x.clamp(lo, hi)
+        return inside + slope * (x - inside)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        inside = (x >= ctx.lo) & (x <= ctx.hi)
+        factor = torch.where(inside, 1.0, ctx.slope)
+        return grad_output * factor
+
+# %% tags=["wrong"] exercise="leaky_clamp" expects="wrong_derivative"
+class LeakyClamp(Function):
+    @staticmethod
+    def forward(ctx, x, lo, hi, slope):
+        ctx.save_for_backward(x)
+        ctx.lo, ctx.hi, ctx.slope = lo, hi, slope
+        inside = x.clamp(lo, hi)
+        return inside + slope * (x - inside)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        inside = (x >= ctx.lo) & (x <= ctx.hi)
+        factor = torch.where(inside, ctx.slope, 1.0)
+        return grad_output * factor, None, None, None
+
+# %% tags=["wrong"] exercise="leaky_clamp" expects="missing_entries"
+class LeakyClamp(Function):
+    @staticmethod
+    def forward(ctx, x, lo, hi, slope):
+        ctx.save_for_backward(x)
+        ctx.lo, ctx.hi, ctx.slope = lo, hi, slope
+        inside = x.clamp(lo, hi)
+        return inside + slope * (x - inside)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        inside = (x >= ctx.lo) & (x <= ctx.hi)
+        factor = inside.to(x.dtype)
+        return grad_output * factor, None, None, None
+
+# %% tags=["wrong"] exercise="leaky_clamp" expects="conditional"
+class LeakyClamp(Function):
+    @staticmethod
+    def forward(ctx, x, lo, hi, slope):
+        ctx.save_for_backward(x)
+        ctx.lo, ctx.hi, ctx.slope = lo, hi, slope
+        inside = x.clamp(lo, hi)
+        return inside + slope * (x - inside)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        inside = x <= ctx.hi
+        factor = torch.where(inside, 1.0, ctx.slope)
+        return grad_output * factor, None, None, None
+
+# %% tags=["wrong"] exercise="leaky_clamp" expects="conditional"
+class LeakyClamp(Function):
+    @staticmethod
+    def forward(ctx, x, lo, hi, slope):
+        ctx.save_for_backward(x)
+        ctx.lo, ctx.hi, ctx.slope = lo, hi, slope
+        inside = x.clamp(lo, hi)
+        return inside + slope * (x - inside)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        inside = (x >= ctx.lo) & (x <= ctx.hi)
+        factor = 1.0
+        return grad_output * factor, None, None, None
+
+# %% tags=["wrong"] exercise="leaky_clamp" expects="ignores_grad_output"
+class LeakyClamp(Function):
+    @staticmethod
+    def forward(ctx, x, lo, hi, slope):
+        ctx.save_for_backward(x)
+        ctx.lo, ctx.hi, ctx.slope = lo, hi, slope
+        inside = x.clamp(lo, hi)
+        return inside + slope * (x - inside)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        inside = (x >= ctx.lo) & (x <= ctx.hi)
+        factor = torch.where(inside, 1.0, ctx.slope)
+        return factor, None, None, None
+
+# %% tags=["wrong"] exercise="leaky_clamp" expects="exception_gradient_for_no_tensor"
+class LeakyClamp(Function):
+    @staticmethod
+    def forward(ctx, x, lo, hi, slope):
+        ctx.save_for_backward(x)
+        ctx.lo, ctx.hi, ctx.slope = lo, hi, slope
+        inside = x.clamp(lo, hi)
+        return inside + slope * (x - inside)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        inside = (x >= ctx.lo) & (x <= ctx.hi)
+        factor = torch.where(inside, 1.0, ctx.slope)
+        return grad_output * factor, grad_output, grad_output, None
+
+# %% tags=["wrong"] exercise="leaky_clamp" expects="mutates_grad_output"
+class LeakyClamp(Function):
+    @staticmethod
+    def forward(ctx, x, lo, hi, slope):
+        ctx.save_for_backward(x)
+        ctx.lo, ctx.hi, ctx.slope = lo, hi, slope
+        inside = x.clamp(lo, hi)
+        return inside + slope * (x - inside)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        inside = (x >= ctx.lo) & (x <= ctx.hi)
+        grad_output[~inside] *= ctx.slope
+        return grad_output, None, None, None
+
+# %% [markdown] lang="en" pair="staircase"
+# ## 4. A staircase has no slope
+#
+# Rounding is flat between its jumps, so its true derivative is 0 almost everywhere. Here is a Function that says so.
+#
+# **Predict** two things: the verdict, and what gradient descent will do with such a layer in front of the loss.
+
+# %% [markdown] lang="zh" pair="staircase" of="d8aad5e8"
+# ## 4. 台阶没有斜率
+#
+# 取整函数在两次跳变之间是平的，所以它真正的导数几乎处处为 0。下面这个 Function 就如实返回 0。
+#
+# **先猜一猜**两件事：检查的结论是什么；如果损失之前有这样一层，梯度下降会怎样？
+
+# %%
+steps = torch.tensor([0.3, -1.2, 1.8], dtype=torch.float64, requires_grad=True)
+
+# %%
+# %%autograd_function --inputs steps --view gradcheck
+class HonestRound(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.round()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return torch.zeros_like(grad_output)
+
+# %% [markdown] lang="en" pair="ste"
+# Right, and useless: nothing in front of it will ever move. So people lie on purpose. In the forward pass they round; in the backward pass they pretend that it was the identity, and hand `grad_output` straight through. This is the **straight-through estimator** of Bengio, Léonard and Courville (2013), and quantised networks are trained with it.
+#
+# **Predict**: with `return grad_output` in the cell above, is the verdict *right*, *wrong* or *cannot tell*? Edit it and try.
+
+# %% [markdown] lang="zh" pair="ste" of="ecee8cb8"
+# 结论是“正确”，却毫无用处：它前面的参数永远不会动。于是人们有意“说谎”：前向时照常取整，反向时假装它是恒等函数，把上游梯度 `grad_output` 原样传下去。这就是 Bengio、Léonard 与 Courville（2013）提出的**直通估计**，量化网络正是这样训练的。
+#
+# **先猜一猜**：把上面那格的返回值改成 `return grad_output`，结论会是“正确”“错误”还是“无法判断”？改了试试。
+
+# %% [markdown] lang="en" pair="ste-verdict"
+# *Cannot tell*, for a reason that is worth reading twice: the forward is flat wherever finite differences look, so they cannot confirm the slope that comes back. A gradient check compares `backward` with the derivative of `forward`. A straight-through gradient is *not* that derivative, so no check of this kind can vouch for it. You can only check it against what you **declared**.
+#
+# ### Exercise `round_ste`
+#
+# Round to steps of `1 / levels`: with `levels = 4` that is to the next quarter. Hand the gradient straight through.
+
+# %% [markdown] lang="zh" pair="ste-verdict" of="d6696e9d"
+# “无法判断”，理由值得读两遍：凡是有限差分看得到的地方，前向都是平的，因此无法证实返回的斜率。梯度检查比较的是 `backward` 与 `forward` 的导数；而直通估计的梯度**本来就不是**这个导数，所以这类检查无法为它作保，只能拿它和你**声明过的**梯度相比。
+#
+# ### 练习 `round_ste`
+#
+# 以 `1 / levels` 为步长取整，例如 `levels = 4` 就是取到最近的四分之一。反向时让梯度直接通过。
+
+# %% exercise="round_ste"
+# %%exercise round_ste
+class RoundSTE(Function):
+    @staticmethod
+    def forward(ctx, x, levels):
+        ### BEGIN SOLUTION
+        return (x * levels).round() / levels
+        ### END SOLUTION
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        ### BEGIN SOLUTION
+        return grad_output, None
+        ### END SOLUTION
+
+# %% tags=["right"] exercise="round_ste"
+class RoundSTE(Function):
+    @staticmethod
+    def forward(x, levels):
+        return torch.round(x * levels).div(levels)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output.clone(), None
+
+# %% tags=["wrong"] exercise="round_ste" expects="zero_gradient"
+class RoundSTE(Function):
+    @staticmethod
+    def forward(ctx, x, levels):
+        return (x * levels).round() / levels
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return torch.zeros_like(grad_output), None
+
+# %% tags=["wrong"] exercise="round_ste" expects="constant_factor"
+class RoundSTE(Function):
+    @staticmethod
+    def forward(ctx, x, levels):
+        return (x * levels).round() / levels
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        ctx_levels = 4
+        return grad_output * ctx_levels, None
+
+# %% tags=["wrong"] exercise="round_ste" expects="exception_number_of_gradients"
+class RoundSTE(Function):
+    @staticmethod
+    def forward(ctx, x, levels):
+        return (x * levels).round() / levels
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output
+
+# %% tags=["wrong"] exercise="round_ste" expects="ignores_grad_output"
+class RoundSTE(Function):
+    @staticmethod
+    def forward(ctx, x, levels):
+        return (x * levels).round() / levels
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return torch.ones_like(grad_output), None
+
+# %% tags=["wrong"] exercise="round_ste" expects="nonlinear_in_grad_output"
+class RoundSTE(Function):
+    @staticmethod
+    def forward(ctx, x, levels):
+        return (x * levels).round() / levels
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output.round(), None
+
+# %% tags=["wrong"] exercise="round_ste" expects="check:V"
+class RoundSTE(Function):
+    @staticmethod
+    def forward(ctx, x, levels):
+        return (x * levels).round()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output, None
+
+# %% tags=["wrong"] exercise="round_ste" expects="check:V"
+class RoundSTE(Function):
+    @staticmethod
+    def forward(ctx, x, levels):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output, None
+
+# %% tags=["wrong"] exercise="round_ste" expects="mutates_input"
+class RoundSTE(Function):
+    @staticmethod
+    def forward(ctx, x, levels):
+        return x.mul_(levels).round_() / levels
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output, None
+
+# %% tags=["wrong"] exercise="round_ste" expects="check:G"
+class RoundSTE(Function):
+    @staticmethod
+    def forward(ctx, x, levels):
+        return (x * levels).round() / levels
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return None, None
+
+# %% tags=["wrong"] exercise="round_ste" expects="check:V"
+class RoundSTE(Function):
+    @staticmethod
+    def forward(ctx, x, levels):
+        return (x * levels).floor() / levels
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output, None
+
+# %% [markdown] lang="en" pair="spike"
+# ## 5. A neuron that fires or does not
+#
+# A spiking neuron gives 1 when its potential $v$ is above 0, and 0 otherwise. Straight-through would pretend that the slope is 1 everywhere, even for a neuron that is nowhere near its threshold. A **surrogate gradient** pretends that the step is a smooth function which is steep at the threshold. A popular one (Zenke and Ganguli, 2018) uses the slope of the *fast sigmoid* $v / (1 + k|v|)$:
+#
+# $$\frac{\partial y}{\partial v} := \frac{1}{(1 + k\,|v|)^2}$$
+#
+# The `:=` matters: this is a definition, not a derivation. And the surrogate lives in `backward` alone. What goes forward stays 0 or 1.
+#
+# **Predict**: which neurons learn fastest, those at $v = 0$, at $v = 3$, or at $v = -3$?
+#
+# ### Exercise `spike`
+#
+# `k` is a plain number. Besides the gradient, the check trains a net of two neurons with your Function; its loss must fall below 0.05. The net is in the next cell. Run that first.
+
+# %% [markdown] lang="zh" pair="spike" of="25580b93"
+# ## 5. 要么发放、要么沉默的神经元
+#
+# 脉冲神经元的膜电位 $v$ 大于 0 时输出 1，否则输出 0。直通估计会假装斜率处处为 1，哪怕神经元离阈值还很远。**替代梯度**则假装这个阶跃是一条光滑曲线，在阈值附近最陡。常用的一种（Zenke 与 Ganguli，2018）取“快速 sigmoid” $v / (1 + k|v|)$ 的斜率：
+#
+# $$\frac{\partial y}{\partial v} := \frac{1}{(1 + k\,|v|)^2}$$
+#
+# 注意这里的 `:=`：它是定义，不是推导出来的。替代函数只出现在 `backward` 里，前向传出去的仍然只有 0 和 1。
+#
+# **先猜一猜**：$v = 0$、$v = 3$、$v = -3$ 的神经元，哪个学得最快？
+#
+# ### 练习 `spike`
+#
+# `k` 是普通的数。除了梯度，检查还会用你的 Function 训练一个只有两个神经元的网络，损失必须降到 0.05 以下。网络写在下一格，请先运行它。
+
+# %%
+def train(spike, k=5.0, rounds=200):
+    """Two spiking neurons learn OR and AND of two bits; the losses on the way."""
+    bits = torch.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    wanted = torch.stack((bits.amax(1), bits.amin(1)), dim=1)
+    weight = torch.full((2, 2), 0.2, requires_grad=True)
+    bias = torch.tensor([-0.9, 0.1], requires_grad=True)
+    optimizer = torch.optim.SGD([weight, bias], lr=0.2)
+    losses = []
+    for _ in range(rounds):
+        loss = ((spike(bits @ weight + bias, k) - wanted) ** 2).mean()
+        losses.append(loss.item())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return losses
+
+# %% exercise="spike"
+# %%exercise spike
+class Spike(Function):
+    @staticmethod
+    def forward(ctx, v, k):
+        ### BEGIN SOLUTION
+        ctx.save_for_backward(v)
+        ctx.k = k
+        return (v > 0).to(v.dtype)
+        ### END SOLUTION
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        ### BEGIN SOLUTION
+        (v,) = ctx.saved_tensors
+        return grad_output / (1 + ctx.k * v.abs()) ** 2, None
+        ### END SOLUTION
+
+# %% tags=["right"] exercise="spike"
+class Spike(Function):
+    @staticmethod
+    def forward(v, k):
+        return torch.where(v > 0, torch.ones_like(v), torch.zeros_like(v))
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        v, ctx.k = inputs
+        ctx.save_for_backward(v)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (v,) = ctx.saved_tensors
+        slope = (1 + ctx.k * v.abs()).pow(-2)
+        return slope * grad_output, None
+
+# %% tags=["wrong"] exercise="spike" expects="check:V"
+class Spike(Function):
+    @staticmethod
+    def forward(ctx, v, k):
+        ctx.save_for_backward(v)
+        ctx.k = k
+        return v / (1 + k * v.abs())
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (v,) = ctx.saved_tensors
+        return grad_output / (1 + ctx.k * v.abs()) ** 2, None
+
+# %% tags=["wrong"] exercise="spike" expects="zero_gradient"
+class Spike(Function):
+    @staticmethod
+    def forward(ctx, v, k):
+        ctx.save_for_backward(v)
+        ctx.k = k
+        return (v > 0).to(v.dtype)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (v,) = ctx.saved_tensors
+        return torch.zeros_like(v), None
+
+# %% tags=["wrong"] exercise="spike" expects="wrong_unclassified"
+class Spike(Function):
+    @staticmethod
+    def forward(ctx, v, k):
+        ctx.save_for_backward(v)
+        ctx.k = k
+        return (v > 0).to(v.dtype)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (v,) = ctx.saved_tensors
+        return grad_output / (1 + ctx.k * v.abs()), None
+
+# %% tags=["wrong"] exercise="spike" expects="wrong_unclassified"
+class Spike(Function):
+    @staticmethod
+    def forward(ctx, v, k):
+        ctx.save_for_backward(v)
+        ctx.k = k
+        return (v > 0).to(v.dtype)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (v,) = ctx.saved_tensors
+        return grad_output / (1 + ctx.k * v) ** 2, None
+
+# %% tags=["wrong"] exercise="spike" expects="wrong_unclassified"
+class Spike(Function):
+    @staticmethod
+    def forward(ctx, v, k):
+        ctx.save_for_backward(v)
+        ctx.k = k
+        return (v > 0).to(v.dtype)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (v,) = ctx.saved_tensors
+        return grad_output / (1 + v.abs()) ** 2, None
+
+# %% tags=["wrong"] exercise="spike" expects="ignores_grad_output"
+class Spike(Function):
+    @staticmethod
+    def forward(ctx, v, k):
+        ctx.save_for_backward(v)
+        ctx.k = k
+        return (v > 0).to(v.dtype)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (v,) = ctx.saved_tensors
+        return 1 / (1 + ctx.k * v.abs()) ** 2, None
+
+# %% tags=["wrong"] exercise="spike" expects="forward_dtype"
+class Spike(Function):
+    @staticmethod
+    def forward(ctx, v, k):
+        ctx.save_for_backward(v)
+        ctx.k = k
+        return v > 0
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (v,) = ctx.saved_tensors
+        return grad_output / (1 + ctx.k * v.abs()) ** 2, None
+
+# %% tags=["wrong"] exercise="spike" expects="exception_number_of_gradients"
+class Spike(Function):
+    @staticmethod
+    def forward(ctx, v, k):
+        ctx.save_for_backward(v)
+        ctx.k = k
+        return (v > 0).to(v.dtype)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (v,) = ctx.saved_tensors
+        return grad_output / (1 + ctx.k * v.abs()) ** 2
+
+# %% tags=["wrong"] exercise="spike" expects="exception_saved_then_modified"
+class Spike(Function):
+    @staticmethod
+    def forward(ctx, v, k):
+        ctx.save_for_backward(v)
+        ctx.k = k
+        return (v > 0).to(v.dtype)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (v,) = ctx.saved_tensors
+        return grad_output / (1 + ctx.k * v.abs_()) ** 2, None
+
+# %% tags=["wrong"] exercise="spike" expects="sign"
+class Spike(Function):
+    @staticmethod
+    def forward(ctx, v, k):
+        ctx.save_for_backward(v)
+        ctx.k = k
+        return (v > 0).to(v.dtype)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (v,) = ctx.saved_tensors
+        return -grad_output / (1 + ctx.k * v.abs()) ** 2, None
+
+# %% tags=["wrong"] exercise="spike" expects="exception_saved_no_tensor"
+class Spike(Function):
+    @staticmethod
+    def forward(ctx, v, k):
+        ctx.save_for_backward(v, k)
+        return (v > 0).to(v.dtype)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        v, k = ctx.saved_tensors
+        return grad_output / (1 + k * v.abs()) ** 2, None
+
+# %% [markdown] lang="en" pair="spike-after"
+# Look at the loss on its way, and at the graph of one step: your Function is one node between the loss and the weights. What travels through that node is your surrogate.
+#
+# **Predict** the shape of the curve: smooth like that of an ordinary net, or a staircase?
+
+# %% [markdown] lang="zh" pair="spike-after" of="aaa9eb51"
+# 看看损失的变化过程，再看其中一步的计算图：你的 Function 是损失与权重之间的一个节点，流过这个节点的就是你的替代梯度。
+#
+# **先猜一猜**曲线的形状：像普通网络那样平滑，还是像台阶？
+
+# %%
+import matplotlib.pyplot as plt
+
+figure, axis = plt.subplots(figsize=(5, 2.2))
+axis.plot(train(Spike.apply))
+axis.set(xlabel="step", ylabel="loss");
+
+# %%
+w = torch.tensor([0.2, 0.2], requires_grad=True)
+bits = torch.tensor([[0.0, 1.0], [1.0, 1.0]])
+fired = Spike.apply(bits @ w - 0.3, 5.0)
+# %autograd_graph fired
+
+# %% [markdown] lang="en" pair="find"
+# ## 6. Find the kinks yourself
+#
+# How did the checker know that `relu` has a kink at 0? It looked to both sides. With a small step $h$,
+#
+# $$\text{right} = \frac{f(x+h) - f(x)}{h}, \qquad \text{left} = \frac{f(x) - f(x-h)}{h} .$$
+#
+# Where $f$ is smooth the two differ by about $h\,f''(x)$, which is tiny. At a kink they differ by the size of the corner.
+#
+# **Predict**: for $f(x) = e^{5x}$ at $x = 1$ and $h = 10^{-6}$, about how far apart are the two slopes? Is a threshold of `tol = 0.05` safe?
+#
+# ### Exercise `find_kinks`
+#
+# `f` works element by element. Return a bool tensor of the shape of `x`: `True` where the two slopes differ by more than `tol`.
+
+# %% [markdown] lang="zh" pair="find" of="996d50d5"
+# ## 6. 自己动手找尖点
+#
+# 检查器怎么知道 `relu` 在 0 处有尖点？它往两边各看了一眼。取一个小步长 $h$，
+#
+# $$\text{右} = \frac{f(x+h) - f(x)}{h}, \qquad \text{左} = \frac{f(x) - f(x-h)}{h} .$$
+#
+# 在光滑处，两者大约只差 $h\,f''(x)$，非常小；在尖点处，两者之差就是尖角的大小。
+#
+# **先猜一猜**：$f(x) = e^{5x}$，$x = 1$，$h = 10^{-6}$，两个斜率大约差多少？阈值 `tol = 0.05` 够不够稳妥？
+#
+# ### 练习 `find_kinks`
+#
+# `f` 是逐元素的函数。返回一个与 `x` 形状相同的布尔张量：两侧斜率之差超过 `tol` 的地方为 `True`。
+
+# %% exercise="find_kinks"
+# %%exercise find_kinks
+def find_kinks(f, x, h=1e-6, tol=0.05):
+    ### BEGIN SOLUTION
+    right = (f(x + h) - f(x)) / h
+    left = (f(x) - f(x - h)) / h
+    return (right - left).abs() > tol
+    ### END SOLUTION
+
+# %% tags=["right"] exercise="find_kinks"
+def find_kinks(f, x, h=1e-6, tol=0.05):
+    bend = f(x + h) - 2 * f(x) + f(x - h)
+    return torch.logical_or(bend > tol * h, bend < -tol * h)
+
+# %% tags=["wrong"] exercise="find_kinks" expects="misses_kink"
+def find_kinks(f, x, h=1e-6, tol=0.05):
+    right = (f(x + h) - f(x)) / h
+    left = (f(x) - f(x - h)) / h
+    return right - left > tol
+
+# %% tags=["wrong"] exercise="find_kinks" expects="misses_kink"
+def find_kinks(f, x, h=1e-6, tol=0.05):
+    right = (f(x + h) - f(x)) / h
+    left = (f(x + h) - f(x)) / h
+    return (right - left).abs() > tol
+
+# %% tags=["wrong"] exercise="find_kinks" expects="misses_kink"
+def find_kinks(f, x, h=1e-6, tol=0.05):
+    right = f(x + h) - f(x)
+    left = f(x) - f(x - h)
+    return (right - left).abs() > tol
+
+# %% tags=["wrong"] exercise="find_kinks" expects="sees_kink"
+def find_kinks(f, x, h=1e-6, tol=0.05):
+    right = (f(x + h) - f(x)) / h
+    left = (f(x - h) - f(x)) / h
+    return (right - left).abs() > tol
+
+# %% tags=["wrong"] exercise="find_kinks" expects="not_bool"
+def find_kinks(f, x, h=1e-6, tol=0.05):
+    right = (f(x + h) - f(x)) / h
+    left = (f(x) - f(x - h)) / h
+    return (right - left).abs()
+
+# %% tags=["wrong"] exercise="find_kinks" expects="wrong_shape"
+def find_kinks(f, x, h=1e-6, tol=0.05):
+    right = (f(x + h) - f(x)) / h
+    left = (f(x) - f(x - h)) / h
+    return ((right - left).abs() > tol).any()
+
+# %% tags=["wrong"] exercise="find_kinks" expects="sees_kink"
+def find_kinks(f, x, h=1e-6, tol=0.05):
+    right = (f(x + h) - f(x)) / h
+    left = (f(x) - f(x - h)) / h
+    return (right - left).abs() > 0
+
+# %% tags=["wrong"] exercise="find_kinks" expects="mutates_input"
+def find_kinks(f, x, h=1e-6, tol=0.05):
+    middle = f(x)
+    right = (f(x.add_(h)) - middle) / h
+    left = (middle - f(x.sub_(2 * h))) / h
+    return (right - left).abs() > tol
+
+# %% tags=["wrong"] exercise="find_kinks" expects="ignores_settings"
+def find_kinks(f, x, h=1e-6, tol=0.05):
+    h = 1e-8
+    right = (f(x + h) - f(x)) / h
+    left = (f(x) - f(x - h)) / h
+    return (right - left).abs() > tol
+
+# %% tags=["wrong"] exercise="find_kinks" expects="sees_kink"
+def find_kinks(f, x, h=1e-6, tol=0.05):
+    x = x.float()
+    right = (f(x + h) - f(x)) / h
+    left = (f(x) - f(x - h)) / h
+    return (right - left).abs() > tol
+
+# %% tags=["wrong"] exercise="find_kinks" expects="not_answered"
+def find_kinks(f, x, h=1e-6, tol=0.05):
+    ...
+
+# %% [markdown] lang="en" pair="end"
+# ## What you take along
+#
+# - At a kink every value between the one-sided slopes is fair. NaN, or a value outside, is not.
+# - If you promise one of them, test it exactly there: random points never hit a kink.
+# - *Wrong* means that `backward` contradicts `forward`. *Cannot tell (flat)* means that it may be a surrogate: check it against its definition.
+# - A surrogate belongs in `backward`. If it shows in `forward`, you have another network.
+
+# %% [markdown] lang="zh" pair="end" of="4a5375a1"
+# ## 带走这几点
+#
+# - 在尖点处，两侧斜率之间的任何值都合理；NaN 或区间之外的值不行。
+# - 如果你承诺了其中一个，就要恰好在尖点处测试：随机点永远碰不到尖点。
+# - “错误”是说 `backward` 与 `forward` 相矛盾；“无法判断（平坦）”是说它可能是替代梯度，要对照定义来检查。
+# - 替代函数只属于 `backward`。如果它跑进了 `forward`，那就成了另一个网络。
+
+# %%
+# %exercises

@@ -1,0 +1,1342 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+#   nbautograd:
+#     course: "07"
+#     title_en: Double backward
+#     title_zh: 二次反向传播
+#     minutes: 45
+# ---
+
+# %% [markdown] lang="en" pair="intro"
+# # 07 · Double backward
+#
+# A gradient is a function of the inputs like any other, so it has a gradient, too. Hessians, gradient penalties, meta-learning and physics-informed nets all ask for it. Your `backward` can deliver it without a line more, or destroy it without a word.
+#
+# **After it you can**
+#
+# - read the graph of a gradient and see where a second backward will go;
+# - say why an intermediate result that is saved makes second derivatives wrong, and cure it in two ways;
+# - find what cuts the graph in a `backward`: `.data`, `.detach()`, `no_grad`;
+# - decide when `@once_differentiable` is the honest answer;
+# - differentiate twice through code that PyTorch does not know.
+#
+# **You need** notebooks 01 to 04. **Time**: about 45 minutes.
+
+# %% [markdown] lang="zh" pair="intro" of="4acc6983"
+# # 07 · 二次反向传播
+#
+# 梯度也是输入的函数，和别的函数没有两样，所以梯度也有梯度。黑塞矩阵、梯度惩罚、元学习、物理信息神经网络都要用到它。你的 `backward` 可能一行不多写就能支持它，也可能一声不响地把它毁掉。
+#
+# **学完之后，你能够**
+#
+# - 看懂“梯度的计算图”，知道第二次反向传播会走到哪里；
+# - 说清为什么保存中间结果会让二阶导数出错，并用两种办法解决；
+# - 找出 `backward` 里切断计算图的地方：`.data`、`.detach()`、`no_grad`；
+# - 判断什么时候写 `@once_differentiable` 才是诚实的做法；
+# - 对 PyTorch 不认识的代码求二阶导数。
+#
+# **预备知识**：01 到 04。**用时**：约 45 分钟。
+
+# %% tags=["setup"]
+# In Colab, or wherever nbautograd is missing, this installs it; otherwise it does nothing.
+import importlib.util
+
+if importlib.util.find_spec("nbautograd") is None:
+#     %pip install -q nbautograd
+
+import numpy as np
+import torch
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+
+import nbautograd
+
+# %load_ext nbautograd
+
+# %% [markdown] lang="en" pair="twice"
+# ## 1. The graph of a gradient
+#
+# With `create_graph=True`, PyTorch records what `backward` computes, as if it were a forward. The result `g` then has a graph of its own, and a second backward walks through that one.
+#
+# Here is `Exp` from notebook 01. It saves its **output**. **Predict** how the graph of `g` will look: does it lead back to `x`? Through which nodes?
+
+# %% [markdown] lang="zh" pair="twice" of="6c6d0cf0"
+# ## 1. 梯度的计算图
+#
+# 加上 `create_graph=True`，PyTorch 会像记录前向那样记录 `backward` 里的每一步计算。得到的 `g` 于是有了自己的计算图，第二次反向传播走的就是这张图。
+#
+# 下面是 01 里的 `Exp`，它保存的是**输出**。**先猜一猜** `g` 的计算图长什么样：能走回 `x` 吗？经过哪些节点？
+
+# %%
+x = torch.tensor([0.3, -1.2, 1.8], dtype=torch.float64, requires_grad=True)
+
+# %%
+# %%autograd_function --quiet
+class Exp(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.exp()
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output * y
+
+# %%
+(g,) = torch.autograd.grad(Exp.apply(x).sum(), x, create_graph=True)
+# %autograd_graph g
+
+# %% [markdown] lang="en" pair="exp-why"
+# `g = grad_output * y`, and the `y` that comes out of `ctx.saved_tensors` is *the output*, with `ExpBackward` still attached. So the way back goes `MulBackward0` → `ExpBackward` → `x`, and the second derivative is right. `save_for_backward` knows inputs and outputs, and gives them back with their place in the graph.
+#
+# What if you save something that is neither?
+
+# %% [markdown] lang="zh" pair="exp-why" of="ee198605"
+# `g = grad_output * y`，而从 `ctx.saved_tensors` 取回的 `y` **就是那个输出**，身后仍然连着 `ExpBackward`。所以返回的路径是 `MulBackward0` → `ExpBackward` → `x`，二阶导数是对的。`save_for_backward` 认得输入和输出，取回时会连同它们在计算图里的位置一起还给你。
+#
+# 如果保存的东西既不是输入、也不是输出呢？
+
+# %% [markdown] lang="en" pair="trap"
+# ## 2. The silent trap
+#
+# The cube computes its derivative $3x^2$ in the forward, since it is at hand, and saves it.
+#
+# **Predict**: Is the gradient right? Is the second derivative? Will there be an error?
+
+# %% [markdown] lang="zh" pair="trap" of="7394cdbf"
+# ## 2. 无声的陷阱
+#
+# 下面这个三次方函数在前向里顺手算好了导数 $3x^2$，并把它保存下来。
+#
+# **先猜一猜**：梯度对吗？二阶导数对吗？会报错吗？
+
+# %%
+# %%autograd_function --inputs x --view gradcheck
+class ForgetfulCube(Function):
+    @staticmethod
+    def forward(ctx, x):
+        dx = 3 * x**2
+        ctx.save_for_backward(dx)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (dx,) = ctx.saved_tensors
+        return grad_output * dx
+
+# %%
+(g,) = torch.autograd.grad(ForgetfulCube.apply(x).sum(), x, create_graph=True)
+# %autograd_graph g
+
+# %% [markdown] lang="en" pair="trap-why"
+# The gradient is right, and it has no graph at all. Inside `forward` nothing is recorded, so `dx` is a bare number to PyTorch. In a loss made of several terms there would not even be an error: the share of this Function would just be missing.
+#
+# Two cures:
+#
+# 1. **Compute in `backward`** from saved inputs: `3 * x**2` is then recorded. Costs the computation again.
+# 2. **Return the intermediate as an output** as well, and save that. It gets a place in the graph, and `backward` gets one more argument: the gradient that flows back *into the intermediate*.
+
+# %% [markdown] lang="zh" pair="trap-why" of="f4521d90"
+# 梯度是对的，却完全没有计算图。`forward` 内部什么也不会被记录，所以在 PyTorch 眼里 `dx` 只是一串孤零零的数。如果损失由好几项组成，连报错都不会有：只是少了这个 Function 的那一份。
+#
+# 两种办法：
+#
+# 1. **在 `backward` 里计算**：由保存的输入算出 `3 * x**2`，这一步就会被记录。代价是重算一遍。
+# 2. **把中间结果也作为输出返回**，再保存这个输出。它在计算图里有了位置，`backward` 也多收到一个参数：流回**这个中间结果**的梯度。
+
+# %% [markdown] lang="en" pair="cube-task"
+# ### Exercise `my_cube`
+#
+# The second cure. `forward` is done: it returns $x^3$ and $dx = 3x^2$; `setup_context` saves both. Callers only use the first output. Write `backward`.
+#
+# **Predict**: during an ordinary `loss.backward()`, what is `grad_dx`? And when you differentiate a second time?
+
+# %% [markdown] lang="zh" pair="cube-task" of="d78d4202"
+# ### 练习 `my_cube`
+#
+# 用第二种办法。`forward` 已经写好：返回 $x^3$ 和 $dx = 3x^2$；`setup_context` 把两者都保存了。调用者只用第一个输出。请写出 `backward`。
+#
+# **先猜一猜**：普通的一次 `loss.backward()` 里，`grad_dx` 是什么？第二次求导时呢？
+
+# %% exercise="my_cube"
+# %%exercise my_cube
+class MyCube(Function):
+    @staticmethod
+    def forward(x):
+        dx = 3 * x**2
+        return x**3, dx
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        (x,) = inputs
+        _, dx = output
+        ctx.save_for_backward(x, dx)
+
+    @staticmethod
+    def backward(ctx, grad_output, grad_dx):
+        ### BEGIN SOLUTION
+        x, dx = ctx.saved_tensors
+        return grad_output * dx + grad_dx * 6 * x
+        ### END SOLUTION
+
+# %% tags=["right"] exercise="my_cube"
+class MyCube(Function):
+    @staticmethod
+    def forward(ctx, x):
+        dx = 3 * x**2
+        ctx.save_for_backward(x, dx)
+        return x**3, dx
+
+    @staticmethod
+    def backward(ctx, grad_output, grad_dx):
+        x, dx = ctx.saved_tensors
+        through_cube = dx * grad_output
+        through_square = 6 * x * grad_dx
+        return through_cube + through_square
+
+# %% tags=["right"] exercise="my_cube"
+class MyCube(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3, 3 * x**2
+
+    @staticmethod
+    def backward(ctx, grad_output, grad_dx):
+        (x,) = ctx.saved_tensors
+        return 3 * x * (x * grad_output + 2 * grad_dx)
+
+# %% tags=["wrong"] exercise="my_cube" expects="double_backward_wrong"
+class MyCube(Function):
+    @staticmethod
+    def forward(x):
+        dx = 3 * x**2
+        return x**3, dx
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        (x,) = inputs
+        _, dx = output
+        ctx.save_for_backward(x, dx)
+
+    @staticmethod
+    def backward(ctx, grad_output, grad_dx):
+        x, dx = ctx.saved_tensors
+        return grad_output * dx
+
+# %% tags=["wrong"] exercise="my_cube" expects="double_backward_wrong"
+class MyCube(Function):
+    @staticmethod
+    def forward(x):
+        dx = 3 * x**2
+        return x**3, dx
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        (x,) = inputs
+        _, dx = output
+        ctx.save_for_backward(x, dx)
+
+    @staticmethod
+    def backward(ctx, grad_output, grad_dx):
+        x, dx = ctx.saved_tensors
+        return grad_output * dx - grad_dx * 6 * x
+
+# %% tags=["wrong"] exercise="my_cube" expects="double_backward_wrong"
+class MyCube(Function):
+    @staticmethod
+    def forward(x):
+        dx = 3 * x**2
+        return x**3, dx
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        (x,) = inputs
+        _, dx = output
+        ctx.save_for_backward(x, dx)
+
+    @staticmethod
+    def backward(ctx, grad_output, grad_dx):
+        x, dx = ctx.saved_tensors
+        return grad_output * dx + grad_dx * 3 * x
+
+# %% tags=["wrong"] exercise="my_cube" expects="double_backward_wrong"
+class MyCube(Function):
+    @staticmethod
+    def forward(x):
+        dx = 3 * x**2
+        return x**3, dx
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        (x,) = inputs
+        _, dx = output
+        ctx.save_for_backward(x, dx)
+
+    @staticmethod
+    def backward(ctx, grad_output, grad_dx):
+        x, dx = ctx.saved_tensors
+        return grad_output * dx + grad_dx * 6
+
+# %% tags=["wrong"] exercise="my_cube" expects="affine_in_grad_output"
+class MyCube(Function):
+    @staticmethod
+    def forward(x):
+        dx = 3 * x**2
+        return x**3, dx
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        (x,) = inputs
+        _, dx = output
+        ctx.save_for_backward(x, dx)
+
+    @staticmethod
+    def backward(ctx, grad_output, grad_dx):
+        x, dx = ctx.saved_tensors
+        return grad_output * dx + 6 * x
+
+# %% tags=["wrong"] exercise="my_cube" expects="ignores_grad_output"
+class MyCube(Function):
+    @staticmethod
+    def forward(x):
+        dx = 3 * x**2
+        return x**3, dx
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        (x,) = inputs
+        _, dx = output
+        ctx.save_for_backward(x, dx)
+
+    @staticmethod
+    def backward(ctx, grad_output, grad_dx):
+        x, dx = ctx.saved_tensors
+        return dx + grad_dx * 6 * x
+
+# %% tags=["wrong"] exercise="my_cube" expects="exception_number_of_gradients"
+class MyCube(Function):
+    @staticmethod
+    def forward(x):
+        dx = 3 * x**2
+        return x**3, dx
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        (x,) = inputs
+        _, dx = output
+        ctx.save_for_backward(x, dx)
+
+    @staticmethod
+    def backward(ctx, grad_output, grad_dx):
+        x, dx = ctx.saved_tensors
+        return grad_output * dx, grad_dx * 6 * x
+
+# %% tags=["wrong"] exercise="my_cube" expects="exception_grad_output_count"
+class MyCube(Function):
+    @staticmethod
+    def forward(x):
+        dx = 3 * x**2
+        return x**3, dx
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        (x,) = inputs
+        _, dx = output
+        ctx.save_for_backward(x, dx)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, dx = ctx.saved_tensors
+        return grad_output * dx 
+
+# %% tags=["wrong"] exercise="my_cube" expects="double_backward_wrong"
+class MyCube(Function):
+    @staticmethod
+    def forward(x):
+        dx = 3 * x**2
+        return x**3, dx
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        (x,) = inputs
+        _, dx = output
+        ctx.save_for_backward(x, dx)
+
+    @staticmethod
+    def backward(ctx, grad_output, grad_dx):
+        x, dx = (t.detach() for t in ctx.saved_tensors)
+        return grad_output * dx + grad_dx * 6 * x
+
+# %% tags=["wrong"] exercise="my_cube" expects="once_differentiable"
+class MyCube(Function):
+    @staticmethod
+    def forward(x):
+        dx = 3 * x**2
+        return x**3, dx
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        (x,) = inputs
+        _, dx = output
+        ctx.save_for_backward(x, dx)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output, grad_dx):
+        x, dx = ctx.saved_tensors
+        return grad_output * dx + grad_dx * 6 * x
+
+# %% tags=["wrong"] exercise="my_cube" expects="double_backward_wrong"
+class MyCube(Function):
+    @staticmethod
+    def forward(x):
+        dx = 3 * x**2
+        return x**3, dx
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        (x,) = inputs
+        _, dx = output
+        ctx.save_for_backward(x, dx)
+
+    @staticmethod
+    def backward(ctx, grad_output, grad_dx):
+        x, dx = ctx.saved_tensors
+        with torch.no_grad():
+            return grad_output * dx + grad_dx * 6 * x
+
+# %% [markdown] lang="en" pair="sinh"
+# ## 3. More than one intermediate
+#
+# $$\sinh x = \tfrac12\,(e^{x} - e^{-x}), \qquad \cosh x = \tfrac12\,(e^{x} + e^{-x}) .$$
+#
+# Both need the same two exponentials, so `forward` keeps them. They are intermediates; they are returned as outputs.
+#
+# ### Exercise `sinh`
+#
+# Write `backward` from the saved exponentials, without calling `exp` again. Three gradients come in. **Predict** the sign of the third term before you run it.
+
+# %% [markdown] lang="zh" pair="sinh" of="41a036b5"
+# ## 3. 不止一个中间结果
+#
+# $$\sinh x = \tfrac12\,(e^{x} - e^{-x}), \qquad \cosh x = \tfrac12\,(e^{x} + e^{-x}) .$$
+#
+# 两者用到的是同样两个指数，所以 `forward` 把它们留了下来。它们是中间结果，因此也作为输出返回。
+#
+# ### 练习 `sinh`
+#
+# 用保存的两个指数写出 `backward`，不要再调用 `exp`。会有三个梯度传进来。运行之前，**先猜一猜**第三项的符号。
+
+# %% exercise="sinh"
+# %%exercise sinh
+class Sinh(Function):
+    @staticmethod
+    def forward(ctx, x):
+        grown, shrunk = x.exp(), (-x).exp()
+        ctx.save_for_backward(grown, shrunk)
+        return (grown - shrunk) / 2, grown, shrunk
+
+    @staticmethod
+    def backward(ctx, grad_sinh, grad_grown, grad_shrunk):
+        ### BEGIN SOLUTION
+        grown, shrunk = ctx.saved_tensors
+        cosh = (grown + shrunk) / 2
+        return grad_sinh * cosh + grad_grown * grown - grad_shrunk * shrunk
+        ### END SOLUTION
+
+# %% tags=["right"] exercise="sinh"
+class Sinh(Function):
+    @staticmethod
+    def forward(x):
+        grown = torch.exp(x)
+        shrunk = 1 / grown
+        return 0.5 * (grown - shrunk), grown, shrunk
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(output[1], output[2])
+
+    @staticmethod
+    def backward(ctx, grad_sinh, grad_grown, grad_shrunk):
+        grown, shrunk = ctx.saved_tensors
+        to_grown = grad_grown + grad_sinh / 2
+        to_shrunk = grad_shrunk - grad_sinh / 2
+        return to_grown * grown - to_shrunk * shrunk
+
+# %% tags=["wrong"] exercise="sinh" expects="double_backward_wrong"
+class Sinh(Function):
+    @staticmethod
+    def forward(ctx, x):
+        grown, shrunk = x.exp(), (-x).exp()
+        ctx.save_for_backward(grown, shrunk)
+        return (grown - shrunk) / 2, grown, shrunk
+
+    @staticmethod
+    def backward(ctx, grad_sinh, grad_grown, grad_shrunk):
+        grown, shrunk = ctx.saved_tensors
+        cosh = (grown + shrunk) / 2
+        return grad_sinh * cosh 
+
+# %% tags=["wrong"] exercise="sinh" expects="double_backward_wrong"
+class Sinh(Function):
+    @staticmethod
+    def forward(ctx, x):
+        grown, shrunk = x.exp(), (-x).exp()
+        ctx.save_for_backward(grown, shrunk)
+        return (grown - shrunk) / 2, grown, shrunk
+
+    @staticmethod
+    def backward(ctx, grad_sinh, grad_grown, grad_shrunk):
+        grown, shrunk = ctx.saved_tensors
+        cosh = (grown + shrunk) / 2
+        return grad_sinh * cosh + grad_grown * grown + grad_shrunk * shrunk
+
+# %% tags=["wrong"] exercise="sinh" expects="double_backward_wrong"
+class Sinh(Function):
+    @staticmethod
+    def forward(ctx, x):
+        grown, shrunk = x.exp(), (-x).exp()
+        ctx.save_for_backward(grown, shrunk)
+        return (grown - shrunk) / 2, grown, shrunk
+
+    @staticmethod
+    def backward(ctx, grad_sinh, grad_grown, grad_shrunk):
+        grown, shrunk = ctx.saved_tensors
+        cosh = (grown + shrunk) / 2
+        return grad_sinh * cosh + grad_grown * shrunk - grad_shrunk * grown
+
+# %% tags=["wrong"] exercise="sinh" expects="double_backward_wrong"
+class Sinh(Function):
+    @staticmethod
+    def forward(ctx, x):
+        grown, shrunk = x.exp(), (-x).exp()
+        ctx.save_for_backward(grown, shrunk)
+        return (grown - shrunk) / 2, grown, shrunk
+
+    @staticmethod
+    def backward(ctx, grad_sinh, grad_grown, grad_shrunk):
+        grown, shrunk = ctx.saved_tensors
+        cosh = (grown + shrunk) / 2
+        return grad_sinh * cosh + grad_grown * grown 
+
+# %% tags=["wrong"] exercise="sinh" expects="missing_factor"
+class Sinh(Function):
+    @staticmethod
+    def forward(ctx, x):
+        grown, shrunk = x.exp(), (-x).exp()
+        ctx.save_for_backward(grown, shrunk)
+        return (grown - shrunk) / 2, grown, shrunk
+
+    @staticmethod
+    def backward(ctx, grad_sinh, grad_grown, grad_shrunk):
+        grown, shrunk = ctx.saved_tensors
+        cosh = (grown - shrunk) / 2
+        return grad_sinh * cosh + grad_grown * grown - grad_shrunk * shrunk
+
+# %% tags=["wrong"] exercise="sinh" expects="constant_factor"
+class Sinh(Function):
+    @staticmethod
+    def forward(ctx, x):
+        grown, shrunk = x.exp(), (-x).exp()
+        ctx.save_for_backward(grown, shrunk)
+        return (grown - shrunk) / 2, grown, shrunk
+
+    @staticmethod
+    def backward(ctx, grad_sinh, grad_grown, grad_shrunk):
+        grown, shrunk = ctx.saved_tensors
+        cosh = grown + shrunk
+        return grad_sinh * cosh + grad_grown * grown - grad_shrunk * shrunk
+
+# %% tags=["wrong"] exercise="sinh" expects="exception_number_of_gradients"
+class Sinh(Function):
+    @staticmethod
+    def forward(ctx, x):
+        grown, shrunk = x.exp(), (-x).exp()
+        ctx.save_for_backward(grown, shrunk)
+        return (grown - shrunk) / 2, grown, shrunk
+
+    @staticmethod
+    def backward(ctx, grad_sinh, grad_grown, grad_shrunk):
+        grown, shrunk = ctx.saved_tensors
+        cosh = (grown + shrunk) / 2
+        return grad_sinh * cosh, grad_grown * grown, -grad_shrunk * shrunk
+
+# %% tags=["wrong"] exercise="sinh" expects="double_backward_wrong"
+class Sinh(Function):
+    @staticmethod
+    def forward(ctx, x):
+        grown, shrunk = x.exp(), (-x).exp()
+        ctx.save_for_backward(grown.clone(), shrunk.clone())
+        return (grown - shrunk) / 2, grown, shrunk
+
+    @staticmethod
+    def backward(ctx, grad_sinh, grad_grown, grad_shrunk):
+        grown, shrunk = ctx.saved_tensors
+        cosh = (grown + shrunk) / 2
+        return grad_sinh * cosh + grad_grown * grown - grad_shrunk * shrunk
+
+# %% tags=["wrong"] exercise="sinh" expects="double_backward_wrong"
+class Sinh(Function):
+    @staticmethod
+    def forward(ctx, x):
+        grown, shrunk = x.exp(), (-x).exp()
+        ctx.save_for_backward(grown, shrunk)
+        ctx.cosh = (grown + shrunk) / 2
+        return (grown - shrunk) / 2, grown, shrunk
+
+    @staticmethod
+    def backward(ctx, grad_sinh, grad_grown, grad_shrunk):
+        grown, shrunk = ctx.saved_tensors
+        cosh = ctx.cosh
+        return grad_sinh * cosh + grad_grown * grown - grad_shrunk * shrunk
+
+# %% tags=["wrong"] exercise="sinh" expects="exception"
+class Sinh(Function):
+    @staticmethod
+    def forward(ctx, x):
+        grown, shrunk = x.exp(), (-x).exp()
+        ctx.save_for_backward(grown)
+        return (grown - shrunk) / 2, grown, shrunk
+
+    @staticmethod
+    def backward(ctx, grad_sinh, grad_grown, grad_shrunk):
+        grown, shrunk = ctx.saved_tensors
+        cosh = (grown + shrunk) / 2
+        return grad_sinh * cosh + grad_grown * grown - grad_shrunk * shrunk
+
+# %% [markdown] lang="en" pair="cut"
+# ## 4. Scissors in `backward`
+#
+# Old code is full of `.data`, and careful people write `with torch.no_grad()` where they mean "this is only the backward". Both cut.
+#
+# **Predict**: which of the two lines of this `backward` ruins the second derivative: the first, the second, or each alone?
+
+# %% [markdown] lang="zh" pair="cut" of="14ab575b"
+# ## 4. `backward` 里的剪刀
+#
+# 老代码里到处是 `.data`，谨慎的人又喜欢写 `with torch.no_grad()`，觉得“这里不过是反向”。两者都会剪断计算图。
+#
+# **先猜一猜**：下面 `backward` 的两行里，是哪一行毁了二阶导数？第一行、第二行，还是各自都会？
+
+# %%
+# %%autograd_function --inputs x --view gradcheck
+class CutSilu(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x.sigmoid()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x = ctx.saved_tensors[0].data
+        with torch.no_grad():
+            s = x.sigmoid()
+        return grad_output * (s + x * s * (1 - s))
+
+# %% [markdown] lang="en" pair="silu-task"
+# ### Exercise `silu`
+#
+# Repair it. The formula of its gradient is right; keep it:
+#
+# $$\frac{d}{dx}\, x\,\sigma(x) = \sigma(x) + x\,\sigma(x)\,(1 - \sigma(x)) .$$
+
+# %% [markdown] lang="zh" pair="silu-task" of="81b5bade"
+# ### 练习 `silu`
+#
+# 把它修好。梯度公式本身没有错，可以保留：
+#
+# $$\frac{d}{dx}\, x\,\sigma(x) = \sigma(x) + x\,\sigma(x)\,(1 - \sigma(x)) .$$
+
+# %% exercise="silu"
+# %%exercise silu
+class Silu(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ### BEGIN SOLUTION
+        ctx.save_for_backward(x)
+        return x * x.sigmoid()
+        ### END SOLUTION
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        ### BEGIN SOLUTION
+        (x,) = ctx.saved_tensors
+        s = x.sigmoid()
+        return grad_output * (s + x * s * (1 - s))
+        ### END SOLUTION
+
+# %% tags=["right"] exercise="silu"
+class Silu(Function):
+    @staticmethod
+    def forward(x):
+        return x / (1 + (-x).exp())
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(inputs[0], output)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, y = ctx.saved_tensors
+        s = torch.sigmoid(x)
+        return (y + s * (1 - y)) * grad_output
+
+# %% tags=["wrong"] exercise="silu" expects="double_backward_wrong"
+class Silu(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x.sigmoid()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x = ctx.saved_tensors[0].data
+        s = x.sigmoid()
+        return grad_output * (s + x * s * (1 - s))
+
+# %% tags=["wrong"] exercise="silu" expects="double_backward_wrong"
+class Silu(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x.sigmoid()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        with torch.no_grad():
+            s = x.sigmoid()
+        return grad_output * (s + x * s * (1 - s))
+
+# %% tags=["wrong"] exercise="silu" expects="double_backward_wrong"
+class Silu(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x.sigmoid()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        s = x.sigmoid().detach()
+        return grad_output * (s + x * s * (1 - s))
+
+# %% tags=["wrong"] exercise="silu" expects="double_backward_wrong"
+class Silu(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x.sigmoid()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        s = x.detach().sigmoid()
+        return grad_output * (s + x * s * (1 - s))
+
+# %% tags=["wrong"] exercise="silu" expects="double_backward_wrong"
+class Silu(Function):
+    @staticmethod
+    def forward(ctx, x):
+        s = x.sigmoid()
+        ctx.save_for_backward(x, s)
+        return x * s
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, s = ctx.saved_tensors
+        return grad_output * (s + x * s * (1 - s))
+
+# %% tags=["wrong"] exercise="silu" expects="double_backward_wrong"
+class Silu(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x.sigmoid()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        s = x.sigmoid()
+        return grad_output.data * (s + x * s * (1 - s))
+
+# %% tags=["wrong"] exercise="silu" expects="double_backward_wrong"
+class Silu(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x.sigmoid()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        s = torch.tensor(x.tolist(), dtype=x.dtype).sigmoid()
+        return grad_output * (s + x * s * (1 - s))
+
+# %% tags=["wrong"] exercise="silu" expects="wrong_derivative"
+class Silu(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x.sigmoid()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        s = x.sigmoid()
+        return grad_output * (s)
+
+# %% tags=["wrong"] exercise="silu" expects="wrong_derivative"
+class Silu(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x.sigmoid()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        s = x.sigmoid()
+        return grad_output * (x * s * (1 - s))
+
+# %% tags=["wrong"] exercise="silu" expects="wrong_derivative"
+class Silu(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x.sigmoid()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        s = x.sigmoid()
+        return grad_output * (s + x * s * (1 + s))
+
+# %% tags=["wrong"] exercise="silu" expects="once_differentiable"
+class Silu(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x.sigmoid()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        s = x.sigmoid()
+        return grad_output * (s + x * s * (1 - s))
+
+# %% [markdown] lang="en" pair="once"
+# ## 5. To refuse is honest
+#
+# Sometimes second derivatives are not worth the work. Then say so: `@once_differentiable` makes a second backward raise an error instead of giving a wrong number.
+#
+# **Predict** the verdict for the forgetful cube with that one line added.
+
+# %% [markdown] lang="zh" pair="once" of="f01ff60d"
+# ## 5. 拒绝也是一种诚实
+#
+# 有时候二阶导数不值得费这个功夫。那就明说：加上 `@once_differentiable`，第二次反向传播会直接报错，而不是给出一个错误的数。
+#
+# **先猜一猜**：给那个“健忘”的三次方加上这一行之后，结论是什么？
+
+# %%
+# %%autograd_function --inputs x --view gradcheck
+class HonestCube(Function):
+    @staticmethod
+    def forward(ctx, x):
+        dx = 3 * x**2
+        ctx.save_for_backward(dx)
+        return x**3
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        (dx,) = ctx.saved_tensors
+        return grad_output * dx
+
+# %% [markdown] lang="en" pair="black-box"
+# ## 6. Twice through a black box
+#
+# PyTorch cannot record numpy. If `backward` calls numpy, then its result is a constant to the second backward. The way out: give the backward a Function **of its own**. Sine asks for cosine, cosine asks for sine, and each `backward` calls the other's `apply`.
+#
+# ### Exercise `numpy_sin`
+#
+# Write `NumpySin`, and in the same cell the Function that its `backward` needs. All sines and cosines come from numpy. **Predict** how often you can differentiate the result.
+
+# %% [markdown] lang="zh" pair="black-box" of="3b95c998"
+# ## 6. 两次穿过黑盒
+#
+# PyTorch 记录不了 numpy。如果 `backward` 里用 numpy 计算，在第二次反向传播看来，结果就只是常数。出路是：给反向过程也配**一个自己的 Function**。正弦求导要用余弦，余弦求导又要用正弦，每个 `backward` 都去调用对方的 `apply`。
+#
+# ### 练习 `numpy_sin`
+#
+# 写出 `NumpySin`，并在同一格里写出它的 `backward` 需要的那个 Function。正弦和余弦都由 numpy 计算。**先猜一猜**：这样得到的结果能求几阶导数？
+
+# %% exercise="numpy_sin"
+# %%exercise numpy_sin
+class NumpySin(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.sin(x.detach().numpy()))
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        ### BEGIN SOLUTION
+        (x,) = ctx.saved_tensors
+        return grad_output * NumpyCos.apply(x)
+        ### END SOLUTION
+
+
+### BEGIN SOLUTION
+class NumpyCos(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.cos(x.detach().numpy()))
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return -grad_output * NumpySin.apply(x)
+### END SOLUTION
+
+# %% tags=["right"] exercise="numpy_sin"
+class NumpySin(Function):
+    @staticmethod
+    def forward(ctx, x, shift=0.0):
+        ctx.save_for_backward(x)
+        ctx.shift = shift
+        return torch.from_numpy(np.sin(x.detach().numpy() + shift))
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        # cos(x) is sin(x + a quarter turn)
+        return grad_output * NumpySin.apply(x, ctx.shift + np.pi / 2), None
+
+# %% tags=["wrong"] exercise="numpy_sin" expects="double_backward_wrong"
+class NumpySin(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.sin(x.detach().numpy()))
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * torch.from_numpy(np.cos(x.detach().numpy()))
+
+
+class NumpyCos(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.cos(x.detach().numpy()))
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return -grad_output * NumpySin.apply(x)
+
+# %% tags=["wrong"] exercise="numpy_sin" expects="double_backward_wrong"
+class NumpySin(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.sin(x.detach().numpy()))
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * NumpyCos.apply(x)
+
+
+class NumpyCos(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.cos(x.detach().numpy()))
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * NumpySin.apply(x)
+
+# %% tags=["wrong"] exercise="numpy_sin" expects="sign"
+class NumpySin(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.sin(x.detach().numpy()))
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return -grad_output * NumpyCos.apply(x)
+
+
+class NumpyCos(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.cos(x.detach().numpy()))
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return -grad_output * NumpySin.apply(x)
+
+# %% tags=["wrong"] exercise="numpy_sin" expects="ignores_grad_output"
+class NumpySin(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.sin(x.detach().numpy()))
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return NumpyCos.apply(x)
+
+
+class NumpyCos(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.cos(x.detach().numpy()))
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return -grad_output * NumpySin.apply(x)
+
+# %% tags=["wrong"] exercise="numpy_sin" expects="double_backward_wrong"
+class NumpySin(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.sin(x.detach().numpy()))
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * NumpyCos.apply(x)
+
+
+class NumpyCos(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.cos(x.detach().numpy()))
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return -NumpySin.apply(x)
+
+# %% tags=["wrong"] exercise="numpy_sin" expects="forward_no_tensor"
+class NumpySin(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return np.sin(x.detach().numpy())
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * NumpyCos.apply(x)
+
+
+class NumpyCos(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.cos(x.detach().numpy()))
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return -grad_output * NumpySin.apply(x)
+
+# %% tags=["wrong"] exercise="numpy_sin" expects="wrong_derivative"
+class NumpySin(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.sin(x.detach().numpy()))
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * NumpySin.apply(x)
+
+
+class NumpyCos(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.cos(x.detach().numpy()))
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return -grad_output * NumpySin.apply(x)
+
+# %% tags=["wrong"] exercise="numpy_sin" expects="double_backward_wrong"
+class NumpySin(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.sin(x.detach().numpy()))
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * NumpyCos.apply(x.detach())
+
+
+class NumpyCos(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.cos(x.detach().numpy()))
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return -grad_output * NumpySin.apply(x)
+
+# %% tags=["wrong"] exercise="numpy_sin" expects="once_differentiable"
+class NumpySin(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.sin(x.detach().numpy()))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * NumpyCos.apply(x)
+
+
+class NumpyCos(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.cos(x.detach().numpy()))
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return -grad_output * NumpySin.apply(x)
+
+# %% tags=["wrong"] exercise="numpy_sin" expects="double_backward_raised"
+class NumpySin(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.sin(x.detach().numpy()))
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * torch.from_numpy(np.cos(x.numpy()))
+
+
+class NumpyCos(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.cos(x.detach().numpy()))
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return -grad_output * NumpySin.apply(x)
+
+# %% tags=["wrong"] exercise="numpy_sin" expects="exception"
+class NumpySin(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.sin(x.detach().numpy()))
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * NumpyCos(x)
+
+
+class NumpyCos(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.cos(x.detach().numpy()))
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return -grad_output * NumpySin.apply(x)
+
+# %% tags=["wrong"] exercise="numpy_sin" expects="exception"
+class NumpySin(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.sin(x.detach().numpy()))
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * NumpyCosine.apply(x)
+
+
+class NumpyCos(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.cos(x.detach().numpy()))
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return -grad_output * NumpySin.apply(x)
+
+# %% [markdown] lang="en" pair="penalty"
+# ## 7. What it is good for: a gradient penalty
+#
+# A critic network in a Wasserstein GAN should have slope 1. So one adds to the loss
+#
+# $$P = \frac1n \sum_{i=1}^{n} \bigl(\lVert \nabla_{x_i} f(x_i) \rVert_2 - 1\bigr)^2 ,$$
+#
+# and the optimizer differentiates $P$, which *contains a gradient*.
+#
+# **Predict**: which option of `torch.autograd.grad` does the inner gradient need? What happens to the training without it: an error, or nothing?
+#
+# ### Exercise `gradient_penalty`
+#
+# `f` takes a batch, shape `(n, d)`, and gives `n` numbers, one for each row. Return $P$, ready to be differentiated.
+
+# %% [markdown] lang="zh" pair="penalty" of="2fae66ed"
+# ## 7. 它有什么用：梯度惩罚
+#
+# Wasserstein GAN 里的判别网络，斜率应当接近 1。于是在损失里加上
+#
+# $$P = \frac1n \sum_{i=1}^{n} \bigl(\lVert \nabla_{x_i} f(x_i) \rVert_2 - 1\bigr)^2 ,$$
+#
+# 而优化器要对 $P$ 求导，$P$ 里面又**含有梯度**。
+#
+# **先猜一猜**：里面这个梯度要用到 `torch.autograd.grad` 的哪个选项？如果漏了它，训练会报错，还是什么也不发生？
+#
+# ### 练习 `gradient_penalty`
+#
+# `f` 接受一个批次，形状为 `(n, d)`，返回 `n` 个数，每行一个。请返回 $P$，而且它要能继续求导。
+
+# %% exercise="gradient_penalty"
+# %%exercise gradient_penalty
+def gradient_penalty(f, x):
+    ### BEGIN SOLUTION
+    (grad,) = torch.autograd.grad(f(x).sum(), x, create_graph=True)
+    return ((grad.norm(dim=1) - 1) ** 2).mean()
+    ### END SOLUTION
+
+# %% tags=["right"] exercise="gradient_penalty"
+def gradient_penalty(f, x):
+    y = f(x)
+    (grad,) = torch.autograd.grad(y, x, torch.ones_like(y), create_graph=True)
+    length = (grad * grad).sum(1).sqrt()
+    return (length - 1).square().sum() / len(x)
+
+# %% tags=["wrong"] exercise="gradient_penalty" expects="no_graph"
+def gradient_penalty(f, x):
+    (grad,) = torch.autograd.grad(f(x).sum(), x)
+    return ((grad.norm(dim=1) - 1) ** 2).mean()
+
+# %% tags=["wrong"] exercise="gradient_penalty" expects="no_graph"
+def gradient_penalty(f, x):
+    (grad,) = torch.autograd.grad(f(x).sum(), x, retain_graph=True)
+    return ((grad.norm(dim=1) - 1) ** 2).mean()
+
+# %% tags=["wrong"] exercise="gradient_penalty" expects="no_graph"
+def gradient_penalty(f, x):
+    (grad,) = torch.autograd.grad(f(x).sum(), x, create_graph=True)
+    return ((grad.detach().norm(dim=1) - 1) ** 2).mean()
+
+# %% tags=["wrong"] exercise="gradient_penalty" expects="wrong_value"
+def gradient_penalty(f, x):
+    (grad,) = torch.autograd.grad(f(x).sum(), x, create_graph=True)
+    return ((grad.norm() - 1) ** 2).mean()
+
+# %% tags=["wrong"] exercise="gradient_penalty" expects="wrong_value"
+def gradient_penalty(f, x):
+    (grad,) = torch.autograd.grad(f(x).sum(), x, create_graph=True)
+    return ((grad.norm(dim=0) - 1) ** 2).mean()
+
+# %% tags=["wrong"] exercise="gradient_penalty" expects="wrong_value"
+def gradient_penalty(f, x):
+    (grad,) = torch.autograd.grad(f(x).sum(), x, create_graph=True)
+    return ((grad.norm(dim=1) - 1) ** 2).sum()
+
+# %% tags=["wrong"] exercise="gradient_penalty" expects="wrong_value"
+def gradient_penalty(f, x):
+    (grad,) = torch.autograd.grad(f(x).sum(), x, create_graph=True)
+    return (grad.norm(dim=1) - 1).mean()
+
+# %% tags=["wrong"] exercise="gradient_penalty" expects="wrong_value"
+def gradient_penalty(f, x):
+    (grad,) = torch.autograd.grad(f(x).mean(), x, create_graph=True)
+    return ((grad.norm(dim=1) - 1) ** 2).mean()
+
+# %% tags=["wrong"] exercise="gradient_penalty" expects="wrong_shape"
+def gradient_penalty(f, x):
+    (grad,) = torch.autograd.grad(f(x).sum(), x, create_graph=True)
+    return ((grad.norm(dim=1) - 1) ** 2)
+
+# %% tags=["wrong"] exercise="gradient_penalty" expects="no_number"
+def gradient_penalty(f, x):
+    (grad,) = torch.autograd.grad(f(x).sum(), x, create_graph=True)
+    return ((grad.norm(dim=1) - 1) ** 2).mean().item()
+
+# %% tags=["wrong"] exercise="gradient_penalty" expects="leaves_grad"
+def gradient_penalty(f, x):
+    f(x).sum().backward(create_graph=True)
+    grad = x.grad
+    return ((grad.norm(dim=1) - 1) ** 2).mean()
+
+# %% tags=["wrong"] exercise="gradient_penalty" expects="own_raised"
+def gradient_penalty(f, x):
+    (grad,) = torch.autograd.grad(f(x), x, create_graph=True)
+    return ((grad.norm(dim=1) - 1) ** 2).mean()
+
+# %% [markdown] lang="en" pair="end"
+# ## What you take along
+#
+# - `create_graph=True` records `backward` as if it were a forward. What that `backward` does with torch, on saved inputs and outputs, can be differentiated again.
+# - Neither input nor output? Compute it in `backward`, or make it an output and handle its gradient.
+# - `.data`, `.detach()`, `no_grad`, numpy: the first derivative never notices.
+# - `@once_differentiable` costs one line and turns a silent error into a loud one.
+
+# %% [markdown] lang="zh" pair="end" of="0f0dc55a"
+# ## 带走这几点
+#
+# - `create_graph=True` 会像记录前向那样记录 `backward`。只要 `backward` 用 torch 对保存的输入和输出做计算，就能再求一次导。
+# - 既非输入也非输出？要么在 `backward` 里重算，要么把它变成输出，并处理流回它的梯度。
+# - `.data`、`.detach()`、`no_grad`、numpy：只看一阶导数，永远察觉不到。
+# - `@once_differentiable` 只要一行，就能把无声的错误变成响亮的报错。
+
+# %%
+# %exercises
