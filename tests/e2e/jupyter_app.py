@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 TOKEN = "end-to-end"
+STATUS = f"api/status?token={TOKEN}"
 CLASSES = {"lab": "LabApp", "notebook": "JupyterNotebookApp"}
 ADDRESSES = {"lab": "doc/tree", "notebook": "notebooks"}
 # no news, no saving behind the test's back, and every cell on the page at once
@@ -83,15 +84,15 @@ def settings(folder: Path) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def running(command: list[str], folder: Path, log: Path, url: str) -> Iterator[None]:
-    """A server process, from when it answers until the end of the block."""
+def running(command: list[str], folder: Path, log: Path, url: str, ready: str = STATUS) -> Iterator[None]:
+    """A server process, from when it answers under ``ready`` until the end of the block."""
     with log.open("w") as file:
         process = subprocess.Popen(
             command, env=settings(folder), stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT,
             cwd=folder, start_new_session=True,
         )  # fmt: skip
     try:
-        wait_for_server(process, log, url)
+        wait_for_server(process, log, f"{url}/{ready}")
         yield
     finally:
         with contextlib.suppress(ProcessLookupError):
@@ -108,7 +109,7 @@ def wait_for_server(process: subprocess.Popen[bytes], log: Path, url: str, secon
     deadline = time.monotonic() + seconds
     while True:
         with contextlib.suppress(OSError):
-            urllib.request.urlopen(f"{url}/api/status?token={TOKEN}", timeout=5).close()
+            urllib.request.urlopen(url, timeout=5).close()
             return
         if process.poll() is not None or time.monotonic() > deadline:
             raise RuntimeError(f"the server does not answer at {url}:\n{log.read_text()[-4000:]}")

@@ -17,7 +17,7 @@ def bash(script: str, **environment: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("script", ["environment", "lab", "test", "run", "stages"])
+@pytest.mark.parametrize("script", ["environment", "lab", "test", "run", "stages", "packages", "marimo"])
 def test_script_parses(script):
     run = bash(f"bash -n .ci/{script}")
     assert (run.returncode, run.stderr) == (0, "")
