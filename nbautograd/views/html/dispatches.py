@@ -49,4 +49,6 @@ def _answer(found: Dispatch) -> object:
 
 
 def _result(found: Dispatch) -> object:
-    return tag("strong", None, tree.result(found)) if found.exception else tag("code", None, tree.result(found))
+    if found.exception:
+        return tag("span", {"style": "display:inline-block;max-width:24em;white-space:normal"}, tree.result(found))
+    return tag("code", None, tree.result(found))
