@@ -123,6 +123,11 @@ class Result(Displayable):
             "outcomes": [outcome.to_dict() for outcome in self.outcomes],
         }
 
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        from nbautograd.course.shown import mimebundle
+
+        return mimebundle(self)
+
     def __repr__(self) -> str:
         done = sum(outcome.state == "passed" for outcome in self.outcomes)
         return f"<Result {self.exercise}: {self.state}, {done} of {len(self.outcomes)} checks>"

@@ -91,8 +91,11 @@ def _outcomes(exercise: Exercise, answer: Any, seed: int, source: str) -> tuple[
     with quiet():
         try:
             attempt = Attempt(exercise, answer, seed, source)
+            if exercise.formula is not None and not callable(attempt.fn):
+                names = {"name": exercise.answer, "type": type(attempt.fn).__name__}
+                return (Outcome(exercise.ids[0], "failed", (Failure("cannot_call", "course.no_callable", names),)),)
             if exercise.formula is not None:
-                attempt.call  # noqa: B018 - says what is wrong with an answer that cannot be called
+                attempt.call  # noqa: B018 - says what is wrong with a Function of old torch
         except Exception as error:
             return (Outcome(exercise.ids[0], "failed", (plainly("cannot_call", error),)),)
     told: list[Outcome] = []

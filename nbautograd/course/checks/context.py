@@ -31,12 +31,12 @@ def context(attempt: Attempt) -> Iterator[Failure]:
 
 
 def _outlives(attempt: Attempt) -> bool:
-    """Whether an output stays in memory after the last reference to it is gone, without the garbage collector."""
+    """Whether an output or its node stays in memory when nobody uses it any more, without the garbage collector."""
     was = gc.isenabled()
     gc.disable()
     try:
         run = forward(attempt.call, copies(attempt.point()))
-        watched = [weakref.ref(y) for y in run.outputs]
+        watched = [weakref.ref(y) for y in (*run.outputs, *nodes(run.outputs))]
         del run
         return any(reference() is not None for reference in watched)
     finally:

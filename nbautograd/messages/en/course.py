@@ -45,6 +45,7 @@ TEXTS: dict[str, str] = {
     # the answer as a whole
     "course.not_defined": "The cell does not define `{name}`. The checks look for exactly this name.",
     "course.cannot_call": "The answer cannot be called: {error}: {said}",
+    "course.no_callable": "`{name}` is a value of type {type}, which cannot be called on tensors.",
     "course.check_raised": "This could not be checked, since your code raised {error}: {said}",
     "course.own_raised": "Your answer raised {error} when it was tried: {said}",
     # V
@@ -125,6 +126,7 @@ TEXTS: dict[str, str] = {
     "course.result.unanswered_more": "Write your answer in the place of `...` and run the cell.",
     "course.result.waiting": "Not asked yet: {checks}.",
     "course.result.more": "Stuck? `%%exercise {name} --hints {hints}` says a little more.",
+    "course.comma": ", ",
     "course.chip.passed": "right",
     "course.chip.failed": "not yet",
     "course.chip.unanswered": "open",
@@ -134,8 +136,6 @@ TEXTS: dict[str, str] = {
     "course.progress.exercise": "exercise",
     "course.progress.tries": "tries",
     "course.progress.state": "state",
-    "course.progress.points": "points",
-    "course.progress.total": "together",
     # finding and reading
     "course.unknown": "There is no exercise named `{name}` here. Its declaration travels with the notebook: is it"
     " in the same folder?",
@@ -145,4 +145,14 @@ TEXTS: dict[str, str] = {
     "course.unreadable": "{path} cannot be read as a source notebook: {reason}",
     "course.marker_alone": "A solution marker stands alone in the cell that begins with `{text}`: each `### BEGIN"
     " SOLUTION` needs its `### END SOLUTION`.",
+    # the magics
+    "course.magic.help": "Run the cell, then check the answer to an exercise.\n\nThe cell runs as always, its"
+    " Functions are recorded, and each check that fails says one sentence.\n\nExamples::\n\n    %%exercise"
+    " multiply\n    class Multiply(Function): ...\n\n    %%exercise multiply --hints 2\n\nOptions::\n\n  --hints"
+    " {{1,2,3}}  what is wrong (1, the default), also where (2), also what to do (3)",
+    "course.magic.help_progress": "The exercises of this notebook, how often each was tried in this session, and"
+    " how it stands.\n\nExamples::\n\n    %exercises",
+    "course.magic.hints": "`--hints` takes 1, 2 or 3, not `{given}`.",
+    "course.magic.no_name": "`%%exercise` needs the name of an exercise behind it, as in `%%exercise multiply`.",
+    "course.magic.one_name": "`%%exercise` takes one name, not `{text}`.",
 }

@@ -40,6 +40,7 @@ TEXTS: dict[str, str] = {
     # 整个答案
     "course.not_defined": "这个单元没有定义 `{name}`。检查时找的正是这个名字。",
     "course.cannot_call": "这个答案无法调用：{error}: {said}",
+    "course.no_callable": "`{name}` 是一个 {type} 类型的值，无法在张量上调用。",
     "course.check_raised": "这一项没能检查，因为你的代码抛出了 {error}: {said}",
     "course.own_raised": "试用你的答案时，它抛出了 {error}: {said}",
     # V
@@ -110,6 +111,7 @@ TEXTS: dict[str, str] = {
     "course.result.unanswered_more": "把 `...` 换成你的答案，再运行这个单元。",
     "course.result.waiting": "还没有问到：{checks}。",
     "course.result.more": "卡住了？`%%exercise {name} --hints {hints}` 会多说一点。",
+    "course.comma": "、",
     "course.chip.passed": "正确",
     "course.chip.failed": "还不对",
     "course.chip.unanswered": "未作答",
@@ -119,8 +121,6 @@ TEXTS: dict[str, str] = {
     "course.progress.exercise": "练习",
     "course.progress.tries": "次数",
     "course.progress.state": "状态",
-    "course.progress.points": "分值",
-    "course.progress.total": "合计",
     # 查找与读取
     "course.unknown": "这里没有名为 `{name}` 的练习。练习的声明与笔记本放在一起：它在同一个文件夹里吗？",
     "course.unknown_near": "没有名为 `{name}` 的练习。你是想写 `{near}` 吗？",
@@ -128,4 +128,13 @@ TEXTS: dict[str, str] = {
     "course.unreadable": "{path} 无法作为源笔记本读取：{reason}",
     "course.marker_alone": "以 `{text}` 开头的单元里有一个落单的答案标记：每个 `### BEGIN SOLUTION` 都要有对应的"
     " `### END SOLUTION`。",
+    # 魔术命令
+    "course.magic.help": "运行这个单元，然后检查练习的答案。\n\n单元照常运行，其中的 Function 会被记录，"
+    "每项没有通过的检查会说一句话。\n\nExamples::\n\n    %%exercise multiply\n    class Multiply(Function):"
+    " ...\n\n    %%exercise multiply --hints 2\n\nOptions::\n\n  --hints {{1,2,3}}  说哪里不对（1，默认），"
+    "再说在哪一行（2），再说怎么办（3）",
+    "course.magic.help_progress": "本笔记本的练习，在这次会话里各试了几次，现在怎样。\n\nExamples::\n\n    %exercises",
+    "course.magic.hints": "`--hints` 只能是 1、2 或 3，不能是 `{given}`。",
+    "course.magic.no_name": "`%%exercise` 后面要写练习的名字，例如 `%%exercise multiply`。",
+    "course.magic.one_name": "`%%exercise` 只接受一个名字，而不是 `{text}`。",
 }
