@@ -206,7 +206,7 @@ def test_a_folded_module_opens_and_folds_again(asking: Any) -> None:
     before = box.get_attribute("aria-label")
     box.click()
     page.get_by_role("button", name="Open", exact=True).click()
-    expect(page.get_by_role("button", name=re.compile(r"^Fold \d"))).to_be_visible()
+    expect(page.get_by_role("button", name=re.compile(r"^Fold Sequential ×60"))).to_be_visible()
     assert page.locator(f'.box.group[data-key="{group.key}"]').get_attribute("aria-label") != before
     expect(page.locator(".box:focus")).to_be_in_viewport()
     page.get_by_role("button", name="Fold all").click()

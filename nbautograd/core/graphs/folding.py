@@ -1,20 +1,21 @@
-"""Folding: several nodes drawn as one, without ever making a cycle.
-
-The engine's order is a topological order of the graph. Nodes that are folded together always follow one another in it
-directly, and contracting such stretches leaves an acyclic graph. A module that is called twice gives two stretches, so
-that folding is by call, never by name.
-"""
+"""Folding: several nodes drawn as one, without ever making a cycle; see ``stretches``."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
 
 from nbautograd import messages
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
+from nbautograd.core.graphs.repeat_names import common_path, sibling_modules, sibling_of, sliced
+from nbautograd.core.graphs.repeats import find_repeats
+from nbautograd.core.graphs.stretches import Stretch, by_module, inner_order
+from nbautograd.core.values import TensorSummary
 
-Stretch = tuple[str, list[int]]  # module path, nodes in the engine's order
+LEAST_SIBLING = 8  # nodes of a module beside a repeat of its kind that are worth a box
+Plain = tuple[str, list[int]]  # a stretch of one part
 
 
 def collapse(graph: AutogradGraph, depth: int) -> AutogradGraph:
@@ -23,46 +24,54 @@ def collapse(graph: AutogradGraph, depth: int) -> AutogradGraph:
 
 
 def fold_to(graph: AutogradGraph, most: int) -> AutogradGraph:
-    """Fold a graph until about ``most`` nodes are left: by module as far as modules are known, then the far end.
+    """Fold a graph as it is drawn to begin with: repeats first, then modules until about ``most`` nodes are left.
 
     Args:
         graph: any graph.
         most: how many nodes may be left, leaves inside folded nodes not counted.
+
+    Returns:
+        The graph itself where there is nothing to fold, else a smaller one.
     """
-    if len(graph.nodes) <= most:
-        return graph
+    stretches = begun(graph, most)
+    return graph if len(stretches) == len(inner_order(graph)) else contract(graph, stretches)
+
+
+def begun(graph: AutogradGraph, most: int) -> list[Stretch]:
+    """The stretches that are drawn to begin with: one per box."""
+    runs = find_repeats(graph)
+    single = _with_repeats(graph, runs)
+    if len(graph.nodes) <= most or _size(graph, single) <= most:
+        return single
     deepest = max((path.count(".") + 1 for path in graph.scopes), default=0)
     for depth in range(deepest, 0, -1):
-        stretches = by_module(graph, depth)
-        if len(stretches) < len(graph.nodes) and _size(graph, stretches) <= most:
-            return contract(graph, stretches)
-    return contract(graph, _cut(graph, by_module(graph, 1), most))
+        stretches = by_module(graph, depth, runs)
+        if len(stretches) < len(single) and _size(graph, stretches) <= most:
+            return stretches
+    return _cut(graph, by_module(graph, 1, runs), most)
 
 
-def by_module(graph: AutogradGraph, depth: int) -> list[Stretch]:
-    """The engine's order cut into calls of the modules at ``depth``; what is outside of them stays single."""
-    inner = [i for i in graph.order if graph.nodes[i].kind != "leaf"]
-    stretches: list[Stretch] = []
-    for (path, _), run in groupby(inner, key=lambda i: _called(graph.nodes[i], depth)):
-        nodes = list(run)
-        stretches += [(path, nodes)] if path else [("", [i]) for i in nodes]
-    return stretches
+def _with_repeats(graph: AutogradGraph, runs: Sequence[Stretch]) -> list[Stretch]:
+    """Every node by itself, but for the repeats and for modules of the same kind beside them.
 
-
-def _called(node: Node, depth: int) -> tuple[str, int]:
-    """The module at a depth, and which call of it, where modules were watched."""
-    path = _at_depth(node, depth)
-    return path, node.calls[depth - 1] if path and depth <= len(node.calls) else 0
-
-
-def _at_depth(node: Node, depth: int) -> str:
-    if node.kind == "function" or node.scope.count(".") + 1 < depth or not node.scope:
-        return ""
-    return ".".join(node.scope.split(".")[:depth])
+    The block that forward calls first often differs in a few nodes, since its input needs no gradient.
+    """
+    first = {run.nodes[0]: run for run in runs}
+    inside = {i for run in runs for i in run.nodes}
+    kept = [i for i in inner_order(graph) if i in first or i not in inside]
+    siblings = sibling_modules(graph, runs)
+    found = []
+    for module, group in groupby(kept, key=lambda i: "" if i in inside else sibling_of(graph.nodes[i].scope, siblings)):
+        nodes = list(group)
+        if module and len(nodes) >= LEAST_SIBLING:
+            found.append(Stretch(module, nodes))
+        else:
+            found += [first[i] if i in first else Stretch("", [i]) for i in nodes]
+    return found
 
 
 def _size(graph: AutogradGraph, stretches: Sequence[Stretch]) -> int:
-    return len(stretches) + len(_own_leaves(graph, _homes(stretches)))
+    return len(stretches) + len(_own_leaves(graph, stretches))
 
 
 def _cut(graph: AutogradGraph, stretches: list[Stretch], most: int) -> list[Stretch]:
@@ -72,44 +81,45 @@ def _cut(graph: AutogradGraph, stretches: list[Stretch], most: int) -> list[Stre
         leaves[edge.source] = leaves.get(edge.source, 0) + (graph.nodes[edge.target].kind == "leaf")
     kept, count = 0, 1
     while kept < len(stretches) and count < most:
-        inside = stretches[kept][1]
+        inside = stretches[kept].nodes
         count += 1 + (leaves.get(inside[0], 0) if len(inside) == 1 else 0)
         kept += 1
-    rest = [i for _, nodes in stretches[kept:] for i in nodes]
-    return [*stretches[:kept], ("", rest)] if rest else stretches
+    rest = [i for stretch in stretches[kept:] for i in stretch.nodes]
+    return [*stretches[:kept], Stretch("", rest)] if rest else stretches
 
 
 def _homes(stretches: Sequence[Stretch]) -> dict[int, int]:
-    return {i: place for place, (_, nodes) in enumerate(stretches) for i in nodes}
+    return {i: place for place, stretch in enumerate(stretches) for i in stretch.nodes}
 
 
-def _own_leaves(graph: AutogradGraph, homes: dict[int, int]) -> dict[int, bool]:
-    """Leaves that are used from more than one stretch, or from one that is a single node; the others are folded in."""
-    users: dict[int, set[int]] = {}
+def _own_leaves(graph: AutogradGraph, stretches: Sequence[Stretch]) -> dict[int, bool]:
+    """Leaves with a box of their own: used by several stretches, by several parts of one, or by a single node."""
+    homes: dict[int, tuple[int, int]] = {}
+    for place, stretch in enumerate(stretches):
+        size = len(stretch.nodes) // stretch.times
+        homes.update((i, (place, at // size)) for at, i in enumerate(stretch.nodes))
+    users: dict[int, set[tuple[int, int]]] = {}
     for edge in graph.edges:
         if graph.nodes[edge.target].kind == "leaf":
             users.setdefault(edge.target, set()).add(homes[edge.source])
-    sizes: dict[int, int] = {}
-    for home in homes.values():
-        sizes[home] = sizes.get(home, 0) + 1
-    roots = {root for root, _ in graph.roots}
-    return {
-        n.id: True
-        for n in graph.nodes
-        if n.kind == "leaf" and (n.id in roots or len(users.get(n.id, ())) != 1 or sizes[next(iter(users[n.id]))] == 1)
-    }
+    own = {root: True for root, _ in graph.roots if root is not None and graph.nodes[root].kind == "leaf"}
+    for leaf, places in users.items():
+        if len(places) > 1 or len(stretches[next(iter(places))[0]].nodes) == 1:
+            own[leaf] = True
+    return dict.fromkeys([n.id for n in graph.nodes if n.id in own], True)
 
 
-def contract(graph: AutogradGraph, stretches: Sequence[Stretch]) -> AutogradGraph:
+def contract(graph: AutogradGraph, parts: Sequence[Stretch | Plain]) -> AutogradGraph:
     """Make one node of every stretch, together with the leaves that only it uses.
 
     Args:
         graph: the graph.
-        stretches: every inner node once; the nodes of each follow one another in ``graph.order``.
+        parts: every inner node once; the nodes of each follow one another in ``graph.order``.
     """
+    stretches = [Stretch(*part) for part in parts]
     homes = _homes(stretches)
-    own = _own_leaves(graph, homes)
-    members = [list(nodes) for _, nodes in stretches]
+    own = _own_leaves(graph, stretches)
+    members = [list(stretch.nodes) for stretch in stretches]
     for edge in graph.edges:
         leaf = graph.nodes[edge.target]
         if leaf.kind == "leaf" and leaf.id not in own and leaf.id not in homes:
@@ -118,9 +128,9 @@ def contract(graph: AutogradGraph, stretches: Sequence[Stretch]) -> AutogradGrap
     for leaf_id in own:
         homes[leaf_id] = len(members)
         members.append([leaf_id])
-    names = [path for path, _ in stretches] + [""] * len(own)
+    stretches += [Stretch("", [leaf_id]) for leaf_id in own]
     inside = {edge.source for edge in graph.edges if graph.nodes[edge.target].kind != "leaf"}
-    nodes = tuple([_folded(graph, i, names[i], tuple(ids), inside) for i, ids in enumerate(members)])
+    nodes = tuple([_folded(graph, i, stretches[i], tuple(ids), inside) for i, ids in enumerate(members)])
     return AutogradGraph(
         nodes=nodes,
         edges=_merged(graph, homes),
@@ -135,36 +145,56 @@ def contract(graph: AutogradGraph, stretches: Sequence[Stretch]) -> AutogradGrap
     )
 
 
-def _folded(graph: AutogradGraph, i: int, path: str, members: tuple[int, ...], inside: set[int]) -> Node:
+def _folded(graph: AutogradGraph, i: int, stretch: Stretch, members: tuple[int, ...], inside: set[int]) -> Node:
     first = graph.nodes[members[0]]
     if len(members) == 1:
-        fields = {name: getattr(first, name) for name in first.__dataclass_fields__}
-        return Node(**{**fields, "id": i, "members": members})
-    kind = graph.scopes.get(path, "")
-    name = f"{path} {kind}".strip() if path else messages.text("graphs.rest")
-    outputs = tuple(o for m in members for o in graph.nodes[m].outputs)
+        return Node(**{**vars(first), "id": i, "members": members})
+    path = stretch.path
+    name = stretch.name or f"{path} {graph.scopes.get(path, '')}".strip() or messages.text("graphs.rest")
+    repeated = stretch.times > 1
+    size = len(members) // stretch.times
+    word = "graphs.group" if not repeated else "graphs.repeat_group" if size > 1 else ""
     return Node(
         i,
-        messages.text("graphs.group", name=name, count=len(members)),
+        messages.text(word, name=name, count=size) if word else name,
         "op",
-        scope=path,
+        scope=path or common_path([graph.nodes[m].scope for m in stretch.nodes]),
         sequence=first.sequence,
         freed=any(graph.nodes[m].freed for m in members),
         shape=first.shape,
         dtype=first.dtype,
-        outputs=outputs,
+        outputs=tuple(o for m in members for o in graph.nodes[m].outputs),
         gradients=first.gradients,
         members=members,
         storages=tuple({s.number: s for m in members for s in graph.nodes[m].storages}.values()),
-        norms=_norms([graph.nodes[m] for m in members if m in inside]),
+        norms=_part_norms(graph, stretch) if repeated else _norms([graph.nodes[m] for m in members if m in inside]),
         stale=tuple([s for m in members for s in graph.nodes[m].stale]),
+        repeats=stretch.times if repeated else 0,
     )
+
+
+def _part_norms(graph: AutogradGraph, repeat: Stretch) -> tuple[float, ...]:
+    """Of the gradient that arrives at each part: at the largest of the nodes that get theirs from the part before."""
+    part = {i: number for number, nodes in enumerate(sliced(repeat.nodes, repeat.times)) for i in nodes}
+    place = {i: at % (len(repeat.nodes) // repeat.times) for at, i in enumerate(repeat.nodes)}
+    entries = {
+        place[edge.target]: math.prod(graph.nodes[edge.target].shape or ())
+        for edge in graph.edges
+        if edge.source in part and part.get(edge.target, 0) > part[edge.source]
+    }
+    entry = max(entries, key=lambda at: (entries[at], -at), default=0)
+    return _norms([graph.nodes[i] for i in repeat.nodes if place[i] == entry])
 
 
 def _norms(nodes: Sequence[Node]) -> tuple[float, ...]:
     """Of the nodes that pass a gradient on to others; what only feeds a parameter is not on the way."""
-    found = [node.gradient.norm for node in nodes if node.gradient is not None]
+    found = [_norm(node.gradient) for node in nodes if node.gradient is not None]
     return tuple([norm for norm in found if norm is not None])
+
+
+def _norm(gradient: TensorSummary) -> float | None:
+    """NaN or infinity where the gradient holds such; its own norm is that of the other entries."""
+    return math.nan if gradient.nan else math.inf if gradient.inf else gradient.norm
 
 
 def _merged(graph: AutogradGraph, homes: dict[int, int]) -> tuple[Edge, ...]:

@@ -100,7 +100,9 @@ class Node(Displayable):
         members: in a folded graph the ids, in the graph that was folded, of the nodes it stands for: its own old id,
             or several.
         storages: the memory it keeps, each once; read in graphs of at most 300 nodes, or with ``saved=True``.
-        norms: in a folded graph, after ``backward``: the norms of the gradients at its members, in the engine's order.
+        norms: in a folded graph, after ``backward``: the norms of the gradients at its members, in the engine's order;
+            of a repeat, of the gradient that arrives at each of its parts.
+        repeats: in a folded graph: how many equal parts, one after the other, it stands for; 0 when it is no repeat.
         stale: its saved tensors that were changed in place since.
         origin: in the graph of a derivative, ``graph(..., first=...)``: the node of the first graph that it comes from.
         stops: which of its inputs no gradient goes to (their tensors need none), by position among its gradients.
@@ -130,6 +132,7 @@ class Node(Displayable):
     calls: tuple[int, ...] = ()
     origin: Origin | None = None
     norms: tuple[float, ...] = ()
+    repeats: int = 0
 
     @property
     def bytes(self) -> int:

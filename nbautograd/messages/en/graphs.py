@@ -29,6 +29,13 @@ TEXTS: dict[str, str] = {
     "graphs.more": "{count} more",
     "graphs.folded": "{nodes} nodes, drawn in {shown} boxes.",
     "graphs.group": "{name} · {count} nodes",
+    "graphs.repeat": "{name} ×{times}",
+    "graphs.part": "{name} · part {number} of {times}",
+    "graphs.repeat_group": "{name} · {count} nodes each",
+    "graphs.norms": "|g| from part to part: {norms}",
+    "graphs.vanishing": "gradients vanish",
+    "graphs.exploding": "gradients explode",
+    "graphs.not_finite": "NaN or Inf in {count} of {times}",
     "graphs.rest": "the rest",
     "graphs.scalar": "scalar",
     "graphs.stale": (
@@ -51,8 +58,10 @@ TEXTS: dict[str, str] = {
     "graphs.cut.no_grad": "no_grad",
     "graphs.cut.integer": "integer",
     "graphs.cut.python": "left torch",
+    "graphs.cut.not_required": "needs no gradient",
     "graphs.cut.unused": "not reached",
     # why is this grad None
+    "graphs.none.has": "`{name}` has a gradient: the graph leads to it, and backward has brought one.",
     "graphs.none.integer": (
         "`{name}` holds integers or booleans, and only floating-point and complex tensors have gradients. Make it one: "
         "`{name}.double().requires_grad_()`."

@@ -27,6 +27,13 @@ TEXTS: dict[str, str] = {
     "graphs.more": "还有 {count} 个",
     "graphs.folded": "共 {nodes} 个节点，画成 {shown} 个方框。",
     "graphs.group": "{name} · {count} 个节点",
+    "graphs.repeat": "{name} ×{times}",
+    "graphs.part": "{name} · 第 {number} 份，共 {times} 份",
+    "graphs.repeat_group": "{name} · 每份 {count} 个节点",
+    "graphs.norms": "各份的 |g|：{norms}",
+    "graphs.vanishing": "梯度消失",
+    "graphs.exploding": "梯度爆炸",
+    "graphs.not_finite": "{times} 处中有 {count} 处为 NaN 或 Inf",
     "graphs.rest": "其余部分",
     "graphs.scalar": "标量",
     "graphs.stale": (
@@ -49,8 +56,10 @@ TEXTS: dict[str, str] = {
     "graphs.cut.no_grad": "no_grad",
     "graphs.cut.integer": "整数",
     "graphs.cut.python": "离开 torch",
+    "graphs.cut.not_required": "不需要梯度",
     "graphs.cut.unused": "到不了",
     # why is this grad None
+    "graphs.none.has": "`{name}` 有梯度：计算图通到它，backward 也已经把梯度送到。",
     "graphs.none.integer": (
         "`{name}` 存的是整数或布尔值，只有浮点和复数张量才有梯度。可以这样转换：`{name}.double().requires_grad_()`。"
     ),

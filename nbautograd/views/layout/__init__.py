@@ -6,6 +6,7 @@ widget's first frame are the same. The loss is at the top, gradients flow downwa
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
@@ -118,17 +119,18 @@ class Layout(Displayable):
         return f"<Layout {len(self.boxes)} boxes, {self.width}x{self.height}>"
 
 
-def layout(graph: AutogradGraph, *, boxes: int | None = 300, lens: Lens = "") -> Layout:
+def layout(graph: AutogradGraph, *, boxes: int | None = 300, lens: Lens = "", opened: Collection[str] = ()) -> Layout:
     """Lay out a backward graph in layers, the loss on top.
 
     Args:
         graph: the graph to draw.
-        boxes: fold the graph until about this many boxes are left; None draws every node.
+        boxes: fold repeats, and modules until about this many boxes are left; None draws every node.
         lens: ``"memory"`` writes into each box how much its node keeps for backward.
+        opened: keys of folded boxes, such as ``"g12"``, that are drawn opened by one level.
 
     Returns:
         The same layout for the same graph, always.
     """
     from nbautograd.views.layout.build import build
 
-    return build(graph, boxes, lens)
+    return build(graph, boxes, lens, opened)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from nbautograd.core.collector import collector_paused
 from nbautograd.core.graphs.folding import fold_to
 from nbautograd.core.graphs.graph import AutogradGraph
+from nbautograd.core.graphs.opening import open_boxes
 from nbautograd.views.layout import Box, Layout, Path
 from nbautograd.views.layout.layers import layered
 from nbautograd.views.layout.order import order
@@ -19,10 +22,16 @@ GAP = 22  # between neighbours in a layer
 BUDGET = 400_000  # neighbours that the search for a good order may look at
 
 
-def build(graph: AutogradGraph, boxes: int | None, lens: str = "") -> Layout:
+def build(graph: AutogradGraph, boxes: int | None, lens: str = "", opened: Collection[str] = ()) -> Layout:
     """Lay out a graph; see ``layout``."""
     with collector_paused():
-        return _build(graph, graph if boxes is None else fold_to(graph, boxes), lens)
+        return _build(graph, _drawn(graph, boxes, opened), lens)
+
+
+def _drawn(graph: AutogradGraph, boxes: int | None, opened: Collection[str]) -> AutogradGraph:
+    if boxes is None:
+        return graph
+    return open_boxes(graph, opened, boxes) if opened else fold_to(graph, boxes)
 
 
 def _build(graph: AutogradGraph, drawn: AutogradGraph, lens: str) -> Layout:

@@ -16,6 +16,7 @@ from nbautograd.views.layout.text import fit, printable, shape_text, text_width
 
 PAD = 9  # between a box's border and its text
 OP, CHIP, FAN = 26, 22, 15  # heights of an op, of a chip, and of the line that tells a fan-in
+STEEP = 1000  # by how much gradients shrink or grow along a box before a word says so
 WIDEST = {"op": 190, "group": 300, "leaf": 150, "name": 110, "type": 130, "preview": 170}
 
 
@@ -56,23 +57,40 @@ def op_content(node: Node, fan_in: int, dtype: str | None, lens: str = "") -> Co
         width = max(width, text_width(text, style) + 2 * PAD)
         lines.append(Line(text, PAD, height + 7, style))
         height += FAN
-    elided = name != node.name
-    title = (
-        f"{node.scope} · {node.name}".removeprefix(" · ") if elided or (node.scope and len(node.members) > 1) else ""
-    )
-    return Content(kind, width, height, tuple(lines), printable(title))
+    return Content(kind, width, height, tuple(lines), printable(_op_title(node, name != node.name)))
+
+
+def _op_title(node: Node, elided: bool) -> str:
+    """Everything in full, where the box does not say it all: for a repeat the norm at each part."""
+    if not elided and len(node.members) < 2:
+        return ""
+    title = node.name if node.name.startswith(node.scope) else f"{node.scope} · {node.name}"
+    if node.repeats and node.norms:
+        title += f"; {messages.text('graphs.norms', norms=', '.join(number(norm) for norm in node.norms))}"
+    return title
 
 
 def lens_texts(node: Node, lens: str) -> list[tuple[str, str]]:
     """What was changed in place, which node of a first graph it comes from, under the memory lens what it keeps."""
     texts = [(stale_text(stale), "bad") for stale in node.stale[:2]]
     if len(node.norms) > 1:
-        texts.append((f"|g| {number(node.norms[0])} {sparkline(node.norms)} {number(node.norms[-1])}", "muted"))
+        texts += norm_texts(node.norms)
     if node.origin is not None:
         word = "graphs.the_same" if node.origin.same else "graphs.derivative_of"
         texts.append((messages.text(word, name=fit(node.origin.name, 150, "muted")), "muted"))
     if lens == "memory" and node.storages:
         texts.insert(0, (messages.text("graphs.kept", size=size_text(node.bytes)), "muted"))
+    return texts
+
+
+def norm_texts(norms: Sequence[float]) -> list[tuple[str, str]]:
+    """Gradient norms along a folded box, and a word where they vanish, explode or stop being numbers."""
+    texts = [(f"|g| {number(norms[0])} {sparkline(norms)} {number(norms[-1])}", "muted")]
+    bad = sum(not math.isfinite(norm) for norm in norms)
+    if bad:
+        texts.append((messages.text("graphs.not_finite", count=bad, times=len(norms)), "bad"))
+    elif len(norms) > 3 and norms[0] > 0 and not 1 / STEEP < norms[-1] / norms[0] < STEEP:
+        texts.append((messages.text(f"graphs.{'vanishing' if norms[-1] < norms[0] else 'exploding'}"), "bad"))
     return texts
 
 

@@ -37,10 +37,10 @@ class Attention(nn.Module):
         return x + torch.softmax(self.q(x) @ self.k(x).transpose(-2, -1), -1) @ self.v(x)
 
 
-def transformer(blocks=4):
+def transformer(blocks=4, leaf=False):
     torch.manual_seed(0)
     model = nn.Sequential(*[nn.Sequential(Attention(), nn.LayerNorm(4)) for _ in range(blocks)])
-    return model, model(torch.randn(2, 3, 4)).mean()
+    return model, model(torch.randn(2, 3, 4, requires_grad=leaf)).mean()
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3, 4])
