@@ -50,7 +50,7 @@
 import importlib.util
 
 if importlib.util.find_spec("nbautograd") is None:
-#     %pip install -q nbautograd
+    get_ipython().run_line_magic("pip", "install -q nbautograd")
 
 import torch
 from torch.autograd import Function

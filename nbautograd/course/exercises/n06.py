@@ -1,0 +1,145 @@
+"""Exercises of notebook 06, in-place operations and saved tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nbautograd.course.draw import Draw
+from nbautograd.course.exercise import Exercise, Failure
+
+# survivors: the notebook shows the same programs
+PROGRAMS: dict[str, Callable[[Tensor], Tensor]] = {
+    "exp, then y": lambda h: h.exp().add_(1),
+    "exp, then h": lambda h: (h.exp(), h.add_(1))[0],
+    "sin, then y": lambda h: h.sin().add_(1),
+    "sin, then h": lambda h: (h.sin(), h.add_(1))[0],
+    "3 * h, then h": lambda h: (3 * h, h.add_(1))[0],
+    "h * h, then h": lambda h: (h * h, h.add_(1))[0],
+    "relu, then y": lambda h: h.relu().add_(1),
+    "h + h, then h": lambda h: (h + h, h.add_(1))[0],
+}
+NOT_A_SET = {
+    "en": "survivors should be a set of names, such as {{'exp, then y'}}; it is a value of type {got}.",
+    "zh": "survivors 应当是一组名字，例如 {{'exp, then y'}}；现在是 {got} 类型的值。",
+}
+NO_SUCH = {
+    "en": "There is no program named {name!r}. Copy the names from the cell above.",
+    "zh": "没有名为 {name!r} 的程序，请从上一格里抄名字。",
+}
+DIES = {
+    "en": "{name!r} does not survive. What does its derivative need: its input, or its output? That is what is "
+    "overwritten here.",
+    "zh": "{name!r} 不能正常工作。它的导数要用到什么：输入还是输出？被改写的正是那一个。",
+}
+LIVES = {
+    "en": "{name!r} survives as well. Its derivative does not need the tensor that is changed.",
+    "zh": "{name!r} 也能正常工作：它的导数用不到被改动的那个张量。",
+}
+
+
+def _survives(program: Callable[[Tensor], Tensor]) -> bool:
+    leaf = torch.ones(2, dtype=torch.float64, requires_grad=True)
+    try:
+        torch.autograd.grad(program(1 * leaf).sum(), leaf)
+    except RuntimeError:
+        return False
+    return True
+
+
+def _predicted(answer: Any, draw: Draw) -> Iterator[Failure]:
+    given = [answer] if isinstance(answer, str) else answer
+    if not isinstance(given, (set, frozenset, list, tuple)):
+        yield Failure("not_a_set", NOT_A_SET, {"got": type(answer).__name__})
+        return
+    names: Any = (*(n for n in given if n not in PROGRAMS), *(n for n in PROGRAMS if n in given), *PROGRAMS)
+    for name in names:
+        if name not in PROGRAMS:
+            yield Failure("no_such_program", NO_SUCH, {"name": name})
+            return
+        if (name in given) != _survives(PROGRAMS[name]):
+            yield Failure(*(("does_not_survive", DIES) if name in given else ("survives_too", LIVES)), {"name": name})
+            return
+
+
+# exp_in_place
+
+NOT_IN_PLACE = {
+    "en": "The result is right, but the tensor given still holds the old numbers: nothing happened in place.",
+    "zh": "结果是对的，但传入的张量里还是原来的数：并没有原地写入。",
+}
+OTHER_OBJECT = {
+    "en": "The tensor that was given was changed, but what came back is another one. Return the very tensor that you "
+    "changed, and mark it.",
+    "zh": "传入的张量被改了，返回的却是另一个张量。请返回你改动的那一个，并标记它。",
+}
+UNMARKED = {
+    "en": "After h = 1 * x; ExpInPlace.apply(h), the gradient through h itself is 1: autograd takes h for what it was "
+    "before. How does it learn that h was changed?",
+    "zh": "执行 h = 1 * x; ExpInPlace.apply(h) 之后，经过 h 本身的梯度是 1：自动求导以为 h 还是原来的 h。"
+    "怎样才能让它知道 h 已经被改了？",
+}
+
+
+def _on_a_copy(answer: Any) -> Callable[..., Any]:
+    return lambda x: answer.apply(x.clone())
+
+
+def _in_place(answer: Any, draw: Draw) -> Iterator[Failure]:
+    x = draw.normal(3).requires_grad_()
+    h = 1 * x
+    y = answer.apply(h)
+    if not torch.equal(h.detach(), y.detach()):
+        yield Failure("not_in_place", NOT_IN_PLACE)
+    elif y.data_ptr() != h.data_ptr():
+        yield Failure("other_object", OTHER_OBJECT)
+    elif y is not h:
+        yield Failure("unmarked", UNMARKED)
+
+
+# head
+
+VIEW = {
+    "en": "A caller who changes the output in place gets an error: the output is a view of the input. Where is the "
+    "memory of your output made?",
+    "zh": "调用者一旦原地修改输出就会报错：输出是输入的视图。你的输出用的是谁的内存？",
+}
+SHARED = {
+    "en": "When a caller changes the output in place, the input changes as well: the two share their memory.",
+    "zh": "调用者原地修改输出时，输入也跟着变了：两者共用一块内存。",
+}
+
+
+def _own_memory(answer: Any, draw: Draw) -> Iterator[Failure]:
+    x = draw.normal(4, 3).requires_grad_()
+    h = 1 * x
+    before = h.detach().clone()
+    head = answer.apply(h, 2)
+    try:
+        head.mul_(10)
+    except RuntimeError:
+        yield Failure("view_returned", VIEW)
+        return
+    if not torch.equal(h.detach(), before):
+        yield Failure("shares_memory", SHARED)
+
+
+EXERCISES = (
+    Exercise("survivors", "survivors", "Q", own=_predicted),
+    Exercise(
+        "exp_in_place", "ExpInPlace", "V G L M Q",
+        formula=torch.exp, inputs=lambda draw: (draw.normal(2, 3),), apply=_on_a_copy, own=_in_place,
+    ),
+    Exercise(
+        "scale_by", "ScaleBy", "V G L A M",
+        formula=lambda x, s: x * s, inputs=lambda draw: (draw.normal(2, 3), 2.5),
+    ),
+    Exercise("tanh", "Tanh", "V G L M D C", formula=torch.tanh, inputs=lambda draw: (draw.normal(2, 3),)),
+    Exercise(
+        "head", "Head", "V G L A M R Q",
+        formula=lambda x, n: x[:n].clone(), inputs=lambda draw: (draw.normal(4, 3), 2), own=_own_memory,
+    ),
+)  # fmt: skip

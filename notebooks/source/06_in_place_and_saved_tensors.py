@@ -1,0 +1,1173 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+#   nbautograd:
+#     course: "06"
+#     title_en: In-place operations and saved tensors
+#     title_zh: 原地操作与保存的张量
+#     minutes: 45
+# ---
+
+# %% [markdown] lang="en" pair="intro"
+# # 06 · In-place operations and saved tensors
+#
+# `backward` runs long after `forward`, on tensors that were kept in between. If somebody writes into them meanwhile, the gradient is wrong. PyTorch guards against this with a plain counter. This notebook shows what the counter sees, and what it does not.
+#
+# **After it you can**
+#
+# - say which operations keep their input, which their output, and which keep nothing;
+# - read the error "modified by an inplace operation", and mend it without guessing;
+# - write a Function that works in place, and declare it with `mark_dirty`;
+# - leave `grad_output` alone, and explain whom it hurts if you do not;
+# - spot a Function that never lets go of its memory, and one that returns a view.
+#
+# **You need** notebooks 01 to 04. **Time**: about 45 minutes.
+
+# %% [markdown] lang="zh" pair="intro" of="d20d3927"
+# # 06 · 原地操作与保存的张量
+#
+# `backward` 在 `forward` 之后很久才运行，用的是中间保存下来的张量。如果这期间有人改写了它们，梯度就错了。PyTorch 靠一个朴素的计数器来防范。这一课就来看：这个计数器看得见什么，又看不见什么。
+#
+# **学完之后，你能够**
+#
+# - 说出哪些运算保存输入，哪些保存输出，哪些什么都不保存；
+# - 读懂“modified by an inplace operation”这个报错，不靠瞎猜就能改好；
+# - 写一个原地操作的 Function，并用 `mark_dirty` 声明；
+# - 不去动 `grad_output`，并说清动了它会伤到谁；
+# - 认出一直不释放内存的 Function，以及返回视图的 Function。
+#
+# **预备知识**：01 到 04。**用时**：约 45 分钟。
+
+# %% tags=["setup"]
+# In Colab, or wherever nbautograd is missing, this installs it; otherwise it does nothing.
+import importlib.util
+
+if importlib.util.find_spec("nbautograd") is None:
+    get_ipython().run_line_magic("pip", "install -q nbautograd")
+
+import torch
+from torch.autograd import Function
+
+import nbautograd
+
+# %load_ext nbautograd
+
+# %% [markdown] lang="en" pair="versions"
+# ## 1. A counter on every tensor
+#
+# Each tensor has a version, `t._version`. Every operation in place adds one. When a tensor is saved for backward its version is noted; when it is taken out again, the two are compared.
+#
+# **Predict**: the exponential is its own derivative, and the sine's is the cosine. Which of the two nodes below keeps its *input*, and which its *output*? In the picture, click a node to see what it saved.
+
+# %% [markdown] lang="zh" pair="versions" of="5219831c"
+# ## 1. 每个张量都有一个计数器
+#
+# 每个张量都带着版本号 `t._version`，每做一次原地操作就加一。张量保存下来时会记下版本号，取出来时再对一对。
+#
+# **先猜一猜**：指数函数的导数是它自己，正弦的导数是余弦。下图里这两个节点，哪个保存的是**输入**，哪个保存的是**输出**？在图中点一下节点，就能看到它保存了什么。
+
+# %%
+x = torch.tensor([0.3, -1.2, 1.8], dtype=torch.float64, requires_grad=True)
+chain = (2 * x).sin().exp()
+# %autograd_graph chain
+
+# %% [markdown] lang="en" pair="keeps"
+# `SinBackward0` keeps `self`, its input. `ExpBackward0` keeps `result`, its output. The multiplication by 2 keeps the 2. Nobody keeps more than the derivative needs.
+#
+# So here is a small program, and its error. **Predict** which line is to blame before you read the message.
+
+# %% [markdown] lang="zh" pair="keeps" of="4c08f8ea"
+# `SinBackward0` 保存的是 `self`，也就是输入；`ExpBackward0` 保存的是 `result`，也就是输出；乘以 2 的节点只保存了 2。谁都不会保存导数用不到的东西。
+#
+# 下面是一小段程序和它的报错。读报错之前，**先猜一猜**是哪一行惹的祸。
+
+# %% tags=["raises-exception"]
+y = 3 * x
+z = y**2
+y += 1
+total = (z + y).sum()
+total.backward()
+
+# %% [markdown] lang="en" pair="error"
+# Read it from the middle: *output 0 of …* names the node that made the tensor, *is at version 1; expected version 0* says that it was changed once after it was saved. Here `y**2` keeps `y`, because the derivative is $2y$, and `y += 1` writes over it.
+#
+# Two ways to mend it, and the first is a matter of moving one line: do the change *before* somebody saves the tensor (if that is what you mean), or make a new tensor: `y = y + 1`. The sums below are built that way.
+
+# %% [markdown] lang="zh" pair="error" of="464e9d0a"
+# 从中间读起：*output 0 of …* 说的是张量由哪个节点产生，*is at version 1; expected version 0* 说的是它在保存之后又被改了一次。这里 `y**2` 保存了 `y`，因为导数是 $2y$；而 `y += 1` 把它改写了。
+#
+# 改法有两种。一种只要挪一行：在张量被保存**之前**就改好它（如果你本意如此）；另一种是生成新的张量：`y = y + 1`。下面就是后一种写法。
+
+# %%
+y = 3 * x
+z = y**2
+y = y + 1
+total = (z + y).sum()
+# %autograd_graph total
+
+# %% [markdown] lang="en" pair="survive"
+# ### Exercise `survivors`
+#
+# Eight little programs. Each makes `h`, computes `y` from it, and then changes `h` or `y` in place. After that comes `backward`. In which does it **still work**?
+#
+# **Predict** all eight from the derivatives; do not run them first. Then write the set of the names, for example `{"exp, then y", "sin, then h"}`.
+
+# %% [markdown] lang="zh" pair="survive" of="68abfdd2"
+# ### 练习 `survivors`
+#
+# 有八段小程序。每一段都先得到 `h`，由它算出 `y`，再原地改动 `h` 或 `y`，最后调用 `backward`。哪几段**仍然能正常工作**？
+#
+# 请根据导数**先猜一猜**全部八段，不要先运行。然后写出这些名字的集合，例如 `{"exp, then y", "sin, then h"}`。
+
+# %%
+programs = {
+    "exp, then y": lambda h: h.exp().add_(1),
+    "exp, then h": lambda h: (h.exp(), h.add_(1))[0],
+    "sin, then y": lambda h: h.sin().add_(1),
+    "sin, then h": lambda h: (h.sin(), h.add_(1))[0],
+    "3 * h, then h": lambda h: (3 * h, h.add_(1))[0],
+    "h * h, then h": lambda h: (h * h, h.add_(1))[0],
+    "relu, then y": lambda h: h.relu().add_(1),
+    "h + h, then h": lambda h: (h + h, h.add_(1))[0],
+}
+
+# %% exercise="survivors"
+# %%exercise survivors
+### BEGIN SOLUTION
+survivors = {"exp, then h", "sin, then y", "3 * h, then h", "h + h, then h"}
+### END SOLUTION
+
+# %% tags=["right"] exercise="survivors"
+def survives(program):
+    leaf = torch.ones(2, requires_grad=True)
+    try:
+        program(1 * leaf).sum().backward()
+    except RuntimeError:
+        return False
+    return True
+
+
+survivors = [
+    name
+    for name, program in {
+        "exp, then y": lambda h: h.exp().add_(1),
+        "exp, then h": lambda h: (h.exp(), h.add_(1))[0],
+        "sin, then y": lambda h: h.sin().add_(1),
+        "sin, then h": lambda h: (h.sin(), h.add_(1))[0],
+        "3 * h, then h": lambda h: (3 * h, h.add_(1))[0],
+        "h * h, then h": lambda h: (h * h, h.add_(1))[0],
+        "relu, then y": lambda h: h.relu().add_(1),
+        "h + h, then h": lambda h: (h + h, h.add_(1))[0],
+    }.items()
+    if survives(program)
+]
+
+# %% tags=["wrong"] exercise="survivors" expects="does_not_survive"
+survivors = {"exp, then y", "sin, then h"}
+
+# %% tags=["wrong"] exercise="survivors" expects="survives_too"
+survivors = {"3 * h, then h", "h + h, then h"}
+
+# %% tags=["wrong"] exercise="survivors" expects="does_not_survive"
+survivors = {"exp, then h", "sin, then y", "3 * h, then h", "h + h, then h", "h * h, then h"}
+
+# %% tags=["wrong"] exercise="survivors" expects="does_not_survive"
+survivors = {"exp, then h", "sin, then y", "3 * h, then h", "h + h, then h", "relu, then y"}
+
+# %% tags=["wrong"] exercise="survivors" expects="survives_too"
+survivors = {"exp, then h", "sin, then y", "3 * h, then h"}
+
+# %% tags=["wrong"] exercise="survivors" expects="survives_too"
+survivors = set()
+
+# %% tags=["wrong"] exercise="survivors" expects="no_such_program"
+survivors = {"exp, h", "sin, y"}
+
+# %% tags=["wrong"] exercise="survivors" expects="survives_too"
+survivors = "exp, then h"
+
+# %% tags=["wrong"] exercise="survivors" expects="not_a_set"
+survivors = 4
+
+# %% tags=["wrong"] exercise="survivors" expects="does_not_survive"
+survivors = {
+    "exp, then y",
+    "exp, then h",
+    "sin, then y",
+    "sin, then h",
+    "3 * h, then h",
+    "h * h, then h",
+    "relu, then y",
+    "h + h, then h",
+}
+
+# %% [markdown] lang="en" pair="in-place"
+# ## 2. A Function that works in place
+#
+# To save memory, a Function may write its result over its input. It must say so with `ctx.mark_dirty(x)` and return that very tensor. Autograd then knows that `x` *is now the output* of this Function.
+#
+# **Predict**: `forward` below forgets `mark_dirty`. The numbers in `h` change all the same. What is the gradient of `h.sum()` with respect to `x`: $e^x$, or 1? Look at the graph: which node does `h` come from?
+
+# %% [markdown] lang="zh" pair="in-place" of="34032933"
+# ## 2. 原地操作的 Function
+#
+# 为了省内存，Function 可以把结果直接写进输入里。这时它必须用 `ctx.mark_dirty(x)` 声明，并返回同一个张量。这样自动求导才知道：`x` **现在是**这个 Function 的输出。
+#
+# **先猜一猜**：下面的 `forward` 忘了 `mark_dirty`，`h` 里的数照样变了。那么 `h.sum()` 对 `x` 的梯度是 $e^x$ 还是 1？看看计算图：`h` 出自哪个节点？
+
+# %%
+# %%autograd_function --quiet
+class UnmarkedExp(Function):
+    @staticmethod
+    def forward(ctx, x):
+        x.exp_()
+        ctx.save_for_backward(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output * y
+
+# %%
+h = 1 * x
+y = UnmarkedExp.apply(h)
+# %autograd_graph h, y
+
+# %% [markdown] lang="en" pair="leaf"
+# `y` comes from `UnmarkedExpBackward`, and `h`, which holds the same numbers, still comes from `MulBackward0`. Whoever goes on with `h` gets the gradient 1, silently. No gradient check of `y` can notice: `y` is right.
+#
+# One more rule. A **leaf** that requires grad must not be changed in place at all: it is a parameter, and its old value would be lost. So in-place Functions are called on something computed, such as `1 * x` or `x.clone()`.
+#
+# ### Exercise `exp_in_place`
+#
+# The exponential in place, declared as it should be. **Predict**: what is right to save, the old `x` or the new one?
+
+# %% [markdown] lang="zh" pair="leaf" of="fb43b73b"
+# `y` 出自 `UnmarkedExpBackward`，而装着同样数值的 `h` 仍然出自 `MulBackward0`。谁接着用 `h`，得到的梯度就是 1，而且不声不响。对 `y` 做梯度检查是发现不了的：`y` 本身没有错。
+#
+# 还有一条规矩：需要梯度的**叶子张量**根本不允许原地修改，因为它是参数，旧值一改就没了。所以原地操作的 Function 要作用在算出来的张量上，例如 `1 * x` 或 `x.clone()`。
+#
+# ### 练习 `exp_in_place`
+#
+# 写一个原地的指数函数，并按规矩声明。**先猜一猜**：应该保存旧的 `x`，还是新的 `x`？
+
+# %% exercise="exp_in_place"
+# %%exercise exp_in_place
+class ExpInPlace(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ### BEGIN SOLUTION
+        x.exp_()
+        ctx.mark_dirty(x)
+        ctx.save_for_backward(x)
+        return x
+        ### END SOLUTION
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        ### BEGIN SOLUTION
+        (y,) = ctx.saved_tensors
+        return grad_output * y
+        ### END SOLUTION
+
+# %% tags=["right"] exercise="exp_in_place"
+class ExpInPlace(Function):
+    @staticmethod
+    def forward(x):
+        return torch.exp(x, out=x)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.mark_dirty(inputs[0])
+        ctx.save_for_backward(output)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return ctx.saved_tensors[0] * grad_output
+
+# %% tags=["right"] exercise="exp_in_place"
+class ExpInPlace(Function):
+    @staticmethod
+    def forward(ctx, x):
+        # what is saved is looked at when forward ends, so the order of these lines does not matter
+        ctx.mark_dirty(x)
+        ctx.save_for_backward(x)
+        return x.exp_()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output.mul(y)
+
+# %% tags=["wrong"] exercise="exp_in_place" expects="unmarked"
+class ExpInPlace(Function):
+    @staticmethod
+    def forward(ctx, x):
+        x.exp_()
+        
+        ctx.save_for_backward(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output * y
+
+# %% tags=["wrong"] exercise="exp_in_place" expects="not_in_place"
+class ExpInPlace(Function):
+    @staticmethod
+    def forward(ctx, x):
+        x = x.exp()
+        ctx.save_for_backward(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output * y
+
+# %% tags=["wrong"] exercise="exp_in_place" expects="forward_raised"
+class ExpInPlace(Function):
+    @staticmethod
+    def forward(ctx, x):
+        x.exp_()
+        ctx.mark_dirty(x)
+        ctx.save_for_backward(x)
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output * y
+
+# %% tags=["wrong"] exercise="exp_in_place" expects="forward_raised"
+class ExpInPlace(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.exp()
+        ctx.mark_dirty(x)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output * y
+
+# %% tags=["wrong"] exercise="exp_in_place" expects="wrong_derivative"
+class ExpInPlace(Function):
+    @staticmethod
+    def forward(ctx, x):
+        old = x.clone()
+        x.exp_()
+        ctx.mark_dirty(x)
+        ctx.save_for_backward(old)
+        return x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output * y
+
+# %% tags=["wrong"] exercise="exp_in_place" expects="ignores_grad_output"
+class ExpInPlace(Function):
+    @staticmethod
+    def forward(ctx, x):
+        x.exp_()
+        ctx.mark_dirty(x)
+        ctx.save_for_backward(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return y
+
+# %% tags=["wrong"] exercise="exp_in_place" expects="wrong_derivative"
+class ExpInPlace(Function):
+    @staticmethod
+    def forward(ctx, x):
+        x.exp_()
+        ctx.mark_dirty(x)
+        ctx.save_for_backward(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output * y.exp()
+
+# %% tags=["wrong"] exercise="exp_in_place" expects="exception_saved_then_modified"
+class ExpInPlace(Function):
+    @staticmethod
+    def forward(ctx, x):
+        x.exp_()
+        ctx.mark_dirty(x)
+        ctx.save_for_backward(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return y.mul_(grad_output)
+
+# %% tags=["wrong"] exercise="exp_in_place" expects="mutates_grad_output"
+class ExpInPlace(Function):
+    @staticmethod
+    def forward(ctx, x):
+        x.exp_()
+        ctx.mark_dirty(x)
+        ctx.save_for_backward(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output.mul_(y)
+
+# %% tags=["wrong"] exercise="exp_in_place" expects="forward"
+class ExpInPlace(Function):
+    @staticmethod
+    def forward(ctx, x):
+        x.exp_()
+        ctx.mark_dirty(x)
+        ctx.save_for_backward(x)
+        
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output * y
+
+# %% tags=["wrong"] exercise="exp_in_place" expects="other_object"
+class ExpInPlace(Function):
+    @staticmethod
+    def forward(ctx, x):
+        x.exp_()
+        x = x.clone()
+        ctx.save_for_backward(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output * y
+
+# %% tags=["wrong"] exercise="exp_in_place" expects="exception"
+class ExpInPlace(Function):
+    @staticmethod
+    def forward(ctx, x):
+        x.exp_()
+        ctx.mark_dirty(x)
+        ctx.save_for_backward(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        y = ctx.saved_tensors
+        return grad_output * y
+
+# %% [markdown] lang="en" pair="grad-output"
+# ## 3. `grad_output` is not yours
+#
+# It is tempting to save memory in `backward` as well: `grad_output *= s`. But the engine may hand the *same* tensor to several nodes.
+#
+# **Predict**: for `total = Greedy(x, 3) + x`, the gradient is $3 + 1 = 4$. What will `x.grad` be?
+
+# %% [markdown] lang="zh" pair="grad-output" of="e0d57d3f"
+# ## 3. `grad_output` 不是你的
+#
+# 在 `backward` 里也想省点内存：`grad_output *= s`。可是引擎可能把**同一个**张量交给好几个节点。
+#
+# **先猜一猜**：`total = Greedy(x, 3) + x` 的梯度应当是 $3 + 1 = 4$。`x.grad` 会是多少？
+
+# %%
+# %%autograd_function --quiet
+class Greedy(Function):
+    @staticmethod
+    def forward(ctx, x, s):
+        ctx.s = s
+        return x * s
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad_output *= ctx.s
+        return grad_output, None
+
+# %%
+x.grad = None
+total = Greedy.apply(x, 3.0) + x
+nbautograd.backward(total, torch.ones_like(total))
+
+# %% [markdown] lang="en" pair="greedy"
+# 6. The node of the sum sends one tensor both ways. `Greedy` triples it on its way to `x`, and the other branch, which wanted 1, brings 3 as well. Click through the graph: the numbers on the edges are those that really travelled.
+#
+# And a plain gradient check of `Greedy` alone? `torch.autograd.gradcheck` is content: each single product is right. Ours looks whether the tensor is still what it was.
+#
+# ### Exercise `scale_by`
+#
+# Repair it. `s` is a plain number.
+
+# %% [markdown] lang="zh" pair="greedy" of="b06d2e76"
+# 是 6。加法节点把同一个张量送往两边。`Greedy` 在送往 `x` 的路上把它乘了三倍，另一条支路本来要的是 1，结果带来的也是 3。在图里点开看看：边上的数就是实际流过的值。
+#
+# 那单独对 `Greedy` 做普通的梯度检查呢？`torch.autograd.gradcheck` 很满意：每一次单独的乘积都是对的。我们的检查还会看看那个张量是不是原样。
+#
+# ### 练习 `scale_by`
+#
+# 把它修好。`s` 是普通的数。
+
+# %% exercise="scale_by"
+# %%exercise scale_by
+class ScaleBy(Function):
+    @staticmethod
+    def forward(ctx, x, s):
+        ctx.s = s
+        return x * s
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        ### BEGIN SOLUTION
+        return grad_output * ctx.s, None
+        ### END SOLUTION
+
+# %% tags=["right"] exercise="scale_by"
+class ScaleBy(Function):
+    @staticmethod
+    def forward(x, s):
+        return s * x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        _, ctx.s = inputs
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output.clone().mul_(ctx.s), None
+
+# %% tags=["wrong"] exercise="scale_by" expects="mutates_grad_output"
+class ScaleBy(Function):
+    @staticmethod
+    def forward(ctx, x, s):
+        ctx.s = s
+        return x * s
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad_output *= ctx.s
+        return grad_output, None
+
+# %% tags=["wrong"] exercise="scale_by" expects="mutates_grad_output"
+class ScaleBy(Function):
+    @staticmethod
+    def forward(ctx, x, s):
+        ctx.s = s
+        return x * s
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output.mul_(ctx.s), None
+
+# %% tags=["wrong"] exercise="scale_by" expects="mutates_grad_output"
+class ScaleBy(Function):
+    @staticmethod
+    def forward(ctx, x, s):
+        ctx.s = s
+        return x * s
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return torch.mul(grad_output, ctx.s, out=grad_output), None
+
+# %% tags=["wrong"] exercise="scale_by" expects="mutates_grad_output"
+class ScaleBy(Function):
+    @staticmethod
+    def forward(ctx, x, s):
+        ctx.s = s
+        return x * s
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad_x = grad_output
+        grad_x[:] = grad_x * ctx.s
+        return grad_x, None
+
+# %% tags=["wrong"] exercise="scale_by" expects="mutates_grad_output"
+class ScaleBy(Function):
+    @staticmethod
+    def forward(ctx, x, s):
+        ctx.s = s
+        return x * s
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output.view_as(grad_output).mul_(ctx.s), None
+
+# %% tags=["wrong"] exercise="scale_by" expects="constant_factor"
+class ScaleBy(Function):
+    @staticmethod
+    def forward(ctx, x, s):
+        ctx.s = s
+        return x * s
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output.clone(), None
+
+# %% tags=["wrong"] exercise="scale_by" expects="exception_number_of_gradients"
+class ScaleBy(Function):
+    @staticmethod
+    def forward(ctx, x, s):
+        ctx.s = s
+        return x * s
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * ctx.s
+
+# %% tags=["wrong"] exercise="scale_by" expects="exception_gradient_for_no_tensor"
+class ScaleBy(Function):
+    @staticmethod
+    def forward(ctx, x, s):
+        ctx.s = s
+        return x * s
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * ctx.s, grad_output.sum()
+
+# %% tags=["wrong"] exercise="scale_by" expects="exception_returned_no_tensor"
+class ScaleBy(Function):
+    @staticmethod
+    def forward(ctx, x, s):
+        ctx.s = s
+        return x * s
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return ctx.s, None
+
+# %% tags=["wrong"] exercise="scale_by" expects="constant_factor"
+class ScaleBy(Function):
+    @staticmethod
+    def forward(ctx, x, s):
+        ctx.s = s
+        return x * s
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output / ctx.s, None
+
+# %% tags=["wrong"] exercise="scale_by" expects="ignores_grad_output"
+class ScaleBy(Function):
+    @staticmethod
+    def forward(ctx, x, s):
+        ctx.s = s
+        return x * s
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return torch.full_like(grad_output, ctx.s), None
+
+# %% tags=["wrong"] exercise="scale_by" expects="mutates_input"
+class ScaleBy(Function):
+    @staticmethod
+    def forward(ctx, x, s):
+        ctx.s = s
+        return x.mul_(s).clone()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * ctx.s, None
+
+# %% [markdown] lang="en" pair="leak"
+# ## 4. A Function that never lets go
+#
+# An output knows its node (`grad_fn`), and the node *is* `ctx`. If `ctx` holds the output as an attribute, the two hold each other. When the last variable is gone, the memory is not: it waits for Python's garbage collector, which on a GPU may come too late.
+#
+# `save_for_backward` knows about outputs and ties no knot.
+#
+# **Predict** what the report has to say besides *right*.
+
+# %% [markdown] lang="zh" pair="leak" of="be52e89c"
+# ## 4. 不肯放手的 Function
+#
+# 输出认得自己的节点（`grad_fn`），而这个节点**就是** `ctx`。如果 `ctx` 又把输出当属性存着，两者就互相抓住不放。最后一个变量消失了，内存却还在，要等 Python 的垃圾回收；在 GPU 上，往往等不到那一刻显存就满了。
+#
+# `save_for_backward` 认得输出，不会打成死结。
+#
+# **先猜一猜**：除了“正确”，报告还会说什么？
+
+# %%
+# %%autograd_function --inputs x --view gradcheck
+class LeakyTanh(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.tanh()
+        ctx.y = y
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * (1 - ctx.y**2)
+
+# %% [markdown] lang="en" pair="tanh-task"
+# ### Exercise `tanh`
+#
+# The same without the knot, and so that it can be differentiated twice. The check looks at memory after the last reference is gone.
+
+# %% [markdown] lang="zh" pair="tanh-task" of="7f0f97fa"
+# ### 练习 `tanh`
+#
+# 写一个不打死结的版本，并且要能求二阶导数。检查时会看：最后一个引用消失之后，内存是否随之释放。
+
+# %% exercise="tanh"
+# %%exercise tanh
+class Tanh(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ### BEGIN SOLUTION
+        y = x.tanh()
+        ctx.save_for_backward(y)
+        return y
+        ### END SOLUTION
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        ### BEGIN SOLUTION
+        (y,) = ctx.saved_tensors
+        return grad_output * (1 - y**2)
+        ### END SOLUTION
+
+# %% tags=["right"] exercise="tanh"
+class Tanh(Function):
+    @staticmethod
+    def forward(x):
+        return torch.tanh(x)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output / x.cosh() ** 2
+
+# %% tags=["wrong"] exercise="tanh" expects="output_on_ctx"
+class Tanh(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.tanh()
+        ctx.y = y
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        y = ctx.y
+        return grad_output * (1 - y**2)
+
+# %% tags=["wrong"] exercise="tanh" expects="tensor_on_ctx"
+class Tanh(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.tanh()
+        ctx.x = x
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        y = ctx.x.tanh()
+        return grad_output * (1 - y**2)
+
+# %% tags=["wrong"] exercise="tanh" expects="output_on_ctx"
+class Tanh(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.tanh()
+        ctx.y = y.detach()
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        y = ctx.y
+        return grad_output * (1 - y**2)
+
+# %% tags=["wrong"] exercise="tanh" expects="leak"
+class Tanh(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.tanh()
+        ctx.kept = [y]
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.kept
+        return grad_output * (1 - y**2)
+
+# %% tags=["wrong"] exercise="tanh" expects="leak"
+class Tanh(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.tanh()
+        ctx.slope = lambda: 1 - y**2
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        
+        return grad_output * ctx.slope()
+
+# %% tags=["wrong"] exercise="tanh" expects="double_backward_wrong"
+class Tanh(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.tanh()
+        ctx.y = y.clone()
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        y = ctx.y
+        return grad_output * (1 - y**2)
+
+# %% tags=["wrong"] exercise="tanh" expects="double_backward_wrong"
+class Tanh(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.tanh()
+        ctx.save_for_backward(1 - y**2)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (slope,) = ctx.saved_tensors
+        return grad_output * slope
+
+# %% tags=["wrong"] exercise="tanh" expects="wrong_derivative"
+class Tanh(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.tanh()
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output * (1 + y**2)
+
+# %% tags=["wrong"] exercise="tanh" expects="sign"
+class Tanh(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.tanh()
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output * (y**2 - 1)
+
+# %% tags=["wrong"] exercise="tanh" expects="ignores_grad_output"
+class Tanh(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.tanh()
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return 1 - y**2
+
+# %% tags=["wrong"] exercise="tanh" expects="exception"
+class Tanh(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.tanh()
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        y = ctx.saved_tensors
+        return grad_output * (1 - y**2)
+
+# %% [markdown] lang="en" pair="view"
+# ## 5. A view in, a view out
+#
+# `x[:n]` copies nothing: it is a **view** of `x`. If `forward` returns it, the output shares its memory with the input. As long as nobody writes into either, all is well.
+#
+# **Predict**: what happens in the last line?
+
+# %% [markdown] lang="zh" pair="view" of="ab40af70"
+# ## 5. 进来是视图，出去还是视图
+#
+# `x[:n]` 不复制任何东西，它是 `x` 的一个**视图**。如果 `forward` 直接返回它，输出就和输入共用一块内存。只要没人写它们，就相安无事。
+#
+# **先猜一猜**：下面最后一行会怎样？
+
+# %% tags=["raises-exception"]
+class FirstRows(Function):
+    @staticmethod
+    def forward(ctx, x, n):
+        ctx.rows = len(x)
+        return x[:n]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad_x = grad_output.new_zeros(ctx.rows, *grad_output.shape[1:])
+        grad_x[: len(grad_output)] = grad_output
+        return grad_x, None
+
+
+first = FirstRows.apply(2 * x, 2)
+first.mul_(10)
+
+# %% [markdown] lang="en" pair="view-why"
+# It is forbidden, and the message is unusually frank about the reason: by its rules for views, autograd would now have to override your `backward`. Your caller did nothing wrong; the Function handed out something that is not its own.
+#
+# ### Exercise `head`
+#
+# Give the first `n` rows so that a caller may change them in place, without an error and without touching the input. **Predict**: does `.contiguous()` make a copy of the first rows of a contiguous tensor?
+
+# %% [markdown] lang="zh" pair="view-why" of="26a6d138"
+# 这是不允许的，而报错难得把原因说得这么直白：按照视图的规则，自动求导这时只能绕过你的 `backward`。调用者没做错什么，是 Function 把不属于自己的东西交了出去。
+#
+# ### 练习 `head`
+#
+# 返回前 `n` 行，让调用者可以原地修改它：不报错，也不会碰到输入。**先猜一猜**：对连续张量的前几行调用 `.contiguous()`，会复制吗？
+
+# %% exercise="head"
+# %%exercise head
+class Head(Function):
+    @staticmethod
+    def forward(ctx, x, n):
+        ### BEGIN SOLUTION
+        ctx.shape = x.shape
+        ctx.n = n
+        return x[:n].clone()
+        ### END SOLUTION
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        ### BEGIN SOLUTION
+        grad_x = grad_output.new_zeros(ctx.shape)
+        grad_x[: ctx.n] = grad_output
+        return grad_x, None
+        ### END SOLUTION
+
+# %% tags=["right"] exercise="head"
+class Head(Function):
+    @staticmethod
+    def forward(x, n):
+        return torch.cat((x[:n],))
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        x, n = inputs
+        ctx.left = x.shape[0] - output.shape[0]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        rest = grad_output.new_zeros(ctx.left, *grad_output.shape[1:])
+        return torch.cat((grad_output, rest)), None
+
+# %% tags=["wrong"] exercise="head" expects="view_returned"
+class Head(Function):
+    @staticmethod
+    def forward(ctx, x, n):
+        ctx.shape = x.shape
+        ctx.n = n
+        return x[:n]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad_x = grad_output.new_zeros(ctx.shape)
+        grad_x[: ctx.n] = grad_output
+        return grad_x, None
+
+# %% tags=["wrong"] exercise="head" expects="view_returned"
+class Head(Function):
+    @staticmethod
+    def forward(ctx, x, n):
+        ctx.shape = x.shape
+        ctx.n = n
+        return x[:n].contiguous()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad_x = grad_output.new_zeros(ctx.shape)
+        grad_x[: ctx.n] = grad_output
+        return grad_x, None
+
+# %% tags=["wrong"] exercise="head" expects="view_returned"
+class Head(Function):
+    @staticmethod
+    def forward(ctx, x, n):
+        ctx.shape = x.shape
+        ctx.n = n
+        return x.narrow(0, 0, n)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad_x = grad_output.new_zeros(ctx.shape)
+        grad_x[: ctx.n] = grad_output
+        return grad_x, None
+
+# %% tags=["wrong"] exercise="head" expects="shares_memory"
+class Head(Function):
+    @staticmethod
+    def forward(ctx, x, n):
+        ctx.shape = x.shape
+        ctx.n = n
+        return x[:n].detach()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad_x = grad_output.new_zeros(ctx.shape)
+        grad_x[: ctx.n] = grad_output
+        return grad_x, None
+
+# %% tags=["wrong"] exercise="head" expects="exception_shape"
+class Head(Function):
+    @staticmethod
+    def forward(ctx, x, n):
+        ctx.shape = x.shape
+        ctx.n = n
+        return x[:n].clone()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad_x = grad_output.new_zeros(ctx.shape)
+        grad_x[: ctx.n] = grad_output
+        return grad_output, None
+
+# %% tags=["wrong"] exercise="head" expects="exception_number_of_gradients"
+class Head(Function):
+    @staticmethod
+    def forward(ctx, x, n):
+        ctx.shape = x.shape
+        ctx.n = n
+        return x[:n].clone()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad_x = grad_output.new_zeros(ctx.shape)
+        grad_x[: ctx.n] = grad_output
+        return grad_x
+
+# %% tags=["wrong"] exercise="head" expects="zero_gradient"
+class Head(Function):
+    @staticmethod
+    def forward(ctx, x, n):
+        ctx.shape = x.shape
+        ctx.n = n
+        return x[:n].clone()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad_x = grad_output.new_zeros(ctx.shape)
+        
+        return grad_x, None
+
+# %% tags=["wrong"] exercise="head" expects="check:G"
+class Head(Function):
+    @staticmethod
+    def forward(ctx, x, n):
+        ctx.shape = x.shape
+        ctx.n = n
+        return x[:n].clone()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad_x = grad_output.new_zeros(ctx.shape)
+        grad_x[-ctx.n :] = grad_output
+        return grad_x, None
+
+# %% tags=["wrong"] exercise="head" expects="check:G"
+class Head(Function):
+    @staticmethod
+    def forward(ctx, x, n):
+        ctx.shape = x.shape
+        ctx.n = n
+        return x[:n].clone()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad_x = grad_output.new_ones(ctx.shape)
+        grad_x[: ctx.n] = grad_output
+        return grad_x, None
+
+# %% tags=["wrong"] exercise="head" expects="ignores_grad_output"
+class Head(Function):
+    @staticmethod
+    def forward(ctx, x, n):
+        ctx.shape = x.shape
+        ctx.n = n
+        return x[:n].clone()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad_x = grad_output.new_zeros(ctx.shape)
+        grad_x[: ctx.n] = 1
+        return grad_x, None
+
+# %% tags=["wrong"] exercise="head" expects="forward"
+class Head(Function):
+    @staticmethod
+    def forward(ctx, x, n):
+        ctx.shape = x.shape
+        ctx.n = n
+        return x[:, :n].clone()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad_x = grad_output.new_zeros(ctx.shape)
+        grad_x[: ctx.n] = grad_output
+        return grad_x, None
+
+# %% tags=["wrong"] exercise="head" expects="exception_nothing_on_ctx"
+class Head(Function):
+    @staticmethod
+    def forward(ctx, x, n):
+        
+        ctx.n = n
+        return x[:n].clone()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad_x = grad_output.new_zeros(ctx.shape)
+        grad_x[: ctx.n] = grad_output
+        return grad_x, None
+
+# %% [markdown] lang="en" pair="end"
+# ## What you take along
+#
+# - The version counter sees what happens to *saved* tensors between forward and backward. It does not see a missing `mark_dirty`, nor what you do to `grad_output`.
+# - In place means: change it, mark it, return it, and never on a leaf.
+# - Inputs and outputs go through `save_for_backward`. An output as an attribute of `ctx` is a knot.
+# - Return what is yours. A view of the input is not.
+
+# %% [markdown] lang="zh" pair="end" of="55ba13fa"
+# ## 带走这几点
+#
+# - 版本计数器看得见**保存的**张量在前向与反向之间发生了什么；看不见漏掉的 `mark_dirty`，也看不见你对 `grad_output` 做了什么。
+# - 原地操作要做到：改它、标记它、返回它，而且绝不用在叶子张量上。
+# - 输入和输出都走 `save_for_backward`。把输出当作 `ctx` 的属性，就是打了个死结。
+# - 只返回属于自己的东西。输入的视图不属于你。
+
+# %%
+# %exercises
