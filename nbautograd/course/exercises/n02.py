@@ -11,7 +11,6 @@ from torch import Tensor
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure
 
-
 # linear_xw
 
 
@@ -92,12 +91,14 @@ def _breaks_squeeze(answer: Any, draw: Draw) -> Iterator[Failure]:
 WRONG_WITH_ONES = {
     "en": "After y.sum().backward() the gradient of `{input}` is already wrong, so that test would catch you. With a"
     " grad_output of ones your backward has to be right.",
-    "zh": "只做 y.sum().backward()，`{input}` 的梯度就已经错了，这样的测试会抓住你。上游梯度全为 1 时，你的 backward 必须正确。",
+    "zh": "只做 y.sum().backward()，`{input}` 的梯度就已经错了，这样的测试会抓住你。"
+    "上游梯度全为 1 时，你的 backward 必须正确。",
 }
 REALLY_RIGHT = {
     "en": "Your backward is right for every grad_output that was tried. Here it should be wrong for some: what is lost"
     " when only ones ever arrive?",
-    "zh": "试过的每个上游梯度，你的 backward 都算对了。这道题要它对某些上游梯度出错：如果到达的永远是 1，什么会被掩盖？",
+    "zh": "试过的每个上游梯度，你的 backward 都算对了。这道题要它对某些上游梯度出错："
+    "如果到达的永远是 1，什么会被掩盖？",
 }
 FORWARD_CHANGED = {
     "en": "forward should be the honest matrix product, `input` times `weight`. The fault belongs in backward.",
@@ -162,7 +163,8 @@ EXERCISES = (
             "omitted_raised": {
                 "en": "It fails when the call leaves `bias` out: LinearFunction.apply(input, weight). How long is"
                 " `ctx.needs_input_grad` then?",
-                "zh": "调用时不写 `bias`，即 LinearFunction.apply(input, weight)，它就出错了。这时 `ctx.needs_input_grad` 有多长？",
+                "zh": "调用时不写 `bias`，即 LinearFunction.apply(input, weight)，它就出错了。"
+                "这时 `ctx.needs_input_grad` 有多长？",
             },
         },
     ),
@@ -176,12 +178,12 @@ EXERCISES = (
     Exercise(
         "broadcast_add", "Add", "V G S E M W",
         formula=torch.add, edges=_broadcast_edges,
-        inputs=lambda draw: (draw.normal(2, 3, 4), draw.normal(3, 1)),
+        inputs=lambda draw: (draw.normal(3, 1, 4), draw.normal(2, 1)),
         notes={
             "grad_shape_reduced": {
                 "en": "The values come out right, because torch sums your gradient down to the shape of `{input}` in"
                 " silence. Here you are asked to return that shape yourself.",
-                "zh": "数值是对的，因为 torch 悄悄替你把梯度求和成了 `{input}` 的形状。这道题要求你自己返回这个形状。",
+                "zh": "数值是对的，因为 torch 悄悄替你把梯度求和成了输入的形状。这道题要求你自己返回这个形状。",
             },
         },
     ),

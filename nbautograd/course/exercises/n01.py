@@ -1,0 +1,244 @@
+"""Exercises of notebook 01, the first Function and the tape."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import torch
+
+from nbautograd.course.draw import Draw
+from nbautograd.course.exercise import Exercise, Failure, Texts
+
+SHAPE = (3, 4)
+
+# reverse_by_hand
+
+FIVE = {
+    "en": "Five numbers are wanted, in the order w1 to w5; {got} came.",
+    "zh": "应当返回五个数，顺序从 w1 到 w5；实际得到的是 {got}。",
+}
+SEED = {
+    "en": "Start at the end: the derivative of the result with respect to itself is not {got:.4g}.",
+    "zh": "从末端出发：结果对它自己的导数不是 {got:.4g}。",
+}
+LOST_PATH = {
+    "en": "w1 is used twice, and only one of its two paths back is counted.",
+    "zh": "w1 被用了两次，回去的路有两条，你只算了其中一条。",
+}
+SWAPPED = {
+    "en": "Look again at the product: with respect to one factor, its derivative is the other one.",
+    "zh": "再看一看那个乘积：对一个因子求导，得到的是另一个因子。",
+}
+SINE = {
+    "en": "The path of w1 through the sine is not right: what is the derivative of the sine, and at which place?",
+    "zh": "w1 经过正弦的那条路不对：正弦的导数是什么，在哪一点取值？",
+}
+BAR = {
+    "en": "The bar of {name} is not right at w1 = {w1:.3g}, w2 = {w2:.3g}: {got:.4g}. Multiply the bar of the node"
+    " after it by the local derivative.",
+    "zh": "在 w1 = {w1:.3g}、w2 = {w2:.3g} 处，{name} 的 w̄ 不对：{got:.4g}。用后一个结点的 w̄ 乘以局部导数。",
+}
+
+
+def _reversed(answer: Any, draw: Draw) -> Iterator[Failure]:
+    for _ in range(3):
+        w1, w2 = (float(x) for x in draw.uniform(0.5, 2.0, 2))
+        found = answer(w1, w2)
+        if not isinstance(found, (tuple, list)) or len(found) != 5 or any(x is None for x in found):
+            got = f"{type(found).__name__}" + (f" ({len(found)})" if isinstance(found, (tuple, list)) else "")
+            yield Failure("not_five", FIVE, {"got": got})
+            return
+        bars = [float(x) for x in found]
+        failure = _bars_wrong(w1, w2, bars)
+        if failure is not None:
+            yield failure
+            return
+
+
+def _bars_wrong(w1: float, w2: float, bars: list[float]) -> Failure | None:
+    """The first wrong one, from the end."""
+    right = [w2 + math.cos(w1), w1, 1.0, 1.0, 1.0]
+    close = [math.isclose(a, b, rel_tol=1e-4, abs_tol=1e-9) for a, b in zip(bars, right, strict=True)]
+    if all(close):
+        return None
+    k = max(k for k in range(5) if not close[k])
+    if k == 4:
+        return Failure("wrong_seed", SEED, {"got": bars[4]})
+    if k == 1 and math.isclose(bars[1], w2, rel_tol=1e-4):
+        return Failure("swapped_factors", SWAPPED)
+    if k == 0:
+        return _first_wrong(w1, w2, bars[0])
+    return Failure("wrong_bar", BAR, {"name": f"w{k + 1}", "w1": w1, "w2": w2, "got": bars[k]})
+
+
+def _first_wrong(w1: float, w2: float, got: float) -> Failure:
+    if any(math.isclose(got, path, rel_tol=1e-4) for path in (w2, math.cos(w1))):
+        return Failure("lost_path", LOST_PATH)
+    if any(math.isclose(got, w2 + other, rel_tol=1e-4) for other in (math.sin(w1), -math.cos(w1), 1.0, math.cos(w2))):
+        return Failure("wrong_sine", SINE)
+    return Failure("wrong_bar", BAR, {"name": "w1", "w1": w1, "w2": w2, "got": got})
+
+
+# order_of_calls
+
+EVENTS = ("node 1", "forward 1", "node 2", "forward 2", "backward 2", "backward 1")
+NOT_LIST = {
+    "en": 'A list of texts is wanted, such as ["forward 1", "backward 1"].',
+    "zh": '需要一个由字符串组成的列表，例如 ["forward 1", "backward 1"]。',
+}
+UNKNOWN = {
+    "en": "{event!r} is none of the six events: {events}.",
+    "zh": "{event!r} 不在这六个事件之中：{events}。",
+}
+TWICE = {"en": "{event!r} stands there twice; it happens once.", "zh": "{event!r} 出现了两次，它只发生一次。"}
+MISSING = {"en": "An event is missing: {events} happen as well.", "zh": "少了事件：{events} 也会发生。"}
+FORWARDS = {
+    "en": "The order of the two backwards: which result does loss.backward() meet first on its way from the end?",
+    "zh": "两次 backward 的先后：loss.backward() 从末端往回走，先遇到哪一个结果？",
+}
+LAZY = {
+    "en": "backward does not run until somebody asks for gradients, in the last line. What has happened by then?",
+    "zh": "直到最后一行有人来要梯度，backward 才会运行。在那之前，已经发生了什么？",
+}
+NODE = {
+    "en": "`ctx` is handed to forward, so it exists before forward runs. And what is `ctx`?",
+    "zh": "`ctx` 是传给 forward 的，所以 forward 运行之前它就存在了。那么，`ctx` 是什么？",
+}
+CALLS = {
+    "en": "The second call needs the result of the first one, and everything of a call happens during that call.",
+    "zh": "第二次调用需要第一次的结果；而一次调用的事，都在这次调用之内做完。",
+}
+
+
+def _ordered(answer: Any, draw: Draw) -> Iterator[Failure]:
+    if not isinstance(answer, (list, tuple)) or not all(isinstance(event, str) for event in answer):
+        yield Failure("not_a_list", NOT_LIST)
+        return
+    said = [" ".join(event.lower().split()) for event in answer]
+    failure = _miscounted(said) or _misordered(said)
+    if failure is not None:
+        yield failure
+
+
+def _miscounted(said: list[str]) -> Failure | None:
+    for event in said:
+        if event not in EVENTS:
+            return Failure("unknown_event", UNKNOWN, {"event": event, "events": ", ".join(sorted(EVENTS))})
+        if said.count(event) > 1:
+            return Failure("event_twice", TWICE, {"event": event})
+    left = [event for event in EVENTS if event not in said]
+    return Failure("missing_event", MISSING, {"events": ", ".join(left)}) if left else None
+
+
+def _misordered(said: list[str]) -> Failure | None:
+    at = {event: said.index(event) for event in EVENTS}
+    if min(at["backward 1"], at["backward 2"]) < max(at[event] for event in EVENTS[:4]):
+        return Failure("backward_waits", LAZY)
+    if at["backward 1"] < at["backward 2"]:
+        return Failure("backward_order", FORWARDS)
+    if any(at[f"node {k}"] > at[f"forward {k}"] for k in (1, 2)):
+        return Failure("node_first", NODE)
+    return None if said == list(EVENTS) else Failure("calls_mixed", CALLS)
+
+
+# exp
+
+SAVED_INPUT = {
+    "en": "The output is not what ctx keeps. Which tensor makes it unnecessary to compute exp a second time?",
+    "zh": "ctx 里保存的不是输出。保存哪一个张量，就不必再算一次 exp？",
+}
+SAVED_MORE = {
+    "en": "{count} tensors are kept for backward; one is enough.",
+    "zh": "为 backward 保存了 {count} 个张量，其实一个就够。",
+}
+
+
+def _keeps_output(answer: Any, draw: Draw) -> Iterator[Failure]:
+    x = draw.normal(*SHAPE).requires_grad_()
+    y = answer.apply(x)
+    kept = y.grad_fn.saved_tensors
+    if len(kept) > 1:
+        yield Failure("saved_more", SAVED_MORE, {"count": len(kept)})
+    elif not kept or kept[0] is None or kept[0].data_ptr() != y.data_ptr():
+        yield Failure("saved_input", SAVED_INPUT)
+
+
+# same_graph
+
+PAIRS: dict[str, tuple[bool, Texts]] = {
+    "A": (
+        True,
+        {
+            "en": "Pair A: your node stands where the native one stands, and both point at the same two leaves.",
+            "zh": "A 组：你的结点站在原生结点的位置上，两者指向同样的两个叶子张量。",
+        },
+    ),
+    "B": (
+        False,
+        {
+            "en": "Pair B: count the arrows that leave the node. A power has one tensor in it; how many did you give?",
+            "zh": "B 组：数一数从结点出发的箭头。乘方里只有一个张量，你给了几个？",
+        },
+    ),
+    "C": (
+        False,
+        {
+            "en": "Pair C: what happens inside your forward leaves no nodes behind. How many nodes has the native one?",
+            "zh": "C 组：你的 forward 内部做的事不会留下结点。原生的写法有几个结点？",
+        },
+    ),
+    "D": (
+        True,
+        {
+            "en": "Pair D: a number that is no tensor has no gradient. Does an arrow lead to it, in either?",
+            "zh": "D 组：不是张量的数没有梯度。两边有没有箭头指向它？",
+        },
+    ),
+}
+FOUR = {
+    "en": 'A dict with the keys "A" to "D" and the values True or False is wanted.',
+    "zh": '需要一个字典，键为 "A" 到 "D"，值为 True 或 False。',
+}
+
+
+def _same(answer: Any, draw: Draw) -> Iterator[Failure]:
+    if not isinstance(answer, dict) or set(answer) != set(PAIRS) or not all(type(v) is bool for v in answer.values()):
+        yield Failure("not_four", FOUR)
+        return
+    for name, (right, hint) in PAIRS.items():
+        if answer[name] is not right:
+            yield Failure(f"pair_{name.lower()}", hint)
+            return
+
+
+def _multiply_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
+    """Numbers without dimensions, nothing at all, and transposed ones."""
+    yield draw.normal(), draw.normal()
+    yield draw.normal(0, 3), draw.normal(0, 3)
+    yield draw.normal(4, 3).t(), draw.normal(3, 4)
+
+
+EXERCISES = (
+    Exercise("reverse_by_hand", "bars", "Q", own=_reversed),
+    Exercise("order_of_calls", "order", "Q", own=_ordered),
+    Exercise(
+        "multiply", "multiply", "V W G L S M R E",
+        formula=torch.mul, edges=_multiply_edges,
+        inputs=lambda draw: (draw.normal(*SHAPE), draw.normal(*SHAPE)),
+        notes={
+            "not_through_function": {
+                "en": "The values are right, but no node of yours is in the graph: backward would never be called."
+                " Which of a Function's methods enters it in the graph?",
+                "zh": "数值是对的，但计算图里没有你的结点，backward 永远不会被调用。"
+                "通过 Function 的哪个方法调用，才会记入计算图？",
+            },
+        },
+    ),
+    Exercise("same_graph", "same", "Q", own=_same),
+    Exercise(
+        "exp", "Exp", "V W G L M R Q C",
+        formula=torch.exp, inputs=lambda draw: (draw.normal(*SHAPE),), own=_keeps_output,
+    ),
+)  # fmt: skip

@@ -1,0 +1,1122 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+#   nbautograd:
+#     course: "01"
+#     title_en: Your first Function; the tape
+#     title_zh: 第一个 Function；计算的磁带
+#     minutes: 45
+# ---
+
+# %% [markdown] lang="en" pair="intro"
+# # 01 · Your first Function; the tape
+#
+# PyTorch knows the derivatives of its own operations. For everything else it asks you, and you answer with a `torch.autograd.Function`: a `forward` that computes, and a `backward` that says how a gradient gets home.
+#
+# **After it you can**
+#
+# - read the graph that PyTorch keeps while you compute, and carry a gradient through it by hand;
+# - write `forward` and `backward`, pass tensors between them through `ctx`, and call the pair with `apply`;
+# - say when each of the two runs, and what `ctx` is;
+# - tell when you need a Function, and when you do not.
+#
+# **You need** Python, tensors, and derivatives of one variable. **Time**: about 45 minutes. Run the cells from top to bottom with **Shift+Enter**. Wherever it says **Predict**, decide first; a wrong guess teaches more than a right one.
+
+# %% [markdown] lang="zh" pair="intro" of="fdc3b835"
+# # 01 · 第一个 Function；计算的磁带
+#
+# PyTorch 知道自家每种运算的导数。除此之外的运算，就要由你来回答了，方式是写一个 `torch.autograd.Function`：`forward` 负责计算，`backward` 说明梯度怎样回家。
+#
+# **学完之后，你能够**
+#
+# - 读懂 PyTorch 边算边记下的计算图，并亲手把梯度沿着它传回去；
+# - 写出 `forward` 和 `backward`，用 `ctx` 在两者之间传递张量，用 `apply` 调用它们；
+# - 说出这两个方法各在什么时候运行，以及 `ctx` 究竟是什么；
+# - 判断什么时候需要自定义 Function，什么时候不需要。
+#
+# **预备知识**：Python、张量、一元函数求导。**用时**：约 45 分钟。用 **Shift+Enter** 从上到下依次运行。看到**先猜一猜**，请先拿定主意：猜错比猜对学到的更多。
+
+# %% tags=["setup"]
+# In Colab, or wherever nbautograd is missing, this installs it; otherwise it does nothing.
+import importlib.util
+
+if importlib.util.find_spec("nbautograd") is None:
+    get_ipython().run_line_magic("pip", "install -q nbautograd")
+
+import torch
+from torch.autograd import Function
+
+import nbautograd
+
+# %load_ext nbautograd
+
+# %% [markdown] lang="en" pair="tape"
+# ## 1. The tape
+#
+# While you compute, PyTorch writes down what happened: one **node** per operation, with arrows back to the nodes that its inputs came from. This is the graph, or the tape, since it is played backwards later.
+#
+# Take $f(x_1, x_2) = x_1 x_2 + \sin x_1$, in small steps:
+#
+# | step | |
+# |---|---|
+# | $w_1 = x_1$ | |
+# | $w_2 = x_2$ | |
+# | $w_3 = w_1 w_2$ | the product |
+# | $w_4 = \sin w_1$ | the sine |
+# | $w_5 = w_3 + w_4$ | the result |
+#
+# **Predict.** How many nodes will the graph have, and which one is reached by two arrows?
+
+# %% [markdown] lang="zh" pair="tape" of="2b853c6c"
+# ## 1. 一盘磁带
+#
+# 你一边计算，PyTorch 一边记录：每次运算记一个**结点**，并用箭头指回它的输入所来自的结点。这就是计算图；因为之后要倒着播放，也有人叫它“磁带”（tape）。
+#
+# 以 $f(x_1, x_2) = x_1 x_2 + \sin x_1$ 为例，拆成几小步：
+#
+# | 步骤 | |
+# |---|---|
+# | $w_1 = x_1$ | |
+# | $w_2 = x_2$ | |
+# | $w_3 = w_1 w_2$ | 乘积 |
+# | $w_4 = \sin w_1$ | 正弦 |
+# | $w_5 = w_3 + w_4$ | 结果 |
+#
+# **先猜一猜。** 计算图里会有几个结点？哪一个结点有两个箭头指向它？
+
+# %%
+w1 = torch.tensor(0.5, dtype=torch.float64, requires_grad=True)
+w2 = torch.tensor(4.2, dtype=torch.float64, requires_grad=True)
+w3 = w1 * w2
+w4 = w1.sin()
+w5 = w3 + w4
+# %autograd_graph w5
+
+# %% [markdown] lang="en" pair="reverse"
+# Five: an addition, a product, a sine, and the two **leaves** where your own tensors are. Both the product and the sine point at `w1`.
+#
+# ## 2. Playing it backwards
+#
+# **Reverse accumulation** asks one question at every node: how fast does the *final result* change with the value here? That number is written with a bar,
+#
+# $$\bar w_i = \frac{\partial f}{\partial w_i} .$$
+#
+# At the end it is $\bar w_5 = \partial f / \partial f = 1$: the seed. From there one rule leads all the way back. A node's bar is the bar of the node after it, times the local derivative; **where several paths arrive, their contributions are added**.
+#
+# For a product $w_3 = w_1 w_2$, the local derivative with respect to $w_1$ is $w_2$, and the other way round.
+#
+# ### Exercise `reverse_by_hand`
+#
+# Write `bars(w1, w2)`: five numbers $\bar w_1 … \bar w_5$, by hand, without autograd. Many texts forget one term of $\bar w_1$. **Predict** which one, then make sure that it is in yours.
+
+# %% [markdown] lang="zh" pair="reverse" of="3394321e"
+# 一共五个：一个加法、一个乘法、一个正弦，还有两个**叶子张量**，也就是你自己的张量所在之处。乘法和正弦都指向 `w1`。
+#
+# ## 2. 倒着播放
+#
+# **反向累积**（reverse accumulation）在每个结点上只问一件事：*最终结果*随这里的值变化得多快？这个数用加横线的字母表示：
+#
+# $$\bar w_i = \frac{\partial f}{\partial w_i} .$$
+#
+# 末端是 $\bar w_5 = \partial f / \partial f = 1$，这是起点。从这里出发，只用一条规则就能一路走回去：一个结点的 $\bar w$，等于它后面那个结点的 $\bar w$ 乘以局部导数；**如果有几条路汇到一处，就把各路的贡献加起来**。
+#
+# 对乘积 $w_3 = w_1 w_2$ 来说，对 $w_1$ 的局部导数是 $w_2$，反之亦然。
+#
+# ### 练习 `reverse_by_hand`
+#
+# 写一个 `bars(w1, w2)`，亲手算出五个数 $\bar w_1 … \bar w_5$，不用自动求导。不少资料会漏掉 $\bar w_1$ 的一项。**先猜一猜**是哪一项，再确保你的答案里有它。
+
+# %% exercise="reverse_by_hand"
+# %%exercise reverse_by_hand
+import math
+
+
+def bars(w1, w2):
+    # return (bar1, bar2, bar3, bar4, bar5)
+    ### BEGIN SOLUTION
+    bar5 = 1.0
+    bar4 = bar5
+    bar3 = bar5
+    bar2 = bar3 * w1
+    bar1 = bar3 * w2 + bar4 * math.cos(w1)
+    return bar1, bar2, bar3, bar4, bar5
+    ### END SOLUTION
+
+# %% tags=["right"] exercise="reverse_by_hand"
+import math
+
+
+def bars(w1, w2):
+    return [w2 + math.cos(w1), w1, 1, 1, 1]
+
+# %% tags=["right"] exercise="reverse_by_hand"
+def bars(w1, w2):
+    w1 = torch.tensor(w1)
+    one = torch.tensor(1.0)
+    return w2 + w1.cos(), w1, one, one, one
+
+# %% tags=["wrong"] exercise="reverse_by_hand" expects="lost_path"
+import math
+
+
+def bars(w1, w2):
+    # return (bar1, bar2, bar3, bar4, bar5)
+    bar5 = 1.0
+    bar4 = bar5
+    bar3 = bar5
+    bar2 = bar3 * w1
+    bar1 = bar3 * w2
+    return bar1, bar2, bar3, bar4, bar5
+
+# %% tags=["wrong"] exercise="reverse_by_hand" expects="lost_path"
+import math
+
+
+def bars(w1, w2):
+    # return (bar1, bar2, bar3, bar4, bar5)
+    bar5 = 1.0
+    bar4 = bar5
+    bar3 = bar5
+    bar2 = bar3 * w1
+    bar1 = bar4 * math.cos(w1)
+    return bar1, bar2, bar3, bar4, bar5
+
+# %% tags=["wrong"] exercise="reverse_by_hand" expects="swapped_factors"
+import math
+
+
+def bars(w1, w2):
+    # return (bar1, bar2, bar3, bar4, bar5)
+    bar5 = 1.0
+    bar4 = bar5
+    bar3 = bar5
+    bar2 = bar3 * w2
+    bar1 = bar3 * w1 + bar4 * math.cos(w1)
+    return bar1, bar2, bar3, bar4, bar5
+
+# %% tags=["wrong"] exercise="reverse_by_hand" expects="wrong_sine"
+import math
+
+
+def bars(w1, w2):
+    # return (bar1, bar2, bar3, bar4, bar5)
+    bar5 = 1.0
+    bar4 = bar5
+    bar3 = bar5
+    bar2 = bar3 * w1
+    bar1 = bar3 * w2 + bar4 * math.sin(w1)
+    return bar1, bar2, bar3, bar4, bar5
+
+# %% tags=["wrong"] exercise="reverse_by_hand" expects="wrong_sine"
+import math
+
+
+def bars(w1, w2):
+    # return (bar1, bar2, bar3, bar4, bar5)
+    bar5 = 1.0
+    bar4 = bar5
+    bar3 = bar5
+    bar2 = bar3 * w1
+    bar1 = bar3 * w2 - bar4 * math.cos(w1)
+    return bar1, bar2, bar3, bar4, bar5
+
+# %% tags=["wrong"] exercise="reverse_by_hand" expects="wrong_seed"
+import math
+
+
+def bars(w1, w2):
+    # return (bar1, bar2, bar3, bar4, bar5)
+    bar5 = w1 * w2 + math.sin(w1)
+    bar4 = bar5
+    bar3 = bar5
+    bar2 = bar3 * w1
+    bar1 = bar3 * w2 + bar4 * math.cos(w1)
+    return bar1, bar2, bar3, bar4, bar5
+
+# %% tags=["wrong"] exercise="reverse_by_hand" expects="wrong_seed"
+import math
+
+
+def bars(w1, w2):
+    # return (bar1, bar2, bar3, bar4, bar5)
+    bar5 = 0.0
+    bar4 = bar5
+    bar3 = bar5
+    bar2 = bar3 * w1
+    bar1 = bar3 * w2 + bar4 * math.cos(w1)
+    return bar1, bar2, bar3, bar4, bar5
+
+# %% tags=["wrong"] exercise="reverse_by_hand" expects="wrong_bar"
+import math
+
+
+def bars(w1, w2):
+    # return (bar1, bar2, bar3, bar4, bar5)
+    bar5 = 1.0
+    bar4 = bar5 * math.cos(w1)
+    bar3 = bar5
+    bar2 = bar3 * w1
+    bar1 = bar3 * w2 + bar4 * math.cos(w1)
+    return bar1, bar2, bar3, bar4, bar5
+
+# %% tags=["wrong"] exercise="reverse_by_hand" expects="wrong_bar"
+import math
+
+
+def bars(w1, w2):
+    # return (bar1, bar2, bar3, bar4, bar5)
+    bar5 = 1.0
+    bar4 = bar5
+    bar3 = bar5
+    bar2 = bar3 * w1
+    bar1 = bar3 * w2 * bar4 * math.cos(w1)
+    return bar1, bar2, bar3, bar4, bar5
+
+# %% tags=["wrong"] exercise="reverse_by_hand" expects="not_five"
+import math
+
+
+def bars(w1, w2):
+    # return (bar1, bar2, bar3, bar4, bar5)
+    bar5 = 1.0
+    bar4 = bar5
+    bar3 = bar5
+    bar2 = bar3 * w1
+    bar1 = bar3 * w2 + bar4 * math.cos(w1)
+    return bar1, bar2
+
+# %% tags=["wrong"] exercise="reverse_by_hand" expects="wrong_seed"
+import math
+
+
+def bars(w1, w2):
+    # return (bar1, bar2, bar3, bar4, bar5)
+    bar5 = 1.0
+    bar4 = bar5
+    bar3 = bar5
+    bar2 = bar3 * w1
+    bar1 = bar3 * w2 + bar4 * math.cos(w1)
+    return bar5, bar4, bar3, bar2, bar1
+
+# %% [markdown] lang="en" pair="see-bars"
+# The graph can show the bars. `nbautograd.backward` sends a gradient back through it, as `w5.backward()` would, and writes on each arrow what travelled along it. Your own tensors are left as they were.
+#
+# **Predict** the numbers on the two arrows into `w1`, for $w_1 = 0.5$ and $w_2 = 4.2$.
+
+# %% [markdown] lang="zh" pair="see-bars" of="3c770c78"
+# 计算图可以把这些数显示出来。`nbautograd.backward` 会像 `w5.backward()` 那样把梯度传回去，并在每个箭头上写出经过它的是什么；你自己的张量不会被改动。
+#
+# **先猜一猜**：$w_1 = 0.5$、$w_2 = 4.2$ 时，指向 `w1` 的两个箭头上各是什么数？
+
+# %%
+nbautograd.backward(w5)
+
+# %% [markdown] lang="en" pair="own-node"
+# 4.2 from the product and $\cos 0.5 \approx 0.88$ from the sine; their sum is the gradient of `w1`.
+#
+# ## 3. A node of your own
+#
+# A Function is a pair of static methods.
+#
+# - `forward(ctx, *args)` gets the arguments and returns the result. Inside it nothing is recorded.
+# - `backward(ctx, grad_output)` gets the bar of the result and returns the bars of the arguments: **one value per argument of `forward`, in the same order**.
+# - `ctx` belongs to one call. What `forward` leaves there, `backward` finds: `ctx.save_for_backward(...)` and `ctx.saved_tensors`.
+#
+# You call neither. You call `Dummy.apply(x)`, and later `loss.backward()`.
+#
+# Here is one that does nothing worth mentioning. The line on top records what it does.
+#
+# **Predict.** What is the name of its node in the graph?
+
+# %% [markdown] lang="zh" pair="own-node" of="840b58be"
+# 从乘积来的是 4.2，从正弦来的是 $\cos 0.5 \approx 0.88$；两者之和就是 `w1` 的梯度。
+#
+# ## 3. 你自己的结点
+#
+# 一个 Function 就是一对静态方法。
+#
+# - `forward(ctx, *args)` 接收参数，返回结果。在它里面发生的运算不会被记录。
+# - `backward(ctx, grad_output)` 接收结果的 $\bar w$（上游梯度），返回各个参数的 $\bar w$：**`forward` 有几个参数就返回几个值，顺序相同**。
+# - `ctx` 属于某一次调用。`forward` 放进去的，`backward` 能取出来：`ctx.save_for_backward(...)` 和 `ctx.saved_tensors`。
+#
+# 这两个方法都不由你来调用。你调用的是 `Dummy.apply(x)`，以及之后的 `loss.backward()`。
+#
+# 下面这个 Function 没做什么值得一提的事。最上面那一行会记录它的一举一动。
+#
+# **先猜一猜。** 它在计算图里的结点叫什么名字？
+
+# %%
+# %%autograd_function --quiet
+class Dummy(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x + 0
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output
+
+# %%
+y = Dummy.apply(w1)
+z = Dummy.apply(3 * y)
+# %autograd_graph z
+
+# %% [markdown] lang="en" pair="order-task"
+# `DummyBackward`, twice: one node for each call. The name is that of your class with `Backward` behind it.
+#
+# ### Exercise `order_of_calls`
+#
+# Now play the program through, *before* you run the cell under the exercise:
+#
+# ```python
+# y = Dummy.apply(w1)
+# z = Dummy.apply(3 * y)
+# loss = z * z
+# loss.backward()
+# ```
+#
+# Six things happen to the two calls: `"node 1"` and `"node 2"` (the node is made), `"forward 1"`, `"forward 2"`, `"backward 1"`, `"backward 2"` (the method runs). Put them in order. A hint for the nodes: `forward` receives `ctx` as its first argument.
+
+# %% [markdown] lang="zh" pair="order-task" of="a4e28a98"
+# `DummyBackward`，出现了两次：每次调用一个结点。名字就是你的类名后面加上 `Backward`。
+#
+# ### 练习 `order_of_calls`
+#
+# 在脑子里把这段程序跑一遍，*先别*运行练习下面的那一格：
+#
+# ```python
+# y = Dummy.apply(w1)
+# z = Dummy.apply(3 * y)
+# loss = z * z
+# loss.backward()
+# ```
+#
+# 两次调用一共发生六件事：`"node 1"`、`"node 2"`（结点建立），`"forward 1"`、`"forward 2"`、`"backward 1"`、`"backward 2"`（方法运行）。请把它们按先后排好。关于结点有一个提示：`forward` 的第一个参数就是 `ctx`。
+
+# %% exercise="order_of_calls"
+# %%exercise order_of_calls
+# order = ["...", "...", and so on]
+### BEGIN SOLUTION
+order = ["node 1", "forward 1", "node 2", "forward 2", "backward 2", "backward 1"]
+### END SOLUTION
+
+# %% tags=["right"] exercise="order_of_calls"
+order = ("Node 1", "Forward 1", "Node 2", "Forward 2", "Backward 2", "Backward 1")
+
+# %% tags=["wrong"] exercise="order_of_calls" expects="backward_order"
+order = ["node 1", "forward 1", "node 2", "forward 2", "backward 1", "backward 2"]
+
+# %% tags=["wrong"] exercise="order_of_calls" expects="node_first"
+order = ["forward 1", "node 1", "forward 2", "node 2", "backward 2", "backward 1"]
+
+# %% tags=["wrong"] exercise="order_of_calls" expects="backward_waits"
+order = ["node 1", "forward 1", "backward 1", "node 2", "forward 2", "backward 2"]
+
+# %% tags=["wrong"] exercise="order_of_calls" expects="backward_waits"
+order = ["node 1", "forward 1", "backward 2", "backward 1", "node 2", "forward 2"]
+
+# %% tags=["wrong"] exercise="order_of_calls" expects="calls_mixed"
+order = ["node 1", "node 2", "forward 1", "forward 2", "backward 2", "backward 1"]
+
+# %% tags=["wrong"] exercise="order_of_calls" expects="calls_mixed"
+order = ["node 2", "forward 2", "node 1", "forward 1", "backward 2", "backward 1"]
+
+# %% tags=["wrong"] exercise="order_of_calls" expects="backward_waits"
+order = ["forward 1", "forward 2", "backward 2", "node 2", "backward 1", "node 1"]
+
+# %% tags=["wrong"] exercise="order_of_calls" expects="missing_event"
+order = ["forward 1", "forward 2", "backward 2", "backward 1"]
+
+# %% tags=["wrong"] exercise="order_of_calls" expects="event_twice"
+order = ["node 1", "forward 1", "forward 1", "node 2", "forward 2", "backward 2", "backward 1"]
+
+# %% tags=["wrong"] exercise="order_of_calls" expects="unknown_event"
+order = ["apply 1", "forward 1", "apply 2", "forward 2", "backward 2", "backward 1"]
+
+# %% tags=["wrong"] exercise="order_of_calls" expects="not_a_list"
+order = "node 1, forward 1, node 2, forward 2, backward 2, backward 1"
+
+# %% [markdown] lang="en" pair="order-see"
+# Now look. `%autograd_calls` lists what ran, oldest first, with the time of each. (A Jupyter cell may of course hold ordinary lines above the magic.)
+
+# %% [markdown] lang="zh" pair="order-see" of="fb615e4e"
+# 现在来看看真相。`%autograd_calls` 按先后列出运行过的方法，以及各自的时间。（魔法命令上面当然可以写普通的代码行。）
+
+# %%
+loss = z * z
+loss.backward()
+# %autograd_calls Dummy
+
+# %% [markdown] lang="en" pair="multiply"
+# The last call made is the first to be differentiated. And the node comes before `forward`, because **`ctx` is the node**: the object that `forward` gets as `ctx` is the one that stands in the graph.
+#
+# ## 4. A product of your own
+#
+# $f(a, b) = a\,b$, element by element. With $J$ for the final result, `backward` gets $\partial J/\partial f$ and answers
+#
+# $$\frac{\partial J}{\partial a} = \frac{\partial J}{\partial f}\; b , \qquad \frac{\partial J}{\partial b} = \frac{\partial J}{\partial f}\; a .$$
+#
+# ### Exercise `multiply`
+#
+# Write the class, and below it the one line that makes a callable `multiply` of it. **Predict**: what do you need in `backward` that only `forward` has seen?
+
+# %% [markdown] lang="zh" pair="multiply" of="babdc39d"
+# 最后调用的，最先求导。结点之所以先于 `forward` 出现，是因为 **`ctx` 就是结点**：`forward` 收到的那个 `ctx`，正是站在计算图里的那个对象。
+#
+# ## 4. 自己写一个乘积
+#
+# 逐元素的 $f(a, b) = a\,b$。用 $J$ 表示最终结果，`backward` 收到 $\partial J/\partial f$，应当回答
+#
+# $$\frac{\partial J}{\partial a} = \frac{\partial J}{\partial f}\; b , \qquad \frac{\partial J}{\partial b} = \frac{\partial J}{\partial f}\; a .$$
+#
+# ### 练习 `multiply`
+#
+# 写出这个类，再在下面用一行代码得到可以直接调用的 `multiply`。**先猜一猜**：`backward` 需要哪些只有 `forward` 见过的东西？
+
+# %% exercise="multiply"
+# %%exercise multiply
+class Multiply(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ### BEGIN SOLUTION
+        ctx.save_for_backward(a, b)
+        return a * b
+        ### END SOLUTION
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        ### BEGIN SOLUTION
+        a, b = ctx.saved_tensors
+        return grad_output * b, grad_output * a
+        ### END SOLUTION
+
+
+# multiply = what a caller uses
+### BEGIN SOLUTION
+multiply = Multiply.apply
+### END SOLUTION
+
+# %% tags=["right"] exercise="multiply"
+class Multiply(Function):
+    @staticmethod
+    def forward(a, b):
+        return torch.mul(a, b)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, g):
+        a, b = ctx.saved_tensors
+        return b * g, a * g
+
+
+def multiply(a, b):
+    return Multiply.apply(a, b)
+
+# %% tags=["wrong"] exercise="multiply" expects="swapped_inputs"
+class Multiply(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a * b
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        a, b = ctx.saved_tensors
+        return grad_output * a, grad_output * b
+
+
+multiply = Multiply.apply
+
+# %% tags=["wrong"] exercise="multiply" expects="ignores_grad_output"
+class Multiply(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a * b
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        a, b = ctx.saved_tensors
+        return b, a
+
+
+multiply = Multiply.apply
+
+# %% tags=["wrong"] exercise="multiply" expects="exception_number_of_gradients"
+class Multiply(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a * b
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        a, b = ctx.saved_tensors
+        return grad_output * b
+
+
+multiply = Multiply.apply
+
+# %% tags=["wrong"] exercise="multiply" expects="missing_factor"
+class Multiply(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a * b
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        a, b = ctx.saved_tensors
+        return grad_output * a * b, grad_output * a * b
+
+
+multiply = Multiply.apply
+
+# %% tags=["wrong"] exercise="multiply" expects="missing_factor"
+class Multiply(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a * b
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        a, b = ctx.saved_tensors
+        return grad_output, grad_output
+
+
+multiply = Multiply.apply
+
+# %% tags=["wrong"] exercise="multiply" expects="affine_in_grad_output"
+class Multiply(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a * b
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        a, b = ctx.saved_tensors
+        return grad_output + b, grad_output + a
+
+
+multiply = Multiply.apply
+
+# %% tags=["wrong"] exercise="multiply" expects="forward_value"
+class Multiply(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a @ b.t() @ b
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        a, b = ctx.saved_tensors
+        return grad_output * b, grad_output * a
+
+
+multiply = Multiply.apply
+
+# %% tags=["wrong"] exercise="multiply" expects="not_through_function"
+class Multiply(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a * b
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        a, b = ctx.saved_tensors
+        return grad_output * b, grad_output * a
+
+
+multiply = torch.mul
+
+# %% tags=["wrong"] exercise="multiply" expects="forward_raised"
+class Multiply(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a * b
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        a, b = ctx.saved_tensors
+        return grad_output * b, grad_output * a
+
+
+multiply = Multiply.forward
+
+# %% tags=["wrong"] exercise="multiply" expects="cannot_call"
+class Multiply(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a * b
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        a, b = ctx.saved_tensors
+        return grad_output * b, grad_output * a
+
+
+multiply = Multiply.apply(torch.ones(2), torch.ones(2))
+
+# %% tags=["wrong"] exercise="multiply" expects="exception_name_unknown"
+class Multiply(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a * b
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * b, grad_output * a
+
+
+multiply = Multiply.apply
+
+# %% tags=["wrong"] exercise="multiply" expects="exception_unpacked_wrongly"
+class Multiply(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a)
+        return a * b
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        a, b = ctx.saved_tensors
+        return grad_output * b, grad_output * a
+
+
+multiply = Multiply.apply
+
+# %% tags=["wrong"] exercise="multiply" expects="exception_nothing_on_ctx"
+class Multiply(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        return a * b
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        a, b = ctx.a, ctx.b
+        return grad_output * b, grad_output * a
+
+
+multiply = Multiply.apply
+
+# %% tags=["wrong"] exercise="multiply" expects="shared_state"
+class Multiply(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        Multiply.saved = a, b
+        return a * b
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        a, b = Multiply.saved
+        return grad_output * b, grad_output * a
+
+
+multiply = Multiply.apply
+
+# %% tags=["wrong"] exercise="multiply" expects="native_autograd"
+class Multiply(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a * b
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        a, b = ctx.saved_tensors
+        with torch.enable_grad():
+            a, b = (t.detach().requires_grad_() for t in (a, b))
+            return torch.autograd.grad(a * b, (a, b), grad_output)
+
+
+multiply = Multiply.apply
+
+# %% tags=["wrong"] exercise="multiply" expects="mutates_grad_output"
+class Multiply(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a * b
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        a, b = ctx.saved_tensors
+        grad_a = grad_output * b
+        grad_output *= a
+        return grad_a, grad_output
+
+
+multiply = Multiply.apply
+
+# %% [markdown] lang="en" pair="compare"
+# ## 5. Beside the native product
+#
+# `%autograd_compare` puts two calls side by side: values, gradients, graphs, bytes kept, time.
+#
+# **Predict.** Will the two graphs have the same shape? Which of the two is faster?
+
+# %% [markdown] lang="zh" pair="compare" of="2a297e48"
+# ## 5. 与原生的乘积并排
+#
+# `%autograd_compare` 把两个调用放在一起比：数值、梯度、计算图、保存的字节数、时间。
+#
+# **先猜一猜。** 两张计算图的样子一样吗？哪一个更快？
+
+# %%
+a = torch.tensor([1.0, -2.0, 3.0], dtype=torch.float64, requires_grad=True)
+b = torch.tensor([4.0, 5.0, -6.0], dtype=torch.float64, requires_grad=True)
+# %autograd_compare multiply(a, b) a * b
+
+# %% [markdown] lang="en" pair="same-task"
+# The same shape: your `MultiplyBackward` stands where `MulBackward0` stands. Yours is slower, because every call goes through Python. A Function is not made for speed in small operations.
+#
+# ### Exercise `same_graph`
+#
+# Four pairs, a Function on the left and native code on the right. Do their graphs have the same shape, whatever the nodes are called? Answer with a dict, `{"A": True, ...}`, before you try any of them.
+#
+# | | the Function | native |
+# |---|---|---|
+# | A | `multiply(a, b)` | `a * b` |
+# | B | `multiply(a, a)` | `a ** 2` |
+# | C | one Function whose `forward` returns `a * b + b` | `a * b + b` |
+# | D | one Function `scale(a, 3)` that returns `a * 3` | `a * 3` |
+
+# %% [markdown] lang="zh" pair="same-task" of="f57195c9"
+# 样子一样：你的 `MultiplyBackward` 站在 `MulBackward0` 的位置上。你的要慢一些，因为每次调用都要经过 Python。对很小的运算来说，自定义 Function 并不是为了快。
+#
+# ### 练习 `same_graph`
+#
+# 下面四组，左边用 Function，右边用原生代码。不管结点叫什么名字，两边的计算图样子一样吗？先别试，用一个字典作答：`{"A": True, ...}`。
+#
+# | | 用 Function | 原生 |
+# |---|---|---|
+# | A | `multiply(a, b)` | `a * b` |
+# | B | `multiply(a, a)` | `a ** 2` |
+# | C | 一个 Function，`forward` 返回 `a * b + b` | `a * b + b` |
+# | D | 一个 Function `scale(a, 3)`，返回 `a * 3` | `a * 3` |
+
+# %% exercise="same_graph"
+# %%exercise same_graph
+# same = {"A": True or False, "B": ..., "C": ..., "D": ...}
+### BEGIN SOLUTION
+same = {"A": True, "B": False, "C": False, "D": True}
+### END SOLUTION
+
+# %% tags=["right"] exercise="same_graph"
+same = dict(D=True, C=False, B=False, A=True)
+
+# %% tags=["wrong"] exercise="same_graph" expects="pair_a"
+same = {"A": False, "B": False, "C": False, "D": True}
+
+# %% tags=["wrong"] exercise="same_graph" expects="pair_b"
+same = {"A": True, "B": True, "C": False, "D": True}
+
+# %% tags=["wrong"] exercise="same_graph" expects="pair_b"
+same = {"A": True, "B": True, "C": True, "D": True}
+
+# %% tags=["wrong"] exercise="same_graph" expects="pair_c"
+same = {"A": True, "B": False, "C": True, "D": True}
+
+# %% tags=["wrong"] exercise="same_graph" expects="pair_d"
+same = {"A": True, "B": False, "C": False, "D": False}
+
+# %% tags=["wrong"] exercise="same_graph" expects="pair_a"
+same = {"A": False, "B": False, "C": False, "D": False}
+
+# %% tags=["wrong"] exercise="same_graph" expects="pair_c"
+same = {"A": True, "B": False, "C": True, "D": False}
+
+# %% tags=["wrong"] exercise="same_graph" expects="pair_b"
+same = {"A": True, "B": True, "C": False, "D": False}
+
+# %% tags=["wrong"] exercise="same_graph" expects="not_four"
+same = [True, False, False, True]
+
+# %% tags=["wrong"] exercise="same_graph" expects="not_four"
+same = {"A": "yes", "B": "no", "C": "no", "D": "yes"}
+
+# %% [markdown] lang="en" pair="same-see"
+# Try one that surprised you, such as pair B on its native side: one arrow leaves a power, although a square has two equal factors. (The lines under the graph name those of your variables that have no part in it.)
+
+# %% [markdown] lang="zh" pair="same-see" of="18828fbf"
+# 挑一个出乎意料的来看看，比如 B 组的原生写法：平方虽有两个相同的因子，从乘方结点出发的箭头却只有一个。（图下面的几行，列出了你的变量中与它无关的那些。）
+
+# %%
+square = (a**2).sum()
+# %autograd_graph square
+
+# %% [markdown] lang="en" pair="exp"
+# ## 6. Keep the output
+#
+# For $y = e^x$ the derivative is $e^x$ again, which is $y$. So there is no need to keep $x$ and compute the exponential a second time: keep the output. An output may go through `save_for_backward` just as an input may.
+#
+# Never put it on `ctx` yourself (`ctx.y = y`). The output knows its node, the node is `ctx`, and `ctx` would know the output: a circle that holds on to memory. `save_for_backward` knows how to avoid that.
+#
+# ### Exercise `exp`
+#
+# Write `Exp`. Its `backward` multiplies; it does not call `exp`. The checks look at what is saved.
+
+# %% [markdown] lang="zh" pair="exp" of="f09d5236"
+# ## 6. 保存输出
+#
+# $y = e^x$ 的导数还是 $e^x$，也就是 $y$ 本身。所以不必保存 $x$、再算一遍指数，保存输出就行。`save_for_backward` 既能保存输入，也能保存输出。
+#
+# 但不要自己把它挂到 `ctx` 上（`ctx.y = y`）。输出认得它的结点，结点就是 `ctx`，而 `ctx` 又认得输出：绕成一圈，内存就不放手了。`save_for_backward` 懂得避开这个圈。
+#
+# ### 练习 `exp`
+#
+# 写出 `Exp`。它的 `backward` 只做乘法，不再调用 `exp`。检查会看你保存了什么。
+
+# %% exercise="exp"
+# %%exercise exp
+class Exp(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ### BEGIN SOLUTION
+        y = x.exp()
+        ctx.save_for_backward(y)
+        return y
+        ### END SOLUTION
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        ### BEGIN SOLUTION
+        (y,) = ctx.saved_tensors
+        return grad_output * y
+        ### END SOLUTION
+
+# %% tags=["right"] exercise="exp"
+class Exp(Function):
+    @staticmethod
+    def forward(x):
+        return torch.exp(x)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(output)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return ctx.saved_tensors[0] * grad_output
+
+# %% tags=["wrong"] exercise="exp" expects="saved_input"
+class Exp(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.exp()
+        ctx.save_for_backward(x)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * x.exp()
+
+# %% tags=["wrong"] exercise="exp" expects="wrong_derivative"
+class Exp(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.exp()
+        ctx.save_for_backward(x)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output * y
+
+# %% tags=["wrong"] exercise="exp" expects="ignores_grad_output"
+class Exp(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.exp()
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return y
+
+# %% tags=["wrong"] exercise="exp" expects="missing_factor"
+class Exp(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.exp()
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output
+
+# %% tags=["wrong"] exercise="exp" expects="affine_in_grad_output"
+class Exp(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.exp()
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output + y
+
+# %% tags=["wrong"] exercise="exp" expects="exception_not_unpacked"
+class Exp(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.exp()
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        y = ctx.saved_tensors
+        return grad_output * y
+
+# %% tags=["wrong"] exercise="exp" expects="saved_more"
+class Exp(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.exp()
+        ctx.save_for_backward(x, y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, y = ctx.saved_tensors
+        return grad_output * y
+
+# %% tags=["wrong"] exercise="exp" expects="saved_input"
+class Exp(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.exp()
+        ctx.y = y
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * ctx.y
+
+# %% tags=["wrong"] exercise="exp" expects="exception_name_unknown"
+class Exp(Function):
+    @staticmethod
+    def forward(ctx, x):
+        exponential = x.exp()
+        return exponential
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * exponential
+
+# %% tags=["wrong"] exercise="exp" expects="mutates_grad_output"
+class Exp(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.exp()
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output.mul_(y)
+
+# %% tags=["wrong"] exercise="exp" expects="exception_saved_then_modified"
+class Exp(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.exp()
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return y.mul_(grad_output)
+
+# %% tags=["wrong"] exercise="exp" expects="missing_factor"
+class Exp(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.exp()
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output * y * y
+
+# %% tags=["wrong"] exercise="exp" expects="forward_none"
+class Exp(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.exp()
+        ctx.save_for_backward(y)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output * y
+
+# %% [markdown] lang="en" pair="when"
+# ## 7. When to write a Function, and when not
+#
+# | write one, if | because |
+# |---|---|
+# | an operation has no useful derivative (rounding, a threshold) | you decide what its gradient shall be: notebook 05 |
+# | the computation leaves PyTorch (NumPy, SciPy, your own C++) | autograd sees nothing there: notebook 10 |
+# | several operations together need fewer saved tensors or a more stable derivative than one by one | you choose what is kept: notebooks 07 and 12 |
+#
+# | do not, if | instead |
+# |---|---|
+# | the operations exist in PyTorch | use them; their gradients are there |
+# | you want to keep parameters or other state | an `nn.Module`: notebook 09 |
+# | you want to look at a gradient, scale or clip it on its way | a hook, `tensor.register_hook` |
+#
+# **What to keep.** PyTorch records nodes; a Function adds one of its own. `backward` gets the bar of the output and returns one bar for each input. `ctx` is the node. Call `apply`.
+#
+# **Next**: notebook 02, where the inputs are matrices.
+
+# %% [markdown] lang="zh" pair="when" of="cd0aa3a9"
+# ## 7. 什么时候该写 Function，什么时候不该
+#
+# | 适合写 | 原因 |
+# |---|---|
+# | 运算没有可用的导数（取整、阈值） | 梯度取什么由你规定：第 05 课 |
+# | 计算离开了 PyTorch（NumPy、SciPy、自己的 C++） | autograd 在那里什么也看不见：第 10 课 |
+# | 几个运算合在一起，要保存的张量更少，或导数更稳定 | 保存什么由你决定：第 07、12 课 |
+#
+# | 不必写 | 换成 |
+# |---|---|
+# | PyTorch 已有这些运算 | 直接用，梯度是现成的 |
+# | 想保存参数或别的状态 | `nn.Module`：第 09 课 |
+# | 想在半路上查看、缩放或截断梯度 | 钩子：`tensor.register_hook` |
+#
+# **记住这些。** PyTorch 记录结点，一个 Function 就加进一个自己的结点。`backward` 收到输出的 $\bar w$，为每个输入返回一个 $\bar w$。`ctx` 就是结点。要用 `apply` 来调用。
+#
+# **下一课**：02，输入换成矩阵。
+
+# %%
+# %exercises
