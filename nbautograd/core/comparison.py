@@ -37,6 +37,8 @@ class Comparison(Displayable):
         saved_bytes: bytes kept for backward by each, each storage once, inputs included.
         seconds: median wall time of forward and backward together, of each, measured in turn.
         agree: True when outputs and gradients agree within torch's default tolerance for their dtype.
+        output_errors, gradient_errors: Function's less reference's, element by element, per pair; None where they
+            cannot be subtracted.
     """
 
     names: tuple[str, str]
@@ -49,6 +51,8 @@ class Comparison(Displayable):
     saved_bytes: tuple[int, int] = (0, 0)
     seconds: tuple[float, float] = (0.0, 0.0)
     agree: bool = True
+    output_errors: tuple[Value | None, ...] = ()
+    gradient_errors: tuple[Value | None, ...] = ()
 
     def __repr__(self) -> str:
         return f"<Comparison {self.names[0]} and {self.names[1]}: {'agree' if self.agree else 'differ'}>"
@@ -84,7 +88,7 @@ def compare(
     """
     subjects = Subject(fn, inputs), Subject(reference, inputs)
     with quiet():
-        sides = _Side(subjects[0]), _Side(subjects[1])
+        sides = _Side(subjects[0], subjects[0].input_names), _Side(subjects[1], subjects[0].input_names)
         cotangents = [torch.randn_like(y) for y in max((side.differentiable for side in sides), key=len)]
         for side in sides:
             side.differentiate(cotangents)
@@ -95,7 +99,7 @@ def compare(
 def _compared(names: tuple[str, str], sides: tuple[_Side, _Side], seconds: tuple[float, float]) -> Comparison:
     first, second = sides
     kept = tuple(first.subject.input_names[i] for i in first.subject.differentiable)
-    output_names = [f"output {i}" for i in range(len(first.outputs))]
+    output_names = first.subject.output_names
     tensors = ((*first.outputs, *first.gradients), (*second.outputs, *second.gradients))
     return Comparison(
         names=names,
@@ -104,6 +108,8 @@ def _compared(names: tuple[str, str], sides: tuple[_Side, _Side], seconds: tuple
         input_names=kept,
         output_differences=_differences(first.outputs, second.outputs),
         gradient_differences=_differences(first.gradients, second.gradients),
+        output_errors=_errors(first.outputs, second.outputs, output_names),
+        gradient_errors=_errors(first.gradients, second.gradients, kept),
         graphs=(first.graph, second.graph),
         saved_bytes=(first.saved_bytes, second.saved_bytes),
         seconds=seconds,
@@ -112,14 +118,21 @@ def _compared(names: tuple[str, str], sides: tuple[_Side, _Side], seconds: tuple
 
 
 class _Side:
-    """One of the two callables, called once; lives only while ``compare`` runs."""
+    """One of the two callables; lives only while ``compare`` runs.
 
-    def __init__(self, subject: Subject) -> None:
+    Args:
+        subject: what is called.
+        names: of the inputs in both graphs.
+    """
+
+    def __init__(self, subject: Subject, names: tuple[str, ...]) -> None:
         self.subject = subject
-        with _saved_storages() as saved:
-            self.outputs: Outputs = subject.call()
+        with _saved_storages() as saved:  # a call of its own: saved tensors that went through a hook cannot be shown
+            subject.call()
         self.saved_bytes = sum(saved.values())
-        labels = dict(zip(subject.input_names, self.outputs.inputs, strict=True))
+        self.outputs: Outputs = subject.call()
+        labels = dict(zip(names, self.outputs.inputs, strict=False))
+        labels.update(zip(subject.output_names, self.outputs, strict=False))
         self.graph = graph(list(self.outputs), names=labels)
         self.differentiable = [self.outputs[i] for i in subject.differentiable_outputs(self.outputs)]
         self.gradients: Gradients = ()
@@ -171,6 +184,16 @@ def _saved_storages() -> Iterator[dict[int, int]]:
 
 def _pairs(ours: Gradients | Outputs, theirs: Gradients | Outputs, names: Any) -> tuple[tuple[Value, Value], ...]:
     return tuple((describe(n, a), describe(n, b)) for n, a, b in zip(names, ours, theirs, strict=False))
+
+
+def _errors(ours: Gradients | Outputs, theirs: Gradients | Outputs, names: Any) -> tuple[Value | None, ...]:
+    return tuple(_error(n, a, b) for n, a, b in zip(names, ours, theirs, strict=False))
+
+
+def _error(name: str, a: torch.Tensor | None, b: torch.Tensor | None) -> Value | None:
+    if a is None or b is None or a.shape != b.shape or a.dtype == torch.bool:
+        return None
+    return describe(name, a.detach() - b.detach())
 
 
 def _differences(ours: Gradients | Outputs, theirs: Gradients | Outputs) -> tuple[float, ...]:

@@ -164,6 +164,10 @@ def test_compare_agrees_with_the_native_op():
     assert comparison.saved_bytes == (96, 96)
     assert all(s > 0 for s in comparison.seconds)
     assert [n.name for n in comparison.graphs[1].nodes][:1] == ["MulBackward0"]
+    leaves_of = [sorted(n.label for n in graph.nodes if n.kind == "leaf") for graph in comparison.graphs]
+    assert leaves_of[0] == leaves_of[1]  # the same names on both sides
+    assert comparison.graphs[0].roots[0][1] == "output"
+    assert [e.tensor.norm for e in (*comparison.output_errors, *comparison.gradient_errors)] == [0.0, 0.0, 0.0]
 
 
 def test_compare_sees_a_wrong_gradient():

@@ -242,7 +242,7 @@ def test_graph_and_comparison():
     assert text(samples.graph()).split("\n")[0] == "Backward graph: 4 nodes, 3 edges."
     assert "LinearFunctionBackward  2x3" in text(samples.graph())
     shown = text(samples.comparison(agree=False))
-    assert shown.startswith("f and torch.mul differ.")
+    assert shown.startswith("f and torch.mul differ: gradient of a (largest difference 1.5).")
     assert re.search(r"gradient of a .* largest difference 1\.5", shown)
 
 

@@ -198,7 +198,11 @@ TEXTS: dict[str, str] = {
     # comparison
     "views.compare.agree": "{first} and {second} agree.",
     "views.compare.differ": "{first} and {second} differ.",
-    "views.compare.output": "output {index}",
+    "views.compare.differ_in": "{first} and {second} differ: {what}.",
+    "views.compare.column": "difference",
+    "views.compare.equal": "equal bit for bit",
+    "views.compare.shapes": "shapes differ",
+    "views.compare.one_is_none": "only one of them is None",
     "views.compare.gradient": "gradient of {name}",
     "views.compare.difference": "largest difference",
     "views.compare.saved": "saved for backward",

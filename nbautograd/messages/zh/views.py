@@ -192,7 +192,11 @@ TEXTS: dict[str, str] = {
     # 对比
     "views.compare.agree": "{first} 与 {second} 一致。",
     "views.compare.differ": "{first} 与 {second} 不一致。",
-    "views.compare.output": "输出 {index}",
+    "views.compare.differ_in": "{first} 与 {second} 不一致：{what}。",
+    "views.compare.column": "差别",
+    "views.compare.equal": "逐位相同",
+    "views.compare.shapes": "形状不同",
+    "views.compare.one_is_none": "只有一方是 None",
     "views.compare.gradient": "{name} 的梯度",
     "views.compare.difference": "最大差",
     "views.compare.saved": "为 backward 保存",

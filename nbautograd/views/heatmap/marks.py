@@ -12,17 +12,20 @@ from nbautograd.views.heatmap.place import Place, x, y
 from nbautograd.views.markup import Markup, join, tag
 
 Array = np.ndarray[Any, Any]
+CHARACTER = 6.2  # width of a digit
 NUMBERED, MARKED = 26.0, 9.0  # from these sizes on a cell shows its number, or its sign
 
 
 def hatch(index: Array, place: Place) -> Markup | None:
-    """Crosses on the cells that are NaN."""
+    """Crosses on the cells that are NaN, in units of cells."""
     where = np.argwhere(index == palette.NAN_INDEX)
     if not len(where):
         return None
-    c = place.cell - 1
-    lines = (f"M{x(k, place)} {y(r, place)}l{c:g} {c:g}m0 -{c:g}l-{c:g} {c:g}" for r, k in where)
-    return tag("path", {"class": "h", "d": "".join(lines)})
+    lines = (f"M{k} {r}l1 1m0-1l-1 1" for r, k in where)
+    transform = f"translate({place.left:.4g} {place.top:.4g})scale({place.cell:.4g})"
+    # the width is a style of its own: the sheet's is in points, this one in cells
+    look = f"stroke-width:{1.6 / place.cell:.2g}"
+    return tag("path", {"class": "h", "transform": transform, "style": look, "d": "".join(lines)})
 
 
 def signs(values: Array, index: Array, place: Place) -> Markup | None:
@@ -44,11 +47,12 @@ def ink_class(colour: int) -> str:
 
 def _numbers(values: Array, ink: str, cells: Sequence[tuple[int, int]], place: Place) -> Markup:
     half = (place.cell - place.gap) / 2
+    room = max(4, int(place.cell / CHARACTER))
     words = (
         tag(
             "text",
             {"x": f"{float(x(c, place)) + half:.4g}", "y": f"{float(y(r, place)) + half:.4g}"},
-            short(values[r, c]),
+            short(values[r, c], room),
         )
         for r, c in cells
     )
@@ -70,14 +74,14 @@ def _signs(values: Array, ink: str, cells: Sequence[tuple[int, int]], place: Pla
     )
 
 
-def short(value: float) -> str:
-    """A number in at most five characters, with a real minus sign."""
+def short(value: float, room: int = 5) -> str:
+    """A number in at most so many characters where that can be, with a real minus sign."""
     if np.isinf(value):
         return "∞" if value > 0 else "−∞"
     for digits in (3, 2, 1):
         text = f"{value:.{digits}g}".replace("e-0", "e-").replace("e+0", "e")
         text = text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text
-        if len(text) <= 5:
+        if len(text) <= room:
             break
     return text.replace("-", "−")
 

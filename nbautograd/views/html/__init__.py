@@ -15,17 +15,19 @@ from nbautograd.core.report import FunctionReport
 from nbautograd.core.tracing.dispatches import DispatchLog
 from nbautograd.core.values import CtxSnapshot, TensorSummary, Value
 from nbautograd.views.answer import answer as what_to_say
+from nbautograd.views.comparison import headline as comparison_headline
 from nbautograd.views.html.calls import call_markup, call_title, calls_markup, log_markup
+from nbautograd.views.html.comparison import comparison_markup
 from nbautograd.views.html.dispatches import dispatches_markup
 from nbautograd.views.html.gradcheck import blocks_markup, gradcheck_markup, gradcheck_summary, order2
-from nbautograd.views.html.graph import comparison_markup, graph_markup
+from nbautograd.views.html.graph import graph_markup
 from nbautograd.views.html.jacobian import BUDGET, block_markup, blocks_pictures, jacobian_markup
 from nbautograd.views.html.summary import card, finding_markup, findings_part
 from nbautograd.views.html.values import ctx_markup, tensor_markup, values_table
 from nbautograd.views.markup import Markup, join, tag
 from nbautograd.views.pieces import block, fold, paragraph, pre
 from nbautograd.views.text import PARTS, jacobian_blocks, parts, text
-from nbautograd.views.text.graph import comparison_headline, graph_headline
+from nbautograd.views.text.graph import graph_headline
 from nbautograd.views.words import counted
 
 FULL = "all"

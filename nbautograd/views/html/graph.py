@@ -1,17 +1,16 @@
-"""Graphs and comparisons on a page: the picture, then the same as a table."""
+"""Graphs on a page: the picture, then the same as a table."""
 
 from __future__ import annotations
 
 from nbautograd import messages
-from nbautograd.core.comparison import Comparison
 from nbautograd.core.display import render
 from nbautograd.core.graphs.graph import AutogradGraph
 from nbautograd.views import numbers
-from nbautograd.views.markup import Markup, join, picture, tag
-from nbautograd.views.pieces import block, faint, fold, name, paragraph, table
-from nbautograd.views.text.graph import MOST_NODES, comparison_headline, comparison_rows, graph_rows, graph_size
+from nbautograd.views.markup import Markup, join, picture
+from nbautograd.views.pieces import faint, fold, name, paragraph, table
+from nbautograd.views.text.graph import MOST_NODES, graph_rows, graph_size
 
-PICTURE_BUDGET = 24_000  # characters of one graph's SVG; of two beside each other half as many each
+PICTURE_BUDGET = 24_000  # characters of one graph's SVG
 
 
 def graph_markup(graph: AutogradGraph) -> Markup:
@@ -19,29 +18,11 @@ def graph_markup(graph: AutogradGraph) -> Markup:
     if not graph.nodes:
         return join((paragraph(messages.text("views.graph.empty")), *(paragraph(n) for n in graph.notes)))
     notes = graph.notes or (() if graph.complete else (messages.text("views.graph.incomplete"),))
-    return join((_picture(graph), *(paragraph(n, "opacity:0.75") for n in notes), _twin(graph)))
+    return join((graph_picture(graph), *(paragraph(n, "opacity:0.75") for n in notes), _twin(graph)))
 
 
-def comparison_markup(comparison: Comparison) -> Markup:
-    """A comparison: one sentence, a row per quantity, the two graphs beside each other."""
-    first, second = comparison.names
-    caption = messages.text("views.caption.comparison", first=first, second=second)
-    rows = [list[object](r) for r in comparison_rows(comparison)]
-    parts = [block(tag("strong", None, comparison_headline(comparison)))]
-    parts.append(table(caption, ["", first, second, ""], rows))
-    if comparison.graphs is not None:
-        parts += [_named(n, g) for n, g in zip(comparison.names, comparison.graphs, strict=True) if g.nodes]
-    return join(parts)
-
-
-def _named(title: str, graph: AutogradGraph) -> Markup:
-    look = "display:inline-block;vertical-align:top;margin:0 16px 6px 0;max-width:100%"
-    return tag(
-        "div", {"style": look}, tag("div", {"style": "opacity:0.75"}, title), _picture(graph, PICTURE_BUDGET // 2)
-    )
-
-
-def _picture(graph: AutogradGraph, budget: int = PICTURE_BUDGET) -> Markup:
+def graph_picture(graph: AutogradGraph, budget: int = PICTURE_BUDGET) -> Markup:
+    """The picture alone; a sentence where it would be too long."""
     try:
         svg = str(render("svg", graph, most=budget, notes=False))
     except Exception as error:  # a picture that fails must not take the table with it

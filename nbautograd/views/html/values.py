@@ -39,7 +39,7 @@ def _rows(title: str, values: Sequence[Value], pictures: bool) -> list[list[obje
         words = contents(value.tensor) if value.tensor else ""
         row: list[object] = [faint(title) if k == 0 else "", name(value.name), what(value)]
         row += [words, _faint(remarks(value))]
-        rows.append([*row, _thumb(value)] if pictures else row)
+        rows.append([*row, thumb(value)] if pictures else row)
     if len(values) > MOST:
         rows.append(
             ["", faint(messages.text("views.more", n=len(values) - MOST)), "", "", "", *([""] if pictures else [])]
@@ -49,7 +49,7 @@ def _rows(title: str, values: Sequence[Value], pictures: bool) -> list[list[obje
 
 def tensor_markup(tensor: TensorSummary) -> Markup:
     """One summary on a line, with its picture."""
-    picture_of = _thumb(Value(kind(tensor), "Tensor", "", tensor))
+    picture_of = thumb(Value(kind(tensor), "Tensor", "", tensor))
     return block(tag("code", None, kind(tensor)), " ", contents(tensor), " ", picture_of)
 
 
@@ -69,7 +69,8 @@ def _faint(words: str) -> object:
     return faint(words) if words else ""
 
 
-def _thumb(value: Value) -> Markup | str:
+def thumb(value: Value) -> Markup | str:
+    """A small heat map of a tensor; nothing for a single number or where the elements are not known."""
     tensor = value.tensor
     if tensor is None or tensor.thumbnail is None or tensor.thumbnail.size < 2:
         return ""

@@ -29,8 +29,9 @@ from nbautograd.views.text.blocks import (
     wrong_lines,
 )
 from nbautograd.views.text.calls import call_text, ctx_text, log_lines, log_text, tensor_text, value_text
+from nbautograd.views.text.comparison import comparison_text
 from nbautograd.views.text.dispatches import dispatch_text, dispatches_text
-from nbautograd.views.text.graph import comparison_text, graph_text, node_name
+from nbautograd.views.text.graph import graph_text, node_name
 
 PARTS = ("gradcheck", "jacobian", "calls", "graph", "comparison")
 

@@ -1,9 +1,8 @@
-"""Graphs and comparisons as plain text."""
+"""Graphs as plain text."""
 
 from __future__ import annotations
 
 from nbautograd import messages
-from nbautograd.core.comparison import Comparison
 from nbautograd.core.graphs.graph import AutogradGraph, Node
 from nbautograd.views import numbers
 from nbautograd.views.tables import table
@@ -65,48 +64,3 @@ def _row(node: Node, gives: list[str]) -> list[str]:
     gradient = "" if node.gradient is None else contents(node.gradient)
     more = [messages.text("views.more", n=len(gives) - 4)] if len(gives) > 4 else []
     return [node_name(node), shape, gradient, messages.text("views.comma").join([*gives[:4], *more])]
-
-
-def comparison_text(comparison: Comparison) -> str:
-    """A comparison: one sentence, then a line per quantity."""
-    return "\n".join(
-        [comparison_headline(comparison), *table(["", *comparison.names, ""], comparison_rows(comparison))]
-    )
-
-
-def comparison_headline(comparison: Comparison) -> str:
-    """``f and mul agree.``"""
-    first, second = comparison.names
-    return messages.text(f"views.compare.{'agree' if comparison.agree else 'differ'}", first=first, second=second)
-
-
-def comparison_rows(comparison: Comparison) -> list[list[str]]:
-    """Quantity, the Function's, the reference's, the largest difference."""
-    rows = []
-    for k, pair in enumerate(comparison.outputs):
-        rows.append(
-            [messages.text("views.compare.output", index=k), *_pair(pair), _at(comparison.output_differences, k)]
-        )
-    for k, pair in enumerate(comparison.gradients):
-        name = comparison.input_names[k] if k < len(comparison.input_names) else str(k)
-        title = messages.text("views.compare.gradient", name=name)
-        rows.append([title, *_pair(pair), _at(comparison.gradient_differences, k)])
-    rows.append([messages.text("views.compare.saved"), *(numbers.size(b) for b in comparison.saved_bytes), ""])
-    rows.append(
-        [messages.text("views.compare.time"), *(f"{numbers.milliseconds(s)} ms" for s in comparison.seconds), ""]
-    )
-    if comparison.graphs is not None:
-        rows.append([messages.text("views.compare.nodes"), *(str(len(g.nodes)) for g in comparison.graphs), ""])
-    return rows
-
-
-def _pair(pair: tuple[object, object]) -> list[str]:
-    from nbautograd.core.values import Value
-
-    return [contents(v.tensor) if isinstance(v, Value) and v.tensor else str(getattr(v, "repr", v)) for v in pair]
-
-
-def _at(differences: tuple[float, ...], k: int) -> str:
-    if k >= len(differences):
-        return ""
-    return f"{messages.text('views.compare.difference')} {numbers.error(differences[k])}"
