@@ -6,11 +6,13 @@ for both colour schemes, and its own background, so that it can be read on any p
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from html import escape as escape_html
 
+from nbautograd import messages
 from nbautograd.core.collector import collector_paused
 from nbautograd.core.graphs.graph import AutogradGraph
 from nbautograd.views.layout import Box, Layout, Lens, Line, Path, layout
@@ -18,9 +20,11 @@ from nbautograd.views.layout.text import fit, text_width
 from nbautograd.views.svg_style import style_sheet
 
 LETTERS = {"title": "t", "text": "", "muted": "m", "name": "n", "good": "g", "bad": "r"}
-EDGES = {"": "e", "bad": "x", "zero": "z", "none": "z"}
+EDGES = {"": "e", "bad": "x", "zero": "z", "none": "z", "tie": "tie", "same": "same"}
+LEGEND = ("tie", "same")  # styles of edges that are explained under the picture
 CORNERS = {"leaf": 11, "portal": 11, "output": 11, "op": 4, "function": 6, "group": 4, "ghost": 11}
-NOTE_LINE = 16
+NOTE_LINE, WIDEST_NOTE = 16, 560
+WORDS = re.compile(r"[\u2e80-\u9fff\uff00-\uffef]|[^\s\u2e80-\u9fff\uff00-\uffef]+\s*|\s+")
 FEWER = (150, 80, 40, 20)  # boxes to try when the document is too long
 MANY = 300  # with more boxes, those of one look become one path, and texts of one look one group
 
@@ -65,17 +69,23 @@ def draw(made: Layout) -> str:
 
 
 def _document(made: Layout) -> str:
-    notes = _note_lines(made.note, max(made.width, 320) - 28)
+    legend = [style for style in LEGEND if any(path.style == style for path in made.paths)]
+    notes = _note_lines(made.note, max(made.width, _note_width(made.note)) - 28)
     width = max([made.width, *[text_width(line, "muted") + 28 for line in notes]])
-    height = made.height + NOTE_LINE * len(notes)
+    height = made.height + NOTE_LINE * (len(legend) + len(notes))
     many = len(made.boxes) > MANY
     body = [*_edges(made.paths), *(_many_boxes(made.boxes) if many else map(_box, made.boxes))]
     y = made.height + 2
+    for style in legend:
+        words = escape(messages.text(f"graphs.legend.{style}"))
+        body.append(f'<path class="{style}" d="M14 {y - 4}h30"/><text class="m" x="52" y="{y}">{words}</text>')
+        y += NOTE_LINE
     body += [f'<text class="m" x="14" y="{y + NOTE_LINE * i}">{escape(line)}</text>' for i, line in enumerate(notes)]
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
         f'role="img" aria-labelledby="t d"><title id="t">{escape(made.title)}</title>'
-        f'<desc id="d">{escape(made.description)}</desc><style>{style_sheet(_used(made, bool(notes)))}</style>'
+        f'<desc id="d">{escape(made.description)}</desc>'
+        f"<style>{style_sheet(_used(made, bool(notes or legend)))}</style>"
         f'<rect class="b" x=".5" y=".5" width="{width - 1}" height="{height - 1}" rx="8"/>'
     )
     return "".join([head, *body, "</svg>"])
@@ -134,6 +144,8 @@ def _curve(path: Path) -> Strokes:
         else:
             data.append(f"c{x1 - x} {y1 - y} {x2 - x} {y2 - y} {x3 - x} {y3 - y}")
         x, y = x3, y3
+    if path.style in LEGEND:
+        return "".join(data), (x, y)
     (before_x, before_y) = points[-2]
     if before_y == y and before_x != x:
         side = -6 if x > before_x else 6
@@ -176,12 +188,17 @@ def _outline(box: Box) -> Strokes:
     return f"h{box.width}v{box.height}h{-box.width}z", (box.x, box.y)
 
 
+def _note_width(note: str) -> int:
+    """Wide enough for a long note to take about four lines."""
+    return min(max(320, text_width(note, "muted") // 4 + 60), WIDEST_NOTE)
+
+
 def _note_lines(note: str, width: int) -> list[str]:
-    """The note broken into lines of the picture's width."""
+    """The note broken into lines of the picture's width; Chinese may break at every character."""
     lines: list[str] = []
-    for word in note.split():
-        if lines and text_width(f"{lines[-1]} {word}", "muted") <= width:
-            lines[-1] += f" {word}"
+    for word in WORDS.findall(note):
+        if lines and text_width(lines[-1] + word.rstrip(), "muted") <= width:
+            lines[-1] += word
         else:
             lines.append(fit(word, width, "muted"))
-    return lines
+    return [line.rstrip() for line in lines]

@@ -11,6 +11,8 @@ RULES: dict[str, tuple[str, str]] = {
     "e": ("fill:none;stroke:#697281;stroke-width:1.3", "stroke:#98a2b1"),
     "x": ("fill:none;stroke:#c0262d;stroke-width:1.8", "stroke:#ff7a7a"),
     "z": ("fill:none;stroke:#7d8694;stroke-dasharray:4 3", "stroke:#98a2b1"),
+    "tie": ("fill:none;stroke:#8a56b8;stroke-width:1.4;stroke-dasharray:1.5 4;stroke-linecap:round", "stroke:#c79bea"),
+    "same": ("fill:none;stroke:#8a56b8;stroke-width:1.2", "stroke:#c79bea"),
     "op": ("fill:#fff;stroke:#8d95a3", "fill:#20252c;stroke:#7a8494"),
     "portal": ("fill:#fff;stroke:#8d95a3;stroke-dasharray:3 2", "fill:#20252c;stroke:#7a8494"),
     "ghost": ("fill:none;stroke:#7d8694;stroke-dasharray:3 3", "stroke:#98a2b1"),

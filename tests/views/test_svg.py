@@ -8,7 +8,8 @@ from random import Random
 import torch
 
 import nbautograd
-from nbautograd.views.svg import svg
+from nbautograd.views.layout import Layout, layout
+from nbautograd.views.svg import draw, svg
 
 NS = "{http://www.w3.org/2000/svg}"
 EVIL = '<img src=x onerror="alert(1)">'
@@ -117,8 +118,6 @@ def test_relative_and_absolute_drawing_agree():
     for _ in range(310):
         y = y.sin()
     graph = nbautograd.graph(y.sum(), names={})
-    from nbautograd.views.layout import layout
-
     made = layout(graph, boxes=None)
     root = ET.fromstring(svg(graph, boxes=None))
     (outlines,) = [e.get("d") for e in root.iter(f"{NS}path") if e.get("class") == "op"]
@@ -149,3 +148,18 @@ def test_a_document_that_is_too_long_is_folded_further():
     short = svg(graph, most=8_000, notes=False)
     assert len(short) <= 8_000
     assert "252 nodes, drawn in" in " ".join(texts(short))
+
+
+def test_a_chinese_note_breaks_into_lines_and_loses_nothing():
+    note = "这个张量在保存之后被就地修改了，" * 12
+    document = draw(Layout(width=200, height=40, note=note))
+    lines = texts(document)
+    assert len(lines) > 2
+    assert "".join(lines) == note
+
+
+def test_a_label_beside_a_bent_edge_lies_on_the_other_side_of_its_curve():
+    a, b = (torch.ones(3, requires_grad=True) for _ in range(2))
+    made = layout(nbautograd.graph((a * b).sum(), names={"a": a, "b": b}))
+    upper, lower = [path for path in made.paths if path.label == "3" and path.points[0][0] != path.points[-1][0]]
+    assert upper.label_y < upper.points[-1][1] < lower.points[-1][1] < lower.label_y

@@ -34,9 +34,13 @@ def _origin(
     if number is None:
         return None
     if number in own and own[number].name == node.name:
-        return Origin(own[number].id, own[number].function or own[number].name, True)
+        return Origin(own[number].id, _called(own[number]), True)
     at = bisect_right(begins, number) - 1
     if at < 0 or number >= made[at][1]:
         return None
     source = first.nodes[made[at][2]]
-    return Origin(source.id, source.function or source.name, False)
+    return Origin(source.id, _called(source), False)
+
+
+def _called(node: Node) -> str:
+    return (node.label if node.kind == "leaf" else "") or node.function or node.name

@@ -15,6 +15,7 @@ class Flow:
         nodes: node id -> the sums that arrived at it, one per output.
         edges: (node id, position among its gradients) -> what it sent there; None when it sent None.
         ran: node ids in the order in which the engine ran them.
+        first_bad: the first node that made a NaN or an Inf out of finite gradients, and which of the two it made.
         made: with ``create_graph``: node id -> sequence numbers of the first node that it made and one past the last.
     """
 
@@ -22,6 +23,7 @@ class Flow:
     edges: dict[tuple[int, int], TensorSummary | None] = field(default_factory=dict)
     ran: list[int] = field(default_factory=list)
     made: dict[int, tuple[int, int]] = field(default_factory=dict)
+    first_bad: tuple[int, str] | None = None
 
     def carried(self, node: int, position: int, target: int) -> tuple[TensorSummary | None, str]:
         """What an edge carried, and its state."""

@@ -142,6 +142,7 @@ def contract(graph: AutogradGraph, parts: Sequence[Stretch | Plain]) -> Autograd
         complete=graph.complete,
         notes=graph.notes,
         ghosts=tuple([replace(g, node=None if g.node is None else homes[g.node]) for g in graph.ghosts]),
+        first=graph.first,
     )
 
 
@@ -170,6 +171,7 @@ def _folded(graph: AutogradGraph, i: int, stretch: Stretch, members: tuple[int, 
         norms=_part_norms(graph, stretch) if repeated else _norms([graph.nodes[m] for m in members if m in inside]),
         stale=tuple([s for m in members for s in graph.nodes[m].stale]),
         repeats=stretch.times if repeated else 0,
+        first_bad=next((graph.nodes[m].first_bad for m in members if graph.nodes[m].first_bad), ""),
     )
 
 

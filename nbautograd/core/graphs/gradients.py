@@ -66,7 +66,10 @@ def backward(
     finally:
         for handle in handles:
             handle.remove()
-    walk.remarks += _first_bad(walk, flow)
+    flow.first_bad = _first_bad(walk, flow)
+    if flow.first_bad is not None:
+        node, what = flow.first_bad
+        walk.remarks.append(messages.text("graphs.first_bad", what=what, node=node_name(walk.live[node])))
     return walk.finish(flow)
 
 
@@ -124,7 +127,7 @@ def _stopped(walk: Walk, flow: Flow, error: Exception) -> str:
     return messages.text("graphs.backward_raised", node=node, error=f"{type(error).__name__}: {first}")
 
 
-def _first_bad(walk: Walk, flow: Flow) -> list[str]:
+def _first_bad(walk: Walk, flow: Flow) -> tuple[int, str] | None:
     """The first node, in the order in which the engine ran, that made a NaN or an Inf out of finite gradients."""
     for i in flow.ran:
         if any(summary is not None and (summary.nan or summary.inf) for summary in flow.nodes.get(i, ())):
@@ -132,6 +135,5 @@ def _first_bad(walk: Walk, flow: Flow) -> list[str]:
         for _, position, _ in walk.following[i]:
             sent = flow.edges.get((i, position))
             if sent is not None and (sent.nan or sent.inf):
-                what = "NaN" if sent.nan else "Inf"
-                return [messages.text("graphs.first_bad", what=what, node=node_name(walk.live[i]))]
-    return []
+                return i, "NaN" if sent.nan else "Inf"
+    return None

@@ -4,74 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 from nbautograd.core.display import Displayable, render
+from nbautograd.core.graphs.facts import Ghost as Ghost
+from nbautograd.core.graphs.facts import Origin as Origin
+from nbautograd.core.graphs.facts import Slot as Slot
+from nbautograd.core.graphs.facts import Stale as Stale
+from nbautograd.core.graphs.facts import Storage as Storage
 from nbautograd.core.values import CtxSnapshot, TensorSummary, Value
 
 if TYPE_CHECKING:
     from nbautograd.core.graphs.schedule import Step
-
-
-@dataclass(frozen=True)
-class Slot:
-    """What the engine expects of one gradient.
-
-    Attributes:
-        shape, dtype: of the gradient; None when torch does not say.
-        device: such as ``"cpu"``.
-    """
-
-    shape: tuple[int, ...] | None = None
-    dtype: str | None = None
-    device: str = ""
-
-
-class Storage(NamedTuple):
-    """Memory that a node keeps for its backward.
-
-    Attributes:
-        number: the same for the same memory, in one graph: what two nodes share is counted once.
-        bytes: its size.
-        name: the user's name of the tensor, if it has one.
-    """
-
-    number: int
-    bytes: int
-    name: str = ""
-
-
-class Stale(NamedTuple):
-    """A saved tensor that was changed in place after it was saved; backward will refuse it.
-
-    Attributes:
-        slot: what the node calls it, such as ``"self"`` or ``"saved[0]"``.
-        name: the user's name of it, if it has one.
-        saved, now: its version when it was saved, and now.
-        by: what changed it: the op that torch names, or what is written in ``line``; empty when that is not known.
-        line: of the calling code, if one was found that changes it; else None.
-    """
-
-    slot: str
-    name: str
-    saved: int
-    now: int
-    by: str = ""
-    line: int | None = None
-
-
-class Origin(NamedTuple):
-    """Where a node of a second graph comes from in the first one.
-
-    Attributes:
-        node: id of the node in the first graph.
-        name: its name.
-        same: True when it is that very node; False when that node's backward made it.
-    """
-
-    node: int
-    name: str
-    same: bool
 
 
 @dataclass(frozen=True, repr=False)
@@ -102,6 +46,8 @@ class Node(Displayable):
         storages: the memory it keeps, each once; read in graphs of at most 300 nodes, or with ``saved=True``.
         norms: in a folded graph, after ``backward``: the norms of the gradients at its members, in the engine's order;
             of a repeat, of the gradient that arrives at each of its parts.
+        first_bad: ``"NaN"`` or ``"Inf"`` at the first node, in the order in which the engine ran, that made one out of
+            finite gradients; else empty.
         repeats: in a folded graph: how many equal parts, one after the other, it stands for; 0 when it is no repeat.
         stale: its saved tensors that were changed in place since.
         origin: in the graph of a derivative, ``graph(..., first=...)``: the node of the first graph that it comes from.
@@ -133,6 +79,7 @@ class Node(Displayable):
     origin: Origin | None = None
     norms: tuple[float, ...] = ()
     repeats: int = 0
+    first_bad: str = ""
 
     @property
     def bytes(self) -> int:
@@ -175,28 +122,6 @@ class Edge:
     stale: str = ""
 
 
-@dataclass(frozen=True)
-class Ghost:
-    """A tensor of the user that needs a gradient and gets none from this graph, since no way leads to it.
-
-    Attributes:
-        name: the user's name of it.
-        reason: ``"detach"``, ``"no_grad"``, ``"integer"``, ``"python"`` (it became a Python number, list or array) or
-            ``"unused"`` (nothing says that it was used).
-        line: of the code that cuts it off, if that was found; else None.
-        text: what is written there, such as ``"a.detach()"``; else empty.
-        shape: of the tensor.
-        node: id of the node that used its values, if that is known; else None.
-    """
-
-    name: str
-    reason: str
-    line: int | None = None
-    text: str = ""
-    shape: tuple[int, ...] = ()
-    node: int | None = None
-
-
 @dataclass(frozen=True, repr=False)
 class AutogradGraph(Displayable):
     """The backward graph of one or more tensors.
@@ -214,6 +139,7 @@ class AutogradGraph(Displayable):
         ghosts: the user's tensors that need a gradient and have no way to the roots.
         made: after ``backward(create_graph=True)``: node id -> sequence numbers of the first node of the derivative's
             graph that it made, and one past the last.
+        first: of the graph of a derivative, ``graph(..., first=...)``: the graph that the derivative was taken of.
     """
 
     nodes: tuple[Node, ...] = ()
@@ -227,6 +153,7 @@ class AutogradGraph(Displayable):
     notes: tuple[str, ...] = ()
     ghosts: tuple[Ghost, ...] = ()
     made: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    first: AutogradGraph | None = None
 
     @property
     def leaves(self) -> tuple[Node, ...]:

@@ -60,7 +60,7 @@ def graph(
     """
     with collector_paused():
         made = Walk(tensors, Names(names), saved).finish()
-        return made if first is None else replace(made, nodes=tuple(tie(made.nodes, first)))
+        return made if first is None else replace(made, nodes=tuple(tie(made.nodes, first)), first=first)
 
 
 class Walk:
@@ -173,7 +173,11 @@ class Walk:
         flow = flow or Flow()
         nodes = self.described
         if flow.ran:
-            nodes = [replace(node, gradient=flow.into(node.id)) for node in nodes]
+            bad = flow.first_bad or (-1, "")
+            nodes = [
+                replace(node, gradient=flow.into(node.id), first_bad=bad[1] if node.id == bad[0] else "")
+                for node in nodes
+            ]
         names = self.output_names()
         cut_off = ghosts(self.live, self.leaves, self.names, names)
         return AutogradGraph(

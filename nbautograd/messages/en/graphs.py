@@ -36,6 +36,10 @@ TEXTS: dict[str, str] = {
     "graphs.vanishing": "gradients vanish",
     "graphs.exploding": "gradients explode",
     "graphs.not_finite": "NaN or Inf in {count} of {times}",
+    "graphs.first_bad_here": "the first {what}",
+    "graphs.beside": "Left the first graph, right the graph of its gradient; each node is tied to the one that made it.",
+    "graphs.legend.tie": "made by its backward",
+    "graphs.legend.same": "the same node",
     "graphs.rest": "the rest",
     "graphs.scalar": "scalar",
     "graphs.stale": (

@@ -34,6 +34,10 @@ TEXTS: dict[str, str] = {
     "graphs.vanishing": "梯度消失",
     "graphs.exploding": "梯度爆炸",
     "graphs.not_finite": "{times} 处中有 {count} 处为 NaN 或 Inf",
+    "graphs.first_bad_here": "第一个 {what}",
+    "graphs.beside": "左边是第一个图，右边是其梯度的图；每个节点都与产生它的节点相连。",
+    "graphs.legend.tie": "由其 backward 产生",
+    "graphs.legend.same": "同一个节点",
     "graphs.rest": "其余部分",
     "graphs.scalar": "标量",
     "graphs.stale": (

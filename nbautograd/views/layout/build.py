@@ -9,6 +9,7 @@ from nbautograd.core.graphs.folding import fold_to
 from nbautograd.core.graphs.graph import AutogradGraph
 from nbautograd.core.graphs.opening import open_boxes
 from nbautograd.views.layout import Box, Layout, Path
+from nbautograd.views.layout.beside import beside
 from nbautograd.views.layout.layers import layered
 from nbautograd.views.layout.order import order
 from nbautograd.views.layout.paths import Frame, box_of, chip_boxes, link_paths
@@ -25,7 +26,9 @@ BUDGET = 400_000  # neighbours that the search for a good order may look at
 def build(graph: AutogradGraph, boxes: int | None, lens: str = "", opened: Collection[str] = ()) -> Layout:
     """Lay out a graph; see ``layout``."""
     with collector_paused():
-        return _build(graph, _drawn(graph, boxes, opened), lens)
+        drawn = _drawn(graph, boxes, opened)
+        made = _build(graph, drawn, lens)
+        return made if graph.first is None else beside(build(graph.first, boxes, lens), made, drawn)
 
 
 def _drawn(graph: AutogradGraph, boxes: int | None, opened: Collection[str]) -> AutogradGraph:

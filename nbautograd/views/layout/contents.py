@@ -72,7 +72,9 @@ def _op_title(node: Node, elided: bool) -> str:
 
 def lens_texts(node: Node, lens: str) -> list[tuple[str, str]]:
     """What was changed in place, which node of a first graph it comes from, under the memory lens what it keeps."""
-    texts = [(stale_text(stale), "bad") for stale in node.stale[:2]]
+    texts = [(text, "bad") for text in list(dict.fromkeys(map(stale_text, node.stale)))[:2]]
+    if node.first_bad:
+        texts.append((messages.text("graphs.first_bad_here", what=node.first_bad), "bad"))
     if len(node.norms) > 1:
         texts += norm_texts(node.norms)
     if node.origin is not None:

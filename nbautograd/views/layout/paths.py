@@ -15,6 +15,7 @@ from nbautograd.views.layout.text import text_width
 
 RANK_GAP, WIDEST_GAP = 34, 76  # free height between ranks; more where edges run far to the side
 LABEL = 10  # height of a label
+BEND = 15  # within how many px an edge to a chip finds its height
 BULGE, FARTHEST = 14, 24  # how far edges between the same two boxes bend apart, and the outermost of many at most
 
 Point = tuple[int, int]
@@ -187,7 +188,7 @@ def chip_boxes(piece: Piece, box: Box) -> tuple[list[Box], list[Path]]:
 
 
 def _short(chip: Chip, small: Box, box: Box, rightwards: bool) -> Path:
-    """The short edge between a box and a chip beside it, its label above it at the chip's end."""
+    """The short edge between a box and a chip beside it, its label at the chip's end, on the side without the bend."""
     y = small.y + small.height // 2
     border = min(max(y, box.y + 6), box.y + box.height - 6)
     if rightwards:
@@ -196,9 +197,9 @@ def _short(chip: Chip, small: Box, box: Box, rightwards: bool) -> Path:
     else:
         start, end, keys = (small.x + small.width, y), (box.x, border), (small.key, box.key)
         label_x = small.x + small.width + 4
-    middle = start[0] + (end[0] - start[0]) // (3 if rightwards else 2)
-    points = (start, (middle, start[1]), (middle, end[1]), end)
-    return _path(keys, chip, points, (label_x, y - 4))
+    bend = BEND if rightwards else (end[0] - start[0]) // 2
+    points = (start, (start[0] + bend, start[1]), (start[0] + bend // 3, end[1]), end)
+    return _path(keys, chip, points, (label_x, y - 4 if y <= border else y + LABEL + 1))
 
 
 def _free_spot(spots: list[Point], width: int, taken: list[tuple[int, int, int]]) -> Point | None:

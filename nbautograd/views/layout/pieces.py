@@ -88,6 +88,7 @@ class Pieces:
             or len(node.members) > 1
             or node.storages
             or node.origin
+            or node.first_bad
             or (fan > 1 and node.gradient is not None)
         ):
             content = op_content(node, fan, self.dtype, self._lens)

@@ -147,4 +147,18 @@ def test_the_first_nan_in_the_order_of_backward_is_pointed_at():
     made = nbautograd.backward((x / x).exp().sum())
     assert made.notes == ("The first NaN in the order of backward came out of `ExpBackward0`.",)
     assert made.complete
+    (marked,) = [node for node in made.nodes if node.first_bad]
+    assert (marked.name, marked.first_bad) == ("ExpBackward0", "NaN")
+    assert "the first NaN" in made.to_svg()
     assert nbautograd.backward(x.exp().sum()).notes == ()
+
+
+def test_the_first_infinity_is_marked_in_a_folded_graph_too():
+    y = x = torch.zeros(2, requires_grad=True)
+    for _ in range(30):
+        y = y.sqrt()
+    made = nbautograd.backward(y.sum(), names={"x": x})
+    (marked,) = [node for node in made.nodes if node.first_bad]
+    assert marked.first_bad == "Inf"
+    assert marked.id == made.ran[1]
+    assert "the first Inf" in made.to_svg()
