@@ -35,9 +35,11 @@ def _row(row: Row) -> list[object]:
 
 
 def _with_picture(words: object, value: Value | None) -> object:
-    drawn = "" if value is None else thumb(value)
-    look = "display:inline-block;vertical-align:middle;margin-right:8px"
-    return join((tag("span", {"style": look}, drawn), words)) if drawn else words
+    """The words, under a small heat map where there is something to see."""
+    if value is None or value.tensor is None or value.tensor.zeros == value.tensor.numel:
+        return words
+    drawn = thumb(value)
+    return join((drawn, words)) if drawn else words
 
 
 def _named(title: str, graph: AutogradGraph) -> Markup:
