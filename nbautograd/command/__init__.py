@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from nbautograd import __version__
+from nbautograd.command.course_arguments import add_course, add_release, answer_course, answer_release
 from nbautograd.command.error import CommandError
 from nbautograd.messages import LANGUAGES, language, text
 
@@ -52,12 +53,12 @@ def _parser() -> argparse.ArgumentParser:
         prog="nbautograd", description=text("command.help"), epilog=text("command.help.more")
     )
     parser.add_argument("--version", action="version", version=f"nbautograd {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="lab | freeze | doctor | course")
+    commands = parser.add_subparsers(dest="command", metavar="lab | course | freeze | release | doctor")
     _add_lab(commands)
+    add_course(commands)
     _add_freeze(commands)
-    for name in ("doctor", "course"):
-        about = text(f"command.help.{name}")
-        commands.add_parser(name, help=about, description=about)
+    add_release(commands)
+    commands.add_parser("doctor", help=text("command.help.doctor"), description=text("command.help.doctor"))
     return parser
 
 
@@ -100,9 +101,4 @@ def _doctor(_: argparse.Namespace) -> int:
     return doctor()
 
 
-def _course(_: argparse.Namespace) -> int:
-    print(text("command.course"))
-    return 0
-
-
-_ANSWERS = {"lab": _lab, "freeze": _freeze, "doctor": _doctor, "course": _course}
+_ANSWERS = {"lab": _lab, "freeze": _freeze, "doctor": _doctor, "course": answer_course, "release": answer_release}

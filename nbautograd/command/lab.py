@@ -37,10 +37,30 @@ def lab(folder: Path, *, lang: str, port: int | None, browser: bool, headless: b
 
         print(text("command.page", path=write_page(copy)))
         return 0
+    return _opened(copy, port, browser)
+
+
+def serve(notebook: Path, *, lang: str, port: int | None, browser: bool) -> int:
+    """Open JupyterLab on a notebook.
+
+    Args:
+        notebook: a file; its folder is what JupyterLab shows.
+        lang, port, browser: as for ``lab``.
+
+    Raises:
+        CommandError: with what to do about it.
+    """
+    set_language(lang)
+    os.environ["NBAUTOGRAD_LANG"] = lang
+    _require("jupyterlab")
+    return _opened(notebook, port, browser)
+
+
+def _opened(notebook: Path, port: int | None, browser: bool) -> int:
     if port is not None:
         _require_free(port)
     print(text("command.opening"), flush=True)
-    return _serve(copy, port, browser)
+    return _serve(notebook, port, browser)
 
 
 def _require(module: str) -> None:

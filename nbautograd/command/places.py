@@ -31,6 +31,14 @@ def notebook(name: str, *, package: Path = _PACKAGE) -> Path:
     raise CommandError(text("command.no_notebook", name=name, package=package))
 
 
+def notebooks(lang: str, *, package: Path = _PACKAGE) -> list[Path]:
+    """The files of the course's notebooks in this language, in order."""
+    for folder in (package / "notebooks" / lang, package.parent / "notebooks" / lang):
+        if folder.is_dir():
+            return sorted(folder.glob("[0-9][0-9]_*.ipynb"))
+    raise CommandError(text("command.no_notebook", name=f"{lang}/01_*.ipynb", package=package))
+
+
 def demo(lang: str) -> Path:
     """The demo notebook in this language, ``"en"`` or ``"zh"``."""
     return notebook("demo.ipynb" if lang == "en" else f"demo.{lang}.ipynb")

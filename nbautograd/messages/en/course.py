@@ -155,4 +155,25 @@ TEXTS: dict[str, str] = {
     "course.magic.hints": "`--hints` takes 1, 2 or 3, not `{given}`.",
     "course.magic.no_name": "`%%exercise` needs the name of an exercise behind it, as in `%%exercise multiply`.",
     "course.magic.one_name": "`%%exercise` takes one name, not `{text}`.",
+    # release
+    "course.stale": "{name}: the Chinese cell `{pair}` was made from an older English text. Bring it up to date,"
+    " then run `nbautograd release --stamp`.",
+    "course.stale_note": "The English text was changed since this was translated.",
+    "course.pair_twice": "Two cells of the pair `{pair}` are in the same language ({lang}).",
+    "course.pair_alone": "The cell `{pair}` ({lang}) has no partner in the other language.",
+    "course.no_python": "The cell that begins with `{text}` is no Python: {reason}",
+    "course.refused.raised": "Not released: a {role} cell of `{exercise}` raised {error}. It begins with `{head}`.",
+    "course.refused.plain": "Not released: a cell raised {error}. It begins with `{head}`.",
+    "course.refused.solution": "Not released: the solution of `{exercise}` does not pass its checks ({codes}).",
+    "course.refused.right": "Not released: a right answer to `{exercise}` does not pass ({codes}). It begins with"
+    " `{head}`.",
+    "course.refused.untouched": "Not released: the untouched cell of `{exercise}` should say that it is not"
+    " answered yet, but gives: {codes}.",
+    "course.refused.wrong_passes": "Not released: a known-wrong answer to `{exercise}` passes all checks; it"
+    " should fail with `{expected}`. It begins with `{head}`.",
+    "course.refused.wrong_otherwise": "Not released: a known-wrong answer to `{exercise}` should fail with"
+    " `{expected}`, but fails with {codes}. It begins with `{head}`.",
+    "course.refused.leak": "Not released: a line of the solution of `{exercise}` is still in {where}: `{line}`."
+    " If the notebook shows it on purpose, tag that cell `shown`.",
+    "course.refused.twice": "Not released: the exercise `{exercise}` has two cells.",
 }

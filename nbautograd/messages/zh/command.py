@@ -11,7 +11,6 @@ TEXTS: dict[str, str] = {
     "command.help.no_browser": "只显示网址，不打开浏览器",
     "command.help.headless": "什么都不打开：运行演示，把结果写成旁边的一个 HTML 页面",
     "command.help.doctor": "检查 nbautograd 需要的东西是否齐全、是否互相匹配",
-    "command.help.course": "说明课程目前有什么",
     "command.interrupted": "nbautograd：已停止。",
     "command.copied": "演示的副本：{path}",
     "command.kept": "演示的副本已经在那里，保持原样：{path}",
@@ -26,8 +25,31 @@ TEXTS: dict[str, str] = {
     "command.page_taken": "{path} 已经存在，而且不是 nbautograd 写的，所以没有动它。请把它移开，或者用 --folder "
     "换一个文件夹。",
     "command.cell_failed": "演示里有一个单元格出错：{reason}。页面上可以看到是哪一个：{path}",
-    "command.course": "课程还没有写好。现在有的是演示：`nbautograd lab`，大约二十分钟，从第一个 Function "
-    "到一个写错的 backward，以及它是怎样露馅的。",
+    "command.help.course": "列出课程的笔记本，复制它们，或打开其中一个",
+    "command.help.course.list": "有哪些",
+    "command.help.course.copy": "把所有笔记本复制到你的文件夹；那里属于你的文件绝不会被覆盖",
+    "command.help.course.dest": "文件夹；不存在时会新建",
+    "command.help.course.open": "如果还没有就复制一个笔记本，然后用 JupyterLab 打开",
+    "command.help.course.number": "例如 03",
+    "command.help.course.lang": "笔记本的语言（默认与系统相同）",
+    "command.help.release": "由源笔记本生成学生版：去掉答案，只留一种语言",
+    "command.help.release.more": "先试一遍源文件里的每个答案；只要有一个结果与约定不符，或者还留着答案中的一行，"
+    "就拒绝发布。加上 --out 时还会写出 zip 和清单。",
+    "command.help.release.source": "源笔记本（py:percent），或装着它们的文件夹",
+    "command.help.release.lang": "只生成一种语言（默认两种）",
+    "command.help.release.out": "放笔记本、zip 和清单的文件夹（默认只把笔记本写进 ../LANG）",
+    "command.help.release.stamp": "只在源文件里记下每个中文单元译自哪一份英文文本",
+    "command.course.title": "课程：共 {count} 个笔记本。",
+    "command.course.exercises": "{count} 个练习",
+    "command.course.minutes": "约 {minutes} 分钟",
+    "command.course.next": "`nbautograd course open 01` 打开你自己的一份；`nbautograd course copy DEST` 复制全部。",
+    "command.course.copied": "你的副本：{path}",
+    "command.course.kept": "你的副本已经在那里，保持原样：{path}",
+    "command.course.aside": "有新版本：{path}。你的那份原样保留，改名为 {aside}。",
+    "command.course.no_lesson": "没有笔记本 {number}；有的是 {numbers}。",
+    "command.release.no_source": "{path} 既不是源笔记本，也不是装着源笔记本的文件夹。",
+    "command.release.made": "已发布：{path}",
+    "command.release.stamped": "{name}：已标记 {count} 处译文。",
     "command.doctor.well": "一切正常。",
     "command.doctor.ill": "还有问题：请看标着 ✗ 的几行。",
     "command.doctor.python_old": "nbautograd 需要 Python 3.10 或更新的版本",
@@ -46,7 +68,8 @@ TEXTS: dict[str, str] = {
     "command.doctor.browser_side": "JupyterLab 中的那一半是 {found}，互相匹配",
     "command.doctor.browser_side_missing": "JupyterLab 找不到在浏览器里运行的那一半，交互视图会是空白："
     "`{python} -m pip install --force-reinstall {package}`",
-    "command.doctor.browser_side_differs": "JupyterLab 中的那一半是 {found}（在 {folder}），Python 这边却是 {version}："
+    "command.doctor.browser_side_differs": "JupyterLab 中的那一半是 {found}（在 {folder}），Python 这边却是"
+    " {version}："
     "请在同一个环境里一起更新",
     "command.doctor.kernel": "笔记本用的就是这个 Python",
     "command.doctor.kernel_other": "内核 python3 用的是 {other}，不是这个 Python（{python}）。"

@@ -137,4 +137,22 @@ TEXTS: dict[str, str] = {
     "course.magic.hints": "`--hints` 只能是 1、2 或 3，不能是 `{given}`。",
     "course.magic.no_name": "`%%exercise` 后面要写练习的名字，例如 `%%exercise multiply`。",
     "course.magic.one_name": "`%%exercise` 只接受一个名字，而不是 `{text}`。",
+    # 发布
+    "course.stale": "{name}：中文单元 `{pair}` 译自较早的英文文本。请更新译文，然后运行 `nbautograd release --stamp`。",
+    "course.stale_note": "这一段的英文在翻译之后有过改动。",
+    "course.pair_twice": "`{pair}` 这一对里有两个单元是同一种语言（{lang}）。",
+    "course.pair_alone": "单元 `{pair}`（{lang}）缺少另一种语言的版本。",
+    "course.no_python": "以 `{text}` 开头的单元不是 Python 代码：{reason}",
+    "course.refused.raised": "没有发布：`{exercise}` 的一个 {role} 单元抛出了 {error}。它以 `{head}` 开头。",
+    "course.refused.plain": "没有发布：有一个单元抛出了 {error}。它以 `{head}` 开头。",
+    "course.refused.solution": "没有发布：`{exercise}` 的参考答案没有通过自己的检查（{codes}）。",
+    "course.refused.right": "没有发布：`{exercise}` 的一个正确答案没有通过（{codes}）。它以 `{head}` 开头。",
+    "course.refused.untouched": "没有发布：`{exercise}` 未作答的单元应当提示还没有作答，实际却是：{codes}。",
+    "course.refused.wrong_passes": "没有发布：`{exercise}` 的一个已知错误答案通过了全部检查；它应当因"
+    " `{expected}` 而不通过。它以 `{head}` 开头。",
+    "course.refused.wrong_otherwise": "没有发布：`{exercise}` 的一个已知错误答案应当因 `{expected}` 而不通过，"
+    "实际却是 {codes}。它以 `{head}` 开头。",
+    "course.refused.leak": "没有发布：`{exercise}` 答案中的一行还留在 {where} 里：`{line}`。如果笔记本有意展示它，"
+    "请给那个单元加上标签 `shown`。",
+    "course.refused.twice": "没有发布：练习 `{exercise}` 有两个单元。",
 }

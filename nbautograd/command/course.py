@@ -1,0 +1,148 @@
+"""``nbautograd course``: the notebooks that the wheel carries: listed, copied into a person's folder, opened."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nbautograd.command.error import CommandError
+from nbautograd.command.places import notebooks
+from nbautograd.messages import text
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """One notebook of the course.
+
+    Attributes:
+        path: the file that was installed.
+        number: such as ``"03"``.
+        title: in its language.
+        minutes: about how long it takes; empty when unknown.
+        exercises: how many it has.
+        source: hash of the source that it was released from.
+    """
+
+    path: Path
+    number: str
+    title: str
+    minutes: str
+    exercises: int
+    source: str
+
+
+def lessons(lang: str) -> list[Lesson]:
+    """The notebooks of the course in this language, in order."""
+    return [_lesson(path) for path in notebooks(lang)]
+
+
+def show(lang: str) -> int:
+    """Print what there is of the course; returns 0."""
+    there = lessons(lang)
+    print(text("command.course.title", count=len(there)))
+    for lesson in there:
+        minutes = text("command.course.minutes", minutes=lesson.minutes) if lesson.minutes else ""
+        about = text("command.course.exercises", count=lesson.exercises)
+        print(f"  {lesson.number}  {lesson.title}  ({', '.join(filter(None, (about, minutes)))})")
+    print(text("command.course.next"))
+    return 0
+
+
+def copy(folder: Path, lang: str) -> int:
+    """Copy all notebooks into a person's folder; what is theirs stays; returns 0."""
+    for lesson in lessons(lang):
+        print(own(lesson, folder)[1], flush=True)
+    return 0
+
+
+def open_lesson(number: str, folder: Path, lang: str, port: int | None, browser: bool) -> int:
+    """Copy one notebook if it is not there yet, and open JupyterLab on it; returns the server's exit status."""
+    from nbautograd.command.lab import serve
+
+    lesson = _numbered(number, lang)
+    path, said = own(lesson, folder)
+    print(said, flush=True)
+    return serve(path, lang=lang, port=port, browser=browser)
+
+
+def own(lesson: Lesson, folder: Path) -> tuple[Path, str]:
+    """A person's copy of a notebook: new, or theirs as they left it, or new with theirs kept aside.
+
+    Their file stays in its place as long as it comes from the same release; when the course has a newer one, theirs
+    is renamed to a free number and the new one takes its place. Nothing is ever overwritten.
+
+    Args:
+        lesson: the notebook.
+        folder: made when it does not exist.
+
+    Returns:
+        The copy's path, and a sentence that says what was done.
+
+    Raises:
+        CommandError: when the folder cannot be written to.
+    """
+    path = folder.resolve() / lesson.path.name
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if path.exists() and _about(path).get("source") == lesson.source:
+            return path, text("command.course.kept", path=path)
+        aside = _set_aside(path) if path.exists() else None
+        with path.open("xb") as file:
+            file.write(lesson.path.read_bytes())
+    except OSError as error:
+        raise CommandError(text("command.folder", folder=folder.resolve(), reason=error.strerror or error)) from None
+    if aside is not None:
+        return path, text("command.course.aside", path=path, aside=aside.name)
+    return path, text("command.course.copied", path=path)
+
+
+def _set_aside(path: Path) -> Path:
+    for number in itertools.count(1):
+        aside = path.with_name(f"{path.stem}.mine-{number}{path.suffix}")
+        if not aside.exists():
+            path.rename(aside)
+            return aside
+    raise AssertionError  # count() never ends
+
+
+def _numbered(number: str, lang: str) -> Lesson:
+    wanted = number.zfill(2)
+    for lesson in lessons(lang):
+        if lesson.number == wanted or lesson.path.stem == number:
+            return lesson
+    numbers = ", ".join(lesson.number for lesson in lessons(lang))
+    raise CommandError(text("command.course.no_lesson", number=number, numbers=numbers))
+
+
+def _lesson(path: Path) -> Lesson:
+    about, number = _about(path), path.stem.partition("_")[0]
+    title = str(about.get("title", path.stem))
+    return Lesson(
+        path, number, title, str(about.get("minutes", "")), len(list(_exercises(path))), about.get("source", "")
+    )
+
+
+def _about(path: Path) -> dict[str, Any]:
+    """What a notebook says of itself; nothing for a file that is none."""
+    about = _read(path).get("metadata", {})
+    found = about.get("nbautograd", {}) if isinstance(about, dict) else {}
+    return found if isinstance(found, dict) else {}
+
+
+def _exercises(path: Path) -> Iterator[str]:
+    for cell in _read(path).get("cells", []):
+        named = cell.get("metadata", {}).get("nbautograd", {}).get("exercise")
+        if named:
+            yield named
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}

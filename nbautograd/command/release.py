@@ -1,0 +1,96 @@
+"""``nbautograd release``: the student versions of source notebooks, written beside them or into a folder."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from nbautograd.command.error import CommandError
+from nbautograd.errors import NbautogradError
+from nbautograd.messages import LANGUAGES, text
+
+
+def release(
+    sources: Sequence[Path], langs: Sequence[str] = LANGUAGES, folder: Path | None = None, stamp: bool = False
+) -> int:
+    """Release source notebooks.
+
+    Args:
+        sources: source notebooks, or folders of them.
+        langs: the languages to make.
+        folder: where ``NAME.ipynb``, ``NAME-LANG.zip`` and ``NAME-LANG.manifest.json`` go. None writes the notebook
+            alone, into a folder named as the language: beside the source's folder if that is named ``source``, else
+            in it. Two languages go into two folders.
+        stamp: only write into the source which English text each Chinese cell was made from.
+
+    Returns:
+        0 when all were made; 1 when one was refused, with the reason on stderr.
+
+    Raises:
+        CommandError: when there is no such source, or a folder cannot be written to.
+    """
+    refused = [reason for source in _files(sources) if (reason := _refused(source, langs, folder, stamp))]
+    for reason in refused:
+        print(f"nbautograd: {reason}", file=sys.stderr)
+    return int(bool(refused))
+
+
+def _refused(source: Path, langs: Sequence[str], folder: Path | None, stamp: bool) -> str:
+    """Release one source; returns why not, or nothing."""
+    try:
+        if stamp:
+            _stamp(source)
+        else:
+            _release(source, langs, folder)
+    except NbautogradError as error:
+        return f"{source.name}: {error}"
+    return ""
+
+
+def _files(sources: Sequence[Path]) -> list[Path]:
+    found: list[Path] = []
+    for source in sources:
+        inside = sorted(p for p in source.glob("*.py") if not p.stem.endswith("_exercises")) if source.is_dir() else []
+        if not inside and not source.is_file():
+            raise CommandError(text("command.release.no_source", path=source))
+        found += inside or [source]
+    return found
+
+
+def _stamp(source: Path) -> None:
+    from nbautograd.course.translations import stamp_file
+
+    print(text("command.release.stamped", name=source.name, count=stamp_file(source)))
+
+
+def _release(source: Path, langs: Sequence[str], folder: Path | None) -> None:
+    from nbautograd.course.release import make, refuse_failures
+
+    refuse_failures(source)
+    for lang in langs:
+        made = make(source, lang, rehearsed=True)
+        where = default_folder(source, lang) if folder is None else folder / lang if len(langs) > 1 else folder
+        files: dict[str, bytes] = {f"{made.name}.ipynb": made.notebook.encode("utf-8")}
+        if folder is not None:
+            files[f"{made.name}-{lang}.zip"] = made.zipped()
+            files[f"{made.name}-{lang}.manifest.json"] = made.files["manifest.json"].encode("utf-8")
+        _write(where, files)
+        for warning in made.warnings if lang == "zh" else ():
+            print(warning, file=sys.stderr)
+        print(text("command.release.made", path=where / f"{made.name}.ipynb"), flush=True)
+
+
+def default_folder(source: Path, lang: str) -> Path:
+    """Where the student version goes when no folder is named."""
+    parent = source.resolve().parent
+    return (parent.parent if parent.name == "source" else parent) / lang
+
+
+def _write(folder: Path, files: dict[str, bytes]) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in files.items():
+            (folder / name).write_bytes(content)
+    except OSError as error:
+        raise CommandError(text("command.folder", folder=folder, reason=error.strerror or error)) from None

@@ -1,0 +1,187 @@
+"""release: the student version of a source notebook, or a sentence that says why there is none."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from nbautograd import __version__, messages
+from nbautograd.course import canary, student
+from nbautograd.course.catalogue import BESIDE, beside, find
+from nbautograd.course.exercise import Exercise
+from nbautograd.course.rehearse import Tried, rehearse
+from nbautograd.course.source import Source, SourceError, read
+from nbautograd.course.translations import stale
+
+PINNED = ("torch", "numpy", "matplotlib", "ipywidgets", "anywidget", "graphviz", "ipython", "jupyterlab")
+LONG_AGO = (1980, 1, 1, 0, 0, 0)  # a zip without a time in it is the same each time
+
+
+class ReleaseError(SourceError):
+    """A release that is refused."""
+
+
+@dataclass(frozen=True)
+class Release:
+    """What goes to students.
+
+    Attributes:
+        name: of the notebook.
+        lang: its language.
+        files: name -> content, of all files in the zip.
+        manifest: what the zip's ``manifest.json`` says.
+        warnings: sentences about translations that may be out of date.
+    """
+
+    name: str
+    lang: str
+    files: dict[str, str]
+    manifest: dict[str, Any]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def notebook(self) -> str:
+        """The text of the ``.ipynb``."""
+        return self.files[f"{self.name}.ipynb"]
+
+    def zipped(self) -> bytes:
+        """The zip, the same bytes for the same files."""
+        held = io.BytesIO()
+        with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name in sorted(self.files):
+                entry = zipfile.ZipInfo(f"{self.name}/{name}", LONG_AGO)
+                entry.external_attr, entry.compress_type = 0o644 << 16, zipfile.ZIP_DEFLATED
+                archive.writestr(entry, self.files[name])
+        return held.getvalue()
+
+
+def make(path: Path, lang: str, *, rehearsed: bool = False) -> Release:
+    """Make the student version of a source notebook.
+
+    Args:
+        path: the source notebook; an own ``*_exercises.py`` lies beside it.
+        lang: ``"en"`` or ``"zh"``.
+        rehearsed: True when all answers were tried already.
+
+    Raises:
+        ReleaseError: when a reference fails, a known-wrong answer passes or fails otherwise than it should, or a line
+            of a solution is left anywhere.
+        SourceError: for a source that cannot be read.
+    """
+    source = read(path)
+    exercises = [_found(cell.exercise, path) for cell in source.answers]
+    _once(exercises)
+    if not rehearsed:
+        refuse_failures(path)
+    content = student.notebook(source, lang, lambda name: _found(name, path))
+    files = {f"{source.name}.ipynb": student.written(content), **_declarations(path, exercises)}
+    manifest = _manifest(source, lang, files, exercises)
+    files["manifest.json"] = json.dumps(manifest, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+    files["requirements.txt"] = "".join(f"{line}\n" for line in manifest["requirements"])
+    made = Release(source.name, lang, files, manifest, tuple(_warnings(source)))
+    _refuse_leaks(source, content, made)
+    return made
+
+
+def refuse_failures(path: Path) -> None:
+    """Try every answer of a source.
+
+    Raises:
+        ReleaseError: for the first one that does not come out as its author promised.
+    """
+    for tried in rehearse(path):
+        if not tried.holds:
+            raise ReleaseError(f"course.refused.{_reason(tried)}", **_told(tried))
+
+
+def _reason(tried: Tried) -> str:
+    if tried.result is None:
+        return "raised"
+    if tried.role == "wrong":
+        return "wrong_passes" if tried.result.passed else "wrong_otherwise"
+    return tried.role
+
+
+def _told(tried: Tried) -> dict[str, Any]:
+    codes = "" if tried.result is None else ", ".join(tried.result.codes) or tried.result.state
+    return {
+        "exercise": tried.exercise, "role": tried.role, "expected": tried.expected, "head": tried.head,
+        "error": tried.error, "codes": codes,
+    }  # fmt: skip
+
+
+def _found(name: str, path: Path) -> Exercise:
+    return find(name, path.parent)
+
+
+def _once(exercises: list[Exercise]) -> None:
+    for exercise in exercises:
+        if exercises.count(exercise) > 1:
+            raise ReleaseError("course.refused.twice", exercise=exercise.name)
+
+
+def _declarations(path: Path, exercises: list[Exercise]) -> dict[str, str]:
+    """The declarations that lie beside the source and are used in it; the package's own travel with the package."""
+    own = beside(path.parent)
+    used = [exercise for exercise in exercises if own.get(exercise.name) is exercise]
+    if not used:
+        return {}
+    return {file.name: file.read_text(encoding="utf-8") for file in sorted(path.parent.glob(BESIDE))}
+
+
+def _manifest(source: Source, lang: str, files: dict[str, str], exercises: list[Exercise]) -> dict[str, Any]:
+    return {
+        "name": source.name,
+        "language": lang,
+        "source": source.hash,
+        "files": {name: hashlib.sha256(text.encode("utf-8")).hexdigest() for name, text in sorted(files.items())},
+        "nbautograd": __version__,
+        "requirements": requirements(),
+        "exercises": [{"name": e.name, "answer": e.answer, "checks": e.checks, "points": e.points} for e in exercises],
+        "points": sum(exercise.points for exercise in exercises),
+    }
+
+
+def requirements() -> list[str]:
+    """What was used here, pinned: nbautograd and the packages that it stands on."""
+    versions = {package: _version(package) for package in PINNED}
+    return [f"nbautograd=={__version__}", *(f"{package}=={v}" for package, v in versions.items() if v)]
+
+
+def _version(package: str) -> str:
+    """What is installed, without a build's own ``+cpu``; empty when nothing is."""
+    try:
+        return metadata.version(package).partition("+")[0]
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def _warnings(source: Source) -> Iterator[str]:
+    for cell in stale(source):
+        yield messages.text("course.stale", pair=cell.metadata.get("pair", ""), name=source.name)
+
+
+def _refuse_leaks(source: Source, content: dict[str, Any], made: Release) -> None:
+    """Raise for the first line of a solution that is left; cells tagged ``shown`` show one on purpose."""
+    lines = canary.telling(source)
+    allowed = {
+        line for cell in source.cells if "shown" in cell.tags for line in lines if line in canary.normal(cell.text)
+    }
+    hidden = {line: exercise for line, exercise in lines.items() if line not in allowed}
+    texts = [*canary.strings(content), *((name, text) for name, text in made.files.items() if name[-6:] != ".ipynb")]
+    texts += [(f"zip/{name}", text) for name, text in _members(made.zipped())]
+    for line, exercise, where in canary.leaks(hidden, texts):
+        raise ReleaseError("course.refused.leak", line=line, exercise=exercise, where=where)
+
+
+def _members(data: bytes) -> Iterator[tuple[str, str]]:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        for name in archive.namelist():
+            yield name, archive.read(name).decode("utf-8", "ignore")

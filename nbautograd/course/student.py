@@ -1,0 +1,117 @@
+"""The student version of a source notebook: one language, no solutions, no outputs, the same bytes each time."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from nbautograd import messages
+from nbautograd.course import nbgrader
+from nbautograd.course.exercise import Exercise
+from nbautograd.course.source import Cell, Source, SourceError, stripped
+from nbautograd.course.translations import stale
+
+Find = Callable[[str], Exercise]
+OURS = ("tags", "exercise", "expects", "lang", "pair", "of")
+DROPPED = {"right", "wrong"}
+PRIVATE = {*DROPPED, "shown"}  # tags for the author's eyes
+_MAGIC = re.compile(r"^([ \t]*)[%!].*$", re.MULTILINE)
+
+
+def notebook(source: Source, lang: str, find: Find) -> dict[str, Any]:
+    """The student's notebook as JSON-ready data, nbformat 4.5.
+
+    Args:
+        source: the source notebook.
+        lang: ``"en"`` or ``"zh"``.
+        find: from an exercise's name to the exercise.
+
+    Raises:
+        SourceError: for a cell that cannot be released.
+    """
+    cells = [_cell(source, cell, lang, find) for cell in _chosen(source, lang)]
+    named = source.metadata
+    about = {"name": source.name, "language": lang, "source": source.hash}
+    about.update({k: str(named[k]) for k in ("course", "minutes") if k in named})
+    title = named.get(f"title_{lang}")
+    return {
+        "cells": _named(cells),
+        "metadata": {
+            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+            "language_info": {"name": "python"},
+            "nbautograd": {**about, **({"title": title} if title else {})},
+        },
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+
+
+def written(content: Mapping[str, Any]) -> str:
+    """The text of an ``.ipynb`` file, the same on every machine."""
+    return json.dumps(content, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+
+
+def _chosen(source: Source, lang: str) -> Iterator[Cell]:
+    for cell in source.cells:
+        if not DROPPED & set(cell.tags) and cell.lang in ("", lang):
+            yield cell
+
+
+def _cell(source: Source, cell: Cell, lang: str, find: Find) -> dict[str, Any]:
+    text = _text(source, cell, lang)
+    if cell.kind == "code":
+        _parses(text)
+    made: dict[str, Any] = {"cell_type": cell.kind, "id": _id(cell), "metadata": _metadata(cell, text, find)}
+    made["source"] = text.splitlines(keepends=True)
+    if cell.kind == "code":
+        made.update({"execution_count": None, "outputs": []})
+    elif cell.attachments:
+        made["attachments"] = dict(cell.attachments)
+    return made
+
+
+def _text(source: Source, cell: Cell, lang: str) -> str:
+    if cell.kind != "code":
+        old = lang == cell.lang == "zh" and cell in list(stale(source))
+        with messages.speaking(lang):
+            return f"> *{messages.text('course.stale_note')}*\n\n{cell.text}" if old else cell.text
+    return stripped(cell.text, lang)
+
+
+def _metadata(cell: Cell, text: str, find: Find) -> dict[str, Any]:
+    kept = {k: v for k, v in cell.metadata.items() if k not in OURS}
+    tags = [tag for tag in cell.tags if tag not in PRIVATE]
+    made: dict[str, Any] = {**kept, **({"tags": tags} if tags else {})}
+    if cell.is_answer:
+        made["nbautograd"] = {"exercise": cell.exercise}
+        made["nbgrader"] = nbgrader.answer(cell.exercise, text, find(cell.exercise).points)
+    elif "setup" in tags:
+        made["nbgrader"] = nbgrader.read_only("setup", text, cell.kind)
+    return made
+
+
+def _id(cell: Cell) -> str:
+    """A name that stays when other cells are edited, where the source names the cell; else a common one."""
+    name = cell.exercise or cell.metadata.get("pair") or ("code" if cell.kind == "code" else "text")
+    return re.sub(r"[^A-Za-z0-9_-]", "-", str(name))[:56]
+
+
+def _named(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    seen: dict[str, int] = {}
+    for cell in cells:
+        count = seen.get(cell["id"], 0)
+        seen[cell["id"]] = count + 1
+        if count:
+            cell["id"] = f"{cell['id']}-{count}"
+    return cells
+
+
+def _parses(text: str) -> None:
+    try:
+        ast.parse(_MAGIC.sub(r"\1pass", text))
+    except SyntaxError as error:
+        first = next(iter(text.strip().splitlines()), "")
+        raise SourceError("course.no_python", text=first, reason=f"{error.msg}, line {error.lineno}") from None
