@@ -1,0 +1,1511 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+#   nbautograd:
+#     course: "08"
+#     title_en: Forward mode, vmap and torch.func
+#     title_zh: 前向模式、vmap 与 torch.func
+#     minutes: 45
+# ---
+
+# %% [markdown] lang="en" pair="intro"
+# # 08 · Forward mode, vmap and torch.func
+#
+# `torch.func` turns functions into functions: `grad(f)` is the gradient of `f`, `vmap(f)` is `f` for a whole batch, `jvp` pushes a direction through `f`. They can be stacked, `vmap(grad(f))`, and your own Function can take part, if it follows three rules.
+#
+# **After it you can**
+#
+# - push a tangent forward with `jvp`, and say when that is cheaper than going backward;
+# - move an old `forward(ctx, …)` to `setup_context`, so that `torch.func` accepts it;
+# - give a Function a vmap rule, generated or written by hand;
+# - compute per-sample gradients without a loop;
+# - build a Hessian from a forward and a backward mode.
+#
+# **You need** notebooks 01 to 04, and 07 for the last part. **Time**: about 45 minutes.
+
+# %% [markdown] lang="zh" pair="intro" of="98f0042c"
+# # 08 · 前向模式、vmap 与 torch.func
+#
+# `torch.func` 把函数变成函数：`grad(f)` 是 `f` 的梯度，`vmap(f)` 是对整个批次做 `f`，`jvp` 则把一个方向推过 `f`。它们还能叠起来用，比如 `vmap(grad(f))`。只要守住三条规矩，你自己写的 Function 也能加入进来。
+#
+# **学完之后，你能够**
+#
+# - 用 `jvp` 把切向量往前推，并说出什么时候这比反向更划算；
+# - 把老式的 `forward(ctx, …)` 改成 `setup_context` 写法，让 `torch.func` 接受它；
+# - 给 Function 配上 vmap 规则：自动生成，或者手写；
+# - 不写循环，算出每个样本各自的梯度；
+# - 用一次前向模式加一次反向模式拼出黑塞矩阵。
+#
+# **预备知识**：01 到 04；最后一节要用到 07。**用时**：约 45 分钟。
+
+# %% tags=["setup"]
+# In Colab, or wherever nbautograd is missing, this installs it; otherwise it does nothing.
+import importlib.util
+
+if importlib.util.find_spec("nbautograd") is None:
+    get_ipython().run_line_magic("pip", "install -q nbautograd")
+
+import numpy as np
+import torch
+from torch.autograd import Function
+from torch.func import grad, hessian, jacfwd, jacrev, jvp, vmap
+
+import nbautograd
+
+# %load_ext nbautograd
+
+# %% [markdown] lang="en" pair="forward"
+# ## 1. Forward instead of backward
+#
+# `backward` gets a gradient at the output and multiplies by the Jacobian from the left: $g^\top J$, one **row** combination at a time. **Forward mode** starts with a direction $t$ at the input and multiplies from the right: $J\,t$, one **column** combination at a time, while the values are computed.
+#
+# **Predict**: a function from 1 number to 1000 numbers: which mode gets its whole Jacobian in one go? And a loss of 1000 parameters?
+#
+# A Function takes part with a third static method, `jvp(ctx, t)`: one tangent in for each input, one tangent out for each output. What it needs must be saved *for forward*: `ctx.save_for_forward(...)`, beside `save_for_backward`.
+#
+# Below, `jvp` has a slip. **Predict**: is `backward` wrong?
+
+# %% [markdown] lang="zh" pair="forward" of="aa6d3ebb"
+# ## 1. 往前推，而不是往回传
+#
+# `backward` 从输出端的梯度出发，从左边乘雅可比矩阵：$g^\top J$，一次得到**行**的一个组合。**前向模式**从输入端的方向 $t$ 出发，从右边乘：$J\,t$，一次得到**列**的一个组合，而且是边算函数值边得到。
+#
+# **先猜一猜**：一个从 1 个数到 1000 个数的函数，用哪种模式一次就能得到整个雅可比矩阵？如果是 1000 个参数的损失函数呢？
+#
+# Function 想参与前向模式，要写第三个静态方法 `jvp(ctx, t)`：每个输入对应一个传进来的切向量，每个输出对应一个返回的切向量。它要用的张量得专门**为前向模式**保存：`ctx.save_for_forward(...)`，与 `save_for_backward` 并列。
+#
+# 下面的 `jvp` 有一处笔误。**先猜一猜**：`backward` 会不会也跟着错？
+
+# %%
+x = torch.tensor([0.3, -1.2, 1.8], dtype=torch.float64, requires_grad=True)
+
+# %%
+# %%autograd_function --inputs x --view gradcheck
+class SlippedSquare(Function):
+    @staticmethod
+    def forward(x):
+        return x**2
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 2 * x
+
+    @staticmethod
+    def jvp(ctx, t):
+        (x,) = ctx.saved_tensors
+        return t * x
+
+# %% [markdown] lang="en" pair="forward-task"
+# Two methods, two statements about one derivative. They can contradict each other, and training in reverse mode would never notice.
+#
+# ### Exercise `forward_cube`
+#
+# The cube of notebook 07, with forward mode. **Predict**: what does `jvp` return that `backward` does not, and the other way round?
+
+# %% [markdown] lang="zh" pair="forward-task" of="3f70a608"
+# 两个方法，是对同一个导数的两份说法。它们可以互相矛盾；如果只用反向模式训练，永远发现不了。
+#
+# ### 练习 `forward_cube`
+#
+# 07 里的三次方函数，这次加上前向模式。**先猜一猜**：`jvp` 和 `backward` 返回的东西有什么相同、有什么不同？
+
+# %% exercise="forward_cube"
+# %%exercise forward_cube
+class ForwardCube(Function):
+    @staticmethod
+    def forward(x):
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ### BEGIN SOLUTION
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+        ### END SOLUTION
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        ### BEGIN SOLUTION
+        (x,) = ctx.saved_tensors
+        return grad_output * 3 * x**2
+        ### END SOLUTION
+
+    @staticmethod
+    def jvp(ctx, t):
+        ### BEGIN SOLUTION
+        (x,) = ctx.saved_tensors
+        return t * 3 * x**2
+        ### END SOLUTION
+
+# %% tags=["right"] exercise="forward_cube"
+class ForwardCube(Function):
+    @staticmethod
+    def forward(x):
+        return x * x * x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        (x,) = inputs
+        ctx.save_for_backward(x)
+        ctx.save_for_forward(x)
+
+    @staticmethod
+    def slope(ctx):
+        return 3 * ctx.saved_tensors[0].square()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return ForwardCube.slope(ctx) * grad_output
+
+    @staticmethod
+    def jvp(ctx, t):
+        return ForwardCube.slope(ctx) * t
+
+# %% tags=["wrong"] exercise="forward_cube" expects="jvp_missing"
+class ForwardCube(Function):
+    @staticmethod
+    def forward(x):
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 3 * x**2
+
+
+
+# %% tags=["wrong"] exercise="forward_cube" expects="jvp_wrong"
+class ForwardCube(Function):
+    @staticmethod
+    def forward(x):
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 3 * x**2
+
+    @staticmethod
+    def jvp(ctx, t):
+        (x,) = ctx.saved_tensors
+        return t * 2 * x**2
+
+# %% tags=["wrong"] exercise="forward_cube" expects="jvp_wrong"
+class ForwardCube(Function):
+    @staticmethod
+    def forward(x):
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 3 * x**2
+
+    @staticmethod
+    def jvp(ctx, t):
+        (x,) = ctx.saved_tensors
+        return 3 * x**2
+
+# %% tags=["wrong"] exercise="forward_cube" expects="jvp_wrong"
+class ForwardCube(Function):
+    @staticmethod
+    def forward(x):
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 3 * x**2
+
+    @staticmethod
+    def jvp(ctx, t):
+        (x,) = ctx.saved_tensors
+        return t * x**3
+
+# %% tags=["wrong"] exercise="forward_cube" expects="jvp_raised"
+class ForwardCube(Function):
+    @staticmethod
+    def forward(x):
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 3 * x**2
+
+    @staticmethod
+    def jvp(ctx, t):
+        (x,) = ctx.saved_tensors
+        return t * 3 * x**2, None
+
+# %% tags=["wrong"] exercise="forward_cube" expects="jvp_raised"
+class ForwardCube(Function):
+    @staticmethod
+    def forward(x):
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        pass
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 3 * x**2
+
+    @staticmethod
+    def jvp(ctx, t):
+        (x,) = ctx.saved_tensors
+        return t * 3 * x**2
+
+# %% tags=["wrong"] exercise="forward_cube" expects="jvp_raised"
+class ForwardCube(Function):
+    @staticmethod
+    def forward(x):
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 3 * x**2
+
+    @staticmethod
+    def jvp(ctx, x, t):
+        return t * 3 * x**2
+
+# %% tags=["wrong"] exercise="forward_cube" expects="jvp_raised"
+class ForwardCube(Function):
+    @staticmethod
+    def forward(x):
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 3 * x**2
+
+    @staticmethod
+    def jvp(ctx, t):
+        (x,) = ctx.saved_tensors
+        return None
+
+# %% tags=["wrong"] exercise="forward_cube" expects="jvp_wrong"
+class ForwardCube(Function):
+    @staticmethod
+    def forward(x):
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 3 * x**2
+
+    @staticmethod
+    def jvp(ctx, t):
+        (x,) = ctx.saved_tensors
+        return (t * 3 * x**2).sum().expand_as(t)
+
+# %% tags=["wrong"] exercise="forward_cube" expects="constant_factor"
+class ForwardCube(Function):
+    @staticmethod
+    def forward(x):
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * x**2
+
+    @staticmethod
+    def jvp(ctx, t):
+        (x,) = ctx.saved_tensors
+        return t * 3 * x**2
+
+# %% tags=["wrong"] exercise="forward_cube" expects="missing_factor"
+class ForwardCube(Function):
+    @staticmethod
+    def forward(x):
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 3 * x
+
+    @staticmethod
+    def jvp(ctx, t):
+        (x,) = ctx.saved_tensors
+        return t * 3 * x**2
+
+# %% tags=["wrong"] exercise="forward_cube" expects="exception"
+class ForwardCube(Function):
+    @staticmethod
+    def forward(x):
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 3 * x**2
+
+    @staticmethod
+    def jvp(ctx, t):
+        (x,) = ctx.saved_tensors
+        return t * 3 * x**2
+
+# %% [markdown] lang="en" pair="port"
+# ## 2. The old way to write `forward`
+#
+# This is how most tutorials still write it, with `ctx` as the first argument of `forward`. It works with `loss.backward()`. **Predict** what `torch.func.grad` says.
+
+# %% [markdown] lang="zh" pair="port" of="6ecae19c"
+# ## 2. 老式的 `forward`
+#
+# 大多数教程仍然这样写：`ctx` 是 `forward` 的第一个参数。用 `loss.backward()` 没有问题。**先猜一猜** `torch.func.grad` 会怎么说。
+
+# %%
+class CombinedLinear(Function):
+    @staticmethod
+    def forward(ctx, input, weight, bias=None):
+        ctx.save_for_backward(input, weight, bias)
+        output = input.mm(weight.t())
+        if bias is not None:
+            output += bias
+        return output
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        input, weight, bias = ctx.saved_tensors
+        grad_input = grad_weight = grad_bias = None
+        if ctx.needs_input_grad[0]:
+            grad_input = grad_output.mm(weight)
+        if ctx.needs_input_grad[1]:
+            grad_weight = grad_output.t().mm(input)
+        if bias is not None and ctx.needs_input_grad[2]:
+            grad_bias = grad_output.sum(0)
+        return grad_input, grad_weight, grad_bias
+
+
+rows = torch.randn(4, 3, dtype=torch.float64)
+weight = torch.randn(2, 3, dtype=torch.float64)
+bias = torch.randn(2, dtype=torch.float64)
+
+# %% tags=["raises-exception"]
+grad(lambda weight: CombinedLinear.apply(rows, weight, bias).sum())(weight)
+
+# %% [markdown] lang="en" pair="port-why"
+# The transforms must see `forward` as a function of tensors, and `ctx` apart from it. So split it:
+#
+# 1. `forward(input, weight, bias)` computes and nothing else;
+# 2. `setup_context(ctx, inputs, output)` saves and computes nothing. `inputs` holds *all* arguments of `forward`, those that were left out with their defaults.
+#
+# For `vmap` one line more: `generate_vmap_rule = True` in the class. PyTorch then runs all your methods under vmap, so they must be made of torch operations, and must not write a batched tensor into one that is not. **Predict**: which line above would break if only `bias` is batched?
+#
+# ### Exercise `linear_ported`
+#
+# Port it. Both ways of leaving `bias` out must work: not given, and given as `None`.
+
+# %% [markdown] lang="zh" pair="port-why" of="1860a763"
+# 这些变换需要把 `forward` 看成只与张量有关的函数，而把 `ctx` 放在一边。所以要拆成两半：
+#
+# 1. `forward(input, weight, bias)` 只负责计算；
+# 2. `setup_context(ctx, inputs, output)` 只负责保存，不做计算。`inputs` 里是 `forward` 的**全部**参数，没有给出的用默认值补齐。
+#
+# 想用 `vmap`，还要在类里加一行：`generate_vmap_rule = True`。PyTorch 会在 vmap 下运行你的各个方法，所以它们必须由 torch 运算组成，而且不能把带批次的张量原地写进不带批次的张量。**先猜一猜**：如果只有 `bias` 带批次，上面哪一行会出错？
+#
+# ### 练习 `linear_ported`
+#
+# 把它移植过来。`bias` 不给，或者给 `None`，两种情况都要能用。
+
+# %% exercise="linear_ported"
+# %%exercise linear_ported
+class LinearPorted(Function):
+    generate_vmap_rule = True
+
+    ### BEGIN SOLUTION
+    @staticmethod
+    def forward(input, weight, bias=None):
+        output = input.mm(weight.t())
+        return output if bias is None else output + bias
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        input, weight, bias = inputs
+        ctx.save_for_backward(input, weight)
+        ctx.has_bias = bias is not None
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        input, weight = ctx.saved_tensors
+        grad_input = grad_weight = grad_bias = None
+        if ctx.needs_input_grad[0]:
+            grad_input = grad_output.mm(weight)
+        if ctx.needs_input_grad[1]:
+            grad_weight = grad_output.t().mm(input)
+        if ctx.has_bias and ctx.needs_input_grad[2]:
+            grad_bias = grad_output.sum(0)
+        return grad_input, grad_weight, grad_bias
+    ### END SOLUTION
+
+# %% tags=["right"] exercise="linear_ported"
+class LinearPorted(Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(input, weight, bias=None):
+        return torch.nn.functional.linear(input, weight, bias)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(inputs[0], inputs[1])
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        input, weight = ctx.saved_tensors
+        return grad_output @ weight, grad_output.mT @ input, grad_output.sum(0) if ctx.needs_input_grad[2] else None
+
+# %% tags=["wrong"] exercise="linear_ported" expects="vmap_old_style"
+class LinearPorted(Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(ctx, input, weight, bias=None):
+        ctx.save_for_backward(input, weight)
+        ctx.has_bias = bias is not None
+        output = input.mm(weight.t())
+        return output + bias if ctx.has_bias else output
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        input, weight = ctx.saved_tensors
+        grad_bias = grad_output.sum(0) if ctx.has_bias else None
+        return grad_output.mm(weight), grad_output.t().mm(input), grad_bias
+
+# %% tags=["wrong"] exercise="linear_ported" expects="forward_raised"
+class LinearPorted(Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(ctx, input, weight, bias=None):
+        output = input.mm(weight.t())
+        return output if bias is None else output + bias
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        input, weight, bias = inputs
+        ctx.save_for_backward(input, weight)
+        ctx.has_bias = bias is not None
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        input, weight = ctx.saved_tensors
+        grad_input = grad_weight = grad_bias = None
+        if ctx.needs_input_grad[0]:
+            grad_input = grad_output.mm(weight)
+        if ctx.needs_input_grad[1]:
+            grad_weight = grad_output.t().mm(input)
+        if ctx.has_bias and ctx.needs_input_grad[2]:
+            grad_bias = grad_output.sum(0)
+        return grad_input, grad_weight, grad_bias
+
+# %% tags=["wrong"] exercise="linear_ported" expects="vmap_missing"
+class LinearPorted(Function):
+    generate_vmap_rule = False
+
+    @staticmethod
+    def forward(input, weight, bias=None):
+        output = input.mm(weight.t())
+        return output if bias is None else output + bias
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        input, weight, bias = inputs
+        ctx.save_for_backward(input, weight)
+        ctx.has_bias = bias is not None
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        input, weight = ctx.saved_tensors
+        grad_input = grad_weight = grad_bias = None
+        if ctx.needs_input_grad[0]:
+            grad_input = grad_output.mm(weight)
+        if ctx.needs_input_grad[1]:
+            grad_weight = grad_output.t().mm(input)
+        if ctx.has_bias and ctx.needs_input_grad[2]:
+            grad_bias = grad_output.sum(0)
+        return grad_input, grad_weight, grad_bias
+
+# %% tags=["wrong"] exercise="linear_ported" expects="vmap_raised"
+class LinearPorted(Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(input, weight, bias=None):
+        output = input.mm(weight.t())
+        if bias is not None:
+            output += bias
+        return output
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        input, weight, bias = inputs
+        ctx.save_for_backward(input, weight)
+        ctx.has_bias = bias is not None
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        input, weight = ctx.saved_tensors
+        grad_input = grad_weight = grad_bias = None
+        if ctx.needs_input_grad[0]:
+            grad_input = grad_output.mm(weight)
+        if ctx.needs_input_grad[1]:
+            grad_weight = grad_output.t().mm(input)
+        if ctx.has_bias and ctx.needs_input_grad[2]:
+            grad_bias = grad_output.sum(0)
+        return grad_input, grad_weight, grad_bias
+
+# %% tags=["wrong"] exercise="linear_ported" expects="omitted"
+class LinearPorted(Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(input, weight, bias=None):
+        output = input.mm(weight.t())
+        return output if bias is None else output + bias
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        input, weight, bias = inputs
+        ctx.save_for_backward(input, weight)
+        ctx.has_bias = bias is not None
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        input, weight = ctx.saved_tensors
+        grad_input = grad_weight = grad_bias = None
+        if ctx.needs_input_grad[0]:
+            grad_input = grad_output.mm(weight)
+        if ctx.needs_input_grad[1]:
+            grad_weight = grad_output.t().mm(input)
+        if True:
+            grad_bias = grad_output.sum(0)
+        return grad_input, grad_weight, grad_bias
+
+# %% tags=["wrong"] exercise="linear_ported" expects="omitted_raised"
+class LinearPorted(Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(input, weight, bias):
+        output = input.mm(weight.t())
+        return output if bias is None else output + bias
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        input, weight, bias = inputs
+        ctx.save_for_backward(input, weight)
+        ctx.has_bias = bias is not None
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        input, weight = ctx.saved_tensors
+        grad_input = grad_weight = grad_bias = None
+        if ctx.needs_input_grad[0]:
+            grad_input = grad_output.mm(weight)
+        if ctx.needs_input_grad[1]:
+            grad_weight = grad_output.t().mm(input)
+        if ctx.has_bias and ctx.needs_input_grad[2]:
+            grad_bias = grad_output.sum(0)
+        return grad_input, grad_weight, grad_bias
+
+# %% tags=["wrong"] exercise="linear_ported" expects="none_raised"
+class LinearPorted(Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(input, weight, bias=torch.zeros(())):
+        output = input.mm(weight.t())
+        return output + bias
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        input, weight, bias = inputs
+        ctx.save_for_backward(input, weight)
+        ctx.has_bias = bias is not None
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        input, weight = ctx.saved_tensors
+        grad_input = grad_weight = grad_bias = None
+        if ctx.needs_input_grad[0]:
+            grad_input = grad_output.mm(weight)
+        if ctx.needs_input_grad[1]:
+            grad_weight = grad_output.t().mm(input)
+        if ctx.has_bias and ctx.needs_input_grad[2]:
+            grad_bias = grad_output.sum(0)
+        return grad_input, grad_weight, grad_bias
+
+# %% tags=["wrong"] exercise="linear_ported" expects="exception_shape"
+class LinearPorted(Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(input, weight, bias=None):
+        output = input.mm(weight.t())
+        return output if bias is None else output + bias
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        input, weight, bias = inputs
+        ctx.save_for_backward(input, weight)
+        ctx.has_bias = bias is not None
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        input, weight = ctx.saved_tensors
+        grad_input = grad_weight = grad_bias = None
+        if ctx.needs_input_grad[0]:
+            grad_input = grad_output.mm(weight)
+        if ctx.needs_input_grad[1]:
+            grad_weight = input.t().mm(grad_output)
+        if ctx.has_bias and ctx.needs_input_grad[2]:
+            grad_bias = grad_output.sum(0)
+        return grad_input, grad_weight, grad_bias
+
+# %% tags=["wrong"] exercise="linear_ported" expects="exception_shape"
+class LinearPorted(Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(input, weight, bias=None):
+        output = input.mm(weight.t())
+        return output if bias is None else output + bias
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        input, weight, bias = inputs
+        ctx.save_for_backward(input, weight)
+        ctx.has_bias = bias is not None
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        input, weight = ctx.saved_tensors
+        grad_input = grad_weight = grad_bias = None
+        if ctx.needs_input_grad[0]:
+            grad_input = grad_output.mm(weight).t()
+        if ctx.needs_input_grad[1]:
+            grad_weight = grad_output.t().mm(input)
+        if ctx.has_bias and ctx.needs_input_grad[2]:
+            grad_bias = grad_output.sum(0)
+        return grad_input, grad_weight, grad_bias
+
+# %% tags=["wrong"] exercise="linear_ported" expects="exception_nothing_on_ctx"
+class LinearPorted(Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(input, weight, bias=None):
+        output = input.mm(weight.t())
+        return output if bias is None else output + bias
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        input, weight, bias = inputs
+        ctx.save_for_backward(input, weight)
+        
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        input, weight = ctx.saved_tensors
+        grad_input = grad_weight = grad_bias = None
+        if ctx.needs_input_grad[0]:
+            grad_input = grad_output.mm(weight)
+        if ctx.needs_input_grad[1]:
+            grad_weight = grad_output.t().mm(input)
+        if ctx.has_bias and ctx.needs_input_grad[2]:
+            grad_bias = grad_output.sum(0)
+        return grad_input, grad_weight, grad_bias
+
+# %% tags=["wrong"] exercise="linear_ported" expects="exception"
+class LinearPorted(Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(input, weight, bias=None):
+        output = input.mm(weight.t())
+        return output if bias is None else output + bias
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        input, weight, bias = inputs
+        ctx.save_for_backward(weight, input)
+        ctx.has_bias = bias is not None
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        input, weight = ctx.saved_tensors
+        grad_input = grad_weight = grad_bias = None
+        if ctx.needs_input_grad[0]:
+            grad_input = grad_output.mm(weight)
+        if ctx.needs_input_grad[1]:
+            grad_weight = grad_output.t().mm(input)
+        if ctx.has_bias and ctx.needs_input_grad[2]:
+            grad_bias = grad_output.sum(0)
+        return grad_input, grad_weight, grad_bias
+
+# %% tags=["wrong"] exercise="linear_ported" expects="constant_factor"
+class LinearPorted(Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(input, weight, bias=None):
+        output = input.mm(weight.t())
+        return output if bias is None else output + bias
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        input, weight, bias = inputs
+        ctx.save_for_backward(input, weight)
+        ctx.has_bias = bias is not None
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        input, weight = ctx.saved_tensors
+        grad_input = grad_weight = grad_bias = None
+        if ctx.needs_input_grad[0]:
+            grad_input = grad_output.mm(weight)
+        if ctx.needs_input_grad[1]:
+            grad_weight = grad_output.t().mm(input)
+        if ctx.has_bias and ctx.needs_input_grad[2]:
+            grad_bias = grad_output.mean(0)
+        return grad_input, grad_weight, grad_bias
+
+# %% [markdown] lang="en" pair="vmap"
+# ## 3. A vmap rule by hand
+#
+# `generate_vmap_rule` cannot help when `forward` leaves torch: numpy knows nothing of vmap's batched tensors. Then you write the rule:
+#
+# ```python
+# @staticmethod
+# def vmap(info, in_dims, *inputs):
+#     ...
+#     return output, out_dim
+# ```
+#
+# `in_dims` has one entry per input: the dimension that is the batch, or `None` for an input that all share. `info.batch_size` is the size of the batch. The return value says where the batch is in the output. Usually the rule moves each batch dimension to the front, and calls the Function again, on the whole batch.
+#
+# **Predict** `in_dims` and the shapes that the rule sees for `vmap(f, in_dims=(None, 1))` with a matrix of shape (2, 3) and vectors of shape (3, 5).
+
+# %% [markdown] lang="zh" pair="vmap" of="067f38fc"
+# ## 3. 手写 vmap 规则
+#
+# 如果 `forward` 离开了 torch，`generate_vmap_rule` 就帮不上忙了：numpy 不认得 vmap 的批次张量。这时要自己写规则：
+#
+# ```python
+# @staticmethod
+# def vmap(info, in_dims, *inputs):
+#     ...
+#     return output, out_dim
+# ```
+#
+# `in_dims` 对每个输入有一项：哪一维是批次，或者 `None`，表示这个输入由所有样本共用。`info.batch_size` 是批次大小。返回值里还要说明输出的哪一维是批次。通常的做法是：把各输入的批次维挪到最前面，再对整个批次调用一次这个 Function。
+#
+# **先猜一猜**：对形状 (2, 3) 的矩阵和形状 (3, 5) 的一组向量做 `vmap(f, in_dims=(None, 1))`，规则里看到的 `in_dims` 和各个形状是什么？
+
+# %%
+seen = []
+
+
+class Peek(Function):
+    @staticmethod
+    def forward(A, x):
+        return A @ x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return None, None
+
+    @staticmethod
+    def vmap(info, in_dims, A, x):
+        seen.append({"in_dims": in_dims, "A": tuple(A.shape), "x": tuple(x.shape), "batch": info.batch_size})
+        return A @ x, 1
+
+
+vmap(Peek.apply, in_dims=(None, 1))(torch.randn(2, 3), torch.randn(3, 5)).shape, seen
+
+# %% [markdown] lang="en" pair="vmap-task"
+# ### Exercise `mat_vec`
+#
+# A matrix times a vector, computed by numpy. `forward` and `backward` are done, and work with batch dimensions in front. Write `vmap`. Any of the two inputs may be batched, along any dimension.
+
+# %% [markdown] lang="zh" pair="vmap-task" of="5f446d31"
+# ### 练习 `mat_vec`
+#
+# 矩阵乘向量，由 numpy 计算。`forward` 和 `backward` 已经写好，并且支持在前面加批次维。请写出 `vmap`：两个输入中的任何一个都可能带批次，批次也可能在任何一维。
+
+# %% exercise="mat_vec"
+# %%exercise mat_vec
+class MatVec(Function):
+    @staticmethod
+    def forward(A, x):
+        y = A.detach().numpy() @ x.detach().numpy()[..., None]
+        return torch.from_numpy(y[..., 0].copy())
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        A, x = ctx.saved_tensors
+        column = grad_output.unsqueeze(-1)
+        return column * x.unsqueeze(-2), (A.mT @ column).squeeze(-1)
+
+    @staticmethod
+    def vmap(info, in_dims, A, x):
+        ### BEGIN SOLUTION
+        A_dim, x_dim = in_dims
+        A = A.expand(info.batch_size, *A.shape) if A_dim is None else A.movedim(A_dim, 0)
+        x = x.expand(info.batch_size, *x.shape) if x_dim is None else x.movedim(x_dim, 0)
+        return MatVec.apply(A, x), 0
+        ### END SOLUTION
+
+# %% tags=["right"] exercise="mat_vec"
+class MatVec(Function):
+    @staticmethod
+    def forward(A, x):
+        y = A.detach().numpy() @ x.detach().numpy()[..., None]
+        return torch.from_numpy(y[..., 0].copy())
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        A, x = ctx.saved_tensors
+        column = grad_output.unsqueeze(-1)
+        return column * x.unsqueeze(-2), (A.mT @ column).squeeze(-1)
+
+    @staticmethod
+    def vmap(info, in_dims, A, x):
+        results = []
+        for k in range(info.batch_size):
+            one_A = A if in_dims[0] is None else A.select(in_dims[0], k)
+            one_x = x if in_dims[1] is None else x.select(in_dims[1], k)
+            results.append(MatVec.apply(one_A, one_x))
+        return torch.stack(results, dim=-1), -1
+
+# %% tags=["wrong"] exercise="mat_vec" expects="vmap_missing"
+class MatVec(Function):
+    @staticmethod
+    def forward(A, x):
+        y = A.detach().numpy() @ x.detach().numpy()[..., None]
+        return torch.from_numpy(y[..., 0].copy())
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        A, x = ctx.saved_tensors
+        column = grad_output.unsqueeze(-1)
+        return column * x.unsqueeze(-2), (A.mT @ column).squeeze(-1)
+
+
+
+# %% tags=["wrong"] exercise="mat_vec" expects="vmap"
+class MatVec(Function):
+    @staticmethod
+    def forward(A, x):
+        y = A.detach().numpy() @ x.detach().numpy()[..., None]
+        return torch.from_numpy(y[..., 0].copy())
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        A, x = ctx.saved_tensors
+        column = grad_output.unsqueeze(-1)
+        return column * x.unsqueeze(-2), (A.mT @ column).squeeze(-1)
+
+    @staticmethod
+    def vmap(info, in_dims, A, x):
+        A_dim, x_dim = in_dims
+        A = A.expand(info.batch_size, *A.shape) if A_dim is None else A.movedim(A_dim, 0)
+        x = x.expand(info.batch_size, *x.shape) if x_dim is None else x.movedim(x_dim, 0)
+        return MatVec.apply(A, x), 1
+
+# %% tags=["wrong"] exercise="mat_vec" expects="vmap"
+class MatVec(Function):
+    @staticmethod
+    def forward(A, x):
+        y = A.detach().numpy() @ x.detach().numpy()[..., None]
+        return torch.from_numpy(y[..., 0].copy())
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        A, x = ctx.saved_tensors
+        column = grad_output.unsqueeze(-1)
+        return column * x.unsqueeze(-2), (A.mT @ column).squeeze(-1)
+
+    @staticmethod
+    def vmap(info, in_dims, A, x):
+        A_dim, x_dim = in_dims
+        A = A.expand(info.batch_size, *A.shape) if A_dim is None else A.movedim(A_dim, 0)
+        x = x.expand(info.batch_size, *x.shape) if x_dim is None else x.movedim(x_dim, 0)
+        return MatVec.apply(A, x)
+
+# %% tags=["wrong"] exercise="mat_vec" expects="vmap"
+class MatVec(Function):
+    @staticmethod
+    def forward(A, x):
+        y = A.detach().numpy() @ x.detach().numpy()[..., None]
+        return torch.from_numpy(y[..., 0].copy())
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        A, x = ctx.saved_tensors
+        column = grad_output.unsqueeze(-1)
+        return column * x.unsqueeze(-2), (A.mT @ column).squeeze(-1)
+
+    @staticmethod
+    def vmap(info, in_dims, A, x):
+        A_dim, x_dim = in_dims
+        A = A.movedim(A_dim, 0)
+        x = x.expand(info.batch_size, *x.shape) if x_dim is None else x.movedim(x_dim, 0)
+        return MatVec.apply(A, x), 0
+
+# %% tags=["wrong"] exercise="mat_vec" expects="vmap"
+class MatVec(Function):
+    @staticmethod
+    def forward(A, x):
+        y = A.detach().numpy() @ x.detach().numpy()[..., None]
+        return torch.from_numpy(y[..., 0].copy())
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        A, x = ctx.saved_tensors
+        column = grad_output.unsqueeze(-1)
+        return column * x.unsqueeze(-2), (A.mT @ column).squeeze(-1)
+
+    @staticmethod
+    def vmap(info, in_dims, A, x):
+        A_dim = x_dim = 0
+        A = A.expand(info.batch_size, *A.shape) if A_dim is None else A.movedim(A_dim, 0)
+        x = x.expand(info.batch_size, *x.shape) if x_dim is None else x.movedim(x_dim, 0)
+        return MatVec.apply(A, x), 0
+
+# %% tags=["wrong"] exercise="mat_vec" expects="vmap"
+class MatVec(Function):
+    @staticmethod
+    def forward(A, x):
+        y = A.detach().numpy() @ x.detach().numpy()[..., None]
+        return torch.from_numpy(y[..., 0].copy())
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        A, x = ctx.saved_tensors
+        column = grad_output.unsqueeze(-1)
+        return column * x.unsqueeze(-2), (A.mT @ column).squeeze(-1)
+
+    @staticmethod
+    def vmap(info, in_dims, A, x):
+        x_dim, A_dim = in_dims
+        A = A.expand(info.batch_size, *A.shape) if A_dim is None else A.movedim(A_dim, 0)
+        x = x.expand(info.batch_size, *x.shape) if x_dim is None else x.movedim(x_dim, 0)
+        return MatVec.apply(A, x), 0
+
+# %% tags=["wrong"] exercise="mat_vec" expects="vmap"
+class MatVec(Function):
+    @staticmethod
+    def forward(A, x):
+        y = A.detach().numpy() @ x.detach().numpy()[..., None]
+        return torch.from_numpy(y[..., 0].copy())
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        A, x = ctx.saved_tensors
+        column = grad_output.unsqueeze(-1)
+        return column * x.unsqueeze(-2), (A.mT @ column).squeeze(-1)
+
+    @staticmethod
+    def vmap(in_dims, A, x):
+        A_dim, x_dim = in_dims
+        A = A.expand(len(x), *A.shape) if A_dim is None else A.movedim(A_dim, 0)
+        x = x.expand(len(x), *x.shape) if x_dim is None else x.movedim(x_dim, 0)
+        return MatVec.apply(A, x), 0
+
+# %% tags=["wrong"] exercise="mat_vec" expects="vmap_raised"
+class MatVec(Function):
+    @staticmethod
+    def forward(A, x):
+        y = A.detach().numpy() @ x.detach().numpy()[..., None]
+        return torch.from_numpy(y[..., 0].copy())
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        A, x = ctx.saved_tensors
+        column = grad_output.unsqueeze(-1)
+        return column * x.unsqueeze(-2), (A.mT @ column).squeeze(-1)
+
+    @staticmethod
+    def vmap(info, in_dims, A, x):
+        A_dim, x_dim = in_dims
+        A = A.expand(info.batch_size, *A.shape) if A_dim is None else A.movedim(A_dim, 0)
+        x = x.expand(info.batch_size, *x.shape) if x_dim is None else x.movedim(x_dim, 0)
+        return MatVec.apply(A, x), (0, 0)
+
+# %% tags=["wrong"] exercise="mat_vec" expects="vmap"
+class MatVec(Function):
+    @staticmethod
+    def forward(A, x):
+        y = A.detach().numpy() @ x.detach().numpy()[..., None]
+        return torch.from_numpy(y[..., 0].copy())
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        A, x = ctx.saved_tensors
+        column = grad_output.unsqueeze(-1)
+        return column * x.unsqueeze(-2), (A.mT @ column).squeeze(-1)
+
+    @staticmethod
+    def vmap(info, in_dims, A, x):
+        A_dim, x_dim = in_dims
+        A = A.expand(info.batch_size, *A.shape) if A_dim is None else A.movedim(A_dim, 0)
+        x = x.expand(info.batch_size, *x.shape) if x_dim is None else x
+        return MatVec.apply(A, x), 0
+
+# %% tags=["wrong"] exercise="mat_vec" expects="vmap_raised"
+class MatVec(Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(A, x):
+        y = A.detach().numpy() @ x.detach().numpy()[..., None]
+        return torch.from_numpy(y[..., 0].copy())
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        A, x = ctx.saved_tensors
+        column = grad_output.unsqueeze(-1)
+        return column * x.unsqueeze(-2), (A.mT @ column).squeeze(-1)
+
+# %% tags=["wrong"] exercise="mat_vec" expects="vmap"
+class MatVec(Function):
+    @staticmethod
+    def forward(A, x):
+        y = A.detach().numpy() @ x.detach().numpy()[..., None]
+        return torch.from_numpy(y[..., 0].copy())
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        A, x = ctx.saved_tensors
+        column = grad_output.unsqueeze(-1)
+        return column * x.unsqueeze(-2), (A.mT @ column).squeeze(-1)
+
+    @staticmethod
+    def vmap(info, in_dims, A, x):
+        A_dim, x_dim = in_dims
+        A = A.expand(info.batch_size, *A.shape) if A_dim is None else A.movedim(A_dim, 0)
+        x = x.expand(info.batch_size, *x.shape) if x_dim is None else x.movedim(x_dim, 0)
+        return MatVec.apply(A, x).sum(0), None
+
+# %% tags=["wrong"] exercise="mat_vec" expects="not_answered"
+class MatVec(Function):
+    @staticmethod
+    def forward(A, x):
+        y = A.detach().numpy() @ x.detach().numpy()[..., None]
+        return torch.from_numpy(y[..., 0].copy())
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        A, x = ctx.saved_tensors
+        column = grad_output.unsqueeze(-1)
+        return column * x.unsqueeze(-2), (A.mT @ column).squeeze(-1)
+
+    @staticmethod
+    def vmap(info, in_dims, A, x):
+        ...
+        
+        
+        
+
+# %% [markdown] lang="en" pair="per-sample"
+# ## 4. A gradient for each sample
+#
+# `loss.backward()` gives one gradient, summed over the batch. Differential privacy, influence functions and the search for mislabelled samples want one gradient **per sample**. The loop over samples is slow. `vmap` of `grad` says the same in one line: write the loss *of one sample*, take its gradient, map it over the batch.
+#
+# **Predict** for the model `prediction = weight @ x + bias`, `weight` of shape (3,), and 5 samples: the shapes of the per-sample gradients of `weight` and `bias`.
+#
+# ### Exercise `per_sample`
+#
+# Squared error, $(w^\top x_i + b - y_i)^2$. Return both gradients, of `weight` and of `bias`, one per sample. All samples share the parameters.
+
+# %% [markdown] lang="zh" pair="per-sample" of="97a0b0d0"
+# ## 4. 每个样本各自的梯度
+#
+# `loss.backward()` 只给一个梯度，是整个批次加起来的。差分隐私、影响函数、寻找标错的样本，都需要**每个样本各自的**梯度。逐个样本循环太慢，`vmap` 加 `grad` 一行就能说清：写出**一个样本**的损失，求它的梯度，再映射到整个批次。
+#
+# **先猜一猜**：模型是 `prediction = weight @ x + bias`，`weight` 形状为 (3,)，共 5 个样本。`weight` 和 `bias` 的逐样本梯度各是什么形状？
+#
+# ### 练习 `per_sample`
+#
+# 用平方误差 $(w^\top x_i + b - y_i)^2$。返回 `weight` 和 `bias` 两者的逐样本梯度。参数由所有样本共用。
+
+# %% exercise="per_sample"
+# %%exercise per_sample
+def per_sample(weight, bias, inputs, targets):
+    ### BEGIN SOLUTION
+    def loss(weight, bias, x, y):
+        return (weight @ x + bias - y) ** 2
+
+    return vmap(grad(loss, argnums=(0, 1)), in_dims=(None, None, 0, 0))(weight, bias, inputs, targets)
+    ### END SOLUTION
+
+# %% tags=["right"] exercise="per_sample"
+def per_sample(weight, bias, inputs, targets):
+    # derived by hand: no transform at all
+    wrong_by = 2 * (inputs @ weight + bias - targets)
+    return wrong_by.unsqueeze(1) * inputs, wrong_by
+
+# %% tags=["wrong"] exercise="per_sample" expects="wrong_number"
+def per_sample(weight, bias, inputs, targets):
+    def loss(weight, bias, x, y):
+        return (weight @ x + bias - y) ** 2
+
+    return vmap(grad(loss), in_dims=(None, None, 0, 0))(weight, bias, inputs, targets)
+
+# %% tags=["wrong"] exercise="per_sample" expects="wrong_parameter"
+def per_sample(weight, bias, inputs, targets):
+    def loss(weight, bias, x, y):
+        return (weight @ x + bias - y) ** 2
+
+    return vmap(grad(loss, argnums=(1, 0)), in_dims=(None, None, 0, 0))(weight, bias, inputs, targets)
+
+# %% tags=["wrong"] exercise="per_sample" expects="own_raised"
+def per_sample(weight, bias, inputs, targets):
+    def loss(weight, bias, x, y):
+        return (weight @ x + bias - y) ** 2
+
+    return vmap(grad(loss, argnums=(0, 1)), in_dims=0)(weight, bias, inputs, targets)
+
+# %% tags=["wrong"] exercise="per_sample" expects="own_raised"
+def per_sample(weight, bias, inputs, targets):
+    def loss(weight, bias, x, y):
+        return (weight @ x + bias - y) ** 2
+
+    return vmap(grad(loss, argnums=(0, 1)))(weight, bias, inputs, targets)
+
+# %% tags=["wrong"] exercise="per_sample" expects="own_raised"
+def per_sample(weight, bias, inputs, targets):
+    def loss(weight, bias, x, y):
+        return (weight @ x + bias - y) ** 2
+
+    return grad(loss, argnums=(0, 1))(weight, bias, inputs, targets)
+
+# %% tags=["wrong"] exercise="per_sample" expects="summed"
+def per_sample(weight, bias, inputs, targets):
+    def loss(weight, bias, x, y):
+        return (weight @ x + bias - y) ** 2
+
+    def total(weight, bias):
+        return ((inputs @ weight + bias - targets) ** 2).sum()
+
+    return grad(total, argnums=(0, 1))(weight, bias)
+
+# %% tags=["wrong"] exercise="per_sample" expects="summed"
+def per_sample(weight, bias, inputs, targets):
+    def loss(weight, bias, x, y):
+        return (weight @ x + bias - y) ** 2
+
+    grads = vmap(grad(loss, argnums=(0, 1)), in_dims=(None, None, 0, 0))(weight, bias, inputs, targets)
+    return tuple(g.mean(0) for g in grads)
+
+# %% tags=["wrong"] exercise="per_sample" expects="wrong_factor"
+def per_sample(weight, bias, inputs, targets):
+    def loss(weight, bias, x, y):
+        return 0.5 * (weight @ x + bias - y) ** 2
+
+    return vmap(grad(loss, argnums=(0, 1)), in_dims=(None, None, 0, 0))(weight, bias, inputs, targets)
+
+# %% tags=["wrong"] exercise="per_sample" expects="wrong_factor"
+def per_sample(weight, bias, inputs, targets):
+    def loss(weight, bias, x, y):
+        return (y - weight @ x - bias) ** 2 / len(targets)
+
+    return vmap(grad(loss, argnums=(0, 1)), in_dims=(None, None, 0, 0))(weight, bias, inputs, targets)
+
+# %% tags=["wrong"] exercise="per_sample" expects="wrong_value"
+def per_sample(weight, bias, inputs, targets):
+    def loss(weight, bias, x, y):
+        return (weight @ x - y) ** 2 + bias
+
+    return vmap(grad(loss, argnums=(0, 1)), in_dims=(None, None, 0, 0))(weight, bias, inputs, targets)
+
+# %% tags=["wrong"] exercise="per_sample" expects="wrong_value"
+def per_sample(weight, bias, inputs, targets):
+    def loss(weight, bias, x, y):
+        return (weight @ x + bias - y) ** 2
+
+    return vmap(grad(loss, argnums=(2, 3)), in_dims=(None, None, 0, 0))(weight, bias, inputs, targets)
+
+# %% tags=["wrong"] exercise="per_sample" expects="wrong_value"
+def per_sample(weight, bias, inputs, targets):
+    def loss(weight, bias, x, y):
+        return (weight @ x + bias - y).abs()
+
+    return vmap(grad(loss, argnums=(0, 1)), in_dims=(None, None, 0, 0))(weight, bias, inputs, targets)
+
+# %% [markdown] lang="en" pair="hessian"
+# ## 5. A Hessian, forward over reverse
+#
+# The Hessian is the Jacobian of the gradient. The gradient has as many inputs as outputs, so either mode will do for the outer one. Usual is: reverse inside, forward outside, `jacfwd(jacrev(f))`. A Function in `f` then needs everything that you have met: a `backward` that can be differentiated, a `jvp`, and a vmap rule.
+#
+# **Predict** the Hessian of $f(x) = \sum_i x_i^3$: which entries are not zero? The Jacobian view of its gradient shows it.
+
+# %% [markdown] lang="zh" pair="hessian" of="e6a174da"
+# ## 5. 黑塞矩阵：前向套反向
+#
+# 黑塞矩阵就是梯度的雅可比矩阵。梯度的输入和输出一样多，所以外层用哪种模式都行。通常的搭配是里层反向、外层前向：`jacfwd(jacrev(f))`。`f` 里如果有你的 Function，那么前面学的全都用得上：可以再求导的 `backward`、`jvp`，还有 vmap 规则。
+#
+# **先猜一猜** $f(x) = \sum_i x_i^3$ 的黑塞矩阵：哪些元素不为零？看看它的梯度的雅可比矩阵就知道了。
+
+# %%
+class Cube(Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x):
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 3 * x**2
+
+    @staticmethod
+    def jvp(ctx, t):
+        (x,) = ctx.saved_tensors
+        return t * 3 * x**2
+
+
+def gradient_of_cubes(x):
+    (g,) = torch.autograd.grad(Cube.apply(x).sum(), x, create_graph=True)
+    return g
+
+
+# %jacobian gradient_of_cubes(x)
+
+# %% [markdown] lang="en" pair="hessian-task"
+# ### Exercise `hessian_of`
+#
+# `f` takes a vector and gives one number. Return its Hessian at `x`, a matrix. The check uses functions with a Function like `Cube` inside.
+
+# %% [markdown] lang="zh" pair="hessian-task" of="90fb84e6"
+# ### 练习 `hessian_of`
+#
+# `f` 接受一个向量，返回一个数。请返回它在 `x` 处的黑塞矩阵。检查所用的函数里含有像 `Cube` 那样的 Function。
+
+# %% exercise="hessian_of"
+# %%exercise hessian_of
+def hessian_of(f, x):
+    ### BEGIN SOLUTION
+    return jacfwd(jacrev(f))(x)
+    ### END SOLUTION
+
+# %% tags=["right"] exercise="hessian_of"
+def hessian_of(f, x):
+    return hessian(f)(x)
+
+# %% tags=["right"] exercise="hessian_of"
+def hessian_of(f, x):
+    x = x.detach().requires_grad_()
+    (g,) = torch.autograd.grad(f(x), x, create_graph=True)
+    return torch.stack([torch.autograd.grad(element, x, retain_graph=True)[0] for element in g])
+
+# %% tags=["wrong"] exercise="hessian_of" expects="wrong_shape"
+def hessian_of(f, x):
+    return jacrev(f)(x)
+
+# %% tags=["wrong"] exercise="hessian_of" expects="wrong_shape"
+def hessian_of(f, x):
+    return grad(f)(x)
+
+# %% tags=["wrong"] exercise="hessian_of" expects="only_diagonal"
+def hessian_of(f, x):
+    return torch.diag(grad(lambda x: grad(f)(x).sum())(x))
+
+# %% tags=["wrong"] exercise="hessian_of" expects="wrong_shape"
+def hessian_of(f, x):
+    return grad(lambda x: grad(f)(x).sum())(x)
+
+# %% tags=["wrong"] exercise="hessian_of" expects="no_tensor"
+def hessian_of(f, x):
+    return jacfwd(jacrev(f))
+
+# %% tags=["wrong"] exercise="hessian_of" expects="no_tensor"
+def hessian_of(f, x):
+    return jacfwd(jacrev(f(x)))
+
+# %% tags=["wrong"] exercise="hessian_of" expects="own_raised"
+def hessian_of(f, x):
+    return grad(grad(f))(x)
+
+# %% tags=["wrong"] exercise="hessian_of" expects="wrong_value"
+def hessian_of(f, x):
+    return torch.outer(grad(f)(x), grad(f)(x))
+
+# %% tags=["wrong"] exercise="hessian_of" expects="wrong_value"
+def hessian_of(f, x):
+    return jacfwd(jacrev(f))(torch.ones_like(x))
+
+# %% tags=["wrong"] exercise="hessian_of" expects="own_raised"
+def hessian_of(f, x):
+    x = x.detach().requires_grad_()
+    (g,) = torch.autograd.grad(f(x), x)
+    return torch.stack([torch.autograd.grad(element, x, retain_graph=True)[0] for element in g])
+
+# %% tags=["wrong"] exercise="hessian_of" expects="wrong_value"
+def hessian_of(f, x):
+    return jacfwd(jacrev(f))(x).triu()
+
+# %% [markdown] lang="en" pair="end"
+# ## What you take along
+#
+# - Backward: $g^\top J$, good for few outputs. Forward: $J\,t$, good for few inputs.
+# - `torch.func` needs `forward` without `ctx`, and `setup_context`.
+# - `jvp` uses what `save_for_forward` kept. It is a second statement about the same derivative: check both.
+# - vmap: generated where everything is torch, by hand where it is not. Say where the batch is, in and out.
+
+# %% [markdown] lang="zh" pair="end" of="6de868e3"
+# ## 带走这几点
+#
+# - 反向：$g^\top J$，适合输出少的情形；前向：$J\,t$，适合输入少的情形。
+# - `torch.func` 要求 `forward` 不带 `ctx`，另写 `setup_context`。
+# - `jvp` 用的是 `save_for_forward` 保存的张量。它是对同一个导数的第二份说法，两份都要检查。
+# - vmap 规则：全是 torch 运算时自动生成，否则手写。要说清批次在哪一维，进来和出去都要说。
+
+# %%
+# %exercises
