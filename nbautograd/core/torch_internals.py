@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from types import CodeType
@@ -171,3 +171,31 @@ def machinery() -> tuple[frozenset[CodeType], frozenset[str]]:
     except (ImportError, AttributeError):
         files = frozenset()
     return frozenset(code for code in codes if code is not None), files
+
+
+_run_backward: Callable[..., Any] | None = _probe("autograd.Variable._execution_engine.run_backward", None)
+
+
+def gradients(
+    outputs: Sequence[torch.Tensor],
+    inputs: Sequence[torch.Tensor],
+    grad_outputs: Sequence[torch.Tensor],
+    create_graph: bool = False,
+) -> tuple[torch.Tensor | None, ...]:
+    """``torch.autograd.grad`` for grad_outputs that fit; the graph stays, what is not reached is None.
+
+    The engine is asked straight away: on its way to it torch imports sympy once (half a second) and compares symbolic
+    shapes each time, which takes as long as a small backward.
+    """
+    plain = _run_backward is not None and all(type(t) in _PLAIN for t in (*outputs, *inputs, *grad_outputs))
+    if _run_backward is None or not plain:
+        return torch.autograd.grad(
+            outputs, inputs, grad_outputs, retain_graph=True, create_graph=create_graph, allow_unused=True
+        )
+    found: tuple[torch.Tensor | None, ...] = _run_backward(
+        tuple(outputs), tuple(grad_outputs), True, create_graph, tuple(inputs), True, accumulate_grad=False
+    )
+    return found
+
+
+_PLAIN = (torch.Tensor, torch.nn.Parameter)

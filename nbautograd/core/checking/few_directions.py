@@ -15,23 +15,25 @@ DIRECTIONS = 4  # per input
 TOGETHER = 8  # elements that one direction moves; more would meet a kink too easily
 
 
-def along(subject: Subject, seed: int) -> Subject | None:
+def along(subject: Subject, seed: int, directions: int = DIRECTIONS, together: int | None = TOGETHER) -> Subject | None:
     """The same function of a few numbers per input, each of which moves a few elements.
 
     Args:
         subject: a function whose Jacobians would be too large to hold.
         seed: of the choice of elements, and of the weights that the outputs are read with.
+        directions: how many of them per input.
+        together: how many elements one of them moves; all of them when None.
 
     Returns:
-        A subject whose blocks have ``DIRECTIONS`` rows and columns; None for complex tensors.
+        A subject whose blocks have so many rows and columns; None for complex tensors.
     """
     outputs = subject.call()
     moved = [subject.inputs[i].detach() for i in subject.differentiable]
     if any(t.is_complex() for t in (*outputs, *moved)):
         return None
     generator = torch.Generator().manual_seed(seed)
-    places = [_places(x, generator) for x in moved]
-    weights = [torch.randn(DIRECTIONS, y.numel(), generator=generator, dtype=torch.float64).to(y) for y in outputs]
+    places = [_places(x, generator, directions, together or x.numel()) for x in moved]
+    weights = [torch.randn(directions, y.numel(), generator=generator, dtype=torch.float64).to(y) for y in outputs]
 
     def few(*numbers: Tensor) -> tuple[Tensor, ...]:
         given: list[Any] = list(subject.fresh())
@@ -40,7 +42,7 @@ def along(subject: Subject, seed: int) -> Subject | None:
         found: Sequence[Tensor] = tuple(subject.flat(subject.fn(*given)))
         return tuple(w @ y.reshape(-1) for w, y in zip(weights, found, strict=True))
 
-    start = tuple(x.new_zeros(DIRECTIONS).requires_grad_() for x in moved)
+    start = tuple(x.new_zeros(directions).requires_grad_() for x in moved)
     small = Subject(few, start, subject.seed)
     small.has_functions = subject.has_functions
     small.input_names = tuple(subject.input_names[i] for i in subject.differentiable)
@@ -51,10 +53,12 @@ def along(subject: Subject, seed: int) -> Subject | None:
 Places = tuple[Tensor, Tensor]
 
 
-def _places(x: Tensor, generator: torch.Generator) -> Places:
+def _places(x: Tensor, generator: torch.Generator, directions: int, together: int) -> Places:
     """Which elements move, and how far each for one unit: as much as it is large."""
-    count = min(TOGETHER, max(1, x.numel() // DIRECTIONS))
-    index = torch.randint(max(1, x.numel()), (DIRECTIONS, count), generator=generator)
+    count = min(together, max(1, x.numel() // directions))
+    index = torch.randint(max(1, x.numel()), (directions, count), generator=generator)
+    if count == x.numel():
+        index = torch.arange(count).reshape(1, count)
     size = x.reshape(-1)[index.reshape(-1)].abs() if x.numel() else x.new_zeros(index.numel())
     sign = torch.randint(2, (index.numel(),), generator=generator) * 2 - 1
     return index, sign.to(x) * torch.where(size > 0, size, torch.ones_like(size)) / math.sqrt(count)

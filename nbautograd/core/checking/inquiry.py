@@ -7,11 +7,14 @@ import dataclasses
 import math
 from functools import cached_property
 
+import numpy as np
+
 from nbautograd import messages
 from nbautograd.core.checking.block import Block
 from nbautograd.core.checking.jacobians import statements
 from nbautograd.core.checking.jacobians.assembly import Assembly, Raw
 from nbautograd.core.checking.jacobians.real import epsilon
+from nbautograd.core.checking.jacobians.rounding import only_rounding
 from nbautograd.core.checking.jacobians.storage import Matrices
 from nbautograd.core.checking.jacobians.witnesses import ForwardWitness, JvpWitness, confirmed
 from nbautograd.core.checking.probes.exceptions import contract_broken, from_forward
@@ -63,7 +66,8 @@ class Inquiry:
     def blocks_found(self) -> None:
         """Run the check; what the user's forward raises propagates, an interrupt ends it early."""
         try:
-            self._run()
+            with messages.speaking(messages.language()):  # asked once, not for every sentence
+                self._run()
         except KeyboardInterrupt:
             self.complete = False
             self._keep_partial()
@@ -141,12 +145,16 @@ class Inquiry:
 
     def _judged(self, numbers: tuple[int, int], where: tuple[int, int], raw: Raw) -> Judged:
         assert self.outputs is not None
+        assert self.assembly is not None
         precision = max(epsilon(self.outputs.inputs[where[1]]), epsilon(self.outputs[where[0]]))
         judged = judge(raw.forward, raw, numbers, Tolerance(self.atol, self.rtol, precision))
         if judged.verdict in ("undecided", "flat") and confirmed(
             self._forward_witness, numbers, judged.matrices, judged.unsure
         ):
             return dataclasses.replace(judged, verdict="match", reason="")
+        if judged.verdict == "mismatch" and only_rounding(self.assembly, numbers, judged.matrices):
+            right = dataclasses.replace(judged.matrices, wrong=np.zeros_like(judged.matrices.wrong))
+            return dataclasses.replace(judged, matrices=right, verdict="match", wrong=0)
         low = precision > 1e-10 and not raw.forward.promoted
         return dataclasses.replace(judged, reason="float32") if low and judged.reason == "noise" else judged
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import io
 import random
 import sys
+import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,8 @@ def quiet(*, recorded: bool = False) -> Iterator[None]:
     threads = torch.get_num_threads()
     with contextlib.ExitStack() as stack:
         stack.enter_context(_random_state_kept())
+        if not recorded:
+            stack.enter_context(_prints_dropped())
         stack.enter_context(contextlib.redirect_stdout(io.StringIO()))
         stack.enter_context(contextlib.redirect_stderr(io.StringIO()))
         stack.enter_context(warnings.catch_warnings())
@@ -38,6 +42,43 @@ def quiet(*, recorded: bool = False) -> Iterator[None]:
             torch.set_num_threads(1)
             stack.callback(torch.set_num_threads, threads)
         yield
+
+
+_silent: list[int] = []  # threads whose print does nothing, as often as they entered
+_lock = threading.Lock()
+
+
+@contextlib.contextmanager
+def _prints_dropped() -> Iterator[None]:
+    """Let this thread's ``print`` do nothing, unless to a file: nobody reads it, and writing a tensor out is slow."""
+    thread = threading.get_ident()
+    with _lock:
+        if not _silent:
+            _dropping.original = builtins.print
+            builtins.print = _dropping
+        _silent.append(thread)
+    try:
+        yield
+    finally:
+        with _lock:
+            _silent.remove(thread)
+            ours = builtins.print is _dropping
+            if not _silent and ours:
+                builtins.print = _dropping.original
+
+
+class _Dropping:
+    """Stands in for ``print`` while any thread is silent."""
+
+    original: Callable[..., None] = print
+
+    def __call__(self, *values: Any, **options: Any) -> None:
+        """Print, unless this thread is silent and it is not to a file."""
+        if threading.get_ident() not in _silent or options.get("file") is not None:
+            self.original(*values, **options)
+
+
+_dropping = _Dropping()
 
 
 def seed_all(seed: int) -> None:

@@ -10,11 +10,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbautograd.core import syntax
+from nbautograd.core import syntax, torch_internals
 from nbautograd.core.checking import words
 from nbautograd.core.checking.block import Block, GradcheckReport
 from nbautograd.core.checking.causes.surroundings import on_ctx
-from nbautograd.core.checking.few_directions import along
+from nbautograd.core.checking.few_directions import DIRECTIONS, TOGETHER, along
 from nbautograd.core.checking.inquiry import Inquiry
 from nbautograd.core.checking.probes.raw import cotangents, own_node, precision
 from nbautograd.core.checking.probes.state import elsewhere
@@ -48,17 +48,26 @@ def second_order(subject: Subject) -> GradcheckReport | None:
         return _report(subject, (_unsupported(subject, error),), start)
     if _claims_none(gradients):
         return None
-    whole = _subject(subject, outputs)
-    derived = whole if _size(subject, outputs) <= MOST else _sampled(whole)
-    if derived is None:
+    inquiry = _asked(_subject(subject, outputs), _size(subject, outputs))
+    if inquiry is None:
         return None
-    inquiry = Inquiry(derived, None, None, None)
-    with inquiry.subject.session():
-        inquiry.blocks_found()
     if inquiry.error is not None:
         return _report(subject, (_unsupported(subject, inquiry.error),), start)
     findings = tuple(_findings(subject, outputs, inquiry))
     return _report(subject, findings, start, inquiry)
+
+
+def _asked(whole: Subject, size: int) -> Inquiry | None:
+    """The blocks of a small Function; of a large one along all elements at once, and where that does not settle it,
+    along a few directions of few elements, which hardly ever meet a kink."""
+    found = None
+    for derived in [whole] if size <= MOST else _sampled(whole):
+        found = Inquiry(derived, None, None, None)
+        with derived.session():
+            found.blocks_found()
+        if found.error is not None or {b.verdict for b in found.blocks.values()} <= {"match"}:
+            break
+    return found
 
 
 def _size(subject: Subject, outputs: Outputs) -> int:
@@ -71,7 +80,7 @@ def _gradients(subject: Subject, outputs: Outputs, v: Sequence[Tensor | None]) -
     leaves = [outputs.inputs[i] for i in subject.differentiable]
     pairs = [(o, c.requires_grad_()) for o, c in zip(outputs, v, strict=True) if c is not None]
     tensors, grads = zip(*pairs, strict=True)
-    return torch.autograd.grad(tensors, leaves, grads, create_graph=True, allow_unused=True)
+    return torch_internals.gradients(tensors, leaves, grads, create_graph=True)
 
 
 def _claims_none(gradients: Sequence[Tensor | None]) -> bool:
@@ -87,15 +96,19 @@ def _subject(subject: Subject, outputs: Outputs) -> Subject:
     count = len(subject.inputs)
 
     def gradients(*given: Any) -> tuple[Tensor, ...]:
+        graph = torch.is_grad_enabled()  # differences need none
         with torch.enable_grad():
             xs = tuple(_leaf(x, i in subject.differentiable) for i, x in enumerate(given[:count]))
-            found = subject.call(xs)
+            outputs = subject.call(xs)
             leaves = [xs[i] for i in subject.differentiable]
-            tensors = [found[k] for k in takes]
-            grads = torch.autograd.grad(tensors, leaves, given[count:], create_graph=True, allow_unused=True)
+            tensors = [outputs[k] for k in takes]
+            grads = torch_internals.gradients(tensors, leaves, given[count:], create_graph=graph)
+            found = tuple(torch.zeros_like(x) if g is None else g for g, x in zip(grads, leaves, strict=True))
+            if not graph or all(g.requires_grad for g in found):
+                return found
             # a gradient cut off from its graph counts as one with derivative zero, so that it can be compared
             tie = sum((0 * (x - x.detach())).sum() for x in (*leaves, *given[count:]))
-            return tuple((torch.zeros_like(x) if g is None else g) + tie for g, x in zip(grads, leaves, strict=True))
+            return tuple(g + tie for g in found)
 
     weights = [v[k].detach().requires_grad_() for k in takes]  # type: ignore[union-attr]
     derived = Subject(gradients, (*subject.fresh(), *weights), subject.seed)
@@ -105,15 +118,17 @@ def _subject(subject: Subject, outputs: Outputs) -> Subject:
     return derived
 
 
-def _sampled(derived: Subject) -> Subject | None:
-    """The derivatives along a few directions; None below double precision, where their differences drown in noise."""
+def _sampled(derived: Subject) -> Iterator[Subject]:
+    """The derivatives along directions; none below double precision, where their differences drown in noise."""
     if any(derived.inputs[i].dtype != torch.float64 for i in derived.differentiable):
-        return None
-    small = along(derived, derived.seed + 43)
-    if small is not None:
+        return
+    for directions, together in ((1, None), (DIRECTIONS, TOGETHER)):
+        small = along(derived, derived.seed + 43, directions, together)
+        if small is None:
+            return
         small.output_names = tuple(f"{name} (sampled)" for name in derived.output_names)
         small.input_names = tuple(f"{name} (sampled)" for name in small.input_names)
-    return small
+        yield small
 
 
 def _leaf(x: Any, differentiable: bool) -> Any:
@@ -182,7 +197,7 @@ def _reasons(subject: Subject, outputs: Outputs) -> Iterator[tuple[str, dict[str
 
 def _ignored(subject: Subject, outputs: Outputs, tensor: Tensor) -> bool:
     leaves = [outputs.inputs[i] for i in subject.differentiable]
-    found = torch.autograd.grad(tensor, leaves, torch.ones_like(tensor), retain_graph=True, allow_unused=True)
+    found = torch_internals.gradients([tensor], leaves, [torch.ones_like(tensor)])
     return all(g is None or not bool(g.any()) for g in found)
 
 

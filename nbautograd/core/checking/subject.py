@@ -15,6 +15,7 @@ from torch import Tensor
 from nbautograd.core.checking import preparation
 from nbautograd.core.checking.quiet import quiet, seed_all
 from nbautograd.core.source import FunctionSource, function_class, read_source
+from nbautograd.core.torch_internals import gradients
 
 
 class Outputs(tuple[Tensor, ...]):
@@ -158,7 +159,7 @@ class Subject:
         with self.session():
             seed_all(self.seed)
             tensors, grads = zip(*pairs, strict=True)
-            return torch.autograd.grad(tensors, leaves, grads, retain_graph=True, allow_unused=True)
+            return gradients(tensors, leaves, grads)
 
     def differentiable_outputs(self, outputs: Sequence[Tensor]) -> tuple[int, ...]:
         """Positions of the floating or complex outputs that require grad."""

@@ -27,6 +27,7 @@ from nbautograd.core.checking.progress import Progress
 from nbautograd.core.checking.subject import Outputs, Subject
 
 BATCH_ELEMENTS = 2_000_000
+KEPT_ELEMENTS = 1_000_000
 FEW = 6  # up to so many points a loop is faster than a batch
 
 
@@ -90,6 +91,7 @@ class Forward:
         self.eps = max(map(epsilon, self.tensors))
         self.points = [to_array(t) for t in self.tensors]
         self.values = self._one(0, self.points[0]) if self.promoted else [to_array(outputs[i]) for i in wanted]
+        self._last: dict[int, tuple[Array, list[Array]]] = {}
         self._batched: Callable[..., Any] | None = raw_forward(subject)
 
     @property
@@ -119,10 +121,16 @@ class Forward:
         Returns:
             For each wanted output an array (k, *its real shape); NaN where the function raised.
         """
+        known = self._last.get(which)
+        if known is not None and np.array_equal(known[0], points, equal_nan=True):
+            return known[1]  # asked for another output before
         each = real_size(self.tensors[which]) + sum(map(math.prod, self.shapes))
         step = max(1, BATCH_ELEMENTS // max(1, each))
         parts = [self._chunk(which, points[i : i + step]) for i in range(0, len(points), step)]
-        return [np.concatenate(column) for column in zip(*parts, strict=True)]
+        answers = parts[0] if len(parts) == 1 else [np.concatenate(column) for column in zip(*parts, strict=True)]
+        if len(self.wanted) > 1 and len(points) * each < KEPT_ELEMENTS:
+            self._last[which] = points, answers
+        return answers
 
     def _chunk(self, which: int, points: Array) -> list[Array]:
         if self._batched is not None and len(points) > FEW:

@@ -19,6 +19,7 @@ from nbautograd.core.checking.jacobians.real import (
 )
 from nbautograd.core.checking.progress import Progress
 from nbautograd.core.checking.quiet import seed_all
+from nbautograd.core.torch_internals import gradients
 
 FEW = 4  # up to so many cotangents a loop is faster than a batch
 BATCH_ELEMENTS = 2_000_000  # elements that one batch of cotangents and gradients may hold
@@ -76,7 +77,7 @@ class Rows:
     def _plain(self, cotangent: Tensor) -> list[Array]:
         seed_all(self.seed)
         try:
-            found = torch.autograd.grad(self.output, self.leaves, cotangent, retain_graph=True, allow_unused=True)
+            found = gradients([self.output], self.leaves, [cotangent])
         except Exception as error:
             self.error = error
             raise
@@ -86,7 +87,7 @@ class Rows:
         used: list[bool] = []
 
         def backward(cotangent: Tensor) -> tuple[Tensor, ...]:
-            found = torch.autograd.grad(self.output, self.leaves, cotangent, retain_graph=True, allow_unused=True)
+            found = gradients([self.output], self.leaves, [cotangent])
             used[:] = [g is not None for g in found]
             return tuple(g for g in found if g is not None)
 

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from nbautograd.core.checking.quiet import seed_all
 from nbautograd.core.checking.subject import Outputs, Subject
+from nbautograd.core.torch_internals import gradients
 
 Backward = Callable[..., Any]
 
@@ -120,7 +121,7 @@ def pull(
         return (None,) * len(leaves)
     seed_all(subject.seed if seed is None else seed)
     tensors, grads = zip(*((o, _copy(c)) for o, c in pairs), strict=True)
-    found = torch.autograd.grad(tensors, leaves, grads, retain_graph=True, allow_unused=True)
+    found = gradients(tensors, leaves, grads)
     return tuple(None if g is None else g.detach().clone() for g in found)
 
 

@@ -23,6 +23,7 @@ from nbautograd.core.checking.probes.raw import (
 from nbautograd.core.checking.subject import Outputs, Subject
 from nbautograd.core.checking.words import about
 from nbautograd.core.findings import Finding
+from nbautograd.core.torch_internals import gradients
 
 
 def dead(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
@@ -137,4 +138,4 @@ def _only(subject: Subject, given: tuple[Any, ...], position: int, v: list[Tenso
     if not pairs:
         return None
     tensors, grads = zip(*pairs, strict=True)
-    return torch.autograd.grad(tensors, [given[position]], grads, allow_unused=True)[0]
+    return gradients(tensors, [given[position]], grads)[0]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import inspect
+import itertools
 import linecache
 import math
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -52,7 +54,8 @@ class Script:
 
     def source(self, node: ast.expr) -> str:
         """The text of an expression."""
-        return ast.get_source_segment(self.text, node) or ast.unparse(node)
+        ((start, end),) = self._spans([node])
+        return self._raw[start:end].decode() or ast.unparse(node)
 
     def changed(self, nodes: Sequence[Place], replacement: str) -> str:
         """The whole text with some expressions exchanged for the same text."""
@@ -63,7 +66,7 @@ class Script:
         text, spans = self.changed(nodes, replacement), self._spans(nodes)
         meaning = ast.dump(ast.parse(text))
         bare = replacement[1:-1] if replacement.startswith("(") and replacement.endswith(")") else replacement
-        raw = self.text.encode()
+        raw = self._raw
         wide = [(a - 1, b + 1) if raw[a - 1 : a] == b"(" and raw[b : b + 1] == b")" else (a, b) for a, b in spans]
         for tried in ((wide, bare), (wide, replacement), (spans, bare)):
             shorter = self._spliced(*tried)
@@ -75,14 +78,22 @@ class Script:
         return [(self._offset(n.lineno, n.col_offset), self._offset(n.end_lineno, n.end_col_offset)) for n in nodes]
 
     def _spliced(self, spans: Sequence[tuple[int, int]], replacement: str) -> str:
-        raw = self.text.encode()
+        raw = self._raw
         for start, end in sorted(spans, reverse=True):
             raw = raw[:start] + replacement.encode() + raw[end:]
         return raw.decode()
 
     def _offset(self, line: int | None, column: int | None) -> int:
-        lines = self.text.encode().split(b"\n")
-        return sum(len(row) + 1 for row in lines[: (line or 1) - 1]) + (column or 0)
+        return self._starts[(line or 1) - 1] + (column or 0)
+
+    @cached_property
+    def _raw(self) -> bytes:
+        return self.text.encode()
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        """Where each line starts among the bytes."""
+        return [0, *itertools.accumulate(len(row) + 1 for row in self._raw.split(b"\n"))]
 
     def compiled(self, text: str) -> Callable[..., Any] | None:
         """A changed text as a function that sees what the user's function sees; None when it does not compile."""

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -14,106 +12,16 @@ from torch import Tensor
 
 from nbautograd.core import syntax
 from nbautograd.core.checking import words
-from nbautograd.core.checking.probes.layout import expanded, strided
-from nbautograd.core.checking.probes.raw import cotangents, own_node, pull, standing_in, user_backward
-from nbautograd.core.checking.repair import variants
+from nbautograd.core.checking.repair import unseen, variants
+from nbautograd.core.checking.repair.budget import TRIES, Budget
 from nbautograd.core.checking.repair.edit import Edit, Hints
 from nbautograd.core.checking.repair.edits import edits
 from nbautograd.core.checking.repair.script import Script, constants, dims, names, read
-from nbautograd.core.checking.repair.truth import Direction, direction
-from nbautograd.core.checking.subject import Outputs, Subject
+from nbautograd.core.checking.repair.stage import ODD, TIDY, Stage, Stages, stage
+from nbautograd.core.checking.subject import Subject
 from nbautograd.core.findings import Finding, Fix
 
-BUDGET = 1.0  # seconds of this thread's time
-PAIRS = 0.25  # of these at most, for two edits in sequence
-LIKELY = 1.6  # what each of two edits may cost
-# for these the values are right, but something is changed that must stay as it is
-TIDY = ("mutates_grad_output", "mutates_saved")
-# for these the values are right, but only for gradients that lie in memory as usual
-ODD: dict[str, Callable[[Tensor], Tensor]] = {"fails_noncontiguous_grad": expanded, "wrong_noncontiguous_grad": strided}
-
-
-@dataclass(frozen=True)
-class Stage:
-    """One point at which an edited backward must agree with the forward.
-
-    Attributes:
-        outputs: of a call there, with their graph.
-        node: the Function's node in it.
-        v: the cotangents.
-        directions: what the gradients must agree with.
-        tidy: True when grad_outputs and ctx must be left as they were.
-    """
-
-    outputs: Outputs
-    node: Any
-    v: Sequence[Tensor | None]
-    directions: tuple[Direction, ...]
-    tidy: bool = False
-
-    @property
-    def original(self) -> Callable[..., Any]:
-        """The user's own backward."""
-        return user_backward(type(self.node)._forward_cls)
-
-    def _anew(self, subject: Subject) -> tuple[Outputs, Any]:
-        """The call made again, since the backward before may have changed what it left."""
-        outputs = subject.call(self.outputs.inputs)
-        return outputs, own_node(subject, outputs)
-
-    def runs(self, subject: Subject) -> bool:
-        """Whether the user's own backward comes to an end here."""
-        try:
-            pull(subject, self.outputs, self.v)
-        except Exception:
-            return False
-        return True
-
-    def passes(self, subject: Subject, backward: Callable[..., Any]) -> bool:
-        """Whether this backward gives gradients that agree in every direction."""
-        outputs, node = (self.outputs, self.node) if not self.tidy else self._anew(subject)
-        try:
-            with standing_in(node, _watched(backward) if self.tidy else backward):
-                gradients = pull(subject, outputs, self.v)
-        except Exception:
-            return False
-        return all(d.agrees(gradients[d.which]) for d in self.directions)
-
-
-def _watched(backward: Callable[..., Any]) -> Callable[..., Any]:
-    """The same backward; raises when it changed a grad_output or a tensor on ctx in place."""
-
-    def watching(ctx: Any, *grads: Any) -> Any:
-        held = [t for t in (*grads, *ctx.saved_tensors, *vars(ctx).values()) if isinstance(t, Tensor)]
-        before, names = [t._version for t in held], {k: id(v) for k, v in vars(ctx).items()}
-        result = backward(ctx, *grads)
-        if [t._version for t in held] != before or {k: id(v) for k, v in vars(ctx).items()} != names:
-            raise RuntimeError("changed in place")
-        return result
-
-    return watching
-
-
-def stage(
-    subject: Subject,
-    inputs: tuple[Any, ...],
-    targets: Sequence[int],
-    seed: int,
-    odd: Callable[[Tensor], Tensor] | None = None,
-    tidy: bool = False,
-) -> Stage | None:
-    """A stage at these inputs; None where the forward fails or its derivative cannot be had clearly."""
-    try:
-        outputs = subject.call(inputs)
-    except Exception:
-        return None
-    node = own_node(subject, outputs)
-    v = [c if c is None or odd is None else odd(c) for c in cotangents(subject, outputs, seed)]
-    if node is None or any(isinstance(y, Tensor) and not torch.isfinite(y.detach()).all() for y in outputs):
-        return None
-    asked = [direction(subject, outputs.inputs, k, v, seed + s) for k in targets for s in (1, 2)]
-    clear = tuple(d for d in asked if d is not None)
-    return Stage(outputs, node, v, clear, tidy) if len(clear) == len(asked) else None
+LIKELY = 1.6  # what each of two edits in sequence may cost
 
 
 class Repair:
@@ -121,13 +29,13 @@ class Repair:
 
     Args:
         subject: what was checked.
-        deadline: in seconds of ``time.thread_time``.
+        budget: how much may be tried.
     """
 
-    def __init__(self, subject: Subject, deadline: float) -> None:
-        self.subject, self.deadline = subject, deadline
+    def __init__(self, subject: Subject, budget: Budget) -> None:
+        self.subject, self.budget = subject, budget
         self.script: Script | None = None if subject.cls is None else read(subject.cls)
-        self._stages: dict[tuple[tuple[int, ...], str], tuple[list[Stage], list[Stage]]] = {}
+        self._stages: dict[tuple[tuple[int, ...], str], tuple[Stages, Stages, Stages]] = {}
 
     def fix(self, finding: Finding) -> Fix | None:
         """The smallest edit that mends what a finding speaks of, verified at fresh points and shapes; else None.
@@ -138,18 +46,18 @@ class Repair:
         if self.script is None or self.subject.cls is None:
             return None
         targets = self._targets(finding)
-        sure, doubtful = self._tried_at(targets, finding.code)
-        if not targets or len(sure) < 2 or all(s.passes(self.subject, s.original) for s in sure):
+        sure, doubtful, fresh = self._tried_at(targets, finding.code)
+        if not targets or not sure.at_least(2) or all(s.passes(self.subject, s.original) for s in sure):
             return None
-        hints, near = self._hints(finding), self._near(finding)
+        hints, near, hidden = self._hints(finding), self._near(finding), unseen.values(self.script, self.subject)
         for script, edit in self._candidates(self.script, hints, near):
-            if time.thread_time() > self.deadline:
+            if self.budget.spent:
                 break
-            if "None" in edit.replacement and None in map(_plain, self.subject.inputs):
-                continue  # what is None here may be a tensor elsewhere
+            if unseen.touched(edit, hidden):
+                continue
             backward = script.compiled(script.changed(edit.nodes, edit.replacement))
-            stages = itertools.chain(sure, doubtful, self._fresh(targets, finding.code))
-            if backward is not None and all(s.passes(self.subject, backward) for s in stages):
+            stages = itertools.chain(sure, doubtful, fresh)
+            if backward is not None and all(self.budget.paid(s) and s.passes(self.subject, backward) for s in stages):
                 return self._offered(script.tidied(edit.nodes, edit.replacement))
         return None
 
@@ -158,21 +66,13 @@ class Repair:
         names = self._names()
         single = edits(script, names, hints, near)
         yield from ((script, edit) for edit in single)
-        until = time.thread_time() + PAIRS
+        self.budget.last_part()
         for first in (e for e in single if e.cost <= LIKELY):
             changed = script.with_text(script.changed(first.nodes, first.replacement))
             for second in edits(changed, [], hints, near) if changed is not None else ():
-                if second.cost > LIKELY or time.thread_time() > until:
+                if second.cost > LIKELY:
                     break
                 yield changed or script, second
-
-    def _fresh(self, targets: list[int], code: str) -> Iterator[Stage]:
-        """Stages at points made once an edit has agreed everywhere else."""
-        key = (tuple(targets), "fresh " + (code if code in ODD or code in TIDY else ""))
-        if key not in self._stages:
-            places = variants.fresh(self.subject, self.subject.seed + 307)
-            self._stages[key] = self._made(places, targets, code), []
-        yield from self._stages[key][0]
 
     def _offered(self, text: str) -> Fix:
         assert self.script is not None
@@ -186,24 +86,28 @@ class Repair:
         both = finding.code == "swapped_inputs"
         return [k for k, p in enumerate(positions) if both or p == finding.where[1]]
 
-    def _tried_at(self, targets: list[int], code: str) -> tuple[list[Stage], list[Stage]]:
+    def _tried_at(self, targets: list[int], code: str) -> tuple[Stages, Stages, Stages]:
+        """Where an edit must agree: near the inputs given and at their sizes; at other sizes; where none was tried."""
         key = (tuple(targets), code if code in ODD or code in TIDY else "")
         if key not in self._stages:
-            seed, places = self.subject.seed + 101, variants.points(self.subject, self.subject.seed + 101)
-            same = [self.subject.fresh(), *places]
-            sure = [*same, *variants.together(self.subject, seed)]
-            made = [self._made(given, targets, code) for given in (sure, variants.apart(self.subject, seed))]
-            self._stages[key] = (made[0], made[1])
+            subject, seed = self.subject, self.subject.seed + 101
+            same = itertools.chain([subject.fresh()], variants.points(subject, seed))
+            sure = itertools.chain(same, variants.together(subject, seed))
+            places = sure, variants.apart(subject, seed), variants.fresh(subject, subject.seed + 307)
+            first, second, third = (Stages(self._made(given, targets, code)) for given in places)
+            self._stages[key] = first, second, third
         return self._stages[key]
 
-    def _made(self, places: Iterable[tuple[Any, ...]], targets: list[int], code: str) -> list[Stage]:
+    def _made(self, places: Iterable[tuple[Any, ...]], targets: list[int], code: str) -> Iterator[Stage]:
         """The stages at these inputs; shapes for which the user's own backward fails say nothing."""
-        found = []
         for k, inputs in enumerate(places):
             made = stage(self.subject, inputs, targets, self.subject.seed + 101 + 10 * k, ODD.get(code), code in TIDY)
             if made is not None and (code in ODD or code == "exception" or made.runs(self.subject)):
-                found.append(made)
-        return found
+                yield made
+
+    def _node(self) -> Any:
+        """The Function's node at the first point that was made."""
+        return next((s.node for made in self._stages.values() for s in made[0]), None)
 
     def _near(self, finding: Finding) -> list[int]:
         assert self.script is not None
@@ -216,7 +120,7 @@ class Repair:
 
     def _names(self) -> list[str]:
         assert self.script is not None
-        node = next((s.node for made in self._stages.values() for s in made[0]), None)
+        node = self._node()
         on_ctx = [f"ctx.{n}" for n, v in vars(node).items() if isinstance(v, (Tensor, int, float))] if node else []
         held = 0 if node is None or "saved_tensors" in self.script.text else len(node.saved_tensors)
         return [*names(self.script), *on_ctx, *(f"ctx.saved_tensors[{k}]" for k in range(held))]
@@ -226,7 +130,7 @@ class Repair:
         forward = getattr(self.subject.cls, "forward", None)
         given = self.subject.source.grad_outputs if self.subject.source is not None else ()
         output = finding.where[0] if finding.where is not None else 0
-        node = next((s.node for made in self._stages.values() for s in made[0]), None)
+        node = self._node()
         sizes = [f"ctx.{n}.numel()" for n, v in vars(node).items() if isinstance(v, torch.Size)] if node else []
         return Hints(
             tuple(_tight(said[k].removeprefix("1/")) for k in ("factor", "name") if said[k] and "- 1)" not in said[k])
@@ -239,22 +143,18 @@ class Repair:
         )
 
 
-def _plain(item: Any) -> Any:
-    return 0 if isinstance(item, Tensor) else item
-
-
 def _tight(text: str) -> str:
     return text if re.fullmatch(r"[\w.\[\]]+", text) else f"({text})"
 
 
-def repaired(subject: Subject, findings: Sequence[Finding], budget: float = BUDGET) -> dict[int, Fix]:
-    """Fixes for findings, by their number in the sequence; each input is mended once."""
+def repaired(subject: Subject, findings: Sequence[Finding], tries: float = TRIES) -> dict[int, Fix]:
+    """Fixes for findings, by their number in the sequence; each input is mended once, and so much is tried in all."""
     fixes: dict[int, Fix] = {}
-    workshop = Repair(subject, time.thread_time() + budget)
+    workshop = Repair(subject, Budget(tries))
     told: set[Any] = set()
     for k, finding in enumerate(findings):
         place = None if finding.where is None else finding.where[1]
-        if finding.kind != "bug" or place in told or time.thread_time() > workshop.deadline:
+        if finding.kind != "bug" or place in told or workshop.budget.spent:
             continue
         told.add(place)
         fix = workshop.fix(finding)

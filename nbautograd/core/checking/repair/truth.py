@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -67,14 +66,17 @@ def direction(
     # each element moves by a part of itself: logs, roots and 1/x stay inside their domain
     u = u * torch.where(size > 1e-3 * typical, size, torch.full_like(size, typical)).to(x.dtype)
     single = torch.finfo(x.dtype).bits < 64
-    answers = [_richardson(subject, inputs, position, u, cotangents, h) for h in (COARSE if single else STEPS)]
-    pairs = [(b, abs(a - b)) for a, b in itertools.pairwise(answers) if a == a and b == b]
-    if not pairs:
-        return None
-    if _kinked(subject, inputs, position, u, cotangents, (COARSE if single else STEPS)[-1]):
+    rel = 5e-3 if single else 1e-7
+    answers: list[float] = []
+    pairs: list[tuple[float, float]] = []
+    for h in COARSE if single else STEPS:
+        answers.append(_richardson(subject, inputs, position, u, cotangents, h))
+        pairs += [(b, abs(a - b)) for a, b in [answers[-2:]] if a == a and b == b] if len(answers) > 1 else []
+        if pairs and pairs[-1][1] <= 1e-2 * rel * abs(pairs[-1][0]):
+            break  # more steps would not tell more than the comparison asks for
+    if not pairs or _kinked(subject, inputs, position, u, cotangents, (COARSE if single else STEPS)[-1]):
         return None
     slope, error = min(pairs, key=lambda pair: pair[1])
-    rel = 5e-3 if single else 1e-7
     scale = max(abs(a) for a in answers if a == a)
     return Direction(which, u, slope, error, rel) if error <= 1e3 * rel * scale + 1e-300 else None
 

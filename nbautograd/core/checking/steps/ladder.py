@@ -117,11 +117,41 @@ def uncertainty(middle: Array, table: Array, series_values: Array, eps: float, k
     """
     scatter = np.abs(np.einsum("t,stn->sn", FOURTH, table.reshape(3, 5, -1)))
     # the median of three samples of |noise| is about 2/3 of its deviation: 4 times that covers all but a few
-    noise = 4 * np.nan_to_num(np.median(scatter, axis=0), nan=0.0) + known
+    # what a smooth function leaves shrinks by 64**4 from one distance of the table to the next closer one
+    plain = np.where(scatter[:2] > 1e-5 * scatter[1:], scatter[:2], 0.0).max(axis=0)
+    noise = 4 * np.nan_to_num(np.fmax(np.median(scatter, axis=0), plain), nan=0.0) + known
+    noise = np.maximum(noise, _grid(table.reshape(3, 5, -1)))
     size = np.nanmax(np.abs(np.nan_to_num(np.concatenate([middle[None], table]), posinf=0, neginf=0)), axis=0)
     # a value that underflowed is off by as much as the smallest number there is
     least = np.finfo(np.float64).smallest_subnormal
     highest: Array = np.maximum.reduce([noise, eps * size + least, granularity(series_values)])
+    return highest
+
+
+def _grid(table: Array) -> Array:
+    """How far apart the values that a function can have lie, where a lost digit left them on a coarse grid; else 0.
+
+    On a grid the second differences at the closest points are whole steps of it, far above what curvature makes of
+    them; the fourth ones may cancel.
+    """
+    bends = np.abs(np.diff(table[:2], n=2, axis=1)).max(axis=1)
+    curved = bends[1] * float((TABLE[0] / TABLE[5]) ** 2)
+    return np.nan_to_num(np.where(bends[0] > 4 * curved, bends[0] / 2, 0.0), nan=0.0, posinf=0.0)
+
+
+def wobble(series: Series, most: float) -> Array:
+    """How uncertain the values are, from slopes that change from rung to rung by more than truncation lets them.
+
+    Truncation times the step shrinks by 64 from one rung to the next; what does not is round-off. It shows digits that
+    were lost on the way to a small result, where neighbouring values happen to be off alike.
+
+    Args:
+        series: values along the ladder.
+        most: what is larger is no round-off, but a kink or the like close by.
+    """
+    moved = np.abs(np.diff(central(series), axis=0)) * (series.above + series.below)[1:] / 2
+    found = np.where((moved[1:] > moved[:-1] / 8) & (moved[1:] <= most), moved[1:], 0.0)
+    highest: Array = found.max(axis=0)
     return highest
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ from nbautograd.core.checking.steps.brief import brief
 
 DIRECTIONS = 400  # columns that get the whole ladder; where more disagree,
 SOME = 64  # of them do, and two steps must do for the others
+LOST = 64  # last bits
 NEAR_ZERO = 0.05  # where |x| is smaller than this, a second ladder is scaled by |x|
 
 
@@ -65,8 +67,35 @@ def curve(raw: Raw, where: tuple[int, int]) -> tuple[Array, Array]:
         return np.empty(0), np.empty(0)
     chosen = np.zeros(apart.shape, dtype=bool)
     chosen.reshape(-1)[int(np.nanargmax(apart))] = True
-    found = refine(raw.forward, raw, where, chosen)
-    return (found.steps[:, 0], found.errors[:, 0]) if found.value.size else (np.empty(0), np.empty(0))
+    held = raw.matrices.layout
+    block, row, col = np.argwhere(chosen)[0]
+    return _course(raw.forward, where, (int(held.row_ids[block, row]), int(held.col_ids[block, col])))
+
+
+def _course(forward: Values, where: tuple[int, int], entry: tuple[int, int]) -> tuple[Array, Array]:
+    """The ladder for one entry that is not in doubt: its steps, and how far differences are from the best value.
+
+    Args:
+        forward: values of the function.
+        where: numbers of output and input among the differentiable ones.
+        entry: row and column.
+    """
+    (i, j), (row, col) = where, entry
+    point = forward.points[j].reshape(-1)
+    climbs = np.concatenate([ladder.factors(), -ladder.factors()])
+    wanted = np.repeat(point[None], len(climbs), axis=0)
+    wanted[:, col] += climbs * max(1.0, abs(float(point[col])))
+    points = forward.rounded(j, wanted)
+    values = forward.at(j, points.reshape(-1, *forward.points[j].shape))[i].reshape(len(climbs), -1)[:, [row]]
+    steps = points[:, [col]] - point[col]
+    middle, n = forward.values[i].reshape(-1)[[row]], ladder.RUNGS
+    with np.errstate(all="ignore"):
+        series = ladder.Series(values[:n], values[n:], steps[:n], -steps[n:], middle, forward.eps * np.abs(middle))
+        value, slopes = ladder.two_sided(series).value, ladder.central(series)
+        # two equal numbers are still only known to the last bit
+        last = np.finfo(float).eps * np.maximum(np.abs(slopes).max(axis=0), np.abs(value))
+        errors = np.maximum(np.abs(slopes - value), last)
+    return ((series.above + series.below) / 2)[:, 0], errors[:, 0]
 
 
 _LAST = ("value", "error", "low", "high", "nature", "steps", "errors")
@@ -139,17 +168,23 @@ def _climb(
     steps = layout.cols(np.where(np.isfinite(point), points - point, wanted))[:, entries[:, 0], entries[:, 2]]
     middle = layout.rows(forward.values[i][None])[0][entries[:, 0], entries[:, 1]]
     known = layout.rows(forward.noise[i][None])[0][entries[:, 0], entries[:, 1]]
-    return _judge(entries, values, steps, (middle, known, forward.eps))
+    return _judge(entries, values, steps, (middle, known, forward.eps, _lost(forward, i)))
 
 
-def _judge(entries: Array, values: Array, steps: Array, at: tuple[Array, Array, float]) -> Refined:
-    middle, known, eps = at
+def _lost(forward: Values, i: int) -> float:
+    """The most that a value can be off by a few last bits of what it was made of."""
+    return LOST * forward.eps * max(1.0, float(np.abs(np.nan_to_num(forward.values[i])).max(initial=0.0)))
+
+
+def _judge(entries: Array, values: Array, steps: Array, at: tuple[Array, Array, float, float]) -> Refined:
+    middle, known, eps, lost = at
     n = ladder.RUNGS
     with np.errstate(all="ignore"):
         noise = ladder.uncertainty(middle, values[2 * n :], values[: 2 * n], eps, known)
         stairs = ladder.steps_in(middle, values[: 2 * n])
         noise = np.maximum(noise, stairs)
         series = ladder.Series(values[:n], values[n : 2 * n], steps[:n], -steps[n : 2 * n], middle, noise)
+        series = dataclasses.replace(series, noise=np.maximum(noise, ladder.wobble(series, lost)))
         estimate, kind = ladder.two_sided(series), np.where(stairs > 0, kinks.STAIRCASE, kinks.nature(series))
         low, high, value, error = _sides(series, estimate, kind)
         slopes = ladder.central(series)
