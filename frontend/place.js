@@ -9,11 +9,26 @@ const SOON = 5000; // ms in which the report is expected: until then every chang
  * Keep a view in the place of every copy of the static report, until the returned function is called.
  * @param {Model} model
  * @param {(model: Model, element: HTMLElement) => () => void} mount
- * @returns {(() => void) | undefined}
+ * @returns {() => void}
  */
 export function takePlace(model, mount) {
-  const anchor = model.get("_anchor");
-  if (!anchor) return undefined;
+  /** @type {(() => void) | undefined} */
+  let stop;
+  const start = () => {
+    stop?.();
+    stop = model.get("_anchor") ? watch(model, model.get("_anchor"), mount) : undefined;
+  };
+  model.on("change:_anchor", start); // Python gives it when the widget is displayed by itself
+  start();
+  return () => (model.off("change:_anchor", start), stop?.());
+}
+
+/**
+ * @param {Model} model
+ * @param {string} anchor
+ * @param {(model: Model, element: HTMLElement) => () => void} mount
+ */
+function watch(model, anchor, mount) {
   /** @type {Map<Element, () => void>} */
   const places = new Map();
   /** @type {ReturnType<typeof setTimeout> | undefined} */

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import uuid
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from nbautograd.command.error import CommandError
 from nbautograd.command.page import as_html, require_ours
 from nbautograd.command.running import read, run
 from nbautograd.messages import text
+from nbautograd.widgets.front_ends import fresh_anchor
 
 LIVE = "application/vnd.jupyter.widget-view+json"
 STORED = "application/vnd.jupyter.widget-state+json"
@@ -100,7 +100,7 @@ def frozen(content: Any) -> Count:
         live = data.get(LIVE, {}).get("model_id")
         if live in models:
             del data[LIVE]
-            _bring_to_life(data, models[live], f"nbag-{uuid.uuid4().hex[:16]}", count)
+            _bring_to_life(data, models[live], fresh_anchor(), count)
         elif anchor and anchor[1] in by_anchor:
             _bring_to_life(data, by_anchor[anchor[1]], anchor[1], count)
         elif anchor:

@@ -12,10 +12,10 @@ import anywidget
 import traitlets
 
 from nbautograd import messages
-from nbautograd.core.display import render
 from nbautograd.errors import CallError
 from nbautograd.views.bundle import mimebundle as static_bundle
 from nbautograd.views.palette import colours
+from nbautograd.widgets.front_ends import fresh_anchor, shows_views_only
 from nbautograd.widgets.keeping import kept
 
 STATIC = Path(__file__).resolve().parent.parent / "static"
@@ -127,9 +127,12 @@ class ViewWidget(anywidget.AnyWidget):
         return f"<{type(self).__name__} of {self.value!r}>"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        """The interactive view, and beside it the static report for pages that cannot show widgets."""
+        """The static report, whose place the view takes; and a view, where a page can only show that."""
         live = super()._repr_mimebundle_(**kwargs)
         if live is None:
             return None
-        bundle, metadata = live if isinstance(live, tuple) else (live, {})
-        return {**bundle, **static_bundle(self.value), "text/plain": render("text", self.value)}, metadata
+        if shows_views_only():
+            bundle, metadata = live if isinstance(live, tuple) else (live, {})
+            return {**bundle, **static_bundle(self.value)}, metadata
+        self._anchor = self._anchor or fresh_anchor()
+        return static_bundle(self.value, anchor=self._anchor), {}

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import importlib
 import sys
-import uuid
 from collections import deque
 from typing import Any
 
 from nbautograd.errors import CallError
 from nbautograd.views.bundle import mimebundle as static_bundle
+from nbautograd.widgets.front_ends import fresh_anchor
 
 MOST_OPEN = 50  # widgets that stay connected; older ones give way to their static reports
 
@@ -53,7 +53,7 @@ def mimebundle(value: Any) -> dict[str, str]:
     kernel = _kernel()
     if kernel is None or _home(value) is None:
         return static_bundle(value)
-    anchor = f"nbag-{uuid.uuid4().hex[:16]}"
+    anchor = fresh_anchor()
     bundle = static_bundle(value, anchor=anchor)
     try:
         _keep(kernel, widget(value, anchor=anchor))

@@ -98,9 +98,15 @@ def test_displayed_by_itself_a_failure_is_said(load: Any, samples: Any) -> None:
     expect(page.get_by_role("alert")).to_contain_text("nbautograd:")
 
 
-def test_no_anchor_no_search(load: Any, samples: Any) -> None:
+def test_a_name_given_later_is_followed(load: Any, samples: Any) -> None:
     page = load(samples.report())
     page.evaluate(ADD)
     page.evaluate(START)
-    assert page.evaluate("nb.end === undefined")
+    expect(live(page)).to_have_count(0)
     expect(static(page)).to_be_visible()
+    page.evaluate("nb.model.set('_anchor', 'nbag-1')")
+    expect(live(page)).to_have_count(1)
+    expect(static(page)).to_be_hidden()
+    page.evaluate("nb.end()")
+    expect(static(page)).to_be_visible()
+    assert page.evaluate("Object.values(nb.listeners).flat().length") == 0

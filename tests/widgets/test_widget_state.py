@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -93,10 +95,30 @@ def test_repr_is_one_line(wire: Wire, samples: Any) -> None:
     assert repr(samples.report().widget()) == "<InspectorWidget of <FunctionReport LinearFunction: right, 2 calls>>"
 
 
-def test_displayed_by_itself_it_brings_the_static_report(wire: Wire, samples: Any) -> None:
-    bundle, _ = samples.gradcheck().widget()._repr_mimebundle_()
-    assert {"application/vnd.jupyter.widget-view+json", "text/html", "text/plain"} <= set(bundle)
+def test_displayed_by_itself_it_takes_the_place_of_its_report(wire: Wire, samples: Any) -> None:
+    view = samples.gradcheck().widget()
+    bundle, _ = view._repr_mimebundle_()
+    assert sorted(bundle) == ["text/html", "text/plain"]  # a stored view could not be read without its kernel
+    assert f'class="nbautograd {view._anchor}"' in bundle["text/html"]
+    assert wire.sent[-1][1]["state"] == {"_anchor": view._anchor}
+    assert view._repr_mimebundle_()[0] == bundle
     assert "LinearFunction: backward is right." in bundle["text/plain"]
+
+
+@pytest.mark.parametrize("where", ["VSCODE_PID", "google.colab", "__vsc_ipynb_file__"])
+def test_where_only_views_are_shown_it_brings_one(wire: Wire, samples: Any, monkeypatch: Any, where: str) -> None:
+    if where == "google.colab":
+        monkeypatch.setitem(sys.modules, where, ModuleType(where))
+        monkeypatch.setattr("anywidget._util.enable_custom_widget_manager_once", lambda: None)
+    elif where == "VSCODE_PID":
+        monkeypatch.setenv(where, "1")
+    else:
+        monkeypatch.setattr("IPython.get_ipython", lambda: SimpleNamespace(user_ns={where: "nb.ipynb"}))
+    view = samples.gradcheck().widget()
+    bundle, _ = view._repr_mimebundle_()
+    assert set(bundle) == {"application/vnd.jupyter.widget-view+json", "text/html", "text/plain"}
+    assert bundle["application/vnd.jupyter.widget-view+json"]["model_id"] == view.model_id
+    assert "nbag-" not in bundle["text/html"]  # the report and the view are never both on the page
 
 
 # --- questions of the page
