@@ -36,28 +36,28 @@ def why_none(
     """
     walk = Walk(tensors, Names(names))
     name = walk.names.label(tensor) or f"{type(tensor).__name__} {tuple(tensor.shape)}"
-    reason = _of_tensor(tensor) or _of_outputs(walk)
+    reason = of_tensor(tensor) or _of_outputs(walk)
     if reason:
-        return _finding(reason, name=name)
+        return finding(reason, name=name)
     if tensor.is_leaf and tensor.grad is not None:
         return None
     place = next((i for i, leaf in enumerate(walk.leaves) if leaf is tensor), None)
     if place is None:
         return _cut_off(name, ", ".join(walk.output_names()))
     if ran is None or place >= len(ran.nodes):
-        return _finding("not_run", name=name)
-    return _of_edges(ran, place, name)
+        return finding("not_run", name=name)
+    return of_edges(ran, place, name)
 
 
 def _cut_off(name: str, outputs: str) -> Finding:
     """No way leads to the tensor: by the line that cuts it off, if one is found."""
     cut = CallersCode().cut(name)
     if cut is None:
-        return _finding("not_a_part", name=name, outputs=outputs)
-    return _finding("cut", cut.line, name=name, outputs=outputs, line=cut.line, text=cut.text)
+        return finding("not_a_part", name=name, outputs=outputs)
+    return finding("cut", cut.line, name=name, outputs=outputs, line=cut.line, text=cut.text)
 
 
-def _of_tensor(tensor: torch.Tensor) -> str:
+def of_tensor(tensor: torch.Tensor) -> str:
     """A reason that lies in the tensor itself."""
     if not (tensor.is_floating_point() or tensor.is_complex()):
         return "integer"
@@ -73,19 +73,20 @@ def _of_outputs(walk: Walk) -> str:
     return "no_graph" if all(root is None for root, _ in walk.roots) else ""
 
 
-def _of_edges(ran: AutogradGraph, place: int, name: str) -> Finding:
+def of_edges(ran: AutogradGraph, place: int, name: str) -> Finding:
     """The tensor is a part of the graph: what came, or did not come, along its edges."""
     edges = [edge for edge in ran.edges if edge.target == place]
     silent = next((edge for edge in edges if edge.state == "none"), None)
     if silent is None:
-        return _finding("not_reached", name=name)
+        return finding("not_reached", name=name)
     source = ran.nodes[silent.source]
-    return _finding("returned_none", source.line, name=name, source=_called(source), argument=silent.name or name)
+    return finding("returned_none", source.line, name=name, source=_called(source), argument=silent.name or name)
 
 
 def _called(node: Node) -> str:
     return node.function or node.name
 
 
-def _finding(reason: str, at: int | None = None, **params: Any) -> Finding:
+def finding(reason: str, at: int | None = None, **params: Any) -> Finding:
+    """The finding of a reason, such as ``"not_reached"``."""
     return Finding(f"grad_none_{reason}", "note", f"graphs.none.{reason}", params, line=at)
