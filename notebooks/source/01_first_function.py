@@ -77,7 +77,7 @@ import nbautograd
 # %% [markdown] lang="zh" pair="tape" of="2b853c6c"
 # ## 1. 一盘磁带
 #
-# 你一边计算，PyTorch 一边记录：每次运算记一个**结点**，并用箭头指回它的输入所来自的结点。这就是计算图；因为之后要倒着播放，也有人叫它“磁带”（tape）。
+# 你一边计算，PyTorch 一边记录：每次运算记一个**节点**，并用箭头指回它的输入所来自的节点。这就是计算图；因为之后要倒着播放，也有人叫它“磁带”（tape）。
 #
 # 以 $f(x_1, x_2) = x_1 x_2 + \sin x_1$ 为例，拆成几小步：
 #
@@ -89,7 +89,7 @@ import nbautograd
 # | $w_4 = \sin w_1$ | 正弦 |
 # | $w_5 = w_3 + w_4$ | 结果 |
 #
-# **先猜一猜。** 计算图里会有几个结点？哪一个结点有两个箭头指向它？
+# **先猜一猜。** 计算图里会有几个节点？哪一个节点有两个箭头指向它？
 
 # %%
 w1 = torch.tensor(0.5, dtype=torch.float64, requires_grad=True)
@@ -121,11 +121,11 @@ w5 = w3 + w4
 #
 # ## 2. 倒着播放
 #
-# **反向累积**（reverse accumulation）在每个结点上只问一件事：*最终结果*随这里的值变化得多快？这个数用加横线的字母表示：
+# **反向累积**（reverse accumulation）在每个节点上只问一件事：*最终结果*随这里的值变化得多快？这个数用加横线的字母表示：
 #
 # $$\bar w_i = \frac{\partial f}{\partial w_i} .$$
 #
-# 末端是 $\bar w_5 = \partial f / \partial f = 1$，这是起点。从这里出发，只用一条规则就能一路走回去：一个结点的 $\bar w$，等于它后面那个结点的 $\bar w$ 乘以局部导数；**如果有几条路汇到一处，就把各路的贡献加起来**。
+# 末端是 $\bar w_5 = \partial f / \partial f = 1$，这是起点。从这里出发，只用一条规则就能一路走回去：一个节点的 $\bar w$，等于它后面那个节点的 $\bar w$ 乘以局部导数；**如果有几条路汇到一处，就把各路的贡献加起来**。
 #
 # 对乘积 $w_3 = w_1 w_2$ 来说，对 $w_1$ 的局部导数是 $w_2$，反之亦然。
 #
@@ -338,7 +338,7 @@ nbautograd.backward(w5)
 # %% [markdown] lang="zh" pair="own-node" of="840b58be"
 # 从乘积来的是 4.2，从正弦来的是 $\cos 0.5 \approx 0.88$；两者之和就是 `w1` 的梯度。
 #
-# ## 3. 你自己的结点
+# ## 3. 你自己的节点
 #
 # 一个 Function 就是一对静态方法。
 #
@@ -350,7 +350,7 @@ nbautograd.backward(w5)
 #
 # 下面这个 Function 没做什么值得一提的事。最上面那一行会记录它的一举一动。
 #
-# **先猜一猜。** 它在计算图里的结点叫什么名字？
+# **先猜一猜。** 它在计算图里的节点叫什么名字？
 
 # %%
 # %%autograd_function --quiet
@@ -385,7 +385,7 @@ z = Dummy.apply(3 * y)
 # Six things happen to the two calls: `"node 1"` and `"node 2"` (the node is made), `"forward 1"`, `"forward 2"`, `"backward 1"`, `"backward 2"` (the method runs). Put them in order. A hint for the nodes: `forward` receives `ctx` as its first argument.
 
 # %% [markdown] lang="zh" pair="order-task" of="a4e28a98"
-# `DummyBackward`，出现了两次：每次调用一个结点。名字就是你的类名后面加上 `Backward`。
+# `DummyBackward`，出现了两次：每次调用一个节点。名字就是你的类名后面加上 `Backward`。
 #
 # ### 练习 `order_of_calls`
 #
@@ -398,7 +398,7 @@ z = Dummy.apply(3 * y)
 # loss.backward()
 # ```
 #
-# 两次调用一共发生六件事：`"node 1"`、`"node 2"`（结点建立），`"forward 1"`、`"forward 2"`、`"backward 1"`、`"backward 2"`（方法运行）。请把它们按先后排好。关于结点有一个提示：`forward` 的第一个参数就是 `ctx`。
+# 两次调用一共发生六件事：`"node 1"`、`"node 2"`（节点建立），`"forward 1"`、`"forward 2"`、`"backward 1"`、`"backward 2"`（方法运行）。请把它们按先后排好。关于节点有一个提示：`forward` 的第一个参数就是 `ctx`。
 
 # %% exercise="order_of_calls"
 # %%exercise order_of_calls
@@ -468,7 +468,7 @@ loss.backward()
 # Write the class, and below it the one line that makes a callable `multiply` of it. **Predict**: what do you need in `backward` that only `forward` has seen?
 
 # %% [markdown] lang="zh" pair="multiply" of="babdc39d"
-# 最后调用的，最先求导。结点之所以先于 `forward` 出现，是因为 **`ctx` 就是结点**：`forward` 收到的那个 `ctx`，正是站在计算图里的那个对象。
+# 最后调用的，最先求导。节点之所以先于 `forward` 出现，是因为 **`ctx` 就是节点**：`forward` 收到的那个 `ctx`，正是站在计算图里的那个对象。
 #
 # ## 4. 自己写一个乘积
 #
@@ -802,7 +802,7 @@ b = torch.tensor([4.0, 5.0, -6.0], dtype=torch.float64, requires_grad=True)
 #
 # ### 练习 `same_graph`
 #
-# 下面四组，左边用 Function，右边用原生代码。不管结点叫什么名字，两边的计算图样子一样吗？先别试，用一个字典作答：`{"A": True, ...}`。
+# 下面四组，左边用 Function，右边用原生代码。不管节点叫什么名字，两边的计算图样子一样吗？先别试，用一个字典作答：`{"A": True, ...}`。
 #
 # | | 用 Function | 原生 |
 # |---|---|---|
@@ -855,7 +855,7 @@ same = {"A": "yes", "B": "no", "C": "no", "D": "yes"}
 # Try one that surprised you, such as pair B on its native side: one arrow leaves a power, although a square has two equal factors. (The lines under the graph name those of your variables that have no part in it.)
 
 # %% [markdown] lang="zh" pair="same-see" of="18828fbf"
-# 挑一个出乎意料的来看看，比如 B 组的原生写法：平方虽有两个相同的因子，从乘方结点出发的箭头却只有一个。（图下面的几行，列出了你的变量中与它无关的那些。）
+# 挑一个出乎意料的来看看，比如 B 组的原生写法：平方虽有两个相同的因子，从乘方节点出发的箭头却只有一个。（图下面的几行，列出了你的变量中与它无关的那些。）
 
 # %%
 square = (a**2).sum()
@@ -877,7 +877,7 @@ square = (a**2).sum()
 #
 # $y = e^x$ 的导数还是 $e^x$，也就是 $y$ 本身。所以不必保存 $x$、再算一遍指数，保存输出就行。`save_for_backward` 既能保存输入，也能保存输出。
 #
-# 但不要自己把它挂到 `ctx` 上（`ctx.y = y`）。输出认得它的结点，结点就是 `ctx`，而 `ctx` 又认得输出：绕成一圈，内存就不放手了。`save_for_backward` 懂得避开这个圈。
+# 但不要自己把它挂到 `ctx` 上（`ctx.y = y`）。输出认得它的节点，节点就是 `ctx`，而 `ctx` 又认得输出：绕成一圈，内存就不放手了。`save_for_backward` 懂得避开这个圈。
 #
 # ### 练习 `exp`
 #
@@ -1114,7 +1114,7 @@ class Exp(Function):
 # | 想保存参数或别的状态 | `nn.Module`：第 09 课 |
 # | 想在半路上查看、缩放或截断梯度 | 钩子：`tensor.register_hook` |
 #
-# **记住这些。** PyTorch 记录结点，一个 Function 就加进一个自己的结点。`backward` 收到输出的 $\bar w$，为每个输入返回一个 $\bar w$。`ctx` 就是结点。要用 `apply` 来调用。
+# **记住这些。** PyTorch 记录节点，一个 Function 就加进一个自己的节点。`backward` 收到输出的 $\bar w$，为每个输入返回一个 $\bar w$。`ctx` 就是节点。要用 `apply` 来调用。
 #
 # **下一课**：02，输入换成矩阵。
 

@@ -38,7 +38,7 @@ SINE = {
 BAR = {
     "en": "The bar of {name} is not right at w1 = {w1:.3g}, w2 = {w2:.3g}: {got:.4g}. Multiply the bar of the node"
     " after it by the local derivative.",
-    "zh": "在 w1 = {w1:.3g}、w2 = {w2:.3g} 处，{name} 的 w̄ 不对：{got:.4g}。用后一个结点的 w̄ 乘以局部导数。",
+    "zh": "在 w1 = {w1:.3g}、w2 = {w2:.3g} 处，{name} 的 w̄ 不对：{got:.4g}。用后一个节点的 w̄ 乘以局部导数。",
 }
 
 
@@ -172,21 +172,21 @@ PAIRS: dict[str, tuple[bool, Texts]] = {
         True,
         {
             "en": "Pair A: your node stands where the native one stands, and both point at the same two leaves.",
-            "zh": "A 组：你的结点站在原生结点的位置上，两者指向同样的两个叶子张量。",
+            "zh": "A 组：你的节点站在原生节点的位置上，两者指向同样的两个叶子张量。",
         },
     ),
     "B": (
         False,
         {
             "en": "Pair B: count the arrows that leave the node. A power has one tensor in it; how many did you give?",
-            "zh": "B 组：数一数从结点出发的箭头。乘方里只有一个张量，你给了几个？",
+            "zh": "B 组：数一数从节点出发的箭头。乘方里只有一个张量，你给了几个？",
         },
     ),
     "C": (
         False,
         {
             "en": "Pair C: what happens inside your forward leaves no nodes behind. How many nodes has the native one?",
-            "zh": "C 组：你的 forward 内部做的事不会留下结点。原生的写法有几个结点？",
+            "zh": "C 组：你的 forward 内部做的事不会留下节点。原生的写法有几个节点？",
         },
     ),
     "D": (
@@ -231,7 +231,7 @@ EXERCISES = (
             "not_through_function": {
                 "en": "The values are right, but no node of yours is in the graph: backward would never be called."
                 " Which of a Function's methods enters it in the graph?",
-                "zh": "数值是对的，但计算图里没有你的结点，backward 永远不会被调用。"
+                "zh": "数值是对的，但计算图里没有你的节点，backward 永远不会被调用。"
                 "通过 Function 的哪个方法调用，才会记入计算图？",
             },
         },

@@ -1,0 +1,273 @@
+"""Exercises of notebook 03, checking gradients and what checks miss."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+from nbautograd.core.checking.check import gradcheck
+from nbautograd.course.draw import Draw
+from nbautograd.course.exercise import Exercise, Failure, Texts
+from nbautograd.course.exercises.gradchecks_tried import RIGHT, WRONG, Case
+
+# my_gradcheck
+
+NOT_BOOL = {
+    "en": "`my_gradcheck` should return True or False; {got} came.",
+    "zh": "`my_gradcheck` 应当返回 True 或 False，实际得到的是 {got}。",
+}
+RAISES = {
+    "en": "On {case} it raises {error}: {said}. A check answers False; it does not raise.",
+    "zh": "检查“{case}”时抛出了 {error}：{said}。检查应当回答 False，而不是抛出异常。",
+}
+CHANGES = {
+    "en": "After the check of {case} the inputs have other values than before. Put back what you move, or move a copy.",
+    "zh": "检查完“{case}”之后，输入的值变了。移动过的要放回原处，或者只移动副本。",
+}
+ALWAYS = {
+    "en": "It says {said} to everything. Print both numbers for one entry of y = x³ at x = 2 and compare.",
+    "zh": "它对什么都回答 {said}。取 y = x³、x = 2，把一个元素的两个数都打印出来比一比。",
+}
+REJECTS = {
+    "en": "{count} of 10 right backwards are called wrong, {case} among them. What error does the difference"
+    " itself have?",
+    "zh": "10 个正确的 backward 有 {count} 个被判为错，其中有“{case}”。想想差分本身有多大误差。",
+}
+MISSES = {
+    "en": "{count} of 10 wrong backwards get through, {case} among them.",
+    "zh": "10 个错误的 backward 有 {count} 个蒙混过关，其中有“{case}”。",
+}
+SECOND = {
+    "en": "A mistake in the gradient of the second input gets through ({case}). Are all inputs compared?",
+    "zh": "第二个输入的梯度错了，却没有查出来（{case}）。所有的输入都比较了吗？",
+}
+ONES = {
+    "en": "A backward that is right for an upstream gradient of ones gets through ({case}). Which grad_outputs do"
+    " you send?",
+    "zh": "只在上游梯度全为 1 时才对的 backward 蒙混过关了（{case}）。你送进去的是什么样的 grad_output？",
+}
+
+
+def _checks(answer: Any, draw: Draw) -> Iterator[Failure]:
+    said: dict[Case, bool] = {}
+    for case in (*RIGHT, *WRONG, *WRONG):  # the wrong ones twice: a grad_output may be lucky
+        inputs = tuple(x.requires_grad_() for x in case.inputs(draw))
+        before = [x.detach().clone() for x in inputs]
+        try:
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(draw.seed + len(said))
+                found = answer(case.function, inputs)
+        except Exception as error:
+            short = str(error).split("\n")[0][:120]
+            yield Failure("raises", RAISES, {"case": case.name, "error": type(error).__name__, "said": short})
+            return
+        if not isinstance(found, bool):
+            yield Failure("not_bool", NOT_BOOL, {"got": type(found).__name__})
+            return
+        if not all(torch.equal(x, y) for x, y in zip(inputs, before, strict=True)):
+            yield Failure("changes_inputs", CHANGES, {"case": case.name})
+            return
+        said[case] = found or said.get(case, False)
+    failure = _judged(said)
+    if failure is not None:
+        yield failure
+
+
+def _judged(said: dict[Case, bool]) -> Failure | None:
+    rejected, missed = [c for c in RIGHT if not said[c]], [c for c in WRONG if said[c]]
+    if len(set(said.values())) == 1:
+        return Failure(f"always_{str(not rejected).lower()}", ALWAYS, {"said": not rejected})
+    if len(rejected) > 1:
+        return Failure("rejects_right", REJECTS, {"count": len(rejected), "case": rejected[0].name})
+    for code, sentence, telling in (("second_input", SECOND, 2), ("upstream_ones", ONES, 1)):
+        if len(missed) == telling and all(c.group == code for c in missed):
+            return Failure(code, sentence, {"case": missed[0].name})
+    if len(missed) > 1:
+        return Failure("misses_wrong", MISSES, {"count": len(missed), "case": missed[0].name})
+    return None
+
+
+# hiding_input
+
+NOT_MATRIX = {
+    "en": "A float64 tensor with two dimensions is wanted.",
+    "zh": "需要一个 float64 的二维张量。",
+}
+NOT_SQUARE = {
+    "en": "With {shape} the wrong line does not even run: `input.mm(grad_output)` needs as many columns as rows.",
+    "zh": "形状为 {shape} 时，错误的那一行根本跑不起来：`input.mm(grad_output)` 要求列数等于行数。",
+}
+TOO_PLAIN = {
+    "en": "It hides the mistake, but it has zeros in it, and anybody would distrust it. Find one without a zero.",
+    "zh": "它确实藏得住错误，但里面有 0，谁见了都会起疑。找一个不含 0 的。",
+}
+FOUND_OUT = {
+    "en": "With this `a` the check finds the mistake. The wrong line lacks a transpose: for which matrices does"
+    " that make no difference?",
+    "zh": "用这个 `a`，检查就会发现错误。错误的那一行少了转置：什么样的矩阵，转不转置都一样？",
+}
+NOT_FINITE = {"en": "All entries should be ordinary numbers.", "zh": "每个元素都应当是普通的数。"}
+
+
+def _hides(answer: Any, draw: Draw) -> Iterator[Failure]:
+    if not isinstance(answer, Tensor) or answer.dim() != 2 or answer.dtype != torch.float64 or answer.numel() == 0:
+        yield Failure("not_a_matrix", NOT_MATRIX)
+        return
+    a = answer.detach()
+    if a.shape[0] != a.shape[1]:
+        yield Failure("not_square", NOT_SQUARE, {"shape": tuple(a.shape)})
+    elif not bool(torch.isfinite(a).all()):
+        yield Failure("not_finite", NOT_FINITE)
+    elif not torch.allclose(a, a.t(), rtol=1e-9, atol=1e-9):
+        yield Failure("found_out", FOUND_OUT)
+    elif len(a) == 1 or bool((a == 0).any()):
+        yield Failure("too_plain", TOO_PLAIN)
+
+
+# best_step
+
+STEPS = {
+    "forward64": 1.5e-8,
+    "central64": 6e-6,
+    "forward32": 3.5e-4,
+    "central32": 5e-3,
+}  # sqrt and cube root of epsilon
+FOUR_STEPS = {
+    "en": "A dict with four positive numbers is wanted, under the keys {keys}.",
+    "zh": "需要一个字典，键为 {keys}，值是四个正数。",
+}
+EXPONENT = {
+    "en": "{key}: {got} looks like an exponent. Write the step itself, such as 1e-3.",
+    "zh": "{key}：{got} 看起来是指数。请写步长本身，例如 1e-3。",
+}
+TOO_SMALL = {
+    "en": "{key}: at {got:g} the difference is mostly rounding. Which side of the valley are you on?",
+    "zh": "{key}：步长取 {got:g} 时，差分里大半是舍入误差。你在谷底的哪一侧？",
+}
+TOO_LARGE = {
+    "en": "{key}: at {got:g} the curve of the function itself still shows in the difference. Go further"
+    " down the valley.",
+    "zh": "{key}：步长取 {got:g} 时，函数本身的弯曲还留在差分里。继续往谷底走。",
+}
+
+
+def _steps(answer: Any, draw: Draw) -> Iterator[Failure]:
+    numbers = isinstance(answer, dict) and set(answer) == set(STEPS)
+    if not numbers or not all(isinstance(v, (int, float)) and v == v for v in answer.values()):
+        yield Failure("not_four_steps", FOUR_STEPS, {"keys": ", ".join(STEPS)})
+        return
+    for key, best in STEPS.items():
+        got = float(answer[key])
+        if got <= 0 or got >= 1:
+            yield Failure("exponent", EXPONENT, {"key": key, "got": f"{got:g}"})
+            return
+        if not best / 10 <= got <= best * 10:
+            code, sentence = ("step_too_small", TOO_SMALL) if got < best else ("step_too_large", TOO_LARGE)
+            yield Failure(code, sentence, {"key": key, "got": got})
+            return
+
+
+# which_check
+
+QUESTIONS = ("is grad_output unchanged", "is the dtype kept", "is the second derivative right", "try other inputs")
+DECOY = "use a random grad_output"
+KILLS: dict[str, tuple[str, Texts]] = {
+    "A": (
+        QUESTIONS[0],
+        {"en": "A: read its last line once more. What does the underscore at the end of a method's name mean?",
+         "zh": "A：再读一遍它的最后一行。方法名末尾的下划线是什么意思？"},
+    ),
+    "B": (
+        QUESTIONS[1],
+        {"en": "B: the numbers are right to seven digits. What is lost on the way?",
+         "zh": "B：数值有七位是对的。路上丢了什么？"},
+    ),
+    "C": (
+        QUESTIONS[2],
+        {"en": "C: the gradient is right everywhere. What does autograd see, if it differentiates this backward?",
+         "zh": "C：梯度处处都对。如果让 autograd 对这个 backward 再求一次导，它看到的是什么？"},
+    ),
+    "D": (
+        QUESTIONS[3],
+        {"en": "D: at the points of the test it agrees exactly. What have these points in common?",
+         "zh": "D：在测试用的那几个点上，它完全吻合。这些点有什么共同之处？"},
+    ),
+}  # fmt: skip
+NOT_QUESTIONS = {
+    "en": 'A dict is wanted: under each of "A" to "D" one of the five questions, spelled as above.',
+    "zh": '需要一个字典：键为 "A" 到 "D"，值是上面五个问题之一，拼写与上面一致。',
+}
+
+
+def _kills(answer: Any, draw: Draw) -> Iterator[Failure]:
+    known = {*QUESTIONS, DECOY}
+    if not isinstance(answer, dict) or set(answer) != set(KILLS) or not all(
+        isinstance(v, str) and v in known for v in answer.values()
+    ):  # fmt: skip
+        yield Failure("not_questions", NOT_QUESTIONS)
+        return
+    for name, (right, hint) in KILLS.items():
+        if answer[name] != right:
+            yield Failure(f"mutant_{name.lower()}", hint)
+            return
+
+
+# slips_through
+
+NOT_FUNCTION = {
+    "en": "`Sly` should be a subclass of Function, with forward and backward.",
+    "zh": "`Sly` 应当是 Function 的子类，带有 forward 和 backward。",
+}
+FORWARD_CHANGED = {
+    "en": "forward should give x ** 3, and leave x as it is; the fault belongs in backward.",
+    "zh": "forward 应当返回 x ** 3，并且不改动 x；毛病要藏在 backward 里。",
+}
+SLY_RAISES = {
+    "en": "It raises {error}: {said}. A fault that crashes slips through nothing.",
+    "zh": "它抛出了 {error}：{said}。会崩溃的毛病，哪儿也混不过去。",
+}
+SEEN = {
+    "en": "torch.autograd.gradcheck returns False: your gradient has wrong values. It looks at nothing else. What else"
+    " can be wrong?",
+    "zh": "torch.autograd.gradcheck 返回 False：梯度的数值错了。它也只看数值。除了数值，还有什么可以是错的？",
+}
+HARMLESS = {
+    "en": "torch's gradcheck is content, and so is every other check here: nothing is wrong with it.",
+    "zh": "torch 的 gradcheck 通过了，这里的其他检查也都通过了：它根本没有毛病。",
+}
+
+
+def _slips(answer: Any, draw: Draw) -> Iterator[Failure]:
+    if not (isinstance(answer, type) and issubclass(answer, Function)):
+        yield Failure("not_a_function", NOT_FUNCTION)
+        return
+    x = draw.away_from(draw.normal(3), 0.0, 0.2).requires_grad_()
+    try:
+        before = x.detach().clone()
+        if not torch.allclose(answer.apply(x), before**3) or not torch.equal(x, before):
+            yield Failure("forward_changed", FORWARD_CHANGED)
+            return
+        torch.autograd.grad(answer.apply(x), x, draw.normal(3))
+        passes = torch.autograd.gradcheck(answer.apply, (x,), raise_exception=False)
+    except Exception as error:
+        said = str(error).split("\n")[0][:160]
+        yield Failure("raises", SLY_RAISES, {"error": type(error).__name__, "said": said})
+        return
+    if not passes:
+        yield Failure("gradcheck_sees", SEEN)
+    elif not any(f.kind == "bug" or f.code == "grad_dtype_cast" for f in gradcheck(answer, (x,)).findings):
+        yield Failure("nothing_wrong", HARMLESS)
+
+
+OWN: tuple[tuple[str, str, Callable[[Any, Draw], Iterator[Failure]]], ...] = (
+    ("my_gradcheck", "my_gradcheck", _checks),
+    ("hiding_input", "a", _hides),
+    ("best_step", "steps", _steps),
+    ("which_check", "killed_by", _kills),
+    ("slips_through", "Sly", _slips),
+)
+EXERCISES = tuple(Exercise(name, answer, "Q", own=own) for name, answer, own in OWN)

@@ -1,0 +1,1053 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+#   nbautograd:
+#     course: "03"
+#     title_en: Checking gradients, and what checks miss
+#     title_zh: 检查梯度，以及检查看不到的东西
+#     minutes: 45
+# ---
+
+# %% [markdown] lang="en" pair="intro"
+# # 03 · Checking gradients, and what checks miss
+#
+# A wrong backward trains. Slowly, or to the wrong place, and it says nothing. So everyone who writes one checks it, most often with finite differences. In this notebook you build such a check, tune it, and then cheat it.
+#
+# **After it you can**
+#
+# - compare a backward with central differences, entry by entry;
+# - explain the two errors of a difference, and choose the step for float64 and float32;
+# - run `torch.autograd.gradcheck` and `%gradcheck`, and read what they say;
+# - choose inputs that do not hide a mistake;
+# - name four faults that a gradient check cannot see.
+#
+# **You need** notebooks 01 and 02. **Time**: about 45 minutes.
+
+# %% [markdown] lang="zh" pair="intro" of="d1713dca"
+# # 03 · 检查梯度，以及检查看不到的东西
+#
+# backward 写错了，训练照样能跑：也许慢一些，也许走偏了，但它一声不吭。所以写 backward 的人都要检查它，最常用的办法是有限差分。这一课里，你要自己造一个这样的检查，把它调好，然后再骗过它。
+#
+# **学完之后，你能够**
+#
+# - 用中心差分逐个元素地核对 backward；
+# - 说清差分的两种误差，并为 float64 和 float32 选好步长；
+# - 使用 `torch.autograd.gradcheck` 和 `%gradcheck`，读懂它们的结论；
+# - 选出不会掩盖错误的输入；
+# - 说出梯度检查看不到的四种毛病。
+#
+# **预备知识**：01 和 02。**用时**：约 45 分钟。
+
+# %% tags=["setup"]
+# In Colab, or wherever nbautograd is missing, this installs it; otherwise it does nothing.
+import importlib.util
+
+if importlib.util.find_spec("nbautograd") is None:
+    get_ipython().run_line_magic("pip", "install -q nbautograd")
+
+import torch
+from torch.autograd import Function
+
+import nbautograd
+
+# %load_ext nbautograd
+import matplotlib.pyplot as plt
+
+# %% [markdown] lang="en" pair="difference"
+# ## 1. Two witnesses
+#
+# There are two ways to learn how output $i$ changes with input $j$. One is to ask `backward`. The other needs no derivative at all: move input $j$ a little to both sides and look at the output.
+#
+# $$\Bigl|\; \frac{f_i(\dots, x_j + \varepsilon, \dots) - f_i(\dots, x_j - \varepsilon, \dots)}{2\,\varepsilon} \;-\; (J_f)_{ij} \;\Bigr| \;\le\; \alpha \qquad \text{for all } i, j$$
+#
+# That is the whole of a gradient check. It costs two forwards per *input element*, so it is a test for small inputs, and never a way to train.
+#
+# Here is the linear layer twice: right, and without one transpose.
+
+# %% [markdown] lang="zh" pair="difference" of="6c94a8e0"
+# ## 1. 两个证人
+#
+# 想知道第 $i$ 个输出随第 $j$ 个输入怎样变化，有两个办法。一个是问 `backward`；另一个完全不需要导数：把第 $j$ 个输入向两边各挪一点，看输出怎么变。
+#
+# $$\Bigl|\; \frac{f_i(\dots, x_j + \varepsilon, \dots) - f_i(\dots, x_j - \varepsilon, \dots)}{2\,\varepsilon} \;-\; (J_f)_{ij} \;\Bigr| \;\le\; \alpha \qquad \text{对所有 } i, j$$
+#
+# 梯度检查说到底就是这个式子，右边的 $J_f$ 由 backward 给出，左边的差商叫**数值梯度**。它为*每个输入元素*做两次 forward，所以只适合在小输入上做测试，绝不能用来训练。
+#
+# 下面是两份线性层：一份正确，一份少了一个转置。
+
+# %%
+class Linear(Function):
+    @staticmethod
+    def forward(ctx, input, weight):
+        ctx.save_for_backward(input, weight)
+        return input.mm(weight)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        input, weight = ctx.saved_tensors
+        return grad_output.mm(weight.t()), input.t().mm(grad_output)
+
+
+class NoTranspose(Function):
+    @staticmethod
+    def forward(ctx, input, weight):
+        ctx.save_for_backward(input, weight)
+        return input.mm(weight)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        input, weight = ctx.saved_tensors
+        return grad_output.mm(weight.t()), input.mm(grad_output)
+
+
+m = torch.arange(4, dtype=torch.float64).reshape(2, 2).requires_grad_()
+w = torch.arange(6, dtype=torch.float64).reshape(2, 3).requires_grad_()
+
+# %% [markdown] lang="en" pair="torch-gradcheck"
+# PyTorch's own check returns `True`, or raises an error that holds two whole Jacobians; with `raise_exception=False` it returns `False`.
+#
+# **Predict** the two answers below. Then run the cell after it, and compare how much each of the two tools tells you.
+
+# %% [markdown] lang="zh" pair="torch-gradcheck" of="b3414a16"
+# PyTorch 自带的检查要么返回 `True`，要么抛出异常，异常里是两个完整的雅可比矩阵；加上 `raise_exception=False`，就改为返回 `False`。
+#
+# **先猜一猜**下面的两个答案。再运行后面那一格，比一比两个工具各告诉了你多少。
+
+# %%
+[
+    torch.autograd.gradcheck(function.apply, (m, w), eps=1e-6, atol=1e-4, raise_exception=False)
+    for function in (Linear, NoTranspose)
+]
+
+# %%
+# %gradcheck NoTranspose.apply(m, w)
+
+# %% [markdown] lang="en" pair="own-task"
+# Take some inputs of the size of a real layer, 20×20 and 20×30 say, and PyTorch's check takes seconds: 600 outputs, 1000 inputs. `fast_mode=True` asks for one random combination instead of every entry, and is quick; in exchange it can miss a single wrong entry.
+#
+# ### Exercise `my_gradcheck`
+#
+# Write your own. `fn` takes the tensors in `inputs` (float64, they require grad) and returns one tensor. Return `True` or `False`. It will be tried on ten right backwards and ten wrong ones, and must be right about at least nine of each.
+#
+# **Predict**, before you write: will you send a `grad_output` of ones?
+
+# %% [markdown] lang="zh" pair="own-task" of="843e8860"
+# 如果输入像真实的层那么大，比如 20×20 和 20×30，PyTorch 的检查就要花上几秒：600 个输出，1000 个输入。`fast_mode=True` 不逐个元素查，只查一个随机组合，快得多；代价是单独一个元素的错误可能漏掉。
+#
+# ### 练习 `my_gradcheck`
+#
+# 自己写一个。`fn` 接收 `inputs` 里的张量（float64，需要梯度），返回一个张量。你的函数返回 `True` 或 `False`。评判时会拿十个正确的和十个错误的 backward 来试，两组都至少要判对九个。
+#
+# 动手之前**先猜一猜**：你会送进全为 1 的 `grad_output` 吗？
+
+# %% exercise="my_gradcheck"
+# %%exercise my_gradcheck
+def my_gradcheck(fn, inputs, eps=1e-6, tol=1e-4):
+    ### BEGIN SOLUTION
+    output = fn(*inputs)
+    g = torch.randn_like(output)
+    analytical = torch.autograd.grad(output, inputs, g)
+    for k, x in enumerate(inputs):
+        for i in range(x.numel()):
+            values = []
+            for step in (eps, -eps):
+                moved = [t.detach().clone() for t in inputs]
+                moved[k].view(-1)[i] += step
+                values.append((fn(*moved) * g).sum())
+            numerical = (values[0] - values[1]) / (2 * eps)
+            error = (numerical - analytical[k].reshape(-1)[i]).abs()
+            if error > tol * (1 + numerical.abs()):
+                return False
+    return True
+    ### END SOLUTION
+
+# %% tags=["right"] exercise="my_gradcheck"
+def my_gradcheck(fn, inputs, eps=1e-6, tol=1e-4):
+    def rows(position):
+        for index in range(inputs[position].numel()):
+            step = torch.zeros_like(inputs[position]).reshape(-1)
+            step[index] = eps
+            step = step.reshape(inputs[position].shape)
+            up = [x + step if k == position else x for k, x in enumerate(inputs)]
+            down = [x - step if k == position else x for k, x in enumerate(inputs)]
+            yield (fn(*up) - fn(*down)).detach().reshape(-1) / (2 * eps)
+
+    output = fn(*inputs)
+    for position, x in enumerate(inputs):
+        numerical = torch.stack(list(rows(position)), 1)
+        analytical = []
+        for i in range(output.numel()):
+            one = torch.zeros(output.numel(), dtype=output.dtype)
+            one[i] = 1
+            analytical.append(torch.autograd.grad(output, x, one.reshape(output.shape), retain_graph=True)[0].reshape(-1))
+        if not torch.allclose(numerical, torch.stack(analytical), rtol=tol, atol=tol):
+            return False
+    return True
+
+# %% tags=["right"] exercise="my_gradcheck"
+def my_gradcheck(fn, inputs, eps=1e-6, tol=1e-4):
+    return torch.autograd.gradcheck(fn, tuple(inputs), eps=eps, atol=tol, raise_exception=False)
+
+# %% tags=["wrong"] exercise="my_gradcheck" expects="second_input"
+def my_gradcheck(fn, inputs, eps=1e-6, tol=1e-4):
+    output = fn(*inputs)
+    g = torch.randn_like(output)
+    analytical = torch.autograd.grad(output, inputs, g)
+    for k, x in enumerate(inputs[:1]):
+        for i in range(x.numel()):
+            values = []
+            for step in (eps, -eps):
+                moved = [t.detach().clone() for t in inputs]
+                moved[k].view(-1)[i] += step
+                values.append((fn(*moved) * g).sum())
+            numerical = (values[0] - values[1]) / (2 * eps)
+            error = (numerical - analytical[k].reshape(-1)[i]).abs()
+            if error > tol * (1 + numerical.abs()):
+                return False
+    return True
+
+# %% tags=["wrong"] exercise="my_gradcheck" expects="upstream_ones"
+def my_gradcheck(fn, inputs, eps=1e-6, tol=1e-4):
+    output = fn(*inputs)
+    g = torch.ones_like(output)
+    analytical = torch.autograd.grad(output, inputs, g)
+    for k, x in enumerate(inputs):
+        for i in range(x.numel()):
+            values = []
+            for step in (eps, -eps):
+                moved = [t.detach().clone() for t in inputs]
+                moved[k].view(-1)[i] += step
+                values.append((fn(*moved) * g).sum())
+            numerical = (values[0] - values[1]) / (2 * eps)
+            error = (numerical - analytical[k].reshape(-1)[i]).abs()
+            if error > tol * (1 + numerical.abs()):
+                return False
+    return True
+
+# %% tags=["wrong"] exercise="my_gradcheck" expects="always_false"
+def my_gradcheck(fn, inputs, eps=1e-6, tol=1e-4):
+    output = fn(*inputs)
+    g = torch.randn_like(output)
+    analytical = torch.autograd.grad(output, inputs, g)
+    for k, x in enumerate(inputs):
+        for i in range(x.numel()):
+            values = []
+            for step in (eps, -eps):
+                moved = [t.detach().clone() for t in inputs]
+                moved[k].view(-1)[i] += step
+                values.append((fn(*moved) * g).sum())
+            numerical = (values[0] - values[1]) / eps
+            error = (numerical - analytical[k].reshape(-1)[i]).abs()
+            if error > tol * (1 + numerical.abs()):
+                return False
+    return True
+
+# %% tags=["wrong"] exercise="my_gradcheck" expects="misses_wrong"
+def my_gradcheck(fn, inputs, eps=1e-6, tol=1e-4):
+    output = fn(*inputs)
+    g = torch.randn_like(output)
+    analytical = torch.autograd.grad(output, inputs, g)
+    for k, x in enumerate(inputs):
+        for i in range(x.numel()):
+            values = []
+            for step in (eps, -eps):
+                moved = [t.detach().clone() for t in inputs]
+                moved[k].view(-1)[i] += step
+                values.append((fn(*moved) * g).sum())
+            numerical = (values[0] - values[1]) / (2 * eps)
+            error = numerical - analytical[k].reshape(-1)[i]
+            if error > tol * (1 + numerical.abs()):
+                return False
+    return True
+
+# %% tags=["wrong"] exercise="my_gradcheck" expects="always_false"
+def my_gradcheck(fn, inputs, eps=1e-6, tol=1e-4):
+    output = fn(*inputs)
+    g = torch.randn_like(output)
+    analytical = torch.autograd.grad(output, inputs, g)
+    for k, x in enumerate(inputs):
+        for i in range(x.numel()):
+            values = []
+            for step in (eps, -eps):
+                moved = [t.detach().float() for t in inputs]
+                moved[k].view(-1)[i] += step
+                values.append((fn(*moved) * g).sum())
+            numerical = (values[0] - values[1]) / (2 * eps)
+            error = (numerical - analytical[k].reshape(-1)[i]).abs()
+            if error > tol * (1 + numerical.abs()):
+                return False
+    return True
+
+# %% tags=["wrong"] exercise="my_gradcheck" expects="misses_wrong"
+def my_gradcheck(fn, inputs, eps=1e-6, tol=0.5):
+    output = fn(*inputs)
+    g = torch.randn_like(output)
+    analytical = torch.autograd.grad(output, inputs, g)
+    for k, x in enumerate(inputs):
+        for i in range(x.numel()):
+            values = []
+            for step in (eps, -eps):
+                moved = [t.detach().clone() for t in inputs]
+                moved[k].view(-1)[i] += step
+                values.append((fn(*moved) * g).sum())
+            numerical = (values[0] - values[1]) / (2 * eps)
+            error = (numerical - analytical[k].reshape(-1)[i]).abs()
+            if error > tol * (1 + numerical.abs()):
+                return False
+    return True
+
+# %% tags=["wrong"] exercise="my_gradcheck" expects="always_false"
+def my_gradcheck(fn, inputs, eps=1e-15, tol=1e-4):
+    output = fn(*inputs)
+    g = torch.randn_like(output)
+    analytical = torch.autograd.grad(output, inputs, g)
+    for k, x in enumerate(inputs):
+        for i in range(x.numel()):
+            values = []
+            for step in (eps, -eps):
+                moved = [t.detach().clone() for t in inputs]
+                moved[k].view(-1)[i] += step
+                values.append((fn(*moved) * g).sum())
+            numerical = (values[0] - values[1]) / (2 * eps)
+            error = (numerical - analytical[k].reshape(-1)[i]).abs()
+            if error > tol * (1 + numerical.abs()):
+                return False
+    return True
+
+# %% tags=["wrong"] exercise="my_gradcheck" expects="rejects_right"
+def my_gradcheck(fn, inputs, eps=0.5, tol=1e-4):
+    output = fn(*inputs)
+    g = torch.randn_like(output)
+    analytical = torch.autograd.grad(output, inputs, g)
+    for k, x in enumerate(inputs):
+        for i in range(x.numel()):
+            values = []
+            for step in (eps, -eps):
+                moved = [t.detach().clone() for t in inputs]
+                moved[k].view(-1)[i] += step
+                values.append((fn(*moved) * g).sum())
+            numerical = (values[0] - values[1]) / (2 * eps)
+            error = (numerical - analytical[k].reshape(-1)[i]).abs()
+            if error > tol * (1 + numerical.abs()):
+                return False
+    return True
+
+# %% tags=["wrong"] exercise="my_gradcheck" expects="always_false"
+def my_gradcheck(fn, inputs, eps=1e-6, tol=1e-4):
+    output = fn(*inputs)
+    g = torch.randn_like(output)
+    analytical = torch.autograd.grad(output, inputs, g)
+    for k, x in enumerate(inputs):
+        for i in range(x.numel()):
+            values = []
+            for step in (eps, -eps):
+                moved = [t.detach() for t in inputs]
+                moved[k].view(-1)[i] += step
+                values.append((fn(*moved) * g).sum())
+            numerical = (values[0] - values[1]) / (2 * eps)
+            error = (numerical - analytical[k].reshape(-1)[i]).abs()
+            if error > tol * (1 + numerical.abs()):
+                return False
+    return True
+
+# %% tags=["wrong"] exercise="my_gradcheck" expects="changes_inputs"
+def my_gradcheck(fn, inputs, eps=1e-6, tol=1e-4):
+    output = fn(*inputs)
+    g = torch.randn_like(output)
+    analytical = torch.autograd.grad(output, inputs, g)
+    for k, x in enumerate(inputs):
+        for i in range(x.numel()):
+            values = []
+            for step in (eps, -2 * eps):
+                inputs[k].data.view(-1)[i] += step
+                values.append((fn(*inputs) * g).sum())
+            numerical = (values[0] - values[1]) / (2 * eps)
+            error = (numerical - analytical[k].reshape(-1)[i]).abs()
+            if error > tol * (1 + numerical.abs()):
+                return False
+    return True
+
+# %% tags=["wrong"] exercise="my_gradcheck" expects="raises"
+def my_gradcheck(fn, inputs, eps=1e-6, tol=1e-4):
+    output = fn(*inputs)
+    g = torch.randn_like(output)
+    analytical = torch.autograd.grad(output, inputs, g)
+    for k, x in enumerate(inputs):
+        for i in range(x.numel()):
+            values = []
+            for step in (eps, -eps):
+                moved = [t.detach().clone() for t in inputs]
+                moved[k].view(-1)[i] += step
+                values.append((fn(*moved) * g).sum())
+            numerical = (values[0] - values[1]) / (2 * eps)
+            error = (numerical - analytical[k].reshape(-1)[i]).abs()
+            if error > tol * (1 + numerical.abs()):
+                raise ValueError("gradient differs")
+    return True
+
+# %% tags=["wrong"] exercise="my_gradcheck" expects="not_bool"
+def my_gradcheck(fn, inputs, eps=1e-6, tol=1e-4):
+    output = fn(*inputs)
+    g = torch.randn_like(output)
+    analytical = torch.autograd.grad(output, inputs, g)
+    for k, x in enumerate(inputs):
+        for i in range(x.numel()):
+            values = []
+            for step in (eps, -eps):
+                moved = [t.detach().clone() for t in inputs]
+                moved[k].view(-1)[i] += step
+                values.append((fn(*moved) * g).sum())
+            numerical = (values[0] - values[1]) / (2 * eps)
+            error = (numerical - analytical[k].reshape(-1)[i]).abs()
+            if error > tol * (1 + numerical.abs()):
+                return
+    return None
+
+# %% tags=["wrong"] exercise="my_gradcheck" expects="always_true"
+def my_gradcheck(fn, inputs, eps=1e-6, tol=1e-4):
+    output = fn(*inputs)
+    g = torch.randn_like(output)
+    analytical = torch.autograd.grad(output, inputs, g)
+    for k, x in enumerate(inputs):
+        for i in range(x.numel()):
+            values = []
+            for step in (eps, -eps):
+                moved = [t.detach().clone() for t in inputs]
+                moved[k].view(-1)[i] += step
+                values.append((fn(*moved) * g).sum())
+            numerical = (values[0] - values[1]) / (2 * eps)
+            error = (numerical - analytical[k].reshape(-1)[i]).abs()
+            if error > tol * (1 + numerical.abs()):
+                return True
+    return True
+
+# %% tags=["wrong"] exercise="my_gradcheck" expects="second_input"
+def my_gradcheck(fn, inputs, eps=1e-6, tol=1e-4):
+    output = fn(*inputs)
+    g = torch.randn_like(output)
+    analytical = torch.autograd.grad(output, inputs, g)
+    for k, x in enumerate(inputs):
+        for i in range(x.numel()):
+            values = []
+            for step in (eps, -eps):
+                moved = [t.detach().clone() for t in inputs]
+                moved[k].view(-1)[i] += step
+                values.append((fn(*moved) * g).sum())
+            numerical = (values[0] - values[1]) / (2 * eps)
+            error = (numerical - analytical[k].reshape(-1)[i]).abs()
+            if error > tol * (1 + numerical.abs()):
+                return False
+        return True
+
+# %% tags=["wrong"] exercise="my_gradcheck" expects="not_bool"
+def my_gradcheck(fn, inputs, eps=1e-6, tol=1e-4):
+    output = fn(*inputs)
+    g = torch.randn_like(output)
+    analytical = torch.autograd.grad(output, inputs, g)[0]
+    numerical = (fn(inputs[0] + eps, *inputs[1:]) - fn(inputs[0] - eps, *inputs[1:])) / (2 * eps)
+    return ((numerical * g).sum() - analytical.sum()).abs() < tol
+
+# %% [markdown] lang="en" pair="steps"
+# ## 2. How large a step?
+#
+# A smaller step should be more exact. Until it is not: the two values of $f$ become so alike that their difference is mostly rounding.
+#
+# | | error from the curve of $f$ | error from rounding |
+# |---|---|---|
+# | forward difference, $(f(x+\varepsilon) - f(x))/\varepsilon$ | about $\varepsilon$ | about $u/\varepsilon$ |
+# | central difference | about $\varepsilon^2$ | about $u/\varepsilon$ |
+#
+# Here $u$ is the precision: 2·10⁻¹⁶ for float64, 1·10⁻⁷ for float32. The sum of both errors is a valley.
+#
+# **Predict** where its floor lies: at which $\varepsilon$ are the two errors in a row of the table equal? (You get a square root and a cube root.) Then let the cell draw it for $f = \sin$.
+
+# %% [markdown] lang="zh" pair="steps" of="90a6565e"
+# ## 2. 步长取多大？
+#
+# 步长越小，似乎就越准。可小到一定程度，$f$ 的两个值几乎一样，差里剩下的大半是舍入误差。
+#
+# | | $f$ 的弯曲带来的误差 | 舍入带来的误差 |
+# |---|---|---|
+# | 前向差分 $(f(x+\varepsilon) - f(x))/\varepsilon$ | 约 $\varepsilon$ | 约 $u/\varepsilon$ |
+# | 中心差分 | 约 $\varepsilon^2$ | 约 $u/\varepsilon$ |
+#
+# 其中 $u$ 是精度：float64 为 2·10⁻¹⁶，float32 为 1·10⁻⁷。两种误差之和，画出来是一条山谷。
+#
+# **先猜一猜**谷底在哪里：表中每一行的两种误差，在哪个 $\varepsilon$ 处相等？（一个是平方根，一个是立方根。）然后让单元格以 $f = \sin$ 为例画出来。
+
+# %%
+epsilons = 10.0 ** torch.arange(-15, 0, 0.25)
+figure, axes = plt.subplots(figsize=(7, 3.6), layout="constrained")
+for dtype, color in ((torch.float64, "tab:blue"), (torch.float32, "tab:orange")):
+    x = torch.linspace(0.5, 2, 100, dtype=dtype)
+    forward = [((x + e).sin() - x.sin()).div(e).sub(x.cos()).abs().max().item() for e in epsilons.tolist()]
+    central = [((x + e).sin() - (x - e).sin()).div(2 * e).sub(x.cos()).abs().max().item() for e in epsilons.tolist()]
+    name = str(dtype).removeprefix("torch.")
+    axes.loglog(epsilons, forward, "--", color=color, label=f"{name}, forward")
+    axes.loglog(epsilons, central, "-", color=color, label=f"{name}, central")
+axes.set(xlabel="ε", ylabel="largest error")
+axes.legend()
+axes.grid(alpha=0.3)
+plt.show()
+
+# %% [markdown] lang="en" pair="steps-task"
+# The picture: four valleys. From the left each falls as $1/\varepsilon$, ragged, since rounding is a matter of luck. To the right the dashed ones (forward) rise as $\varepsilon$, the solid ones (central) as $\varepsilon^2$. The floor of a central difference is lower and lies further right; for float32 everything happens at much larger steps, and even its floor is above 10⁻⁵.
+#
+# Hence the advice to check in **float64**. `torch.autograd.gradcheck` with its usual step of 10⁻⁶ fails for nearly every float32 Function, right or wrong. `%gradcheck` tries a ladder of steps, and says *cannot tell* where even the best one is not exact enough.
+#
+# ### Exercise `best_step`
+#
+# Read off the step at the floor of each valley, within a factor of ten.
+
+# %% [markdown] lang="zh" pair="steps-task" of="1e099496"
+# 图上是四条山谷。左侧都按 $1/\varepsilon$ 下降，参差不齐，因为舍入误差带着运气。右侧，虚线（前向差分）按 $\varepsilon$ 上升，实线（中心差分）按 $\varepsilon^2$ 上升。中心差分的谷底更低，也更靠右；float32 的一切都发生在大得多的步长上，连谷底也高于 10⁻⁵。
+#
+# 所以才有那条忠告：检查要用 **float64**。`torch.autograd.gradcheck` 默认步长是 10⁻⁶，对 float32 的 Function，不管对错，几乎一律判为失败。`%gradcheck` 会试一整列步长，如果连最好的那个都不够准，它就说“无法判断”。
+#
+# ### 练习 `best_step`
+#
+# 读出每条山谷谷底处的步长，误差在十倍以内即可。
+
+# %% exercise="best_step"
+# %%exercise best_step
+# steps = {"forward64": step, "central64": step, "forward32": step, "central32": step}
+### BEGIN SOLUTION
+steps = {"forward64": 1e-8, "central64": 1e-5, "forward32": 3e-4, "central32": 5e-3}
+### END SOLUTION
+
+# %% tags=["right"] exercise="best_step"
+u64, u32 = torch.finfo(torch.float64).eps, torch.finfo(torch.float32).eps
+steps = {"forward64": u64**0.5, "central64": u64 ** (1 / 3), "forward32": u32**0.5, "central32": u32 ** (1 / 3)}
+
+# %% tags=["wrong"] exercise="best_step" expects="step_too_small"
+steps = {"forward64": 1e-15, "central64": 1e-15, "forward32": 1e-15, "central32": 1e-15}
+
+# %% tags=["wrong"] exercise="best_step" expects="step_too_large"
+steps = {"forward64": 1e-06, "central64": 1e-06, "forward32": 0.001, "central32": 0.001}
+
+# %% tags=["wrong"] exercise="best_step" expects="step_too_large"
+steps = {"forward64": 1e-05, "central64": 1e-08, "forward32": 0.005, "central32": 0.0003}
+
+# %% tags=["wrong"] exercise="best_step" expects="step_too_small"
+steps = {"forward64": 1e-08, "central64": 1e-08, "forward32": 0.0003, "central32": 0.0003}
+
+# %% tags=["wrong"] exercise="best_step" expects="step_too_small"
+steps = {"forward64": 1e-08, "central64": 1e-05, "forward32": 1e-08, "central32": 1e-05}
+
+# %% tags=["wrong"] exercise="best_step" expects="exponent"
+steps = {"forward64": -8, "central64": -5, "forward32": -3.5, "central32": -2}
+
+# %% tags=["wrong"] exercise="best_step" expects="step_too_large"
+steps = {"forward64": 0.1, "central64": 0.1, "forward32": 0.1, "central32": 0.1}
+
+# %% tags=["wrong"] exercise="best_step" expects="step_too_large"
+steps = {"forward64": 0.0003, "central64": 0.005, "forward32": 1e-08, "central32": 1e-05}
+
+# %% tags=["wrong"] exercise="best_step" expects="step_too_large"
+steps = {"forward64": 1e-08, "central64": 0.001, "forward32": 0.0003, "central32": 0.005}
+
+# %% tags=["wrong"] exercise="best_step" expects="exponent"
+steps = {"forward64": 0, "central64": 0, "forward32": 0, "central32": 0}
+
+# %% tags=["wrong"] exercise="best_step" expects="step_too_small"
+steps = {"forward64": 1e-08, "central64": 1e-05, "forward32": 0.0003, "central32": 0.0001}
+
+# %% tags=["wrong"] exercise="best_step" expects="not_four_steps"
+steps = (1e-8, 1e-5, 3e-4, 5e-3)
+
+# %% tags=["wrong"] exercise="best_step" expects="not_four_steps"
+steps = {"float64": 1e-5, "float32": 5e-3}
+
+# %% [markdown] lang="en" pair="hiding"
+# ## 3. Inputs that hide a mistake
+#
+# A check looks at one point. In section 1 it found the missing transpose of `NoTranspose`, for the input `m`. For some inputs it would not.
+#
+# ### Exercise `hiding_input`
+#
+# Find a 2-d float64 tensor `a`, without a zero in it, for which `NoTranspose.apply(a, w)` passes every gradient check. **Predict** first: what must be true of `a`, if $A\,G$ and $A^\top G$ are to be the same for every $G$?
+
+# %% [markdown] lang="zh" pair="hiding" of="62e18290"
+# ## 3. 会掩盖错误的输入
+#
+# 一次检查只看一个点。第 1 节里，它用输入 `m` 查出了 `NoTranspose` 少了转置；换成某些输入，就查不出来了。
+#
+# ### 练习 `hiding_input`
+#
+# 找一个 float64 的二维张量 `a`，其中没有 0，使 `NoTranspose.apply(a, w)` 能通过任何梯度检查。**先猜一猜**：要让 $A\,G$ 和 $A^\top G$ 对每个 $G$ 都相等，`a` 必须满足什么？
+
+# %% exercise="hiding_input"
+# %%exercise hiding_input
+# a = torch.tensor([[..., ...], [..., ...]], dtype=torch.float64)
+### BEGIN SOLUTION
+a = torch.tensor([[1.0, 2.0], [2.0, 3.0]], dtype=torch.float64)
+### END SOLUTION
+
+# %% tags=["right"] exercise="hiding_input"
+a = torch.randn(3, 3, dtype=torch.float64)
+a = (a + a.t()).requires_grad_()
+
+# %% tags=["right"] exercise="hiding_input"
+a = torch.ones(4, 4, dtype=torch.float64)
+
+# %% tags=["wrong"] exercise="hiding_input" expects="found_out"
+a = torch.arange(1, 5, dtype=torch.float64).reshape(2, 2)
+
+# %% tags=["wrong"] exercise="hiding_input" expects="too_plain"
+a = torch.eye(2, dtype=torch.float64)
+
+# %% tags=["wrong"] exercise="hiding_input" expects="too_plain"
+a = torch.zeros(2, 2, dtype=torch.float64)
+
+# %% tags=["wrong"] exercise="hiding_input" expects="not_square"
+a = torch.ones(2, 3, dtype=torch.float64)
+
+# %% tags=["wrong"] exercise="hiding_input" expects="found_out"
+a = torch.tensor([[1.0, 2.0], [-2.0, 1.0]], dtype=torch.float64)
+
+# %% tags=["wrong"] exercise="hiding_input" expects="found_out"
+a = torch.randn(3, 3, dtype=torch.float64)
+
+# %% tags=["wrong"] exercise="hiding_input" expects="not_a_matrix"
+a = [[1.0, 2.0], [2.0, 3.0]]
+
+# %% tags=["wrong"] exercise="hiding_input" expects="not_a_matrix"
+a = torch.tensor([[1.0, 2.0], [2.0, 3.0]])
+
+# %% tags=["wrong"] exercise="hiding_input" expects="too_plain"
+a = torch.tensor([[2.0]], dtype=torch.float64)
+
+# %% tags=["wrong"] exercise="hiding_input" expects="not_a_matrix"
+a = torch.ones(3, dtype=torch.float64)
+
+# %% tags=["wrong"] exercise="hiding_input" expects="too_plain"
+a = torch.diag(torch.tensor([1.0, 2.0], dtype=torch.float64))
+
+# %% tags=["wrong"] exercise="hiding_input" expects="found_out"
+a = torch.tensor([[1.0, 2.0], [0.0, 3.0]], dtype=torch.float64)
+
+# %% tags=["wrong"] exercise="hiding_input" expects="not_finite"
+a = torch.full((2, 2), float("nan"), dtype=torch.float64)
+
+# %% [markdown] lang="en" pair="hiding-see"
+# See it with the plainest one, a matrix of ones. **Predict** the verdict, and mind the word *at these inputs*.
+
+# %% [markdown] lang="zh" pair="hiding-see" of="0b738d92"
+# 用最简单的一个来看看：全为 1 的矩阵。**先猜一猜**结论，并记住：它只对*这组输入*有效。
+
+# %%
+same = torch.ones(2, 2, dtype=torch.float64, requires_grad=True)
+# %gradcheck NoTranspose.apply(same, w)
+
+# %% [markdown] lang="en" pair="mutants"
+# So: random numbers, of both signs, sizes that all differ, and more than one point.
+#
+# ## 4. What a gradient check cannot see
+#
+# Four backwards for $y = x^3$. The first cell defines them and asks `torch.autograd.gradcheck`, at the points 0.5, 1 and 2.
+
+# %% [markdown] lang="zh" pair="mutants" of="09f7e967"
+# 所以：输入要随机、有正有负，各个尺寸互不相同，而且不止查一个点。
+#
+# ## 4. 梯度检查看不到什么
+#
+# 下面是 $y = x^3$ 的四个 backward。单元格定义它们，并在 0.5、1、2 三个点上询问 `torch.autograd.gradcheck`。
+
+# %%
+def cube_with(gradient):
+    class Cube(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x**3
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            (x,) = ctx.saved_tensors
+            return gradient(grad_output, x)
+
+    return Cube
+
+
+A = cube_with(lambda g, x: g.mul_(3 * x * x))
+B = cube_with(lambda g, x: (3 * x * x * g).float())
+C = cube_with(lambda g, x: 3 * x.detach() ** 2 * g)
+D = cube_with(lambda g, x: 3 * x * x.abs() * g)
+
+x = torch.tensor([0.5, 1.0, 2.0], dtype=torch.float64, requires_grad=True)
+[torch.autograd.gradcheck(mutant.apply, (x,), raise_exception=False) for mutant in (A, B, C, D)]
+
+# %% [markdown] lang="en" pair="which-task"
+# Four times `True`. And each has a fault that will hurt somebody.
+#
+# ### Exercise `which_check`
+#
+# Which question finds which fault? One of the five is not needed.
+#
+# - `"is grad_output unchanged"`
+# - `"is the dtype kept"`
+# - `"is the second derivative right"`
+# - `"try other inputs"`
+# - `"use a random grad_output"`
+#
+# Answer with a dict, `{"A": "...", "B": "...", "C": "...", "D": "..."}`.
+
+# %% [markdown] lang="zh" pair="which-task" of="3d2ac953"
+# 四个都是 `True`。可每一个都有毛病，迟早会害到别人。
+#
+# ### 练习 `which_check`
+#
+# 哪个问题能查出哪个毛病？五个里有一个用不上。
+#
+# - `"is grad_output unchanged"`（grad_output 有没有被改动）
+# - `"is the dtype kept"`（dtype 有没有保持）
+# - `"is the second derivative right"`（二阶导数对不对）
+# - `"try other inputs"`（换一些输入）
+# - `"use a random grad_output"`（用随机的 grad_output）
+#
+# 用字典作答：`{"A": "...", "B": "...", "C": "...", "D": "..."}`，问题照抄英文。
+
+# %% exercise="which_check"
+# %%exercise which_check
+# killed_by = {"A": "...", "B": "...", "C": "...", "D": "..."}
+### BEGIN SOLUTION
+killed_by = {
+    "A": "is grad_output unchanged",
+    "B": "is the dtype kept",
+    "C": "is the second derivative right",
+    "D": "try other inputs",
+}
+### END SOLUTION
+
+# %% tags=["right"] exercise="which_check"
+killed_by = dict(zip("DCBA", ("try other inputs", "is the second derivative right", "is the dtype kept", "is grad_output unchanged")))
+
+# %% tags=["wrong"] exercise="which_check" expects="mutant_a"
+killed_by = {
+    "A": "use a random grad_output",
+    "B": "is the dtype kept",
+    "C": "is the second derivative right",
+    "D": "try other inputs",
+}
+
+# %% tags=["wrong"] exercise="which_check" expects="mutant_b"
+killed_by = {
+    "A": "is grad_output unchanged",
+    "B": "try other inputs",
+    "C": "is the second derivative right",
+    "D": "try other inputs",
+}
+
+# %% tags=["wrong"] exercise="which_check" expects="mutant_c"
+killed_by = {
+    "A": "is grad_output unchanged",
+    "B": "is the dtype kept",
+    "C": "try other inputs",
+    "D": "try other inputs",
+}
+
+# %% tags=["wrong"] exercise="which_check" expects="mutant_d"
+killed_by = {
+    "A": "is grad_output unchanged",
+    "B": "is the dtype kept",
+    "C": "is the second derivative right",
+    "D": "use a random grad_output",
+}
+
+# %% tags=["wrong"] exercise="which_check" expects="mutant_a"
+killed_by = {
+    "A": "is the dtype kept",
+    "B": "is grad_output unchanged",
+    "C": "is the second derivative right",
+    "D": "try other inputs",
+}
+
+# %% tags=["wrong"] exercise="which_check" expects="mutant_c"
+killed_by = {
+    "A": "is grad_output unchanged",
+    "B": "is the dtype kept",
+    "C": "try other inputs",
+    "D": "is the second derivative right",
+}
+
+# %% tags=["wrong"] exercise="which_check" expects="mutant_b"
+killed_by = {
+    "A": "is grad_output unchanged",
+    "B": "is the second derivative right",
+    "C": "is the dtype kept",
+    "D": "use a random grad_output",
+}
+
+# %% tags=["wrong"] exercise="which_check" expects="mutant_a"
+killed_by = {
+    "A": "try other inputs",
+    "B": "is the second derivative right",
+    "C": "is grad_output unchanged",
+    "D": "is the dtype kept",
+}
+
+# %% tags=["wrong"] exercise="which_check" expects="not_questions"
+killed_by = {"A": "M", "B": "T", "C": "D", "D": "E"}
+
+# %% tags=["wrong"] exercise="which_check" expects="not_questions"
+killed_by = ["is grad_output unchanged", "is the dtype kept"]
+
+# %% [markdown] lang="en" pair="which-see"
+# `%gradcheck` asks the first three of these questions as well. Look at `C`, whose gradient is right at every point there is. **Predict** the verdict for `D` at the same three points, then try it at `-x`.
+
+# %% [markdown] lang="zh" pair="which-see" of="2065963d"
+# 前三个问题，`%gradcheck` 也会问。来看看 `C`，它的梯度在任何点上都是对的。**先猜一猜**：在这三个点上，对 `D` 的结论是什么？再换成 `-x` 试试。
+
+# %%
+# %gradcheck C.apply(x)
+
+# %% [markdown] lang="en" pair="sly"
+# ### Exercise `slips_through`
+#
+# The same game from the other side. Write `Sly` for $y = x^3$: `torch.autograd.gradcheck` must return `True` at random points of both signs, and yet something about its backward must be wrong. You may use an idea from above, or a better one.
+
+# %% [markdown] lang="zh" pair="sly" of="c108d75b"
+# ### 练习 `slips_through`
+#
+# 反过来再玩一次。为 $y = x^3$ 写一个 `Sly`：在有正有负的随机点上，`torch.autograd.gradcheck` 都要返回 `True`，但它的 backward 必须有毛病。可以借用上面的主意，有更妙的就更好。
+
+# %% exercise="slips_through"
+# %%exercise slips_through
+class Sly(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        ### BEGIN SOLUTION
+        grad_output *= 3 * x**2
+        return grad_output
+        ### END SOLUTION
+
+# %% tags=["right"] exercise="slips_through"
+class Sly(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return (grad_output * 3 * x**2).to(torch.float32)
+
+# %% tags=["right"] exercise="slips_through"
+class Sly(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 3 * x.data**2
+
+# %% tags=["right"] exercise="slips_through"
+class Sly(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output.abs() * 3 * x**2
+
+# %% tags=["right"] exercise="slips_through"
+class Sly(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.slope = 3 * x**2
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * ctx.slope
+
+# %% tags=["wrong"] exercise="slips_through" expects="nothing_wrong"
+class Sly(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 3 * x**2
+
+# %% tags=["wrong"] exercise="slips_through" expects="gradcheck_sees"
+class Sly(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 2 * x**2
+
+# %% tags=["wrong"] exercise="slips_through" expects="gradcheck_sees"
+class Sly(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return -grad_output * 3 * x**2
+
+# %% tags=["wrong"] exercise="slips_through" expects="gradcheck_sees"
+class Sly(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 3 * x**2
+
+# %% tags=["wrong"] exercise="slips_through" expects="gradcheck_sees"
+class Sly(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 3 * x * x.abs()
+
+# %% tags=["wrong"] exercise="slips_through" expects="gradcheck_sees"
+class Sly(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return (grad_output * 3 * x**2).round()
+
+# %% tags=["wrong"] exercise="slips_through" expects="raises"
+class Sly(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output.mm(3 * x**2)
+
+# %% tags=["wrong"] exercise="slips_through" expects="gradcheck_sees"
+class Sly(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output.reshape(-1, 1) * 3 * x**2
+
+# %% tags=["wrong"] exercise="slips_through" expects="nothing_wrong"
+class Sly(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output.clone().mul_(3 * x**2)
+
+# %% tags=["wrong"] exercise="slips_through" expects="gradcheck_sees"
+class Sly(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 3 * x**2 + 1
+
+# %% tags=["wrong"] exercise="slips_through" expects="raises"
+class Sly(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return None
+
+# %% tags=["wrong"] exercise="slips_through" expects="forward_changed"
+class Sly(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**2
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 2 * x
+
+# %% tags=["wrong"] exercise="slips_through" expects="not_a_function"
+def Sly(x):
+    return x**3
+
+# %% [markdown] lang="en" pair="end"
+# ## 5. What to keep
+#
+# - Central difference, float64, a step near the cube root of the precision, a tolerance relative to the size of the numbers.
+# - A random `grad_output`, of both signs; random inputs, of both signs, sizes that differ; more than one point.
+# - A gradient check asks about *values* only, and PyTorch's sends unit vectors back, never a negative number: even `grad_output.abs()` slips through. Ask as well: does backward change what it is given? Is the dtype kept? Is the second derivative right, if anybody will want it?
+# - In a test, `nbautograd.gradcheck(fn, inputs).raise_if_wrong()`, or the pytest fixture `assert_gradients`, asks all of it at once.
+#
+# And at a kink, such as `relu` at 0, the difference itself is wrong. That is **notebook 05**. First comes **notebook 04**: what `ctx` promises.
+
+# %% [markdown] lang="zh" pair="end" of="ca923aad"
+# ## 5. 记住这些
+#
+# - 中心差分，float64，步长取精度的立方根左右，容差要相对于数的大小来定。
+# - `grad_output` 要随机、有正有负；输入要随机、有正有负，各个尺寸互不相同；不止查一个点。
+# - 梯度检查只问*数值*；而且 PyTorch 的检查送回去的都是单位向量，从不含负数，连 `grad_output.abs()` 都能混过去。还要多问几句：backward 改动了收到的东西吗？dtype 保持了吗？如果有人要用，二阶导数对吗？
+# - 写测试时，`nbautograd.gradcheck(fn, inputs).raise_if_wrong()` 或 pytest 的 `assert_gradients` 会把这些一并问完。
+#
+# 而在尖点上，比如 `relu` 在 0 处，差分本身就不对了。那是**第 05 课**的内容。先来看**第 04 课**：`ctx` 都承诺了什么。
+
+# %%
+# %exercises
