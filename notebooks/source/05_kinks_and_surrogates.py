@@ -11,7 +11,7 @@
 #   nbautograd:
 #     course: "05"
 #     title_en: Kinks and surrogates
-#     title_zh: 尖点与替代梯度
+#     title_zh: 折点与替代梯度
 #     minutes: 45
 # ---
 
@@ -31,17 +31,17 @@
 # **You need** notebooks 01 to 03: a Function, a vector–Jacobian product, a gradient check. **Time**: about 45 minutes.
 
 # %% [markdown] lang="zh" pair="intro" of="b536fc62"
-# # 05 · 尖点与替代梯度
+# # 05 · 折点与替代梯度
 #
-# 有的函数带尖点，有的函数会跳变，训练却照样进行——因为有人规定了 `backward` 在那里该返回什么。这一课，做规定的人就是你。
+# 有的函数在某处拐个弯，留下一个折点；有的干脆跳变。训练却照样进行——因为有人规定了 `backward` 在那里该返回什么。这一课，做规定的人就是你。
 #
 # **学完之后，你能够**
 #
-# - 说出在尖点处哪些值可以算作合理的导数，你的 `backward` 返回的是其中哪一个；
+# - 说出在折点处哪些值可以算作合理的导数，你的 `backward` 返回的是其中哪一个；
 # - 为区间端点约定一种取法，并严格遵守它；
 # - 分清两种情况：梯度**写错了**，还是**有意**不同于真实导数（直通估计、替代梯度）；
 # - 读懂“无法判断”这个结论，知道它没有说什么；
-# - 用单侧差分找出尖点。
+# - 用单侧差分找出折点。
 #
 # **预备知识**：01 到 03（Function、向量-雅可比积、梯度检查）。**用时**：约 45 分钟。
 
@@ -274,9 +274,9 @@ class AbsUV(Function):
 # **Predict.** What do these four give as the gradient at exactly 0: `relu`, `abs`, `clamp(0, 1)`, and `maximum` of the input and 0? In the table that appears, look at the column *your backward*, here PyTorch's own.
 
 # %% [markdown] lang="zh" pair="at-the-kink" of="137a20be"
-# ## 2. 尖点上
+# ## 2. 折点上
 #
-# 在 $u = 0$ 处，$|u v|$ 的图像有一个尖角：右侧斜率是 $+|v|$，左侧斜率是 $-|v|$，导数不存在。两者之间的每个数都叫**次梯度**，取哪个都说得通；但优化器只要**一个**。
+# 在 $u = 0$ 处，$|u v|$ 的图像有一个折角：右侧斜率是 $+|v|$，左侧斜率是 $-|v|$，导数不存在。两者之间的每个数都叫**次梯度**，取哪个都说得通；但优化器只要**一个**。
 #
 # PyTorch 做过许多次这样的选择，而且并不总是同一种取法。
 #
@@ -298,9 +298,9 @@ origin = torch.zeros(1, dtype=torch.float64, requires_grad=True)
 # **Predict** the verdict for `relu` at 0.
 
 # %% [markdown] lang="zh" pair="four" of="fce9a3bc"
-# 四个尖点，三种答案：`relu` 给 0，`abs` 给 0，`clamp` 给 1，`maximum` 给 ½。没有一个是错的。
+# 四个折点，三种答案：`relu` 给 0，`abs` 给 0，`clamp` 给 1，`maximum` 给 ½。没有一个是错的。
 #
-# 再看“有限差分”那一栏。中心差分横跨尖点，得到的是两侧斜率的**平均值**：`relu` 是 ½，`abs` 是 0。所以天真地一比较，就会说 `relu` 在 0 处错了、`abs` 对了——其实都只是碰巧。`torch.autograd.gradcheck` 正是这样比的；我们的检查会先分别看两侧。
+# 再看“有限差分”那一栏。中心差分横跨折点，得到的是两侧斜率的**平均值**：`relu` 是 ½，`abs` 是 0。所以天真地一比较，就会说 `relu` 在 0 处错了、`abs` 对了——其实都只是碰巧。`torch.autograd.gradcheck` 正是这样比的；我们的检查会先分别看两侧。
 #
 # **先猜一猜** `relu` 在 0 处的结论。
 
@@ -313,9 +313,9 @@ origin = torch.zeros(1, dtype=torch.float64, requires_grad=True)
 # One thing cannot be excused by a kink: a value outside the two slopes, or a NaN. `u * v / (u * v).abs()` is a perfectly good sign function, until $u = 0$.
 
 # %% [markdown] lang="zh" pair="subgradient" of="bde5a030"
-# “次梯度（在尖点上）”的意思是：返回的梯度落在两侧斜率之间。在尖点上，谁也不能要求更多。
+# “次梯度（在折点上）”的意思是：返回的梯度落在两侧斜率之间。在折点上，谁也不能要求更多。
 #
-# 但有两件事不能拿尖点当借口：值落在两侧斜率之外，或者出现 NaN。用 `u * v / (u * v).abs()` 求符号本来完全可以，直到 $u = 0$ 为止。
+# 但有两件事不能拿折点当借口：值落在两侧斜率之外，或者出现 NaN。用 `u * v / (u * v).abs()` 求符号本来完全可以，直到 $u = 0$ 为止。
 
 # %% [markdown] lang="en" pair="clamp"
 # ## 3. A convention, and how to keep it
@@ -761,7 +761,10 @@ def train(spike, k=5.0, rounds=200):
     optimizer = torch.optim.SGD([weight, bias], lr=0.2)
     losses = []
     for _ in range(rounds):
-        loss = ((spike(bits @ weight + bias, k) - wanted) ** 2).mean()
+        fired = spike(bits @ weight + bias, k)
+        if fired is None:  # the exercise is not answered yet
+            break
+        loss = ((fired - wanted) ** 2).mean()
         losses.append(loss.item())
         optimizer.zero_grad()
         loss.backward()
@@ -984,13 +987,13 @@ fired = Spike.apply(bits @ w - 0.3, 5.0)
 # `f` works element by element. Return a bool tensor of the shape of `x`: `True` where the two slopes differ by more than `tol`.
 
 # %% [markdown] lang="zh" pair="find" of="996d50d5"
-# ## 6. 自己动手找尖点
+# ## 6. 自己动手找折点
 #
-# 检查器怎么知道 `relu` 在 0 处有尖点？它往两边各看了一眼。取一个小步长 $h$，
+# 检查器怎么知道 `relu` 在 0 处有折点？它往两边各看了一眼。取一个小步长 $h$，
 #
 # $$\text{右} = \frac{f(x+h) - f(x)}{h}, \qquad \text{左} = \frac{f(x) - f(x-h)}{h} .$$
 #
-# 在光滑处，两者大约只差 $h\,f''(x)$，非常小；在尖点处，两者之差就是尖角的大小。
+# 在光滑处，两者大约只差 $h\,f''(x)$，非常小；在折点处，两者之差就是折角的大小。
 #
 # **先猜一猜**：$f(x) = e^{5x}$，$x = 1$，$h = 10^{-6}$，两个斜率大约差多少？阈值 `tol = 0.05` 够不够稳妥？
 #
@@ -1090,8 +1093,8 @@ def find_kinks(f, x, h=1e-6, tol=0.05):
 # %% [markdown] lang="zh" pair="end" of="4a5375a1"
 # ## 带走这几点
 #
-# - 在尖点处，两侧斜率之间的任何值都合理；NaN 或区间之外的值不行。
-# - 如果你承诺了其中一个，就要恰好在尖点处测试：随机点永远碰不到尖点。
+# - 在折点处，两侧斜率之间的任何值都合理；NaN 或区间之外的值不行。
+# - 如果你承诺了其中一个，就要恰好在折点处测试：随机点永远碰不到折点。
 # - “错误”是说 `backward` 与 `forward` 相矛盾；“无法判断（平坦）”是说它可能是替代梯度，要对照定义来检查。
 # - 替代函数只属于 `backward`。如果它跑进了 `forward`，那就成了另一个网络。
 

@@ -140,6 +140,7 @@ programs = {
 
 # %% exercise="survivors"
 # %%exercise survivors
+survivors = set()
 ### BEGIN SOLUTION
 survivors = {"exp, then h", "sin, then y", "3 * h, then h", "h + h, then h"}
 ### END SOLUTION
@@ -222,7 +223,7 @@ survivors = {
 #
 # **先猜一猜**：下面的 `forward` 忘了 `mark_dirty`，`h` 里的数照样变了。那么 `h.sum()` 对 `x` 的梯度是 $e^x$ 还是 1？看看计算图：`h` 出自哪个节点？
 
-# %%
+# %% tags=["shown"]
 # %%autograd_function --quiet
 class UnmarkedExp(Function):
     @staticmethod
@@ -508,7 +509,7 @@ total = Greedy.apply(x, 3.0) + x
 nbautograd.backward(total, torch.ones_like(total))
 
 # %% [markdown] lang="en" pair="greedy"
-# 6. The node of the sum sends one tensor both ways. `Greedy` triples it on its way to `x`, and the other branch, which wanted 1, brings 3 as well. Click through the graph: the numbers on the edges are those that really travelled.
+# 6. The node of the sum sends one tensor both ways. `Greedy` triples it on its way to `x`, and the other branch, which wanted 1, brings 3 as well. The graph shows what arrived where: 1 at `Greedy`, and 6 at `x`.
 #
 # And a plain gradient check of `Greedy` alone? `torch.autograd.gradcheck` is content: each single product is right. Ours looks whether the tensor is still what it was.
 #
@@ -516,8 +517,8 @@ nbautograd.backward(total, torch.ones_like(total))
 #
 # Repair it. `s` is a plain number.
 
-# %% [markdown] lang="zh" pair="greedy" of="b06d2e76"
-# 是 6。加法节点把同一个张量送往两边。`Greedy` 在送往 `x` 的路上把它乘了三倍，另一条支路本来要的是 1，结果带来的也是 3。在图里点开看看：边上的数就是实际流过的值。
+# %% [markdown] lang="zh" pair="greedy" of="621b19c8"
+# 是 6。加法节点把同一个张量送往两边。`Greedy` 在送往 `x` 的路上把它乘了三倍，另一条支路本来要的是 1，结果带来的也是 3。看图里各处收到的数：`Greedy` 收到 1，`x` 收到 6。
 #
 # 那单独对 `Greedy` 做普通的梯度检查呢？`torch.autograd.gradcheck` 很满意：每一次单独的乘积都是对的。我们的检查还会看看那个张量是不是原样。
 #
@@ -706,7 +707,7 @@ class ScaleBy(Function):
 #
 # **先猜一猜**：除了“正确”，报告还会说什么？
 
-# %%
+# %% tags=["shown"]
 # %%autograd_function --inputs x --view gradcheck
 class LeakyTanh(Function):
     @staticmethod
@@ -908,33 +909,31 @@ class Tanh(Function):
 # %% [markdown] lang="en" pair="view"
 # ## 5. A view in, a view out
 #
-# `x[:n]` copies nothing: it is a **view** of `x`. If `forward` returns it, the output shares its memory with the input. As long as nobody writes into either, all is well.
+# `x.view(1, -1)` copies nothing, nor does `x[:n]`: they are **views** of `x`. If `forward` returns one, the output shares its memory with the input. As long as nobody writes into either, all is well.
 #
 # **Predict**: what happens in the last line?
 
-# %% [markdown] lang="zh" pair="view" of="ab40af70"
+# %% [markdown] lang="zh" pair="view" of="1e1d2f39"
 # ## 5. 进来是视图，出去还是视图
 #
-# `x[:n]` 不复制任何东西，它是 `x` 的一个**视图**。如果 `forward` 直接返回它，输出就和输入共用一块内存。只要没人写它们，就相安无事。
+# `x.view(1, -1)` 和 `x[:n]` 都不复制任何东西，它们是 `x` 的**视图**。如果 `forward` 直接返回视图，输出就和输入共用一块内存。只要没人写它们，就相安无事。
 #
 # **先猜一猜**：下面最后一行会怎样？
 
 # %% tags=["raises-exception"]
-class FirstRows(Function):
+class AsRow(Function):
     @staticmethod
-    def forward(ctx, x, n):
-        ctx.rows = len(x)
-        return x[:n]
+    def forward(ctx, x):
+        ctx.size = x.size()
+        return x.view(1, -1)
 
     @staticmethod
     def backward(ctx, grad_output):
-        grad_x = grad_output.new_zeros(ctx.rows, *grad_output.shape[1:])
-        grad_x[: len(grad_output)] = grad_output
-        return grad_x, None
+        return grad_output.reshape(ctx.size)
 
 
-first = FirstRows.apply(2 * x, 2)
-first.mul_(10)
+row = AsRow.apply(2 * x)
+row.mul_(10)
 
 # %% [markdown] lang="en" pair="view-why"
 # It is forbidden, and the message is unusually frank about the reason: by its rules for views, autograd would now have to override your `backward`. Your caller did nothing wrong; the Function handed out something that is not its own.

@@ -78,7 +78,7 @@ import nbautograd
 # %%
 x = torch.tensor([0.3, -1.2, 1.8], dtype=torch.float64, requires_grad=True)
 
-# %%
+# %% tags=["shown"]
 # %%autograd_function --quiet
 class Exp(Function):
     @staticmethod
@@ -629,7 +629,7 @@ class Sinh(Function):
 #
 # **先猜一猜**：下面 `backward` 的两行里，是哪一行毁了二阶导数？第一行、第二行，还是各自都会？
 
-# %%
+# %% tags=["shown"]
 # %%autograd_function --inputs x --view gradcheck
 class CutSilu(Function):
     @staticmethod

@@ -432,7 +432,7 @@ class ForwardCube(Function):
 #
 # 大多数教程仍然这样写：`ctx` 是 `forward` 的第一个参数。用 `loss.backward()` 没有问题。**先猜一猜** `torch.func.grad` 会怎么说。
 
-# %%
+# %% tags=["shown"]
 class CombinedLinear(Function):
     @staticmethod
     def forward(ctx, input, weight, bias=None):
@@ -1388,31 +1388,8 @@ def per_sample(weight, bias, inputs, targets):
 # **先猜一猜** $f(x) = \sum_i x_i^3$ 的黑塞矩阵：哪些元素不为零？看看它的梯度的雅可比矩阵就知道了。
 
 # %%
-class Cube(Function):
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(x):
-        return x**3
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-        ctx.save_for_forward(*inputs)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * 3 * x**2
-
-    @staticmethod
-    def jvp(ctx, t):
-        (x,) = ctx.saved_tensors
-        return t * 3 * x**2
-
-
 def gradient_of_cubes(x):
-    (g,) = torch.autograd.grad(Cube.apply(x).sum(), x, create_graph=True)
+    (g,) = torch.autograd.grad((x**3).sum(), x, create_graph=True)
     return g
 
 
@@ -1421,12 +1398,12 @@ def gradient_of_cubes(x):
 # %% [markdown] lang="en" pair="hessian-task"
 # ### Exercise `hessian_of`
 #
-# `f` takes a vector and gives one number. Return its Hessian at `x`, a matrix. The check uses functions with a Function like `Cube` inside.
+# `f` takes a vector and gives one number. Return its Hessian at `x`, a matrix. The check uses functions with a Function like your `ForwardCube` inside.
 
-# %% [markdown] lang="zh" pair="hessian-task" of="90fb84e6"
+# %% [markdown] lang="zh" pair="hessian-task" of="d0f5c240"
 # ### 练习 `hessian_of`
 #
-# `f` 接受一个向量，返回一个数。请返回它在 `x` 处的黑塞矩阵。检查所用的函数里含有像 `Cube` 那样的 Function。
+# `f` 接受一个向量，返回一个数。请返回它在 `x` 处的黑塞矩阵。检查所用的函数里含有像你的 `ForwardCube` 那样的 Function。
 
 # %% exercise="hessian_of"
 # %%exercise hessian_of

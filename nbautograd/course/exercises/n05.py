@@ -121,11 +121,11 @@ def _learns(answer: Any, draw: Draw) -> Iterator[Failure]:
 
 MISSES = {
     "en": "{f} has a kink at x = {x:g}, where the slope goes from {left:g} to {right:g}; you do not report it.",
-    "zh": "{f} 在 x = {x:g} 处有尖点，斜率从 {left:g} 变为 {right:g}，你没有报告它。",
+    "zh": "{f} 在 x = {x:g} 处有折点，斜率从 {left:g} 变为 {right:g}，你没有报告它。",
 }
 SEES = {
     "en": "{f} is smooth at x = {x:g}, and you report a kink there. Compare what your two slopes are at this point.",
-    "zh": "{f} 在 x = {x:g} 处是光滑的，你却报告了尖点。看看你算出的两个斜率在这一点各是多少。",
+    "zh": "{f} 在 x = {x:g} 处是光滑的，你却报告了折点。看看你算出的两个斜率在这一点各是多少。",
 }
 NOT_BOOL = {
     "en": "A tensor of dtype torch.bool is wanted, and {got} came.",

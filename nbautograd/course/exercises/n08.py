@@ -29,13 +29,13 @@ JVP_RAISED = {
 }
 
 IN_PLACE = {
-    "en": "One of your methods fails under vmap. Try it with only bias batched: does forward then write a batched tensor "
-    "into one that is not?",
+    "en": "One of your methods fails under vmap. Try it with only bias batched: does forward then write a batched "
+    "tensor into one that is not?",
     "zh": "你的某个方法在 vmap 下会出错。设想只有 bias 带批次：forward 是不是把带批次的张量写进了不带批次的张量？",
 }
 WHERE = {
-    "en": "Your rule gives other values than one sample after another. For each input: which dimension is the batch, and "
-    "what if there is none? And for the output: is the batch where your second return value says?",
+    "en": "Your rule gives other values than one sample after another. For each input: which dimension is the batch, "
+    "and what if there is none? And for the output: is the batch where your second return value says?",
     "zh": "你的规则与逐个样本计算的结果不同。逐个输入检查：哪一维是批次，没有批次时怎么办？"
     "再看输出：批次真的在你第二个返回值所说的那一维吗？",
 }
