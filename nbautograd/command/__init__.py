@@ -27,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Example:
         >>> from nbautograd.command import main
         >>> main(["course"])  # doctest: +ELLIPSIS
-        The course ...
+        The course: ...
         0
     """
     for stream in (sys.stdout, sys.stderr):

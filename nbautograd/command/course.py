@@ -22,7 +22,7 @@ class Lesson:
         path: the file that was installed.
         number: such as ``"03"``.
         title: in its language.
-        minutes: about how long it takes; empty when unknown.
+        minutes: about how long it takes; ``"?"`` when unknown.
         exercises: how many it has.
         source: hash of the source that it was released from.
     """
@@ -45,9 +45,8 @@ def show(lang: str) -> int:
     there = lessons(lang)
     print(text("command.course.title", count=len(there)))
     for lesson in there:
-        minutes = text("command.course.minutes", minutes=lesson.minutes) if lesson.minutes else ""
-        about = text("command.course.exercises", count=lesson.exercises)
-        print(f"  {lesson.number}  {lesson.title}  ({', '.join(filter(None, (about, minutes)))})")
+        known = {"title": lesson.title, "count": lesson.exercises, "minutes": lesson.minutes}
+        print(f"  {lesson.number}  {text('command.course.row', **known)}")
     print(text("command.course.next"))
     return 0
 
@@ -122,7 +121,7 @@ def _lesson(path: Path) -> Lesson:
     about, number = _about(path), path.stem.partition("_")[0]
     title = str(about.get("title", path.stem))
     return Lesson(
-        path, number, title, str(about.get("minutes", "")), len(list(_exercises(path))), about.get("source", "")
+        path, number, title, str(about.get("minutes", "?")), len(list(_exercises(path))), about.get("source", "")
     )
 
 

@@ -103,7 +103,7 @@ def refuse_failures(path: Path) -> None:
 
 def _reason(tried: Tried) -> str:
     if tried.result is None:
-        return "raised"
+        return "plain" if tried.role == "plain" else "raised"
     if tried.role == "wrong":
         return "wrong_passes" if tried.result.passed else "wrong_otherwise"
     return tried.role

@@ -36,7 +36,7 @@ def _result_text(value: Result) -> str:
     for outcome in value.outcomes if value.state == "failed" else ():
         if outcome.state == "failed":
             said = " ".join(outcome.sentences(value.hints))
-            lines += indent(wrap(f"{MARK[outcome.state]} {outcome.title}: {said}"))
+            lines += indent(wrap(f"{MARK[outcome.state]} {outcome.title}{messages.text('course.colon')}{said}"))
     return "\n".join([*lines, *indent([line for sentence in below(value) for line in wrap(sentence)])])
 
 
@@ -45,16 +45,16 @@ def _result_markup(value: Result) -> Markup:
     tone = TONE[value.state]
     look = f"border-left:4px solid {TONES[tone]};background-color:{SOFT};padding:7px 14px 2px 14px;border-radius:3px"
     mark = chip(f"{MARK[value.state]} {messages.text(f'course.chip.{value.state}')}", tone)
-    head = block(mark, " ", tag("strong", None, prose(headline(value))))
+    head = block(mark, " ", tag("strong", None, name(value.exercise)))
     failed = [_failed(o, value.hints) for o in value.outcomes if o.state == "failed"] if value.state == "failed" else []
-    after = [block(tag("span", {"style": "opacity:0.75;font-size:0.92em"}, prose(s))) for s in below(value)]
-    return tag("div", {"style": look}, head, *failed, *after)
+    small = block(tag("span", {"style": "opacity:0.75;font-size:0.92em"}, prose(" ".join(below(value)))))
+    return tag("div", {"style": look}, head, *failed, *([small] if below(value) else []))
 
 
 def _failed(outcome: Outcome, hints: int) -> Markup:
-    title = tag("strong", None, f"{MARK['failed']} {outcome.title}")
+    title = tag("strong", None, f"{MARK['failed']} {outcome.title}{messages.text('course.colon')}")
     first, *more = outcome.sentences(hints)
-    return block(join((title, ": ", prose(first))), *(tag("div", None, prose(sentence)) for sentence in more))
+    return block(join((title, prose(first))), *(tag("div", None, prose(sentence)) for sentence in more))
 
 
 def headline(value: Result) -> str:
@@ -67,8 +67,8 @@ def below(value: Result) -> tuple[str, ...]:
     if value.state == "unanswered":
         which = "unanswered_more" if value.line is None else "unanswered_line"
         return (messages.text(f"course.result.{which}", line=value.line),)
-    passed = _titles(value, "passed")
-    said = [messages.text("course.result.passed_more", checks=passed)] if passed else []
+    passed, which = _titles(value, "passed"), "passed_more" if value.passed else "passed_some"
+    said = [messages.text(f"course.result.{which}", checks=passed)] if passed else []
     waiting = _titles(value, "skipped")
     said += [messages.text("course.result.waiting", checks=waiting)] if waiting else []
     if value.hints < MOST and any(o.more(value.hints) for o in value.outcomes):

@@ -78,7 +78,22 @@ def _text(source: Source, cell: Cell, lang: str) -> str:
         old = lang == cell.lang == "zh" and cell in list(stale(source))
         with messages.speaking(lang):
             return f"> *{messages.text('course.stale_note')}*\n\n{cell.text}" if old else cell.text
-    return stripped(cell.text, lang)
+    return stripped(speaking(cell.text, lang) if "setup" in cell.tags else cell.text, lang)
+
+
+def speaking(setup: str, lang: str) -> str:
+    """The setup cell with a line that makes reports speak the notebook's language, whatever the machine's is.
+
+    Example:
+        >>> from nbautograd.course.student import speaking
+        >>> print(speaking("import nbautograd\\n%load_ext nbautograd", "zh"))
+        import nbautograd
+        nbautograd.set_language("zh")
+        %load_ext nbautograd
+    """
+    line = f'nbautograd.set_language("{lang}")\n'
+    imported = "" if re.search(r"^import nbautograd$", setup, re.MULTILINE) else "import nbautograd\n"
+    return re.sub(r"^%load_ext nbautograd", f"{imported}{line}%load_ext nbautograd", setup, count=1, flags=re.MULTILINE)
 
 
 def _metadata(cell: Cell, text: str, find: Find) -> dict[str, Any]:

@@ -51,11 +51,6 @@ def test_a_word_that_is_not_understood(capsys):
     assert "invalid choice: 'lap'" in capsys.readouterr().err
 
 
-def test_course_says_what_there_is(capsys):
-    assert main(["course"]) == 0
-    assert "not written yet" in capsys.readouterr().out
-
-
 def test_lab_opens_a_copy(tmp_path, server, capsys):
     assert main(["lab", "--folder", str(tmp_path / "new")]) == 0
     copy = tmp_path / "new" / "nbautograd-demo.ipynb"

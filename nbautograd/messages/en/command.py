@@ -43,8 +43,7 @@ TEXTS: dict[str, str] = {
     "command.help.release.out": "folder for notebook, zip and manifest (default: the notebook alone, into ../LANG)",
     "command.help.release.stamp": "only write into the source which English text each Chinese cell was made from",
     "command.course.title": "The course: {count} notebooks.",
-    "command.course.exercises": "{count} exercises",
-    "command.course.minutes": "about {minutes} minutes",
+    "command.course.row": "{title} ({count} exercises, about {minutes} minutes)",
     "command.course.next": "`nbautograd course open 01` opens your copy of one; `nbautograd course copy DEST`"
     " copies all.",
     "command.course.copied": "Your copy: {path}",

@@ -126,10 +126,12 @@ TEXTS: dict[str, str] = {
     "course.result.unanswered_more": "Write your answer in the place of `...` and run the cell.",
     "course.result.waiting": "Not asked yet: {checks}.",
     "course.result.more": "Stuck? `%%exercise {name} --hints {hints}` says a little more.",
+    "course.colon": ": ",
+    "course.result.passed_some": "Right already: {checks}.",
     "course.comma": ", ",
     "course.chip.passed": "right",
     "course.chip.failed": "not yet",
-    "course.chip.unanswered": "open",
+    "course.chip.unanswered": "not answered yet",
     # progress
     "course.progress.title": "Exercises of this notebook: {done} of {count} right",
     "course.progress.none": "No exercise was tried in this session yet: run the cells that begin with `%%exercise`.",

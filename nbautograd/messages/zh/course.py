@@ -111,10 +111,12 @@ TEXTS: dict[str, str] = {
     "course.result.unanswered_more": "把 `...` 换成你的答案，再运行这个单元。",
     "course.result.waiting": "还没有问到：{checks}。",
     "course.result.more": "卡住了？`%%exercise {name} --hints {hints}` 会多说一点。",
+    "course.colon": "：",
+    "course.result.passed_some": "已经正确：{checks}。",
     "course.comma": "、",
     "course.chip.passed": "正确",
     "course.chip.failed": "还不对",
-    "course.chip.unanswered": "未作答",
+    "course.chip.unanswered": "还没有作答",
     # 进度
     "course.progress.title": "本笔记本的练习：{count} 个中有 {done} 个正确",
     "course.progress.none": "这次还没有试过任何练习：请运行以 `%%exercise` 开头的单元。",

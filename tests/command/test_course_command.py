@@ -1,0 +1,108 @@
+"""``nbautograd course`` and ``nbautograd release`` in a terminal."""
+
+import json
+
+import pytest
+
+from nbautograd.command import course as course_module
+from nbautograd.command import lab as lab_module
+from nbautograd.command import main, places
+from nbautograd.messages import set_language
+
+
+@pytest.fixture(autouse=True)
+def english(monkeypatch):
+    monkeypatch.setenv("NBAUTOGRAD_LANG", "en")
+    yield
+    set_language(None)
+
+
+def lesson(folder, name="03_checking.ipynb", source="1", text="first"):
+    """A notebook as a release writes it."""
+    about = {"title": "Checking", "minutes": "40", "source": source}
+    cells = [{"cell_type": "code", "metadata": {"nbautograd": {"exercise": "e"}}, "source": [text]}]
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(json.dumps({"cells": cells, "metadata": {"nbautograd": about}}))
+    return folder / name
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    """A course of two notebooks in place of ours."""
+    folder = tmp_path / "package" / "notebooks" / "en"
+    paths = [lesson(folder), lesson(folder, "04_ctx.ipynb")]
+    monkeypatch.setattr(course_module, "notebooks", lambda lang: sorted(folder.glob("*.ipynb")))
+    return paths
+
+
+@pytest.fixture
+def server(monkeypatch):
+    started = []
+    monkeypatch.setattr(lab_module, "_serve", lambda *words: started.append(words) or 0)
+    return started
+
+
+@pytest.mark.parametrize("words", [["course"], ["course", "list"], ["course", "list", "--lang", "en"]])
+def test_list(installed, words, capsys):
+    assert main(words) == 0
+    out = capsys.readouterr().out
+    assert "2 notebooks" in out
+    assert "03  Checking (1 exercises, about 40 minutes)" in out
+
+
+def test_copy(installed, tmp_path, capsys):
+    assert main(["course", "copy", str(tmp_path / "mine")]) == 0
+    assert (tmp_path / "mine" / "03_checking.ipynb").read_bytes() == installed[0].read_bytes()
+    assert capsys.readouterr().out.count("Your copy: ") == 2
+
+
+def test_copy_leaves_work_of_the_same_release_alone(installed, tmp_path, capsys):
+    mine = lesson(tmp_path / "mine", text="my work")
+    before = mine.read_bytes()
+    assert main(["course", "copy", str(tmp_path / "mine")]) == 0
+    assert mine.read_bytes() == before
+    assert "stays as you left it" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("older", ["a notebook", "no notebook"])
+def test_copy_keeps_work_of_an_older_release_aside(installed, tmp_path, capsys, older):
+    mine = lesson(tmp_path / "mine", source="0", text="my work")
+    if older == "no notebook":
+        mine.write_text("notes of mine")
+    before = mine.read_bytes()
+    assert main(["course", "copy", str(tmp_path / "mine")]) == 0
+    assert (tmp_path / "mine" / "03_checking.mine-1.ipynb").read_bytes() == before
+    assert mine.read_bytes() == installed[0].read_bytes()
+    assert "Yours was kept aside, unchanged, as 03_checking.mine-1.ipynb" in capsys.readouterr().out
+    mine.write_text("more work")
+    assert main(["course", "copy", str(tmp_path / "mine")]) == 0
+    assert (tmp_path / "mine" / "03_checking.mine-1.ipynb").read_bytes() == before
+    assert (tmp_path / "mine" / "03_checking.mine-2.ipynb").read_text() == "more work"
+
+
+def test_copy_into_a_place_that_is_no_folder(installed, tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    assert main(["course", "copy", str(tmp_path / "file")]) == 1
+    assert "cannot write into" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("number", ["03", "3", "03_checking"])
+def test_open(installed, tmp_path, server, number):
+    assert main(["course", "open", number, "--folder", str(tmp_path / "mine"), "--no-browser"]) == 0
+    assert server == [(tmp_path / "mine" / "03_checking.ipynb", None, False)]
+
+
+def test_open_what_is_not_there(installed, tmp_path, server, capsys):
+    assert main(["course", "open", "12", "--folder", str(tmp_path)]) == 1
+    assert "there is no notebook 12; there are 03, 04." in capsys.readouterr().err
+    assert server == []
+
+
+def test_chinese(tmp_path, capsys):
+    assert main(["course", "--lang", "zh"]) == 0
+    assert "课程" in capsys.readouterr().out
+
+
+def test_an_incomplete_installation_is_said(tmp_path):
+    with pytest.raises(Exception, match="installation is incomplete"):
+        places.notebooks("en", package=tmp_path / "nbautograd")

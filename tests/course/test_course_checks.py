@@ -1,0 +1,251 @@
+"""Each check lets right answers pass and finds what it is there for."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+import torch
+from written_answers import define, modern, product
+
+from nbautograd.course.checks import ROUTINES
+from nbautograd.course.exercise import CHECKS, Exercise
+from nbautograd.course.run import check
+
+
+def odd_shapes(draw: Any) -> list[tuple[Any, ...]]:
+    return [
+        (draw.normal(0, 3), draw.normal(0, 3)),
+        (draw.normal(), draw.normal()),
+        (draw.normal(4, 3).t(), draw.normal(3, 1).expand(3, 4)),
+    ]
+
+
+MULTIPLY = Exercise(
+    "multiply", "Multiply", "V", torch.mul, lambda draw: (draw.normal(3, 4), draw.normal(3, 4)), edges=odd_shapes
+)
+
+
+def asked(checks: str, **more: Any) -> Exercise:
+    return dataclasses.replace(MULTIPLY, checks=checks, **more)
+
+
+def test_every_check_has_a_routine():
+    assert set(ROUTINES) == set(CHECKS)
+
+
+def test_a_right_answer_passes_what_it_should():
+    assert check(asked("V G L A S M T R N E D C W"), product()).codes == ()
+    assert check(asked("V G L A S M T R N E D F B C W"), modern()).codes == ()
+
+
+@pytest.mark.parametrize(
+    ("checks", "answer", "code"),
+    [
+        ("V", {"value": "a + b"}, "forward_value"),
+        ("V", {"value": "(a * b).sum()"}, "forward_shape"),
+        ("V", {"value": "(a * b).float()"}, "forward_dtype"),
+        ("V", {"value": "(a * b, a)"}, "forward_count"),
+        ("V", {"value": "None"}, "forward_none"),
+        ("V", {"value": "a.unknown()"}, "forward_raised"),
+        ("V G", {"returned": "return g * a, g * b"}, "swapped_inputs"),
+        ("V G", {"returned": "return b, a"}, "ignores_grad_output"),
+        ("V G", {"returned": "return -g * b, g * a"}, "sign"),
+        ("V G", {"returned": "return g * b, None"}, "none_gradient"),
+        ("V G", {"returned": "return (g * b).item(), g * a"}, "exception_other"),
+        ("V L", {"returned": "return b, a"}, "ignores_grad_output"),
+        ("V L", {"returned": "return g.abs() * b, g * a"}, "nonlinear_in_grad_output"),
+        ("V A", {"returned": "return g * b"}, "exception_number_of_gradients"),
+        ("V A", {"returned": "return g * b, g * a, None"}, "wrong_number_of_gradients"),
+        ("V S", {"returned": "return torch.stack([g * b, g * b]), g * a"}, "grad_shape_reduced"),
+        ("V T", {"returned": "return (g * b).float(), g * a"}, "grad_dtype_cast"),
+        ("V T", {"value": "(a.double() * b)"}, "dtype_not_kept"),
+        ("V M", {"returned": "g.mul_(1)\n        return g * b, g * a"}, "mutates_grad_output"),
+        ("V M", {"value": "(a * b, a.zero_())[0]"}, "mutates_input"),
+        ("V R", {"returned": "return g * b * torch.rand(()).double(), g * a"}, "nondeterministic_backward"),
+        ("V N", {"returned": "return g * b, g * a if ctx.needs_input_grad[0] else None"}, "needs_input_grad_wrong"),
+        ("V N", {"returned": "assert ctx.needs_input_grad[1]\n        return g * b, g * a"}, "needs_input_grad_raised"),
+        ("V E", {"value": "a.view(3, 4) * b"}, "edge_raised"),
+        ("V G E", {"returned": "return g * b, g * a * (a.dim() == 2)"}, "edge_gradient"),
+        ("V D", {"returned": "return g * b.detach(), g * a.detach()"}, "double_backward_wrong"),
+        ("V C", {"save": "ctx.a, ctx.b = a, b", "unpack": "a, b = ctx.a, ctx.b"}, "tensor_on_ctx"),
+        ("V C", {"save": "ctx.save_for_backward(a, b); ctx.y = a * b", "value": "ctx.y"}, "output_on_ctx"),
+        ("V W", {"returned": "return torch.autograd.grad(a * b, (a, b), g)"}, "native_autograd"),
+    ],
+)  # fmt: skip
+def test_a_wrong_answer_gets_its_code(checks, answer, code):
+    exercise = asked("V E", edges=odd_shapes) if code == "edge_raised" else asked(checks)
+    if code == "edge_raised":
+        exercise = dataclasses.replace(exercise, inputs=lambda draw: (draw.normal(3, 4), draw.normal(3, 4)))
+    result = check(exercise, product(**answer))
+    assert result.shows(code), result.codes
+    assert all(outcome.sentences(1) for outcome in result.outcomes if outcome.state == "failed")
+
+
+@pytest.mark.parametrize(
+    ("checks", "answer", "code"),
+    [
+        ("F", {"tangent": "da * b"}, "jvp_wrong"),
+        ("F", {"tangent": "da @ b"}, "jvp_raised"),
+        ("B", {"rule": ""}, "vmap_missing"),
+        (
+            "B",
+            {
+                "rule": "@staticmethod\n    def vmap(info, in_dims, a, b):\n"
+                "        return Multiply.apply(a.movedim(in_dims[0] or 0, 0), b), 0"
+            },
+            "vmap",
+        ),
+    ],
+)
+def test_transforms(checks, answer, code):
+    result = check(asked(checks), modern(**answer))
+    assert result.shows(code), result.codes
+
+
+def test_a_function_without_jvp_and_in_the_old_style():
+    assert check(asked("F B"), product()).codes == ("jvp_missing", "vmap_old_style")
+
+
+def test_once_differentiable_is_told_apart():
+    text = """from torch.autograd.function import once_differentiable
+class Square(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g):
+        return 2 * ctx.saved_tensors[0] * g
+"""
+    exercise = Exercise("square", "Square", "V G D", lambda x: x * x, lambda draw: (draw.normal(3),))
+    assert check(exercise, define(text, "Square")).codes == ("once_differentiable",)
+
+
+def test_an_output_that_leads_to_itself_is_a_leak():
+    held = "ctx.held = [(y := a * b)]\n        ctx.save_for_backward(a, b)"
+    assert check(asked("V C"), product(save=held, value="y")).codes == ("leak",)
+
+
+LINEAR = """class Linear(Function):
+    @staticmethod
+    def forward(ctx, x, w, bias=None):
+        ctx.save_for_backward(x, w, bias)
+        return x @ w{plus}
+    @staticmethod
+    def backward(ctx, g):
+        x, w, bias = ctx.saved_tensors
+        return g @ w.t(), x.t() @ g, {third}
+"""
+
+
+@pytest.mark.parametrize(
+    ("plus", "third", "codes"),
+    [
+        (" + (0 if bias is None else bias)", "None if bias is None else g.sum(0)", ()),
+        (" + bias", "g.sum(0)", ("omitted_raised", "none_raised")),
+    ],
+)
+def test_optional_arguments(plus, third, codes):
+    def formula(x, w, bias=None):
+        return x @ w if bias is None else x @ w + bias
+
+    exercise = Exercise("linear", "Linear", "V G O", formula, lambda d: (d.normal(2, 3), d.normal(3, 4), d.normal(4)))
+    assert check(exercise, define(LINEAR.format(plus=plus, third=third), "Linear")).codes == codes
+
+
+ROUND = """class Round(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.round()
+    @staticmethod
+    def backward(ctx, g):
+        return {returned}
+"""
+
+
+@pytest.mark.parametrize(
+    ("returned", "code"),
+    [("g", ""), ("-g", "sign"), ("g * 0", "zero_gradient"), ("2 * g", "constant_factor"),
+     ("torch.ones_like(g)", "ignores_grad_output"), ("g.sign()", "nonlinear_in_grad_output")],
+)  # fmt: skip
+def test_a_declared_backward(returned, code):
+    exercise = Exercise("ste", "Round", "V G", torch.round, lambda draw: (draw.normal(5),), vjp=lambda x, g: g)
+    result = check(exercise, define(ROUND.format(returned=returned), "Round"))
+    assert result.passed if not code else result.shows(code), result.codes
+
+
+ABS = """class Abs(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.abs()
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * torch.where(x == 0, {there}, x.sign())
+"""
+
+
+@pytest.mark.parametrize(("there", "code"), [("0.0", ""), ("1.0", ""), ("-0.5", ""), ("7.0", "kink_wrong")])
+def test_any_value_between_the_one_sided_derivatives_will_do(there, code):
+    exercise = Exercise(
+        "abs", "Abs", "V G K", torch.abs, lambda draw: (draw.normal(5),), kinks=lambda draw: [(draw.normal(2) * 0,)]
+    )
+    assert check(exercise, define(ABS.format(there=there), "Abs")).codes == ((code,) if code else ())
+
+
+@pytest.mark.parametrize(("there", "code"), [("1.0", ""), ("0.0", "kink_convention")])
+def test_a_stated_convention_is_asked_for(there, code):
+    exercise = Exercise(
+        "abs", "Abs", "V G K", torch.abs, lambda draw: (draw.normal(5),), kinks=lambda draw: [(draw.normal(2) * 0,)],
+        vjp=lambda x, g: g * torch.where(x < 0, -1.0, 1.0),
+    )  # fmt: skip
+    assert check(exercise, define(ABS.format(there=there), "Abs")).codes == ((code,) if code else ())
+
+
+NUMERICAL = """class Numerical(Function):
+    @staticmethod
+    def forward(ctx, f, x):
+        ctx.f = f
+        ctx.save_for_backward(x)
+        return f(x)
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        grad = torch.zeros_like(x)
+        for k in range(x.numel()):
+            e = torch.zeros_like(x)
+            e[k] = 1e-6
+            {extra}
+            grad[k] = ((ctx.f(x + e) - ctx.f(x - e)) / 2e-6 * g).sum()
+        return None, grad
+"""
+
+
+@pytest.mark.parametrize(("extra", "codes"), [("pass", ()), ("ctx.f(x)", ("too_many_calls",))])
+def test_calls_of_a_black_box_are_counted(extra, codes):
+    exercise = Exercise(
+        "numerical", "Numerical", "V G P", lambda f, x: f(x), lambda draw: (torch.sin, draw.normal(4)),
+        forward_calls=lambda f, x: 2 * x.numel() + 1, tolerance=1e-5,
+    )  # fmt: skip
+    assert check(exercise, define(NUMERICAL.format(extra=extra), "Numerical")).codes == codes
+
+
+@pytest.mark.parametrize(("most", "codes"), [(2 * 12 * 8, ()), (12 * 8, ("saved_too_much",))])
+def test_saved_bytes_are_counted(most, codes):
+    assert check(asked("V P", saved_bytes=most), product()).codes == codes
+
+
+def test_what_does_not_go_through_the_function():
+    assert check(asked("V W"), lambda a, b: a * b).codes == ("not_through_function",)
+    assert check(asked("V W", apply=lambda cls: cls.forward), define(
+        "class Multiply:\n    forward = staticmethod(lambda a, b: a * b)", "Multiply"
+    )).codes == ("no_function_class",)  # fmt: skip
+
+
+def test_prints_of_an_answer_are_not_shown(capsys):
+    check(asked("V G"), product(value="(print('hello'), a * b)[1]"))
+    assert capsys.readouterr().out == ""

@@ -1,0 +1,182 @@
+"""A release is made, or refused with a sentence: every reason to refuse is tripped once."""
+
+from __future__ import annotations
+
+import ast
+import base64
+import json
+import zipfile
+from io import BytesIO
+
+import nbformat
+import pytest
+from small_course import written
+
+from nbautograd.course import canary, nbgrader
+from nbautograd.course.rehearse import main as rehearse_main
+from nbautograd.course.release import ReleaseError, make
+from nbautograd.course.source import SourceError, read, stamp, stripped
+from nbautograd.course.translations import stale, stamp_file
+
+
+def cells(release):
+    return json.loads(release.notebook)["cells"]
+
+
+def source_of(cell):
+    return "".join(cell["source"])
+
+
+def test_the_student_version(tmp_path):
+    made = make(written(tmp_path), "en")
+    notebook = nbformat.reads(made.notebook, as_version=4)
+    nbformat.validate(notebook)
+    texts = [cell.source for cell in notebook.cells]
+    assert texts[0] == "# Squares"
+    assert "平方" not in made.notebook.replace("title", "")
+    assert texts[3].endswith("def backward(ctx, grad_output):\n        ...  # your code here")
+    assert len(texts) == 6  # answers that are right or wrong by intent stay with the author
+    assert all(not cell.get("outputs") for cell in notebook.cells)
+    assert [cell["id"] for cell in cells(made)] == ["intro", "code", "text", "own_square", "code-1", "code-2"]
+    ast.parse(texts[3].replace("%%exercise", "# "))
+
+
+def test_chinese_has_the_same_code(tmp_path):
+    path = written(tmp_path)
+    english, chinese = (cells(make(path, lang)) for lang in ("en", "zh"))
+    assert source_of(chinese[0]) == "# 平方"
+    assert "...  # 在此作答" in source_of(chinese[3])
+    assert [c["id"] for c in english] == [c["id"] for c in chinese]
+    assert 'nbautograd.set_language("zh")\n%load_ext nbautograd' in source_of(chinese[1])
+
+
+def test_two_releases_are_the_same_bytes(tmp_path):
+    path = written(tmp_path)
+    first, second = make(path, "en"), make(path, "en")
+    assert first.files == second.files
+    assert first.zipped() == second.zipped()
+
+
+def test_manifest_and_zip(tmp_path):
+    made = make(written(tmp_path), "en")
+    with zipfile.ZipFile(BytesIO(made.zipped())) as archive:
+        names = [
+            f"99_squares/{name}"
+            for name in ("99_squares.ipynb", "manifest.json", "own_exercises.py", "requirements.txt")
+        ]
+        assert sorted(archive.namelist()) == names
+        manifest = json.loads(archive.read("99_squares/manifest.json"))
+    assert manifest["exercises"] == [{"answer": "Square", "checks": "V G", "name": "own_square", "points": 2}]
+    assert manifest["points"] == 2
+    assert manifest["source"] == read(tmp_path / "99_squares.py").hash
+    assert any(line.startswith("torch==") and "+" not in line for line in manifest["requirements"])
+    assert set(manifest["files"]) == {"99_squares.ipynb", "own_exercises.py"}
+
+
+def test_nbgrader_metadata(tmp_path):
+    found = {
+        c["id"]: c["metadata"]["nbgrader"] for c in cells(make(written(tmp_path), "en")) if "nbgrader" in c["metadata"]
+    }
+    assert found["own_square"] == {
+        "grade_id": "own_square", "grade": True, "solution": True, "locked": False, "task": False, "points": 2,
+        "schema_version": 3, "cell_type": "code", "checksum": found["own_square"]["checksum"],
+    }  # fmt: skip
+    assert found["code"]["locked"]
+    assert not found["code"]["grade"]
+
+
+def test_the_checksum_is_nbgraders():
+    """Computed by nbgrader 0.9.6's own function for these two cells."""
+    answer = nbgrader.answer("own_square", "x = 1", 2)
+    assert answer["checksum"] == "586b40937693552a68ec5099d3f6f958"
+    assert nbgrader.read_only("setup", "import torch", "code")["checksum"] == "d0cdc2b363c2c02da6dcefa715c0dd70"
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"solution": "3 * x * grad_output"}, "the solution of `own_square` does not pass its checks"),
+        ({"right": "ctx.x * grad_output"}, "a right answer to `own_square` does not pass"),
+        ({"wrong": "2 * ctx.saved_tensors[0] * grad_output"}, "passes all checks; it should fail with `sign`"),
+        ({"expects": "swapped_inputs"}, "should fail with `swapped_inputs`, but fails with sign"),
+        ({"plain": "1 / 0"}, "a cell raised ZeroDivisionError"),
+        ({"plain": "if True:\n#     %pip install x"}, "a cell raised IndentationError"),
+        ({"plain": "# 2 * x * grad_output\nreturned = 'return 2 * x * grad_output'"}, "is still in /cells/4/source"),
+        ({"markdown": "\n# > return   2 * x * grad_output"}, "is still in /cells/2/source"),
+        ({"metadata": ' note="return 2 * x * grad_output"'}, "is still in /cells/3/metadata"),
+    ],
+)
+def test_a_release_is_refused(tmp_path, changes, sentence):
+    with pytest.raises(ReleaseError, match="Not released") as refused:
+        make(written(tmp_path, **changes), "en")
+    assert sentence in str(refused.value)
+
+
+def test_an_untouched_cell_must_not_pass(tmp_path):
+    path = written(tmp_path)
+    path.write_text(
+        path.read_text().replace("        ### BEGIN SOLUTION\n", "").replace("        ### END SOLUTION\n", "")
+    )
+    with pytest.raises(ReleaseError, match="untouched cell of `own_square`"):
+        make(path, "en")
+
+
+def test_a_solution_in_an_attachment_is_found():
+    hidden = base64.b64encode(b"def backward():\n    return 2 * x * grad_output").decode()
+    found = [text for _, text in canary.strings({"attachments": {"a.txt": {"text/plain": hidden}}})]
+    assert list(canary.leaks({"return 2 * x * grad_output": "own_square"}, [("a", t) for t in found]))
+
+
+def test_a_line_that_is_shown_on_purpose(tmp_path):
+    made = make(
+        written(tmp_path, tags=' tags=["shown"]', plain="def f(x, grad_output):\n    return 2 * x * grad_output"), "en"
+    )
+    assert "shown" not in json.dumps([cell["metadata"] for cell in cells(made)])
+
+
+def test_lines_that_tell_nothing_are_no_canaries(tmp_path):
+    assert canary.telling(read(written(tmp_path))) == {"return 2 * x * grad_output": "own_square"}
+
+
+def test_a_cell_that_is_no_python(tmp_path):
+    path = written(tmp_path, tags=' tags=["raises-exception"]', plain="class (:")
+    with pytest.raises(SourceError, match="is no Python"):
+        make(path, "en")
+
+
+def test_a_marker_alone():
+    with pytest.raises(SourceError, match="stands alone"):
+        stripped("x = 1\n### BEGIN SOLUTION\n", "en")
+
+
+def test_cells_without_a_partner(tmp_path):
+    path = written(tmp_path)
+    path.write_text(path.read_text().replace('lang="zh" pair="intro"', 'lang="zh" pair="other"'))
+    with pytest.raises(SourceError, match="has no partner"):
+        make(path, "en")
+
+
+def test_an_exercise_that_nobody_declared(tmp_path):
+    path = written(tmp_path)
+    (tmp_path / "own_exercises.py").write_text("EXERCISES = ()")
+    with pytest.raises(Exception, match="no exercise named `own_square`"):
+        make(path, "en")
+
+
+def test_an_old_translation_is_reported_and_marked(tmp_path):
+    path = written(tmp_path, of="00000000")
+    assert [cell.metadata["pair"] for cell in stale(read(path))] == ["intro"]
+    made = make(path, "zh")
+    assert "`intro`" in made.warnings[0]
+    assert source_of(cells(made)[0]).startswith("> *")
+    assert stamp_file(path) == 1
+    assert f'of="{stamp("# Squares")}"' in path.read_text(encoding="utf-8")
+    assert list(stale(read(path))) == []
+    assert stamp_file(path) == 0
+
+
+def test_a_rehearsal_says_what_does_not_hold(tmp_path, capsys):
+    assert rehearse_main([str(written(tmp_path))]) == 0
+    assert "4 answers" in capsys.readouterr().out
+    assert rehearse_main([str(written(tmp_path, expects="zero_gradient"))]) == 1
+    assert "must fail with 'zero_gradient'; got: sign" in capsys.readouterr().out

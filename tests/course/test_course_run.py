@@ -1,0 +1,158 @@
+"""What a student reads of a run: kind, level by level, in both languages; and what a grader gets: plain data."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+from written_answers import product
+
+from nbautograd import messages
+from nbautograd.course.draw import Draw
+from nbautograd.course.exercise import Exercise, Failure
+from nbautograd.course.run import check, placeholder
+from nbautograd.course.shown import mimebundle
+
+MULTIPLY = Exercise("multiply", "Multiply", "V G", torch.mul, lambda draw: (draw.normal(3), draw.normal(3)))
+SWAPPED = {"returned": "return g * a, g * b"}
+
+
+def test_the_levels_of_hints_say_more_and_more():
+    result = check(MULTIPLY, product(**SWAPPED))
+    [failed] = [outcome for outcome in result.outcomes if outcome.state == "failed"]
+    assert failed.sentences(1) == ("The gradients of `a` and `b` are exchanged: each stands where the other belongs.",)
+    assert "line 10" in " ".join(failed.sentences(2))
+    assert "in the order of forward's arguments" in " ".join(failed.sentences(3))
+    assert failed.more(1)
+    assert not failed.more(3)
+
+
+@pytest.mark.parametrize(
+    "returned",
+    ["return g * b * 2, g * a", "return g, g * a", "return g * b * b, g * a", "return g * b + g, g * a"],
+)
+def test_the_first_level_never_names_the_right_expression(returned):
+    result = check(MULTIPLY, product(returned=returned))
+    told = " ".join(s for outcome in result.outcomes for s in outcome.sentences(1))
+    assert told
+    assert "`b`" not in told.replace("gradient of `b`", "")
+    assert "times `" not in told
+
+
+def test_a_result_is_plain_data_in_both_languages():
+    result = check(MULTIPLY, product(**SWAPPED))
+    held = json.loads(json.dumps(result.to_dict()))
+    assert held["codes"] == ["swapped_inputs"]
+    assert held["passed"] is False
+    [failure, *_] = held["outcomes"][1]["failures"]
+    assert "exchanged" in failure["sentences"]["en"][0]
+    assert "梯度" in failure["sentences"]["zh"][0]
+    assert messages.language() == "en"
+
+
+def test_text_and_html_say_the_same():
+    bundle = mimebundle(check(MULTIPLY, product(**SWAPPED)))
+    assert bundle["text/plain"].splitlines()[0] == "✗ `multiply`: not yet."
+    for words in ("are exchanged", "--hints 2", "Right already: value of forward."):
+        assert words in bundle["text/plain"]
+        assert words in bundle["text/html"]
+    assert len(bundle["text/html"]) < 4000
+
+
+def test_an_untouched_cell_fails_kindly():
+    text = "class Multiply(Function):\n    @staticmethod\n    def forward(ctx, a, b):\n        ...  # your code here\n"
+    result = check(MULTIPLY, product(value="None"), source=text)
+    assert (result.state, result.codes, result.line) == ("unanswered", ("not_answered",), 4)
+    assert "line 4" in mimebundle(result)["text/plain"]
+    assert check(MULTIPLY, ...).state == "unanswered"
+    assert check(MULTIPLY, product(), source=text).passed  # a forgotten line does no harm
+
+
+def test_a_placeholder_is_a_line_that_stands_for_an_answer():
+    assert placeholder("%%exercise x\ny = x[..., 0]") is None
+    assert placeholder("%%exercise x\nanswer = ...  # your code here") == 2
+    assert placeholder("def f(:") is None
+
+
+def test_a_name_that_is_missing_and_a_value_of_another_kind():
+    assert "does not define `Multiply`" in mimebundle(check(MULTIPLY, None, defined=False))["text/plain"]
+    assert "a value of type int" in mimebundle(check(MULTIPLY, 3))["text/plain"]
+
+
+def test_old_style_functions_are_explained():
+    class Old(torch.autograd.Function):
+        def forward(self, a, b):
+            return a * b
+
+        def backward(self, g):
+            return g, g
+
+    result = check(MULTIPLY, Old)
+    assert result.state == "failed"
+    assert "old torch" in mimebundle(result)["text/plain"]
+
+
+def test_the_checks_behind_a_failure_wait():
+    result = check(Exercise("m", "M", "V G L", torch.mul, lambda d: (d.normal(3), d.normal(3))), product(value="a + b"))
+    assert [outcome.state for outcome in result.outcomes] == ["failed", "skipped", "skipped"]
+
+
+def own(answer, draw):
+    if answer(draw.normal()) is not True:
+        yield Failure(
+            "lazy", {"en": "It took {n} tries.", "zh": "用了 {n} 次。"}, {"n": 3}, ({"en": "Try", "zh": "试"},)
+        )
+
+
+def test_an_exercise_with_a_check_of_its_own():
+    exercise = Exercise("own", "answer", "Q", own=own)
+    assert check(exercise, lambda x: True).passed
+    failed = check(exercise, lambda x: False)
+    assert failed.outcomes[0].sentences(1) == ("It took 3 tries.",)
+    assert failed.outcomes[0].sentences(3) == ("It took 3 tries.", "Try")
+    with messages.speaking("zh"):
+        assert failed.outcomes[0].sentences(1) == ("用了 3 次。",)
+    raised = check(exercise, lambda x: 1 / 0)
+    assert raised.codes == ("own_raised",)
+    assert "ZeroDivisionError" in raised.outcomes[0].sentences(1)[0]
+
+
+def test_a_note_of_the_exercise_takes_the_place_of_the_sentence():
+    exercise = Exercise(
+        "multiply", "Multiply", "V G", torch.mul, lambda draw: (draw.normal(3), draw.normal(3)),
+        notes={"swapped_inputs": {"en": "In which order?", "zh": "什么顺序？"}},
+    )  # fmt: skip
+    result = check(exercise, product(**SWAPPED))
+    assert result.outcomes[1].sentences(1) == ("In which order?",)
+
+
+def test_other_seeds_are_other_points():
+    seen = []
+
+    def inputs(draw: Draw):
+        seen.append(draw.normal(1).item())
+        return (draw.normal(2), draw.normal(2))
+
+    exercise = Exercise("multiply", "Multiply", "V", torch.mul, inputs)
+    for seed in (0, 0, 1):
+        check(exercise, product(), seed=seed)
+    first, again, other = seen[:3], seen[3:6], seen[6:]
+    assert first == again
+    assert set(first).isdisjoint(other)
+
+
+def test_an_exercise_that_no_check_could_be_made_of_is_refused():
+    with pytest.raises(ValueError, match="checks are some of"):
+        Exercise("x", "X", "V Z")
+    with pytest.raises(ValueError, match="check V needs formula"):
+        Exercise("x", "X", "V")
+
+
+def test_expected_codes():
+    result = check(MULTIPLY, product(returned="return g"))
+    assert result.shows("exception")
+    assert result.shows("exception_number_of_gradients")
+    assert result.shows("check:G")
+    assert not result.shows("check:V")
+    assert not result.shows("sign")

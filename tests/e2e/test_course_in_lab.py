@@ -1,0 +1,100 @@
+"""Two notebooks of the course as a student does them: a wrong answer, its sentence, the answer mended, the table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from jupyter_app import App, cell_with, choose_theme, ours, put, visit
+from playwright.sync_api import Page, expect
+
+from nbautograd.command.places import notebook
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+
+SWAPPED = """%%exercise multiply
+class Multiply(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a * b
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        a, b = ctx.saved_tensors
+        return grad_output * a, grad_output * b
+
+multiply = Multiply.apply"""
+MENDED = SWAPPED.replace("grad_output * a, grad_output * b", "grad_output * b, grad_output * a")
+ZERO = """%%exercise round_ste
+class RoundSTE(Function):
+    @staticmethod
+    def forward(ctx, x, levels):
+        return (x * levels).round() / levels
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * 0, None"""
+THROUGH = ZERO.replace("grad_output * 0", "grad_output")
+# sets the cell's text and runs it with its own command, as Shift+Enter does
+RUN = """async ([start, source]) => {
+  const notebook = window.jupyterapp.shell.currentWidget.content;
+  const index = notebook.widgets.findIndex(w => w.model.sharedModel.source.startsWith(start));
+  notebook.activeCellIndex = index;
+  if (source) notebook.widgets[index].model.sharedModel.setSource(source);
+  await window.jupyterapp.commands.execute("notebook:run-cell");
+}"""
+
+
+def run(page: Page, start: str, source: str = "") -> None:
+    """Run the cell that begins like this, with this text typed into it."""
+    page.evaluate(RUN, [start, source])
+
+
+def picture(page: Page, start: str, file: Path) -> None:
+    """A screenshot with this cell in the middle."""
+    cell_with(page, start).scroll_into_view_if_needed()
+    page.screenshot(path=file)
+
+
+def test_a_wrong_answer_its_sentence_and_the_table(page: Page, lab: App, artifacts: Path) -> None:
+    visit(page, lab, put(lab, notebook("en/01_first_function.ipynb")))
+    page.set_viewport_size({"width": 1100, "height": 900})
+    run(page, "# In Colab")
+    run(page, "%%exercise multiply")  # untouched
+    answer = cell_with(page, "%%exercise multiply")
+    expect(answer).to_contain_text("not answered yet", timeout=90_000)
+    assert "Traceback" not in answer.inner_text()
+    run(page, "%%exercise multiply", SWAPPED)
+    expect(answer).to_contain_text("The gradients of a and b are exchanged", timeout=60_000)
+    assert "grad_output * b" not in answer.locator(".jp-OutputArea").inner_text()  # helps, gives nothing away
+    picture(page, "%%exercise multiply", artifacts / "course-wrong.png")
+    choose_theme(page, "JupyterLab Dark")
+    picture(page, "%%exercise multiply", artifacts / "course-wrong-dark.png")
+    run(page, "%%exercise multiply", MENDED)
+    expect(answer).to_contain_text("✓ right", timeout=60_000)
+    run(page, "%exercises")
+    table = cell_with(page, "%exercises")
+    expect(table).to_contain_text("1 of 5 right", timeout=60_000)
+    picture(page, "%exercises", artifacts / "course-progress-dark.png")
+    choose_theme(page, "JupyterLab Light")
+    picture(page, "%exercises", artifacts / "course-progress.png")
+    assert ours(page.errors) == []
+
+
+def test_the_chinese_notebook_speaks_chinese(page: Page, lab: App, artifacts: Path) -> None:
+    """On a machine whose own language is English."""
+    visit(page, lab, put(lab, notebook("zh/05_kinks_and_surrogates.ipynb")))
+    page.set_viewport_size({"width": 1100, "height": 900})
+    run(page, "# In Colab")
+    run(page, "%%exercise round_ste", ZERO)
+    answer = cell_with(page, "%%exercise round_ste")
+    expect(answer).to_contain_text("✗ 还不对", timeout=90_000)
+    expect(answer.locator(".jp-OutputArea")).to_contain_text("梯度")
+    picture(page, "%%exercise round_ste", artifacts / "course-zh-wrong.png")
+    run(page, "%%exercise round_ste", THROUGH)
+    expect(answer).to_contain_text("✓ 正确", timeout=60_000)
+    run(page, "%exercises")
+    expect(cell_with(page, "%exercises")).to_contain_text("中有 1 个正确", timeout=60_000)
+    picture(page, "%exercises", artifacts / "course-zh-progress.png")
+    assert ours(page.errors) == []

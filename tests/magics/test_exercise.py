@@ -1,0 +1,148 @@
+"""``%%exercise`` and ``%exercises`` in a shell."""
+
+from __future__ import annotations
+
+import pytest
+
+from nbautograd.course import catalogue
+from nbautograd.course.exercise import Exercise
+from nbautograd.magics.exercise import defines, without_magics
+
+SQUARE = """%%exercise{options}
+class Square(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        return {returned}
+"""
+RIGHT = "2 * ctx.saved_tensors[0] * g"
+
+
+@pytest.fixture(autouse=True)
+def square(monkeypatch):
+    """One exercise, whatever the course has."""
+    made = Exercise("square", "Square", "V G", lambda x: x * x, lambda draw: (draw.normal(3),))
+    monkeypatch.setattr(catalogue, "_packaged", lambda: {"square": made})
+
+
+def cell(returned=RIGHT, options=" square"):
+    return SQUARE.format(options=options, returned=returned)
+
+
+def test_right_and_wrong(notebook):
+    wrong = notebook(cell("-" + RIGHT))
+    assert "✗ `square`: not yet." in wrong.text
+    assert "has the wrong sign" in wrong.text
+    assert wrong.error is None
+    right = notebook(cell())
+    assert right.text.startswith("✓ `square`: right.")
+
+
+def test_the_function_is_recorded_and_no_card_shown(notebook):
+    ran = notebook(cell())
+    assert len(ran.bundles) == 1
+    notebook("Square.apply(torch.ones(2))")
+    assert "forward" in notebook("%autograd_calls Square").text
+
+
+def test_a_report_can_be_asked_for_below(notebook):
+    lines = cell().splitlines(keepends=True)
+    notebook("a = torch.ones(2, dtype=torch.float64, requires_grad=True)")
+    ran = notebook(lines[0] + "%%autograd_function --inputs a\n" + "".join(lines[1:]))
+    assert "Square: backward is right" in ran.text.replace("`", "")
+    assert "✓ `square`: right." in ran.text
+
+
+def test_under_another_cell_magic(notebook):
+    assert notebook("%%time\n" + cell()).text.count("✓ `square`: right.") == 1
+    assert notebook("%%capture kept\n" + cell()).text == ""
+    assert len(notebook["kept"].outputs) == 1
+
+
+def test_hints(notebook):
+    assert "--hints 2" in notebook(cell("-" + RIGHT)).text
+    second = notebook(cell("-" + RIGHT, " square --hints 2")).text
+    assert "line 10" in second
+    assert "--hints" not in notebook(cell("-" + RIGHT, " --hints=3 square")).text
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ("", "needs the name of an exercise"),
+        (" square other", "takes one name"),
+        (" sqare", "Did you mean `square`?"),
+        (" nothing", "no exercise named `nothing`"),
+        (" square --hints 9", "takes 1, 2 or 3"),
+    ],
+)
+def test_a_line_that_is_not_understood_runs_nothing(notebook, options, sentence):
+    ran = notebook(cell(options=options))
+    assert sentence in ran.stderr
+    assert "not run" in ran.stderr
+    assert "Traceback" not in ran.stderr + ran.stdout
+    assert "Square" not in notebook.shell.user_ns
+
+
+def test_an_untouched_cell(notebook):
+    ran = notebook("%%exercise square\nclass Square(Function):\n    ...  # your code here")
+    assert "not answered yet" in ran.text
+    assert "line 3" in ran.text
+    assert ran.error is None
+    raising = notebook("%%exercise square\nanswer = ...  # your code here\nanswer + 1")
+    assert "not answered yet" in raising.text
+
+
+def test_a_name_of_an_earlier_cell_is_no_answer(notebook):
+    notebook(cell())
+    assert "does not define `Square`" in notebook("%%exercise square\nx = 1").text
+
+
+def test_an_error_is_the_students_own(notebook):
+    ran = notebook("%%exercise square\n1 / 0")
+    assert isinstance(ran.error, ZeroDivisionError)
+    assert ran.bundles == []
+    assert isinstance(notebook("%%exercise square\nx = (").error, SyntaxError)
+
+
+def test_line_numbers_are_those_of_the_cell(notebook):
+    ran = notebook("%%exercise square\n\n1 / 0")
+    assert ran.error.__traceback__.tb_next.tb_lineno == 3
+
+
+def test_progress(notebook, monkeypatch):
+    other = Exercise("other", "Other", "V", lambda x: x, lambda draw: (draw.normal(3),))
+    assert "No exercise was tried" in notebook("%exercises").text
+    made = catalogue._packaged()["square"]
+    monkeypatch.setattr("nbautograd.course.progress.notebooks", lambda: {"01": (made, other)})
+    notebook(cell("g"))
+    notebook(cell())
+    ran = notebook("%exercises")
+    assert "1 of 2 right" in ran.text
+    assert "square        2  ✓ right" in ran.text
+    assert "<table" in ran.html
+
+
+def test_unloading_takes_the_magics_away(notebook):
+    notebook("%unload_ext nbautograd")
+    assert "exercise" not in notebook.shell.magics_manager.magics["cell"]
+    assert "not found" in notebook(cell()).stderr
+
+
+def test_an_exercise_declared_beside_the_notebook(notebook, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own_exercises.py").write_text(
+        "from nbautograd.course.exercise import Exercise\n"
+        "EXERCISES = (Exercise('mine', 'f', 'V', lambda x: x + 1, lambda draw: (draw.normal(2),)),)\n"
+    )
+    assert "✓ `mine`: right." in notebook("%%exercise mine\nf = lambda x: 1 + x").text
+
+
+def test_the_text_of_a_cell():
+    assert without_magics("%%time\n%%exercise square\nx = 1") == "\n# %%exercise\nx = 1"
+    assert defines("import numpy as Square", "Square")
+    assert defines("def Square(x):\n    return x", "Square")
