@@ -95,8 +95,9 @@ def _used(made: Layout, notes: bool) -> set[str]:
     """The classes that the document uses."""
     used = {"b", *("m" if notes else "")}
     used |= {box.kind for box in made.boxes}
-    used |= {LETTERS[line.style] for box in made.boxes for line in box.lines}
-    used |= {EDGES[path.style] for path in made.paths}
+    words = {id(box.lines): box.lines for box in made.boxes}  # many boxes hold the same ones
+    used |= {LETTERS[line.style] for lines in words.values() for line in lines}
+    used |= {EDGES[style] for style in {path.style for path in made.paths}}
     return used | {_label_class(path) for path in made.paths if path.label}
 
 
@@ -106,15 +107,19 @@ def _label_class(path: Path) -> str:
 
 def _edges(paths: Sequence[Path]) -> Iterator[str]:
     """All edges of one look as one path, then all labels of one look as one group."""
+    courses: dict[str, list[tuple[tuple[int, int], Strokes]]] = {}
+    labels: dict[str, list[str]] = {}
+    for path in paths:
+        courses.setdefault(EDGES[path.style], []).append((path.points[0], _curve(path)))
+        if path.label:
+            text = f'<text x="{path.label_x}" y="{path.label_y}">{escape(path.label)}</text>'
+            labels.setdefault(_label_class(path), []).append(text)
     for name in dict.fromkeys(EDGES.values()):
-        course = _relative([(path.points[0], _curve(path)) for path in paths if EDGES[path.style] == name])
-        if course:
-            yield f'<path class="{name}" d="{course}"/>'
+        if name in courses:
+            yield f'<path class="{name}" d="{_relative(courses[name])}"/>'
     for name in ("l", "y"):
-        labels = [path for path in paths if path.label and _label_class(path) == name]
-        if labels:
-            texts = [f'<text x="{p.label_x}" y="{p.label_y}">{escape(p.label)}</text>' for p in labels]
-            yield f'<g class="{name}">{"".join(texts)}</g>'
+        if name in labels:
+            yield f'<g class="{name}">{"".join(labels[name])}</g>'
 
 
 Strokes = tuple[str, tuple[int, int]]  # path data relative to where it starts, and the point where it ends
@@ -134,6 +139,9 @@ def _curve(path: Path) -> Strokes:
     """The curve and its arrow head; straight pieces by one letter."""
     points = path.points
     x, y = points[0]
+    if len(points) == 4 and path.style not in LEGEND and x == points[1][0] == points[2][0] == points[3][0]:
+        end = points[3][1]
+        return f"v{end - y}m-4-6 4 6 4-6", (x + 4, end - 6)
     data = []
     for k in range(1, len(points) - 2, 3):
         (x1, y1), (x2, y2), (x3, y3) = points[k : k + 3]
@@ -172,20 +180,21 @@ def _text(box: Box, line: Line, letter: str) -> str:
 
 def _many_boxes(boxes: Sequence[Box]) -> Iterator[str]:
     """Boxes of one kind as one path, texts of one style as one group; custom Functions one by one."""
-    plain = [box for box in boxes if box.kind != "function"]
-    for kind in dict.fromkeys(box.kind for box in plain):
-        outlines = [((box.x, box.y), _outline(box)) for box in plain if box.kind == kind]
-        yield f'<path class="{kind}" d="{_relative(outlines)}"/>'
+    outlines: dict[str, list[tuple[tuple[int, int], Strokes]]] = {}
+    texts: dict[str, list[str]] = {style: [] for style in LETTERS}
+    for box in boxes:
+        if box.kind != "function":
+            x, y = box.x, box.y
+            outlines.setdefault(box.kind, []).append(((x, y), (f"h{box.width}v{box.height}h{-box.width}z", (x, y))))
+            for line in box.lines:
+                texts[line.style].append(f'<text x="{x + line.x}" y="{y + line.y}">{escape(line.text)}</text>')
+    for kind, drawn in outlines.items():
+        yield f'<path class="{kind}" d="{_relative(drawn)}"/>'
     for style, letter in LETTERS.items():
-        texts = [_text(box, line, "") for box in plain for line in box.lines if line.style == style]
-        if texts:
+        if texts[style]:
             look = f' class="{letter}"' if letter else ""
-            yield f"<g{look}>{''.join(texts)}</g>"
+            yield f"<g{look}>{''.join(texts[style])}</g>"
     yield from (_box(box) for box in boxes if box.kind == "function")
-
-
-def _outline(box: Box) -> Strokes:
-    return f"h{box.width}v{box.height}h{-box.width}z", (box.x, box.y)
 
 
 def _note_width(note: str) -> int:

@@ -66,7 +66,8 @@ def _release(nodes: Sequence[int], waiting: list[int], sequence: Sequence[int], 
 
 def _push(heap: list[tuple[int, int]], item: tuple[int, int]) -> None:
     heap.append(item)
-    _sift_up(heap, len(heap) - 1, item)
+    if len(heap) > 1:
+        _sift_up(heap, len(heap) - 1, item)
 
 
 def _sift_up(heap: list[tuple[int, int]], hole: int, item: tuple[int, int]) -> None:

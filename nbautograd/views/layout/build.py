@@ -75,7 +75,19 @@ def _boxes(pieces: Pieces, frame: Frame) -> tuple[list[Box], list[Path]]:
 
 
 def _order(drawn: AutogradGraph, boxes: list[Box]) -> tuple[str, ...]:
-    keys: dict[str, list[str]] = {}
+    """The keys in the engine's order; chips of one leaf, whose keys begin alike, beside each other."""
+    chips: dict[str, list[str]] = {}
+    plain = set()
     for box in boxes:
-        keys.setdefault(box.key.partition(".")[0], []).append(box.key)
-    return tuple([key for node in drawn.order for key in keys.get(box_key(drawn.nodes[node]), ())])
+        if "." in box.key:
+            chips.setdefault(box.key.partition(".")[0], []).append(box.key)
+        else:
+            plain.add(box.key)
+    found: list[str] = []
+    for node in drawn.order:
+        key = box_key(drawn.nodes[node])
+        if key in plain:
+            found.append(key)
+        if chips and key in chips:
+            found += chips[key]
+    return tuple(found)

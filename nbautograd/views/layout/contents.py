@@ -218,13 +218,13 @@ def edge_text(edge: Edge, dtype: str | None) -> tuple[str, str]:
 
 def commonest_dtype(graph: AutogradGraph) -> str | None:
     """The dtype that most gradients have; labels leave it out."""
-    dtypes = Counter(edge.dtype for edge in graph.edges if edge.dtype)
+    dtypes = Counter([edge.dtype for edge in graph.edges if edge.dtype])
     return dtypes.most_common(1)[0][0] if dtypes else None
 
 
 def fan_in(graph: AutogradGraph) -> Mapping[int, int]:
     """How many gradients are summed at a node: the most that arrive for one of its outputs."""
-    arrivals: Counter[tuple[int, int]] = Counter((edge.target, edge.output_nr) for edge in graph.edges)
+    arrivals: Counter[tuple[int, int]] = Counter([(edge.target, edge.output_nr) for edge in graph.edges])
     for position, (root, _) in enumerate(graph.roots):
         if root is not None:
             arrivals[root, graph.slots[position] if position < len(graph.slots) else 0] += 1

@@ -29,7 +29,7 @@ class Chip(NamedTuple):
     style: str
 
 
-@dataclass
+@dataclass(slots=True)
 class Piece:
     """A box with the chips at its sides; what the layers are made of.
 

@@ -68,9 +68,9 @@ class Frame:
 def link_paths(links: Sequence[Link], chains: Sequence[Sequence[int]], frame: Frame) -> list[Path]:
     """The edges between the layers, each label where no other one is; without room a label is left out."""
     taken: dict[int, list[tuple[int, int, int]]] = {}
-    twins = Counter((link.source, link.target) for link, chain in zip(links, chains, strict=True) if not chain)
+    twins = Counter([(link.source, link.target) for link, chain in zip(links, chains, strict=True) if not chain])
     drawn: Counter[tuple[int, int]] = Counter()
-    paths = []
+    paths, keys = [], frame.keys
     for link, chain in zip(links, chains, strict=True):
         points = _course(link, chain, frame)
         ends = link.source, link.target
@@ -83,7 +83,7 @@ def link_paths(links: Sequence[Link], chains: Sequence[Sequence[int]], frame: Fr
             width = text_width(link.label, "label")
             spots = _spots(points, width, _height(link, frame))
             spot = _free_spot(spots, width, taken.setdefault(points[0][1], []))
-        paths.append(_path((frame.keys[link.source], frame.keys[link.target]), link, tuple(points), spot))
+        paths.append(_path((keys[link.source], keys[link.target]), link, tuple(points), spot))
     return paths
 
 
@@ -102,8 +102,11 @@ def _height(link: Link, frame: Frame) -> int:
 
 def _course(link: Link, chain: Sequence[int], frame: Frame) -> list[Point]:
     """The curve of one link, through the points that it passes."""
-    ranks = frame.stack.rank
-    points: list[Point] = [(frame.x[link.source], frame.bottom[link.source])]
+    ranks, x, y = frame.stack.rank, frame.x[link.source], frame.bottom[link.source]
+    if not chain and x == frame.x[link.target]:  # straight, as most are
+        end = (x, frame.top[link.target])
+        return [(x, y), (x, y), end, end]
+    points: list[Point] = [(x, y)]
     _down(points, frame.bottoms[ranks[link.source]])
     for v in chain:
         _curve(points, (frame.x[v], frame.tops[ranks[v]]))
@@ -213,7 +216,7 @@ def _free_spot(spots: list[Point], width: int, taken: list[tuple[int, int, int]]
 def _spots(points: list[Point], width: int, height: int) -> list[Point]:
     """Places beside the first bent piece, or beside the straight line: right of it first, then left."""
     start, end = points[0], points[-1]
-    for k in range(0, len(points) - 1, 3):
+    for k in range(0, len(points) - 1, 3) if len(points) > 4 else ():
         if points[k][0] != points[k + 3][0]:
             start, end = points[k], points[k + 3]
             break

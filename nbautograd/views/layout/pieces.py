@@ -48,6 +48,7 @@ class Pieces:
         self.dtype = commonest_dtype(graph)
         self._plain: dict[tuple[str, int], Content] = {}
         self._chips: dict[int, Content] = {}
+        self._texts: dict[tuple[object, object], tuple[str, str]] = {}
         self._fan = fan_in(graph)
         self._add_inner()
         self._add_leaves()
@@ -83,19 +84,18 @@ class Pieces:
         fan = self._fan.get(node.id, 0)
         if node.kind == "function":
             content = function_content(node, fan, self._lens)
-        elif (
-            node.label
-            or len(node.members) > 1
-            or node.storages
-            or node.origin
-            or node.first_bad
-            or (fan > 1 and node.gradient is not None)
-        ):
-            content = op_content(node, fan, self.dtype, self._lens)
+        elif self._is_plain(node, fan):
+            content = self._plain.get((node.name, fan)) or op_content(node, fan, self.dtype)
+            self._plain[node.name, fan] = content
         else:
-            plain = self._plain.get((node.name, fan))
-            content = plain or self._plain.setdefault((node.name, fan), op_content(node, fan, self.dtype))
+            content = op_content(node, fan, self.dtype, self._lens)
         return Piece(box_key(node), content, node.members or (node.id,), fan, node.freed)
+
+    @staticmethod
+    def _is_plain(node: Node, fan: int) -> bool:
+        """Whether the box says nothing but the node's name, so that others of that name look the same."""
+        own = node.label or node.storages or node.origin or node.first_bad or len(node.members) > 1
+        return not own and (fan < 2 or node.gradient is None)
 
     def _link_roots(self) -> None:
         for position, (root, _) in enumerate(self._graph.roots):
@@ -106,21 +106,29 @@ class Pieces:
                 self.links.append(Link(position, self._at[root], (), shape_text(shape), ""))
 
     def _link_inner(self, inner: list[int]) -> None:
-        edges = self._graph.edges
-        longest = self._longest([self._span(edges[i]) for i in inner])
+        edges, links, at, rank = self._graph.edges, self.links, self._at, self.rank
+        spans = [rank[at[edges[i].target]] - rank[at[edges[i].source]] for i in inner]
+        longest = self._longest(spans)
         portals: dict[int, list[int]] = {}
-        for i in inner:
+        for i, span in zip(inner, spans, strict=True):
             edge = edges[i]
-            if self._span(edge) > longest:
+            if span > longest:
                 portals.setdefault(edge.target, []).append(i)
                 continue
-            label, style = edge_text(edge, self.dtype)
-            self.links.append(Link(self._at[edge.source], self._at[edge.target], edge.members or (i,), label, style))
+            label, style = self._text(edge)
+            links.append(Link(at[edge.source], at[edge.target], edge.members or (i,), label, style))
         for target, far in portals.items():
             self._add_portals(target, far)
 
-    def _span(self, edge: Edge) -> int:
-        return self.rank[self._at[edge.target]] - self.rank[self._at[edge.source]]
+    def _text(self, edge: Edge) -> tuple[str, str]:
+        """An edge's label and style; before backward the same for all of one shape and dtype."""
+        if edge.gradient is not None or edge.state or edge.stale:
+            return edge_text(edge, self.dtype)
+        look = edge.shape, edge.dtype
+        text = self._texts.get(look)
+        if text is None:
+            text = self._texts[look] = edge_text(edge, self.dtype)
+        return text
 
     def _longest(self, spans: list[int]) -> int:
         """How many ranks an edge may span, so that all long edges together stay payable."""
@@ -179,12 +187,12 @@ class Pieces:
         if root is not None:
             self.links.append(Link(root, here, (), shape_text(self._graph.nodes[leaf].shape), ""))
         for i in at:
-            label, style = edge_text(edges[i], self.dtype)
+            label, style = self._text(edges[i])
             self.links.append(Link(self._at[edges[i].source], here, edges[i].members or (i,), label, style))
 
     def _chip(self, leaf: int, i: int, uses: int) -> None:
         edge = self._graph.edges[i]
-        label, style = edge_text(edge, self.dtype)
+        label, style = self._text(edge)
         node = self._graph.nodes[leaf]
         content = self._chips.get(leaf)
         if content is None:
@@ -213,8 +221,10 @@ class Pieces:
 
 def box_key(node: Node) -> str:
     """The key of a node's box; in a folded graph by the old id, so that it stays the same."""
-    first = node.members[0] if node.members else node.id
-    return f"g{first}" if len(node.members) > 1 else f"n{first}"
+    members = node.members
+    if not members:
+        return f"n{node.id}"
+    return f"g{members[0]}" if len(members) > 1 else f"n{members[0]}"
 
 
 def _name(node: Node) -> str:

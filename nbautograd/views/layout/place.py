@@ -95,6 +95,11 @@ def _align(
     root = list(range(len(position)))
     taken = bytearray(len(position))
     for before, layer in pairwise(layers.layers if downwards else layers.layers[::-1]):
+        if len(layer) == 1 and medians[layer[0]] == (before[0],):  # a chain, as most of a deep graph is
+            if not (taken[before[0]] or (conflicts and _pair(before[0], layer[0], downwards) in conflicts)):
+                root[layer[0]] = root[before[0]]
+                taken[before[0]] = 1
+            continue
         limit = -(10**9)
         ends = _outermost(before, layer, medians) if outer else {}
         for u in ends.values():
@@ -107,13 +112,17 @@ def _align(
             for u in reversed(medians[v]) if mirrored else medians[v]:
                 if taken[u] or sign * position[u] <= limit:
                     continue
-                if conflicts and ((u, v) if downwards else (v, u)) in conflicts:
+                if conflicts and _pair(u, v, downwards) in conflicts:
                     continue
                 root[v] = root[u]
                 taken[u] = 1
                 limit = sign * position[u]
                 break
     return root
+
+
+def _pair(before: int, after: int, downwards: bool) -> tuple[int, int]:
+    return (before, after) if downwards else (after, before)
 
 
 def _outermost(before: Sequence[int], layer: Sequence[int], medians: Medians) -> dict[int, int]:
@@ -133,25 +142,25 @@ def _pack(pairs: Sequence[tuple[int, int, int]], root: Sequence[int], mirrored: 
         root: each vertex's block.
         mirrored: pack to the right.
     """
-    before: list[list[tuple[int, int]]] = [[] for _ in root]
-    after: list[list[tuple[int, int]]] = [[] for _ in root]
-    for a, b, apart in pairs:
+    before: dict[int, list[tuple[int, int]]] = {}
+    after: dict[int, list[tuple[int, int]]] = {}
+    for a, b, apart in pairs:  # blocks that have no neighbour anywhere stay at 0
         one, two = (root[b], root[a]) if mirrored else (root[a], root[b])
-        after[one].append((two, apart))
-        before[two].append((one, apart))
-    waiting = [len(others) for others in before]
-    order = [v for v, r in enumerate(root) if v == r and not waiting[v]]
+        after.setdefault(one, []).append((two, apart))
+        before.setdefault(two, []).append((one, apart))
+    waiting = {block: len(others) for block, others in before.items()}
+    order = [block for block in sorted(after) if block not in waiting]
     x = [0] * len(root)
     for block in order:  # grows while it is read
         here = x[block]
-        for other, apart in after[block]:
+        for other, apart in after.get(block, ()):
             if x[other] < here + apart:
                 x[other] = here + apart
             waiting[other] -= 1
             if waiting[other] == 0:
                 order.append(other)
     for block in reversed(order):
-        if before[block] and after[block]:
+        if block in before and block in after:
             x[block] = min([x[other] - apart for other, apart in after[block]])
     sign = -1 if mirrored else 1
     return [sign * x[r] for r in root]
