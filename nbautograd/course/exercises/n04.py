@@ -1,0 +1,238 @@
+"""Exercises of notebook 04, the ctx contract."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nbautograd.course.draw import Draw
+from nbautograd.course.exercise import Exercise, Failure, Texts
+
+SHAPE = (3, 4)
+
+
+def _calls_mixed(answer: Any, tensor: Tensor, first: Any, second: Any) -> Iterator[Failure]:
+    """Whether another call, with another number, changes what the backward of the first one gives."""
+    x, g = tensor.clone().requires_grad_(), torch.ones_like(tensor)
+    alone = torch.autograd.grad(answer.apply(x, first), x, g)[0]
+    y = answer.apply(x, first)
+    answer.apply(x, second)
+    if not torch.allclose(torch.autograd.grad(y, x, g)[0], alone):
+        yield Failure("shared_state", "causes.shared_state")
+
+
+# mul_constant
+
+
+def _constants(answer: Any, draw: Draw) -> Iterator[Failure]:
+    yield from _calls_mixed(answer, draw.normal(*SHAPE), 2.0, 5.0)
+
+
+# sin_cos
+
+USED_ALONE = {
+    "en": "It fails when only `{output}` is used: {error}: {said}. What arrives for an output that nobody uses?",
+    "zh": "只用到 `{output}` 时它会出错：{error}：{said}。没人用的那个输出，送来的是什么？",
+}
+ALONE_WRONG = {
+    "en": "When only `{output}` is used, the gradient is wrong. The share of the other output is zero; is that all that"
+    " you leave out?",
+    "zh": "只用到 `{output}` 时，梯度不对。另一个输出的那一份是零，你略去的只有这一份吗？",
+}
+MATERIALIZED = {
+    "en": "For an unused output a tensor of zeros arrives in backward. Ask not to get one: set_materialize_grads.",
+    "zh": "对没用到的输出，backward 收到的是全零张量。请声明不要它：set_materialize_grads。",
+}
+
+
+def _one_output_only(answer: Any, draw: Draw) -> Iterator[Failure]:
+    x = draw.normal(*SHAPE).requires_grad_()
+    rules: tuple[tuple[str, Callable[[Tensor], Tensor]], ...] = (("sin", torch.cos), ("cos", lambda t: -torch.sin(t)))
+    arrived: list[Any] = []
+    spied = _spied(answer, arrived)
+    for k, (name, derivative) in enumerate(rules):
+        g = draw.normal(*SHAPE)
+        arrived.clear()
+        try:
+            found = torch.autograd.grad(spied.apply(x)[k], x, g, allow_unused=True)[0]
+        except Exception as error:
+            params = {"output": name, "error": type(error).__name__, "said": str(error).split("\n")[0][:120]}
+            yield Failure("unused_output_raises", USED_ALONE, params)
+            return
+        if found is None or not torch.allclose(found, g * derivative(x.detach())):
+            yield Failure("unused_output_wrong", ALONE_WRONG, {"output": name})
+            return
+        if arrived and all(item is not None for item in arrived):
+            yield Failure("materialized", MATERIALIZED)
+            return
+
+
+def _spied(answer: Any, arrived: list[Any]) -> Any:
+    """The same Function, which also notes what arrives in its backward."""
+
+    class Spied(answer):  # type: ignore[misc]
+        @staticmethod
+        def backward(ctx: Any, *grads: Any) -> Any:
+            arrived.extend(grads)
+            return answer.backward(ctx, *grads)
+
+    return Spied
+
+
+# kill_head
+
+
+def _kill_head(input: Tensor, n: int) -> Tensor:
+    keep = torch.ones_like(input)
+    keep[:, :n] = 0
+    return input * keep
+
+
+LOSS = {
+    "en": "After {step} steps of the loop the loss is {got:.4f}, and it should be {expected:.4f}.",
+    "zh": "循环走了 {step} 步之后，损失是 {got:.4f}，应当是 {expected:.4f}。",
+}
+
+
+def _losses(kill: Callable[..., Tensor], start: Tensor, target: Tensor, rounds: int = 5) -> list[float]:
+    """The notebook's loop: gradient descent on the input of ``kill``."""
+    x, losses = start.clone().requires_grad_(), []
+    optimizer = torch.optim.SGD([x], lr=1.0)
+    for _ in range(rounds):
+        loss = torch.nn.functional.mse_loss(kill(x, 2), target)
+        losses.append(loss.item())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return losses
+
+
+def _follows(answer: Any, draw: Draw) -> Iterator[Failure]:
+    yield from _calls_mixed(answer, draw.normal(3, 8), 2, 4)
+    start, target = draw.normal(3, 8), draw.normal(3, 8)
+    expected, got = _losses(_kill_head, start, target), _losses(answer.apply, start, target)
+    for step, (right, found) in enumerate(zip(expected, got, strict=True)):
+        if abs(right - found) > 1e-9:
+            yield Failure("other_loss", LOSS, {"step": step, "got": found, "expected": right})
+            return
+
+
+# top_k
+
+
+def _top_k(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    values, indices = x.topk(k, dim=-1)
+    return values, torch.zeros_like(x).scatter(-1, indices, 1.0)
+
+
+NOT_MARKED = {
+    "en": "`mask.requires_grad` is True, so somebody may wait for its gradient in vain. Say that there is none.",
+    "zh": "`mask.requires_grad` 是 True，别人可能会白等它的梯度。请声明它没有梯度。",
+}
+VALUES_MARKED = {
+    "en": "`values.requires_grad` is False: the gradient ends before it gets to you. Which output is to be marked?",
+    "zh": "`values.requires_grad` 是 False：梯度还没到你这里就断了。该标记的是哪一个输出？",
+}
+
+
+def _marked(answer: Any, draw: Draw) -> Iterator[Failure]:
+    values, mask = answer.apply(draw.normal(3, 6).requires_grad_(), 2)
+    if not values.requires_grad:
+        yield Failure("values_marked", VALUES_MARKED)
+    elif mask.requires_grad:
+        yield Failure("not_marked", NOT_MARKED)
+
+
+# which_raise
+
+RETURNS: dict[str, tuple[bool, Texts]] = {
+    "A": (
+        True,
+        {
+            "en": "A: the gradient has four elements, and x has twelve. Can four be brought to twelve by summing?",
+            "zh": "A：梯度有 4 个元素，x 有 12 个。靠求和，能从 4 个变成 12 个吗？",
+        },
+    ),
+    "B": (
+        False,
+        {
+            "en": "B: a gradient that nobody asked for, for a tensor. Work for nothing; is it forbidden?",
+            "zh": "B：给一个没人要梯度的张量返回了梯度。白费力气；但不允许吗？",
+        },
+    ),
+    "C": (
+        True,
+        {
+            "en": "C: n is a number. Where should torch put a gradient of a number?",
+            "zh": "C：n 是一个数。数的梯度，torch 该往哪里放？",
+        },
+    ),
+    "D": (
+        True,
+        {
+            "en": "D: forward has three arguments; count the values that come back.",
+            "zh": "D：forward 有三个参数，数一数返回了几个值。",
+        },
+    ),
+    "E": (
+        False,
+        {
+            "en": "E: one None too many, at the end. Notebook 02 says what becomes of it.",
+            "zh": "E：末尾多了一个 None。第 02 课提过这种情形。",
+        },
+    ),
+    "F": (
+        False,
+        {
+            "en": "F: the gradient is larger than x, yet x broadcasts to its shape. What does the engine do then?",
+            "zh": "F：梯度比 x 大，但 x 可以广播成它的形状。这时引擎会怎么做？",
+        },
+    ),
+}
+SIX = {
+    "en": 'A dict with the keys "A" to "F" and the values True or False is wanted.',
+    "zh": '需要一个字典，键为 "A" 到 "F"，值为 True 或 False。',
+}
+
+
+def _which_raise(answer: Any, draw: Draw) -> Iterator[Failure]:
+    keys = isinstance(answer, dict) and set(answer) == set(RETURNS)
+    if not keys or not all(type(v) is bool for v in answer.values()):
+        yield Failure("not_six", SIX)
+        return
+    for name, (right, hint) in RETURNS.items():
+        if answer[name] is not right:
+            yield Failure(f"return_{name.lower()}", hint)
+            return
+
+
+EXERCISES = (
+    Exercise(
+        "mul_constant", "MulConstant", "V G L A M R Q C",
+        formula=lambda tensor, constant: tensor * constant,
+        inputs=lambda draw: (draw.normal(*SHAPE), float(draw.uniform(2.0, 3.0))), own=_constants,
+    ),
+    Exercise(
+        "sin_cos", "SinCos", "V G A Q M C",
+        formula=lambda x: (x.sin(), x.cos()), inputs=lambda draw: (draw.normal(*SHAPE),), own=_one_output_only,
+        notes={
+            "undefined_grad": {
+                "en": "A None and a tensor of zeros in its place give different gradients. Compare your branches with"
+                " each other.",
+                "zh": "送来 None 与送来全零张量，你算出的梯度不一样。把各个分支互相对照一下。",
+            },
+        },
+    ),
+    Exercise(
+        "kill_head", "KillHead", "V M G L A Q",
+        formula=_kill_head, inputs=lambda draw: (draw.normal(3, 8), draw.choice((2, 3, 5))), own=_follows,
+    ),
+    Exercise(
+        "top_k", "TopK", "V Q G L A M",
+        formula=_top_k, inputs=lambda draw: (draw.normal(3, 6), draw.choice((2, 3))), own=_marked,
+    ),
+    Exercise("which_raise", "raises", "Q", own=_which_raise),
+)  # fmt: skip

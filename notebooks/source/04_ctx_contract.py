@@ -1,0 +1,1435 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+#   nbautograd:
+#     course: "04"
+#     title_en: The ctx contract
+#     title_zh: ctx 的约定
+#     minutes: 45
+# ---
+
+# %% [markdown] lang="en" pair="intro"
+# # 04 · The ctx contract
+#
+# Between `forward` and `backward` lies `ctx`. It carries tensors and numbers from one to the other, and it is where you tell autograd what is special about your outputs. Most errors that PyTorch raises about a Function are about this contract; so are some that it does not raise.
+#
+# **After it you can**
+#
+# - write a Function in both styles, with and without `setup_context`;
+# - put each thing where it belongs: tensors into `save_for_backward`, everything else on `ctx`;
+# - return the right number of gradients, and `None` in the right places;
+# - handle outputs that nobody uses, and outputs that have no gradient;
+# - tell which return statements PyTorch refuses, and which it forgives.
+#
+# **You need** notebooks 01 to 03. **Time**: about 45 minutes.
+
+# %% [markdown] lang="zh" pair="intro" of="b822c254"
+# # 04 · ctx 的约定
+#
+# `forward` 和 `backward` 之间隔着一个 `ctx`。它把张量和数从一边带到另一边；你的输出有什么特别之处，也通过它告诉 autograd。PyTorch 对 Function 报的错，大半出在这份约定上；还有一些错，它干脆不报。
+#
+# **学完之后，你能够**
+#
+# - 用两种写法写 Function：带 `setup_context` 的和不带的；
+# - 把东西各归其位：张量交给 `save_for_backward`，其余的挂在 `ctx` 上；
+# - 返回正确个数的梯度，并在该写 `None` 的位置写 `None`；
+# - 处理没人使用的输出，以及没有梯度的输出；
+# - 分清哪些返回语句 PyTorch 会拒绝，哪些它会放过。
+#
+# **预备知识**：01 到 03。**用时**：约 45 分钟。
+
+# %% tags=["setup"]
+# In Colab, or wherever nbautograd is missing, this installs it; otherwise it does nothing.
+import importlib.util
+
+if importlib.util.find_spec("nbautograd") is None:
+    get_ipython().run_line_magic("pip", "install -q nbautograd")
+
+import torch
+from torch.autograd import Function
+
+import nbautograd
+
+# %load_ext nbautograd
+
+# %% [markdown] lang="en" pair="styles"
+# ## 1. Two styles
+#
+# So far `forward` got `ctx` and did two jobs: it computed, and it saved. The newer style separates them.
+#
+# | | `forward` | `setup_context` |
+# |---|---|---|
+# | combined | `forward(ctx, *args)`: computes and saves | – |
+# | separate | `forward(*args)`: computes, sees no `ctx` | `setup_context(ctx, inputs, output)`: saves, computes nothing |
+#
+# The separate style is the one to prefer: `torch.func` (notebook 08) accepts no other. `inputs` is the tuple of arguments *as they were given to `apply`*; `output` is what `forward` returned.
+#
+# Here is the linear layer in this style. **Predict**: where in the report will you find what `setup_context` saved?
+
+# %% [markdown] lang="zh" pair="styles" of="9789311f"
+# ## 1. 两种写法
+#
+# 到目前为止，`forward` 拿着 `ctx` 身兼两职：既计算，又保存。较新的写法把两件事分开。
+#
+# | | `forward` | `setup_context` |
+# |---|---|---|
+# | 合在一起 | `forward(ctx, *args)`：计算并保存 | 无 |
+# | 分开 | `forward(*args)`：只计算，见不到 `ctx` | `setup_context(ctx, inputs, output)`：只保存，不计算 |
+#
+# 推荐分开的写法：`torch.func`（第 08 课）只认这一种。`inputs` 是参数组成的元组，*调用 `apply` 时给了什么就是什么*；`output` 是 `forward` 的返回值。
+#
+# 下面用这种写法写线性层。**先猜一猜**：`setup_context` 保存的东西会出现在报告的什么地方？
+
+# %%
+x = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
+w = torch.randn(5, 4, dtype=torch.float64, requires_grad=True)
+b = torch.randn(5, dtype=torch.float64, requires_grad=True)
+
+# %%
+# %%autograd_function --inputs x,w,b --view calls
+class LinearFunction(Function):
+    @staticmethod
+    def forward(input, weight, bias):
+        output = input.mm(weight.t())
+        return output if bias is None else output + bias
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        input, weight, bias = inputs
+        ctx.save_for_backward(input, weight, bias)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        input, weight, bias = ctx.saved_tensors
+        grad_input = grad_weight = grad_bias = None
+        if ctx.needs_input_grad[0]:
+            grad_input = grad_output.mm(weight)
+        if ctx.needs_input_grad[1]:
+            grad_weight = grad_output.t().mm(input)
+        if bias is not None and ctx.needs_input_grad[2]:
+            grad_bias = grad_output.sum(0)
+        return grad_input, grad_weight, grad_bias
+
+# %% [markdown] lang="en" pair="wrap"
+# `apply` takes no keywords, and a default in `forward` is no help to `setup_context`: called as `apply(x, w)`, it would get two inputs and unpack three. So give users a function of your own around it. It has names, defaults and a docstring, and it always passes all three:
+#
+# ```python
+# def linear(input, weight, bias=None):
+#     return LinearFunction.apply(input, weight, bias)
+# ```
+#
+# The bare `linear = LinearFunction.apply` is fine where nothing is optional.
+
+# %% [markdown] lang="zh" pair="wrap" of="c6d610aa"
+# `apply` 不接受关键字参数；`forward` 里的默认值也帮不了 `setup_context`：若调用 `apply(x, w)`，它只收到两个输入，却要拆成三个。所以，最好在外面套一层自己的函数给别人用。它有参数名、默认值和文档，而且总是把三个参数都传进去：
+#
+# ```python
+# def linear(input, weight, bias=None):
+#     return LinearFunction.apply(input, weight, bias)
+# ```
+#
+# 没有可选参数时，直接写 `linear = LinearFunction.apply` 就行。
+
+# %%
+def linear(input, weight, bias=None):
+    return LinearFunction.apply(input, weight, bias)
+
+
+# %gradcheck linear(x, w)
+
+# %% [markdown] lang="en" pair="attributes"
+# ## 2. What goes where
+#
+# | what | where |
+# |---|---|
+# | inputs and outputs | `ctx.save_for_backward(...)`, once, all together |
+# | numbers, shapes, flags, texts | `ctx.anything = ...` |
+#
+# `save_for_backward` takes tensors (and `None`) only. And a tensor on `ctx.anything` is not watched: change it in place before `backward`, and nobody notices.
+#
+# **Predict.** `Square` below keeps its input as an attribute. After the call the input is changed in place. Does the last line raise? If not: what is the gradient at 3?
+
+# %% [markdown] lang="zh" pair="attributes" of="650b2811"
+# ## 2. 各归其位
+#
+# | 什么 | 放在哪里 |
+# |---|---|
+# | 输入和输出 | `ctx.save_for_backward(...)`，只调用一次，一起放 |
+# | 数、形状、开关、文字 | `ctx.随便什么名字 = ...` |
+#
+# `save_for_backward` 只收张量（和 `None`）。而挂在 `ctx` 属性上的张量没有人看管：在 `backward` 之前原地改了它，谁也不会察觉。
+#
+# **先猜一猜。** 下面的 `Square` 把输入存成了属性；调用之后，输入又被原地修改。最后一行会报错吗？如果不会，在 3 处的梯度是多少？
+
+# %%
+class Square(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.x = x
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * 2 * ctx.x
+
+
+three = torch.tensor(3.0, dtype=torch.float64, requires_grad=True)
+moved = three * 1
+square = Square.apply(moved)
+moved.add_(1)
+torch.autograd.grad(square, three)[0]
+
+# %% [markdown] lang="en" pair="constant-task"
+# 8, where 6 is right, and not a word. With `save_for_backward` PyTorch would have raised an error. (`%gradcheck Square.apply(three)` does mention it.)
+#
+# ### Exercise `mul_constant`
+#
+# $y = c\,x$, where $c$ is a plain number, the second argument. Use the style you like. **Predict**: how many values does `backward` return, and what is the second?
+
+# %% [markdown] lang="zh" pair="constant-task" of="9af65547"
+# 得到 8，正确的是 6，而且一声不吭。若用 `save_for_backward`，PyTorch 就会报错。（`%gradcheck Square.apply(three)` 会提到这一点。）
+#
+# ### 练习 `mul_constant`
+#
+# $y = c\,x$，其中 $c$ 是一个普通的数，作为第二个参数。两种写法任选。**先猜一猜**：`backward` 要返回几个值？第二个是什么？
+
+# %% exercise="mul_constant"
+# %%exercise mul_constant
+class MulConstant(Function):
+    ### BEGIN SOLUTION
+    @staticmethod
+    def forward(tensor, constant):
+        return tensor * constant
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        _, ctx.constant = inputs
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * ctx.constant, None
+    ### END SOLUTION
+
+# %% tags=["right"] exercise="mul_constant"
+class MulConstant(Function):
+    @staticmethod
+    def forward(ctx, tensor, constant):
+        ctx.constant = constant
+        return constant * tensor
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad_tensor = None
+        if ctx.needs_input_grad[0]:
+            grad_tensor = ctx.constant * grad_output
+        return grad_tensor, None
+
+# %% tags=["wrong"] exercise="mul_constant" expects="exception_number_of_gradients"
+class MulConstant(Function):
+    @staticmethod
+    def forward(tensor, constant):
+        return tensor * constant
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        _, ctx.constant = inputs
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * ctx.constant
+
+# %% tags=["wrong"] exercise="mul_constant" expects="exception_gradient_for_no_tensor"
+class MulConstant(Function):
+    @staticmethod
+    def forward(tensor, constant):
+        return tensor * constant
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        _, ctx.constant = inputs
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * ctx.constant, grad_output.sum()
+
+# %% tags=["wrong"] exercise="mul_constant" expects="exception_gradient_for_no_tensor"
+class MulConstant(Function):
+    @staticmethod
+    def forward(tensor, constant):
+        return tensor * constant
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        _, ctx.constant = inputs
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return None, grad_output * ctx.constant
+
+# %% tags=["wrong"] exercise="mul_constant" expects="constant_factor"
+class MulConstant(Function):
+    @staticmethod
+    def forward(tensor, constant):
+        return tensor * constant
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        _, ctx.constant = inputs
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output, None
+
+# %% tags=["wrong"] exercise="mul_constant" expects="exception_saved_no_tensor"
+class MulConstant(Function):
+    @staticmethod
+    def forward(tensor, constant):
+        return tensor * constant
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        _, constant = ctx.saved_tensors
+        return grad_output * constant, None
+
+# %% tags=["wrong"] exercise="mul_constant" expects="exception_nothing_on_ctx"
+class MulConstant(Function):
+    @staticmethod
+    def forward(tensor, constant):
+        return tensor * constant
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        _, constant = inputs
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * ctx.constant, None
+
+# %% tags=["wrong"] exercise="mul_constant" expects="exception_name_unknown"
+class MulConstant(Function):
+    @staticmethod
+    def forward(tensor, constant):
+        return tensor * constant
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        _, ctx.constant = inputs
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * constant, None
+
+# %% tags=["wrong"] exercise="mul_constant" expects="mutates_grad_output"
+class MulConstant(Function):
+    @staticmethod
+    def forward(tensor, constant):
+        return tensor * constant
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        _, ctx.constant = inputs
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad_output *= ctx.constant
+        return grad_output, None
+
+# %% tags=["wrong"] exercise="mul_constant" expects="shared_state"
+class MulConstant(Function):
+    @staticmethod
+    def forward(tensor, constant):
+        return tensor * constant
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        MulConstant.constant = inputs[1]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * MulConstant.constant, None
+
+# %% tags=["wrong"] exercise="mul_constant" expects="tensor_on_ctx"
+class MulConstant(Function):
+    @staticmethod
+    def forward(tensor, constant):
+        return tensor * constant
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.tensor, ctx.constant = inputs
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * ctx.constant, None
+
+# %% tags=["wrong"] exercise="mul_constant" expects="missing_factor"
+class MulConstant(Function):
+    @staticmethod
+    def forward(tensor, constant):
+        return tensor * constant
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(inputs[0])
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (tensor,) = ctx.saved_tensors
+        return grad_output * tensor, None
+
+# %% tags=["wrong"] exercise="mul_constant" expects="forward_value"
+class MulConstant(Function):
+    @staticmethod
+    def forward(tensor, constant):
+        return tensor + constant
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        _, ctx.constant = inputs
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * ctx.constant, None
+
+# %% tags=["wrong"] exercise="mul_constant" expects="ignores_grad_output"
+class MulConstant(Function):
+    @staticmethod
+    def forward(tensor, constant):
+        return tensor * constant
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        _, ctx.constant = inputs
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return torch.full_like(grad_output, ctx.constant), None
+
+# %% [markdown] lang="en" pair="unused"
+# ## 3. Outputs that nobody uses
+#
+# A Function may return a tuple of tensors; `backward` then gets one gradient for each. What if the caller uses only one of them?
+#
+# PyTorch makes up a tensor of zeros for the other, so that you need not think about it. That costs memory and a multiplication by nothing. With `ctx.set_materialize_grads(False)` you say: give me `None` instead, I shall deal with it.
+#
+# Even with a single output there can be something to save. `MulConstant` could set it too, and begin its backward with `if grad_output is None: return None, None`: no gradient in, none out.
+#
+# **Predict.** Below, only the first of two outputs is used. What stands under *in* for the backward: two tensors, or a tensor and `None`?
+
+# %% [markdown] lang="zh" pair="unused" of="ba9aef97"
+# ## 3. 没人使用的输出
+#
+# Function 可以返回由张量组成的元组，`backward` 则为每个输出各收到一个梯度。如果调用者只用了其中一个呢？
+#
+# PyTorch 会为另一个造一个全零张量，免得你操心。但这要占内存，还要做一次乘以零的乘法。调用 `ctx.set_materialize_grads(False)`，意思就是：给我 `None` 好了，我自己处理。
+#
+# 即使只有一个输出，也有可省的地方。`MulConstant` 同样可以这样声明，并在 backward 开头写上 `if grad_output is None: return None, None`：没有梯度进来，也就没有梯度出去。
+#
+# **先猜一猜。** 下面两个输出只用到第一个。backward 的“输入”一栏会是什么：两个张量，还是一个张量和一个 `None`？
+
+# %%
+# %%autograd_function --quiet
+class Twice(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2, x * 3
+
+    @staticmethod
+    def backward(ctx, grad_double, grad_triple):
+        return grad_double * 2 + grad_triple * 3
+
+# %%
+double, triple = Twice.apply(x)
+double.sum().backward()
+# %autograd_calls Twice
+
+# %% [markdown] lang="en" pair="sin-cos-task"
+# Two tensors, the second full of zeros.
+#
+# ### Exercise `sin_cos`
+#
+# `SinCos` returns the pair $(\sin x, \cos x)$. Ask not to be given zeros, and handle the `None`s. Each output is also what the other one's derivative is made of: what is the least you need to save?
+
+# %% [markdown] lang="zh" pair="sin-cos-task" of="cedb8a54"
+# 两个张量，第二个全是零。
+#
+# ### 练习 `sin_cos`
+#
+# `SinCos` 返回一对 $(\sin x, \cos x)$。请声明不要全零张量，并处理好 `None`。两个输出又正好构成彼此的导数：最少需要保存什么？
+
+# %% exercise="sin_cos"
+# %%exercise sin_cos
+class SinCos(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ### BEGIN SOLUTION
+        ctx.set_materialize_grads(False)
+        sin, cos = x.sin(), x.cos()
+        ctx.save_for_backward(sin, cos)
+        return sin, cos
+        ### END SOLUTION
+
+    @staticmethod
+    def backward(ctx, grad_sin, grad_cos):
+        ### BEGIN SOLUTION
+        sin, cos = ctx.saved_tensors
+        if grad_sin is None:
+            return None if grad_cos is None else -grad_cos * sin
+        if grad_cos is None:
+            return grad_sin * cos
+        return grad_sin * cos - grad_cos * sin
+        ### END SOLUTION
+
+# %% tags=["right"] exercise="sin_cos"
+class SinCos(Function):
+    @staticmethod
+    def forward(x):
+        return torch.sin(x), torch.cos(x)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, *grads):
+        (x,) = ctx.saved_tensors
+        parts = [g * slope for g, slope in zip(grads, (x.cos(), -x.sin())) if g is not None]
+        return sum(parts) if parts else None
+
+# %% tags=["wrong"] exercise="sin_cos" expects="unused_output_raises"
+class SinCos(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        sin, cos = x.sin(), x.cos()
+        ctx.save_for_backward(sin, cos)
+        return sin, cos
+
+    @staticmethod
+    def backward(ctx, grad_sin, grad_cos):
+        sin, cos = ctx.saved_tensors
+        return grad_sin * cos - grad_cos * sin
+
+# %% tags=["wrong"] exercise="sin_cos" expects="materialized"
+class SinCos(Function):
+    @staticmethod
+    def forward(ctx, x):
+        sin, cos = x.sin(), x.cos()
+        ctx.save_for_backward(sin, cos)
+        return sin, cos
+
+    @staticmethod
+    def backward(ctx, grad_sin, grad_cos):
+        sin, cos = ctx.saved_tensors
+        return grad_sin * cos - grad_cos * sin
+
+# %% tags=["wrong"] exercise="sin_cos" expects="sign"
+class SinCos(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        sin, cos = x.sin(), x.cos()
+        ctx.save_for_backward(sin, cos)
+        return sin, cos
+
+    @staticmethod
+    def backward(ctx, grad_sin, grad_cos):
+        sin, cos = ctx.saved_tensors
+        if grad_sin is None:
+            return None if grad_cos is None else grad_cos * sin
+        if grad_cos is None:
+            return grad_sin * cos
+        return grad_sin * cos + grad_cos * sin
+
+# %% tags=["wrong"] exercise="sin_cos" expects="unused_output_wrong"
+class SinCos(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        sin, cos = x.sin(), x.cos()
+        ctx.save_for_backward(sin, cos)
+        return sin, cos
+
+    @staticmethod
+    def backward(ctx, grad_sin, grad_cos):
+        sin, cos = ctx.saved_tensors
+        if grad_sin is None or grad_cos is None:
+            return None
+        return grad_sin * cos - grad_cos * sin
+
+# %% tags=["wrong"] exercise="sin_cos" expects="unused_output_wrong"
+class SinCos(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        sin, cos = x.sin(), x.cos()
+        ctx.save_for_backward(sin, cos)
+        return sin, cos
+
+    @staticmethod
+    def backward(ctx, grad_sin, grad_cos):
+        sin, cos = ctx.saved_tensors
+        if grad_sin is None:
+            return torch.zeros_like(sin)
+        if grad_cos is None:
+            return grad_sin * cos
+        return grad_sin * cos - grad_cos * sin
+
+# %% tags=["wrong"] exercise="sin_cos" expects="undefined_grad"
+class SinCos(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        sin, cos = x.sin(), x.cos()
+        ctx.save_for_backward(sin, cos)
+        return sin, cos
+
+    @staticmethod
+    def backward(ctx, grad_sin, grad_cos):
+        sin, cos = ctx.saved_tensors
+        if grad_sin is None:
+            return None if grad_cos is None else -grad_cos * sin
+        if grad_cos is None:
+            return grad_sin * cos
+        return grad_sin * cos
+
+# %% tags=["wrong"] exercise="sin_cos" expects="output_grad_ignored"
+class SinCos(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        sin, cos = x.sin(), x.cos()
+        ctx.save_for_backward(sin, cos)
+        return sin, cos
+
+    @staticmethod
+    def backward(ctx, grad_sin, grad_cos):
+        sin, cos = ctx.saved_tensors
+        return None if grad_sin is None else grad_sin * cos
+
+# %% tags=["wrong"] exercise="sin_cos" expects="exception_grad_output"
+class SinCos(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        sin, cos = x.sin(), x.cos()
+        ctx.save_for_backward(sin, cos)
+        return sin, cos
+
+    @staticmethod
+    def backward(ctx, grad_sin):
+        sin, cos = ctx.saved_tensors
+        return grad_sin * cos
+
+# %% tags=["wrong"] exercise="sin_cos" expects="exception_number_of_gradients"
+class SinCos(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        sin, cos = x.sin(), x.cos()
+        ctx.save_for_backward(sin, cos)
+        return sin, cos
+
+    @staticmethod
+    def backward(ctx, grad_sin, grad_cos):
+        sin, cos = ctx.saved_tensors
+        if grad_sin is None:
+            return None if grad_cos is None else -grad_cos * sin
+        if grad_cos is None:
+            return grad_sin * cos
+        return grad_sin * cos, -grad_cos * sin
+
+# %% tags=["wrong"] exercise="sin_cos" expects="output_on_ctx"
+class SinCos(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        sin, cos = x.sin(), x.cos()
+        ctx.sin, ctx.cos = sin, cos
+        return sin, cos
+
+    @staticmethod
+    def backward(ctx, grad_sin, grad_cos):
+        sin, cos = ctx.sin, ctx.cos
+        if grad_sin is None:
+            return None if grad_cos is None else -grad_cos * sin
+        if grad_cos is None:
+            return grad_sin * cos
+        return grad_sin * cos - grad_cos * sin
+
+# %% tags=["wrong"] exercise="sin_cos" expects="exception_saved_then_modified"
+class SinCos(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        sin, cos = x.sin(), x.cos()
+        ctx.save_for_backward(sin, cos)
+        return sin, cos
+
+    @staticmethod
+    def backward(ctx, grad_sin, grad_cos):
+        sin, cos = ctx.saved_tensors
+        if grad_sin is None:
+            return None if grad_cos is None else -grad_cos * sin
+        if grad_cos is None:
+            return grad_sin * cos
+        return cos.mul_(grad_sin) - grad_cos * sin
+
+# %% tags=["wrong"] exercise="sin_cos" expects="swapped_outputs"
+class SinCos(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        sin, cos = x.sin(), x.cos()
+        ctx.save_for_backward(sin, cos)
+        return sin, cos
+
+    @staticmethod
+    def backward(ctx, grad_cos, grad_sin):
+        sin, cos = ctx.saved_tensors
+        if grad_sin is None:
+            return None if grad_cos is None else -grad_cos * sin
+        if grad_cos is None:
+            return grad_sin * cos
+        return grad_sin * cos - grad_cos * sin
+
+# %% tags=["wrong"] exercise="sin_cos" expects="missing_factor"
+class SinCos(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        sin, cos = x.sin(), x.cos()
+        ctx.save_for_backward(sin, cos)
+        return sin, cos
+
+    @staticmethod
+    def backward(ctx, grad_sin, grad_cos):
+        sin, cos = ctx.saved_tensors
+        if grad_sin is None:
+            return None if grad_cos is None else -grad_cos * sin
+        if grad_cos is None:
+            return grad_sin
+        return grad_sin - grad_cos * sin
+
+# %% tags=["wrong"] exercise="sin_cos" expects="undefined_grad"
+class SinCos(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        sin, cos = x.sin(), x.cos()
+        ctx.save_for_backward(sin, cos)
+        return sin, cos
+
+    @staticmethod
+    def backward(ctx, grad_sin, grad_cos):
+        sin, cos = ctx.saved_tensors
+        if grad_sin is None:
+            return None if grad_cos is None else -grad_cos * sin
+        if grad_cos is None:
+            return grad_sin * cos
+        return grad_sin - grad_cos * sin
+
+# %% [markdown] lang="en" pair="kill"
+# ## 4. A Function that stops gradients
+#
+# François Fleuret's course (EE-559) has a Function that sets the first `n` columns of a table to zero, `KillHead`. What is its gradient? A column that was overwritten has no influence on anything, so nothing comes back to it. The others pass.
+#
+# Two things are easy to get wrong: the table belongs to the caller, and so does `grad_output`. Neither may be changed in place.
+#
+# ### Exercise `kill_head`
+#
+# `input` has two dimensions, `n` is a whole number. One of the checks trains: gradient descent on `x`, so that `KillHead.apply(x, 2)` comes close to a given table. **Predict**: can the loss go to 0?
+
+# %% [markdown] lang="zh" pair="kill" of="422fd883"
+# ## 4. 一个拦住梯度的 Function
+#
+# François Fleuret 的课（EE-559）里有一个 `KillHead`：它把一张表的前 `n` 列置零。它的梯度是什么？被覆盖的列对什么都没有影响，所以不会有梯度回到那里；其余各列照常通过。
+#
+# 有两处容易犯错：表是调用者的，`grad_output` 也是别人的，两者都不许原地修改。
+#
+# ### 练习 `kill_head`
+#
+# `input` 有两个维度，`n` 是整数。有一项检查会真的训练：对 `x` 做梯度下降，使 `KillHead.apply(x, 2)` 接近一张给定的表。**先猜一猜**：损失能降到 0 吗？
+
+# %% exercise="kill_head"
+# %%exercise kill_head
+class KillHead(Function):
+    @staticmethod
+    def forward(ctx, input, n):
+        ### BEGIN SOLUTION
+        ctx.n = n
+        result = input.clone()
+        result[:, :n] = 0
+        return result
+        ### END SOLUTION
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        ### BEGIN SOLUTION
+        grad_input = grad_output.clone()
+        grad_input[:, : ctx.n] = 0
+        return grad_input, None
+        ### END SOLUTION
+
+# %% tags=["right"] exercise="kill_head"
+class KillHead(Function):
+    @staticmethod
+    def forward(input, n):
+        return torch.cat([torch.zeros_like(input[:, :n]), input[:, n:]], dim=1)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.n = inputs[1]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        passed = torch.arange(grad_output.shape[1]) >= ctx.n
+        return grad_output * passed, None
+
+# %% tags=["wrong"] exercise="kill_head" expects="mutates_input"
+class KillHead(Function):
+    @staticmethod
+    def forward(ctx, input, n):
+        ctx.n = n
+        result = input.data
+        result[:, :n] = 0
+        return result
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad_input = grad_output.clone()
+        grad_input[:, : ctx.n] = 0
+        return grad_input, None
+
+# %% tags=["wrong"] exercise="kill_head" expects="mutates_grad_output"
+class KillHead(Function):
+    @staticmethod
+    def forward(ctx, input, n):
+        ctx.n = n
+        result = input.clone()
+        result[:, :n] = 0
+        return result
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad_input = grad_output
+        grad_input[:, : ctx.n] = 0
+        return grad_input, None
+
+# %% tags=["wrong"] exercise="kill_head" expects="exception_number_of_gradients"
+class KillHead(Function):
+    @staticmethod
+    def forward(ctx, input, n):
+        ctx.n = n
+        result = input.clone()
+        result[:, :n] = 0
+        return result
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad_input = grad_output.clone()
+        grad_input[:, : ctx.n] = 0
+        return grad_input
+
+# %% tags=["wrong"] exercise="kill_head" expects="extra_entries"
+class KillHead(Function):
+    @staticmethod
+    def forward(ctx, input, n):
+        ctx.n = n
+        result = input.clone()
+        result[:, :n] = 0
+        return result
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad_input = grad_output.clone()
+        return grad_input, None
+
+# %% tags=["wrong"] exercise="kill_head" expects="inverted_mask"
+class KillHead(Function):
+    @staticmethod
+    def forward(ctx, input, n):
+        ctx.n = n
+        result = input.clone()
+        result[:, :n] = 0
+        return result
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad_input = grad_output.clone()
+        grad_input[:, ctx.n :] = 0
+        return grad_input, None
+
+# %% tags=["wrong"] exercise="kill_head" expects="forward_value"
+class KillHead(Function):
+    @staticmethod
+    def forward(ctx, input, n):
+        ctx.n = n
+        result = input.clone()
+        result[:n] = 0
+        return result
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad_input = grad_output.clone()
+        grad_input[:, : ctx.n] = 0
+        return grad_input, None
+
+# %% tags=["wrong"] exercise="kill_head" expects="forward_value"
+class KillHead(Function):
+    @staticmethod
+    def forward(ctx, input, n):
+        ctx.n = n
+        result = input.clone()
+        result[:, : n - 1] = 0
+        return result
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad_input = grad_output.clone()
+        grad_input[:, : ctx.n] = 0
+        return grad_input, None
+
+# %% tags=["wrong"] exercise="kill_head" expects="exception_nothing_on_ctx"
+class KillHead(Function):
+    @staticmethod
+    def forward(ctx, input, n):
+        result = input.clone()
+        result[:, :n] = 0
+        return result
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad_input = grad_output.clone()
+        grad_input[:, : ctx.n] = 0
+        return grad_input, None
+
+# %% tags=["wrong"] exercise="kill_head" expects="exception_saved_no_tensor"
+class KillHead(Function):
+    @staticmethod
+    def forward(ctx, input, n):
+        ctx.save_for_backward(input, n)
+        result = input.clone()
+        result[:, :n] = 0
+        return result
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        _, n = ctx.saved_tensors
+        grad_input = grad_output.clone()
+        grad_input[:, : n] = 0
+        return grad_input, None
+
+# %% tags=["wrong"] exercise="kill_head" expects="exception_gradient_for_no_tensor"
+class KillHead(Function):
+    @staticmethod
+    def forward(ctx, input, n):
+        ctx.n = n
+        result = input.clone()
+        result[:, :n] = 0
+        return result
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad_input = grad_output.clone()
+        grad_input[:, : ctx.n] = 0
+        return grad_input, torch.zeros(1)
+
+# %% tags=["wrong"] exercise="kill_head" expects="extra_entries"
+class KillHead(Function):
+    @staticmethod
+    def forward(ctx, input, n):
+        ctx.n = n
+        result = input.clone()
+        result[:, :n] = 0
+        return result
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad_input = grad_output.clone()
+        grad_input[:, : ctx.n - 1] = 0
+        return grad_input, None
+
+# %% tags=["wrong"] exercise="kill_head" expects="wrong_unclassified"
+class KillHead(Function):
+    @staticmethod
+    def forward(ctx, input, n):
+        ctx.n = n
+        result = input.clone()
+        result[:, :n] = 0
+        return result
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad_input = grad_output.clone()
+        grad_input[: ctx.n] = 0
+        return grad_input, None
+
+# %% tags=["wrong"] exercise="kill_head" expects="exception_name_unknown"
+class KillHead(Function):
+    @staticmethod
+    def forward(ctx, input, n):
+        ctx.n = n
+        result = input.clone()
+        result[:, :n] = 0
+        return result
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad_input = grad_output.clone()
+        grad_input[:, :n] = 0
+        return grad_input, None
+
+# %% tags=["wrong"] exercise="kill_head" expects="shared_state"
+class KillHead(Function):
+    @staticmethod
+    def forward(ctx, input, n):
+        KillHead.n = n
+        result = input.clone()
+        result[:, :n] = 0
+        return result
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad_input = grad_output.clone()
+        grad_input[:, : KillHead.n] = 0
+        return grad_input, None
+
+# %% [markdown] lang="en" pair="kill-see"
+# Beside the same thing in native code, a product with a mask. **Predict** which rows of the comparison are equal bit for bit. (Fleuret's own check used a 10×20 table of numbers between -1 and 1 and `n = 4`; it is the input here.)
+
+# %% [markdown] lang="zh" pair="kill-see" of="c499d48c"
+# 把它和原生写法（乘一个掩码）放在一起。**先猜一猜**，对比表里哪几行会逐位相同？（这里的输入照 Fleuret 自己的检查：一张 10×20 的表，数值在 -1 到 1 之间，`n = 4`。）
+
+# %%
+def masked(input, n):
+    return input * (torch.arange(input.shape[1]) >= n)
+
+
+table = torch.empty(10, 20, dtype=torch.float64).uniform_(-1, 1).requires_grad_()
+# %autograd_compare KillHead.apply(table, 4) masked(table, 4)
+
+# %% [markdown] lang="en" pair="topk-task"
+# The loss of the loop cannot reach 0: two columns of the output stay 0, whatever the target says there.
+#
+# ## 5. Outputs without a gradient
+#
+# Some outputs have no derivative worth the name: an index, a mask, a count. Integers never require grad; a floating one does, unless you say `ctx.mark_non_differentiable(it)`. Forget it, and `output.requires_grad` promises something that your backward does not keep.
+#
+# ### Exercise `top_k`
+#
+# `TopK.apply(x, k)` returns two tensors: the `k` largest values of each row, in the order in which `x.topk(k)` gives them, and a `mask` of the shape and dtype of `x`, 1.0 where a value was taken and 0.0 elsewhere. The gradient of a value goes back to where it came from; `mask` has none. **Predict**: how many arguments does `backward` have?
+
+# %% [markdown] lang="zh" pair="topk-task" of="5b542b15"
+# 循环里的损失降不到 0：输出有两列始终为 0，不管目标在那里是多少。
+#
+# ## 5. 没有梯度的输出
+#
+# 有些输出谈不上什么导数：下标、掩码、计数。整数张量从不需要梯度；浮点张量则需要，除非你声明 `ctx.mark_non_differentiable(它)`。忘了声明，`output.requires_grad` 就许下了一个你的 backward 并不兑现的诺言。
+#
+# ### 练习 `top_k`
+#
+# `TopK.apply(x, k)` 返回两个张量：每行最大的 `k` 个值，顺序与 `x.topk(k)` 相同；以及一个与 `x` 同形、同 dtype 的 `mask`，被选中的位置是 1.0，其余是 0.0。值的梯度回到它来的地方；`mask` 没有梯度。**先猜一猜**：`backward` 有几个参数？
+
+# %% exercise="top_k"
+# %%exercise top_k
+class TopK(Function):
+    @staticmethod
+    def forward(ctx, x, k):
+        values, indices = x.topk(k, dim=-1)
+        mask = torch.zeros_like(x).scatter(-1, indices, 1.0)
+        ### BEGIN SOLUTION
+        ctx.save_for_backward(indices)
+        ctx.shape = x.shape
+        ctx.mark_non_differentiable(mask)
+        ### END SOLUTION
+        return values, mask
+
+    ### BEGIN SOLUTION
+    @staticmethod
+    def backward(ctx, grad_values, grad_mask):
+        (indices,) = ctx.saved_tensors
+        grad_x = torch.zeros(ctx.shape, dtype=grad_values.dtype)
+        return grad_x.scatter(-1, indices, grad_values), None
+    ### END SOLUTION
+
+# %% tags=["right"] exercise="top_k"
+class TopK(Function):
+    @staticmethod
+    def forward(ctx, x, k):
+        values, indices = x.topk(k, dim=-1)
+        mask = torch.zeros_like(x).scatter(-1, indices, 1.0)
+        ctx.save_for_backward(mask, indices)
+        ctx.mark_non_differentiable(mask)
+        return values, mask
+
+    @staticmethod
+    def backward(ctx, *grads):
+        mask, indices = ctx.saved_tensors
+        rows = torch.arange(len(mask)).unsqueeze(1)
+        grad_x = torch.zeros_like(mask)
+        grad_x[rows, indices] = grads[0]
+        return grad_x, None
+
+# %% tags=["wrong"] exercise="top_k" expects="not_marked"
+class TopK(Function):
+    @staticmethod
+    def forward(ctx, x, k):
+        values, indices = x.topk(k, dim=-1)
+        mask = torch.zeros_like(x).scatter(-1, indices, 1.0)
+        ctx.save_for_backward(indices)
+        ctx.shape = x.shape
+        return values, mask
+
+    @staticmethod
+    def backward(ctx, grad_values, grad_mask):
+        (indices,) = ctx.saved_tensors
+        grad_x = torch.zeros(ctx.shape, dtype=grad_values.dtype)
+        return grad_x.scatter(-1, indices, grad_values), None
+
+# %% tags=["wrong"] exercise="top_k" expects="values_marked"
+class TopK(Function):
+    @staticmethod
+    def forward(ctx, x, k):
+        values, indices = x.topk(k, dim=-1)
+        mask = torch.zeros_like(x).scatter(-1, indices, 1.0)
+        ctx.save_for_backward(indices)
+        ctx.shape = x.shape
+        ctx.mark_non_differentiable(values, mask)
+        return values, mask
+
+    @staticmethod
+    def backward(ctx, grad_values, grad_mask):
+        (indices,) = ctx.saved_tensors
+        grad_x = torch.zeros(ctx.shape, dtype=grad_values.dtype)
+        return grad_x.scatter(-1, indices, grad_values), None
+
+# %% tags=["wrong"] exercise="top_k" expects="values_marked"
+class TopK(Function):
+    @staticmethod
+    def forward(ctx, x, k):
+        values, indices = x.topk(k, dim=-1)
+        mask = torch.zeros_like(x).scatter(-1, indices, 1.0)
+        ctx.save_for_backward(indices)
+        ctx.shape = x.shape
+        ctx.mark_non_differentiable(values)
+        return values, mask
+
+    @staticmethod
+    def backward(ctx, grad_values, grad_mask):
+        (indices,) = ctx.saved_tensors
+        grad_x = torch.zeros(ctx.shape, dtype=grad_values.dtype)
+        return grad_x.scatter(-1, indices, grad_values), None
+
+# %% tags=["wrong"] exercise="top_k" expects="exception_grad_output"
+class TopK(Function):
+    @staticmethod
+    def forward(ctx, x, k):
+        values, indices = x.topk(k, dim=-1)
+        mask = torch.zeros_like(x).scatter(-1, indices, 1.0)
+        ctx.save_for_backward(indices)
+        ctx.shape = x.shape
+        ctx.mark_non_differentiable(mask)
+        return values, mask
+
+    @staticmethod
+    def backward(ctx, grad_values):
+        (indices,) = ctx.saved_tensors
+        grad_x = torch.zeros(ctx.shape, dtype=grad_values.dtype)
+        return grad_x.scatter(-1, indices, grad_values), None
+
+# %% tags=["wrong"] exercise="top_k" expects="exception_number_of_gradients"
+class TopK(Function):
+    @staticmethod
+    def forward(ctx, x, k):
+        values, indices = x.topk(k, dim=-1)
+        mask = torch.zeros_like(x).scatter(-1, indices, 1.0)
+        ctx.save_for_backward(indices)
+        ctx.shape = x.shape
+        ctx.mark_non_differentiable(mask)
+        return values, mask
+
+    @staticmethod
+    def backward(ctx, grad_values, grad_mask):
+        (indices,) = ctx.saved_tensors
+        grad_x = torch.zeros(ctx.shape, dtype=grad_values.dtype)
+        return grad_x.scatter(-1, indices, grad_values)
+
+# %% tags=["wrong"] exercise="top_k" expects="ignores_grad_output"
+class TopK(Function):
+    @staticmethod
+    def forward(ctx, x, k):
+        values, indices = x.topk(k, dim=-1)
+        mask = torch.zeros_like(x).scatter(-1, indices, 1.0)
+        ctx.save_for_backward(indices)
+        ctx.shape = x.shape
+        ctx.mark_non_differentiable(mask)
+        return values, mask
+
+    @staticmethod
+    def backward(ctx, grad_values, grad_mask):
+        (indices,) = ctx.saved_tensors
+        grad_x = torch.zeros(ctx.shape, dtype=grad_values.dtype)
+        return grad_x.scatter(-1, indices, 1.0), None
+
+# %% tags=["wrong"] exercise="top_k" expects="permuted_entries"
+class TopK(Function):
+    @staticmethod
+    def forward(ctx, x, k):
+        values, indices = x.topk(k, dim=-1)
+        mask = torch.zeros_like(x).scatter(-1, indices, 1.0)
+        ctx.save_for_backward(indices)
+        ctx.shape = x.shape
+        ctx.mark_non_differentiable(mask)
+        return values, mask
+
+    @staticmethod
+    def backward(ctx, grad_values, grad_mask):
+        (indices,) = ctx.saved_tensors
+        grad_x = torch.zeros(ctx.shape, dtype=grad_values.dtype)
+        grad_x[:, : grad_values.shape[1]] = grad_values
+        return grad_x, None
+
+# %% tags=["wrong"] exercise="top_k" expects="exception_shape"
+class TopK(Function):
+    @staticmethod
+    def forward(ctx, x, k):
+        values, indices = x.topk(k, dim=-1)
+        mask = torch.zeros_like(x).scatter(-1, indices, 1.0)
+        ctx.save_for_backward(indices)
+        ctx.shape = x.shape
+        ctx.mark_non_differentiable(mask)
+        return values, mask
+
+    @staticmethod
+    def backward(ctx, grad_values, grad_mask):
+        (indices,) = ctx.saved_tensors
+        grad_x = torch.zeros(ctx.shape, dtype=grad_values.dtype)
+        return grad_values, None
+
+# %% tags=["wrong"] exercise="top_k" expects="forward_shape"
+class TopK(Function):
+    @staticmethod
+    def forward(ctx, x, k):
+        values, indices = x.topk(k, dim=0)
+        mask = torch.zeros_like(x).scatter(-1, indices, 1.0)
+        ctx.save_for_backward(indices)
+        ctx.shape = x.shape
+        ctx.mark_non_differentiable(mask)
+        return values, mask
+
+    @staticmethod
+    def backward(ctx, grad_values, grad_mask):
+        (indices,) = ctx.saved_tensors
+        grad_x = torch.zeros(ctx.shape, dtype=grad_values.dtype)
+        return grad_x.scatter(-1, indices, grad_values), None
+
+# %% tags=["wrong"] exercise="top_k" expects="forward_dtype"
+class TopK(Function):
+    @staticmethod
+    def forward(ctx, x, k):
+        values, indices = x.topk(k, dim=-1)
+        mask = torch.zeros(x.shape).scatter(-1, indices, 1.0)
+        ctx.save_for_backward(indices)
+        ctx.shape = x.shape
+        ctx.mark_non_differentiable(mask)
+        return values, mask
+
+    @staticmethod
+    def backward(ctx, grad_values, grad_mask):
+        (indices,) = ctx.saved_tensors
+        grad_x = torch.zeros(ctx.shape, dtype=grad_values.dtype)
+        return grad_x.scatter(-1, indices, grad_values), None
+
+# %% tags=["wrong"] exercise="top_k" expects="exception_nothing_on_ctx"
+class TopK(Function):
+    @staticmethod
+    def forward(ctx, x, k):
+        values, indices = x.topk(k, dim=-1)
+        mask = torch.zeros_like(x).scatter(-1, indices, 1.0)
+        ctx.save_for_backward(indices)
+        ctx.mark_non_differentiable(mask)
+        return values, mask
+
+    @staticmethod
+    def backward(ctx, grad_values, grad_mask):
+        (indices,) = ctx.saved_tensors
+        grad_x = torch.zeros(ctx.shape, dtype=grad_values.dtype)
+        return grad_x.scatter(-1, indices, grad_values), None
+
+# %% tags=["wrong"] exercise="top_k" expects="not_marked"
+class TopK(Function):
+    @staticmethod
+    def forward(ctx, x, k):
+        values, indices = x.topk(k, dim=-1)
+        mask = torch.zeros_like(x).scatter(-1, indices, 1.0)
+        ctx.save_for_backward(indices)
+        ctx.shape = x.shape
+        mask.requires_grad = False
+        return values, mask
+
+    @staticmethod
+    def backward(ctx, grad_values, grad_mask):
+        (indices,) = ctx.saved_tensors
+        grad_x = torch.zeros(ctx.shape, dtype=grad_values.dtype)
+        return grad_x.scatter(-1, indices, grad_values), None
+
+# %% tags=["wrong"] exercise="top_k" expects="exception_gradient_for_no_tensor"
+class TopK(Function):
+    @staticmethod
+    def forward(ctx, x, k):
+        values, indices = x.topk(k, dim=-1)
+        mask = torch.zeros_like(x).scatter(-1, indices, 1.0)
+        ctx.save_for_backward(indices)
+        ctx.shape = x.shape
+        ctx.mark_non_differentiable(mask)
+        return values, mask
+
+    @staticmethod
+    def backward(ctx, grad_values, grad_mask):
+        (indices,) = ctx.saved_tensors
+        grad_x = torch.zeros(ctx.shape, dtype=grad_values.dtype)
+        return grad_x.scatter(-1, indices, grad_values), grad_mask
+
+# %% [markdown] lang="en" pair="raise-task"
+# ## 6. Six return statements
+#
+# In notebook 02 some wrong answers were forgiven. Time to be exact. The Function below has three arguments: `x` is 3×4 and requires grad, `w` is 3×4 and does *not*, `n` is a plain number. `g` is `grad_output`, also 3×4.
+#
+# | | `backward` ends with |
+# |---|---|
+# | A | `return (g * w)[0], None, None` |
+# | B | `return g * w, g * x, None` |
+# | C | `return g * w, g * x, g.sum()` |
+# | D | `return g * w, None` |
+# | E | `return g * w, None, None, None` |
+# | F | `return (g * w).expand(2, 3, 4), None, None` |
+#
+# ### Exercise `which_raise`
+#
+# Which of them does PyTorch refuse with an error? Answer with a dict, `{"A": True, ...}`, True where an error is raised. (Not refused does not mean right.)
+
+# %% [markdown] lang="zh" pair="raise-task" of="1691f456"
+# ## 6. 六条返回语句
+#
+# 第 02 课里，有些写错的答案被放过了。现在来弄个明白。设 Function 有三个参数：`x` 是 3×4，需要梯度；`w` 是 3×4，*不*需要梯度；`n` 是一个普通的数。`g` 就是 `grad_output`，也是 3×4。
+#
+# | | `backward` 的最后一行 |
+# |---|---|
+# | A | `return (g * w)[0], None, None` |
+# | B | `return g * w, g * x, None` |
+# | C | `return g * w, g * x, g.sum()` |
+# | D | `return g * w, None` |
+# | E | `return g * w, None, None, None` |
+# | F | `return (g * w).expand(2, 3, 4), None, None` |
+#
+# ### 练习 `which_raise`
+#
+# PyTorch 会对哪几条报错？用字典作答：`{"A": True, ...}`，会报错的写 True。（没报错不等于对。）
+
+# %% exercise="which_raise"
+# %%exercise which_raise
+# raises = {"A": True or False, "B": ..., and so on to "F"}
+### BEGIN SOLUTION
+raises = {"A": True, "B": False, "C": True, "D": True, "E": False, "F": False}
+### END SOLUTION
+
+# %% tags=["right"] exercise="which_raise"
+raises = {name: name in "ACD" for name in "ABCDEF"}
+
+# %% tags=["wrong"] exercise="which_raise" expects="return_a"
+raises = {"A": False, "B": False, "C": True, "D": True, "E": False, "F": False}
+
+# %% tags=["wrong"] exercise="which_raise" expects="return_b"
+raises = {"A": True, "B": True, "C": True, "D": True, "E": False, "F": False}
+
+# %% tags=["wrong"] exercise="which_raise" expects="return_c"
+raises = {"A": True, "B": False, "C": False, "D": True, "E": False, "F": False}
+
+# %% tags=["wrong"] exercise="which_raise" expects="return_d"
+raises = {"A": True, "B": False, "C": True, "D": False, "E": False, "F": False}
+
+# %% tags=["wrong"] exercise="which_raise" expects="return_e"
+raises = {"A": True, "B": False, "C": True, "D": True, "E": True, "F": False}
+
+# %% tags=["wrong"] exercise="which_raise" expects="return_f"
+raises = {"A": True, "B": False, "C": True, "D": True, "E": False, "F": True}
+
+# %% tags=["wrong"] exercise="which_raise" expects="return_b"
+raises = {"A": True, "B": True, "C": True, "D": True, "E": True, "F": True}
+
+# %% tags=["wrong"] exercise="which_raise" expects="return_a"
+raises = {"A": False, "B": False, "C": False, "D": False, "E": False, "F": False}
+
+# %% tags=["wrong"] exercise="which_raise" expects="return_e"
+raises = {"A": True, "B": False, "C": True, "D": True, "E": True, "F": True}
+
+# %% tags=["wrong"] exercise="which_raise" expects="not_six"
+raises = ["A", "C", "D"]
+
+# %% [markdown] lang="en" pair="raise-see"
+# The proof. The most dangerous one is F: no error, and the gradient is twice too large, because the engine sums two copies of it. The cell below asks for its verdict.
+
+# %% [markdown] lang="zh" pair="raise-see" of="36884cdf"
+# 来验证。最危险的是 F：不报错，梯度却大了一倍，因为引擎把两份加在了一起。下面这一格来问它的结论。
+
+# %%
+class TwoCopies(Function):
+    @staticmethod
+    def forward(ctx, x, w, n):
+        ctx.save_for_backward(w)
+        return n * x * w
+
+    @staticmethod
+    def backward(ctx, g):
+        (w,) = ctx.saved_tensors
+        return (g * w).expand(2, 3, 4), None, None
+
+
+fixed = torch.randn(3, 4, dtype=torch.float64)
+# %gradcheck TwoCopies.apply(x, fixed, 1.0)
+
+# %% [markdown] lang="en" pair="end"
+# ## 7. What to keep
+#
+# | the contract | |
+# |---|---|
+# | arguments of `forward` | as many values from `backward`; `None` for what is no tensor (a gradient there is an error) or needs none (one there is only wasted) |
+# | outputs of `forward` | as many arguments of `backward` behind `ctx` |
+# | `save_for_backward` | inputs and outputs, once |
+# | `ctx.name = ...` | whatever is no tensor |
+# | `set_materialize_grads(False)` | unused outputs arrive as `None` |
+# | `mark_non_differentiable(out)` | floating outputs without a gradient |
+# | what you are given | belongs to others: never change it in place, unless you `mark_dirty` it (notebook 06) |
+#
+# **Next**: notebook 05, where the derivative does not exist, and you say what it is.
+
+# %% [markdown] lang="zh" pair="end" of="926f78c6"
+# ## 7. 记住这些
+#
+# | 约定 | |
+# |---|---|
+# | `forward` 有几个参数 | `backward` 就返回几个值；不是张量的位置必须是 `None`（返回梯度会报错），不需要梯度的张量写 `None` 即可（返回梯度只是白算） |
+# | `forward` 有几个输出 | `backward` 在 `ctx` 之后就有几个参数 |
+# | `save_for_backward` | 保存输入和输出，只调用一次 |
+# | `ctx.名字 = ...` | 一切不是张量的东西 |
+# | `set_materialize_grads(False)` | 没用到的输出以 `None` 送来 |
+# | `mark_non_differentiable(out)` | 没有梯度的浮点输出 |
+# | 别人交给你的张量 | 是别人的：不要原地修改，除非用 `mark_dirty` 声明（第 06 课） |
+#
+# **下一课**：05，导数不存在的地方，由你来规定它。
+
+# %%
+# %exercises
