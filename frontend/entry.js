@@ -1,7 +1,7 @@
 // One chosen entry of a Jacobian: the elements it belongs to, ways to the other views, the microscope.
 
 import { microscope } from "./microscope.js";
-import { button, el, index, number, unravel } from "./shared.js";
+import { button, el, element, number, unravel } from "./shared.js";
 
 /** @typedef {import("./types").Page} Page */
 /** @typedef {import("./types").Block} Block */
@@ -13,17 +13,17 @@ import { button, el, index, number, unravel } from "./shared.js";
  * @param {AbortSignal} signal
  */
 export function entryView(page, block, entry, signal) {
-  const element = (/** @type {"output" | "input"} */ side, /** @type {number} */ flat) => {
+  const shown = (/** @type {"output" | "input"} */ side, /** @type {number} */ flat) => {
     const sizes = block[`${side}_shape`], all = page.elements[`${side}s`]?.[block[side]];
     const known = all?.length === sizes.reduce((a, b) => a * b, 1) ? ` = ${number(all[flat])}` : "";
-    return el("code", null, `${block[`${side}_name`]}${index(unravel(flat, sizes))}${known}`);
+    return el("code", null, `${element(block, side, unravel(flat, sizes))}${known}`);
   };
   const way = (/** @type {string} */ tab, /** @type {string} */ words) => page.tabs.includes(tab) && button(words, () => page.show(tab));
   const { line, call } = page.reach([block.output, block.input]);
   return el("section", "detail",
-    el("div", "bar", element("output", entry[0]), el("span", "faint", "←"), element("input", entry[1]), el("span", "grow"),
+    el("div", "bar", shown("output", entry[0]), el("span", "faint", "←"), shown("input", entry[1]), el("span", "grow"),
       way("gradcheck", page.t("show_gradcheck")), call !== undefined && way("calls", page.t("show_calls")), line && way("source", page.t("show_line", { line }))),
-    block.verdict && lensButton(page, block, entry, signal));
+    lensButton(page, block, entry, signal));
 }
 
 /** @param {Page} page @param {Block} block @param {[number, number]} entry @param {AbortSignal} signal */

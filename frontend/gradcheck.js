@@ -6,7 +6,7 @@ import { lensButton } from "./entry.js";
 import { findingsList } from "./findings.js";
 import { worstEntry } from "./levels.js";
 import { powers } from "./microscope.js";
-import { ask, button, count, el, index, number, prose } from "./shared.js";
+import { ask, button, count, el, element, number, prose } from "./shared.js";
 
 /** @typedef {import("./types").Page} Page */
 /** @typedef {import("./types").Block} Block */
@@ -124,9 +124,10 @@ function elsewhere(page, said) {
 const reason = (page, block) => block.reason && el("span", "faint", ` (${page.word("reason", block.reason)})`);
 
 /** @param {Block} block */
-function worst({ worst: entry, verdict, output_name, input_name }) {
+function worst(block) {
+  const { worst: entry, verdict } = block;
   if (!entry) return "-";
-  const name = `d ${output_name}${index(entry.output_index)} / d ${input_name}${index(entry.input_index)}`;
+  const name = `d ${element(block, "output", entry.output_index)} / d ${element(block, "input", entry.input_index)}`;
   return el("span", null, el("code", null, name), ` ${number(entry.analytical)} `, el("span", "faint", verdict === "mismatch" ? "≠" : "≈"), ` ${number(entry.numerical)}`);
 }
 

@@ -24,6 +24,21 @@ export function limit(...arrays) {
   return most || 1;
 }
 
+const DECADES = 16; // that a logarithmic scale covers below its largest number
+
+/**
+ * Signed shares of a logarithmic scale: ±1 for the largest size, near 0 for what is `DECADES` below it, 0 for nothing.
+ * @param {ArrayLike<number>} values
+ * @param {number} most
+ */
+export function logarithmic(values, most) {
+  const share = (/** @type {number} */ value) => {
+    const part = Number.isFinite(value) ? 1 + Math.log10(Math.abs(value) / most) / DECADES : Math.abs(value);
+    return value === 0 ? 0 : Math.sign(value) * Math.max(part, 1 / DECADES / 2);
+  };
+  return Float64Array.from({ length: values.length }, (_, k) => (Number.isNaN(values[k]) ? NaN : share(values[k])));
+}
+
 /**
  * A value's colour.
  * @param {number} value
@@ -66,9 +81,9 @@ export function cellSize(rows, cols, width) {
  * Draw a grid.
  * @param {HTMLCanvasElement} canvas
  * @param {Grid} grid
- * @param {{colours: string[], most: number, width: number, cursor?: Cell, mark?: Cell, font?: string}} how
+ * @param {{colours: string[], most: number, width: number, cursor?: Cell, mark?: Cell, font?: string, shares?: ArrayLike<number>}} how `shares`: colour by these, from -1 to 1, instead of by the values
  */
-export function draw(canvas, { rows, cols, values }, { colours, most, width, cursor, mark, font }) {
+export function draw(canvas, { rows, cols, values }, { colours, most, width, cursor, mark, font, shares }) {
   const [w, h] = cellSize(rows, cols, width);
   const scale = globalThis.devicePixelRatio || 1;
   canvas.width = Math.max(1, Math.round(cols * w * scale));
@@ -84,11 +99,11 @@ export function draw(canvas, { rows, cols, values }, { colours, most, width, cur
   pen.textAlign = "center";
   pen.textBaseline = "middle";
   for (let k = 0; k < rows * cols; k++) {
-    const fill = colour(values[k], most, colours);
+    const fill = shares ? colour(shares[k], 1, colours) : colour(values[k], most, colours);
     const x = (k % cols) * w, y = Math.floor(k / cols) * h;
     pen.fillStyle = fill;
     pen.fillRect(x, y, w - gap, h - gap);
-    if (gap) sign(pen, values[k], most, x, y, w - gap, h - gap, inkOn(fill));
+    if (gap) sign(pen, values[k], shares ? 0 : most, x, y, w - gap, h - gap, inkOn(fill));
   }
   const paper = paperOf(colours), ink = inkOn(paper);
   if (mark) ring(pen, mark, w, h, [[paper, 4], [ink, 2]], [3, 2]);

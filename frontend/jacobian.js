@@ -3,7 +3,7 @@
 import { chooser, mostTelling, verdictWord } from "./blocks.js";
 import { entryView } from "./entry.js";
 import { explorer } from "./explorer.js";
-import { cellSize, draw, legend, limit } from "./heatmap.js";
+import { cellSize, draw, legend, limit, logarithmic } from "./heatmap.js";
 import { cellName, isPooled } from "./levels.js";
 import { count, el, keys, number, shape } from "./shared.js";
 
@@ -80,24 +80,28 @@ function blockView(page, block, signal) {
  * @param {Page} page @param {Block} block @param {Explorer} explore @param {AbortSignal} signal
  */
 function threeMaps(page, block, explore, signal) {
-  let own = false; // the difference on its own scale
+  let how = "same"; // the scale of the difference: that of all three, its own, or a logarithmic one
   const canvases = NAMES.map(() => el("canvas", { "aria-hidden": "true" }));
   const figures = canvases.map((canvas, k) => el("figure", null, el("figcaption", null, page.word("panel", NAMES[k])), el("div", "frame", canvas)));
   const maps = el("div", { class: "maps", tabindex: "0", role: "application", "aria-roledescription": page.t("heat_map"), "aria-label": page.t("heat_map_help", { output: block.output_name, input: block.input_name }) }, ...figures);
   const scale = el("div", "bar");
-  const magnify = el("button", { class: "button", "aria-pressed": "false", on: { click: () => ((own = !own), magnify.setAttribute("aria-pressed", String(own)), rescale(), paint()) } }, page.t("own_scale"));
+  const choice = el("select", { on: { change: () => ((how = choice.value), rescale(), paint()) } }, ...["same", "own", "log"].map((id) => el("option", { value: id }, page.t(`scale_${id}`))));
+  const chooses = el("label", "slider", page.word("panel", "difference"), choice);
   const room = () => figures[0].clientWidth || 200;
   /** @type {number[]} */
   let most = [1, 1, 1];
+  /** @type {Float64Array | undefined} */
+  let shares;
   const rescale = () => {
-    const [a, n, d] = explore.top().values, both = limit(a, n);
-    most = [both, both, own ? limit(d) : both];
-    scale.replaceChildren(legend(page, both, own ? page.t("own_scale_on", { most: number(most[2], 2) }) : page.t("scale"), signal), magnify);
+    const [a, n, d] = explore.top().values, both = limit(a, n), far = limit(d);
+    most = [both, both, how === "own" ? far : both];
+    shares = how === "log" ? logarithmic(d, far) : undefined;
+    scale.replaceChildren(legend(page, both, page.t(how === "same" ? "scale" : `scale_${how}_on`, { most: number(far, 2) }), signal), chooses);
   };
   const paint = () => {
     const { rows, cols, values } = explore.top();
-    const how = { colours: page.colours(), width: room(), cursor: explore.cursor(), mark: explore.mark(), font: getComputedStyle(maps).fontFamily };
-    canvases.forEach((canvas, k) => draw(canvas, { rows, cols, values: values[k] }, { ...how, most: most[k] }));
+    const look = { colours: page.colours(), width: room(), cursor: explore.cursor(), mark: explore.mark(), font: getComputedStyle(maps).fontFamily };
+    canvases.forEach((canvas, k) => draw(canvas, { rows, cols, values: values[k] }, { ...look, most: most[k], shares: k === 2 ? shares : undefined }));
   };
   const watcher = new ResizeObserver(paint);
   watcher.observe(maps);
@@ -157,7 +161,8 @@ function readingOf(page, block, explore) {
  * @param {Node} out
  */
 function heading(page, block, toWorst, out) {
-  const facts = [`${shape(block.output_shape) || page.t("scalar")} × ${shape(block.input_shape) || page.t("scalar")}`, page.word("structure", block.structure)];
+  const sizes = (/** @type {number[]} */ all, /** @type {boolean | undefined} */ pairs) => (pairs ? `${shape(all.slice(0, -1)) || page.t("scalar")} ${page.t("complex")}` : shape(all) || page.t("scalar"));
+  const facts = [`${sizes(block.output_shape, block.output_complex)} × ${sizes(block.input_shape, block.input_complex)}`, page.word("structure", block.structure)];
   if (block.wrong !== undefined) facts.push(page.t("wrong_entries", { wrong: count(block.wrong), entries: count(block.entries) }));
   return el("div", "bar",
     el("h4", null, el("code", null, `d ${block.output_name} / d ${block.input_name}`)),

@@ -1,6 +1,6 @@
 // Where a heat map's cells stand in a Jacobian: levels of zoom, from pooled cells to single entries.
 
-import { index, numbers, ravel, unravel } from "./shared.js";
+import { element, numbers, ravel, unravel } from "./shared.js";
 
 /** @typedef {import("./types").Block} Block */
 /** @typedef {[number, number]} Pair */
@@ -84,9 +84,9 @@ export const worstEntry = ({ worst, output_shape, input_shape }) => (worst ? [ra
  * @param {Block} block @param {Level} level @param {Pair} cell
  */
 export function cellName(block, level, cell) {
-  const names = [block.output_name, block.input_name], sizes = [block.output_shape, block.input_shape];
+  const sides = /** @type {const} */ (["output", "input"]);
   return cellRange(block, level, cell).map(([start, end], d) => {
-    const from = index(unravel(start, sizes[d]));
-    return `d ${names[d]}${end - start > 1 ? `${from}…${index(unravel(end - 1, sizes[d]))}` : from}`;
+    const name = (/** @type {number} */ k) => element(block, sides[d], unravel(k, block[`${sides[d]}_shape`]));
+    return `d ${name(start)}${end - start > 1 ? `…${name(end - 1).slice(block[`${sides[d]}_name`].length)}` : ""}`;
   }).join(" / ");
 }

@@ -104,6 +104,13 @@ export const shape = (sizes) => sizes.join("x");
 export const index = (position) => (position.length ? `[${position.join(",")}]` : "");
 
 /**
+ * An element of a block's output or input, such as `out[0,2]`, or `out[0,2].imag` of a complex one.
+ * @param {import("./types").Block} block @param {"output" | "input"} side @param {number[]} position
+ */
+export const element = (block, side, position) =>
+  block[`${side}_name`] + (block[`${side}_complex`] ? `${index(position.slice(0, -1))}.${["real", "imag"][position[position.length - 1]]}` : index(position));
+
+/**
  * Position of a row-major element number in a tensor.
  * @param {number} flat
  * @param {number[]} sizes

@@ -89,6 +89,9 @@ export interface Block {
   input_name: string;
   output_shape: number[];
   input_shape: number[];
+  /** The last dimension is the pair of real and imaginary part. */
+  output_complex?: boolean;
+  input_complex?: boolean;
   structure: string;
   entries: number;
   maps: Maps;

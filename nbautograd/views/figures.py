@@ -28,6 +28,7 @@ MOST = 6  # blocks of one figure
 CELLS = 64  # a larger block is pooled to this many rows and columns
 WRITTEN = 8  # rows and columns of a matrix whose numbers are written into its cells
 SMALL = 7
+LONG = 3  # letters of an index that has no room beside the next one
 RESOLUTION = 160  # dots per inch in a notebook; vector formats do not need it
 
 
@@ -135,7 +136,8 @@ def _draw(block: JacobianBlock, axes: Sequence[Axes], bar_in: Axes | None) -> No
     beside: dict[str, Any] = {"cax": bar_in} if bar_in is not None else {"ax": list(axes), "shrink": 0.8, "pad": 0.02}
     bar = axes[0].figure.colorbar(scale, ticks=[-top, 0, top], **beside)
     bar.outline.set_linewidth(0.5)
-    bar.ax.set_yticklabels([numbers.number(t, 3) for t in (-top, 0.0, top)], fontsize=SMALL)
+    bar.ax.set_yticklabels([numbers.number(t, 3) for t in (-top, 0.0, top)], fontsize=6)
+    bar.ax.tick_params(length=2, width=0.5)
 
 
 def _colormap() -> LinearSegmentedColormap:
@@ -161,12 +163,17 @@ def _hatch(ax: Axes, values: np.ndarray[Any, Any]) -> None:
 
 def _ticks(ax: Axes, block: JacobianBlock, per_cell: tuple[int, int], shape: tuple[int, ...]) -> None:
     """Index names on both sides, as many as have room."""
-    sides = ((ax.yaxis, block.output_shape, 0, 12), (ax.xaxis, block.input_shape, 1, 8))
-    for axis, sizes, k, most in sides:
-        names = labels(sizes, per_cell[k], shape[k])
+    sides = (
+        (ax.yaxis, block.output_shape, block.output_complex, 0, 12),
+        (ax.xaxis, block.input_shape, block.input_complex, 1, 8),
+    )
+    longest = 0
+    for axis, sizes, pairs, k, most in sides:
+        names = labels(sizes, per_cell[k], shape[k], pairs)
+        longest = max(map(len, names), default=0)
         step = max(1, -(-len(names) // most))
         axis.set_ticks(range(0, len(names), step), names[::step], fontsize=6)
-    ax.tick_params(length=2)
+    ax.tick_params(length=2, width=0.5)
     ax.set_xlabel(block.input_name, fontsize=SMALL)
-    if max((len(name) for name in labels(block.input_shape, 1, 1)), default=0) > 3:
+    if longest > LONG:
         ax.tick_params(axis="x", labelrotation=90)

@@ -33,8 +33,10 @@ def drawable(values: Array) -> Array:
     return np.abs(values) if np.iscomplexobj(values) else np.asarray(values, float)
 
 
-def labels(shape: tuple[int, ...], per_cell: int, cells: int) -> list[str]:
+def labels(shape: tuple[int, ...], per_cell: int, cells: int, pairs: bool = False) -> list[str]:
     """The index of the first element under each cell, such as ``1,2``; nothing for a scalar.
+
+    With ``pairs`` the last dimension holds real and imaginary parts: ``1,2 re``, ``1,2 im``.
 
     Example:
         >>> from nbautograd.views.jacobian import labels
@@ -43,7 +45,10 @@ def labels(shape: tuple[int, ...], per_cell: int, cells: int) -> list[str]:
     """
     if not shape:
         return []
-    return [",".join(map(str, numbers.unravel(k * per_cell, shape))) for k in range(cells)]
+    places = [numbers.unravel(k * per_cell, shape) for k in range(cells)]
+    if not pairs:
+        return [",".join(map(str, place)) for place in places]
+    return [f"{','.join(map(str, place[:-1]))} {('re', 'im')[place[-1]]}".lstrip() for place in places]
 
 
 def worst_cell(block: JacobianBlock, pooled: Pooled) -> tuple[int, int] | None:

@@ -49,8 +49,13 @@ def shape(sizes: tuple[int, ...]) -> str:
     return "x".join(map(str, sizes))
 
 
-def index(position: tuple[int, ...]) -> str:
-    """``[0,2]``; an empty text for a scalar's only element."""
+PARTS = ("real", "imag")
+
+
+def index(position: tuple[int, ...], pair: bool = False) -> str:
+    """``[0,2]``; an empty text for a scalar's only element. With ``pair`` the last number is a part: ``[0].imag``."""
+    if pair:
+        return f"{index(position[:-1])}.{PARTS[position[-1]]}"
     return f"[{','.join(map(str, position))}]" if position else ""
 
 

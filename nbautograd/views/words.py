@@ -45,9 +45,9 @@ def block_name(block: JacobianBlock) -> str:
 
 
 def entry_name(block: JacobianBlock, entry: Entry) -> str:
-    """``d output[0,0] / d weight[1,0]``."""
-    output = block.output_name + numbers.index(entry.output_index)
-    return f"d {output} / d {block.input_name}{numbers.index(entry.input_index)}"
+    """``d output[0,0] / d weight[1,0]``; of a complex tensor ``output[0,0].real`` or ``.imag``."""
+    output = block.output_name + numbers.index(entry.output_index, block.output_complex)
+    return f"d {output} / d {block.input_name}{numbers.index(entry.input_index, block.input_complex)}"
 
 
 def block_shape(block: JacobianBlock) -> str:

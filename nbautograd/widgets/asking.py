@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from nbautograd.core.checking import again
-from nbautograd.core.checking.block import Block, GradcheckReport
+from nbautograd.core.checking.block import GradcheckReport, JacobianReport
 from nbautograd.core.display import plain
 from nbautograd.errors import InputError
 from nbautograd.views.answer import answer
@@ -14,27 +14,26 @@ from nbautograd.views.words import block_name
 from nbautograd.widgets.base import Question, Reply
 
 
-def questions(report: GradcheckReport | None) -> dict[str, Question]:
+def questions(report: GradcheckReport | JacobianReport | None) -> dict[str, Question]:
     """The questions about a check, by name; they run the user's Function, each time because a button was pressed."""
     if report is None:
         return {}
-    asked: dict[str, Callable[[GradcheckReport, Mapping[str, Any]], Reply]] = {
-        "microscope": microscope,
-        "elsewhere": elsewhere,
-    }
+    asked: dict[str, Callable[[Any, Mapping[str, Any]], Reply]] = {"microscope": microscope}
+    if isinstance(report, GradcheckReport):
+        asked["elsewhere"] = elsewhere
     return {name: lambda question, reply=reply: reply(report, question) for name, reply in asked.items()}  # type: ignore[misc]
 
 
-def microscope(report: GradcheckReport, question: Mapping[str, Any]) -> Reply:
+def microscope(report: GradcheckReport | JacobianReport, question: Mapping[str, Any]) -> Reply:
     """The output along one input element, in both precisions, and what backward claims of it.
 
     Args:
-        report: the check.
+        report: the check, or a Jacobian by itself.
         question: ``block`` (output, input) and ``entry`` (row, column).
     """
     place, (row, col) = (_pair(question.get(name)) for name in ("block", "entry"))
     block = report.blocks.get(place)
-    if not isinstance(block, Block) or not (row < block.shape[0] and col < block.shape[1]):
+    if block is None or not (row < block.shape[0] and col < block.shape[1]):
         raise InputError("widgets.no_block")
     curves = again.along(again.subject_of(report), place, (row, col))
     claimed, found = (float(part([row], [col])[0, 0].real) for part in (block.analytical, block.numerical))

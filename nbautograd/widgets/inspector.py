@@ -77,7 +77,7 @@ class InspectorWidget(ViewWidget):
             "check": None if value.gradcheck is None else verdict_state(value.gradcheck),
             "blocks": blocks_state(checked_blocks(value)),
             "calls": calls_state(value.calls),
-            "graph": None if value.graph is None else graph_state(value.graph),
+            "graph": None if value.graph is None else graph_state(value.graph, value.calls),
             "comparison": None if value.comparison is None else comparison_state(value.comparison),
             "source": parts.source(value.source),
             "elements": elements_state(value),
@@ -85,9 +85,10 @@ class InspectorWidget(ViewWidget):
 
     def questions(self) -> dict[str, Question]:
         """The page may zoom, ask for older calls, look through the microscope, and check at another point."""
+        checked = self.value.jacobian if self.value.gradcheck is None else self.value.gradcheck
         return {
             "zoom": lambda question: zoom(checked_blocks(self.value), question),
             "calls": lambda question: one_call(self.value.calls, question),
-            **questions(self.value.gradcheck),
+            **questions(checked),
             **graph_questions(self.value.graph),
         }

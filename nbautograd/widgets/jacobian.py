@@ -38,6 +38,8 @@ def block_state(block: JacobianBlock, side: int = SIDE) -> dict[str, Any]:
         "input_name": block.input_name,
         "output_shape": list(block.output_shape),
         "input_shape": list(block.input_shape),
+        "output_complex": block.output_complex,
+        "input_complex": block.input_complex,
         "structure": block.structure,
         "entries": block.entries,
         "maps": _maps(block, side),
@@ -121,5 +123,7 @@ class JacobianWidget(ViewWidget):
         return {"function": value.function, "complete": value.complete, "blocks": blocks_state(value.blocks)}
 
     def questions(self) -> dict[str, Question]:
-        """The page may zoom."""
-        return {"zoom": lambda question: zoom(self.value.blocks, question)}
+        """The page may zoom, and look at an entry through the microscope."""
+        from nbautograd.widgets.asking import questions
+
+        return {"zoom": lambda question: zoom(self.value.blocks, question), **questions(self.value)}

@@ -28,8 +28,9 @@ def kept(state: State, questions: Mapping[str, Ask], value: Any) -> State:
     """The state as it is, or with what a page without a kernel needs while a notebook runs to be frozen."""
     if not os.environ.get(FREEZING) or not state.get("blocks"):
         return state
-    blocks = getattr(value, "gradcheck", None) or getattr(value, "jacobian", None) or value
-    return {**state, "blocks": _with_whole(state["blocks"], blocks.blocks), "answers": _answers(state, questions)}
+    parts = (getattr(value, "gradcheck", None), getattr(value, "jacobian", None), value)
+    blocks = next(part.blocks for part in parts if getattr(part, "blocks", None))
+    return {**state, "blocks": _with_whole(state["blocks"], blocks), "answers": _answers(state, questions)}
 
 
 def question_key(question: Mapping[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -137,15 +138,33 @@ def test_an_answer_that_is_an_error_is_said(show: Any, large: Any) -> None:
     expect(page.locator(".note")).to_have_text("Python could not answer: too large")
 
 
-def test_difference_on_its_own_scale(show: Any, samples: Any) -> None:
+def test_the_difference_on_its_own_scale_and_on_a_logarithmic_one(show: Any, samples: Any) -> None:
     numerical = np.eye(3)
-    blocks = {(0, 0): samples.block(numerical + 1e-9, numerical)}
-    page = show(JacobianReport("F", blocks))
-    paper = colours("light")[-4]
-    assert page.evaluate(PIXEL, [2, 0, 1, 3, 3]) == paper
-    page.get_by_role("button", name="Magnify difference").click()
-    assert page.evaluate(PIXEL, [2, 0, 1, 3, 3]) != paper
-    expect(page.locator(".legend")).to_contain_text("difference on its own scale, to ±1e-9")
+    difference = np.array([[1e-9, 1e-13, -1e-9], [0.0, 1e-9, 1e-9], [1e-9, 1e-9, 1e-9]])
+    page = show(JacobianReport("F", {(0, 0): samples.block(numerical + difference, numerical)}))
+    table, paper = colours("light"), colours("light")[-4]
+    assert page.evaluate(PIXEL, [2, 0, 2, 3, 3]) == paper
+    scale = page.get_by_role("combobox", name="difference")
+    scale.select_option("on its own scale")
+    assert page.evaluate(PIXEL, [2, 0, 2, 3, 3]) == table[0]
+    expect(page.locator(".legend")).to_contain_text("the difference on its own scale, to ±1e-9")
+    scale.select_option("logarithmic")
+    seen = {place: page.evaluate(PIXEL, [2, *place, 3, 3]) for place in [(0, 2), (0, 1), (1, 0)]}
+    assert seen[0, 2] == table[0]
+    assert seen[0, 1] not in (paper, table[-5])  # four powers below the largest is still a colour
+    assert seen[1, 0] == paper  # no difference is none
+    expect(page.locator(".legend")).to_contain_text("logarithmic: from ±1e-9 down by 16 powers")
+
+
+def test_parts_of_complex_numbers_are_named(show: Any, samples: Any) -> None:
+    block = samples.block(np.eye(4), np.eye(4), ((2, 2), (2, 2)), ("y", "z"))
+    page = show(JacobianReport("F", {(0, 0): replace(block, output_complex=True, input_complex=True)}))
+    expect(page.locator(".facts")).to_contain_text("2 complex × 2 complex")
+    maps(page).focus()
+    page.keyboard.press("ArrowRight")
+    expect(reading(page)).to_contain_text("d y[0].real / d z[0].imag")
+    page.keyboard.press("Enter")
+    expect(page.locator(".detail")).to_contain_text("y[0].real")
 
 
 def test_many_blocks_are_a_list(show: Any, samples: Any) -> None:

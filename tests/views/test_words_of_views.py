@@ -14,6 +14,7 @@ from nbautograd.core.checking.block import BlockVerdict, Verdict
 from nbautograd.core.findings import Kind
 from nbautograd.views import numbers
 from nbautograd.views.html.gradcheck import TONE
+from nbautograd.views.jacobian import labels
 from nbautograd.views.markup import escape, prose, tag
 from nbautograd.views.pieces import TONES
 from nbautograd.views.tables import table, width
@@ -120,3 +121,9 @@ def test_nothing_gets_through_escape(text):
 
 def test_backticks_become_code():
     assert prose("`a<b` and ` alone") == "<code>a&lt;b</code> and ` alone"
+
+
+def test_parts_of_complex_numbers_are_named():
+    assert [numbers.index(p, pair=True) for p in ((0, 2, 1), (0,))] == ["[0,2].imag", ".real"]
+    assert labels((2, 2), 1, 4, pairs=True) == ["0 re", "0 im", "1 re", "1 im"]
+    assert labels((2,), 1, 2, pairs=True) == ["re", "im"]

@@ -53,6 +53,28 @@ def test_the_microscope_sees_the_forward() -> None:
     assert seen["claimed"] == -4.0
 
 
+def test_the_microscope_on_a_jacobian_that_was_not_checked() -> None:
+    report = nbautograd.jacobian(squared(), point())
+    seen, _ = microscope(report, {"block": [0, 0], "entry": [0, 0]})
+    assert (seen["claimed"], seen["curves"]["float64"]["center"]) == (3.0, 2.25)
+    assert list(report.widget().questions()) == ["zoom", "microscope"]
+
+
+def test_a_diagonal_of_ten_to_the_tenth_entries_answers_at_once(wire: Wire) -> None:
+    x = torch.linspace(-1, 1, 100_000, dtype=torch.float64, requires_grad=True)
+    report = nbautograd.jacobian(squared(), x)
+    view = report.widget()
+    (state,) = view.state["blocks"]
+    assert (state["structure"], state["entries"]) == ("diagonal", 10**10)
+    assert sum(map(len, wire.sent[-1][2])) < 200_000
+    zoom = view.questions()["zoom"]
+    ranges = [50_000, 51_563], [50_000, 50_064]  # as a reader goes, to single entries
+    replies = [zoom({"block": [0, 0], "rows": r, "cols": r}) for r in ranges]
+    assert [reply["rows"] for reply, _ in replies] == [25, 1]
+    exact = torch.frombuffer(bytearray(replies[-1][1][0]), dtype=torch.float64).reshape(64, 64)
+    torch.testing.assert_close(exact, torch.diag(2 * x[50_000:50_064].detach()))
+
+
 def test_complex_entries_count_as_pairs() -> None:
     z = torch.tensor([1 + 2j], dtype=torch.complex128, requires_grad=True)
     seen, _ = microscope(nbautograd.gradcheck(torch.conj, z), {"block": [0, 0], "entry": [1, 1]})

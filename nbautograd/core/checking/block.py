@@ -89,6 +89,7 @@ class JacobianBlock(Displayable):
         structure: ``"dense"``, ``"diagonal"``, ``"block diagonal"``, ``"zero"``, ...
         entries: number of entries, rows x columns.
         matrices: where the numbers are kept; see ``structure.py``. Plain data.
+        output_complex, input_complex: whether the tensors are complex, so that their last dimension is the pair.
     """
 
     output: int
@@ -100,6 +101,8 @@ class JacobianBlock(Displayable):
     structure: str
     entries: int
     matrices: Any = field(repr=False, compare=False)
+    output_complex: bool = field(default=False, kw_only=True)
+    input_complex: bool = field(default=False, kw_only=True)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -207,7 +210,8 @@ class GradcheckReport(Displayable):
         complete: False when it was interrupted; then it holds what was done so far.
         order2: the report on second derivatives, or None where the Function does not claim them.
         source: the Function's source, or None.
-        reason: for "cannot tell" why, in one sentence of the reader's language; else empty.
+        reason: for "cannot tell" why, in one sentence of the reader's language; for second derivatives that were only
+            sampled, how; else empty.
     """
 
     function: str

@@ -112,4 +112,6 @@ def jacobian(fn: Any, inputs: Any, *, eps: float | None = None) -> JacobianRepor
         raise inquiry.error
     fields = JacobianBlock.__dataclass_fields__
     plain = {k: JacobianBlock(**{name: getattr(b, name) for name in fields}) for k, b in inquiry.blocks.items()}
-    return JacobianReport(inquiry.subject.name, plain, inquiry.complete)
+    report = JacobianReport(inquiry.subject.name, plain, inquiry.complete)
+    again.keep(report, inquiry.subject)
+    return report

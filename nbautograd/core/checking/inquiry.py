@@ -98,7 +98,7 @@ class Inquiry:
             where = (self.assembly.wanted[i], self.subject.differentiable[j])
             if where not in self.blocks:
                 about = self._described((i, j), where, matrices)
-                self.blocks[where] = Block(*about, matrices, "undecided", "interrupted")
+                self.blocks[where] = Block(*about, matrices, "undecided", "interrupted", **self._pairs(where))
 
     def _run(self) -> None:
         try:
@@ -126,7 +126,7 @@ class Inquiry:
     def _block(self, numbers: tuple[int, int], where: tuple[int, int], raw: Raw) -> Block:
         assert self.assembly is not None
         if not self.judge:
-            return Block(*self._described(numbers, where, raw.matrices), raw.matrices)
+            return Block(*self._described(numbers, where, raw.matrices), raw.matrices, **self._pairs(where))
         judged = self._judged(numbers, where, raw)
         said = statements.said(
             raw, judged, self._forward_witness.testimony(*numbers), self._jvp_witness.testimony(*numbers)
@@ -134,6 +134,7 @@ class Inquiry:
         return Block(
             *self._described(numbers, where, judged.matrices), judged.matrices, judged.verdict, judged.reason,
             judged.wrong, judged.worst, judged.largest_error, said, judged.steps, judged.errors,
+            **self._pairs(where),
         )  # fmt: skip
 
     def _described(self, numbers: tuple[int, int], where: tuple[int, int], matrices: Matrices) -> _About:
@@ -142,6 +143,14 @@ class Inquiry:
         shapes = self.assembly.forward.shapes[numbers[0]], self.assembly.forward.points[numbers[1]].shape
         names = self.subject.output_names[where[0]], self.subject.input_names[where[1]]
         return *where, *names, *shapes, structure(matrices), math.prod((*shapes[0], *shapes[1]))
+
+    def _pairs(self, where: tuple[int, int]) -> dict[str, bool]:
+        """Which of the two tensors are complex."""
+        assert self.outputs is not None
+        return {
+            "output_complex": self.outputs[where[0]].is_complex(),
+            "input_complex": self.outputs.inputs[where[1]].is_complex(),
+        }
 
     def _judged(self, numbers: tuple[int, int], where: tuple[int, int], raw: Raw) -> Judged:
         assert self.outputs is not None

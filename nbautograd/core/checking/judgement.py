@@ -90,12 +90,15 @@ def _unclassified(block: Block) -> Finding:
         "input": block.input_name,
         "wrong": block.wrong,
         "entries": block.entries,
-        "at": f"{_index(block.output_name, worst.output_index)} / d {_index(block.input_name, worst.input_index)}",
+        "at": f"{_index(block.output_name, worst.output_index, block.output_complex)} / d "
+        + _index(block.input_name, worst.input_index, block.input_complex),
         "analytical": f"{worst.analytical + 0.0:.6g}",
         "numerical": f"{worst.numerical + 0.0:.6g}",
     }  # fmt: skip
     return Finding("wrong_unclassified", "bug", "checking.wrong_unclassified", params, (block.output, block.input))
 
 
-def _index(name: str, index: tuple[int, ...]) -> str:
+def _index(name: str, index: tuple[int, ...], pair: bool) -> str:
+    if pair:
+        return f"{_index(name, index[:-1], False)}.{('real', 'imag')[index[-1]]}"
     return f"{name}[{', '.join(map(str, index))}]" if index else name

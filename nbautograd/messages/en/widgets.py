@@ -53,8 +53,11 @@ TEXTS: dict[str, str] = {
     "widgets.asking": "Asking Python ...",
     "widgets.no_kernel": "No answer from Python: the kernel is busy or gone. Run the cell again.",
     "widgets.scale": "one scale for all three",
-    "widgets.own_scale": "Magnify difference",
-    "widgets.own_scale_on": "difference on its own scale, to ±{most}",
+    "widgets.scale_same": "on the same scale",
+    "widgets.scale_own": "on its own scale",
+    "widgets.scale_log": "logarithmic",
+    "widgets.scale_own_on": "the difference on its own scale, to ±{most}",
+    "widgets.scale_log_on": "the difference logarithmic: from ±{most} down by 16 powers of ten",
     # Gradcheck
     "widgets.column.block": "block",
     "widgets.column.verdict": "verdict",
@@ -175,4 +178,27 @@ TEXTS: dict[str, str] = {
         "Each cell stands for {rows} x {cols} entries and shows the one of largest size. Single entries are "
         "not kept in this frozen copy: run the notebook to see them."
     ),
+    "widgets.complex": "complex",
+    "widgets.lens": "Lens",
+    "widgets.lens.none": "none",
+    "widgets.lens.memory": "memory kept",
+    "widgets.lens.stale": "changed in place",
+    "widgets.lens.gradients": "gradient sizes",
+    "widgets.lens.kept": "{size} kept for backward in all; {shared} of it is shared and counted once.",
+    "widgets.lens.memory_unknown": (
+        "What the ops keep was not read, since the graph is large; `nbautograd.graph(..., saved=True)` reads it."
+    ),
+    "widgets.lens.stale_help": "Version when saved → version now. Backward will refuse the red edges.",
+    "widgets.lens.stale_none": "Nothing that was saved for backward has been changed in place since.",
+    "widgets.lens.saved_by": "saved by",
+    "widgets.lens.changed_by": "changed by",
+    "widgets.lens.no_gradients": (
+        "No gradients have flowed yet: `nbautograd.backward(loss)` runs backward and keeps them."
+    ),
+    "widgets.lens.bad": "red: NaN or Inf",
+    "widgets.lens.zero": "dotted: only zeros",
+    "widgets.lens.first_bad": "The first came out of",
+    "widgets.why_none": "Why is .grad None?",
+    "widgets.outline": "Outline",
+    "widgets.stretch": "{from} to {to}: {name}, …",
 }

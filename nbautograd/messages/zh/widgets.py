@@ -47,8 +47,11 @@ TEXTS: dict[str, str] = {
     "widgets.asking": "正在询问 Python……",
     "widgets.no_kernel": "Python 没有回答：内核正忙或已经关闭。请重新运行单元格。",
     "widgets.scale": "三幅图同一刻度",
-    "widgets.own_scale": "放大差异",
-    "widgets.own_scale_on": "差用自己的刻度，到 ±{most}",
+    "widgets.scale_same": "同一刻度",
+    "widgets.scale_own": "自己的刻度",
+    "widgets.scale_log": "对数",
+    "widgets.scale_own_on": "差用自己的刻度，到 ±{most}",
+    "widgets.scale_log_on": "差取对数：从 ±{most} 向下十六个数量级",
     # Gradcheck
     "widgets.column.block": "块",
     "widgets.column.verdict": "结论",
@@ -160,4 +163,25 @@ TEXTS: dict[str, str] = {
         "每个格子代表 {rows} x {cols} 个元素，显示其中绝对值最大的一个。这份冻结的副本没有保存单个元素"
         "：请运行笔记本查看。"
     ),
+    "widgets.complex": "复数",
+    "widgets.lens": "透镜",
+    "widgets.lens.none": "无",
+    "widgets.lens.memory": "占用内存",
+    "widgets.lens.stale": "原地修改",
+    "widgets.lens.gradients": "梯度大小",
+    "widgets.lens.kept": "为 backward 总共保存了 {size}；其中 {shared} 由多处共用，只算一次。",
+    "widgets.lens.memory_unknown": (
+        "计算图太大，没有读取各个运算保存的内容；`nbautograd.graph(..., saved=True)` 会读取。"
+    ),
+    "widgets.lens.stale_help": "保存时的版本 → 现在的版本。backward 会拒绝红色的边。",
+    "widgets.lens.stale_none": "为 backward 保存的内容都没有被原地修改过。",
+    "widgets.lens.saved_by": "保存者",
+    "widgets.lens.changed_by": "修改者",
+    "widgets.lens.no_gradients": "还没有梯度流过：`nbautograd.backward(loss)` 会运行 backward 并记下梯度。",
+    "widgets.lens.bad": "红色：NaN 或 Inf",
+    "widgets.lens.zero": "点线：全是零",
+    "widgets.lens.first_bad": "最早出自",
+    "widgets.why_none": "为什么 .grad 是 None？",
+    "widgets.outline": "大纲",
+    "widgets.stretch": "第 {from} 到 {to} 个：{name} 等",
 }

@@ -83,8 +83,8 @@ def _panels(block: JacobianBlock, pooled: Pooled) -> tuple[Markup, Markup]:
     arrays = {panel: drawable(getattr(pooled, panel)) for panel in PANELS}
     top = palette.limit(arrays["analytical"], arrays["numerical"])
     h, w = arrays["analytical"].shape
-    rows = Axis(block.output_name, labels(block.output_shape, pooled.rows, h))
-    cols = Axis(block.input_name, labels(block.input_shape, pooled.cols, w))
+    rows = Axis(block.output_name, labels(block.output_shape, pooled.rows, h, block.output_complex))
+    cols = Axis(block.input_name, labels(block.input_shape, pooled.cols, w, block.input_complex))
     short = max(map(len, rows.labels), default=0) <= LONG_LABEL  # long ones are written once, so that all three fit
     worst = worst_cell(block, pooled)
     figures = []
@@ -140,8 +140,8 @@ def _numbers(block: JacobianBlock) -> Markup | None:
         analytical, numerical = block.analytical(), block.numerical()
     except (LookupError, TypeError, ValueError, IndexError):
         return _worst_numbers(block)
-    header = ["", *labels(block.input_shape, 1, block.shape[1])]
-    names = labels(block.output_shape, 1, block.shape[0]) or [block.output_name]
+    header = ["", *labels(block.input_shape, 1, block.shape[1], block.input_complex)]
+    names = labels(block.output_shape, 1, block.shape[0], block.output_complex) or [block.output_name]
     unequal = _unequal(analytical, numerical)
     rows: list[list[object]] = [
         [name, *(_cell(a, n, u) for a, n, u in zip(*triple, strict=True))]
