@@ -53,7 +53,10 @@ DAMAGES = {
     "zero": (torch.zeros_like, {"zero_gradient"}),
     "rolled": (lambda g: g.reshape(-1).roll(1).reshape(g.shape), {"shifted", "permuted_entries"}),
     "flipped": (lambda g: g.reshape(-1).flip(0).reshape(g.shape), {"permuted_entries", "shifted"}),
-    "transposed": (_transposed, {"transposed_grad", "transposed_jacobian", "permuted_entries", "shifted"}),
+    "transposed": (  # behind a sum along one dimension it is a gradient spread along another
+        _transposed,
+        {"transposed_grad", "transposed_jacobian", "permuted_entries", "shifted", "wrong_reduction_dim"},
+    ),
     "averaged": (
         lambda g: g.mean().expand(g.shape),
         {"collapsed_grad_output", "wrong_reduction_dim", "extra_entries", "wrong_derivative"},
@@ -124,6 +127,7 @@ def taken(per_op, options):
 
 
 def alarms(options):
+    """Counts verdicts beside torch's gradcheck; returns the samples where torch passes, wrong and undecided ones."""
     counts, named = Counter(), []
     for name, fn, inputs in taken(options.per_op, options):
         passes = torch_passes(fn, inputs)
@@ -140,9 +144,11 @@ def alarms(options):
         f"of {total} where torch passes: {100 * wrong / total:.3f} % mismatch, {100 * unsure / total:.3f} % undecided"
     )
     print(*named, sep="\n")
+    return total, wrong, unsure
 
 
 def mutants(options):
+    """Damages gradients; returns the number of operators, of mutants, of those detected and of those named."""
     made, seen, told = Counter(), Counter(), Counter()
     missed, answers, ops = [], Counter(), set()
     for name, fn, inputs in taken(1, options):
@@ -186,6 +192,7 @@ def mutants(options):
     print(f"{len(ops)} operators, {total} mutants: detected {100 * sum(seen.values()) / total:.2f} %,"
           f" named {100 * sum(told.values()) / total:.1f} %")  # fmt: skip
     print(*missed, sep="\n")
+    return len(ops), total, sum(seen.values()), sum(told.values())
 
 
 def speed(options):

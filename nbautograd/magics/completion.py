@@ -13,6 +13,7 @@ from nbautograd.magics.options import BY_SPELLING, MAGIC, TABLE, Option
 
 _MAGIC_LINE = re.compile(re.escape(MAGIC) + r"\s(.*)", re.DOTALL)
 _LINE_MAGIC = re.compile(r"(?:.*=)?\s*%(gradcheck|jacobian|autograd_(?:graph|calls|compare|dispatches))\s(.*)")
+_HINTS = re.compile(r"(?:^|\s)(?:--?[a-z]*|--hints +\w*)$")
 _CLASS = re.compile(r"^\s*class\s+(\w+)", re.MULTILINE)
 _NAME_TAIL = re.compile(r"[^\W\d]\w*$|$")
 
@@ -30,6 +31,8 @@ def matcher(shell: Any) -> Callable[[CompletionContext], SimpleMatcherResult]:
         if line_magic is None:
             return _result((), "", "")
         name, rest = line_magic.groups()
+        if name == "gradcheck" and _HINTS.search(rest):
+            return _hints(rest)
         if name == "autograd_calls" and "." not in rest:
             return _names(_functions(shell), rest.split(" ")[-1])
         return _expression(shell, rest)
@@ -50,6 +53,14 @@ def _on_magic_line(shell: Any, text: str, cell: str) -> SimpleMatcherResult:
     if in_expression and not typed.startswith("-") and (last is not None or typed):
         return _expression(shell, text)
     return _result(_unused(used), typed, "param") if typed.startswith("-") or not typed else _result((), "", "")
+
+
+def _hints(rest: str) -> SimpleMatcherResult:
+    """``--hints`` or a level of it, at the start or at the end of the line."""
+    typed = rest.rsplit(" ", 1)[-1]
+    if typed.startswith("-"):
+        return _result(["--hints"], typed, "param")
+    return _result(BY_SPELLING["--hints"].choices, typed, "value")
 
 
 def _unused(used: list[Option]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dis
+import re
 import sys
 from collections.abc import Callable
 from difflib import get_close_matches
@@ -38,6 +39,8 @@ from nbautograd.magics.written import (
 )
 
 NAMES = ("gradcheck", "jacobian", "autograd_graph", "autograd_calls", "autograd_compare", "autograd_dispatches")
+
+_HINTS = re.compile(r"^--hints[ =]+(\S+)\s+|\s+--hints[ =]+(?P<last>\S+)$")
 
 
 @magics_class
@@ -119,10 +122,12 @@ def set_help() -> None:
 
 
 def _gradcheck(magic: str, line: str, namespace: Namespace) -> Any:
-    call = read_call(line, magic, namespace)
+    asked = _HINTS.search(line)
+    call = read_call(_HINTS.sub("", line), magic, namespace)
+    hints = (asked[1] or asked["last"]) if asked else "fix"
     bar = ProgressBar()
     try:
-        return gradcheck(call.function, call.arguments, progress=bar)
+        return gradcheck(call.function, call.arguments, progress=bar, hints=hints)
     finally:
         bar.close()
 

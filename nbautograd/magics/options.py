@@ -6,10 +6,12 @@ import re
 import shlex
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import get_args
 
 from IPython.core.error import UsageError
 
 from nbautograd import messages
+from nbautograd.core.checking.hints import Hints
 
 MAGIC = "%%autograd_function"
 VIEWS = ("all", "calls", "graph", "jacobian", "gradcheck")
@@ -46,6 +48,7 @@ TABLE = (
     Option(("--reference",), "reference", "EXPR"),
     Option(("--gradcheck",), "gradcheck"),
     Option(("--no-gradcheck",), "gradcheck", value=False),
+    Option(("--hints",), "hints", "HINTS", get_args(Hints)),
     Option(("--view",), "view", "VIEW", VIEWS),
     Option(("--quiet",), "quiet"),
 )
@@ -61,6 +64,7 @@ class Options:
         name: which of the cell's Functions, or empty for the last one.
         reference: expression for what to compare with, or empty.
         gradcheck: False after ``--no-gradcheck``.
+        hints: how much the findings give away.
         view: which part of the report comes first.
         quiet: True to record without showing or checking anything.
     """
@@ -69,6 +73,7 @@ class Options:
     name: str = ""
     reference: str = ""
     gradcheck: bool = True
+    hints: str = "fix"
     view: str = "all"
     quiet: bool = False
 

@@ -121,6 +121,7 @@ class Outcome:
                 names=inputs.names,
                 check=options.gradcheck,
                 view=options.view,
+                hints=options.hints,
                 progress=bar,
             )
         except UsageError as error:

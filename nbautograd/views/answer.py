@@ -118,7 +118,8 @@ def _evidence(check: GradcheckReport, told: Sequence[Finding]) -> tuple[str, ...
     else:
         lines = _cannot_tell(check) if check.verdict == "cannot tell" else _right(check)
     if check.order2 is not None and not only_second:
-        lines.append(messages.text(f"views.evidence.order2.{check.order2.verdict.replace(' ', '_')}"))
+        said = messages.text(f"views.evidence.order2.{check.order2.verdict.replace(' ', '_')}")
+        lines.append(f"{said} {check.order2.reason}".rstrip())
     if not check.complete:
         lines.append(messages.text("views.evidence.incomplete"))
     return tuple(line for line in lines if line)

@@ -18,15 +18,16 @@ def complete(notebook, code: str, cursor: int | None = None) -> list[str]:
     [
         (
             "%%autograd_function --",
-            ["--inputs", "--name", "--reference", "--gradcheck", "--no-gradcheck", "--view", "--quiet"],
+            ["--inputs", "--name", "--reference", "--gradcheck", "--no-gradcheck", "--hints", "--view", "--quiet"],
         ),
         (
             "%%autograd_function ",
-            ["--inputs", "--name", "--reference", "--gradcheck", "--no-gradcheck", "--view", "--quiet"],
+            ["--inputs", "--name", "--reference", "--gradcheck", "--no-gradcheck", "--hints", "--view", "--quiet"],
         ),
         ("%%autograd_function --in", ["--inputs"]),
         ("%%autograd_function --no", ["--no-gradcheck"]),
         ("%%autograd_function --inputs a --n", ["--name", "--no-gradcheck"]),
+        ("%%autograd_function --hints ", ["none", "what", "where", "fix"]),
         ("%%autograd_function --view ", ["all", "calls", "graph", "jacobian", "gradcheck"]),
         ("%%autograd_function --view g", ["graph", "gradcheck"]),
         ("%%autograd_function --quiet --view j", ["jacobian"]),
@@ -35,6 +36,19 @@ def complete(notebook, code: str, cursor: int | None = None) -> list[str]:
 def test_options_and_choices(notebook, line: str, expected: list[str]) -> None:
     assert complete(notebook, line) == sorted(expected) or complete(notebook, line) == expected
     assert set(complete(notebook, line + BODY, len(line))) == set(expected)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("%gradcheck --", ["--hints"]),
+        ("%gradcheck linear(a) --hi", ["--hints"]),
+        ("%gradcheck --hints wh", ["what", "where"]),
+        ("report = %gradcheck linear(a) --hints n", ["none"]),
+    ],
+)
+def test_hints_of_the_line_magic(notebook, line: str, expected: list[str]) -> None:
+    assert set(complete(notebook, line)) == set(expected)
 
 
 def test_name_offers_the_classes_of_the_cell(notebook) -> None:

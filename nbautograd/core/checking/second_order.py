@@ -10,12 +10,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from nbautograd import messages
 from nbautograd.core import syntax, torch_internals
 from nbautograd.core.checking import words
 from nbautograd.core.checking.block import Block, GradcheckReport
 from nbautograd.core.checking.causes.surroundings import on_ctx
 from nbautograd.core.checking.few_directions import DIRECTIONS, TOGETHER, along
+from nbautograd.core.checking.forward_mode import over_reverse
 from nbautograd.core.checking.inquiry import Inquiry
+from nbautograd.core.checking.probes.all import quietly
 from nbautograd.core.checking.probes.raw import cotangents, own_node, precision
 from nbautograd.core.checking.probes.state import elsewhere
 from nbautograd.core.checking.subject import Outputs, Subject
@@ -53,8 +56,12 @@ def second_order(subject: Subject) -> GradcheckReport | None:
         return None
     if inquiry.error is not None:
         return _report(subject, (_unsupported(subject, inquiry.error),), start)
-    findings = tuple(_findings(subject, outputs, inquiry))
-    return _report(subject, findings, start, inquiry)
+    found = tuple(_findings(subject, outputs, inquiry))
+    findings = found or tuple(quietly(lambda: over_reverse(subject, _subject(subject, outputs))))
+    size, sampled = _size(subject, outputs), ""
+    if size > MOST:
+        sampled = messages.text("checking.sampled_directions", elements=f"{size:,}")
+    return _report(subject, findings, start, inquiry, sampled)
 
 
 def _asked(whole: Subject, size: int) -> Inquiry | None:
@@ -143,7 +150,7 @@ def _grad_name(subject: Subject, k: int, count: int) -> str:
 
 
 def _report(
-    subject: Subject, findings: tuple[Finding, ...], start: float, inquiry: Inquiry | None = None
+    subject: Subject, findings: tuple[Finding, ...], start: float, inquiry: Inquiry | None = None, reason: str = ""
 ) -> GradcheckReport:
     wrong = any(f.kind == "bug" for f in findings)
     blocks: dict[tuple[int, int], Block] = {} if inquiry is None else inquiry.blocks
@@ -151,7 +158,7 @@ def _report(
     names = ((), ()) if inquiry is None else (inquiry.subject.input_names, inquiry.subject.output_names)
     return GradcheckReport(
         subject.name, "wrong" if wrong else "right" if decided else "cannot tell", findings, blocks, *names,
-        subject.seed, time.perf_counter() - start, inquiry is None or inquiry.complete, None, subject.source,
+        subject.seed, time.perf_counter() - start, inquiry is None or inquiry.complete, None, subject.source, reason,
     )  # fmt: skip
 
 

@@ -91,6 +91,11 @@ def forward_line(subject: Subject) -> int | None:
     return None if subject.source is None else subject.source.lines.get("forward")
 
 
+def jvp_line(subject: Subject) -> int | None:
+    """The line of ``def jvp``."""
+    return None if subject.source is None else subject.source.lines.get("jvp")
+
+
 def about(subject: Subject, code: str, kind: Kind, line: int | None = None, **params: Any) -> Finding:
     """A finding on the whole Function: the sentence of its code, the line of backward if none is given."""
     return Finding(code, kind, f"causes.{code}", params, None, line or backward_line(subject))

@@ -55,6 +55,14 @@ TEXTS: dict[str, str] = {
     " `{output}` are exchanged). They have the same size here, so no error told you. Look at {value}. {example}",
     "causes.wrong_expansion_dim": "The gradient of `{input}` is spread along the wrong dimension (dimensions {dims} of"
     " `{input}` are exchanged). They have the same size here, so no error told you. Look at {value}. {example}",
+    "causes.averaged": "The gradient of `{input}` is averaged over dimensions {dims} of `{input}`: all elements along"
+    " them get the same mean of what is right. Each needs its own. Leave the mean out, in {value}. {example}",
+    "causes.summed": "The gradient of `{input}` is summed over dimensions {dims} of `{input}`: all elements along them"
+    " get the sum of what is right. Each needs its own. Leave the sum out, in {value}. {example}",
+    "causes.averaged_grad_output": "The gradient of `{input}` is right only for a grad_output averaged over dimensions"
+    " {dims} of `{output}`. Each element of grad_output counts for itself. Leave the mean out, in {value}. {example}",
+    "causes.summed_grad_output": "The gradient of `{input}` is right only for a grad_output summed over dimensions"
+    " {dims} of `{output}` and given back to each. Leave the sum out, in {value}. {example}",
     "causes.couples_along_wrong_dim": "In the forward, elements influence each other along dimension {right}; your"
     " gradient of `{input}` connects them along dimension {wrong}. Look for a wrong `dim` in {value}. {example}",
     "causes.shifted": "The gradient of `{input}` is the right one shifted by {by} along dimension {dim}. Look for an"

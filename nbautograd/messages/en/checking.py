@@ -89,6 +89,26 @@ TEXTS: dict[str, str] = {
         "The Function's own jvp does not fit its backward for `{input}`: along a random direction they differ by "
         "{apart} of their size, while backward agrees with finite differences. Look at jvp."
     ),
+    "checking.jvp_batched": (
+        "The Function's jvp raises when several tangents are asked for at once, as torch.func.jacfwd and hessian do:"
+        " {said} Leave out what depends on values (.item(), if, numpy)."
+    ),
+    "checking.jvp_batched_wrong": (
+        "The Function's jvp gives other tangents under vmap than one at a time. torch.func.jacfwd and hessian would be"
+        " wrong silently. Look for .data, or something kept on ctx, in jvp."
+    ),
+    "checking.forward_over_reverse": (
+        "Second derivatives by forward mode over backward (as torch.func.hessian takes them) raise: {said} By reverse"
+        " mode over backward they are right."
+    ),
+    "checking.forward_over_reverse_wrong": (
+        "Second derivatives by forward mode over backward (as torch.func.hessian takes them) differ from those by"
+        " reverse mode. What forward hands to backward must carry its tangent: save the input or the output, not what"
+        " was computed from it."
+    ),
+    "checking.sampled_directions": (
+        "Taken along one random direction of all elements, or a few, since the Function has {elements} elements."
+    ),
     "checking.not_kept": (
         "the Function and its inputs are not known any more (another kernel made this report, many reports came after "
         "it, or the inputs are large). Run the check again."

@@ -20,14 +20,17 @@ TEXTS: dict[str, str] = {
     "magics.help_reference": "what to compare with: a function such as torch.mul, or an expression such as a * b",
     "magics.help_gradcheck": "check the gradients (this is the default)",
     "magics.help_no_gradcheck": "leave the check out",
+    "magics.help_hints": "how much the findings give away",
     "magics.help_view": "which part of the report comes first",
     "magics.help_quiet": "record only: show nothing, check nothing",
     "magics.line_gradcheck": (
         "Is the backward right, and if not, why?\n\n"
         "Write the call as you would run it. The inputs are used as copies; those that require grad count.\n"
-        "Returns a GradcheckReport. Tolerances and steps: nbautograd.gradcheck(linear, (a, b), atol=1e-6)\n\n"
+        "Returns a GradcheckReport. Tolerances and steps: nbautograd.gradcheck(linear, (a, b), atol=1e-6)\n"
+        "--hints none, what, where or fix: how much the findings give away; fix is the default.\n\n"
         "Examples::\n\n"
         "    %gradcheck linear(a, b)\n"
+        "    %gradcheck --hints where linear(a, b)\n"
         "    report = %gradcheck LinearFunction.apply(a, b)"
     ),
     "magics.line_jacobian": (

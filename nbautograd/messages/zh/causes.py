@@ -71,6 +71,22 @@ TEXTS: dict[str, str] = {
         "`{input}` 的梯度沿错误的维度展开了（`{input}` 的维度 {dims} 互换了）。这两维在这里大小相同，所以没有报错。"
         "请检查{value}。{example}"
     ),
+    "causes.averaged": (
+        "`{input}` 的梯度沿 `{input}` 的维度 {dims} 取了平均：这些维度上的每个元素都得到同一个平均值，而它们各自应有"
+        "自己的梯度。请去掉{value}里的求平均。{example}"
+    ),
+    "causes.summed": (
+        "`{input}` 的梯度沿 `{input}` 的维度 {dims} 求了和：这些维度上的每个元素都得到同一个总和，而它们各自应有自己"
+        "的梯度。请去掉{value}里的求和。{example}"
+    ),
+    "causes.averaged_grad_output": (
+        "只有先把 grad_output 沿 `{output}` 的维度 {dims} 取平均，`{input}` 的梯度才是这个值。grad_output 的每个元素都"
+        "要单独计入。请去掉{value}里的求平均。{example}"
+    ),
+    "causes.summed_grad_output": (
+        "只有先把 grad_output 沿 `{output}` 的维度 {dims} 求和再分给每个元素，`{input}` 的梯度才是这个值。请去掉{value}"
+        "里的求和。{example}"
+    ),
     "causes.couples_along_wrong_dim": (
         "前向中元素沿第 {right} 维互相影响，而你给 `{input}` 的梯度却把它们沿第 {wrong} 维联系起来。请检查{value}"
         "里的 `dim`。{example}"

@@ -74,6 +74,23 @@ TEXTS: dict[str, str] = {
         "Function 自己的 jvp 与 backward 在 `{input}` 上不一致：沿一个随机方向两者相差 {apart}（相对大小），"
         "而 backward 与有限差分一致。请检查 jvp。"
     ),
+    "checking.jvp_batched": (
+        "一次要求多个切向量时（torch.func.jacfwd 和 hessian 就是这样做的），这个 Function 的 jvp 报错：{said}"
+        "请去掉依赖数值的写法（.item()、if、numpy）。"
+    ),
+    "checking.jvp_batched_wrong": (
+        "这个 Function 的 jvp 在 vmap 下给出的切向量和逐个计算的不同，torch.func.jacfwd 和 hessian 会悄悄算错。"
+        "请在 jvp 里找 .data，或者存在 ctx 上的东西。"
+    ),
+    "checking.forward_over_reverse": (
+        "在 backward 之上用前向模式求二阶导数（torch.func.hessian 就是这样做的）时报错：{said}"
+        "在 backward 之上用反向模式求得的是对的。"
+    ),
+    "checking.forward_over_reverse_wrong": (
+        "在 backward 之上用前向模式求得的二阶导数（torch.func.hessian 就是这样做的）和反向模式求得的不同。"
+        "forward 交给 backward 的东西必须带着它的切向量：请保存输入或输出，不要保存由它们算出来的东西。"
+    ),
+    "checking.sampled_directions": "这个 Function 有 {elements} 个元素，所以只沿一个（或几个）随机方向求了二阶导数。",
     "checking.not_kept": (
         "这个 Function 和它的输入已经不在了（报告来自另一个内核，之后又有了许多报告，或者输入太大）。请重新运行检查。"
     ),

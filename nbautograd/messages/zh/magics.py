@@ -20,14 +20,17 @@ TEXTS: dict[str, str] = {
     "magics.help_reference": "与什么比较：函数如 torch.mul，或表达式如 a * b",
     "magics.help_gradcheck": "检查梯度（默认）",
     "magics.help_no_gradcheck": "不检查梯度",
+    "magics.help_hints": "检查结果透露多少",
     "magics.help_view": "报告先显示哪一部分",
     "magics.help_quiet": "只记录：不显示，也不检查",
     "magics.line_gradcheck": (
         "backward 对不对？不对的话，为什么？\n\n"
         "照运行时的样子写调用。输入以副本参与，需要梯度的会被求导。\n"
-        "返回 GradcheckReport。容差和步长：nbautograd.gradcheck(linear, (a, b), atol=1e-6)\n\n"
+        "返回 GradcheckReport。容差和步长：nbautograd.gradcheck(linear, (a, b), atol=1e-6)\n"
+        "--hints none、what、where 或 fix：检查结果透露多少，默认 fix。\n\n"
         "Examples::\n\n"
         "    %gradcheck linear(a, b)\n"
+        "    %gradcheck --hints where linear(a, b)\n"
         "    report = %gradcheck LinearFunction.apply(a, b)"
     ),
     "magics.line_jacobian": (

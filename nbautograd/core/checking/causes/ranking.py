@@ -9,7 +9,7 @@ import numpy as np
 
 from nbautograd.core.checking import words
 from nbautograd.core.checking.block import Block
-from nbautograd.core.checking.causes import exchanges, factors, masks, patterns
+from nbautograd.core.checking.causes import averages, exchanges, factors, masks, patterns
 from nbautograd.core.checking.causes.evidence import Evidence, Named, gather
 from nbautograd.core.checking.causes.hypothesis import Cause
 from nbautograd.core.checking.causes.patterns import number
@@ -27,6 +27,7 @@ ORDER: tuple[Hypothesis, ...] = (
     patterns.transposed_grad,
     patterns.transposed_jacobian,
     patterns.reduced_over_wrong_dim,
+    averages.averaged,
     patterns.couples_along_wrong_dim,
     masks.localized,
     patterns.shifted,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from nbautograd.core.checking.block import Block
+from nbautograd.core.checking.forward_mode import batched
 from nbautograd.core.checking.probes.agreement import contract, differentiable_outputs
 from nbautograd.core.checking.probes.exceptions import contract_broken, explain, from_forward
 from nbautograd.core.checking.probes.keeping import hidden, kept
@@ -58,6 +59,7 @@ def after_values(subject: Subject, outputs: Outputs, blocks: Mapping[tuple[int, 
         lambda: differentiable_outputs(subject, outputs, blocks),
         lambda: contract(subject, outputs),
         lambda: kept(subject, outputs),
+        lambda: batched(subject, outputs),
     )
     for probe in tries:
         yield from quietly(probe)

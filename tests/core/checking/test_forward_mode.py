@@ -1,0 +1,112 @@
+"""Forward mode under vmap and over reverse: right ones pass, wrong ones are told, with torch.func as the oracle."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from own_mistakes import draw
+from torch.autograd import Function
+
+import nbautograd
+
+
+class Cube(Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x):
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 3 * x**2 * g
+
+    @staticmethod
+    def jvp(ctx, t):
+        (x,) = ctx.saved_tensors
+        return 3 * x**2 * t
+
+
+class ThroughNumbers(Cube):
+    """Its jvp leaves tensors, which one tangent can stand and several at once cannot."""
+
+    generate_vmap_rule = False
+
+    @staticmethod
+    def jvp(ctx, t):
+        (x,) = ctx.saved_tensors
+        return 3 * x**2 * t if t.abs().max().item() > 0 else torch.zeros_like(x)
+
+
+class SavesItsSlope(Cube):
+    """What backward uses was computed in forward, where no tangent follows."""
+
+    generate_vmap_rule = False
+
+    @staticmethod
+    def forward(x):
+        return x**3, 3 * x**2
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(inputs[0], output[1])
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx, g, g_slope):
+        x, slope = ctx.saved_tensors
+        return slope * g + 6 * x * g_slope
+
+    @staticmethod
+    def jvp(ctx, t):
+        (x,) = ctx.saved_tensors
+        return 3 * x**2 * t, torch.zeros_like(t)
+
+
+def codes(report) -> list[str]:
+    return [f.code for f in report.findings]
+
+
+def test_a_right_jvp_is_right_under_vmap_and_over_reverse() -> None:
+    x = draw(4)
+    assert torch.allclose(torch.func.hessian(lambda x: Cube.apply(x).sum())(x.detach()), torch.diag(6 * x.detach()))
+    report = nbautograd.gradcheck(Cube, x)
+    assert report.verdict == "right"
+    assert codes(report) == []
+
+
+def test_a_jvp_that_takes_one_tangent_only_is_told() -> None:
+    x = draw(4)
+    with pytest.raises(RuntimeError):
+        torch.func.jacfwd(ThroughNumbers.apply)(x.detach())
+    report = nbautograd.gradcheck(ThroughNumbers, x)
+    assert report.verdict == "right"
+    assert [(f.code, f.kind) for f in report.findings] == [("jvp_batched", "lint")]
+
+
+def test_a_tangent_lost_between_forward_and_backward_is_told() -> None:
+    fn, x = (lambda x: SavesItsSlope.apply(x)[0]), draw(4)
+    report = nbautograd.gradcheck(fn, x)
+    assert {b.verdict for b in report.blocks.values()} == {"match"}
+    assert "forward_over_reverse_wrong" in codes(report)
+    assert report.verdict == "wrong"
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_a_function_without_a_jvp_is_not_asked(order: int) -> None:
+    class Double(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return 2 * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * g
+
+    assert codes(nbautograd.gradcheck(Double, draw(3), order=order)) == []
