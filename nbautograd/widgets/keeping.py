@@ -29,7 +29,7 @@ def kept(state: State, questions: Mapping[str, Ask], value: Any) -> State:
     if not os.environ.get(FREEZING) or not state.get("blocks"):
         return state
     parts = (getattr(value, "gradcheck", None), getattr(value, "jacobian", None), value)
-    blocks = next(part.blocks for part in parts if getattr(part, "blocks", None))
+    blocks: Any = next(filter(None, (getattr(part, "blocks", None) for part in parts)))
     return {**state, "blocks": _with_whole(state["blocks"], blocks), "answers": _answers(state, questions)}
 
 

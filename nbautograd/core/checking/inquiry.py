@@ -27,6 +27,13 @@ CURVES = 8  # blocks that agree and get the V of their worst entry
 _About = tuple[int, int, str, str, tuple[int, ...], tuple[int, ...], str, int]
 
 
+class _Pairs(TypedDict):
+    """Which tensors of a block are complex."""
+
+    output_complex: bool
+    input_complex: bool
+
+
 class Inquiry:
     """Finds and judges all blocks of a subject.
 
@@ -144,13 +151,11 @@ class Inquiry:
         names = self.subject.output_names[where[0]], self.subject.input_names[where[1]]
         return *where, *names, *shapes, structure(matrices), math.prod((*shapes[0], *shapes[1]))
 
-    def _pairs(self, where: tuple[int, int]) -> dict[str, bool]:
+    def _pairs(self, where: tuple[int, int]) -> _Pairs:
         """Which of the two tensors are complex."""
         assert self.outputs is not None
-        return {
-            "output_complex": self.outputs[where[0]].is_complex(),
-            "input_complex": self.outputs.inputs[where[1]].is_complex(),
-        }
+        tensors = self.outputs[where[0]], self.outputs.inputs[where[1]]
+        return {"output_complex": tensors[0].is_complex(), "input_complex": tensors[1].is_complex()}
 
     def _judged(self, numbers: tuple[int, int], where: tuple[int, int], raw: Raw) -> Judged:
         assert self.outputs is not None
