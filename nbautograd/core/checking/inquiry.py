@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import math
 from functools import cached_property
+from typing import TypedDict
 
 import numpy as np
 
