@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from types import CodeType
 from typing import Any
@@ -199,3 +199,20 @@ def gradients(
 
 
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
+
+
+@contextmanager
+def modes_kept() -> Iterator[None]:
+    """Leave whatever modes (``TorchDispatchMode``, ``TorchFunctionMode``) a block enters and forgets to leave."""
+    sizes = [_probe(f"_C._len_torch_{kind}_stack", None) for kind, _ in _STACKS]
+    before = [size() if size is not None else 0 for size in sizes]
+    try:
+        yield
+    finally:
+        for (kind, wanted), size, kept in zip(_STACKS, sizes, before, strict=True):
+            pop = _probe(f"_C._pop_torch_{kind}_stack", None)
+            while size is not None and pop is not None and size() > kept:
+                pop(*wanted)
+
+
+_STACKS: tuple[tuple[str, tuple[None, ...]], ...] = (("dispatch", (None,)), ("function", ()))  # what pop wants

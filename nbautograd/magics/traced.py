@@ -17,7 +17,7 @@ from nbautograd.views.html import html
 from nbautograd.views.markup import Markup
 from nbautograd.views.text import text
 
-LAST = 40  # dispatches that a card shows
+LAST = 500  # dispatches that a card reads; long chains and runs of them are folded
 
 
 class Traced:

@@ -1,0 +1,76 @@
+"""One expression of an exercise's own check: what it gave, and the failure when that is not right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nbautograd.course.exercise import Failure
+
+RECURSION = {
+    "en": "{what} never ends: the method is asked again and again, each time inside the one before. An argument"
+    " that you hand on is still one of your objects.",
+    "zh": "{what} 停不下来：方法一层套一层地被反复询问。你传下去的参数里，还有你自己的对象。",
+}
+RAISED = {
+    "en": "{what} raises {error}, and should give a result.",
+    "zh": "{what} 抛出了 {error}，本来应当得到结果。",
+}
+WRONG_VALUE = {
+    "en": "{what} gives {got}; {expected} is right.",
+    "zh": "{what} 得到的是 {got}，正确的是 {expected}。",
+}
+NO_ERROR = {
+    "en": "{what} gives {got} without a word; it should raise {expected}.",
+    "zh": "{what} 一声不响地得到了 {got}，本来应当抛出 {expected}。",
+}
+WRONG_TYPE = {
+    "en": "{what} gives a {got}; a {expected} is wanted.",
+    "zh": "{what} 得到的是 {got}，需要的是 {expected}。",
+}
+
+
+class Tried:
+    """What one expression gave: a value or an error."""
+
+    def __init__(self, what: str, run: Callable[[], Any]) -> None:
+        self.what, self.value, self.error = what, None, None  # type: str, Any, Exception | None
+        try:
+            self.value = run()
+        except Exception as error:
+            self.error = error
+
+    def refused(self, code: str) -> Iterator[Failure]:
+        """A failure when it raised."""
+        if isinstance(self.error, RecursionError):
+            yield Failure("recursion", RECURSION, {"what": self.what})
+        elif self.error is not None:
+            words = f"{type(self.error).__name__}: {str(self.error).splitlines()[0] if str(self.error) else ''}"
+            yield Failure(code, RAISED, {"what": self.what, "error": words.rstrip(": ")[:160]})
+
+    def same(self, code: str, expected: Tensor) -> Iterator[Failure]:
+        """A failure unless it gave this tensor."""
+        if self.error is not None:
+            yield from self.refused(code)
+        elif not isinstance(self.value, Tensor):
+            got = type(self.value).__name__
+            yield Failure(code, WRONG_TYPE, {"what": self.what, "got": got, "expected": "Tensor"})
+        elif self.value.shape != expected.shape or not torch.allclose(plain(self.value), expected.to(self.value.dtype)):
+            shown = {"got": plain(self.value).tolist(), "expected": expected.tolist()}
+            yield Failure(code, WRONG_VALUE, {"what": self.what, **shown})
+
+
+def plain(tensor: Tensor) -> Tensor:
+    """Without the subclass."""
+    return tensor.detach().as_subclass(Tensor)
+
+
+def first(*checks: Iterator[Failure]) -> Iterator[Failure]:
+    """The first failure of several checks, made one after another."""
+    for check in checks:
+        for failure in check:
+            yield failure
+            return

@@ -1,0 +1,2034 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+#   nbautograd:
+#     course: "13"
+#     title_en: Extending torch
+#     title_zh: 扩展 torch
+#     minutes: 45
+# ---
+
+# %% [markdown] lang="en" pair="intro"
+# # 13 · Extending torch
+#
+# A custom Function adds an operation. Sometimes you want something else: a new **kind of object** that `torch.add` and `torch.mean` accept, or a look at **every operation** that a program performs. PyTorch asks politely before it computes. In this notebook you learn to answer.
+#
+# **After it you can**
+#
+# - give a class of your own to torch functions, through `__torch_function__`;
+# - say when to answer, when to return `NotImplemented`, and who is asked next;
+# - write a fallback that does not call itself for ever;
+# - keep information on a subclass of `torch.Tensor` through whatever is computed with it;
+# - wrap a tensor and see what reaches the lowest level, through `__torch_dispatch__`, and log a whole program with a mode.
+#
+# **You need** Python classes; notebook 01 helps. **Time**: about 45 minutes.
+
+# %% [markdown] lang="zh" pair="intro" of="0b6995a5"
+# # 13 · 扩展 torch
+#
+# 自定义 Function 给 PyTorch 增加一种运算。有时你要的却是别的：让 `torch.add`、`torch.mean` 认识一种**新的对象**，或者看清程序执行的**每一个运算**。PyTorch 在动手计算之前会先礼貌地问一声，这一课就学怎样回答。
+#
+# **学完之后，你能够**
+#
+# - 通过 `__torch_function__` 让自己的类参与 torch 函数的运算；
+# - 说清什么时候该回答、什么时候该返回 `NotImplemented`，以及接下来会问谁；
+# - 写一个不会没完没了调用自己的兜底方案；
+# - 在 `torch.Tensor` 的子类上附带信息，无论怎样计算都不丢；
+# - 包装一个张量，通过 `__torch_dispatch__` 看到最底层发生了什么，并用“模式”记录整个程序。
+#
+# **预备知识**：Python 的类；学过 01 更好。**用时**：约 45 分钟。
+
+# %% tags=["setup"]
+# In Colab, or wherever nbautograd is missing, this installs it; otherwise it does nothing.
+import importlib.util
+
+if importlib.util.find_spec("nbautograd") is None:
+    get_ipython().run_line_magic("pip", "install -q nbautograd")
+
+import torch
+
+import nbautograd
+
+# %load_ext nbautograd
+
+# %% [markdown] lang="en" pair="stranger"
+# ## 1. A stranger at the door
+#
+# A diagonal matrix with the same number all along its diagonal is known by two numbers: its size and its value. No need to store the zeros.
+#
+# **Predict.** What does `torch.mean` say to such an object? And how would you tell it what the mean is?
+
+# %% [markdown] lang="zh" pair="stranger" of="3e87dcef"
+# ## 1. 门外的陌生人
+#
+# 对角线上全是同一个数的对角矩阵，只用两个数就能说清：大小和数值。那些 0 不必存下来。
+#
+# **先猜一猜。** 把这样的对象交给 `torch.mean`，它会怎么说？你又该怎样告诉它均值是多少？
+
+# %%
+class Stranger:
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    def tensor(self):
+        return self.value * torch.eye(self.n)
+
+
+try:
+    torch.mean(Stranger(5, 2))
+except TypeError as error:
+    print(str(error).splitlines()[0])
+
+# %% [markdown] lang="en" pair="asked"
+# `tensor()` is there, and nobody calls it. Torch takes a tensor or an object that says: *ask me*. It says so by having a method `__torch_function__`, and torch then calls it instead of computing:
+#
+# | argument | what it is |
+# |---|---|
+# | `func` | the function that was called, `torch.mean` itself |
+# | `types` | the types among the arguments that have the method |
+# | `args`, `kwargs` | the arguments, as they came; `kwargs` may be `None` |
+#
+# Run the next cell. The first line asks nbautograd to write down every such question.
+#
+# **Predict.** How many questions will there be, and which of them gets no answer?
+
+# %% [markdown] lang="zh" pair="asked" of="47f94ae6"
+# `tensor()`明明在那里，却没有谁去调用它。torch 只接受张量，或者一个表示“请来问我”的对象：只要它有 `__torch_function__` 方法，torch 就不自己计算，而是调用这个方法：
+#
+# | 参数 | 含义 |
+# |---|---|
+# | `func` | 被调用的函数，例如 `torch.mean` 本身 |
+# | `types` | 参数当中带有这个方法的那些类型 |
+# | `args`、`kwargs` | 原样传来的参数；`kwargs` 可能是 `None` |
+#
+# 运行下一个单元格。第一行请 nbautograd 把每一次询问都记下来。
+#
+# **先猜一猜。** 一共会有几次询问？哪一次没人回答？
+
+# %% tags=["shown"]
+# %%autograd_function
+class Guest:
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        if func is torch.mean:
+            return args[0].value / args[0].n
+        return NotImplemented
+
+
+g = Guest(5, 2)
+print(torch.mean(g))
+try:
+    torch.mul(g, 3)
+except TypeError as error:
+    print("TypeError")
+
+# %% [markdown] lang="en" pair="table"
+# Two questions. `torch.mean` was answered; `torch.mul` was not: the method returned `NotImplemented`, nobody else was there to ask, and torch raised.
+#
+# `NotImplemented` is not an error. It means *I do not know; ask the next one*. With two types that override, torch asks them one after the other (a subclass before its parent, else from left to right) until one answers. So a good guest looks at `types` first: if there is a type that it does not know, it lets that type speak.
+#
+# Asking `if func is ...` does not scale. The usual way is a **table** from torch function to your implementation, filled by a decorator.
+#
+# ### Exercise `scalar_tensor`
+#
+# Write the class with its table. What it must do:
+#
+# - `torch.mean` gives the mean as a number;
+# - `torch.add` of two of them gives one of them; of different sizes, a `ValueError`; with a tensor on either side, a tensor;
+# - a function that is not in the table is left to torch, and so is a call with a type that is neither yours nor a tensor.
+#
+# Arguments may come by name: `torch.mean(input=s)`.
+
+# %% [markdown] lang="zh" pair="table" of="a15581e6"
+# 两次询问。`torch.mean` 得到了回答；`torch.mul` 没有：方法返回了 `NotImplemented`，又没有别人可问，torch 便抛出异常。
+#
+# `NotImplemented` 不是错误，它的意思是“我不知道，请问下一位”。如果有两个类型都带这个方法，torch 会依次询问（子类先于父类，其余从左到右），直到有人回答。所以懂礼貌的客人会先看 `types`：里面有自己不认识的类型，就让对方来说。
+#
+# 一个个地写 `if func is ...` 不是办法。通常的做法是用一张**表**，从 torch 函数查到你的实现，再用装饰器往里填。
+#
+# ### 练习 `scalar_tensor`
+#
+# 写出这个类和它的表。要求：
+#
+# - `torch.mean` 给出均值，是一个数；
+# - 两个这样的对象相加，得到的仍是这样的对象；大小不同时抛出 `ValueError`；任一侧是张量时，得到张量；
+# - 表里没有的函数交还给 torch；参数里出现既不是你的、也不是张量的类型时，同样交还。
+#
+# 参数可能按名字传来：`torch.mean(input=s)`。
+
+# %% exercise="scalar_tensor"
+# %%exercise scalar_tensor
+class ScalarTensor:
+    HANDLED = {}
+
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    def tensor(self):
+        return self.value * torch.eye(self.n)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        ### BEGIN SOLUTION
+        known = all(issubclass(t, (torch.Tensor, ScalarTensor)) for t in types)
+        if func not in cls.HANDLED or not known:
+            return NotImplemented
+        return cls.HANDLED[func](*args, **(kwargs or {}))
+        ### END SOLUTION
+
+
+def implements(torch_function):
+    def register(function):
+        ScalarTensor.HANDLED[torch_function] = function
+        return function
+
+    return register
+
+
+@implements(torch.mean)
+def mean(input):
+    ### BEGIN SOLUTION
+    return input.value / input.n
+    ### END SOLUTION
+
+
+@implements(torch.add)
+def add(input, other):
+    ### BEGIN SOLUTION
+    if isinstance(input, ScalarTensor) and isinstance(other, ScalarTensor):
+        if input.n != other.n:
+            raise ValueError(f"sizes {input.n} and {other.n} do not match")
+        return ScalarTensor(input.n, input.value + other.value)
+    return torch.add(*(x.tensor() if isinstance(x, ScalarTensor) else x for x in (input, other)))
+    ### END SOLUTION
+
+# %% tags=["right"] exercise="scalar_tensor"
+class ScalarTensor:
+    HANDLED = {}
+
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    def tensor(self):
+        return self.value * torch.eye(self.n)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        for t in types:
+            if not (t is ScalarTensor or issubclass(t, torch.Tensor)):
+                return NotImplemented
+        handler = ScalarTensor.HANDLED.get(func)
+        return NotImplemented if handler is None else handler(*args, **(kwargs if kwargs else {}))
+
+
+def implements(torch_function):
+    def register(function):
+        ScalarTensor.HANDLED[torch_function] = function
+        return function
+
+    return register
+
+
+@implements(torch.mean)
+def mean(input):
+    return float(input.value) / input.n
+
+
+@implements(torch.add)
+def add(input, other):
+    if not isinstance(input, ScalarTensor):
+        return input + other.tensor()
+    if not isinstance(other, ScalarTensor):
+        return input.tensor() + other
+    if input.n == other.n:
+        return ScalarTensor(input.n, other.value + input.value)
+    raise ValueError("another size")
+
+# %% tags=["wrong"] exercise="scalar_tensor" expects="mean_wrong"
+class ScalarTensor:
+    HANDLED = {}
+
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    def tensor(self):
+        return self.value * torch.eye(self.n)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        known = all(issubclass(t, (torch.Tensor, ScalarTensor)) for t in types)
+        if func not in cls.HANDLED or not known:
+            return NotImplemented
+        return cls.HANDLED[func](*args, **(kwargs or {}))
+
+
+def implements(torch_function):
+    def register(function):
+        ScalarTensor.HANDLED[torch_function] = function
+        return function
+
+    return register
+
+
+@implements(torch.mean)
+def mean(input):
+    return input.value
+
+
+@implements(torch.add)
+def add(input, other):
+    if isinstance(input, ScalarTensor) and isinstance(other, ScalarTensor):
+        if input.n != other.n:
+            raise ValueError("sizes differ")
+        return ScalarTensor(input.n, input.value + other.value)
+    return torch.add(*(x.tensor() if isinstance(x, ScalarTensor) else x for x in (input, other)))
+
+# %% tags=["wrong"] exercise="scalar_tensor" expects="mean_wrong"
+class ScalarTensor:
+    HANDLED = {}
+
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    def tensor(self):
+        return self.value * torch.eye(self.n)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        known = all(issubclass(t, (torch.Tensor, ScalarTensor)) for t in types)
+        if func not in cls.HANDLED or not known:
+            return NotImplemented
+        return cls.HANDLED[func](*args, **(kwargs or {}))
+
+
+def implements(torch_function):
+    def register(function):
+        ScalarTensor.HANDLED[torch_function] = function
+        return function
+
+    return register
+
+
+@implements(torch.mean)
+def mean(input):
+    return input.value / input.n**2
+
+
+@implements(torch.add)
+def add(input, other):
+    if isinstance(input, ScalarTensor) and isinstance(other, ScalarTensor):
+        if input.n != other.n:
+            raise ValueError("sizes differ")
+        return ScalarTensor(input.n, input.value + other.value)
+    return torch.add(*(x.tensor() if isinstance(x, ScalarTensor) else x for x in (input, other)))
+
+# %% tags=["wrong"] exercise="scalar_tensor" expects="mean_raised"
+class ScalarTensor:
+    HANDLED = {}
+
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    def tensor(self):
+        return self.value * torch.eye(self.n)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        known = all(issubclass(t, (torch.Tensor, ScalarTensor)) for t in types)
+        if func not in cls.HANDLED or not known:
+            return NotImplemented
+        return cls.HANDLED[func](*args, **dict(kwargs=kwargs))
+
+
+def implements(torch_function):
+    def register(function):
+        ScalarTensor.HANDLED[torch_function] = function
+        return function
+
+    return register
+
+
+@implements(torch.mean)
+def mean(input):
+    return input.value / input.n
+
+
+@implements(torch.add)
+def add(input, other):
+    if isinstance(input, ScalarTensor) and isinstance(other, ScalarTensor):
+        if input.n != other.n:
+            raise ValueError("sizes differ")
+        return ScalarTensor(input.n, input.value + other.value)
+    return torch.add(*(x.tensor() if isinstance(x, ScalarTensor) else x for x in (input, other)))
+
+# %% tags=["wrong"] exercise="scalar_tensor" expects="kwargs_lost"
+class ScalarTensor:
+    HANDLED = {}
+
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    def tensor(self):
+        return self.value * torch.eye(self.n)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        known = all(issubclass(t, (torch.Tensor, ScalarTensor)) for t in types)
+        if func not in cls.HANDLED or not known:
+            return NotImplemented
+        return cls.HANDLED[func](*args)
+
+
+def implements(torch_function):
+    def register(function):
+        ScalarTensor.HANDLED[torch_function] = function
+        return function
+
+    return register
+
+
+@implements(torch.mean)
+def mean(input):
+    return input.value / input.n
+
+
+@implements(torch.add)
+def add(input, other):
+    if isinstance(input, ScalarTensor) and isinstance(other, ScalarTensor):
+        if input.n != other.n:
+            raise ValueError("sizes differ")
+        return ScalarTensor(input.n, input.value + other.value)
+    return torch.add(*(x.tensor() if isinstance(x, ScalarTensor) else x for x in (input, other)))
+
+# %% tags=["wrong"] exercise="scalar_tensor" expects="add_wrong"
+class ScalarTensor:
+    HANDLED = {}
+
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    def tensor(self):
+        return self.value * torch.eye(self.n)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        known = all(issubclass(t, (torch.Tensor, ScalarTensor)) for t in types)
+        if func not in cls.HANDLED or not known:
+            return NotImplemented
+        return cls.HANDLED[func](*args, **(kwargs or {}))
+
+
+def implements(torch_function):
+    def register(function):
+        ScalarTensor.HANDLED[torch_function] = function
+        return function
+
+    return register
+
+
+@implements(torch.mean)
+def mean(input):
+    return input.value / input.n
+
+
+@implements(torch.add)
+def add(input, other):
+    if isinstance(input, ScalarTensor) and isinstance(other, ScalarTensor):
+        if input.n != other.n:
+            raise ValueError("sizes differ")
+        return ScalarTensor(input.n, input.value * other.value)
+    return torch.add(*(x.tensor() if isinstance(x, ScalarTensor) else x for x in (input, other)))
+
+# %% tags=["wrong"] exercise="scalar_tensor" expects="add_not_scalar"
+class ScalarTensor:
+    HANDLED = {}
+
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    def tensor(self):
+        return self.value * torch.eye(self.n)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        known = all(issubclass(t, (torch.Tensor, ScalarTensor)) for t in types)
+        if func not in cls.HANDLED or not known:
+            return NotImplemented
+        return cls.HANDLED[func](*args, **(kwargs or {}))
+
+
+def implements(torch_function):
+    def register(function):
+        ScalarTensor.HANDLED[torch_function] = function
+        return function
+
+    return register
+
+
+@implements(torch.mean)
+def mean(input):
+    return input.value / input.n
+
+
+@implements(torch.add)
+def add(input, other):
+    return torch.add(*(x.tensor() if isinstance(x, ScalarTensor) else x for x in (input, other)))
+
+# %% tags=["wrong"] exercise="scalar_tensor" expects="sizes_ignored"
+class ScalarTensor:
+    HANDLED = {}
+
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    def tensor(self):
+        return self.value * torch.eye(self.n)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        known = all(issubclass(t, (torch.Tensor, ScalarTensor)) for t in types)
+        if func not in cls.HANDLED or not known:
+            return NotImplemented
+        return cls.HANDLED[func](*args, **(kwargs or {}))
+
+
+def implements(torch_function):
+    def register(function):
+        ScalarTensor.HANDLED[torch_function] = function
+        return function
+
+    return register
+
+
+@implements(torch.mean)
+def mean(input):
+    return input.value / input.n
+
+
+@implements(torch.add)
+def add(input, other):
+    if isinstance(input, ScalarTensor) and isinstance(other, ScalarTensor):
+        return ScalarTensor(input.n, input.value + other.value)
+    return torch.add(*(x.tensor() if isinstance(x, ScalarTensor) else x for x in (input, other)))
+
+# %% tags=["wrong"] exercise="scalar_tensor" expects="mixed_add"
+class ScalarTensor:
+    HANDLED = {}
+
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    def tensor(self):
+        return self.value * torch.eye(self.n)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        known = all(issubclass(t, (torch.Tensor, ScalarTensor)) for t in types)
+        if func not in cls.HANDLED or not known:
+            return NotImplemented
+        return cls.HANDLED[func](*args, **(kwargs or {}))
+
+
+def implements(torch_function):
+    def register(function):
+        ScalarTensor.HANDLED[torch_function] = function
+        return function
+
+    return register
+
+
+@implements(torch.mean)
+def mean(input):
+    return input.value / input.n
+
+
+@implements(torch.add)
+def add(input, other):
+    if isinstance(input, ScalarTensor) and isinstance(other, ScalarTensor):
+        if input.n != other.n:
+            raise ValueError("sizes differ")
+        return ScalarTensor(input.n, input.value + other.value)
+    return torch.add(input.tensor(), other)
+
+# %% tags=["wrong"] exercise="scalar_tensor" expects="recursion"
+class ScalarTensor:
+    HANDLED = {}
+
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    def tensor(self):
+        return self.value * torch.eye(self.n)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        known = all(issubclass(t, (torch.Tensor, ScalarTensor)) for t in types)
+        if func not in cls.HANDLED or not known:
+            return NotImplemented
+        return cls.HANDLED[func](*args, **(kwargs or {}))
+
+
+def implements(torch_function):
+    def register(function):
+        ScalarTensor.HANDLED[torch_function] = function
+        return function
+
+    return register
+
+
+@implements(torch.mean)
+def mean(input):
+    return input.value / input.n
+
+
+@implements(torch.add)
+def add(input, other):
+    if isinstance(input, ScalarTensor) and isinstance(other, ScalarTensor):
+        if input.n != other.n:
+            raise ValueError("sizes differ")
+        return ScalarTensor(input.n, input.value + other.value)
+    return torch.add(input, other)
+
+# %% tags=["wrong"] exercise="scalar_tensor" expects="types_ignored"
+class ScalarTensor:
+    HANDLED = {}
+
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    def tensor(self):
+        return self.value * torch.eye(self.n)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        if func not in cls.HANDLED:
+            return NotImplemented
+        return cls.HANDLED[func](*args, **(kwargs or {}))
+
+
+def implements(torch_function):
+    def register(function):
+        ScalarTensor.HANDLED[torch_function] = function
+        return function
+
+    return register
+
+
+@implements(torch.mean)
+def mean(input):
+    return input.value / input.n
+
+
+@implements(torch.add)
+def add(input, other):
+    if isinstance(input, ScalarTensor) and isinstance(other, ScalarTensor):
+        if input.n != other.n:
+            raise ValueError("sizes differ")
+        return ScalarTensor(input.n, input.value + other.value)
+    return torch.add(*(x.tensor() if isinstance(x, ScalarTensor) else x for x in (input, other)))
+
+# %% tags=["wrong"] exercise="scalar_tensor" expects="unknown_not_refused"
+class ScalarTensor:
+    HANDLED = {}
+
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    def tensor(self):
+        return self.value * torch.eye(self.n)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        if func not in cls.HANDLED:
+            return None
+        known = all(issubclass(t, (torch.Tensor, ScalarTensor)) for t in types)
+        return cls.HANDLED[func](*args, **(kwargs or {})) if known else NotImplemented
+
+
+def implements(torch_function):
+    def register(function):
+        ScalarTensor.HANDLED[torch_function] = function
+        return function
+
+    return register
+
+
+@implements(torch.mean)
+def mean(input):
+    return input.value / input.n
+
+
+@implements(torch.add)
+def add(input, other):
+    if isinstance(input, ScalarTensor) and isinstance(other, ScalarTensor):
+        if input.n != other.n:
+            raise ValueError("sizes differ")
+        return ScalarTensor(input.n, input.value + other.value)
+    return torch.add(*(x.tensor() if isinstance(x, ScalarTensor) else x for x in (input, other)))
+
+# %% tags=["wrong"] exercise="scalar_tensor" expects="unknown_not_refused"
+class ScalarTensor:
+    HANDLED = {}
+
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    def tensor(self):
+        return self.value * torch.eye(self.n)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        known = all(issubclass(t, (torch.Tensor, ScalarTensor)) for t in types)
+        return cls.HANDLED[func](*args, **(kwargs or {})) if known else NotImplemented
+
+
+def implements(torch_function):
+    def register(function):
+        ScalarTensor.HANDLED[torch_function] = function
+        return function
+
+    return register
+
+
+@implements(torch.mean)
+def mean(input):
+    return input.value / input.n
+
+
+@implements(torch.add)
+def add(input, other):
+    if isinstance(input, ScalarTensor) and isinstance(other, ScalarTensor):
+        if input.n != other.n:
+            raise ValueError("sizes differ")
+        return ScalarTensor(input.n, input.value + other.value)
+    return torch.add(*(x.tensor() if isinstance(x, ScalarTensor) else x for x in (input, other)))
+
+# %% [markdown] lang="en" pair="order"
+# ## 2. Who is asked, and what the answer costs
+#
+# Your class answered, so it can be traced. The tree below shows the questions of one mixed addition.
+#
+# **Predict.** `torch.add(s, ones)` reaches your `add`, which calls `torch.add` once more. Will the second call be a question as well?
+
+# %% [markdown] lang="zh" pair="order" of="08807f98"
+# ## 2. 问了谁，答案从哪来
+#
+# 你的类会回答了，也就可以跟踪它。下面的调用树显示一次混合加法里的所有询问。
+#
+# **先猜一猜。** `torch.add(s, ones)` 会走到你的 `add`，而 `add` 又调用了一次 `torch.add`。这第二次调用也算一次询问吗？
+
+# %%
+with nbautograd.tracing(ScalarTensor) as questions:
+    torch.add(ScalarTensor(2, 3.0), torch.ones(2, 2))
+    torch.mean(ScalarTensor(2, 3.0))
+questions
+
+# %% [markdown] lang="en" pair="fallback" tags=["shown"]
+# One question only: by the time of the second call both arguments are plain tensors, and torch computes without asking.
+#
+# Writing out every function is much work, and it is tempting to turn *whatever came* into tensors and call `func` again. The Chinese notes that this course grew from do it in one line:
+#
+# ```python
+# args = [a.tensor() if hasattr(a, "tensor") else a for a in args]
+# return func(*args, **kwargs)
+# ```
+#
+# **Predict.** `torch.mul(s, s)` works with it. What happens with `torch.stack([s, s])`?
+
+# %% [markdown] lang="zh" pair="fallback" tags=["shown"] of="6d19a815"
+# 只有一次询问：到第二次调用时，两个参数都已经是普通张量，torch 直接计算，不再问谁。
+#
+# 把每个函数都写一遍太费事，于是很想把*传来的一切*都变成张量，再调用一次 `func`。本课程所依据的中文笔记用一行就做到了：
+#
+# ```python
+# args = [a.tensor() if hasattr(a, "tensor") else a for a in args]
+# return func(*args, **kwargs)
+# ```
+#
+# **先猜一猜。** 这样写，`torch.mul(s, s)` 没有问题。那么 `torch.stack([s, s])` 会怎样？
+
+# %% tags=["shown"]
+# %%autograd_function
+class Eager:
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    def tensor(self):
+        return self.value * torch.eye(self.n)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        args = [a.tensor() if hasattr(a, "tensor") else a for a in args]
+        return func(*args, **(kwargs or {}))
+
+
+s = Eager(2, 3.0)
+print(torch.mul(s, s))
+try:
+    torch.stack([s, s])
+except RecursionError:
+    print("RecursionError")
+
+# %% [markdown] lang="en" pair="fallback-task"
+# The list has no method `tensor`, so it is handed on as it is, with the objects still in it; torch finds them and asks again, and again. The tree folds that chain and says what it is.
+#
+# ### Exercise `dense_fallback`
+#
+# Repair the fallback. Whatever is not in the table is computed on tensors, wherever in the arguments your objects stand: in a list, a tuple, a list of lists, by name. `torch.mean` still comes from the table.
+
+# %% [markdown] lang="zh" pair="fallback-task" of="23a2bdfe"
+# 列表没有 `tensor` 方法，于是原样传了下去，里面的对象还在；torch 又发现了它们，又来询问，如此反复。调用树把这条长链折叠起来，并说明了原因。
+#
+# ### 练习 `dense_fallback`
+#
+# 修好这个兜底方案。凡是表里没有的函数，都换成张量来算——不管你的对象藏在参数的什么地方：列表、元组、列表的列表，或者按名字传的参数。`torch.mean` 仍然查表。
+
+# %% exercise="dense_fallback"
+# %%exercise dense_fallback
+class DenseScalar:
+    HANDLED = {torch.mean: lambda input: input.value / input.n}
+
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    def tensor(self):
+        return self.value * torch.eye(self.n)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        ### BEGIN SOLUTION
+        kwargs = kwargs or {}
+        if func in cls.HANDLED:
+            return cls.HANDLED[func](*args, **kwargs)
+        args = cls.dense(args)
+        kwargs = {name: cls.dense(value) for name, value in kwargs.items()}
+        return func(*args, **kwargs)
+
+    @classmethod
+    def dense(cls, value):
+        if isinstance(value, cls):
+            return value.tensor()
+        if isinstance(value, (list, tuple)):
+            return type(value)(cls.dense(item) for item in value)
+        return value
+        ### END SOLUTION
+
+# %% tags=["right"] exercise="dense_fallback"
+class DenseScalar:
+    HANDLED = {torch.mean: lambda input: input.value / input.n}
+
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    def tensor(self):
+        return self.value * torch.eye(self.n)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        from torch.utils._pytree import tree_map
+
+        if func in cls.HANDLED:
+            return cls.HANDLED[func](*args, **(kwargs or {}))
+        args, kwargs = tree_map(lambda a: a.tensor() if isinstance(a, cls) else a, (tuple(args), kwargs or {}))
+        return func(*args, **kwargs)
+
+# %% tags=["wrong"] exercise="dense_fallback" expects="recursion"
+class DenseScalar:
+    HANDLED = {torch.mean: lambda input: input.value / input.n}
+
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    def tensor(self):
+        return self.value * torch.eye(self.n)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if func in cls.HANDLED:
+            return cls.HANDLED[func](*args, **kwargs)
+        args = [a.tensor() if isinstance(a, cls) else a for a in args]
+        return func(*args, **kwargs)
+
+# %% tags=["wrong"] exercise="dense_fallback" expects="recursion"
+class DenseScalar:
+    HANDLED = {torch.mean: lambda input: input.value / input.n}
+
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    def tensor(self):
+        return self.value * torch.eye(self.n)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if func in cls.HANDLED:
+            return cls.HANDLED[func](*args, **kwargs)
+        args = [a.tensor() if isinstance(a, cls) else a for a in args]
+        kwargs = {k: a.tensor() if isinstance(a, cls) else a for k, a in kwargs.items()}
+        return func(*args, **kwargs)
+
+# %% tags=["wrong"] exercise="dense_fallback" expects="handled_lost"
+class DenseScalar:
+    HANDLED = {torch.mean: lambda input: input.value / input.n}
+
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    def tensor(self):
+        return self.value * torch.eye(self.n)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        args = [a.tensor() if isinstance(a, cls) else a for a in args]
+        kwargs = {k: a.tensor() if isinstance(a, cls) else a for k, a in (kwargs or {}).items()}
+        return func(*args, **kwargs)
+
+# %% tags=["wrong"] exercise="dense_fallback" expects="recursion"
+class DenseScalar:
+    HANDLED = {torch.mean: lambda input: input.value / input.n}
+
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    def tensor(self):
+        return self.value * torch.eye(self.n)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if func in cls.HANDLED:
+            return cls.HANDLED[func](*args, **kwargs)
+        args = [[a.tensor() if isinstance(a, cls) else a for a in arg] if isinstance(arg, list) else arg for arg in args]
+        args = [a.tensor() if isinstance(a, cls) else a for a in args]
+        kwargs = {k: a.tensor() if isinstance(a, cls) else a for k, a in kwargs.items()}
+        return func(*args, **kwargs)
+
+# %% tags=["wrong"] exercise="dense_fallback" expects="recursion"
+class DenseScalar:
+    HANDLED = {torch.mean: lambda input: input.value / input.n}
+
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    def tensor(self):
+        return self.value * torch.eye(self.n)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if func in cls.HANDLED:
+            return cls.HANDLED[func](*args, **kwargs)
+        def dense(value):
+            if isinstance(value, (list, tuple)):
+                return [dense(item) for item in value]
+            return value.tensor() if isinstance(value, cls) else value
+
+        return func(*dense(args), **kwargs)
+
+# %% tags=["wrong"] exercise="dense_fallback" expects="keyword_left_out"
+class DenseScalar:
+    HANDLED = {torch.mean: lambda input: input.value / input.n}
+
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    def tensor(self):
+        return self.value * torch.eye(self.n)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if func in cls.HANDLED:
+            return cls.HANDLED[func](*args, **kwargs)
+        def dense(value):
+            if isinstance(value, (list, tuple)):
+                return [dense(item) for item in value]
+            return value.tensor() if isinstance(value, cls) else value
+
+        return func(*dense(args))
+
+# %% tags=["wrong"] exercise="dense_fallback" expects="changes_the_list"
+class DenseScalar:
+    HANDLED = {torch.mean: lambda input: input.value / input.n}
+
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    def tensor(self):
+        return self.value * torch.eye(self.n)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if func in cls.HANDLED:
+            return cls.HANDLED[func](*args, **kwargs)
+        def dense(value):
+            if isinstance(value, list):
+                for k, item in enumerate(value):
+                    value[k] = dense(item)
+            if isinstance(value, tuple):
+                return tuple(dense(item) for item in value)
+            return value.tensor() if isinstance(value, cls) else value
+
+        return func(*dense(args), **{k: dense(v) for k, v in kwargs.items()})
+
+# %% tags=["wrong"] exercise="dense_fallback" expects="positional"
+class DenseScalar:
+    HANDLED = {torch.mean: lambda input: input.value / input.n}
+
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    def tensor(self):
+        return self.value * torch.eye(self.n)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if func in cls.HANDLED:
+            return cls.HANDLED[func](*args, **kwargs)
+        return NotImplemented
+
+# %% tags=["wrong"] exercise="dense_fallback" expects="recursion"
+class DenseScalar:
+    HANDLED = {torch.mean: lambda input: input.value / input.n}
+
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    def tensor(self):
+        return self.value * torch.eye(self.n)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if func in cls.HANDLED:
+            return cls.HANDLED[func](*args, **kwargs)
+        return func(*args, **kwargs)
+
+# %% tags=["wrong"] exercise="dense_fallback" expects="positional"
+class DenseScalar:
+    HANDLED = {torch.mean: lambda input: input.value / input.n}
+
+    def __init__(self, n, value):
+        self.n, self.value = n, value
+
+    def tensor(self):
+        return self.value * torch.eye(self.n)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if func in cls.HANDLED:
+            return cls.HANDLED[func](*args, **kwargs)
+        def dense(value):
+            if isinstance(value, (list, tuple)):
+                return [dense(item) for item in value]
+            return value.value if isinstance(value, cls) else value
+
+        return func(*dense(args), **{k: dense(v) for k, v in kwargs.items()})
+
+# %% [markdown] lang="en" pair="subclass"
+# ## 3. A tensor with something to remember
+#
+# A subclass of `torch.Tensor` **is** a tensor: every function takes it, and the result is of the subclass too. What it does not do by itself is carry over what you hung on it.
+#
+# **Predict.** `x` is 3 metres and 4 metres. Which of these know that: `x + x`, `x[1:]`, `x.sum()`?
+
+# %% [markdown] lang="zh" pair="subclass" of="ce57b7a3"
+# ## 3. 记得住事情的张量
+#
+# `torch.Tensor` 的子类**就是**张量：每个函数都接受它，结果也还是这个子类。它不会自动做的，是把你附在上面的信息带到结果里。
+#
+# **先猜一猜。** `x` 是 3 米和 4 米。`x + x`、`x[1:]`、`x.sum()` 当中，谁还知道单位是米？
+
+# %% tags=["shown"]
+# %%autograd_function
+class Forgetful(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return super().__torch_function__(func, types, args, kwargs)
+
+
+x = torch.tensor([3.0, 4.0]).as_subclass(Forgetful)
+x.unit = "m"
+for result in (x + x, x[1:], x.sum()):
+    print(type(result).__name__, getattr(result, "unit", "no unit"))
+
+# %% [markdown] lang="en" pair="subclass-task"
+# Three results of the right type, and none has a unit. The method above does what the base class does; it is the one place that sees every call, and so the place to pass the unit on.
+#
+# Two rules of the house:
+#
+# - inside the method call **`super().__torch_function__`**, not `func` itself: torch then computes without asking you again;
+# - do not lose the subclass on the way in: `torch.as_tensor(data)` of a subclass is an ordinary matter of type, so say `as_subclass` where you want it.
+#
+# ### Exercise `unit_tensor`
+#
+# Every result of a computation with units has that unit; numbers and plain tensors have none and disturb nobody. Two different units in one call raise a `ValueError`, wherever they stand: also in a list, also by name. Gradients still flow. (A square metre is a matter for another day: the unit of `x * x` stays `"m"`.)
+
+# %% [markdown] lang="zh" pair="subclass-task" of="c201b7d6"
+# 三个结果类型都对，却都没有单位。上面的方法做的只是基类做的事；但它是唯一能看到每一次调用的地方，单位正该从这里传下去。
+#
+# 两条规矩：
+#
+# - 在方法里调用 **`super().__torch_function__`**，而不是 `func` 本身，这样 torch 计算时就不会再来问你；
+# - 进来的路上不要把子类弄丢：需要子类的地方，明确写出 `as_subclass`。
+#
+# ### 练习 `unit_tensor`
+#
+# 凡是有单位的量参与计算，结果都带着那个单位；数和普通张量没有单位，也不影响别人。一次调用里出现两个不同的单位，就抛出 `ValueError`——不管它们在哪里：列表里、按名字传来都算。梯度照常流动。（平方米以后再说：`x * x` 的单位仍是 `"m"`。）
+
+# %% exercise="unit_tensor"
+# %%exercise unit_tensor
+class UnitTensor(torch.Tensor):
+    unit = None
+
+    @staticmethod
+    def __new__(cls, data, unit):
+        return torch.as_tensor(data).as_subclass(cls)
+
+    def __init__(self, data, unit):
+        self.unit = unit
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        ### BEGIN SOLUTION
+        units = cls.units_of((args, kwargs or {}))
+        if len(units) > 1:
+            raise ValueError(f"different units: {sorted(units)}")
+        result = super().__torch_function__(func, types, args, kwargs)
+        if isinstance(result, cls) and units:
+            result.unit = units.pop()
+        return result
+
+    @classmethod
+    def units_of(cls, value):
+        if isinstance(value, cls):
+            return {value.unit} - {None}
+        if isinstance(value, dict):
+            value = list(value.values())
+        if isinstance(value, (list, tuple)):
+            return set().union(*(cls.units_of(item) for item in value))
+        return set()
+        ### END SOLUTION
+
+# %% tags=["right"] exercise="unit_tensor"
+class UnitTensor(torch.Tensor):
+    unit = None
+
+    @staticmethod
+    def __new__(cls, data, unit):
+        return torch.as_tensor(data).as_subclass(cls)
+
+    def __init__(self, data, unit):
+        self.unit = unit
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        from torch.utils._pytree import tree_leaves
+
+        found = {a.unit for a in tree_leaves((args, kwargs or {})) if isinstance(a, cls) and a.unit is not None}
+        if len(found) > 1:
+            raise ValueError("two units")
+        result = super().__torch_function__(func, types, args, kwargs)
+        if isinstance(result, cls):
+            for one in found:
+                result.unit = one
+        return result
+
+# %% tags=["wrong"] exercise="unit_tensor" expects="unit_lost"
+class UnitTensor(torch.Tensor):
+    unit = None
+
+    @staticmethod
+    def __new__(cls, data, unit):
+        return torch.as_tensor(data).as_subclass(cls)
+
+    def __init__(self, data, unit):
+        self.unit = unit
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return super().__torch_function__(func, types, args, kwargs)
+
+# %% tags=["wrong"] exercise="unit_tensor" expects="unit_lost"
+class UnitTensor(torch.Tensor):
+    unit = None
+
+    @staticmethod
+    def __new__(cls, data, unit):
+        return torch.as_tensor(data).as_subclass(cls)
+
+    def __init__(self, data, unit):
+        self.unit = unit
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        found = {a.unit for a in args if isinstance(a, cls) and a.unit is not None}
+        if len(found) > 1:
+            raise ValueError("two units")
+        result = super().__torch_function__(func, types, args, kwargs)
+        if isinstance(result, cls):
+            for one in found:
+                result.unit = one
+        return result
+
+# %% tags=["wrong"] exercise="unit_tensor" expects="units_mixed"
+class UnitTensor(torch.Tensor):
+    unit = None
+
+    @staticmethod
+    def __new__(cls, data, unit):
+        return torch.as_tensor(data).as_subclass(cls)
+
+    def __init__(self, data, unit):
+        self.unit = unit
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        from torch.utils._pytree import tree_leaves
+
+        found = {a.unit for a in tree_leaves((args, kwargs or {})) if isinstance(a, cls) and a.unit is not None}
+        result = super().__torch_function__(func, types, args, kwargs)
+        if isinstance(result, cls):
+            for one in found:
+                result.unit = one
+        return result
+
+# %% tags=["wrong"] exercise="unit_tensor" expects="recursion"
+class UnitTensor(torch.Tensor):
+    unit = None
+
+    @staticmethod
+    def __new__(cls, data, unit):
+        return torch.as_tensor(data).as_subclass(cls)
+
+    def __init__(self, data, unit):
+        self.unit = unit
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        from torch.utils._pytree import tree_leaves
+
+        found = {a.unit for a in tree_leaves((args, kwargs or {})) if isinstance(a, cls) and a.unit is not None}
+        if len(found) > 1:
+            raise ValueError("two units")
+        result = func(*args, **(kwargs or {}))
+        if isinstance(result, cls):
+            for one in found:
+                result.unit = one
+        return result
+
+# %% tags=["wrong"] exercise="unit_tensor" expects="unit_lost"
+class UnitTensor(torch.Tensor):
+    unit = None
+
+    @staticmethod
+    def __new__(cls, data, unit):
+        return torch.as_tensor(data).as_subclass(cls)
+
+    def __init__(self, data, unit):
+        self.unit = unit
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        from torch.utils._pytree import tree_leaves
+
+        found = {a.unit for a in tree_leaves(args) if isinstance(a, cls) and a.unit is not None}
+        if len(found) > 1:
+            raise ValueError("two units")
+        result = super().__torch_function__(func, types, args, kwargs)
+        if isinstance(result, cls):
+            for one in found:
+                result.unit = one
+        return result
+
+# %% tags=["wrong"] exercise="unit_tensor" expects="unit_value"
+class UnitTensor(torch.Tensor):
+    unit = None
+
+    @staticmethod
+    def __new__(cls, data, unit):
+        return torch.as_tensor(data).as_subclass(cls)
+
+    def __init__(self, data, unit):
+        self.unit = unit
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        from torch.utils._pytree import tree_leaves
+
+        found = {a.unit for a in tree_leaves((args, kwargs or {})) if isinstance(a, cls) and a.unit is not None}
+        if len(found) > 1:
+            raise ValueError("two units")
+        result = super().__torch_function__(func, types, args)
+        if isinstance(result, cls):
+            for one in found:
+                result.unit = one
+        return result
+
+# %% tags=["wrong"] exercise="unit_tensor" expects="type_lost"
+class UnitTensor(torch.Tensor):
+    unit = None
+
+    @staticmethod
+    def __new__(cls, data, unit):
+        return torch.as_tensor(data).as_subclass(cls)
+
+    def __init__(self, data, unit):
+        self.unit = unit
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        from torch.utils._pytree import tree_leaves
+
+        found = {a.unit for a in tree_leaves((args, kwargs or {})) if isinstance(a, cls) and a.unit is not None}
+        if len(found) > 1:
+            raise ValueError("two units")
+        result = super().__torch_function__(func, types, args, kwargs)
+        with torch._C.DisableTorchFunctionSubclass():
+            return func(*args, **(kwargs or {}))
+
+# %% tags=["wrong"] exercise="unit_tensor" expects="gradient_lost"
+class UnitTensor(torch.Tensor):
+    unit = None
+
+    @staticmethod
+    def __new__(cls, data, unit):
+        return torch.as_tensor(data).as_subclass(cls)
+
+    def __init__(self, data, unit):
+        self.unit = unit
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        from torch.utils._pytree import tree_leaves
+
+        found = {a.unit for a in tree_leaves((args, kwargs or {})) if isinstance(a, cls) and a.unit is not None}
+        if len(found) > 1:
+            raise ValueError("two units")
+        result = super().__torch_function__(func, types, args, kwargs)
+        if isinstance(result, cls):
+            with torch._C.DisableTorchFunctionSubclass():
+                result = result.detach().as_subclass(cls)
+            for one in found:
+                result.unit = one
+        return result
+
+# %% tags=["wrong"] exercise="unit_tensor" expects="unit_lost"
+class UnitTensor(torch.Tensor):
+    unit = None
+
+    @staticmethod
+    def __new__(cls, data, unit):
+        return torch.as_tensor(data).as_subclass(cls)
+
+    def __init__(self, data, unit):
+        self.unit = unit
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        first = args[0]
+        result = super().__torch_function__(func, types, args, kwargs)
+        if isinstance(result, cls):
+            result.unit = getattr(first, "unit", None)
+        return result
+
+# %% tags=["wrong"] exercise="unit_tensor" expects="gradient_lost"
+class UnitTensor(torch.Tensor):
+    unit = None
+
+    @staticmethod
+    def __new__(cls, data, unit):
+        return torch.tensor(data.tolist(), dtype=data.dtype).as_subclass(cls)
+
+    def __init__(self, data, unit):
+        self.unit = unit
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        from torch.utils._pytree import tree_leaves
+
+        found = {a.unit for a in tree_leaves((args, kwargs or {})) if isinstance(a, cls) and a.unit is not None}
+        if len(found) > 1:
+            raise ValueError("two units")
+        result = super().__torch_function__(func, types, args, kwargs)
+        if isinstance(result, cls):
+            for one in found:
+                result.unit = one
+        return result
+
+# %% [markdown] lang="en" pair="dispatch"
+# ## 4. One floor below
+#
+# `__torch_function__` is asked at the front door: `torch.add`, `x.sum()`, as you wrote them. Autograd does its work behind that door, and below autograd there is a second question, `__torch_dispatch__`: here the functions are the primitive ones, `aten.add.Tensor`, and **backward's own operations come by as well**.
+#
+# A wrapper uses it: an object that says *I am a 2×2 float tensor*, holds another tensor, and answers each operation by computing with what it holds. That is how quantised, sharded and masked tensors are built.
+#
+# **Predict.** `y = x * x; y.sum().backward()`: which primitive operations will be seen?
+
+# %% [markdown] lang="zh" pair="dispatch" of="c9cde80c"
+# ## 4. 再往下一层
+#
+# `__torch_function__` 守在大门口：看到的是你写下的 `torch.add`、`x.sum()`。进门之后才轮到自动求导；自动求导的下面还有第二次询问，`__torch_dispatch__`：这里的函数都是最基本的运算，例如 `aten.add.Tensor`，而且**反向传播自己做的运算也会经过这里**。
+#
+# 包装器就靠它：一个对象声称“我是 2×2 的浮点张量”，里面装着另一个张量，每来一个运算，就用里面那个去算。量化张量、分片张量、带掩码的张量都是这样做出来的。
+#
+# **先猜一猜。** `y = x * x; y.sum().backward()` 会经过哪些基本运算？
+
+# %% tags=["shown"]
+# %%autograd_function
+class Peek(torch.utils._python_dispatch.TorchDispatchMode):
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        return func(*args, **(kwargs or {}))
+
+
+x = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+with Peek():
+    (x * x).sum().backward()
+
+# %% [markdown] lang="en" pair="dispatch-task"
+# Two operations forward; then backward begins with a one (`ones_like`), spreads it (`expand`), multiplies with what was saved, and adds the two branches of `x * x`. You derived this order in notebook 01; here it is, one primitive at a time.
+#
+# ### Exercise `counting_wrapper`
+#
+# `Counting` wraps a tensor. Write `__torch_dispatch__`: unwrap what came, wherever it stands, compute, wrap every tensor that comes out (some functions give several), and count each operation under `str(func)` in `Counting.counts`. `__new__` is given: it makes an object that *looks* like the inner tensor and has no data of its own.
+
+# %% [markdown] lang="zh" pair="dispatch-task" of="163ba10a"
+# 前向两个运算；接着反向传播从一个 1 开始（`ones_like`），把它铺开（`expand`），再乘上保存的张量，最后把 `x * x` 的两个分支加起来。这个次序你在 01 里推导过，现在它一个运算一个运算地摆在眼前。
+#
+# ### 练习 `counting_wrapper`
+#
+# `Counting` 包装一个张量。请写出 `__torch_dispatch__`：把传来的包装拆开（不管在参数的哪里），计算，再把结果里的每个张量重新包好（有的函数会返回好几个），并在 `Counting.counts` 里以 `str(func)` 为键给每个运算计数。`__new__` 已经给出：它造出一个*看上去*和里面的张量一样、自己却没有数据的对象。
+
+# %% exercise="counting_wrapper"
+# %%exercise counting_wrapper
+import collections
+from torch.utils._pytree import tree_map
+
+
+class Counting(torch.Tensor):
+    counts = collections.Counter()
+
+    @staticmethod
+    def __new__(cls, inner):
+        return torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype, device=inner.device)
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __repr__(self):
+        return f"Counting({self.inner})"
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        ### BEGIN SOLUTION
+        cls.counts[str(func)] += 1
+        bare_args, bare_kwargs = tree_map(lambda a: a.inner if isinstance(a, cls) else a, (args, kwargs or {}))
+        result = func(*bare_args, **bare_kwargs)
+        return tree_map(lambda r: cls(r) if isinstance(r, torch.Tensor) else r, result)
+        ### END SOLUTION
+
+# %% tags=["right"] exercise="counting_wrapper"
+import collections
+from torch.utils._pytree import tree_map
+
+
+class Counting(torch.Tensor):
+    counts = collections.Counter()
+
+    @staticmethod
+    def __new__(cls, inner):
+        return torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype, device=inner.device)
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __repr__(self):
+        return f"Counting({self.inner})"
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        Counting.counts[str(func)] += 1
+        def bare(a):
+            if isinstance(a, (list, tuple)):
+                return type(a)(bare(item) for item in a)
+            return a.inner if isinstance(a, Counting) else a
+
+        def wrap(r):
+            if isinstance(r, (list, tuple)):
+                return type(r)(wrap(item) for item in r)
+            return Counting(r) if isinstance(r, torch.Tensor) else r
+
+        return wrap(func(*bare(args), **{k: bare(v) for k, v in (kwargs or {}).items()}))
+
+# %% tags=["wrong"] exercise="counting_wrapper" expects="counts_wrong"
+import collections
+from torch.utils._pytree import tree_map
+
+
+class Counting(torch.Tensor):
+    counts = collections.Counter()
+
+    @staticmethod
+    def __new__(cls, inner):
+        return torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype, device=inner.device)
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __repr__(self):
+        return f"Counting({self.inner})"
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        def bare(a):
+            if isinstance(a, (list, tuple)):
+                return type(a)(bare(item) for item in a)
+            return a.inner if isinstance(a, Counting) else a
+
+        def wrap(r):
+            if isinstance(r, (list, tuple)):
+                return type(r)(wrap(item) for item in r)
+            return Counting(r) if isinstance(r, torch.Tensor) else r
+
+        return wrap(func(*bare(args), **{k: bare(v) for k, v in (kwargs or {}).items()}))
+
+# %% tags=["wrong"] exercise="counting_wrapper" expects="result_not_wrapped"
+import collections
+from torch.utils._pytree import tree_map
+
+
+class Counting(torch.Tensor):
+    counts = collections.Counter()
+
+    @staticmethod
+    def __new__(cls, inner):
+        return torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype, device=inner.device)
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __repr__(self):
+        return f"Counting({self.inner})"
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        Counting.counts[str(func)] += 1
+        def bare(a):
+            if isinstance(a, (list, tuple)):
+                return type(a)(bare(item) for item in a)
+            return a.inner if isinstance(a, Counting) else a
+
+        return func(*bare(args), **{k: bare(v) for k, v in (kwargs or {}).items()})
+
+# %% tags=["wrong"] exercise="counting_wrapper" expects="kwargs_lost"
+import collections
+from torch.utils._pytree import tree_map
+
+
+class Counting(torch.Tensor):
+    counts = collections.Counter()
+
+    @staticmethod
+    def __new__(cls, inner):
+        return torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype, device=inner.device)
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __repr__(self):
+        return f"Counting({self.inner})"
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        Counting.counts[str(func)] += 1
+        def bare(a):
+            if isinstance(a, (list, tuple)):
+                return type(a)(bare(item) for item in a)
+            return a.inner if isinstance(a, Counting) else a
+
+        def wrap(r):
+            if isinstance(r, (list, tuple)):
+                return type(r)(wrap(item) for item in r)
+            return Counting(r) if isinstance(r, torch.Tensor) else r
+
+        return wrap(func(*bare(args)))
+
+# %% tags=["wrong"] exercise="counting_wrapper" expects="recursion"
+import collections
+from torch.utils._pytree import tree_map
+
+
+class Counting(torch.Tensor):
+    counts = collections.Counter()
+
+    @staticmethod
+    def __new__(cls, inner):
+        return torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype, device=inner.device)
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __repr__(self):
+        return f"Counting({self.inner})"
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        Counting.counts[str(func)] += 1
+        def wrap(r):
+            if isinstance(r, (list, tuple)):
+                return type(r)(wrap(item) for item in r)
+            return Counting(r) if isinstance(r, torch.Tensor) else r
+
+        args = [a.inner if isinstance(a, Counting) else a for a in args]
+        return wrap(func(*args, **(kwargs or {})))
+
+# %% tags=["wrong"] exercise="counting_wrapper" expects="recursion"
+import collections
+from torch.utils._pytree import tree_map
+
+
+class Counting(torch.Tensor):
+    counts = collections.Counter()
+
+    @staticmethod
+    def __new__(cls, inner):
+        return torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype, device=inner.device)
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __repr__(self):
+        return f"Counting({self.inner})"
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        Counting.counts[str(func)] += 1
+        def wrap(r):
+            if isinstance(r, (list, tuple)):
+                return type(r)(wrap(item) for item in r)
+            return Counting(r) if isinstance(r, torch.Tensor) else r
+
+        return wrap(func(*args, **(kwargs or {})))
+
+# %% tags=["wrong"] exercise="counting_wrapper" expects="tuple_not_wrapped"
+import collections
+from torch.utils._pytree import tree_map
+
+
+class Counting(torch.Tensor):
+    counts = collections.Counter()
+
+    @staticmethod
+    def __new__(cls, inner):
+        return torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype, device=inner.device)
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __repr__(self):
+        return f"Counting({self.inner})"
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        Counting.counts[str(func)] += 1
+        def bare(a):
+            if isinstance(a, (list, tuple)):
+                return type(a)(bare(item) for item in a)
+            return a.inner if isinstance(a, Counting) else a
+
+        result = func(*bare(args), **{k: bare(v) for k, v in (kwargs or {}).items()})
+        return Counting(result) if isinstance(result, torch.Tensor) else result
+
+# %% tags=["wrong"] exercise="counting_wrapper" expects="counts_wrong"
+import collections
+from torch.utils._pytree import tree_map
+
+
+class Counting(torch.Tensor):
+    counts = collections.Counter()
+
+    @staticmethod
+    def __new__(cls, inner):
+        return torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype, device=inner.device)
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __repr__(self):
+        return f"Counting({self.inner})"
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        def bare(a):
+            if isinstance(a, (list, tuple)):
+                return type(a)(bare(item) for item in a)
+            return a.inner if isinstance(a, Counting) else a
+
+        def wrap(r):
+            if isinstance(r, (list, tuple)):
+                return type(r)(wrap(item) for item in r)
+            return Counting(r) if isinstance(r, torch.Tensor) else r
+
+        Counting.counts[func] += 1
+        return wrap(func(*bare(args), **{k: bare(v) for k, v in (kwargs or {}).items()}))
+
+# %% tags=["wrong"] exercise="counting_wrapper" expects="counts_wrong"
+import collections
+from torch.utils._pytree import tree_map
+
+
+class Counting(torch.Tensor):
+    counts = collections.Counter()
+
+    @staticmethod
+    def __new__(cls, inner):
+        return torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype, device=inner.device)
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __repr__(self):
+        return f"Counting({self.inner})"
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        def bare(a):
+            if isinstance(a, (list, tuple)):
+                return type(a)(bare(item) for item in a)
+            return a.inner if isinstance(a, Counting) else a
+
+        def wrap(r):
+            if isinstance(r, (list, tuple)):
+                return type(r)(wrap(item) for item in r)
+            return Counting(r) if isinstance(r, torch.Tensor) else r
+
+        Counting.counts[func.__name__] += 1
+        return wrap(func(*bare(args), **{k: bare(v) for k, v in (kwargs or {}).items()}))
+
+# %% tags=["wrong"] exercise="counting_wrapper" expects="counts_wrong"
+import collections
+from torch.utils._pytree import tree_map
+
+
+class Counting(torch.Tensor):
+    counts = collections.Counter()
+
+    @staticmethod
+    def __new__(cls, inner):
+        return torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype, device=inner.device)
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __repr__(self):
+        return f"Counting({self.inner})"
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        Counting.counts[str(func)] += 1
+        def bare(a):
+            if isinstance(a, (list, tuple)):
+                return type(a)(bare(item) for item in a)
+            return a.inner if isinstance(a, Counting) else a
+
+        def wrap(r):
+            if isinstance(r, (list, tuple)):
+                return type(r)(wrap(item) for item in r)
+            return Counting(r) if isinstance(r, torch.Tensor) else r
+
+        Counting.counts[str(func)] += 1
+        return wrap(func(*bare(args), **{k: bare(v) for k, v in (kwargs or {}).items()}))
+
+# %% tags=["wrong"] exercise="counting_wrapper" expects="counts_wrong"
+import collections
+from torch.utils._pytree import tree_map
+
+
+class Counting(torch.Tensor):
+    counts = collections.Counter()
+
+    @staticmethod
+    def __new__(cls, inner):
+        return torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype, device=inner.device)
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __repr__(self):
+        return f"Counting({self.inner})"
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        def bare(a):
+            if isinstance(a, (list, tuple)):
+                return type(a)(bare(item) for item in a)
+            return a.inner if isinstance(a, Counting) else a
+
+        def wrap(r):
+            if isinstance(r, (list, tuple)):
+                return type(r)(wrap(item) for item in r)
+            return Counting(r) if isinstance(r, torch.Tensor) else r
+
+        Counting.counts[str(func)] = 1
+        return wrap(func(*bare(args), **{k: bare(v) for k, v in (kwargs or {}).items()}))
+
+# %% [markdown] lang="en" pair="modes"
+# ## 5. Everything at once
+#
+# A type is asked only about calls with an object of its own. A **mode** is asked about everything, for the time of a `with` block: `TorchFunctionMode` at the front door, `TorchDispatchMode` one floor below. `Peek` above was one. Memory profilers, FLOP counters and the tool that you are using now for this notebook are built on such hooks.
+#
+# While a mode's method runs, the mode itself is switched off; so calling `func` there asks nobody twice.
+#
+# ### Exercise `op_log`
+#
+# Write the mode `OpLog`. After `with OpLog() as log:` the list `log.names` holds the name, `str(func)`, of every primitive operation in order, those of backward among them. One log inside another: both see what the inner block does.
+
+# %% [markdown] lang="zh" pair="modes" of="ddab14b7"
+# ## 5. 一网打尽
+#
+# 类型只在参数里有自己的对象时才会被询问。**模式**则在 `with` 块里对一切运算都被询问：`TorchFunctionMode` 守大门，`TorchDispatchMode` 守下面一层。上面的 `Peek` 就是一个。显存分析器、FLOP 计数器，以及你这一课正在用的工具，都建立在这样的钩子上。
+#
+# 模式的方法运行时，这个模式本身是关着的，所以在里面调用 `func` 不会被重复询问。
+#
+# ### 练习 `op_log`
+#
+# 写出模式 `OpLog`。在 `with OpLog() as log:` 之后，列表 `log.names` 按次序保存每个基本运算的名字 `str(func)`，包括反向传播的那些。一个日志套在另一个里面时，里层的运算两个都能看到。
+
+# %% exercise="op_log"
+# %%exercise op_log
+from torch.utils._python_dispatch import TorchDispatchMode
+
+
+class OpLog(TorchDispatchMode):
+    ### BEGIN SOLUTION
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.names.append(str(func))
+        return func(*args, **(kwargs or {}))
+    ### END SOLUTION
+
+# %% tags=["right"] exercise="op_log"
+from torch.utils._python_dispatch import TorchDispatchMode
+
+
+class OpLog(TorchDispatchMode):
+    def __enter__(self):
+        self.names = []
+        return super().__enter__()
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = {} if kwargs is None else kwargs
+        result = func(*args, **kwargs)
+        self.names += [str(func)]
+        return result
+
+# %% tags=["wrong"] exercise="op_log" expects="logs_shared"
+from torch.utils._python_dispatch import TorchDispatchMode
+
+
+class OpLog(TorchDispatchMode):
+    names = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.names.append(str(func))
+        return func(*args, **(kwargs or {}))
+
+# %% tags=["wrong"] exercise="op_log" expects="nothing_logged"
+from torch.utils._python_dispatch import TorchDispatchMode
+
+
+class OpLog(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        return func(*args, **(kwargs or {}))
+
+# %% tags=["wrong"] exercise="op_log" expects="names_wrong"
+from torch.utils._python_dispatch import TorchDispatchMode
+
+
+class OpLog(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.names.append(func)
+        return func(*args, **(kwargs or {}))
+
+# %% tags=["wrong"] exercise="op_log" expects="names_wrong"
+from torch.utils._python_dispatch import TorchDispatchMode
+
+
+class OpLog(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.names.append(func.__name__)
+        return func(*args, **(kwargs or {}))
+
+# %% tags=["wrong"] exercise="op_log" expects="backward_not_seen"
+from torch.utils._python_dispatch import TorchDispatchMode
+
+
+class OpLog(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if torch.is_grad_enabled():
+            self.names.append(str(func))
+        return func(*args, **(kwargs or {}))
+
+# %% tags=["wrong"] exercise="op_log" expects="check:Q"
+from torch.utils._python_dispatch import TorchDispatchMode
+
+
+class OpLog(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.names.append(str(func))
+        return func(*args)
+
+# %% tags=["wrong"] exercise="op_log" expects="names_wrong"
+from torch.overrides import TorchFunctionMode
+
+
+class OpLog(TorchFunctionMode):
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        self.names.append(str(func))
+        return func(*args, **(kwargs or {}))
+
+# %% tags=["wrong"] exercise="op_log" expects="with_gives_nothing"
+from torch.utils._python_dispatch import TorchDispatchMode
+
+
+class OpLog(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.names.append(str(func))
+        return func(*args, **(kwargs or {}))
+
+    def __enter__(self):
+        super().__enter__()
+
+# %% tags=["wrong"] exercise="op_log" expects="recursion"
+from torch.utils._python_dispatch import TorchDispatchMode
+
+
+class OpLog(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.names.append(str(func))
+        with self:
+            return func(*args, **(kwargs or {}))
+
+# %% tags=["wrong"] exercise="op_log" expects="op_raised"
+from torch.utils._python_dispatch import TorchDispatchMode
+
+
+class OpLog(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.names.append(str(func))
+        func(*args, **(kwargs or {}))
+
+# %% tags=["wrong"] exercise="op_log" expects="never_ends"
+from torch.utils._python_dispatch import TorchDispatchMode
+
+
+class OpLog(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __exit__(self, *error):
+        pass
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.names.append(str(func))
+        return func(*args, **(kwargs or {}))
+
+# %% tags=["wrong"] exercise="op_log" expects="names_wrong"
+from torch.utils._python_dispatch import TorchDispatchMode
+
+
+class OpLog(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if str(func) not in self.names:
+            self.names.append(str(func))
+        return func(*args, **(kwargs or {}))
+
+# %% [markdown] lang="en" pair="end"
+# ## 6. Which door?
+#
+# | you want | take |
+# |---|---|
+# | an operation with a gradient of its own | `torch.autograd.Function` (01 to 08) |
+# | an operation that `torch.compile` and export know by name | `torch.library.custom_op` (10) |
+# | your object in torch functions | `__torch_function__` |
+# | a tensor that remembers something | a subclass with `__torch_function__` |
+# | a tensor that stores its data in another way | a wrapper with `__torch_dispatch__` |
+# | to watch or change everything in a block | a mode |
+#
+# **What to keep.** Torch asks; you answer, or return `NotImplemented`. Convert everything, not only what is in sight. Inside the answer, go on through `super()`. And when it does not end, look at the tree.
+
+# %% [markdown] lang="zh" pair="end" of="947f8be3"
+# ## 6. 走哪扇门？
+#
+# | 你想要 | 就用 |
+# |---|---|
+# | 一个自带梯度的运算 | `torch.autograd.Function`（01 到 08） |
+# | 一个 `torch.compile` 和导出都叫得出名字的运算 | `torch.library.custom_op`（10） |
+# | 让自己的对象参与 torch 函数 | `__torch_function__` |
+# | 一个记得住事情的张量 | 带 `__torch_function__` 的子类 |
+# | 一个用别的方式存数据的张量 | 带 `__torch_dispatch__` 的包装器 |
+# | 观察或改变一个块里的一切 | 模式 |
+#
+# **记住这些。** torch 来问，你要么回答，要么返回 `NotImplemented`。要转换就全部转换，不要只转换看得见的。回答的时候，通过 `super()` 继续往下走。停不下来的时候，去看那棵调用树。
+
+# %%
+# %exercises
