@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from nbautograd import messages
-from nbautograd.core.graphs.graph import AutogradGraph, Node
-from nbautograd.views.layout.contents import commonest_dtype, edge_text, fan_in, sum_text
+from nbautograd.core.graphs.folding import contract
+from nbautograd.core.graphs.graph import AutogradGraph, Edge, Ghost, Node
+from nbautograd.core.graphs.repeats import find_repeats
+from nbautograd.core.graphs.stretches import Stretch, inner_order
+from nbautograd.views.layout.contents import (
+    commonest_dtype,
+    edge_text,
+    fan_in,
+    ghost_word,
+    lens_texts,
+    norm_text,
+    sum_text,
+)
 from nbautograd.views.layout.functions import value_texts
 from nbautograd.views.layout.text import printable, shape_text
 from nbautograd.views.layout.words import title
 
+BAD = "#c0262d"
+NODE = {"shape": "box", "style": "filled", "fontname": "Helvetica", "fontsize": "11", "fontcolor": "#1b1f27"}
+EDGE = {"color": "#697281", "fontname": "Helvetica", "fontsize": "9", "fontcolor": "#4a5160"}
+TIE = {"style": "dotted", "color": "#8a56b8", "fontcolor": "#8a56b8", "constraint": "false", "arrowhead": "none"}
 LOOKS: dict[str, dict[str, str]] = {
     "op": {"fillcolor": "#ffffff", "color": "#8d95a3"},
     "function": {"fillcolor": "#e9edff", "color": "#4a5fc1", "penwidth": "1.6"},
@@ -21,6 +37,9 @@ LOOKS: dict[str, dict[str, str]] = {
 
 def dot(graph: AutogradGraph) -> Any:
     """Describe a backward graph in the DOT language: the same words as in the SVG, every name escaped.
+
+    Repeats are clusters with their names and the gradient norms at their parts; tensors that no gradient gets to, and
+    for a derivative's graph the first graph, are there as in the picture.
 
     Args:
         graph: the graph; every node and every edge is kept.
@@ -36,31 +55,109 @@ def dot(graph: AutogradGraph) -> Any:
     """
     import graphviz
 
-    made = graphviz.Digraph(
-        "backward",
-        node_attr={
-            "shape": "box",
-            "style": "filled",
-            "fontname": "Helvetica",
-            "fontsize": "11",
-            "fontcolor": "#1b1f27",
-        },
-        edge_attr={"color": "#697281", "fontname": "Helvetica", "fontsize": "9", "fontcolor": "#4a5160"},
-        graph_attr={"tooltip": graphviz.escape(title(graph))},
-    )
-    dtype = commonest_dtype(graph)
-    fans = fan_in(graph)
-    for position, (root, name) in enumerate(graph.roots):
-        made.node(f"o{position}", graphviz.escape(printable(name)), **LOOKS["output"])
-        if root is not None:
-            made.edge(f"o{position}", f"n{root}", graphviz.escape(_entry(graph, position)))
+    made = graphviz.Digraph("backward", node_attr=NODE, edge_attr=EDGE, graph_attr=_page(graph))
+    if graph.first is None:
+        _Writer(made, graph).write()
+        return made
+    for prefix, part, words in (("f", graph.first, "graphs.first_graph"), ("", graph, "graphs.second_graph")):
+        with made.subgraph(name=f"cluster_{prefix or 's'}", graph_attr=_cluster(messages.text(words))) as inside:
+            _Writer(inside, part, prefix).write()
     for node in graph.nodes:
-        made.node(f"n{node.id}", graphviz.nohtml(_label(node, fans.get(node.id, 0), dtype)), **LOOKS[node.kind])
-    for edge in graph.edges:
-        text, style = edge_text(edge, dtype)
-        look = {"color": "#c0262d"} if style == "bad" else {"style": "dashed"} if style else {}
-        made.edge(f"n{edge.source}", f"n{edge.target}", graphviz.escape(text), **look)
+        if node.origin is not None and node.origin.node < len(graph.first.nodes):
+            word = "graphs.legend.same" if node.origin.same else "graphs.legend.tie"
+            made.edge(f"n{node.id}", f"fn{node.origin.node}", graphviz.escape(messages.text(word)), **TIE)
     return made
+
+
+def _page(graph: AutogradGraph) -> dict[str, str]:
+    import graphviz
+
+    note = "".join(f"{_escaped(line)}\\l" for line in graph.notes)
+    attributes = {"tooltip": graphviz.escape(title(graph)), "fontname": "Helvetica", "fontsize": "10"}
+    return {**attributes, "label": note, "labeljust": "l"} if note else attributes
+
+
+def _cluster(label: str) -> dict[str, str]:
+    look = {"style": "rounded", "color": "#697281", "fontname": "Helvetica", "fontsize": "10", "fontcolor": "#4a5160"}
+    return {"label": _escaped(label), **look}
+
+
+class _Writer:
+    """Writes one graph into a Digraph.
+
+    Args:
+        made: the Digraph, or a cluster in one.
+        graph: the graph.
+        prefix: what the names of its nodes begin with.
+    """
+
+    def __init__(self, made: Any, graph: AutogradGraph, prefix: str = "") -> None:
+        self._made = made
+        self._graph = graph
+        self._prefix = prefix
+        self._dtype = commonest_dtype(graph)
+
+    def write(self) -> None:
+        """Roots, repeats as clusters, nodes, edges, ghosts."""
+        self._roots()
+        runs = find_repeats(self._graph)
+        inside = {i for run in runs for i in run.nodes}
+        fans = fan_in(self._graph)
+        singles = [Stretch("", [i]) for i in inner_order(self._graph) if i not in inside]
+        boxes = contract(self._graph, [*runs, *singles]).nodes if runs else ()
+        for run, box in zip(runs, boxes, strict=False):  # in the same order, the repeats first
+            self._repeat(run, box, fans)
+        for node in self._graph.nodes:
+            if node.id not in inside:
+                self._node(self._made, node, fans.get(node.id, 0))
+        for edge in self._graph.edges:
+            self._edge(edge)
+        for position, ghost in enumerate(self._graph.ghosts):
+            self._ghost(position, ghost)
+
+    def _roots(self) -> None:
+        import graphviz
+
+        for position, (root, name) in enumerate(self._graph.roots):
+            self._made.node(self._name(f"o{position}"), graphviz.escape(printable(name)), **LOOKS["output"])
+            if root is not None:
+                entry = graphviz.escape(_entry(self._graph, position))
+                self._made.edge(self._name(f"o{position}"), self._name(f"n{root}"), entry)
+
+    def _repeat(self, run: Stretch, box: Node, fans: Mapping[int, int]) -> None:
+        words = [box.name, *[text for text, _ in lens_texts(box, "memory")]]
+        name = f"cluster_{self._prefix}r{run.nodes[0]}"
+        with self._made.subgraph(name=name, graph_attr=_cluster(" · ".join(words))) as inside:
+            for i in run.nodes:
+                self._node(inside, self._graph.nodes[i], fans.get(i, 0))
+
+    def _node(self, where: Any, node: Node, fan: int) -> None:
+        import graphviz
+
+        look = {**LOOKS[node.kind], **({"color": BAD, "penwidth": "1.8"} if node.stale or node.first_bad else {})}
+        where.node(self._name(f"n{node.id}"), graphviz.nohtml(_label(node, fan, self._dtype)), **look)
+
+    def _edge(self, edge: Edge) -> None:
+        import graphviz
+
+        text, style = edge_text(edge, self._dtype)
+        look = {"color": BAD, "fontcolor": BAD} if style == "bad" else {"style": "dashed"} if style else {}
+        ends = self._name(f"n{edge.source}"), self._name(f"n{edge.target}")
+        self._made.edge(*ends, graphviz.escape(text), **look)
+
+    def _ghost(self, position: int, ghost: Ghost) -> None:
+        """A tensor that no gradient gets to: dashed, beside what used its values, else beside the first root."""
+        import graphviz
+
+        key = self._name(f"x{position}")
+        user = self._name("o0" if ghost.node is None else f"n{ghost.node}")
+        tip = printable(f"{ghost.name} {ghost.text}".strip())
+        label = _escaped(f"{ghost.name} {shape_text(ghost.shape)}".strip())
+        self._made.node(key, graphviz.nohtml(label), tooltip=graphviz.escape(tip), style="dashed,rounded")
+        self._made.edge(user, key, graphviz.escape(ghost_word(ghost)), style="dashed")
+
+    def _name(self, key: str) -> str:
+        return self._prefix + key
 
 
 def _entry(graph: AutogradGraph, position: int) -> str:
@@ -81,6 +178,11 @@ def _label(node: Node, fan: int, dtype: str | None) -> str:
         lines = [f"{node.label} = {node.name}" if node.label and not node.outputs else node.name]
     if fan > 1:
         lines.append(sum_text(node, fan))
+    elif node.gradient is not None:
+        lines.append(norm_text(node.gradient))
+    lines += [text for text, _ in lens_texts(node, "memory")]
+    if node.kind == "op" and node.line is not None:
+        lines[0] += f" · {messages.text('graphs.line', line=node.line)}"
     if len(lines) == 1:
         return _escaped(lines[0])
     return "".join(f"{_escaped(line)}\\l" for line in lines)

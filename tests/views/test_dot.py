@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -53,6 +54,55 @@ def test_a_label_that_looks_like_html_stays_text():
     x = torch.ones(2, requires_grad=True)
     source = nbautograd.graph((x * 2).sum(), names={"<i>x</i>": x}).to_dot().source
     assert '"<i>x</i>' in source
+
+
+def test_ghosts_versions_norms_and_the_first_nan_are_there():
+    a, b = (torch.ones(3, requires_grad=True) for _ in range(2))
+    source = nbautograd.graph((a.detach() * b).sum()).to_dot().source
+    assert re.search(r'x0 \[label="a 3" style="dashed,rounded" tooltip="a a.detach\(\)"\]', source)
+    assert re.search(r'n1 -> x0 \[label="detach · line \d+" style=dashed\]', source)
+    assert "No gradient gets to `a`" in source
+    y = a.exp()
+    z = (y * b).sum()
+    with torch.no_grad():
+        y.add_(1)
+    source = nbautograd.graph(z).to_dot().source
+    assert "y: v0 → v1 · line" in source
+    assert 'label="v0 → v1" color="#c0262d"' in source
+    assert "keeps 12 B" in source
+    x = torch.zeros(2, requires_grad=True)
+    assert "the first NaN" in nbautograd.backward((x / x).exp().sum()).to_dot().source
+    assert "|g| 1.73" in nbautograd.backward((a * b).sum()).to_dot().source
+
+
+def test_repeats_are_clusters_that_keep_their_nodes():
+    y = torch.ones(3, requires_grad=True)
+    for _ in range(30):
+        y = y.sin()
+    source = nbautograd.backward(y.sum(), names={}).to_dot().source
+    (label,) = re.findall(r'subgraph cluster_r\d+ \{\s+graph \[.*?label="([^"]+)"', source)
+    assert label.startswith("Sin ×30 · keeps 360 B · |g| 1.73 █")
+    assert source.count("SinBackward0") == 30
+
+
+def test_the_first_graph_is_a_cluster_with_ties_to_it():
+    x = torch.tensor([0.5, 1.0], requires_grad=True)
+    first = nbautograd.backward((x.sin() * x.exp()).sum(), create_graph=True, inputs=[x], names={"x": x})
+    second = nbautograd.graph(x.grad.sum(), first=first, names={"x": x})
+    x.grad = None
+    source = second.to_dot().source
+    assert source.count("subgraph cluster_") == 2
+    assert source.count("style=dotted") == sum(node.origin is not None for node in second.nodes)
+    assert 'label="the same node"' in source
+    assert "∂ of SinBackward0" in source
+
+
+@pytest.mark.skipif(shutil.which("dot") is None, reason="needs the dot program")
+def test_dot_takes_clusters_ghosts_and_notes():
+    a, y = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
+    for _ in range(30):
+        y = y.sin()
+    assert b"<svg" in nbautograd.graph((a.detach() * y).sum()).to_dot().pipe("svg")
 
 
 @pytest.mark.skipif(shutil.which("dot") is None, reason="needs the dot program")

@@ -37,6 +37,12 @@ def fold_to(graph: AutogradGraph, most: int) -> AutogradGraph:
     return graph if len(stretches) == len(inner_order(graph)) else contract(graph, stretches)
 
 
+def repeated(graph: AutogradGraph) -> AutogradGraph:
+    """The graph with its repeats folded, and nothing else; itself where it has none."""
+    runs = find_repeats(graph)
+    return contract(graph, _with_repeats(graph, runs)) if runs else graph
+
+
 def begun(graph: AutogradGraph, most: int) -> list[Stretch]:
     """The stretches that are drawn to begin with: one per box."""
     runs = find_repeats(graph)
@@ -93,20 +99,27 @@ def _homes(stretches: Sequence[Stretch]) -> dict[int, int]:
 
 
 def _own_leaves(graph: AutogradGraph, stretches: Sequence[Stretch]) -> dict[int, bool]:
-    """Leaves with a box of their own: used by several stretches, by several parts of one, or by a single node."""
-    homes: dict[int, tuple[int, int]] = {}
+    """Leaves with a box of their own: those that several stretches use, or a single node.
+
+    Of a repeat those that several parts use, and those of which not every part has one, such as the first one's input.
+    """
+    homes: dict[int, tuple[int, int, int]] = {}
     for place, stretch in enumerate(stretches):
         size = len(stretch.nodes) // stretch.times
-        homes.update((i, (place, at // size)) for at, i in enumerate(stretch.nodes))
+        homes.update((i, (place, at // size, at % size)) for at, i in enumerate(stretch.nodes))
     users: dict[int, set[tuple[int, int]]] = {}
+    slots: dict[tuple[int, int, int], list[int]] = {}
     for edge in graph.edges:
         if graph.nodes[edge.target].kind == "leaf":
-            users.setdefault(edge.target, set()).add(homes[edge.source])
-    own = {root: True for root, _ in graph.roots if root is not None and graph.nodes[root].kind == "leaf"}
-    for leaf, places in users.items():
-        if len(places) > 1 or len(stretches[next(iter(places))[0]].nodes) == 1:
-            own[leaf] = True
-    return dict.fromkeys([n.id for n in graph.nodes if n.id in own], True)
+            place, part, at = homes[edge.source]
+            users.setdefault(edge.target, set()).add((place, part))
+            slots.setdefault((place, at, edge.input_nr), []).append(edge.target)
+    own = {root for root, _ in graph.roots if root is not None and graph.nodes[root].kind == "leaf"}
+    for (place, _, _), leaves in slots.items():
+        if len(leaves) < stretches[place].times or len(stretches[place].nodes) == 1:
+            own |= set(leaves)
+    own |= {leaf for leaf, places in users.items() if len(places) > 1}
+    return dict.fromkeys(sorted(own), True)
 
 
 def contract(graph: AutogradGraph, parts: Sequence[Stretch | Plain]) -> AutogradGraph:

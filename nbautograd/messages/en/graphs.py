@@ -40,6 +40,12 @@ TEXTS: dict[str, str] = {
     "graphs.beside": "Left the first graph, right the graph of its gradient; each node is tied to the one that made it.",
     "graphs.legend.tie": "made by its backward",
     "graphs.legend.same": "the same node",
+    "graphs.first_graph": "the first graph",
+    "graphs.second_graph": "the graph of its gradient",
+    "graphs.shares": "shares {names}",
+    "graphs.column.keeps": "keeps",
+    "graphs.column.changed": "changed in place",
+    "graphs.column.module": "module",
     "graphs.rest": "the rest",
     "graphs.scalar": "scalar",
     "graphs.stale": (

@@ -38,6 +38,12 @@ TEXTS: dict[str, str] = {
     "graphs.beside": "左边是第一个图，右边是其梯度的图；每个节点都与产生它的节点相连。",
     "graphs.legend.tie": "由其 backward 产生",
     "graphs.legend.same": "同一个节点",
+    "graphs.first_graph": "第一个图",
+    "graphs.second_graph": "其梯度的图",
+    "graphs.shares": "共用 {names}",
+    "graphs.column.keeps": "占用",
+    "graphs.column.changed": "就地修改",
+    "graphs.column.module": "模块",
     "graphs.rest": "其余部分",
     "graphs.scalar": "标量",
     "graphs.stale": (

@@ -8,7 +8,7 @@ from nbautograd.core.graphs.graph import AutogradGraph
 from nbautograd.views import numbers
 from nbautograd.views.markup import Markup, join, picture
 from nbautograd.views.pieces import faint, fold, name, paragraph, table
-from nbautograd.views.text.graph import MOST_NODES, graph_rows, graph_size
+from nbautograd.views.text.graph import MOST_NODES, graph_size, graph_table
 
 PICTURE_BUDGET = 24_000  # characters of one graph's SVG
 
@@ -37,8 +37,7 @@ def graph_picture(graph: AutogradGraph, budget: int = PICTURE_BUDGET) -> Markup:
 
 
 def _twin(graph: AutogradGraph) -> Markup:
-    header = [messages.text(f"views.column.{c}") for c in ("node", "shapes", "gradient", "goes_to")]
-    all_rows = graph_rows(graph)
+    header, all_rows = graph_table(graph)
     rows: list[list[object]] = [[name(r[0]), *r[1:]] for r in all_rows[:MOST_NODES]]
     left = len(all_rows) - len(rows)
     more = faint(messages.text("views.graph.folded", n=numbers.count(left))) if left else None

@@ -1,0 +1,61 @@
+"""A graph in words: memory by node and module, each memory once; versions; repeats as one row."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+import nbautograd
+from nbautograd.views.text.graph import graph_table, graph_text
+
+
+def column(graph, head):
+    header, rows = graph_table(graph)
+    return {row[0]: row[header.index(head)] for row in rows}
+
+
+def test_memory_is_told_by_node_each_once():
+    x = torch.ones(10, requires_grad=True)
+    y = x.exp()
+    graph = nbautograd.graph((y * y).sum(), names={"x": x, "y": y})
+    assert column(graph, "keeps")["MulBackward0"] == "40 B"
+    assert column(graph, "keeps")["ExpBackward0 (y)"] == "shares y"
+    assert "Kept for backward: 40 B, shared memory counted once." in graph_text(graph)
+
+
+def test_memory_is_told_by_module():
+    model = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 2))
+    graph = nbautograd.graph(model(torch.randn(5, 3)).sum(), names=model)
+    lines = graph_text(graph).splitlines()
+    at = next(k for k, line in enumerate(lines) if line.startswith("module"))
+    assert [line.split() for line in lines[at : at + 3]] == [
+        ["module", "keeps"], ["2", "Linear", "224", "B"], ["0", "Linear", "60", "B"],
+    ]  # fmt: skip
+
+
+def test_versions_and_what_changed_them_are_told():
+    x = torch.ones(3, requires_grad=True)
+    y = x.exp()
+    loss = (y * y).sum()
+    with torch.no_grad():
+        y.add_(1)
+    told = column(nbautograd.graph(loss), "changed in place")["MulBackward0"]
+    assert told.startswith("y: v0 → v1 · line ")
+    assert told.endswith(" · y.add_(1)")
+
+
+def test_without_anything_to_tell_there_is_no_such_column():
+    x = torch.ones(3, requires_grad=True)
+    assert graph_table(nbautograd.graph(x.sum()))[0] == ["node", "shape", "gradient", "gives to"]
+
+
+def test_a_repeat_is_one_row_with_the_norms_along_it():
+    y = torch.ones(3, requires_grad=True)
+    for _ in range(30):
+        y = y * 0.5
+    graph = nbautograd.backward(y.sum(), names={})
+    shown = column(graph, "gradient")
+    assert list(shown) == ["SumBackward0", "Mul ×30", "AccumulateGrad"]
+    assert shown["Mul ×30"].startswith("|g| 1.73 █")
+    assert shown["Mul ×30"].endswith("; gradients vanish")
+    assert "Backward graph: 32 nodes" in graph_text(graph)
