@@ -271,20 +271,20 @@ class AbsUV(Function):
 #
 # PyTorch has made this choice many times, and not always in the same way.
 #
-# **Predict.** What do these four give as the gradient at exactly 0: `relu`, `abs`, `clamp(0, 1)`, and `maximum` of the input and 0? In the table that appears, look at the column *your backward*, here PyTorch's own.
+# **Predict.** What do these four give as the gradient at exactly 0: `relu`, `abs`, `clamp(0, 1)`, and `maximum` of the input and 0? There will be one row for each; *your backward* is here PyTorch's own.
 
-# %% [markdown] lang="zh" pair="at-the-kink" of="137a20be"
+# %% [markdown] lang="zh" pair="at-the-kink" of="0dda0ce1"
 # ## 2. 折点上
 #
 # 在 $u = 0$ 处，$|u v|$ 的图像有一个折角：右侧斜率是 $+|v|$，左侧斜率是 $-|v|$，导数不存在。两者之间的每个数都叫**次梯度**，取哪个都说得通；但优化器只要**一个**。
 #
 # PyTorch 做过许多次这样的选择，而且并不总是同一种取法。
 #
-# **先猜一猜。** 在恰好为 0 的点上，`relu`、`abs`、`clamp(0, 1)`，以及“输入与 0 取 `maximum`”，梯度各是多少？运行之后看“你的 backward”那一栏——这里它就是 PyTorch 自己的结果。
+# **先猜一猜。** 在恰好为 0 的点上，`relu`、`abs`、`clamp(0, 1)`，以及“输入与 0 取 `maximum`”，梯度各是多少？运行之后，每个函数占一行；“你的 backward”在这里就是 PyTorch 自己的结果。
 
 # %%
 def four(x):
-    return torch.relu(x), torch.abs(x), x.clamp(0, 1), torch.maximum(x, torch.zeros_like(x))
+    return torch.cat((x.relu(), x.abs(), x.clamp(0, 1), torch.maximum(x, torch.zeros_like(x))))
 
 
 origin = torch.zeros(1, dtype=torch.float64, requires_grad=True)
@@ -949,12 +949,12 @@ class Spike(Function):
         return grad_output / (1 + k * v.abs()) ** 2, None
 
 # %% [markdown] lang="en" pair="spike-after"
-# Look at the loss on its way, and at the graph of one step: your Function is one node between the loss and the weights. What travels through that node is your surrogate.
+# Look at the loss on its way, and at the graph of one step: your Function is one node between the loss and the weights. What travels through that node is your surrogate. (Dashed: `origin` and `steps`, left over from above, take no part.)
 #
 # **Predict** the shape of the curve: smooth like that of an ordinary net, or a staircase?
 
-# %% [markdown] lang="zh" pair="spike-after" of="aaa9eb51"
-# 看看损失的变化过程，再看其中一步的计算图：你的 Function 是损失与权重之间的一个节点，流过这个节点的就是你的替代梯度。
+# %% [markdown] lang="zh" pair="spike-after" of="7b4a62e7"
+# 看看损失的变化过程，再看其中一步的计算图：你的 Function 是损失与权重之间的一个节点，流过这个节点的就是你的替代梯度。（虚线标出的 `origin` 和 `steps` 是前面留下的，与这里无关。）
 #
 # **先猜一猜**曲线的形状：像普通网络那样平滑，还是像台阶？
 

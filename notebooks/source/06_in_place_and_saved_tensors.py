@@ -481,14 +481,14 @@ class ExpInPlace(Function):
 #
 # It is tempting to save memory in `backward` as well: `grad_output *= s`. But the engine may hand the *same* tensor to several nodes.
 #
-# **Predict**: for `total = Greedy(x, 3) + x`, the gradient is $3 + 1 = 4$. What will `x.grad` be?
+# **Predict**: for `total = Greedy(w, 3) + w`, the gradient is $3 + 1 = 4$. What will `w.grad` be?
 
-# %% [markdown] lang="zh" pair="grad-output" of="e0d57d3f"
+# %% [markdown] lang="zh" pair="grad-output" of="355de5fd"
 # ## 3. `grad_output` 不是你的
 #
 # 在 `backward` 里也想省点内存：`grad_output *= s`。可是引擎可能把**同一个**张量交给好几个节点。
 #
-# **先猜一猜**：`total = Greedy(x, 3) + x` 的梯度应当是 $3 + 1 = 4$。`x.grad` 会是多少？
+# **先猜一猜**：`total = Greedy(w, 3) + w` 的梯度应当是 $3 + 1 = 4$。`w.grad` 会是多少？
 
 # %%
 # %%autograd_function --quiet
@@ -504,12 +504,12 @@ class Greedy(Function):
         return grad_output, None
 
 # %%
-x.grad = None
-total = Greedy.apply(x, 3.0) + x
-nbautograd.backward(total, torch.ones_like(total))
+w = torch.tensor([2.0], requires_grad=True)
+total = Greedy.apply(w, 3.0) + w
+nbautograd.backward(total)
 
 # %% [markdown] lang="en" pair="greedy"
-# 6. The node of the sum sends one tensor both ways. `Greedy` triples it on its way to `x`, and the other branch, which wanted 1, brings 3 as well. The graph shows what arrived where: 1 at `Greedy`, and 6 at `x`.
+# 6. The numbers at the edges say `|g| 1` for the branch on the right: that is what set out. The node of the sum sends *one* tensor both ways, `Greedy` triples it on its way to `w`, and what set out as 1 arrives as 3. So 3 + 3.
 #
 # And a plain gradient check of `Greedy` alone? `torch.autograd.gradcheck` is content: each single product is right. Ours looks whether the tensor is still what it was.
 #
@@ -517,8 +517,8 @@ nbautograd.backward(total, torch.ones_like(total))
 #
 # Repair it. `s` is a plain number.
 
-# %% [markdown] lang="zh" pair="greedy" of="621b19c8"
-# 是 6。加法节点把同一个张量送往两边。`Greedy` 在送往 `x` 的路上把它乘了三倍，另一条支路本来要的是 1，结果带来的也是 3。看图里各处收到的数：`Greedy` 收到 1，`x` 收到 6。
+# %% [markdown] lang="zh" pair="greedy" of="09628f0a"
+# 是 6。右边那条支路的边上写着 `|g| 1`，出发时确实是 1。可是加法节点把**同一个**张量送往两边，`Greedy` 在送往 `w` 的路上把它乘了三倍，于是出发时的 1 到达时成了 3：3 + 3。
 #
 # 那单独对 `Greedy` 做普通的梯度检查呢？`torch.autograd.gradcheck` 很满意：每一次单独的乘积都是对的。我们的检查还会看看那个张量是不是原样。
 #
@@ -708,7 +708,7 @@ class ScaleBy(Function):
 # **先猜一猜**：除了“正确”，报告还会说什么？
 
 # %% tags=["shown"]
-# %%autograd_function --inputs x --view gradcheck
+# %%autograd_function --inputs x
 class LeakyTanh(Function):
     @staticmethod
     def forward(ctx, x):

@@ -87,7 +87,7 @@ import nbautograd
 x = torch.tensor([0.3, -1.2, 1.8], dtype=torch.float64, requires_grad=True)
 
 # %%
-# %%autograd_function --inputs x --view gradcheck
+# %%autograd_function --inputs x
 class SlippedSquare(Function):
     @staticmethod
     def forward(x):

@@ -83,6 +83,12 @@ UNMARKED = {
     "怎样才能让它知道 h 已经被改了？",
 }
 
+GRAD_OUTPUT = {
+    "en": "backward writes into grad_output. In place is for what forward was given and has marked; grad_output may "
+    "belong to others.",
+    "zh": "backward 改写了 grad_output。可以原地修改的只有 forward 收到并标记过的张量，grad_output 可能还有别人要用。",
+}
+
 
 def _on_a_copy(answer: Any) -> Callable[..., Any]:
     return lambda x: answer.apply(x.clone())
@@ -98,6 +104,11 @@ def _in_place(answer: Any, draw: Draw) -> Iterator[Failure]:
         yield Failure("other_object", OTHER_OBJECT)
     elif y is not h:
         yield Failure("unmarked", UNMARKED)
+    else:
+        grad_output = torch.ones_like(y)
+        torch.autograd.grad(y, x, grad_output)
+        if not bool((grad_output == 1).all()):
+            yield Failure("mutates_grad_output", GRAD_OUTPUT)
 
 
 # head
@@ -130,7 +141,7 @@ def _own_memory(answer: Any, draw: Draw) -> Iterator[Failure]:
 EXERCISES = (
     Exercise("survivors", "survivors", "Q", own=_predicted),
     Exercise(
-        "exp_in_place", "ExpInPlace", "V G L M Q",
+        "exp_in_place", "ExpInPlace", "V G L Q",
         formula=torch.exp, inputs=lambda draw: (draw.normal(2, 3),), apply=_on_a_copy, own=_in_place,
     ),
     Exercise(
