@@ -158,9 +158,7 @@ class Product(Function):
     @staticmethod
     def backward(ctx, grad_output):
         input, weight = ctx.saved_tensors
-        grad_input = grad_output.mm(weight.t())
-        grad_weight = input.t().mm(grad_output)
-        return grad_input, grad_weight
+        return grad_output @ weight.t(), input.t() @ grad_output
 
 # %%
 loss = Product.apply(a, b).sum()
@@ -806,18 +804,18 @@ class LinearT(Function):
 #
 # ### A shape that breaks it
 #
-# This line for the bias has stood in many tutorials, and PyTorch's own notes once had it: `grad_bias = grad_output.sum(0).squeeze(0)`. The `squeeze` is meant to tidy up. It works for (batch, in, out) = (3, 4, 5). For some sizes it does not.
+# This line for the bias has stood in many tutorials, and PyTorch's own notes once had it: `grad_output.sum(0).squeeze(0)`. The `squeeze` is meant to tidy up. It works for (batch, in, out) = (3, 4, 5). For some sizes it does not.
 #
 # ### Exercise `break_squeeze`
 #
 # Give sizes `(batch, in_features, out_features)` for which this bias gradient has the wrong shape. Think it through on paper; **predict**, then let the cell judge.
 
-# %% [markdown] lang="zh" pair="squeeze" of="8025e86e"
+# %% [markdown] lang="zh" pair="squeeze" of="4cc38c40"
 # ## 7. 两种会撒谎的测试
 #
 # ### 一个让它出错的形状
 #
-# 偏置的梯度，许多教程里是这么写的，PyTorch 的文档也曾这样写：`grad_bias = grad_output.sum(0).squeeze(0)`。加上 `squeeze` 本是想收拾得整齐些。（批大小，in，out）=（3, 4, 5）时它没有问题，换成某些尺寸就不行了。
+# 偏置的梯度，许多教程里是这么写的，PyTorch 的文档也曾这样写：`grad_output.sum(0).squeeze(0)`。加上 `squeeze` 本是想收拾得整齐些。（批大小，in，out）=（3, 4, 5）时它没有问题，换成某些尺寸就不行了。
 #
 # ### 练习 `break_squeeze`
 #

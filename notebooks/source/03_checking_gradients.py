@@ -718,12 +718,12 @@ x = torch.tensor([0.5, 1.0, 2.0], dtype=torch.float64, requires_grad=True)
 # %%exercise which_check
 # killed_by = {"A": "...", "B": "...", "C": "...", "D": "..."}
 ### BEGIN SOLUTION
-killed_by = {
-    "A": "is grad_output unchanged",
-    "B": "is the dtype kept",
-    "C": "is the second derivative right",
-    "D": "try other inputs",
-}
+killed_by = dict(
+    A="is grad_output unchanged",
+    B="is the dtype kept",
+    C="is the second derivative right",
+    D="try other inputs",
+)
 ### END SOLUTION
 
 # %% tags=["right"] exercise="which_check"

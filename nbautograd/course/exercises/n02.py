@@ -181,7 +181,7 @@ EXERCISES = (
         inputs=lambda draw: (draw.normal(3, 1, 4), draw.normal(2, 1)),
         notes={
             "grad_shape_reduced": {
-                "en": "The values come out right, because torch sums your gradient down to the shape of `{input}` in"
+                "en": "The values come out right, because torch sums your gradient down to the shape of the input in"
                 " silence. Here you are asked to return that shape yourself.",
                 "zh": "数值是对的，因为 torch 悄悄替你把梯度求和成了输入的形状。这道题要求你自己返回这个形状。",
             },
