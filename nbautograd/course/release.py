@@ -12,7 +12,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from nbautograd import __version__, messages
+from nbautograd import messages
 from nbautograd.course import canary, student
 from nbautograd.course.catalogue import BESIDE, beside, find
 from nbautograd.course.exercise import Exercise
@@ -20,7 +20,7 @@ from nbautograd.course.rehearse import Tried, rehearse
 from nbautograd.course.source import Source, SourceError, read
 from nbautograd.course.translations import stale
 
-PINNED = ("torch", "numpy", "matplotlib", "ipywidgets", "anywidget", "graphviz", "ipython", "jupyterlab")
+PINNED = ("nbautograd", "torch", "numpy", "matplotlib", "ipywidgets", "anywidget", "graphviz", "ipython", "jupyterlab")
 LONG_AGO = (1980, 1, 1, 0, 0, 0)  # a zip without a time in it is the same each time
 
 
@@ -142,7 +142,7 @@ def _manifest(source: Source, lang: str, files: dict[str, str], exercises: list[
         "language": lang,
         "source": source.hash,
         "files": {name: hashlib.sha256(text.encode("utf-8")).hexdigest() for name, text in sorted(files.items())},
-        "nbautograd": __version__,
+        "nbautograd": _version("nbautograd"),
         "requirements": requirements(),
         "exercises": [{"name": e.name, "answer": e.answer, "checks": e.checks, "points": e.points} for e in exercises],
         "points": sum(exercise.points for exercise in exercises),
@@ -152,7 +152,7 @@ def _manifest(source: Source, lang: str, files: dict[str, str], exercises: list[
 def requirements() -> list[str]:
     """What was used here, pinned: nbautograd and the packages that it stands on."""
     versions = {package: _version(package) for package in PINNED}
-    return [f"nbautograd=={__version__}", *(f"{package}=={v}" for package, v in versions.items() if v)]
+    return [f"{package}=={v}" for package, v in versions.items() if v]
 
 
 def _version(package: str) -> str:

@@ -62,7 +62,7 @@ def test_these_guards_trip(tmp_path):
 def test_notebooks_are_committed_clean(notebook):
     assert with_output(notebook) == []
     metadata = json.loads(notebook.read_text(encoding="utf-8"))["metadata"]
-    assert set(metadata) <= {"kernelspec", "language_info"}
+    assert set(metadata) <= {"kernelspec", "language_info", "nbautograd"}
     assert metadata["kernelspec"]["name"] == "python3"
 
 

@@ -1,0 +1,140 @@
+"""Our own course: what its authors promised of every answer, that the hand-outs are fresh, and that they run."""
+
+from __future__ import annotations
+
+import json
+import os
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from nbautograd.course import source as notebooks
+from nbautograd.course.catalogue import find
+from nbautograd.course.rehearse import rehearse
+from nbautograd.course.release import make
+from nbautograd.course.translations import stale
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = sorted((ROOT / "notebooks" / "source").glob("[0-9][0-9]_*.py"))
+NAMES = [source.stem for source in SOURCES]
+each_source = pytest.mark.parametrize("path", SOURCES, ids=NAMES)
+LANGUAGES = ("en", "zh")
+SECONDS = 90
+
+
+@each_source
+def test_a_notebook_has_what_it_should(path):
+    source = notebooks.read(path)
+    assert 3 <= len(source.answers) <= 6
+    for cell in source.answers:
+        assert len(source.tagged("wrong", cell.exercise)) >= 8, cell.exercise
+        assert source.tagged("right", cell.exercise), cell.exercise
+        assert list(notebooks.solution_lines(cell)), cell.exercise
+        assert find(cell.exercise).name == cell.exercise
+        assert all(other.metadata.get("expects") for other in source.tagged("wrong", cell.exercise))
+    assert "setup" in next(cell for cell in source.cells if cell.kind == "code").tags
+    assert source.cells[-1].text.strip() == "%exercises"
+    assert {"course", "title_en", "title_zh", "minutes"} <= set(source.metadata)
+    assert int(source.metadata["minutes"]) <= 45
+    assert [cell.metadata["pair"] for cell in stale(source)] == []
+
+
+@each_source
+@pytest.mark.slow
+def test_every_answer_comes_out_as_promised(path):
+    assert [str(tried) for tried in rehearse(path) if not tried.holds] == []
+
+
+@each_source
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_the_hand_out_is_a_fresh_release(path, lang):
+    """Trips when a source, an exercise's points or the release changes: run `nbautograd release notebooks/source`."""
+    made = make(path, lang, rehearsed=True)
+    committed = ROOT / "notebooks" / lang / f"{path.stem}.ipynb"
+    assert committed.read_text(encoding="utf-8") == made.notebook
+
+
+def test_no_hand_out_without_a_source():
+    handed_out = {path.stem for lang in LANGUAGES for path in (ROOT / "notebooks" / lang).glob("*.ipynb")}
+    assert handed_out == set(NAMES)
+
+
+def executed(content, lang):
+    """Run a notebook in a kernel of its own; errors stay in the outputs."""
+    import nbformat
+    from nbclient import NotebookClient
+    from traitlets.config import Config
+
+    # the machine speaks English: the notebook says itself which language it speaks
+    env = {**os.environ, "NBAUTOGRAD_LANG": "en", "OMP_NUM_THREADS": "1", "MPLBACKEND": "agg"}
+    notebook = nbformat.reads(json.dumps(content), as_version=4)
+    quiet = Config({"KernelManager": {"transport_encryption": "auto"}})  # else the kernel warns on stderr
+    client = NotebookClient(notebook, timeout=SECONDS, kernel_name="python3", allow_errors=True, config=quiet)
+    client.execute(cwd=str(ROOT / "notebooks" / lang), env=env)
+    return notebook.cells
+
+
+@cache
+def runs(path):
+    """Both languages with the reference answers and one untouched, at the same time; (kind, language) -> cells."""
+    wanted = [("reference", "en"), ("reference", "zh"), ("untouched", untouched_language(path))]
+    contents = [answered(path, lang) if kind == "reference" else content_of(path, lang) for kind, lang in wanted]
+    with ThreadPoolExecutor(len(wanted)) as pool:
+        return dict(zip(wanted, pool.map(executed, contents, [lang for _, lang in wanted]), strict=True))
+
+
+def untouched_language(path):
+    return LANGUAGES[int(path.stem[:2]) % 2]
+
+
+def answered(path, lang):
+    """The hand-out with the solutions filled in."""
+    answers = {cell.exercise: notebooks.solved(cell) for cell in notebooks.read(path).answers}
+    content = content_of(path, lang)
+    for cell in content["cells"]:
+        if exercise_of(cell):
+            cell["source"] = f"%%exercise {exercise_of(cell)}\n{answers[exercise_of(cell)]}"
+    return content
+
+
+def content_of(path, lang):
+    return json.loads((ROOT / "notebooks" / lang / f"{path.stem}.ipynb").read_text(encoding="utf-8"))
+
+
+def errors(cell):
+    return [f"{o['ename']}: {o['evalue']}" for o in cell.get("outputs", []) if o["output_type"] == "error"]
+
+
+def said(cell):
+    return "\n".join(str(o.get("data", {}).get("text/plain", o.get("text", ""))) for o in cell.get("outputs", []))
+
+
+def exercise_of(cell):
+    return cell.get("metadata", {}).get("nbautograd", {}).get("exercise")
+
+
+@each_source
+@pytest.mark.parametrize("lang", LANGUAGES)
+@pytest.mark.notebooks
+def test_with_the_reference_answers(path, lang):
+    """Every cell runs, every exercise is right."""
+    cells = runs(path)["reference", lang]
+    meant = [c for c in cells if "raises-exception" in c.metadata.get("tags", [])]
+    assert [errors(cell) for cell in cells if errors(cell) and cell not in meant] == []
+    assert {exercise_of(c): said(c).splitlines()[-2:] for c in cells if exercise_of(c) and "✓ `" not in said(c)} == {}
+    assert "✓" in said(cells[-1])
+
+
+@each_source
+@pytest.mark.notebooks
+def test_untouched(path):
+    """The cells of the exercises say that they are not answered yet; none raises, the kernel lives."""
+    lang = untouched_language(path)
+    cells = runs(path)["untouched", lang]
+    asked = [cell for cell in cells if exercise_of(cell)]
+    assert [errors(cell) for cell in asked if errors(cell)] == []
+    words = {"en": "not answered yet", "zh": "还没有作答"}[lang]
+    assert [exercise_of(cell) for cell in asked if words not in said(cell)] == []
+    assert errors(cells[-1]) == []
