@@ -135,7 +135,7 @@ function pair(page, calls, group) {
 }
 
 /** @param {Page} page @param {any} call what one method was given, printed, raised and returned */
-function methodView(page, call) {
+export function methodView(page, call) {
   const backward = isBackward(call);
   const facts = [time(call.seconds), call.caller_line && page.t("called_from", { line: call.caller_line }), call.parent !== undefined && page.t("inside", { index: call.parent }), call.create_graph && page.t("double"), call.thread].filter(Boolean);
   return el("div", "method",

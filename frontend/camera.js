@@ -4,9 +4,9 @@ import { el, icon } from "./shared.js";
 
 /** @typedef {import("./types").Page} Page */
 /** @typedef {import("./scene.js").Rect} Rect */
+/** @typedef {{scale: number, x: number, y: number}} Place how large the drawing is, and its left top in sight */
 
 const TALLEST = 460, SMALLEST = 0.05, LARGEST = 4;
-const MANY = 400, LEGIBLE = 0.35; // a picture of more boxes never becomes smaller than this, so that few are in sight
 const READABLE = 0.7; // a picture that would become smaller than this begins at its top, and is panned
 
 /**
@@ -14,29 +14,34 @@ const READABLE = 0.7; // a picture that would become smaller than this begins at
  * @param {SVGSVGElement} drawing
  * @param {HTMLElement} frame
  * @param {{width: number, height: number, boxes: Rect[]}} size
- * @param {(view: Rect, whole: boolean) => void} seen told of the part in sight, and whether that is all
+ * @param {(view: Rect, whole: boolean, scale: number) => void} seen told of the part in sight, and whether that is all
+ * @param {Place | undefined} start
  */
-export function camera(page, drawing, frame, size, seen) {
+export function camera(page, drawing, frame, size, seen, start) {
   let scale = 1, x = 0, y = 0, moved = false;
-  const smallest = size.boxes.length > MANY ? LEGIBLE : SMALLEST;
   const room = () => frame.clientWidth || size.width;
   const tall = () => Math.min(TALLEST, Math.max(120, size.height * Math.min(1, room() / size.width)));
+  const whole = () => Math.min(1, room() / size.width, (frame.clientHeight || TALLEST) / size.height);
   const apply = () => {
     const view = { x, y, width: room() / scale, height: frame.clientHeight / scale };
     drawing.setAttribute("viewBox", `${x} ${y} ${view.width} ${view.height}`);
-    seen(view, view.width >= size.width && view.height >= size.height);
+    seen(view, view.width >= size.width - 1 && view.height >= size.height - 1, scale);
   };
   const fit = (/** @type {number} */ least) => {
+    const before = room();
+    fitOnce(least);
+    if (room() !== before) fitOnce(least); // the minimap has come or gone
+  };
+  const fitOnce = (/** @type {number} */ least) => {
     frame.style.height = `${tall()}px`;
-    const whole = Math.min(1, room() / size.width, frame.clientHeight / size.height);
-    scale = Math.max(smallest, whole < least ? Math.min(1, Math.max(least, room() / size.width)) : whole);
+    scale = whole() < least ? Math.min(1, Math.max(least, room() / size.width)) : whole();
     const [spare, first] = [size.width - room() / scale, size.boxes[0]];
     x = spare <= 0 ? spare / 2 : least ? Math.max(0, Math.min(spare, first.x + (first.width - room() / scale) / 2)) : 0;
     y = 0;
     apply();
   };
   const zoom = (/** @type {number} */ by, px = room() / 2, py = frame.clientHeight / 2) => {
-    const next = Math.max(smallest, Math.min(LARGEST, scale * by));
+    const next = Math.max(Math.min(SMALLEST, whole()), Math.min(LARGEST, scale * by));
     x += px / scale - px / next;
     y += py / scale - py / next;
     scale = next;
@@ -55,13 +60,30 @@ export function camera(page, drawing, frame, size, seen) {
     zoom(Math.exp(-event.deltaY / 300), event.clientX - place.left, event.clientY - place.top);
   }, { passive: false });
   let wide = 0;
-  const watcher = new ResizeObserver(() => frame.clientWidth !== wide && ((wide = frame.clientWidth), fit(READABLE)));
+  const watcher = new ResizeObserver(() => {
+    const now = frame.parentElement?.clientWidth ?? 0; // the minimap beside it takes from the frame alone
+    if (now === wide || !frame.clientWidth) return void (frame.clientWidth && apply());
+    wide = now;
+    if (!start) return fit(READABLE);
+    frame.style.height = `${tall()}px`;
+    ({ scale, x, y } = start);
+    start = undefined;
+    apply();
+  });
   watcher.observe(frame);
   page.signal.addEventListener("abort", () => watcher.disconnect(), { once: true });
   return {
     buttons: el("span", "group", icon("−", page.t("zoom_less"), () => zoom(1 / 1.3)), icon("+", page.t("zoom_more"), () => zoom(1.3)), icon("⤢", page.t("zoom_fit"), () => fit(0))),
     dragged: () => moved,
     centre,
+    place: () => /** @type {Place} */ ({ scale, x, y }),
+    /** @param {MouseEvent} event go near to what was pointed at */
+    near: (event) => {
+      const place = frame.getBoundingClientRect();
+      const [cx, cy] = [x + (event.clientX - place.left) / scale, y + (event.clientY - place.top) / scale];
+      scale = READABLE;
+      centre(cx, cy);
+    },
     /** @param {Rect | undefined} box bring it into view */
     reveal: (box) => {
       if (!box || !frame.clientHeight) return;

@@ -1,4 +1,4 @@
-// Opening what is folded, and folding it again: Python lays the graph out anew, and the view begins afresh with it.
+// Other pictures of the graph: boxes opened and folded again, a lens, a ghost. Python draws, and the view begins afresh.
 
 import { firstLine } from "./scene.js";
 import { ask, button, el } from "./shared.js";
@@ -9,42 +9,52 @@ import { ask, button, el } from "./shared.js";
 /**
  * @param {Page} page
  * @param {any} state
+ * @param {{opened?: Opened[] | "all", lens?: string, name?: string}} change
+ * @param {number} [node] where to go then
+ */
+export async function repaint(page, state, change, node) {
+  const view = { opened: state.opened ?? [], lens: state.lens ?? "", name: state.asked?.name ?? "", ...change }, { opened, lens, name } = view;
+  const { content } = await ask(page.model, { kind: "picture", lens, name, opened: opened === "all" ? opened : opened.map((/** @type {Opened} */ o) => o.key) }, page.signal, page.t("no_kernel"));
+  const { layout, scopes, ghosts, message, line, node: of, ghost } = content;
+  state.again({ ...state, layout, scopes, ghosts, opened, lens, asked: message && { name, message, line, node: of, ghost } }, node, "opened" in change);
+}
+
+/** @param {Page} page @param {any} state whether Python can be asked for another picture */
+export const canRepaint = (page, state) => page.can({ kind: "picture" }) && Boolean(state.again);
+
+/**
+ * @param {Page} page
+ * @param {any} state
  * @param {import("./scene.js").Box | undefined} box
  */
 export function foldButtons(page, state, box) {
   /** @type {Opened[]} */
-  const opened = state.opened ?? [];
-  if (!box) return null;
+  const opened = Array.isArray(state.opened) ? state.opened : [];
+  if (!box || !canRepaint(page, state)) return null;
   const inside = opened.filter((o) => o.nodes.includes(box.nodes[0])).pop();
   return el("span", "group",
-    box.kind === "group" && foldButton(page, page.t("unfold"), () => unfold(page, state, [...opened, { key: box.key, name: firstLine(box), nodes: box.nodes }], box.nodes[0])),
-    inside && foldButton(page, page.t("fold", { name: inside.name }), () => unfold(page, state, opened.filter((o) => !o.nodes.every((n) => inside.nodes.includes(n))), box.nodes[0])));
+    box.kind === "group" && waiting(page, page.t("unfold"), () => unfold(page, state, box)),
+    inside && waiting(page, page.t("fold", { name: inside.name }), () => repaint(page, state, { opened: opened.filter((o) => !o.nodes.every((n) => inside.nodes.includes(n))) }, box.nodes[0])));
 }
+
+/** @param {Page} page @param {any} state @param {import("./scene.js").Box} box */
+export const unfold = (page, state, box) => repaint(page, state, { opened: [...(Array.isArray(state.opened) ? state.opened : []), { key: box.key, name: firstLine(box), nodes: box.nodes }] }, box.nodes[0]);
 
 /** @param {Page} page @param {any} state */
 export function wholeButton(page, state) {
-  const { layout, opened } = state;
-  if (opened?.length || state.all) return foldButton(page, page.t("fold_all"), () => unfold(page, state, []));
-  return layout.boxes.some((/** @type {any} */ b) => b.kind === "group") && foldButton(page, page.t("unfold_all", { count: layout.nodes }), () => unfold(page, state, "all"));
+  if (!canRepaint(page, state)) return null;
+  if (state.opened?.length) return waiting(page, page.t("fold_all"), () => repaint(page, state, { opened: [] }));
+  return state.layout.boxes.some((/** @type {any} */ b) => b.kind === "group") && waiting(page, page.t("unfold_all", { count: state.total }), () => repaint(page, state, { opened: "all" }));
 }
 
-/** @param {Page} page @param {string} words @param {() => Promise<void>} act */
-function foldButton(page, words, act) {
+/**
+ * A button that waits for what it has begun, and says what went wrong.
+ * @param {Page} page @param {string} words @param {() => Promise<void>} act
+ */
+export function waiting(page, words, act) {
   const made = button(words, () => {
     made.disabled = true;
     act().catch((problem) => page.signal.aborted || ((made.disabled = false), made.after(problem.message)));
   });
   return made;
-}
-
-/**
- * @param {Page} page
- * @param {any} state
- * @param {Opened[] | "all"} opened
- * @param {number} [node] where to go then
- */
-async function unfold(page, state, opened, node) {
-  const all = opened === "all";
-  const { content } = await ask(page.model, { kind: "unfold", opened: all ? opened : opened.map((o) => o.key) }, page.signal, page.t("no_kernel"));
-  state.again({ ...state, layout: content.layout, opened: all ? [] : opened, all }, node);
 }

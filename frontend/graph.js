@@ -2,15 +2,19 @@
 
 import { camera } from "./camera.js";
 import { searchField } from "./find.js";
-import { foldButtons, wholeButton } from "./folds.js";
+import { canRepaint, foldButtons, unfold, wholeButton } from "./folds.js";
+import { lenses } from "./lenses.js";
 import { minimap } from "./minimap.js";
-import { boxDetail } from "./node.js";
+import { boxDetail, linked } from "./node.js";
+import { outline } from "./outline.js";
+import { overview } from "./overview.js";
 import { exportButtons } from "./picture.js";
 import { scene } from "./scene.js";
-import { el, keys } from "./shared.js";
+import { el, keys, prose } from "./shared.js";
 import { stepper } from "./stepper.js";
 import { uses } from "./uses.js";
 import { neighbour } from "./ways.js";
+import { whyButton, whyNone } from "./why.js";
 
 /** @typedef {import("./types").Page} Page */
 /** @typedef {import("./scene.js").Box} Box */
@@ -20,16 +24,18 @@ import { neighbour } from "./ways.js";
  * @param {any} state
  */
 export function graphView(page, state) {
-  if (!state.layout.boxes.length) return el("p", "faint", [page.t("no_graph"), ...state.notes].join(" "));
+  if (!state.layout.boxes.length) return el("p", "faint", page.t("no_graph"), " ", prose(state.notes.join(" ")));
   const place = el("div", "stack");
   let end = new AbortController();
   page.signal.addEventListener("abort", () => end.abort(), { once: true });
-  const again = (/** @type {any} */ next, /** @type {number | undefined} */ node) => {
+  const again = (/** @type {any} */ next, /** @type {number | undefined} */ node, fresh = true) => {
     end.abort();
     end = new AbortController();
     const { signal } = end;
     const local = { ...page, signal, onTheme: (/** @type {() => void} */ f, until = signal) => page.onTheme(f, until), onSelect: (/** @type {any} */ f, until = signal) => page.onSelect(f, until) };
-    place.replaceChildren(pictureView(local, { ...next, again }, node));
+    const at = /** @type {ShadowRoot} */ (place.getRootNode()).activeElement?.getAttribute("data-at");
+    place.replaceChildren(pictureView(local, { ...next, again, start: fresh ? undefined : state.place?.() }, node, (/** @type {any} */ made) => (state.place = made)));
+    if (at) /** @type {HTMLElement | null} */ (place.querySelector(`[data-at=${at}]`))?.focus();
   };
   again(state, undefined);
   return place;
@@ -40,41 +46,53 @@ export function graphView(page, state) {
  * @param {Page} page
  * @param {any} state
  * @param {number | undefined} node where to go first
+ * @param {(place: () => import("./camera.js").Place) => void} placed told how to learn where the view is
  */
-function pictureView(page, state, node) {
+function pictureView(page, state, node, placed) {
   const { layout } = state;
-  const picture = scene(page, layout);
-  const frame = el("div", { class: "graph-frame", title: layout.description }, picture.drawing);
-  const view = camera(page, picture.drawing, frame, layout, (rect, whole) => (picture.look(rect), map.look(rect, whole)));
-  const map = minimap(layout, view.centre);
-  frame.append(map.element);
+  const picture = scene(page, layout), afar = overview(page, layout, picture);
+  const frame = el("div", { class: "graph-frame", title: layout.description }, afar.canvas, picture.drawing), holder = el("div", "graph-holder", frame);
+  const view = camera(page, picture.drawing, frame, layout, (rect, whole, scale) => (picture.look(afar.look(rect, scale) ? null : rect), map.look(rect, whole)), state.start);
+  const map = minimap(layout, frame, view.centre);
+  holder.append(map.element);
+  placed(view.place);
   const walk = walker(page, state, picture, view.reveal);
   const steps = stepper(page, state, picture, walk.see, walk.visit);
   const search = searchField(page, layout.boxes, picture, walk.see);
+  const boxOf = (/** @type {number | null} */ id) => layout.boxes.find((/** @type {Box} */ b) => b.nodes.includes(id ?? -1));
+  const lens = lenses(page, state, picture, (id) => boxOf(id) && walk.visit(boxOf(id).key));
+  const why = whyNone(page, state, picture, walk.see);
   const boxAt = (/** @type {Event} */ event) => /** @type {Element} */ (event.target).closest?.(".box")?.getAttribute("data-key");
   picture.drawing.addEventListener("click", (event) => {
     const key = boxAt(event);
-    if (key && !view.dragged()) walk.visit(key);
+    if (view.dragged()) return;
+    if (afar.far()) view.near(event);
+    else if (key) walk.visit(key);
   });
   uses(layout, picture, boxAt, steps.say);
   keys(picture.drawing, walk.keys);
   const whole = el("div", "stack graph",
     el("div", "bar", steps.element, el("span", "grow"), search, exportButtons(page, layout, frame), view.buttons),
-    frame,
+    el("div", "bar", lens.element, why.element),
+    lens.legend,
+    why.answer,
+    holder,
     steps.said,
     steps.panel,
-    el("div", "bar", layout.note && el("p", "faint", layout.note), wholeButton(page, state)),
+    (layout.note || state.opened?.length) && el("div", "bar", layout.note && el("p", "faint", layout.note), wholeButton(page, state)),
     walk.detail,
-    ...state.notes.map((/** @type {string} */ note) => el("p", "faint", note)));
+    ...state.notes.map((/** @type {string} */ note) => el("p", "faint", prose(note))),
+    outline(page, state, picture, walk.look, canRepaint(page, state) ? (box) => void unfold(page, state, box).catch(() => {}) : null));
   keys(whole, { "[": () => steps.by(-1), "]": () => steps.by(1), "/": () => search.querySelector("input")?.focus() });
   const follow = (/** @type {number | undefined} */ id) => {
-    const box = id === undefined ? undefined : layout.boxes.find((/** @type {Box} */ b) => b.nodes.includes(id));
+    const box = id === undefined ? undefined : boxOf(id);
     if (box && !picture.boxes.get(picture.stop())?.nodes.includes(id ?? -1)) walk.see(box.key);
     return box;
   };
   page.onSelect((selection) => void follow(selection.node));
   const first = follow(node);
-  if (first) requestAnimationFrame(() => requestAnimationFrame(() => walk.visit(first.key))); // once the frame has its size
+  const open = first ?? (state.open === undefined ? undefined : boxOf(state.open));
+  if (open) requestAnimationFrame(() => requestAnimationFrame(() => (first ? walk.visit : walk.look)(open.key))); // once the frame has its size
   return whole;
 }
 
@@ -94,16 +112,17 @@ function walker(page, state, picture, reveal) {
   const go = (/** @type {string} */ key) => (see(key), picture.pin(key)?.focus({ preventScroll: true }));
   const show = (/** @type {boolean} */ open) => {
     detail.hidden = !open;
+    state.open = open ? picture.boxes.get(picture.stop())?.nodes[0] : undefined;
     picture.mark("chosen", (key, path) => !path && open && key === picture.stop());
   };
   const close = () => (show(false), go(picture.stop()));
   const open = () => {
     const box = picture.boxes.get(picture.stop());
     show(true);
-    detail.replaceChildren(boxDetail(page, state, box, close, foldButtons(page, state, box)));
-    if (box?.nodes.length) page.select({ node: box.nodes[0] });
+    detail.replaceChildren(boxDetail(page, state, box, close, el("span", "group", whyButton(page, state, box), foldButtons(page, state, box))));
+    if (box?.nodes.length) page.select({ node: box.nodes[0], ...linked(page, state, box.nodes) });
   };
   const along = (/** @type {"up" | "down" | "left" | "right"} */ way) => () => go(neighbour(layout, picture.stop(), way));
   const actions = { ArrowDown: along("down"), ArrowUp: along("up"), ArrowLeft: along("left"), ArrowRight: along("right"), Home: () => go(first), Enter: open, " ": open, Escape: close };
-  return { detail, see, visit: (/** @type {string} */ key) => (go(key), open()), keys: actions };
+  return { detail, see, look: (/** @type {string} */ key) => (see(key), open()), visit: (/** @type {string} */ key) => (go(key), open()), keys: actions };
 }

@@ -26,7 +26,7 @@ export function inspectorView(page, state) {
   const parts = [
     { id: "summary", make: () => summaryView(page, state) },
     state.calls.calls.length && { id: "calls", make: () => callsView(page, state.calls) },
-    state.graph && { id: "graph", make: () => graphView(page, state.graph) },
+    state.graph && { id: "graph", make: () => graphView(page, { ...state.graph, blocks: state.blocks, function: state.function }) },
     state.blocks.length && { id: "jacobian", make: () => jacobianView(page, state) },
     state.check && { id: "gradcheck", make: () => gradcheckView(page, state) },
     state.source && { id: "source", make: () => sourceView(page, state.source, state.answer.findings) },

@@ -1,20 +1,26 @@
-// The whole picture, small, beside the part in sight; a click or a drag goes there.
+// The whole picture, small, beside the frame, while not all is in sight; a click or a drag goes there.
 
 import { el, svg } from "./shared.js";
 
 /** @typedef {import("./scene.js").Rect} Rect */
 
-const WIDE = 150, TALL = 190, NARROW = 46;
+const WIDE = 130, NARROW = 46; // px; at most a quarter of the room is taken
 
 /**
  * @param {import("./scene.js").Layout} layout
+ * @param {HTMLElement} frame
  * @param {(x: number, y: number) => void} go
  */
-export function minimap({ width, height, boxes }, go) {
-  const scale = Math.min(WIDE / width, TALL / height);
-  const [w, h] = [width, height].map((side) => Math.max(side * scale, NARROW));
-  const sight = el("div", "sight");
-  const element = el("div", { class: "minimap", "aria-hidden": "true", hidden: true }, svg("svg", { width: w, height: h, viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none" }), sight);
+export function minimap({ width, height, boxes }, frame, go) {
+  const sight = el("div", "sight"), element = el("div", { class: "minimap", "aria-hidden": "true", hidden: true });
+  let [w, h] = [NARROW, NARROW];
+  const make = () => {
+    const room = frame.parentElement?.clientWidth ?? 0, tall = frame.clientHeight;
+    const scale = Math.min(Math.min(WIDE, room / 4) / width, tall / height);
+    [w, h] = [Math.max(width * scale, NARROW), Math.max(height * scale, Math.min(NARROW, tall))];
+    element.replaceChildren(svg("svg", { width: w, height: h, viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none" },
+      svg("path", { d: boxes.map((b) => `M${b.x},${b.y}h${b.width}v${b.height}h-${b.width}`).join("") })), sight);
+  };
   const to = (/** @type {PointerEvent} */ event) => {
     const place = element.getBoundingClientRect();
     go(((event.clientX - place.left) / w) * width, ((event.clientY - place.top) / h) * height);
@@ -25,10 +31,11 @@ export function minimap({ width, height, boxes }, go) {
     element,
     /** @param {Rect} view @param {boolean} whole whether all is in sight */
     look: (view, whole) => {
-      const picture = element.firstElementChild;
-      if (!whole && !picture?.firstChild) picture?.append(svg("path", { d: boxes.map((b) => `M${b.x},${b.y}h${b.width}v${b.height}h-${b.width}`).join("") }));
+      if (whole === element.hidden && whole) return;
+      if (element.hidden && !whole) make();
       element.hidden = whole;
-      sight.style.cssText = `left:${(view.x / width) * w}px;top:${(view.y / height) * h}px;width:${(view.width / width) * w}px;height:${Math.max(3, (view.height / height) * h)}px`;
+      const [left, top] = [Math.max(0, (view.x / width) * w), Math.max(0, (view.y / height) * h)];
+      sight.style.cssText = `left:${left}px;top:${top}px;width:${Math.max(3, Math.min(w, ((view.x + view.width) / width) * w) - left)}px;height:${Math.max(3, Math.min(h, ((view.y + view.height) / height) * h) - top)}px`;
     },
   };
 }

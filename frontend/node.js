@@ -1,5 +1,7 @@
 // What is known of one box of the graph: its nodes, their ctx and saved values, the gradients that flowed.
 
+import { mostTelling, verdictWord } from "./blocks.js";
+import { methodView } from "./calls.js";
 import { firstLine } from "./scene.js";
 import { ask, button, el, icon, shape } from "./shared.js";
 import { ctxView, tensorBody, valueList } from "./values.js";
@@ -8,6 +10,7 @@ import { ctxView, tensorBody, valueList } from "./values.js";
 /** @typedef {import("./scene.js").Box} Box */
 
 const MOST = 60; // nodes of a folded box that are listed
+const MOST_BLOCKS = 12; // of a Jacobian
 
 /**
  * @param {Page} page
@@ -17,13 +20,13 @@ const MOST = 60; // nodes of a folded box that are listed
  * @param {Node | null} more buttons
  */
 export function boxDetail(page, state, box, close, more) {
-  const body = el("div", null);
+  const body = el("div", "stack");
   const head = el("div", "bar");
   const fill = () => {
     const one = box.nodes.length === 1 ? state.nodes[box.nodes[0]] : null;
     const lines = [firstLine(box), one ? facts(page, one).join(" · ") : box.nodes.length > 1 && page.t("nodes", { count: box.nodes.length })];
-    head.replaceChildren(el("h4", null, one ? el("code", null, one.label || one.name) : lines[0]), el("span", "faint facts", lines[1]), ...[one && links(page, one), more, icon("×", page.t("close"), close)].filter((part) => part instanceof Node));
-    body.replaceChildren(one ? nodeBody(page, state, one) : nodeList(state, box));
+    head.replaceChildren(el("h4", null, one ? el("code", null, one.label || one.name) : lines[0]), el("span", "faint facts", lines[1]), ...[more, icon("×", page.t("close"), close)].filter((part) => part instanceof Node));
+    body.replaceChildren(...[one && links(page, state, one), one ? nodeBody(page, state, one) : nodeList(state, box), one && ownCalls(page, state, one)].filter((part) => part instanceof Node));
   };
   fill();
   need(page, state, box.nodes.slice(0, MOST)).then((late) => late && fill(), (problem) => page.signal.aborted || body.append(el("p", "faint", problem.message)));
@@ -50,14 +53,51 @@ async function need(page, state, ids) {
   return true;
 }
 
+/** @param {any} state @param {any} node whether it is of the Function that the report is about */
+const reported = (state, node) => node?.kind === "function" && (!state.function || (node.function || node.name.replace(/Backward$/, "")) === state.function);
+
 /**
- * From a custom Function to its calls and its Jacobian.
+ * What is selected along with a custom Function's node: its call and, where it was checked, its block.
  * @param {Page} page
+ * @param {any} state
+ * @param {number[]} ids
+ */
+export function linked(page, state, ids) {
+  const node = ids.length === 1 ? state.nodes[ids[0]] : null, calls = state.calls[ids[0]] ?? [];
+  if (!reported(state, node)) return {};
+  const block = !page.selection().block && state.blocks?.length ? page.reach(mostTelling(state.blocks)) : {};
+  return calls.length ? { ...block, call: calls[calls.length - 1][0] } : block;
+}
+
+/**
+ * From a custom Function to its calls and the blocks of its Jacobian; by itself the graph shows the calls here.
+ * @param {Page} page
+ * @param {any} state
  * @param {any} node
  */
-function links(page, node) {
-  if (node.kind !== "function") return null;
-  return el("span", "group", ...["calls", "jacobian"].map((tab) => page.tabs.includes(tab) && button(page.t(`tab.${tab}`), () => page.show(tab))));
+function links(page, state, node) {
+  if (!reported(state, node)) return null;
+  const calls = (page.tabs.includes("calls") && state.calls[node.id]) || [], blocks = (page.tabs.includes("jacobian") && state.blocks) || [];
+  const to = (/** @type {Node | string} */ words, /** @type {string} */ tab, /** @type {any} */ selection) => button(words, () => (page.select(selection), page.show(tab)), "link");
+  const row = (/** @type {string} */ tab, /** @type {Node[]} */ some) => some.length > 0 && el("div", "queue", el("h5", null, page.t(`tab.${tab}`)), ...some);
+  return el("div", null,
+    row("calls", calls.map((/** @type {[number, string]} */ [call, method]) => to(`${method} #${call}`, "calls", { call }))),
+    row("jacobian", blocks.slice(0, MOST_BLOCKS).map((/** @type {any} */ b) => el("span", null, to(el("code", null, `d ${b.output_name} / d ${b.input_name}`), "jacobian", page.reach([b.output, b.input])), " ", b.verdict && verdictWord(page, b.verdict)))));
+}
+
+/**
+ * The recorded calls of a Function, where the graph is shown by itself.
+ * @param {Page} page
+ * @param {any} state
+ * @param {any} node
+ */
+function ownCalls(page, state, node) {
+  const place = el("div", "values");
+  if (node.kind !== "function" || page.tabs.length || !page.can({ kind: "function" })) return place;
+  ask(page.model, { kind: "function", node: node.id }, page.signal, "").then(({ content }) => {
+    if (content.calls.length) place.append(el("h5", null, page.t("tab.calls")), el("div", "pair", ...content.calls.map((/** @type {any} */ call) => methodView(page, call))));
+  }, () => {});
+  return place;
 }
 
 /** @param {Page} page @param {any} node */

@@ -12,10 +12,12 @@ import { fill, svg } from "./shared.js";
 
 const TOLD = 6; // edges that a box tells of
 const CELL = 512, MARGIN = 64; // px of the drawing: side of a cell of the index, and how far beyond the frame is drawn
+const LOUD = ["found", "now", "ready", "use", "chosen", "hot"]; // looks that are seen from afar too
 const ROUND = { function: 6, op: 4, group: 4 };
 
 /**
- * To a screen reader the drawing is a tree in the order of backward, whose items also tell where their gradients go.
+ * To a screen reader a graph to walk in by the arrow keys, whose boxes also tell where their gradients go; the outline
+ * beside it is the same as a tree.
  * @param {import("./types").Page} page
  * @param {Layout} layout
  */
@@ -28,32 +30,45 @@ export function scene(page, layout) {
   /** @type {Record<string, Test>} */
   const looks = {};
   const edges = svg("g", { "aria-hidden": "true" }), front = svg("g", { role: "none" });
-  const drawing = svg("svg", { role: "tree", "aria-label": layout.title, class: "drawing" }, arrowHead(), edges, front);
-  const ways = by(layout.paths, "source"), order = new Map([...new Set([...layout.order, ...boxes.keys()])].map((key, k) => [key, k + 1]));
-  let window_ = "";
+  const drawing = svg("svg", { role: "application", "aria-label": `${layout.title}. ${page.t("step_help")}`, class: "drawing" }, arrowHead(), edges, front);
+  const ways = by(layout.paths, "source");
+  /** @type {((item: Box | Path) => string) | null} */
+  let paint = null;
+  /** @type {(() => void)[]} */
+  const marking = [];
+  /** @type {Box[] | null} */
+  let marked = null;
+  let window_ = "?";
   let stop = layout.order[0] ?? layout.boxes[0].key;
 
   const dress = (/** @type {Box | Path} */ item, /** @type {SVGGElement} */ group) => {
     const [key, path] = isPath(item) ? [item.source, item] : [item.key];
     group.setAttribute("class", [looksOf(item), ...Object.keys(looks).filter((name) => looks[name](key, path))].join(" "));
+    if (paint || group.hasAttribute("style")) group.setAttribute("style", paint ? paint(item) : "");
+  };
+  const tell = (/** @type {Box} */ box) => {
+    const to = (ways.get(box.key) ?? []).slice(0, TOLD).map((path) => page.t("goes_to", { name: firstLine(/** @type {Box} */ (boxes.get(path.target))), what: path.label }).trim());
+    return [nameOf(box).replaceAll("\n", ", "), ...to].join("; ");
+  };
+  const dressAll = () => {
+    marked = null;
+    for (const [item, group] of shown) dress(item, group);
+    for (const listener of marking) listener();
   };
   const add = (/** @type {Box | Path} */ item) => {
     if (shown.has(item)) return;
     const group = isPath(item) ? pathGroup(item) : boxGroup(item);
-    if (!isPath(item)) {
-      const to = (ways.get(item.key) ?? []).slice(0, TOLD).map((path) => page.t("goes_to", { name: firstLine(/** @type {Box} */ (boxes.get(path.target))), what: path.label }).trim());
-      fill(group, { role: "treeitem", "aria-level": 1, "aria-posinset": order.get(item.key), "aria-setsize": order.size, "aria-label": [nameOf(item).replaceAll("\n", ", "), ...to].join("; "), tabindex: item.key === stop ? 0 : -1 });
-    }
+    if (!isPath(item)) fill(group, { role: "button", "aria-label": tell(item), tabindex: item.key === stop ? 0 : -1 });
     dress(item, group);
     shown.set(item, group);
     (isPath(item) ? edges : front).append(group);
   };
-  /** @param {Rect} view what is in sight */
+  /** @param {Rect | null} view what is in sight; nothing when it is painted by somebody else */
   const look = (view) => {
-    const range = [view.x - MARGIN, view.y - MARGIN, view.x + view.width + MARGIN, view.y + view.height + MARGIN].map((v) => Math.floor(v / CELL));
+    const range = !view ? [] : [view.x - MARGIN, view.y - MARGIN, view.x + view.width + MARGIN, view.y + view.height + MARGIN].map((v) => Math.floor(v / CELL));
     if (range.join() === window_) return;
     window_ = range.join();
-    const seen = inCells(cells, range);
+    const seen = view ? inCells(cells, range) : new Set();
     const pinned = boxes.get(stop);
     if (pinned) seen.add(pinned);
     for (const [item, group] of shown) if (!seen.has(item)) (group.remove(), shown.delete(item));
@@ -61,7 +76,7 @@ export function scene(page, layout) {
   };
   const groupOf = (/** @type {string} */ key) => shown.get(/** @type {Box} */ (boxes.get(key)));
   return {
-    drawing, boxes, look,
+    drawing, boxes, look, tell,
     stop: () => stop,
     /** @param {string} key the one box that Tab reaches; it stays in the page wherever the view goes */
     pin: (key) => {
@@ -75,13 +90,19 @@ export function scene(page, layout) {
     /** @param {string} name a class @param {Test} test which boxes and paths have it from now on */
     mark: (name, test) => {
       looks[name] = test;
-      for (const [item, group] of shown) dress(item, group);
+      dressAll();
     },
+    /** @param {((item: Box | Path) => string) | null} style of each box and path from now on */
+    paint: (style) => ((paint = style), dressAll()),
+    /** @param {() => void} listener */
+    onMark: (listener) => void marking.push(listener),
+    /** The boxes that are marked for something that one looks for. */
+    marked: () => (marked ??= layout.boxes.filter(({ key }) => LOUD.some((name) => looks[name]?.(key)))),
   };
 }
 
 /** @param {Box | Path} item @returns {item is Path} */
-const isPath = (item) => "points" in item;
+export const isPath = (item) => "points" in item;
 
 /** @param {Box | Path} item */
 const looksOf = (item) => (isPath(item) ? `edge ${item.style}` : `box ${item.kind}${item.freed ? " freed" : ""}`);
@@ -129,8 +150,8 @@ export function by(paths, end) {
 /** @param {{title: string, lines: {text: string}[]}} box its title, or what is written in it */
 export const nameOf = (box) => box.title || box.lines.map((line) => line.text).join(" ");
 
-/** @param {{title: string, lines: {text: string}[]} | undefined} box */
-export const firstLine = (box) => (box ? nameOf(box).split("\n")[0] : "");
+/** @param {{lines: {text: string, y: number}[]} | undefined} box what stands in its first line */
+export const firstLine = (box) => (box ? box.lines.filter((line) => line.y === box.lines[0].y).map((line) => line.text).join(" ") : "");
 
 /** @param {Box} box */
 export function boxGroup(box) {

@@ -25,7 +25,7 @@ export function stepper(page, state, picture, reveal, visit) {
   let timer;
   const said = el("p", { class: "faint said", role: "status" });
   const panel = el("div", { class: "step", hidden: true });
-  const slider = el("input", { type: "range", min: 0, max: most, value: 0, "aria-label": page.t("engine_order") });
+  const slider = el("input", { type: "range", min: 0, max: most, value: 0, "aria-label": page.t("engine_order"), title: page.t("engine_order") });
   const title = (/** @type {string} */ key) => firstLine(picture.boxes.get(key));
   const say = (/** @type {string} */ sentence) => (said.textContent = sentence || (at ? page.t("step_at", { step: at, steps: most, name: title(run.steps[at - 1][0]) }) : page.t("step_help")));
   const place = (/** @type {string} */ key) => run.place.get(key) ?? -1;

@@ -1,6 +1,6 @@
 // Pointing at a leaf's chip or a portal shows every place where that tensor is used.
 
-import { firstLine } from "./scene.js";
+import { nameOf } from "./scene.js";
 
 /**
  * @param {import("./scene.js").Layout} layout
@@ -20,7 +20,7 @@ export function uses(layout, picture, boxAt, say) {
     const touched = new Set(paths.map((p) => p.source));
     const lit = new Set(paths);
     picture.mark("use", (k, path) => (path ? lit.has(path) : touched.has(k) || same.has(k)));
-    say(chip ? firstLine(chip) : "");
+    say(chip ? nameOf(chip).split("\n")[0] : "");
   };
   for (const event of ["pointerover", "focusin"]) picture.drawing.addEventListener(event, (e) => see(boxAt(e) ?? ""));
   for (const event of ["pointerleave", "focusout"]) picture.drawing.addEventListener(event, () => see(""));

@@ -2,34 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from nbautograd.core.display import plain
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
+from nbautograd.core.recording.calls import Call
 from nbautograd.errors import InputError
-from nbautograd.views.layout import layout
-from nbautograd.widgets import parts
+from nbautograd.widgets import graph_why, parts
 from nbautograd.widgets.base import Buffers, Question, ViewWidget
-from nbautograd.widgets.graph_scopes import opened_layout
+from nbautograd.widgets.graph_lenses import lens_state
+from nbautograd.widgets.graph_links import calls_of, node_calls
+from nbautograd.widgets.graph_pictures import first_picture, picture
 
 MOST_DETAILS = 1_500  # nodes whose details are sent at first; the page asks for those of the others
 MOST_ASKED = 60  # nodes whose details go in one answer
-MOST_OPENED = 1_000  # boxes opened at once
-MOST_DRAWN = 30_000  # nodes that are laid out one by one
 MOST_THUMBNAILS = 60  # nodes and edges whose gradients go with a thumbnail
 
 
-def graph_state(graph: AutogradGraph) -> dict[str, Any]:
-    """The laid-out graph, and what is known of its nodes and edges."""
+def graph_state(graph: AutogradGraph, calls: Iterable[Call] = ()) -> dict[str, Any]:
+    """The laid-out graph, and what is known of its nodes and edges.
+
+    Args:
+        graph: the graph.
+        calls: the recorded calls of the Function that it is shown with.
+    """
     few = len(graph.nodes) + len(graph.edges) <= MOST_THUMBNAILS
     return {
-        "layout": layout(graph).to_dict(),
+        **first_picture(graph),
+        "total": len(graph.nodes),
         "nodes": [_node(node, few) for node in graph.nodes[:MOST_DETAILS]],
         "edges": [_edge(edge, few) for edge in graph.edges[: 2 * MOST_DETAILS]],
         "order": list(graph.order),
         "notes": list(graph.notes),
         "complete": graph.complete,
+        "lenses": lens_state(graph),
+        "names": graph_why.names(graph),
+        "calls": {str(node): list(map(list, found)) for node, found in node_calls(graph, calls).items()},
     }
 
 
@@ -61,20 +70,14 @@ def _gradient(summary: Any, thumbnails: bool) -> dict[str, Any] | None:
 
 
 def graph_questions(graph: AutogradGraph | None) -> dict[str, Question]:
-    """What the page may ask about a graph: scopes opened, and details of nodes."""
+    """What the page may ask about a graph: another picture of it, details of nodes, calls of a Function."""
     if graph is None:
         return {}
-    return {"unfold": lambda question: _unfold(graph, question), "nodes": lambda question: _details(graph, question)}
-
-
-def _unfold(graph: AutogradGraph, question: Mapping[str, Any]) -> tuple[dict[str, Any], Buffers]:
-    """The layout with some boxes opened, or with every node in a box of its own."""
-    opened = question.get("opened")
-    if opened == "all" and len(graph.nodes) <= MOST_DRAWN:
-        return {"layout": layout(graph, boxes=None).to_dict()}, []
-    if not isinstance(opened, list) or len(opened) > MOST_OPENED or not all(isinstance(key, str) for key in opened):
-        raise InputError("widgets.no_box")
-    return {"layout": opened_layout(graph, opened).to_dict()}, []
+    return {
+        "picture": lambda question: picture(graph, question),
+        "nodes": lambda question: _details(graph, question),
+        "function": lambda question: calls_of(graph, question),
+    }
 
 
 def _details(graph: AutogradGraph, question: Mapping[str, Any]) -> tuple[dict[str, Any], Buffers]:
@@ -106,5 +109,5 @@ class GraphWidget(ViewWidget):
         return graph_state(value)
 
     def questions(self) -> dict[str, Question]:
-        """The page may open scopes and ask for details."""
+        """The page may open scopes, ask why a gradient is missing, and ask for details."""
         return graph_questions(self.value)

@@ -118,3 +118,26 @@ def show(load: Callable[..., Any]) -> Callable[..., Any]:
         return tab
 
     return draw
+
+
+@pytest.fixture
+def asking(show: Callable[..., Any]) -> Callable[..., Any]:
+    """Draw a graph, or a report with one, whose questions are answered by the widget's own Python."""
+
+    def draw(value: Any) -> Any:
+        from nbautograd.widgets.live import widget
+
+        page = show(value)
+        view = widget(value)
+        questions = view.questions()
+        view.close()
+
+        def answer(question: dict[str, Any]) -> dict[str, Any]:
+            reply, _ = questions[question["kind"]](question)
+            return {"id": question["id"], **reply}
+
+        page.expose_function("askPython", answer)
+        page.evaluate("() => { nb.model.send = (q) => askPython(q).then((reply) => nb.reply(reply)); }")
+        return page
+
+    return draw

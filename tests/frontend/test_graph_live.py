@@ -21,7 +21,6 @@ from nbautograd.core.graphs.schedule import schedule
 from nbautograd.core.graphs.walk import graph
 from nbautograd.views.layout import Layout, layout
 from nbautograd.widgets.graph import graph_questions
-from nbautograd.widgets.graph_scopes import opened_layout
 
 pytestmark = pytest.mark.browser
 
@@ -54,24 +53,6 @@ def branches() -> tuple[AutogradGraph, dict[str, torch.Tensor]]:
     y = a * b
     loss = (y.exp() + y.sin()).sum() + (b * b).sum()
     return backward(loss, names={"a": a, "b": b, "loss": loss}), {"a": a, "b": b}
-
-
-@pytest.fixture
-def asking(show: Callable[..., Any]) -> Callable[..., Any]:
-    """Draw a graph whose questions are answered by the widget's own Python."""
-
-    def draw(value: AutogradGraph) -> Any:
-        page = show(value)
-
-        def answer(question: dict[str, Any]) -> dict[str, Any]:
-            reply, _ = graph_questions(value)[question["kind"]](question)
-            return {"id": question["id"], **reply}
-
-        page.expose_function("askPython", answer)
-        page.evaluate("() => { nb.model.send = (q) => askPython(q).then((reply) => nb.reply(reply)); }")
-        return page
-
-    return draw
 
 
 def unfolded(show: Callable[..., Any], load: Callable[..., Any], value: AutogradGraph) -> Any:
@@ -137,17 +118,10 @@ def test_the_minimap_is_there_only_when_not_all_is_in_sight(show: Any, load: Any
     expect(page.locator(".minimap")).to_be_hidden()
 
 
-def test_a_screen_reader_gets_a_tree_in_the_order_of_backward(show: Any, samples: Any) -> None:
+def test_every_box_tells_where_its_gradients_go(show: Any, samples: Any) -> None:
     page = show(samples.graph())
     made = layout(samples.graph())
-    expect(page.get_by_role("tree", name=made.title)).to_be_visible()
-    items = page.get_by_role("treeitem").evaluate_all(
-        "all => all.map(e => [e.dataset.key, e.ariaPosInSet, e.ariaSetSize])"
-    )
-    assert len(items) == len(made.boxes)
-    placed = {key: int(place) for key, place, _ in items}
-    assert {int(size) for _, _, size in items} == {len(made.boxes)}
-    assert sorted(made.order, key=lambda key: placed[key]) == list(made.order)
+    expect(page.get_by_role("application", name=made.title)).to_be_visible()
     for path in made.paths:  # what an edge says is told with the box that it leaves
         said = page.locator(f'.box[data-key="{path.source}"]').get_attribute("aria-label")
         assert path.label in said
@@ -218,7 +192,7 @@ def test_opening_never_makes_a_cycle_and_loses_no_node() -> None:
     opened: list[str] = []
     inner = sorted(n.id for n in value.nodes if n.kind != "leaf")
     for _ in range(4):
-        made = opened_layout(value, opened)
+        made = layout(value, opened=opened)
         drawn = [n for b in made.boxes if b.kind in ("op", "group") for n in b.nodes if value.nodes[n].kind != "leaf"]
         assert sorted(drawn) == inner
         tops = {b.key: b.y for b in made.boxes}
@@ -247,7 +221,8 @@ def test_details_of_a_node_that_did_not_come_at_first_are_asked_for(asking: Any)
 
 
 @pytest.mark.parametrize("question", [
-    {"kind": "unfold", "opened": "everything"}, {"kind": "unfold", "opened": [3]}, {"kind": "nodes", "nodes": ["0"]},
+    {"kind": "picture", "opened": "everything"}, {"kind": "picture", "opened": [3]}, {"kind": "picture", "lens": "x"},
+    {"kind": "picture", "name": 3}, {"kind": "function", "node": -1}, {"kind": "nodes", "nodes": ["0"]},
     {"kind": "nodes", "nodes": [10**9]}, {"kind": "nodes", "nodes": [True]}, {"kind": "nodes"},
 ])  # fmt: skip
 def test_questions_that_make_no_sense_are_refused(question: dict[str, Any]) -> None:

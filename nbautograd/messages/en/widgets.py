@@ -184,7 +184,9 @@ TEXTS: dict[str, str] = {
     "widgets.lens.memory": "memory kept",
     "widgets.lens.stale": "changed in place",
     "widgets.lens.gradients": "gradient sizes",
-    "widgets.lens.kept": "{size} kept for backward in all; {shared} of it is shared and counted once.",
+    "widgets.lens.kept": "{size} kept for backward in all.",
+    "widgets.lens.kept_shared": "{size} kept for backward in all; {shared} of it is shared and counted once.",
+    "widgets.choose_tensor": "choose a tensor",
     "widgets.lens.memory_unknown": (
         "What the ops keep was not read, since the graph is large; `nbautograd.graph(..., saved=True)` reads it."
     ),

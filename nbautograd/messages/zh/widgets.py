@@ -169,7 +169,9 @@ TEXTS: dict[str, str] = {
     "widgets.lens.memory": "占用内存",
     "widgets.lens.stale": "原地修改",
     "widgets.lens.gradients": "梯度大小",
-    "widgets.lens.kept": "为 backward 总共保存了 {size}；其中 {shared} 由多处共用，只算一次。",
+    "widgets.lens.kept": "为 backward 总共保存了 {size}。",
+    "widgets.lens.kept_shared": "为 backward 总共保存了 {size}；其中 {shared} 由多处共用，只算一次。",
+    "widgets.choose_tensor": "选择张量",
     "widgets.lens.memory_unknown": (
         "计算图太大，没有读取各个运算保存的内容；`nbautograd.graph(..., saved=True)` 会读取。"
     ),

@@ -1,0 +1,67 @@
+"""Pictures that the graph view asks for: boxes opened, a lens that writes into them, a tensor drawn as a ghost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from nbautograd.core.graphs.graph import AutogradGraph
+from nbautograd.errors import InputError
+from nbautograd.views.layout import Layout, layout
+from nbautograd.widgets import graph_why
+from nbautograd.widgets.base import Buffers
+
+MOST_OPENED = 1_000  # boxes opened at once
+MOST_DRAWN = 30_000  # nodes that are laid out one by one
+TITLES = 300  # characters of a box's scope
+
+
+def picture_state(graph: AutogradGraph, made: Layout) -> dict[str, Any]:
+    """The layout, and the module of each box; what is missing stands in the graph's own notes."""
+    scopes = {box.key: _scope(graph, box.nodes) for box in made.boxes}
+    return {
+        "layout": made.to_dict(),
+        "scopes": {key: scope for key, scope in scopes.items() if scope},
+        "ghosts": [ghost.name for ghost in graph.ghosts],
+    }
+
+
+def _scope(graph: AutogradGraph, nodes: tuple[int, ...]) -> str:
+    """The innermost module that all of some nodes belong to."""
+    paths = [graph.nodes[i].scope.split(".") for i in nodes if i < len(graph.nodes)]
+    same = 0
+    while paths and all(len(path) > same and path[same] == paths[0][same] for path in paths):
+        same += 1
+    return ".".join(paths[0][:same])[:TITLES] if paths else ""
+
+
+def first_picture(graph: AutogradGraph) -> dict[str, Any]:
+    """What is drawn to begin with: the static picture."""
+    return picture_state(graph, layout(replace(graph, notes=())))
+
+
+def picture(graph: AutogradGraph, question: Mapping[str, Any]) -> tuple[dict[str, Any], Buffers]:
+    """The picture that the page asks for.
+
+    Args:
+        graph: the whole graph.
+        question: ``opened`` (keys of boxes, or ``"all"``), ``lens``, and ``name`` of a tensor whose gradient is missed.
+
+    Raises:
+        InputError: when it makes no sense.
+    """
+    opened, lens = question.get("opened", []), question.get("lens") or ""
+    sound = isinstance(opened, list) and len(opened) <= MOST_OPENED and all(isinstance(key, str) for key in opened)
+    whole = opened == "all" and len(graph.nodes) <= MOST_DRAWN
+    if not (sound or whole) or lens not in ("", "memory", "stale", "gradients"):
+        raise InputError("widgets.no_box")
+    asked = graph_why.answer(graph, question) if question.get("name") else None
+    drawn = replace(graph if asked is None else graph_why.with_ghost(graph, asked), notes=())
+    boxes = {"boxes": None} if whole else {"opened": opened}
+    made = layout(drawn, lens="memory" if lens == "memory" else "", **boxes)
+    told: dict[str, Any] = {}
+    if asked is not None:
+        at = drawn.ghosts.index(asked.ghost) if asked.ghost is not None else None
+        told = {"message": asked.finding.message, "line": asked.finding.line, "node": asked.node, "ghost": at}
+    return {**picture_state(graph, made), **told}, []

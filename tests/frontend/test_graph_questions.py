@@ -1,0 +1,300 @@
+"""What the graph view answers: lenses, why a gradient is None, the outline, a Function's calls and blocks."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+import torch
+from playwright.sync_api import Page, expect
+from torch import nn
+
+from nbautograd.core.graphs.gradients import backward
+from nbautograd.core.graphs.graph import AutogradGraph
+from nbautograd.core.graphs.walk import graph
+from nbautograd.views.layout import layout
+from nbautograd.widgets.graph import graph_questions, graph_state
+
+pytestmark = pytest.mark.browser
+
+
+def leaf() -> torch.Tensor:
+    return torch.ones(3, requires_grad=True)
+
+
+def cut() -> AutogradGraph:
+    """One tensor is detached, NaN flows, and one gradient is only zeros."""
+    a, b, c = leaf(), leaf(), leaf()
+    z = (b - b).sqrt() + a * 2 + c.detach() * a
+    loss = z.sum() * 2 + (a * 0).sum()
+    return backward(loss, names={"a": a, "b": b, "c": c, "loss": loss})
+
+
+def stale() -> AutogradGraph:
+    a, b = leaf(), leaf()
+    y = torch.sigmoid(a * b)
+    z = y * a
+    y.mul_(2)
+    return graph((z + y).sum(), names={"a": a, "b": b, "y": y, "z": z})
+
+
+def nested() -> AutogradGraph:
+    model = nn.Sequential(nn.Linear(4, 3), nn.Sequential(nn.Tanh(), nn.Linear(3, 2)))
+    loss = model(torch.ones(1, 4)).sum()
+    return backward(loss, names={"model": model, "loss": loss})
+
+
+def box(page: Page, text: str) -> Any:
+    return page.locator(".drawing .box", has_text=text).first
+
+
+def test_the_memory_lens_tells_and_tints_what_each_node_keeps(asking: Any) -> None:
+    value = stale()
+    page = asking(value)
+    page.get_by_label("Lens").focus()
+    page.get_by_label("Lens").select_option("memory")
+    whole = value.saved_bytes()[""]
+    expect(page.locator(".lens")).to_contain_text(f"{whole} B kept for backward in all")
+    expect(page.locator(".lens")).to_contain_text("shared and counted once")
+    expect(box(page, "SigmoidBackward0")).to_contain_text("keeps 12 B")
+    expect(page.get_by_label("Lens")).to_be_focused()  # though the picture is another one
+    kept = {node.id for node in value.nodes if node.bytes}
+    tinted = page.locator('.box[style*="--t"]').evaluate_all("all => all.map(e => e.dataset.key)")
+    assert {int(key[1:]) for key in tinted} == kept
+    page.get_by_label("Lens").select_option("")
+    expect(page.locator(".lens")).to_be_hidden()
+    expect(box(page, "SigmoidBackward0")).not_to_contain_text("keeps")
+
+
+def test_the_lens_of_a_folded_scope_counts_shared_memory_once() -> None:
+    value = nested()
+    told = graph_state(value)["lenses"]["kept"]
+    assert told["all"] == value.saved_bytes()[""]
+    assert dict(map(tuple, told["scopes"])) == {k: v for k, v in value.saved_bytes().items() if k and v}
+
+
+def test_the_lens_on_changes_shows_versions_the_edge_and_the_op(show: Any) -> None:
+    page = show(stale())
+    page.get_by_label("Lens").select_option("stale")
+    legend = page.locator(".lens")
+    expect(legend).to_contain_text(
+        re.compile(r"y v0 → v1: saved by MulBackward0, changed by y\.mul_\(2\) \(line \d+\)")
+    )
+    hot = page.locator(".edge.bad.hot")
+    assert hot.count() >= 1
+    assert "v0 → v1" in hot.first.text_content()
+    assert page.locator(".box.dim").count() > 0
+    legend.get_by_role("button", name="y.mul_(2)").click()
+    expect(page.locator(".box.chosen")).to_contain_text("y MulBackward0")
+
+
+def test_the_lens_on_changes_says_when_there_is_none(show: Any) -> None:
+    page = show(nested())
+    page.get_by_label("Lens").select_option("stale")
+    expect(page.locator(".lens")).to_contain_text("Nothing that was saved for backward has been changed")
+    assert page.locator(".dim").count() == 0
+
+
+def test_the_lens_on_gradients_shows_sizes_and_the_first_bad_one(show: Any) -> None:
+    value = cut()
+    page = show(value)
+    page.get_by_label("Lens").select_option("gradients")
+    norms = [
+        e.gradient.norm for e in value.edges if e.gradient and e.gradient.norm and not e.gradient.nan + e.gradient.inf
+    ]
+    expect(page.locator(".lens")).to_contain_text(f"|g| {min(n for n in norms if n > 0):.3g}"[:7])
+    widths = page.locator('.edge[style*="--t"] path').evaluate_all(
+        "all => all.map(e => getComputedStyle(e).strokeWidth)"
+    )
+    assert len(set(widths)) > 1
+    page.locator(".lens").get_by_role("button", name="SqrtBackward0").click()
+    expect(page.locator(".box.chosen.hot")).to_contain_text("SqrtBackward0")
+
+
+def test_before_backward_the_lens_on_gradients_says_what_to_run(show: Any) -> None:
+    page = show(stale())
+    page.get_by_label("Lens").select_option("gradients")
+    expect(page.locator(".lens")).to_contain_text("nbautograd.backward(loss)")
+
+
+def test_why_is_this_grad_none_names_the_cut_and_shows_it(asking: Any) -> None:
+    page = asking(cut())
+    page.get_by_label("Why is .grad None?").focus()
+    page.get_by_label("Why is .grad None?").select_option("c")
+    expect(page.locator(".why")).to_contain_text(re.compile(r"line \d+ uses it as c\.detach\(\)"))
+    expect(page.locator(".box.ghost.asked")).to_contain_text("c")
+    expect(page.locator(".edge.none.asked")).to_contain_text(re.compile(r"detach · line \d+"))
+    expect(page.get_by_label("Why is .grad None?")).to_be_focused()
+    page.get_by_label("Why is .grad None?").select_option("a")
+    expect(page.locator(".why")).to_contain_text("a has a gradient")
+    expect(page.locator(".box.asked")).to_contain_text("a")
+
+
+def test_a_tensor_that_the_graph_does_not_know_becomes_a_ghost(asking: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from nbautograd.widgets import graph_why
+
+    n = torch.arange(3)
+    a = leaf()
+    monkeypatch.setattr(graph_why, "variables", lambda: {"n": n, "a": a})
+    value = graph((a * n).sum(), names={"a": a, "n": n})
+    page = asking(value)
+    assert page.locator(".box.ghost").count() == 0
+    page.get_by_label("Why is .grad None?").select_option("n")
+    expect(page.locator(".why")).to_contain_text("integers")
+    expect(page.locator(".box.ghost.asked")).to_contain_text("n")
+    box(page, "a 3").click()
+    page.locator(".detail").get_by_role("button", name="Why is .grad None?").click()
+    expect(page.locator(".why")).to_contain_text("no backward has run yet")
+    expect(page.locator(".box.ghost")).to_have_count(0)
+
+
+def test_the_outline_is_a_tree_of_modules_with_the_same_boxes(show: Any) -> None:
+    value = nested()
+    page = show(value)
+    page.get_by_text("Outline").click()
+    tree = page.get_by_role("tree")
+    expect(tree.get_by_role("treeitem", expanded=False)).to_have_count(2)
+    top = tree.locator("> li")
+    assert [top.nth(k).get_attribute("aria-posinset") for k in range(top.count())] == [
+        str(k + 1) for k in range(top.count())
+    ]
+    top.first.focus()
+    for _ in range(40):
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowDown")
+    expect(tree.get_by_role("treeitem", expanded=False)).to_have_count(0)
+    levels = {
+        li.get_attribute("aria-label"): li.get_attribute("aria-level") for li in tree.get_by_role("treeitem").all()
+    }
+    assert levels["1"] == "1"
+    assert levels["1.1"] == "2"
+    boxes = [b for b in layout(value).boxes if b.kind != "portal"]
+    said = page.locator(".drawing .box").evaluate_all("all => all.map(e => e.getAttribute('aria-label'))")
+    assert set(said) <= set(levels)
+    assert len(levels) == len(boxes) + 3  # the modules 0, 1 and 1.1
+    item = tree.get_by_role("treeitem", name=re.compile("^TanhBackward0")).first
+    item.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".box.chosen")).to_contain_text("TanhBackward0")
+    expect(item).to_be_focused()
+    tree.get_by_role("treeitem", name=re.compile(r"^1\.1\.bias")).focus()
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")
+    expect(tree.get_by_role("treeitem", name="1.1", exact=True)).to_have_attribute("aria-expanded", "false")
+
+
+def test_in_the_outline_a_folded_box_is_opened_by_the_right_arrow(asking: Any) -> None:
+    block = lambda: nn.Sequential(nn.Linear(4, 4), nn.Tanh())  # noqa: E731
+    model = nn.Sequential(*[block() for _ in range(30)])
+    loss = model(torch.ones(1, 4)).sum()
+    page = asking(graph(loss, names={"model": model, "loss": loss}))
+    before = page.locator(".box.group").count()
+    assert before
+    page.get_by_text("Outline").click()
+    folded = page.get_by_role("tree").get_by_role("treeitem", expanded=False)
+    folded.last.focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("button", name="Fold all")).to_be_visible()
+    expect(page.locator(".graph")).to_contain_text(re.compile(r"\d+ nodes, drawn in \d+ boxes"))
+
+
+def test_a_function_opens_its_call_and_its_block(show: Any, samples: Any) -> None:
+    page = show(samples.report(wrong=True), tab="graph")
+    page.locator('.box[tabindex="0"]').focus()
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    chosen = page.evaluate("nb.model.get('selection')")
+    assert (chosen["node"], chosen["call"], chosen["block"]) == (1, 1, [0, 1])
+    detail = page.locator(".graph > .detail")
+    expect(detail).to_contain_text(re.compile("forward #0.*backward #1", re.DOTALL))
+    detail.get_by_role("button", name="d output / d input").click()
+    expect(page.get_by_role("tab", name="Jacobian")).to_have_attribute("aria-selected", "true")
+    assert page.evaluate("nb.model.get('selection').block") == [0, 0]
+    page.get_by_role("tab", name="Graph").click()
+    detail.get_by_role("button", name="forward #0").click()
+    expect(page.get_by_role("tabpanel", name="Calls").locator('.chip[aria-pressed="true"]')).to_have_text(
+        re.compile("forward")
+    )
+
+
+def test_by_itself_the_graph_shows_a_functions_calls(
+    asking: Any, monkeypatch: pytest.MonkeyPatch, samples: Any
+) -> None:
+    from nbautograd.core.recording import log
+
+    monkeypatch.setattr(log, "calls", lambda cls=None: samples.calls())
+    page = asking(samples.graph())
+    page.locator(".box.function").click()
+    detail = page.locator(".graph > .detail")
+    expect(detail).to_contain_text("FORWARD: output=")
+    expect(detail).to_contain_text("grad_output")
+
+
+def test_calls_go_to_the_nodes_that_they_made(samples: Any) -> None:
+    calls = list(samples.calls())
+    later = [type(c)(**{**vars(c), "index": c.index + 2, "forward": 2 if c.forward == 0 else None}) for c in calls]
+    nodes = samples.graph().nodes
+    two = AutogradGraph((*[type(nodes[1])(i, "LinearFunctionBackward", "function", sequence=i) for i in (0, 1)],))
+    from nbautograd.widgets.graph_links import node_calls
+
+    assert node_calls(two, [*calls, *later]) == {
+        0: [(0, "forward"), (1, "backward")],
+        1: [(2, "forward"), (3, "backward")],
+    }
+
+
+def test_from_afar_a_large_graph_is_painted_whole(load: Any) -> None:
+    w = leaf()
+    h = torch.ones(3)
+    for _ in range(700):
+        h = torch.tanh(h * w)
+    value = graph(h.sum(), names={"w": w})
+    page = load(value)
+    made = layout(value, boxes=None).to_dict()
+    page.evaluate("l => { nb.model.set('state', { ...nb.model.get('state'), layout: l, scopes: {} }); }", made)
+    page.evaluate("""async () => { const el = document.createElement("div"); document.body.append(el);
+                             nb.cleanup = await nb.widget.render({ model: nb.model, el }); }""")
+    canvas = page.locator("canvas.overview")
+    expect(canvas).to_be_hidden()
+    page.get_by_role("button", name="Show all").click()
+    expect(canvas).to_be_visible()
+    height = float(page.locator(".drawing").get_attribute("viewBox").split()[3])
+    assert height >= made["height"] - 1  # all of it fits
+    assert page.locator(".drawing .box").count() <= 1
+    ink = """e => { const { width, height } = e, p = e.getContext("2d").getImageData(0, 0, width, height).data;
+             let rows = 0;
+             for (let y = 0; y < height; y++) rows += p.subarray(4 * y * width, 4 * (y + 1) * width).some(Boolean);
+             return rows / height; }"""
+    assert canvas.evaluate(ink) > 0.95
+    expect(page.locator(".minimap")).to_be_hidden()
+    frame = page.locator(".graph-frame").bounding_box()
+    page.mouse.click(frame["x"] + frame["width"] / 2, frame["y"] + 300)
+    expect(canvas).to_be_hidden()
+    assert page.locator(".drawing .box").count() > 3
+
+
+def test_the_minimap_covers_nothing(show: Any) -> None:
+    page = show(stale())
+    for _ in range(4):
+        page.get_by_role("button", name="Zoom in").click()
+    small, frame = page.locator(".minimap").bounding_box(), page.locator(".graph-frame").bounding_box()
+    assert small["x"] >= frame["x"] + frame["width"]
+    assert small["y"] + small["height"] <= frame["y"] + frame["height"] + 2
+
+
+def test_the_counts_of_nodes_and_boxes_stay_true(asking: Any) -> None:
+    value = nested()
+    big = nn.Sequential(*[nn.Sequential(nn.Linear(4, 4), nn.Tanh()) for _ in range(20)])
+    loss = big(torch.ones(1, 4)).sum()
+    value = graph(loss, names={"model": big, "loss": loss})
+    answer = graph_questions(value)["picture"]
+    opened: list[str] = []
+    for _ in range(3):
+        made = answer({"opened": opened})[0]["layout"]
+        boxes = {b["key"].split(".e")[0] for b in made["boxes"] if b["kind"] in ("op", "function", "group", "leaf")}
+        if len(boxes) < len(value.nodes):
+            assert made["note"] == f"{len(value.nodes)} nodes, drawn in {len(boxes)} boxes."
+        opened += [b["key"] for b in made["boxes"] if b["kind"] == "group"][:1]
+    assert len(boxes) > 3
