@@ -43,10 +43,12 @@ export function mount(model, element) {
 
 /** @type {WeakMap<Model, string>} the stylesheet of each model, unpacked */
 const sheets = new WeakMap();
+/** @type {string | undefined} the last one: a module and its stylesheet go together */
+let sheet;
 
 /** @param {Model} model the stylesheet comes deflated: it is stored in every saved widget */
 async function unpack(model) {
-  if (!sheets.has(model)) sheets.set(model, await new Response(new Blob([model.get("_stylesheet")]).stream().pipeThrough(new DecompressionStream("deflate"))).text());
+  if (!sheets.has(model)) sheets.set(model, sheet ??= await new Response(new Blob([model.get("_stylesheet")]).stream().pipeThrough(new DecompressionStream("deflate"))).text());
 }
 
 /** @param {{model: Model}} context */

@@ -54,12 +54,11 @@ def mimebundle(value: Any) -> dict[str, str]:
     if kernel is None or _home(value) is None:
         return static_bundle(value)
     anchor = fresh_anchor()
-    bundle = static_bundle(value, anchor=anchor)
-    try:
+    try:  # first, so that the page makes the view ready while the report is still being written, and nothing jumps
         _keep(kernel, widget(value, anchor=anchor))
     except Exception:  # the static report is complete without it
         return static_bundle(value)
-    return bundle
+    return static_bundle(value, anchor=anchor)
 
 
 def close_all() -> None:
