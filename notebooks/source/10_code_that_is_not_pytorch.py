@@ -1,0 +1,1144 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+#   nbautograd:
+#     course: "10"
+#     title_en: Code that is not PyTorch
+#     title_zh: 不是 PyTorch 的代码
+#     minutes: 45
+# ---
+
+# %% [markdown] lang="en" pair="intro"
+# # 10 · Code that is not PyTorch
+#
+# The forward that you need is written already: in NumPy, in Fortran, in a simulator that somebody sold to your institute. Autograd cannot look inside. A Function can stand around it and say what the gradient is, and this notebook is about the three ways to know that: derive it, approximate it, or do without.
+#
+# **After it you can**
+#
+# - leave PyTorch in `forward` and come back with the right dtype;
+# - say why `once_differentiable` belongs on such a backward;
+# - write a backward that asks a black box for differences, and say what it costs;
+# - choose the step for a dtype, and know where the error curve has its bottom;
+# - answer the question that a blog post about custom Functions left open: *can the numerical derivative be the backward?*
+#
+# **You need** notebooks 01 to 03. **Time**: about 45 minutes.
+
+# %% [markdown] lang="zh" pair="intro" of="25b54e94"
+# # 10 · 不是 PyTorch 的代码
+#
+# 你要的前向早就有人写好了：用 NumPy，用 Fortran，或者藏在研究所买来的仿真软件里。自动求导看不进去。但可以用一个 Function 把它包起来，由你说明梯度是什么。怎样才知道梯度是什么？这一课讲三条路：推导、近似，或者不要梯度。
+#
+# **学完之后，你能够**
+#
+# - 在 `forward` 里离开 PyTorch，再带着正确的 dtype 回来；
+# - 说明这样的 backward 为什么要加上 `once_differentiable`；
+# - 写一个向黑箱要差分的 backward，并说出它的代价；
+# - 为不同的 dtype 选步长，知道误差曲线的最低点在哪里；
+# - 回答一篇讲自定义 Function 的博客留下的问题：*能不能直接拿数值导数当 backward？*
+#
+# **预备知识**：01 到 03。**用时**：约 45 分钟。
+
+# %% tags=["setup"]
+# In Colab, or wherever nbautograd is missing, this installs it; otherwise it does nothing.
+import importlib.util
+
+if importlib.util.find_spec("nbautograd") is None:
+    get_ipython().run_line_magic("pip", "install -q nbautograd")
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+
+import nbautograd
+
+# %load_ext nbautograd
+
+# %% [markdown] lang="en" pair="leave"
+# ## 1. Leaving, and coming back
+#
+# **Predict.** `np.exp` of a tensor: does it work? With `requires_grad=True`? And does the graph know about it?
+
+# %% [markdown] lang="zh" pair="leave" of="9b41e888"
+# ## 1. 离开，再回来
+#
+# **先猜一猜。** 把张量交给 `np.exp`，能算吗？`requires_grad=True` 的呢？计算图知道发生了什么吗？
+
+# %%
+x = torch.linspace(-1, 1, 5, dtype=torch.float64, requires_grad=True)
+try:
+    np.exp(x)
+except RuntimeError as error:
+    print(str(error).splitlines()[0])
+
+y = torch.from_numpy(np.exp(x.detach().numpy())).sum()
+print("y needs a gradient:", y.requires_grad)
+nbautograd.why_none(x, y)
+
+# %% [markdown] lang="en" pair="function-around"
+# PyTorch refuses to hand over a tensor whose history would be lost; and when you insist, with `detach()`, the history is lost.
+#
+# Inside a Function's `forward` nothing is recorded anyway, so leaving is allowed there, and `backward` repairs the tape: it says what the gradient is.
+#
+# Three things go wrong again and again:
+#
+# - **The way back changes the dtype.** NumPy likes float64. A float32 model then gets a float64 output, and the next layer complains, or worse, does not.
+# - **`backward` leaves PyTorch too**, so a second derivative would be taken of a constant and come out as zero, silently. `@once_differentiable` turns that into an error.
+# - **NumPy shares memory.** `x.numpy()` is not a copy: `out *= 2` on it changes the caller's tensor.
+#
+# ### Exercise `numpy_softplus`
+#
+# $\operatorname{softplus}(x) = \log(1 + e^x)$, computed by NumPy in `forward` **and** in `backward`. It must take float32 and float64 and give back the same, survive $x = 800$, and refuse a second derivative. (`np.logaddexp(a, b)` is $\log(e^a + e^b)$ without overflow.)
+
+# %% [markdown] lang="zh" pair="function-around" of="0be9fb45"
+# PyTorch 拒绝交出会丢掉历史的张量；你若坚持用 `detach()`，历史就真的丢了。
+#
+# 在 Function 的 `forward` 里，反正什么都不会被记录，所以可以放心离开；由 `backward` 来补上这一段：它说明梯度是什么。
+#
+# 有三件事一错再错：
+#
+# - **回来时 dtype 变了。** NumPy 偏爱 float64。float32 的模型于是得到 float64 的输出，下一层会报错——更糟的是不报错。
+# - **`backward` 也离开了 PyTorch**，二阶导数就成了对常数求导，悄悄变成零。`@once_differentiable` 会把它变成一个明确的错误。
+# - **NumPy 共享内存。** `x.numpy()` 不是副本，在它上面写 `out *= 2`，改的是调用者的张量。
+#
+# ### 练习 `numpy_softplus`
+#
+# $\operatorname{softplus}(x) = \log(1 + e^x)$，`forward` **和** `backward` 都用 NumPy 计算。float32 进就 float32 出，float64 进就 float64 出；$x = 800$ 时不能溢出；拒绝二次求导。（`np.logaddexp(a, b)` 就是不会溢出的 $\log(e^a + e^b)$。）
+
+# %% exercise="numpy_softplus"
+# %%exercise numpy_softplus
+class Softplus(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ### BEGIN SOLUTION
+        array = x.numpy()
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.asarray(np.logaddexp(0, array), dtype=array.dtype))
+        ### END SOLUTION
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        ### BEGIN SOLUTION
+        (x,) = ctx.saved_tensors
+        array = x.numpy()
+        slope = np.exp(-np.logaddexp(0, -array))
+        return grad_output * torch.from_numpy(np.asarray(slope, dtype=array.dtype))
+        ### END SOLUTION
+
+# %% tags=["right"] exercise="numpy_softplus"
+class Softplus(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.array = x.detach().cpu().numpy().astype(np.float64)
+        ctx.dtype = x.dtype
+        return torch.as_tensor(np.logaddexp(0.0, ctx.array), dtype=x.dtype)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        slope = 1 / (1 + np.exp(-np.clip(ctx.array, -700, 700)))
+        return torch.as_tensor(grad_output.numpy() * slope, dtype=ctx.dtype)
+
+# %% tags=["wrong"] exercise="numpy_softplus" expects="forward_value"
+class Softplus(Function):
+    @staticmethod
+    def forward(ctx, x):
+        array = x.numpy()
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.asarray(np.log(1 - np.exp(array)**2 * 0 + np.exp(array) * 2), dtype=array.dtype))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        array = x.numpy()
+        slope = np.exp(-np.logaddexp(0, -array))
+        return grad_output * torch.from_numpy(np.asarray(slope, dtype=array.dtype))
+
+# %% tags=["wrong"] exercise="numpy_softplus" expects="edge_value"
+class Softplus(Function):
+    @staticmethod
+    def forward(ctx, x):
+        array = x.numpy()
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.asarray(np.log(1 + np.exp(array)), dtype=array.dtype))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        array = x.numpy()
+        slope = np.exp(-np.logaddexp(0, -array))
+        return grad_output * torch.from_numpy(np.asarray(slope, dtype=array.dtype))
+
+# %% tags=["wrong"] exercise="numpy_softplus" expects="ignores_grad_output"
+class Softplus(Function):
+    @staticmethod
+    def forward(ctx, x):
+        array = x.numpy()
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.asarray(np.logaddexp(0, array), dtype=array.dtype))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        array = x.numpy()
+        slope = np.exp(-np.logaddexp(0, -array))
+        return torch.from_numpy(np.asarray(slope, dtype=array.dtype))
+
+# %% tags=["wrong"] exercise="numpy_softplus" expects="check:G"
+class Softplus(Function):
+    @staticmethod
+    def forward(ctx, x):
+        array = x.numpy()
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.asarray(np.logaddexp(0, array), dtype=array.dtype))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        array = x.numpy()
+        slope = np.exp(-np.logaddexp(0, array))
+        return grad_output * torch.from_numpy(np.asarray(slope, dtype=array.dtype))
+
+# %% tags=["wrong"] exercise="numpy_softplus" expects="sign"
+class Softplus(Function):
+    @staticmethod
+    def forward(ctx, x):
+        array = x.numpy()
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.asarray(np.logaddexp(0, array), dtype=array.dtype))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        array = x.numpy()
+        slope = np.exp(-np.logaddexp(0, -array))
+        return -grad_output * torch.from_numpy(np.asarray(slope, dtype=array.dtype))
+
+# %% tags=["wrong"] exercise="numpy_softplus" expects="edge_gradient"
+class Softplus(Function):
+    @staticmethod
+    def forward(ctx, x):
+        array = x.numpy()
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.asarray(np.logaddexp(0, array), dtype=array.dtype))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        array = x.numpy()
+        slope = np.exp(array) / (1 + np.exp(array))
+        return grad_output * torch.from_numpy(np.asarray(slope, dtype=array.dtype))
+
+# %% tags=["wrong"] exercise="numpy_softplus" expects="mutates_input"
+class Softplus(Function):
+    @staticmethod
+    def forward(ctx, x):
+        array = x.numpy()
+        ctx.save_for_backward(x.clone())
+        result = np.logaddexp(0, array)
+        array *= 1.5
+        return torch.from_numpy(np.asarray(result, dtype=array.dtype))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        array = x.numpy()
+        slope = np.exp(-np.logaddexp(0, -array))
+        return grad_output * torch.from_numpy(np.asarray(slope, dtype=array.dtype))
+
+# %% tags=["wrong"] exercise="numpy_softplus" expects="dtype_not_kept"
+class Softplus(Function):
+    @staticmethod
+    def forward(ctx, x):
+        array = x.numpy()
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.asarray(np.logaddexp(0, array.astype(np.float64))))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        array = x.numpy()
+        slope = np.exp(-np.logaddexp(0, -array))
+        return grad_output * torch.from_numpy(np.asarray(slope, dtype=array.dtype))
+
+# %% tags=["wrong"] exercise="numpy_softplus" expects="mutates_grad_output"
+class Softplus(Function):
+    @staticmethod
+    def forward(ctx, x):
+        array = x.numpy()
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.asarray(np.logaddexp(0, array), dtype=array.dtype))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        array = x.numpy()
+        grad = grad_output.numpy()
+        grad *= np.exp(-np.logaddexp(0, -array))
+        return torch.from_numpy(grad)
+
+# %% tags=["wrong"] exercise="numpy_softplus" expects="exception"
+class Softplus(Function):
+    @staticmethod
+    def forward(ctx, x):
+        array = x.numpy()
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.asarray(np.logaddexp(0, array), dtype=array.dtype))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        array = x.numpy()
+        slope = np.exp(-np.logaddexp(0, -array))
+        return grad_output.numpy() * slope
+
+# %% tags=["wrong"] exercise="numpy_softplus" expects="native_autograd"
+class Softplus(Function):
+    @staticmethod
+    def forward(ctx, x):
+        array = x.numpy()
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.asarray(np.logaddexp(0, array), dtype=array.dtype))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        with torch.enable_grad():
+            leaf = x.detach().requires_grad_()
+            value = torch.nn.functional.softplus(leaf)
+        return torch.autograd.grad(value, leaf, grad_output)[0]
+
+# %% [markdown] lang="en" pair="correlate"
+# ## 2. A filter
+#
+# `np.correlate(signal, kernel, "valid")` slides the kernel along the signal: $y_i = \sum_j s_{i+j}\, k_j$. Two inputs, so two gradients. Write them as sums over $i$ of $g_i$ times what stands beside it:
+#
+# $$\frac{\partial L}{\partial k_j} = \sum_i g_i\, s_{i+j} \qquad\qquad \frac{\partial L}{\partial s_n} = \sum_i g_i\, k_{n-i}$$
+#
+# The first is a correlation again, the second a convolution, with the kernel turned round.
+#
+# **Predict.** The signal has 7 elements, the kernel 3. How long is $g$, and which mode of `np.convolve` (`"full"`, `"same"`, `"valid"`) gives back 7?
+#
+# ### Exercise `numpy_correlate`
+#
+# Write both methods with NumPy. The checks also try a kernel of one element, a kernel as long as the signal, and a signal that is every second element of something longer.
+
+# %% [markdown] lang="zh" pair="correlate" of="ba210354"
+# ## 2. 滤波器
+#
+# `np.correlate(signal, kernel, "valid")` 让卷积核沿信号滑动：$y_i = \sum_j s_{i+j}\, k_j$。两个输入，就有两个梯度。把它们写成对 $i$ 的求和，$g_i$ 乘以旁边的那一项：
+#
+# $$\frac{\partial L}{\partial k_j} = \sum_i g_i\, s_{i+j} \qquad\qquad \frac{\partial L}{\partial s_n} = \sum_i g_i\, k_{n-i}$$
+#
+# 前一个还是相关运算，后一个是卷积，也就是把核翻转过来。
+#
+# **先猜一猜。** 信号有 7 个元素，核有 3 个。$g$ 有多长？`np.convolve` 的哪种模式（`"full"`、`"same"`、`"valid"`）能变回 7 个？
+#
+# ### 练习 `numpy_correlate`
+#
+# 用 NumPy 写出两个方法。检查时还会试只有一个元素的核、和信号一样长的核，以及从更长的序列里隔一个取一个得到的信号。
+
+# %% exercise="numpy_correlate"
+# %%exercise numpy_correlate
+class Correlate(Function):
+    @staticmethod
+    def forward(ctx, signal, kernel):
+        ### BEGIN SOLUTION
+        ctx.save_for_backward(signal, kernel)
+        return torch.from_numpy(np.correlate(signal.numpy(), kernel.numpy(), "valid"))
+        ### END SOLUTION
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        ### BEGIN SOLUTION
+        signal, kernel = (saved.numpy() for saved in ctx.saved_tensors)
+        g = grad_output.numpy()
+        grad_signal = np.convolve(g, kernel, "full")
+        grad_kernel = np.correlate(signal, g, "valid")
+        return torch.from_numpy(grad_signal), torch.from_numpy(grad_kernel)
+        ### END SOLUTION
+
+# %% tags=["right"] exercise="numpy_correlate"
+class Correlate(Function):
+    @staticmethod
+    def forward(ctx, signal, kernel):
+        ctx.save_for_backward(signal, kernel)
+        windows = np.lib.stride_tricks.sliding_window_view(signal.numpy(), len(kernel))
+        return torch.from_numpy(windows @ kernel.numpy())
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        signal, kernel = ctx.saved_tensors
+        windows = np.lib.stride_tricks.sliding_window_view(signal.numpy(), len(kernel))
+        grad_kernel = windows.T @ grad_output.numpy()
+        grad_signal = np.zeros(len(signal))
+        for i, g in enumerate(grad_output.tolist()):
+            grad_signal[i : i + len(kernel)] += g * kernel.numpy()
+        return torch.from_numpy(grad_signal), torch.from_numpy(grad_kernel)
+
+# %% tags=["wrong"] exercise="numpy_correlate" expects="forward_value"
+class Correlate(Function):
+    @staticmethod
+    def forward(ctx, signal, kernel):
+        ctx.save_for_backward(signal, kernel)
+        return torch.from_numpy(np.convolve(signal.numpy(), kernel.numpy(), "valid"))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        signal, kernel = (saved.numpy() for saved in ctx.saved_tensors)
+        g = grad_output.numpy()
+        grad_signal = np.convolve(g, kernel, "full")
+        grad_kernel = np.correlate(signal, g, "valid")
+        return torch.from_numpy(grad_signal), torch.from_numpy(grad_kernel)
+
+# %% tags=["wrong"] exercise="numpy_correlate" expects="forward_shape"
+class Correlate(Function):
+    @staticmethod
+    def forward(ctx, signal, kernel):
+        ctx.save_for_backward(signal, kernel)
+        return torch.from_numpy(np.correlate(signal.numpy(), kernel.numpy(), "same"))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        signal, kernel = (saved.numpy() for saved in ctx.saved_tensors)
+        g = grad_output.numpy()
+        grad_signal = np.convolve(g, kernel, "full")
+        grad_kernel = np.correlate(signal, g, "valid")
+        return torch.from_numpy(grad_signal), torch.from_numpy(grad_kernel)
+
+# %% tags=["wrong"] exercise="numpy_correlate" expects="check:G"
+class Correlate(Function):
+    @staticmethod
+    def forward(ctx, signal, kernel):
+        ctx.save_for_backward(signal, kernel)
+        return torch.from_numpy(np.correlate(signal.numpy(), kernel.numpy(), "valid"))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        signal, kernel = (saved.numpy() for saved in ctx.saved_tensors)
+        g = grad_output.numpy()
+        grad_signal = np.correlate(g, kernel, "full")
+        grad_kernel = np.correlate(signal, g, "valid")
+        return torch.from_numpy(grad_signal), torch.from_numpy(grad_kernel)
+
+# %% tags=["wrong"] exercise="numpy_correlate" expects="check:G"
+class Correlate(Function):
+    @staticmethod
+    def forward(ctx, signal, kernel):
+        ctx.save_for_backward(signal, kernel)
+        return torch.from_numpy(np.correlate(signal.numpy(), kernel.numpy(), "valid"))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        signal, kernel = (saved.numpy() for saved in ctx.saved_tensors)
+        g = grad_output.numpy()
+        grad_signal = np.convolve(g, kernel, "full")
+        grad_kernel = np.convolve(signal, g, "valid")
+        return torch.from_numpy(grad_signal), torch.from_numpy(grad_kernel)
+
+# %% tags=["wrong"] exercise="numpy_correlate" expects="exception"
+class Correlate(Function):
+    @staticmethod
+    def forward(ctx, signal, kernel):
+        ctx.save_for_backward(signal, kernel)
+        return torch.from_numpy(np.correlate(signal.numpy(), kernel.numpy(), "valid"))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        signal, kernel = (saved.numpy() for saved in ctx.saved_tensors)
+        g = grad_output.numpy()
+        grad_signal = np.convolve(g, kernel, "same")
+        grad_kernel = np.correlate(signal, g, "valid")
+        return torch.from_numpy(grad_signal), torch.from_numpy(grad_kernel)
+
+# %% tags=["wrong"] exercise="numpy_correlate" expects="exception"
+class Correlate(Function):
+    @staticmethod
+    def forward(ctx, signal, kernel):
+        ctx.save_for_backward(signal, kernel)
+        return torch.from_numpy(np.correlate(signal.numpy(), kernel.numpy(), "valid"))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        signal, kernel = (saved.numpy() for saved in ctx.saved_tensors)
+        g = grad_output.numpy()
+        grad_signal = np.convolve(g, kernel, "full")
+        grad_kernel = np.correlate(signal, g, "valid")
+        return torch.from_numpy(grad_kernel), torch.from_numpy(grad_signal)
+
+# %% tags=["wrong"] exercise="numpy_correlate" expects="exception_number_of_gradients"
+class Correlate(Function):
+    @staticmethod
+    def forward(ctx, signal, kernel):
+        ctx.save_for_backward(signal, kernel)
+        return torch.from_numpy(np.correlate(signal.numpy(), kernel.numpy(), "valid"))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        signal, kernel = (saved.numpy() for saved in ctx.saved_tensors)
+        g = grad_output.numpy()
+        grad_signal = np.convolve(g, kernel, "full")
+        grad_kernel = np.correlate(signal, g, "valid")
+        return torch.from_numpy(grad_signal)
+
+# %% tags=["wrong"] exercise="numpy_correlate" expects="none_gradient"
+class Correlate(Function):
+    @staticmethod
+    def forward(ctx, signal, kernel):
+        ctx.save_for_backward(signal, kernel)
+        return torch.from_numpy(np.correlate(signal.numpy(), kernel.numpy(), "valid"))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        signal, kernel = (saved.numpy() for saved in ctx.saved_tensors)
+        g = grad_output.numpy()
+        grad_signal = np.convolve(g, kernel, "full")
+        grad_kernel = np.correlate(signal, g, "valid")
+        return torch.from_numpy(grad_signal), None
+
+# %% tags=["wrong"] exercise="numpy_correlate" expects="check:G"
+class Correlate(Function):
+    @staticmethod
+    def forward(ctx, signal, kernel):
+        ctx.save_for_backward(signal, kernel)
+        return torch.from_numpy(np.correlate(signal.numpy(), kernel.numpy(), "valid"))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        signal, kernel = (saved.numpy() for saved in ctx.saved_tensors)
+        g = np.ones(len(grad_output))
+        grad_signal = np.convolve(g, kernel, "full")
+        grad_kernel = np.correlate(signal, g, "valid")
+        return torch.from_numpy(grad_signal), torch.from_numpy(grad_kernel)
+
+# %% tags=["wrong"] exercise="numpy_correlate" expects="check:G"
+class Correlate(Function):
+    @staticmethod
+    def forward(ctx, signal, kernel):
+        ctx.save_for_backward(signal, kernel)
+        return torch.from_numpy(np.correlate(signal.numpy(), kernel.numpy(), "valid"))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        signal, kernel = (saved.numpy() for saved in ctx.saved_tensors)
+        g = grad_output.numpy()
+        grad_signal = np.convolve(g, kernel, "full")
+        grad_kernel = np.correlate(signal, g, "valid")
+        return torch.from_numpy(grad_signal), torch.from_numpy(grad_kernel) / len(g)
+
+# %% [markdown] lang="en" pair="question"
+# ## 3. The open question
+#
+# A blog post that explains custom Functions by example ends with a question: *if I do not know the derivative, can `backward` take differences of `forward` instead?*
+#
+# It can. Move $x$ by a small step $h$ and watch the output:
+#
+# $$\text{forward difference: } \frac{f(x+h)-f(x)}{h} \qquad \text{central difference: } \frac{f(x+h)-f(x-h)}{2h}$$
+#
+# For an output of many numbers and an upstream gradient $g$, the gradient of $x_n$ is $\sum_i g_i\,$ times the difference of $y_i$, with **only $x_n$ moved**. So each element of $x$ costs calls of its own.
+#
+# **Predict.** `x` has 6 elements. How many calls does a backward with central differences need? And for a picture of 224 × 224 × 3?
+#
+# ### Exercise `numerical_backward`
+#
+# `box` is a function from a NumPy array to a NumPy array, and nobody knows what is in it. Write `Numerical.apply(box, x)`: forward calls it, backward takes central differences. At most $2n + 1$ calls for forward and backward together, and an error below one in a million.
+
+# %% [markdown] lang="zh" pair="question" of="46d96e8e"
+# ## 3. 那个没有回答的问题
+#
+# 有一篇博客用例子讲解自定义 Function，结尾留下一个问题：*要是我不知道导数，`backward` 能不能改用 `forward` 的差分？*
+#
+# 能。让 $x$ 移动一小步 $h$，看输出怎样变：
+#
+# $$\text{前向差分：} \frac{f(x+h)-f(x)}{h} \qquad \text{中心差分：} \frac{f(x+h)-f(x-h)}{2h}$$
+#
+# 输出有很多个数、上游梯度是 $g$ 时，$x_n$ 的梯度是 $\sum_i g_i\,$ 乘以**只移动 $x_n$** 时 $y_i$ 的差分。所以 $x$ 的每个元素都要单独调用。
+#
+# **先猜一猜。** `x` 有 6 个元素，中心差分的一次反向要调用几次？如果是 224 × 224 × 3 的图片呢？
+#
+# ### 练习 `numerical_backward`
+#
+# `box` 是一个从 NumPy 数组到 NumPy 数组的函数，谁也不知道里面是什么。写出 `Numerical.apply(box, x)`：前向调用它，反向用中心差分。前向加反向最多调用 $2n + 1$ 次，误差小于百万分之一。
+
+# %% exercise="numerical_backward"
+# %%exercise numerical_backward
+class Numerical(Function):
+    @staticmethod
+    def forward(ctx, box, x):
+        ### BEGIN SOLUTION
+        ctx.box = box
+        ctx.save_for_backward(x)
+        return torch.from_numpy(box(x.numpy()))
+        ### END SOLUTION
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        ### BEGIN SOLUTION
+        (x,) = ctx.saved_tensors
+        g = grad_output.numpy()
+        grad, h = np.zeros(x.shape), 1e-5
+        for n in range(x.numel()):
+            step = np.zeros(x.shape)
+            step.flat[n] = h
+            slope = (ctx.box(x.numpy() + step) - ctx.box(x.numpy() - step)) / (2 * h)
+            grad.flat[n] = (g * slope).sum()
+        return None, torch.from_numpy(grad)
+        ### END SOLUTION
+
+# %% tags=["right"] exercise="numerical_backward"
+class Numerical(Function):
+    @staticmethod
+    def forward(ctx, box, x):
+        ctx.box = box
+        ctx.save_for_backward(x)
+        return torch.from_numpy(box(x.numpy()))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        h = 3e-6
+        steps = np.eye(x.numel()) * h
+        moved = [(x.numpy() + s.reshape(x.shape), x.numpy() - s.reshape(x.shape)) for s in steps]
+        columns = [(ctx.box(up) - ctx.box(down)) / (2 * h) for up, down in moved]
+        grads = [float((grad_output.numpy() * column).sum()) for column in columns]
+        return None, torch.tensor(grads, dtype=x.dtype).reshape(x.shape)
+
+# %% tags=["wrong"] exercise="numerical_backward" expects="check:G"
+class Numerical(Function):
+    @staticmethod
+    def forward(ctx, box, x):
+        ctx.box = box
+        ctx.save_for_backward(x)
+        return torch.from_numpy(box(x.numpy()))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        g = grad_output.numpy()
+        grad, h = np.zeros(x.shape), 1e-5
+        for n in range(x.numel()):
+            step = np.zeros(x.shape)
+            step += h
+            slope = (ctx.box(x.numpy() + step) - ctx.box(x.numpy() - step)) / (2 * h)
+            grad.flat[n] = (g * slope).sum()
+        return None, torch.from_numpy(grad)
+
+# %% tags=["wrong"] exercise="numerical_backward" expects="check:G"
+class Numerical(Function):
+    @staticmethod
+    def forward(ctx, box, x):
+        ctx.box = box
+        ctx.save_for_backward(x)
+        return torch.from_numpy(box(x.numpy()))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        g = grad_output.numpy()
+        grad, h = np.zeros(x.shape), 1e-5
+        for n in range(x.numel()):
+            step = np.zeros(x.shape)
+            step.flat[n] = h
+            slope = (ctx.box(x.numpy() + step) - ctx.box(x.numpy() - step)) / (2 * h)
+            grad.flat[n] = slope.sum()
+        return None, torch.from_numpy(grad)
+
+# %% tags=["wrong"] exercise="numerical_backward" expects="check:G"
+class Numerical(Function):
+    @staticmethod
+    def forward(ctx, box, x):
+        ctx.box = box
+        ctx.save_for_backward(x)
+        return torch.from_numpy(box(x.numpy()))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        g = grad_output.numpy()
+        grad, h = np.zeros(x.shape), 1e-5
+        for n in range(x.numel()):
+            step = np.zeros(x.shape)
+            step.flat[n] = h
+            slope = (ctx.box(x.numpy() + step) - ctx.box(x.numpy() - step)) / (2 * h)
+            grad.flat[n] = (g * slope).flat[n]
+        return None, torch.from_numpy(grad)
+
+# %% tags=["wrong"] exercise="numerical_backward" expects="check:G"
+class Numerical(Function):
+    @staticmethod
+    def forward(ctx, box, x):
+        ctx.box = box
+        ctx.save_for_backward(x)
+        return torch.from_numpy(box(x.numpy()))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        g = grad_output.numpy()
+        grad, h = np.zeros(x.shape), 1e-13
+        for n in range(x.numel()):
+            step = np.zeros(x.shape)
+            step.flat[n] = h
+            slope = (ctx.box(x.numpy() + step) - ctx.box(x.numpy() - step)) / (2 * h)
+            grad.flat[n] = (g * slope).sum()
+        return None, torch.from_numpy(grad)
+
+# %% tags=["wrong"] exercise="numerical_backward" expects="check:G"
+class Numerical(Function):
+    @staticmethod
+    def forward(ctx, box, x):
+        ctx.box = box
+        ctx.save_for_backward(x)
+        return torch.from_numpy(box(x.numpy()))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        g = grad_output.numpy()
+        grad, h = np.zeros(x.shape), 0.1
+        for n in range(x.numel()):
+            step = np.zeros(x.shape)
+            step.flat[n] = h
+            slope = (ctx.box(x.numpy() + step) - ctx.box(x.numpy() - step)) / (2 * h)
+            grad.flat[n] = (g * slope).sum()
+        return None, torch.from_numpy(grad)
+
+# %% tags=["wrong"] exercise="numerical_backward" expects="check:G"
+class Numerical(Function):
+    @staticmethod
+    def forward(ctx, box, x):
+        ctx.box = box
+        ctx.save_for_backward(x)
+        return torch.from_numpy(box(x.numpy()))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        g = grad_output.numpy()
+        grad, h = np.zeros(x.shape), 1e-5
+        for n in range(x.numel()):
+            step = np.zeros(x.shape)
+            step.flat[n] = h
+            slope = (ctx.box(x.numpy() + step) - ctx.box(x.numpy() - step)) / h
+            grad.flat[n] = (g * slope).sum()
+        return None, torch.from_numpy(grad)
+
+# %% tags=["wrong"] exercise="numerical_backward" expects="check:G"
+class Numerical(Function):
+    @staticmethod
+    def forward(ctx, box, x):
+        ctx.box = box
+        ctx.save_for_backward(x)
+        return torch.from_numpy(box(x.numpy()))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        g = grad_output.numpy()
+        grad, h = np.zeros(x.shape), 1e-4
+        for n in range(x.numel()):
+            step = np.zeros(x.shape)
+            step.flat[n] = h
+            slope = (ctx.box(x.numpy() + step) - ctx.box(x.numpy())) / h
+            grad.flat[n] = (g * slope).sum()
+        return None, torch.from_numpy(grad)
+
+# %% tags=["wrong"] exercise="numerical_backward" expects="too_many_calls"
+class Numerical(Function):
+    @staticmethod
+    def forward(ctx, box, x):
+        ctx.box = box
+        ctx.save_for_backward(x)
+        return torch.from_numpy(box(x.numpy()))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        g = grad_output.numpy()
+        grad, h = np.zeros(x.shape), 1e-3
+        for n in range(x.numel()):
+            step = np.zeros(x.shape)
+            step.flat[n] = h
+            slope = (8 * (ctx.box(x.numpy() + step / 2) - ctx.box(x.numpy() - step / 2)) - ctx.box(x.numpy() + step) + ctx.box(x.numpy() - step)) / (6 * h)
+            unused = (ctx.box(x.numpy() + step) - ctx.box(x.numpy() - step)) / (2 * h)
+            grad.flat[n] = (g * slope).sum()
+        return None, torch.from_numpy(grad)
+
+# %% tags=["wrong"] exercise="numerical_backward" expects="exception_number_of_gradients"
+class Numerical(Function):
+    @staticmethod
+    def forward(ctx, box, x):
+        ctx.box = box
+        ctx.save_for_backward(x)
+        return torch.from_numpy(box(x.numpy()))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        g = grad_output.numpy()
+        grad, h = np.zeros(x.shape), 1e-5
+        for n in range(x.numel()):
+            step = np.zeros(x.shape)
+            step.flat[n] = h
+            slope = (ctx.box(x.numpy() + step) - ctx.box(x.numpy() - step)) / (2 * h)
+            grad.flat[n] = (g * slope).sum()
+        return torch.from_numpy(grad)
+
+# %% tags=["wrong"] exercise="numerical_backward" expects="mutates_saved"
+class Numerical(Function):
+    @staticmethod
+    def forward(ctx, box, x):
+        ctx.box = box
+        ctx.save_for_backward(x)
+        return torch.from_numpy(box(x.numpy()))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        g = grad_output.numpy()
+        grad, h = np.zeros(x.shape), 1e-5
+        for n in range(x.numel()):
+            x.numpy().flat[n] += h
+            up = ctx.box(x.numpy())
+            x.numpy().flat[n] -= 2 * h
+            slope = (up - ctx.box(x.numpy())) / (2 * h)
+            grad.flat[n] = (g * slope).sum()
+        return None, torch.from_numpy(grad)
+
+# %% [markdown] lang="en" pair="curve"
+# It works, and it agrees with the derivative. It *is* what a gradient check compares with. So what is the price?
+#
+# **The calls.** $2n$ of them, where a derived backward needs about one. Six inputs: no matter. 150,528: an afternoon.
+#
+# **The digits.** Two errors pull in opposite directions. A large step misses the curvature (**truncation**: it falls with $h$, or with $h^2$ for central differences). A small step subtracts two numbers that agree in nearly all digits (**round-off**: it grows as $1/h$).
+#
+# **Predict.** Where is the bottom, for float64 and for float32? How many digits are right there?
+
+# %% [markdown] lang="zh" pair="curve" of="cb6b4bf2"
+# 行得通，而且和导数一致。梯度检查拿来对照的*就是*它。那么代价是什么？
+#
+# **调用次数。** 要 $2n$ 次，而推导出来的 backward 大约只要一次。六个输入无所谓；150,528 个，就要等一个下午。
+#
+# **有效数字。** 两种误差方向相反。步长大，看不见弯曲（**截断误差**：随 $h$ 下降，中心差分随 $h^2$ 下降）。步长小，是两个几乎每一位都相同的数相减（**舍入误差**：按 $1/h$ 增长）。
+#
+# **先猜一猜。** 对 float64 和 float32，最低点各在哪里？在那里有几位是对的？
+
+# %%
+steps = np.logspace(-14, -1, 60)
+points = np.linspace(0.5, 2, 101)
+figure, axes = plt.subplots(1, 2, figsize=(9, 3.2), sharey=True)
+for axis, real in zip(axes, (np.float32, np.float64)):
+    at = points.astype(real)
+    for name, back in (("forward", 0), ("central", 1)):
+        errors = []
+        for h in steps.astype(real):
+            with np.errstate(all="ignore"):
+                slope = (np.sin(at + h) - np.sin(at - back * h)) / (h * (1 + back))
+            errors.append(np.abs(slope - np.cos(points)).max())
+        axis.loglog(steps, errors, label=name)
+    axis.set(title=real.__name__, xlabel="step h", ylim=(1e-12, 10))
+axes[0].set_ylabel("largest error of d sin")
+axes[0].legend()
+plt.show()
+
+# %% [markdown] lang="en" pair="bottom"
+# With float64 the forward difference is best near $10^{-8}$, with an error near $10^{-8}$; the central one near $10^{-5}$, with an error near $10^{-11}$. With float32 the best forward difference keeps **three digits**, near $h = 10^{-3}$ or $10^{-4}$, and a step of $10^{-8}$ keeps none: $x + h$ is $x$.
+#
+# The rule behind it: truncation and round-off are equal where the curve has its bottom. For forward differences that is $h \approx \sqrt{\varepsilon}$, for central ones $h \approx \sqrt[3]{\varepsilon}$, with $\varepsilon$ the distance from 1 to the next number, `torch.finfo(dtype).eps`.
+#
+# ### Exercise `step_for`
+#
+# Write `step_for(dtype, kind)`, with `kind` either `"forward"` or `"central"`: a step whose error for sin is at most twelve times the best possible.
+
+# %% [markdown] lang="zh" pair="bottom" of="95d018f2"
+# 用 float64，前向差分在 $10^{-8}$ 附近最好，误差也在 $10^{-8}$ 上下；中心差分在 $10^{-5}$ 附近最好，误差约 $10^{-11}$。用 float32，最好的前向差分只有**三位**是对的，步长在 $10^{-3}$ 到 $10^{-4}$；步长取 $10^{-8}$ 就一位也不剩：$x + h$ 就是 $x$。
+#
+# 背后的规律：截断误差与舍入误差相等的地方，就是曲线的最低点。前向差分是 $h \approx \sqrt{\varepsilon}$，中心差分是 $h \approx \sqrt[3]{\varepsilon}$，这里的 $\varepsilon$ 是 1 到下一个数的距离，即 `torch.finfo(dtype).eps`。
+#
+# ### 练习 `step_for`
+#
+# 写出 `step_for(dtype, kind)`，`kind` 是 `"forward"` 或 `"central"`：它给出的步长，对 sin 的误差不超过最好情形的十二倍。
+
+# %% exercise="step_for"
+# %%exercise step_for
+def step_for(dtype, kind):
+    ### BEGIN SOLUTION
+    return torch.finfo(dtype).eps ** (1 / 2 if kind == "forward" else 1 / 3)
+    ### END SOLUTION
+
+# %% tags=["right"] exercise="step_for"
+def step_for(dtype, kind):
+    table = {
+        (torch.float32, "forward"): 5e-4,
+        (torch.float32, "central"): 5e-3,
+        (torch.float64, "forward"): 1e-8,
+        (torch.float64, "central"): 5e-6,
+    }
+    return table[dtype, kind]
+
+# %% tags=["wrong"] exercise="step_for" expects="step_too_small"
+def step_for(dtype, kind):
+    return 1e-6
+
+# %% tags=["wrong"] exercise="step_for" expects="step_too_large"
+def step_for(dtype, kind):
+    return 1e-3
+
+# %% tags=["wrong"] exercise="step_for" expects="step_too_small"
+def step_for(dtype, kind):
+    return torch.finfo(dtype).eps
+
+# %% tags=["wrong"] exercise="step_for" expects="step_too_small"
+def step_for(dtype, kind):
+    return torch.finfo(dtype).eps ** 0.5
+
+# %% tags=["wrong"] exercise="step_for" expects="step_too_large"
+def step_for(dtype, kind):
+    return torch.finfo(dtype).eps ** (1 / 3)
+
+# %% tags=["wrong"] exercise="step_for" expects="step_too_small"
+def step_for(dtype, kind):
+    return torch.finfo(dtype).eps ** (1 / 3 if kind == "forward" else 1 / 2)
+
+# %% tags=["wrong"] exercise="step_for" expects="step_too_small"
+def step_for(dtype, kind):
+    return torch.finfo(dtype).tiny
+
+# %% tags=["wrong"] exercise="step_for" expects="step_not_a_number"
+def step_for(dtype, kind):
+    print(torch.finfo(dtype).eps ** 0.5)
+
+# %% tags=["wrong"] exercise="step_for" expects="step_too_large"
+def step_for(dtype, kind):
+    return 0.1
+
+# %% [markdown] lang="en" pair="answer"
+# ## 4. So, when?
+#
+# Look at both on one function: the numerical backward passes the check of first derivatives, and says honestly that it has no second ones.
+
+# %% [markdown] lang="zh" pair="answer" of="e1eea96b"
+# ## 4. 那么，什么时候可以？
+#
+# 用一个函数看看：数值的 backward 能通过一阶导数的检查，也老实地说明它没有二阶导数。
+
+# %% tags=["shown"]
+class NumericalSin(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.sin(x)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        h = 1e-5
+        return grad_output * (torch.sin(x + h) - torch.sin(x - h)) / (2 * h)
+
+
+points = torch.linspace(0.5, 2, 5, dtype=torch.float64, requires_grad=True)
+# %gradcheck NumericalSin.apply(points)
+
+# %% [markdown] lang="en" pair="rank"
+# ### Exercise `when_numerical`
+#
+# Six situations. For each say `True` when a backward by differences is acceptable, `False` when it is not. Think of calls, digits, noise and second derivatives.
+
+# %% [markdown] lang="zh" pair="rank" of="7fc4e58d"
+# ### 练习 `when_numerical`
+#
+# 六种情形。能接受用差分做 backward 的写 `True`，不能接受的写 `False`。想想调用次数、有效数字、噪声和二阶导数。
+
+# %% exercise="when_numerical"
+# %%exercise when_numerical
+verdicts = dict.fromkeys(
+    [
+        "check a backward in a test",
+        "a layer with a million inputs",
+        "a closed simulator with 3 parameters, float64",
+        "training in float16",
+        "a simulator that draws new random numbers in each call",
+        "a loss that needs second derivatives",
+    ]
+)  # None: not decided yet
+### BEGIN SOLUTION
+verdicts = {case: False for case in verdicts}
+verdicts["check a backward in a test"] = True
+verdicts["a closed simulator with 3 parameters, float64"] = True
+### END SOLUTION
+
+# %% tags=["right"] exercise="when_numerical"
+verdicts = {
+    "check a backward in a test": True,
+    "a layer with a million inputs": False,
+    "a closed simulator with 3 parameters, float64": True,
+    "training in float16": False,
+    "a simulator that draws new random numbers in each call": False,
+    "a loss that needs second derivatives": False,
+}
+
+# %% tags=["wrong"] exercise="when_numerical" expects="refuses_too_much"
+verdicts = {
+    "check a backward in a test": False,
+    "a layer with a million inputs": False,
+    "a closed simulator with 3 parameters, float64": True,
+    "training in float16": False,
+    "a simulator that draws new random numbers in each call": False,
+    "a loss that needs second derivatives": False,
+}
+
+# %% tags=["wrong"] exercise="when_numerical" expects="accepts_too_much"
+verdicts = {
+    "check a backward in a test": True,
+    "a layer with a million inputs": True,
+    "a closed simulator with 3 parameters, float64": True,
+    "training in float16": False,
+    "a simulator that draws new random numbers in each call": False,
+    "a loss that needs second derivatives": False,
+}
+
+# %% tags=["wrong"] exercise="when_numerical" expects="refuses_too_much"
+verdicts = {
+    "check a backward in a test": True,
+    "a layer with a million inputs": False,
+    "a closed simulator with 3 parameters, float64": False,
+    "training in float16": False,
+    "a simulator that draws new random numbers in each call": False,
+    "a loss that needs second derivatives": False,
+}
+
+# %% tags=["wrong"] exercise="when_numerical" expects="accepts_too_much"
+verdicts = {
+    "check a backward in a test": True,
+    "a layer with a million inputs": False,
+    "a closed simulator with 3 parameters, float64": True,
+    "training in float16": True,
+    "a simulator that draws new random numbers in each call": False,
+    "a loss that needs second derivatives": False,
+}
+
+# %% tags=["wrong"] exercise="when_numerical" expects="accepts_too_much"
+verdicts = {
+    "check a backward in a test": True,
+    "a layer with a million inputs": False,
+    "a closed simulator with 3 parameters, float64": True,
+    "training in float16": False,
+    "a simulator that draws new random numbers in each call": True,
+    "a loss that needs second derivatives": False,
+}
+
+# %% tags=["wrong"] exercise="when_numerical" expects="accepts_too_much"
+verdicts = {
+    "check a backward in a test": True,
+    "a layer with a million inputs": False,
+    "a closed simulator with 3 parameters, float64": True,
+    "training in float16": False,
+    "a simulator that draws new random numbers in each call": False,
+    "a loss that needs second derivatives": True,
+}
+
+# %% tags=["wrong"] exercise="when_numerical" expects="accepts_too_much"
+verdicts = {
+    "check a backward in a test": True,
+    "a layer with a million inputs": True,
+    "a closed simulator with 3 parameters, float64": True,
+    "training in float16": True,
+    "a simulator that draws new random numbers in each call": True,
+    "a loss that needs second derivatives": True,
+}
+
+# %% tags=["wrong"] exercise="when_numerical" expects="refuses_too_much"
+verdicts = {
+    "check a backward in a test": False,
+    "a layer with a million inputs": False,
+    "a closed simulator with 3 parameters, float64": False,
+    "training in float16": False,
+    "a simulator that draws new random numbers in each call": False,
+    "a loss that needs second derivatives": False,
+}
+
+# %% tags=["wrong"] exercise="when_numerical" expects="cases_missing"
+verdicts = {
+    "check a backward in a test": True,
+    "a layer with a million inputs": False,
+    "a closed simulator with 3 parameters, float64": True,
+    "training": False,
+    "a simulator that draws new random numbers in each call": False,
+    "a loss that needs second derivatives": False,
+}
+
+# %% tags=["wrong"] exercise="when_numerical" expects="not_true_or_false"
+verdicts = {
+    "check a backward in a test": None,
+    "a layer with a million inputs": None,
+    "a closed simulator with 3 parameters, float64": None,
+    "training in float16": None,
+    "a simulator that draws new random numbers in each call": None,
+    "a loss that needs second derivatives": None,
+}
+
+# %% [markdown] lang="en" pair="end"
+# ## 5. Other ways out
+#
+# - **`torch.library.custom_op`** gives foreign code a name that `torch.compile` and export know, with `register_autograd` for its gradient and `torch.library.opcheck` to test it. A Function is simpler as long as you stay in eager mode.
+# - **C++ and CUDA**: `torch.utils.cpp_extension`. (Old notes speak of `torch.utils.ffi`; that has been gone since PyTorch 1.0.)
+# - **No gradient at all**: with few parameters, an optimiser that needs none.
+#
+# **What to keep.** Leave in `forward`, come back with the same dtype, say the gradient in `backward`, and put `@once_differentiable` on it when it leaves as well. Differences are an answer for a black box with few inputs, in float64, once. For anything else: derive, and let a check take the differences.
+
+# %% [markdown] lang="zh" pair="end" of="47f5f569"
+# ## 5. 其他出路
+#
+# - **`torch.library.custom_op`** 给外来代码一个 `torch.compile` 和导出都认得的名字，用 `register_autograd` 登记梯度，用 `torch.library.opcheck` 测试。只要停留在即时执行模式，Function 更简单。
+# - **C++ 与 CUDA**：`torch.utils.cpp_extension`。（旧笔记里的 `torch.utils.ffi` 从 PyTorch 1.0 起就没有了。）
+# - **干脆不要梯度**：参数很少时，可以用不需要梯度的优化方法。
+#
+# **记住这些。** 在 `forward` 里离开，带着同样的 dtype 回来，在 `backward` 里说明梯度；如果它也离开了 PyTorch，就加上 `@once_differentiable`。差分适合这样的场合：黑箱、输入少、float64、偶尔一次。其余情形：自己推导，让检查去做差分。
+
+# %%
+# %exercises
