@@ -306,12 +306,12 @@ def bars(w1, w2):
     return bar5, bar4, bar3, bar2, bar1
 
 # %% [markdown] lang="en" pair="see-bars"
-# The graph can show the bars. `nbautograd.backward` sends a gradient back through it, as `w5.backward()` would, and writes on each arrow what travelled along it. Your own tensors are left as they were.
+# The graph can show the bars. `nbautograd.backward` sends a gradient back through it, as `w5.backward()` would, and writes on each arrow how large the gradient is that travelled along it. Your own tensors are left as they were.
 #
 # **Predict** the numbers on the two arrows into `w1`, for $w_1 = 0.5$ and $w_2 = 4.2$.
 
-# %% [markdown] lang="zh" pair="see-bars" of="3c770c78"
-# 计算图可以把这些数显示出来。`nbautograd.backward` 会像 `w5.backward()` 那样把梯度传回去，并在每个箭头上写出经过它的是什么；你自己的张量不会被改动。
+# %% [markdown] lang="zh" pair="see-bars" of="26be5e3f"
+# 计算图可以把这些数显示出来。`nbautograd.backward` 会像 `w5.backward()` 那样把梯度传回去，并在每个箭头上写出经过它的梯度有多大；你自己的张量不会被改动。
 #
 # **先猜一猜**：$w_1 = 0.5$、$w_2 = 4.2$ 时，指向 `w1` 的两个箭头上各是什么数？
 
@@ -333,9 +333,9 @@ nbautograd.backward(w5)
 #
 # Here is one that does nothing worth mentioning. The line on top records what it does.
 #
-# **Predict.** What is the name of its node in the graph?
+# **Predict.** How many nodes of yours will the graph have, and where does the product stand?
 
-# %% [markdown] lang="zh" pair="own-node" of="840b58be"
+# %% [markdown] lang="zh" pair="own-node" of="50373253"
 # 从乘积来的是 4.2，从正弦来的是 $\cos 0.5 \approx 0.88$；两者之和就是 `w1` 的梯度。
 #
 # ## 3. 你自己的节点
@@ -350,7 +350,7 @@ nbautograd.backward(w5)
 #
 # 下面这个 Function 没做什么值得一提的事。最上面那一行会记录它的一举一动。
 #
-# **先猜一猜。** 它在计算图里的节点叫什么名字？
+# **先猜一猜。** 计算图里会有几个你自己的节点？乘法站在什么位置？
 
 # %%
 # %%autograd_function --quiet
@@ -369,7 +369,7 @@ z = Dummy.apply(3 * y)
 # %autograd_graph z
 
 # %% [markdown] lang="en" pair="order-task"
-# `DummyBackward`, twice: one node for each call. The name is that of your class with `Backward` behind it.
+# Two, one for each call, with the product between them. Your own nodes are the blue boxes, under the name of the class and with its line; PyTorch's name for them is `DummyBackward`, as `z.grad_fn` would tell you. Dashed: a variable of yours that no gradient reaches from here.
 #
 # ### Exercise `order_of_calls`
 #
@@ -384,8 +384,8 @@ z = Dummy.apply(3 * y)
 #
 # Six things happen to the two calls: `"node 1"` and `"node 2"` (the node is made), `"forward 1"`, `"forward 2"`, `"backward 1"`, `"backward 2"` (the method runs). Put them in order. A hint for the nodes: `forward` receives `ctx` as its first argument.
 
-# %% [markdown] lang="zh" pair="order-task" of="a4e28a98"
-# `DummyBackward`，出现了两次：每次调用一个节点。名字就是你的类名后面加上 `Backward`。
+# %% [markdown] lang="zh" pair="order-task" of="7f1a9e27"
+# 两个，每次调用一个，乘法夹在中间。你自己的节点画成蓝框，写着类名和所在的行；PyTorch 给它们取的名字是 `DummyBackward`，看一下 `z.grad_fn` 就知道。虚线框表示：你的这个变量，梯度从这里到不了。
 #
 # ### 练习 `order_of_calls`
 #
@@ -852,10 +852,10 @@ same = [True, False, False, True]
 same = {"A": "yes", "B": "no", "C": "no", "D": "yes"}
 
 # %% [markdown] lang="en" pair="same-see"
-# Try one that surprised you, such as pair B on its native side: one arrow leaves a power, although a square has two equal factors. (The lines under the graph name those of your variables that have no part in it.)
+# Try one that surprised you, such as pair B on its native side: one arrow leaves a power, although a square has two equal factors.
 
-# %% [markdown] lang="zh" pair="same-see" of="18828fbf"
-# 挑一个出乎意料的来看看，比如 B 组的原生写法：平方虽有两个相同的因子，从乘方节点出发的箭头却只有一个。（图下面的几行，列出了你的变量中与它无关的那些。）
+# %% [markdown] lang="zh" pair="same-see" of="6add4187"
+# 挑一个出乎意料的来看看，比如 B 组的原生写法：平方虽有两个相同的因子，从乘方节点出发的箭头却只有一个。
 
 # %%
 square = (a**2).sum()

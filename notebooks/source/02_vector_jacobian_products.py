@@ -76,10 +76,16 @@ import nbautograd
 # %%
 a = torch.arange(4, dtype=torch.float64).reshape(2, 2).requires_grad_()
 b = torch.arange(6, dtype=torch.float64).reshape(2, 3).requires_grad_()
-# %jacobian torch.mm(a, b)
+
+
+def product(a, b):
+    return a @ b
+
+
+# %jacobian product(a, b)
 
 # %% [markdown] lang="en" pair="too-large"
-# 6 × 4 = 24 entries for $A$, and half of them are always 0, because row $i$ of $Y$ depends on row $i$ of $A$ alone. (Two more are 0 here because $b_{00}$ happens to be 0.)
+# 6 × 4 = 24 entries for $A$ (the block for $B$ is a click away), and half of them are always 0, because row $i$ of $Y$ depends on row $i$ of $A$ alone. (Two more are 0 here because $b_{00}$ happens to be 0.)
 #
 # Now a real layer: 512 features in, 512 out, a batch of 64. Its Jacobian with respect to the input has 32768 × 32768 entries: 8.6 GB in float64, for one layer. So nobody builds it.
 #
@@ -93,8 +99,8 @@ b = torch.arange(6, dtype=torch.float64).reshape(2, 3).requires_grad_()
 #
 # **Predict.** Below, `g` says that the loss grows with $y_{00}$, twice as fast with $y_{02}$, and against $y_{11}$. Both lines compute the same: one with the whole Jacobian, one the way PyTorch does it. What shape do they have?
 
-# %% [markdown] lang="zh" pair="too-large" of="bbdcd426"
-# 对 $A$ 来说，一共 6 × 4 = 24 项，其中一半恒为 0：$Y$ 的第 $i$ 行只依赖 $A$ 的第 $i$ 行。（这里另有两项为 0，只是因为 $b_{00}$ 恰好是 0。）
+# %% [markdown] lang="zh" pair="too-large" of="c3f77350"
+# 对 $A$ 来说，一共 6 × 4 = 24 项（点一下可以切换到 $B$ 的那一块），其中一半恒为 0：$Y$ 的第 $i$ 行只依赖 $A$ 的第 $i$ 行。（这里另有两项为 0，只是因为 $b_{00}$ 恰好是 0。）
 #
 # 再看一个真实的层：输入 512 维，输出 512 维，批大小 64。它对输入的雅可比矩阵有 32768 × 32768 项，用 float64 存要 8.6 GB，而这只是一层。所以没有人会真把它造出来。
 #
@@ -110,8 +116,8 @@ b = torch.arange(6, dtype=torch.float64).reshape(2, 3).requires_grad_()
 
 # %%
 g = torch.tensor([[1.0, 0.0, 2.0], [0.0, -1.0, 0.0]], dtype=torch.float64)
-J = torch.from_numpy(nbautograd.jacobian(torch.mm, (a, b)).blocks[0, 0].analytical())
-(g.flatten() @ J).reshape(2, 2), torch.autograd.grad(torch.mm(a, b), a, g)[0]
+J = torch.from_numpy(nbautograd.jacobian(product, (a, b)).blocks[0, 0].analytical())
+(g.flatten() @ J).reshape(2, 2), torch.autograd.grad(product(a, b), a, g)[0]
 
 # %% [markdown] lang="en" pair="indices"
 # ## 3. Matrix calculus by indices
@@ -596,7 +602,7 @@ class LostTranspose(Function):
         return grad_output.mm(weight.t()), input.mm(grad_output)
 
 # %% [markdown] lang="en" pair="batched"
-# It ran, and it is wrong; the report shows where, and even the change that mends it. With an `a` of 3×2 Python would have complained at once. **So test with sizes that are all different**: 3, 4, 5.
+# It ran, and it is wrong; the report shows where and, under *Summary*, even the change that mends it. With an `a` of 3×2 Python would have complained at once. **So test with sizes that are all different**: 3, 4, 5.
 #
 # ## 6. The layer as PyTorch stores it
 #
@@ -606,8 +612,8 @@ class LostTranspose(Function):
 #
 # Write it, without bias. `input` is (… × in), `weight` is (out × in). Derive the gradient of `weight` by indices again, then ask: over which dimensions must it be summed, if `input` has four? **Predict**: which line of your 2-d solution will not survive?
 
-# %% [markdown] lang="zh" pair="batched" of="668008bd"
-# 代码照常运行，结果却是错的；报告指出了错在哪里，连怎么改也试好了。如果 `a` 是 3×2，Python 当场就会报错。**所以，测试时让各个尺寸互不相同**：3、4、5。
+# %% [markdown] lang="zh" pair="batched" of="45b61147"
+# 代码照常运行，结果却是错的；报告指出了错在哪里；“概要”一页里，连怎么改也试好了。如果 `a` 是 3×2，Python 当场就会报错。**所以，测试时让各个尺寸互不相同**：3、4、5。
 #
 # ## 6. PyTorch 自己的存法
 #

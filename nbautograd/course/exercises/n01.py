@@ -228,6 +228,12 @@ EXERCISES = (
         formula=torch.mul, edges=_multiply_edges,
         inputs=lambda draw: (draw.normal(*SHAPE), draw.normal(*SHAPE)),
         notes={
+            "forward_raised": {
+                "en": "multiply(a, b) raised {error}: {said}. If an argument is missing: who hands `ctx` to forward?"
+                " You never do.",
+                "zh": "multiply(a, b) 抛出了 {error}：{said}。如果说缺了参数，想一想：`ctx` 是谁传给 forward 的？"
+                "反正不是你。",
+            },
             "not_through_function": {
                 "en": "The values are right, but no node of yours is in the graph: backward would never be called."
                 " Which of a Function's methods enters it in the graph?",
