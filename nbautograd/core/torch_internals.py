@@ -35,7 +35,7 @@ def _nothing(*_: Any) -> None:
 # in C: cheap enough to be asked on every recorded call
 functorch_active: Callable[[], bool] = _probe("_C._are_functorch_transforms_active", _no)
 function_mode_active: Callable[[], bool] = _probe("_C._is_torch_function_mode_enabled", _no)
-tracing_state: Callable[[], Any] = _probe("_C._get_tracing_state", _nothing)
+tracing: Callable[[], bool] = _probe("_C._is_tracing", _no)
 keep_graph: Callable[[], bool] = _probe("_C._autograd._get_current_graph_task_keep_graph", _no)
 disable_torch_function: Callable[[], AbstractContextManager[Any]] = _probe("_C.DisableTorchFunction", nullcontext)
 

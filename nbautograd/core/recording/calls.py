@@ -73,7 +73,7 @@ class CallLog(Displayable, Sequence[Call]):
 
     Attributes:
         calls: the calls that are left.
-        dropped: how many older calls the byte budget let go.
+        dropped: how many older calls of this log the byte budget let go.
         engine: which engine recorded, such as ``"spy"``; ``"none"`` when nothing could be recorded.
         problems: sentences saying what could not be recorded and why.
     """

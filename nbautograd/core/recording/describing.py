@@ -5,86 +5,132 @@ Which value is which other is told from the ids when the record is read: all val
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import islice
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
 
 from nbautograd.core import torch_internals as internals
-from nbautograd.core.recording.snapshot import DATA, SUMMARY, VERSION, WHOLE, Raw, grad_fn_name, raw
+from nbautograd.core.recording.snapshot import DATA, SHAPES, SUMMARY, VALUES, WHOLE, Raw, raw
 
-Known = dict[int, Raw]  # id of a tensor met in this call -> its description
+Known = dict[int, Any]  # id of a tensor met in this call -> its description
+Describe = Callable[[Iterable[Any], Known], tuple[Raw, ...]]
 
-_TENSOR_FIELDS = 11
-_Tensor, _Parameter = torch.Tensor, torch.nn.Parameter
-_keys, _ORDINARY = internals.dispatch_keys, internals.ORDINARY
+COPIED = -1  # where ``known`` counts the bytes that were copied
+
+_Tensor = torch.Tensor
+_NAMES: dict[Any, str] = {torch.Tensor: "Tensor", torch.nn.Parameter: "Parameter"}
 _address, _chars = internals.memory, internals.CHARS
 _NONE: Raw = ("NoneType", "None")
 _LITERALS = frozenset({int, float, bool})
+_REAL = frozenset({torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16,
+                   torch.int8, torch.uint8, torch.bool})  # fmt: skip
+_READABLE = internals.dispatch_keys is not None
 
 
-def describe(values: Iterable[Any], level: int, known: Known) -> tuple[Raw, ...]:
-    """Describe values in order.
+class _Shapes(dict[torch.Size, tuple[int, ...]]):
+    """Each shape as one plain tuple, however many records have it."""
 
-    Args:
-        values: what to describe.
-        level: how much to keep.
-        known: what this call has described; grows.
-    """
+    def __missing__(self, size: torch.Size) -> tuple[int, ...]:
+        if len(self) > 4096:
+            self.clear()
+        found = self[size] = tuple(size)
+        return found
+
+
+_plain = _Shapes()
+
+
+def _other(value: Any, level: int, known: Known) -> Raw:
+    """What is no plain tensor."""
+    if value is None:
+        return _NONE
+    kind = type(value)
+    if kind in _LITERALS:
+        return kind.__name__, value  # becomes text when read
+    if isinstance(value, _Tensor):
+        one: Raw = known.get(id(value)) or known.setdefault(id(value), raw(value, level))
+        return one
+    return raw(value, level)
+
+
+def shapes(values: Iterable[Any], known: Known) -> tuple[Raw, ...]:
+    """Describe values in order, without their elements; known is what this call has described, and grows."""
     described = []
     for value in values:
-        kind = type(value)
-        if kind is _Tensor or kind is _Parameter:
-            key = id(value)
-            one = known.get(key)
-            if one is None:
-                one = known[key] = _tensor(value, kind, level, key)
-            described.append(one)
-        elif value is None:
-            described.append(_NONE)
-        elif kind in _LITERALS:
-            described.append((kind.__name__, value))  # becomes text when read
-        elif isinstance(value, _Tensor):
-            described.append(known.get(id(value)) or known.setdefault(id(value), raw(value, level)))
-        else:
-            described.append(raw(value, level))
+        name = _NAMES.get(type(value))
+        if name is None:
+            described.append(_other(value, SHAPES, known))
+            continue
+        key = id(value)
+        one = known.get(key)
+        if one is None:
+            try:
+                one = name, _plain[value.shape], value.dtype, value.device, value.requires_grad, value._version, key
+            except RuntimeError:  # inference tensors keep no version
+                one = raw(value, SHAPES)
+            known[key] = one
+        described.append(one)
     return tuple(described)
 
 
-def _tensor(tensor: torch.Tensor, kind: type, level: int, key: int) -> Raw:
-    """A plain tensor; whatever is not small, ordinary and contiguous goes the long way."""
-    name = "Tensor" if kind is _Tensor else "Parameter"
-    if level < SUMMARY:
-        try:
-            version = tensor._version
-        except RuntimeError:  # inference tensors keep none
-            return raw(tensor, level)
-        shape = tuple(tensor.shape)
-        return name, shape, tensor.dtype, tensor.device, tensor.requires_grad, version, None, None, None, "", key
-    if _keys is not None and _keys(tensor) == _ORDINARY:
-        size, address = tensor.nbytes, _address(tensor)
-        if size <= WHOLE and address and tensor.is_contiguous():
-            needs = tensor.requires_grad
-            grad_fn = grad_fn_name(tensor) if needs else None
-            shape, dtype, data = tuple(tensor.shape), tensor.dtype, _chars[size](address).raw
-            return name, shape, dtype, None, needs, tensor._version, grad_fn, data, (), "", key
-    return raw(tensor, level)
+def summaries(values: Iterable[Any], known: Known) -> tuple[Raw, ...]:
+    """As ``shapes``, with the bytes of small tensors; what is not small, ordinary and contiguous goes the long way."""
+    described = []
+    copied = 0
+    for value in values:
+        name = _NAMES.get(type(value))
+        if name is None:
+            described.append(_other(value, SUMMARY, known))
+            continue
+        key = id(value)
+        one = known.get(key)
+        if one is None:
+            try:
+                one = _small(value, name, key) or raw(value, SUMMARY)
+            except (RuntimeError, NotImplementedError):  # no elements to be had, or no version
+                one = raw(value, SUMMARY)
+            known[key] = one
+            if one[DATA] is not None:
+                copied += len(one[DATA])
+        described.append(one)
+    if copied:
+        known[COPIED] = known.get(COPIED, 0) + copied
+    return tuple(described)
 
 
-def changed(values: Iterable[Any], before: tuple[Raw, ...]) -> tuple[int, ...]:
-    """Positions of the values whose version counter moved since they were described."""
-    found: tuple[int, ...] = ()
-    for i, (value, one) in enumerate(zip(values, before, strict=False)):
-        if len(one) == _TENSOR_FIELDS and one[VERSION] is not None and value._version != one[VERSION]:
-            found += (i,)
-    return found
+def _small(value: torch.Tensor, name: str, key: int) -> Raw | None:
+    """A small ordinary tensor, whole; None for others. Batched, opaque and empty ones have no address."""
+    size, dtype = value.nbytes, value.dtype
+    if size > WHOLE or dtype not in _REAL or not value.is_cpu or not value.is_contiguous() or value.is_neg():
+        return None
+    address = _address(value)
+    if not address or not _READABLE:
+        return None
+    needs = value.requires_grad
+    # not asked of a view, whose node is made anew when its base was changed
+    made = None if not needs or value.is_leaf or value._is_view() else type(value.grad_fn).__name__
+    data = _chars[size](address).raw
+    return name, _plain[value.shape], dtype, None, needs, value._version, made, data, (), "", key
 
 
-def weight(known: Known, described_before: int = 0) -> int:
-    """Bytes that the descriptions copied, those aside that were there before."""
-    total = 0
-    for one in islice(known.values(), described_before, None):
-        if one[DATA]:
-            total += len(one[DATA])
-    return total
+def whole(values: Iterable[Any], known: Known) -> tuple[Raw, ...]:
+    """As ``shapes``, with all elements."""
+    described = []
+    for value in values:
+        if isinstance(value, _Tensor):
+            one = known.get(id(value))
+            if one is None:
+                one = known[id(value)] = raw(value, VALUES)
+                known[COPIED] = known.get(COPIED, 0) + len(one[DATA] or b"")
+            described.append(one)
+        else:
+            described.append(_other(value, VALUES, known))
+    return tuple(described)
+
+
+def _nothing(values: Iterable[Any], known: Known) -> tuple[Raw, ...]:
+    return ()
+
+
+DESCRIBE: tuple[Describe, ...] = (_nothing, shapes, summaries, whole)  # by level

@@ -1,4 +1,4 @@
-"""What the engines share: the wrapper around a user's method, and what an engine must be able to do."""
+"""What the engines share: which methods there are to record, the wrapper around one, and what an engine must do."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from nbautograd.core import torch_internals as internals
 from nbautograd.core.recording.recorder import Recorder
 from nbautograd.core.recording.state import Subject, ThreadState, local
-from nbautograd.core.recording.writers import Writer
+from nbautograd.core.recording.writer import Writer
 from nbautograd.core.source import METHODS
 
 
@@ -64,7 +64,7 @@ def wrapper(function: Callable[..., Any], writer: Writer) -> Callable[..., Any]:
             if error.__traceback__ is not None:
                 error.__traceback__ = error.__traceback__.tb_next
             if call is not None:
-                fail(call, error, state)
+                fail(call, error, state, args)
             raise
         if call is not None:
             end(call, args, result, state)

@@ -13,10 +13,12 @@ from typing import Any
 
 from nbautograd import messages
 from nbautograd.core import torch_internals as internals
+from nbautograd.core.recording import materialising
 from nbautograd.core.recording.engine import recordable_methods
 from nbautograd.core.recording.recorder import Recorder
 from nbautograd.core.recording.state import Open, Subject, local
-from nbautograd.core.recording.writers import Writer, writer
+from nbautograd.core.recording.writer import Writer
+from nbautograd.core.recording.writers import writer
 
 _TEMPLATE = """
 def {name}({parameters}):
@@ -28,7 +30,7 @@ def {name}({parameters}):
     except BaseException as __nb_error:
         if __nb_error.__traceback__ is not None:
             __nb_error.__traceback__ = __nb_error.__traceback__.tb_next
-        __nb_fail(__nb_record, __nb_error)
+        __nb_fail(__nb_record, __nb_error, __nb_args)
         raise
     __nb_end(__nb_record, __nb_args, __nb_result)
     return __nb_result
@@ -58,6 +60,7 @@ class InPlaceEngine:
             replacement = kind(wrapped)
             self._before[id(cls), method] = (entry if owner is cls else None, replacement)
             setattr(cls, method, replacement)
+        materialising.listen(cls)
         return problems
 
     def withdraw(self, cls: type) -> None:
@@ -66,6 +69,7 @@ class InPlaceEngine:
 
     def remove(self, cls: type) -> None:
         """Put the originals back, except where the user has set the method anew."""
+        materialising.leave(cls)
         for key in [key for key in self._before if key[0] == id(cls)]:
             entry, replacement = self._before.pop(key)
             if vars(cls).get(key[1]) is not replacement:
@@ -114,9 +118,9 @@ def _recording(subject: Subject, writing: Writer) -> dict[str, Any]:
         if call is not None:
             writing.end(call, args, result, local.state)
 
-    def fail(call: Open | None, error: BaseException) -> None:
+    def fail(call: Open | None, error: BaseException, args: tuple[Any, ...]) -> None:
         if call is not None:
-            writing.fail(call, error, local.state)
+            writing.fail(call, error, local.state, args)
 
     return {"__nb_begin": begin, "__nb_end": end, "__nb_fail": fail, "__name__": None}
 

@@ -7,8 +7,19 @@ from typing import Any
 
 from nbautograd.core.recording.calls import Call, CallLog
 from nbautograd.core.recording.reading import call_of
+from nbautograd.core.recording.reuse import again
 from nbautograd.core.recording.ring import Ring
-from nbautograd.core.recording.state import FORWARD, INDEX, METHOD, SUBJECT, SUBJECTS, Packed, Subject, unpacked
+from nbautograd.core.recording.state import (
+    FORWARD,
+    INDEX,
+    METHOD,
+    NOTICED,
+    SUBJECT,
+    SUBJECTS,
+    Packed,
+    Subject,
+    unpacked,
+)
 
 
 class LiveLog(CallLog):
@@ -37,13 +48,14 @@ class LiveLog(CallLog):
             "_subjects": None if subjects is None else {s.number for s in subjects if s is not None},
             "_first": first,
             "_name": name,
-            "_dropped_before": ring.dropped if first else 0,
             "_engine": engine,
             "_problems": problems,
             "_built": {},
             "_closed": None,
         }
         self.__dict__.update(keep)
+        older = sum(1 for call in ring.finished() if self._of_ours(call)) if first else 0
+        self.__dict__["_not_ours"] = self._gone() + older if first else 0  # these go before the first of ours does
 
     def _packed(self) -> list[Packed]:
         """The records of these calls, as the ring holds them."""
@@ -53,12 +65,19 @@ class LiveLog(CallLog):
         return [call for call in self.__dict__["_ring"].finished() if self._mine(call)]
 
     def _mine(self, call: Packed) -> bool:
+        return call[INDEX] >= self.__dict__["_first"] and self._of_ours(call)
+
+    def _of_ours(self, call: Packed) -> bool:
+        return self._is_ours(call[SUBJECT])
+
+    def _is_ours(self, number: int) -> bool:
+        """Is the subject of this number one of the log's?"""
         subjects, name = self.__dict__["_subjects"], self.__dict__["_name"]
-        if call[INDEX] < self.__dict__["_first"]:
-            return False
-        return (
-            subjects is None or call[SUBJECT] in subjects or (name is not None and SUBJECTS[call[SUBJECT]].name == name)
-        )
+        return subjects is None or number in subjects or (name is not None and SUBJECTS[number].name == name)
+
+    def _gone(self) -> int:
+        """How many calls of the log's Functions the ring has let go, ever."""
+        return sum(count for number, count in list(self.__dict__["_ring"].gone.items()) if self._is_ours(number))
 
     @property
     def calls(self) -> tuple[Call, ...]:
@@ -72,9 +91,9 @@ class LiveLog(CallLog):
 
     @property
     def dropped(self) -> int:
-        """How many older calls the byte budget let go since the log began."""
+        """How many calls of this log the byte budget let go."""
         fixed = self.__dict__.get("_dropped")
-        return int(fixed if fixed is not None else self.__dict__["_ring"].dropped - self.__dict__["_dropped_before"])
+        return int(fixed) if fixed is not None else max(self._gone() - self.__dict__["_not_ours"], 0)
 
     @property
     def engine(self) -> str:
@@ -112,10 +131,11 @@ def read(wanted: Sequence[Packed], among: Sequence[Packed]) -> list[Call]:
         among: where their forward and setup_context are to be found.
     """
     by_index = {call[INDEX]: call for call in among}
+    reused = again(among) if any(one[0] == "held" for call in wanted for one in call[NOTICED]) else {}
     set_up = {call[FORWARD]: call for call in among if call[METHOD] == "setup_context"}
     calls = []
     for call in wanted:
         link = call[FORWARD]
         forward = unpacked(by_index[link], set_up.get(link)) if link in by_index else None
-        calls.append(call_of(unpacked(call, set_up.get(call[INDEX])), forward))
+        calls.append(call_of(unpacked(call, set_up.get(call[INDEX])), forward, reused.get(call[INDEX], ())))
     return calls

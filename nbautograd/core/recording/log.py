@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import torch
 
 from nbautograd import messages
-from nbautograd.core.recording import prints, writers
+from nbautograd.core.recording import prints
 from nbautograd.core.recording.calls import CallLog
 from nbautograd.core.recording.engine import Engine
 from nbautograd.core.recording.live import LiveLog, read
@@ -20,6 +20,7 @@ from nbautograd.core.recording.ring import Ring
 from nbautograd.core.recording.selftest import works
 from nbautograd.core.recording.snapshot import LEVELS
 from nbautograd.core.recording.state import INDEX, SUBJECT, SUBJECTS, Subject, local
+from nbautograd.core.recording.writer import clear_open_calls as close_all
 from nbautograd.core.source import function_class
 from nbautograd.errors import CallError, InputError
 
@@ -200,7 +201,7 @@ def set_cell(number: int | None) -> None:
 
 def clear_open_calls() -> None:
     """Close the calls of this thread that an interrupt left open; the magics do it after each cell."""
-    writers.clear_open_calls(local.state)
+    close_all(local.state)
 
 
 def clear() -> None:

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from nbautograd import messages
 from nbautograd.core.recording import names
 from nbautograd.core.recording.calls import Call
 from nbautograd.core.recording.decode import value_of
+from nbautograd.core.recording.reuse import Reuse
 from nbautograd.core.recording.state import RawCtx, Recorded
 from nbautograd.core.recording.watching import warnings_of
 from nbautograd.core.values import CtxSnapshot, Value
 
 
-def call_of(record: Recorded, forward: Recorded | None) -> Call:
-    """The Call that a record tells; forward is the record of the forward whose ctx it got, if it is still there."""
+def call_of(record: Recorded, forward: Recorded | None, reused: Sequence[Reuse] = ()) -> Call:
+    """The Call that a record tells.
+
+    Args:
+        record: of the call.
+        forward: of the forward whose ctx it got, if that is still there.
+        reused: which of its gradients an earlier call returned.
+    """
     subject = record.subject
     source = subject.source
     code = subject.methods.codes.get(record.method) or subject.methods.codes.get("vjp")
@@ -36,7 +45,7 @@ def call_of(record: Recorded, forward: Recorded | None) -> Call:
         create_graph=record.create_graph,
         run=record.run if record.method == "backward" else 0,
         first=record.first,
-        warnings=warnings_of(record, forward),
+        warnings=warnings_of(record, forward, reused),
         missing=tuple(messages.text("recording.incomplete", reason=reason) for reason in record.missing),
     )
 
@@ -53,7 +62,6 @@ def _ctx(record: Recorded, forward: Recorded | None) -> CtxSnapshot:
         return CtxSnapshot(freed=record.freed)
     first = record if record.method == "forward" or forward is None else forward
     inputs, outputs = _both(first, kept)
-    source = record.subject.source
     saved = names.saved_names(record.subject, kept.saved_same, inputs, outputs)
     return CtxSnapshot(
         saved_tensors=_values(tuple(saved), kept.saved, kept.saved_same),
@@ -61,10 +69,19 @@ def _ctx(record: Recorded, forward: Recorded | None) -> CtxSnapshot:
         needs_input_grad=kept.needs_input_grad,
         dirty=tuple(names.readable(place, inputs, outputs) for place in kept.dirty),
         non_differentiable=tuple(names.readable(place, inputs, outputs) for place in kept.non_differentiable),
-        materialize_grads=source.materialize_grads if source is not None else None,
+        materialize_grads=_materialised(record, forward, own),
         bytes=kept.bytes,
         freed=record.freed,
     )
+
+
+def _materialised(record: Recorded, forward: Recorded | None, own: bool) -> bool | None:
+    """What the run told; a method that never names the flag leaves it as it is, True."""
+    saver = record if own or forward is None else forward
+    for what, *rest in (*record.noticed, *saver.noticed, *saver.noticed_in_setup):
+        if what == "materialize":
+            return bool(rest[0])
+    return True
 
 
 def _both(record: Recorded, kept: RawCtx) -> tuple[tuple[str, ...], tuple[str, ...]]:

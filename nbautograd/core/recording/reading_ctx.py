@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from nbautograd.core import torch_internals as internals
-from nbautograd.core.recording.describing import Known, describe
+from nbautograd.core.recording.describing import DESCRIBE, Known
 from nbautograd.core.recording.snapshot import PLAIN_TYPES, SUMMARY
 
-_ONLY_SAVES = frozenset({"save_for_backward", "needs_input_grad"})  # of these only the first leaves anything
+ONLY_SAVES = frozenset({"save_for_backward", "needs_input_grad"})  # of these only the first leaves anything
 
 
 def innermost(ctx: Any) -> Any:
@@ -33,18 +33,23 @@ def read_ctx(ctx: Any, uses: frozenset[str] | None, known: Known, level: int) ->
 
     Returns:
         Saved tensors, names and values of attributes, needs_input_grad (None: as the inputs say), ids of the dirty and
-        of the non-differentiable tensors, and for each saved tensor its storage and how many bytes that has.
+        of the non-differentiable tensors, and for each saved tensor its storage and how many bytes that has (nothing
+        where the sizes tell).
     """
     raws: tuple[Any, ...] = ()
     held: tuple[int, ...] = ()
     try:
         saved = ctx.to_save
         if saved:
-            saved = saved if type(saved) is tuple else (saved,)
-            raws = describe(saved, level, known)
-            if level >= SUMMARY:
+            if type(saved) is not tuple:
+                saved = (saved,)
+            raws = tuple(map(known.get, map(id, saved)))
+            met = all(raws)
+            if not met:
+                raws = DESCRIBE[level](saved, known)
+            if level >= SUMMARY and not (met and _own_storages(saved)):
                 held = _held(saved)
-        if uses is not None and uses <= _ONLY_SAVES:
+        if uses is not None and uses <= ONLY_SAVES:
             return raws, (), (), None, (), (), held
         needs, dirty, marked = ctx.needs_input_grad, ctx.dirty_tensors, ctx.non_differentiable
     except AttributeError:  # forward called without a ctx of PyTorch's
@@ -54,14 +59,31 @@ def read_ctx(ctx: Any, uses: frozenset[str] | None, known: Known, level: int) ->
     put = ctx.__dict__
     if put:
         names = tuple([name for name in put if not name.startswith("_pt_")])
-        attributes = describe([put[name] for name in names], level, known)
+        attributes = DESCRIBE[level]([put[name] for name in names], known)
     return raws, names, attributes, needs or (), _ids(dirty), _ids(marked), held
+
+
+def read_saved(ctx: Any, known: Known) -> tuple[Any, ...] | None:
+    """What a method that only saves has saved, in short; None when that was something else than it met."""
+    saved = ctx.to_save
+    if type(saved) is not tuple:
+        return None
+    raws = tuple(map(known.get, map(id, saved)))
+    return (raws,) if all(raws) else None
 
 
 def _ids(tensors: Any) -> tuple[int, ...]:
     if not tensors:
         return ()
     return tuple(map(id, tensors if isinstance(tensors, tuple) else (tensors,)))
+
+
+def _own_storages(saved: tuple[Any, ...]) -> bool:
+    """True when the storages can be told from the sizes: inputs and outputs, and no views."""
+    for tensor in saved:  # noqa: SIM110 - faster than all()
+        if type(tensor) not in PLAIN_TYPES or tensor._is_view():
+            return False
+    return True
 
 
 def _held(saved: tuple[Any, ...]) -> tuple[int, ...]:

@@ -6,7 +6,9 @@ kept, no torch operation is run, and an error of our own is counted and listed a
 
 from __future__ import annotations
 
+import inspect
 import os
+import sys
 from types import FrameType
 from typing import Any
 
@@ -51,6 +53,18 @@ class _Whose(dict[str, int]):
 
 
 _whose = _Whose()
+# frames from a wrapper of ours to who called apply: over apply itself where that is Python
+_NEXT = 2 if isinstance(inspect.getattr_static(torch.autograd.Function, "apply", None), classmethod) else 1
+
+
+def who_called(get_frame: Any = sys._getframe) -> tuple[Any, int] | None:
+    """As ``caller``, for the ``begin`` of a wrapper that apply has called."""
+    try:
+        frame = get_frame(_NEXT + 2)
+    except ValueError:  # called from no Python
+        return None
+    code = frame.f_code
+    return (code, frame.f_lasti) if _whose[code.co_filename] == _USERS else caller(get_frame(3))
 
 
 def caller(frame: FrameType | None) -> tuple[Any, int] | None:

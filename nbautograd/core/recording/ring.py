@@ -6,15 +6,15 @@ import itertools
 import threading
 from collections import deque
 from itertools import islice
+from operator import itemgetter
 
-from nbautograd.core.recording.state import CTX_ID, INDEX, INPUTS, KEPT, METHOD, OUTPUTS, STDOUT, Packed
+from nbautograd.core.recording.state import INDEX, SUBJECT, WEIGHT, Packed
 
 BUDGET = 16 * 2**20
 EVERY = 32  # calls between two looks at the budget
-_CALL, _TENSOR, _OBJECT, _DATA = 700, 300, 120, 7  # bytes that these take; where a raw tensor has its bytes
+CALL, VALUE = 900, 250  # bytes that a record takes, and each of its values besides what was copied
 
-_NO_LINK = (-1,)
-
+_weight = itemgetter(WEIGHT)
 # what is known of a ctx: its forward's index, the subject's number, freed by a backward, how often its node ran, and
 # the index of the first such run
 Link = tuple[int, int, bool, int, int | None]
@@ -31,9 +31,10 @@ class Ring:
         self.budget = budget
         self.used = 0
         self.dropped = 0
+        self.gone: dict[int, int] = {}  # by the number of a subject: how many calls of it were let go
         self.links: dict[int, Link] = {}  # by id(ctx)
         self._calls: deque[Packed] = deque()
-        self._sizes: deque[int] = deque()  # of the calls that settle has counted
+        self._counted = 0  # how many of them settle has counted
         self._lock = threading.Lock()
         self.add = self._calls.append  # takes in a call that ended; settle counts it
         self.next_index = itertools.count().__next__  # gives the number of the next call
@@ -42,17 +43,26 @@ class Ring:
         """Count the calls that came since the last time, and let the oldest go while there are too many bytes."""
         with self._lock:
             calls = self._calls
-            for call in list(islice(reversed(calls), max(len(calls) - len(self._sizes), 0)))[::-1]:
-                self._sizes.append(weight(call))
-                self.used += self._sizes[-1]
-            while self.used > self.budget and len(calls) > 1 and len(self._sizes) > 1:
-                self._drop(calls.popleft())
+            fresh = max(len(calls) - self._counted, 0)
+            self._counted += fresh
+            self.used += sum(map(_weight, islice(reversed(calls), fresh)))
+            used, drop, gone = self.used, calls.popleft, self.gone
+            while used > self.budget and self._counted > 1:
+                call = drop()
+                used -= call[WEIGHT]
+                self._counted -= 1
+                self.dropped += 1
+                gone[call[SUBJECT]] = gone.get(call[SUBJECT], 0) + 1
+            self.used = used
+            if len(self.links) > 2 * len(calls) + 1024:
+                self._forget_links()
 
-    def _drop(self, call: Packed) -> None:
-        self.used -= self._sizes.popleft()
-        self.dropped += 1
-        if call[METHOD] == "forward" and self.links.get(call[CTX_ID], _NO_LINK)[0] == call[INDEX]:
-            self.links.pop(call[CTX_ID], None)
+    def _forget_links(self) -> None:
+        """Let go of what is known of each ctx whose forward is not here any more."""
+        first = self._calls[0][INDEX] if self._calls else 0
+        for key, link in list(self.links.items()):
+            if link[0] < first:
+                self.links.pop(key, None)
 
     def finished(self) -> list[Packed]:
         """The calls that have ended, in the order in which they began."""
@@ -64,20 +74,9 @@ class Ring:
         """Forget every call; numbers go on."""
         with self._lock:
             self._calls.clear()
-            self._sizes.clear()
             self.links.clear()
-            self.used = self.dropped = 0
+            self.gone.clear()
+            self.used = self.dropped = self._counted = 0
 
     def __len__(self) -> int:
         return len(self._calls)
-
-
-def weight(call: Packed) -> int:
-    """Bytes that a call takes, estimated: what was copied is counted exactly, once for each place where it stands."""
-    total, counted = _CALL + len(call[STDOUT]), set()
-    kept = call[KEPT]
-    for one in (*call[INPUTS], *call[OUTPUTS], *(kept[0] + kept[2] if kept else ())):
-        if id(one) not in counted:
-            counted.add(id(one))
-            total += _OBJECT if len(one) == 2 else _TENSOR + len(one[_DATA] or b"")
-    return total

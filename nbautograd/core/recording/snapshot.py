@@ -56,7 +56,7 @@ class RawObject(NamedTuple):
     repr: str
 
 
-VERSION, DATA = RawTensor._fields.index("version"), RawTensor._fields.index("data")
+VERSION, DATA, STRIDES = (RawTensor._fields.index(name) for name in ("version", "data", "strides"))
 
 
 # While recording, raw values are exact tuples (of the fields above): tuples of plain things are let go by the garbage
@@ -79,9 +79,9 @@ _FIELDS = len(RawTensor._fields)
 
 def named(one: Raw) -> RawTensor | RawObject:
     """A raw value with its fields named, for reading."""
-    if len(one) != _FIELDS:
+    if len(one) == 2:
         return RawObject(one[0], one[1] if type(one[1]) is str else safe_repr(one[1]))
-    tensor = RawTensor(*one)
+    tensor = RawTensor._make(one if len(one) == _FIELDS else (*one[:6], None, None, None, "", one[6]))
     return tensor if tensor.device is not None else tensor._replace(device="cpu")
 
 
@@ -186,6 +186,9 @@ _SAFE = frozenset(
 )
 
 
+NEEDS_GRADIENT = "<Tensor requires_grad>"
+
+
 def safe_repr(value: Any, depth: int = 2) -> str:
     """A short text for anything, without running a ``__repr__`` of the user's."""
     kind = type(value)
@@ -193,7 +196,8 @@ def safe_repr(value: Any, depth: int = 2) -> str:
         text = repr(value[:100]) if kind is str or kind is bytes else repr(value)
         return text if len(text) <= 120 else text[:119] + "…"
     if isinstance(value, torch.Tensor):
-        return f"<{kind.__name__}>"
+        with internals.disable_torch_function():
+            return NEEDS_GRADIENT if value.requires_grad else f"<{kind.__name__}>"
     if kind in (tuple, list) and depth:
         inside = ", ".join(safe_repr(item, depth - 1) for item in value[:4]) + (", …" if len(value) > 4 else "")
         return f"({inside})" if kind is tuple else f"[{inside}]"

@@ -16,6 +16,7 @@ from typing import Any
 
 from nbautograd import messages
 from nbautograd.core import torch_internals as internals
+from nbautograd.core.recording import materialising
 from nbautograd.core.recording.engine import recordable_methods, wrapper
 from nbautograd.core.recording.recorder import Recorder
 from nbautograd.core.recording.state import Subject, ThreadState, local
@@ -187,6 +188,7 @@ class SpyEngine:
             problems.append(messages.text("recording.no_backward_class", function=cls.__name__))
         elif "__init__" not in vars(backward_class):
             backward_class.__init__ = _Birth(subject, recorder)  # type: ignore[misc]
+        materialising.listen(cls)
         return problems
 
     def withdraw(self, cls: type) -> None:
@@ -201,6 +203,7 @@ class SpyEngine:
     def remove(self, cls: type) -> None:
         """Take the spies out, and the birth notice."""
         self.withdraw(cls)
+        materialising.leave(cls)
         backward_class = internals.backward_class(cls)
         if backward_class is not None and isinstance(vars(backward_class).get("__init__"), _Birth):
             del backward_class.__init__  # type: ignore[misc]

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 from nbautograd.core.recording.snapshot import SUMMARY, Raw, named
 from nbautograd.core.source import FunctionSource, Methods, methods_of, read_methods
 
+Noticed = tuple[tuple[Any, ...], ...]  # each: what was noticed, and the positions or names it is about
+
 _numbers = itertools.count()
 SUBJECTS: dict[int, Subject] = {}
 
@@ -84,7 +86,7 @@ class Recorded(NamedTuple):
     forward: int | None
     inputs: tuple[Any, ...]
     outputs: tuple[Any, ...]
-    changed: tuple[int, ...]  # positions of the inputs whose version moved during the call
+    noticed: Noticed  # what a Watch saw
     kept: Any  # the fields that reading_ctx gives; a RawCtx once unpacked
     seconds: float
     stdout: str
@@ -97,8 +99,15 @@ class Recorded(NamedTuple):
     first: int | None  # for backward: the first call of this node
     missing: tuple[str, ...]
     ctx_id: int
+    weight: int  # bytes that it takes, estimated: what was copied is counted exactly
     inputs_same: tuple[str, ...] = ()
     outputs_same: tuple[str, ...] = ()
+    noticed_in_setup: Noticed = ()  # for forward: what was noticed in its setup_context
+
+    @property
+    def changed(self) -> tuple[int, ...]:
+        """Positions of the inputs that were changed during the call."""
+        return tuple(one[1] for one in self.noticed if one[0] == "changed")
 
     @property
     def subject(self) -> Subject:
@@ -115,16 +124,16 @@ class Recorded(NamedTuple):
 
 
 (
-    INDEX, SUBJECT, METHOD, THREAD, PARENT, FORWARD, INPUTS, OUTPUTS, CHANGED, KEPT, SECONDS, STDOUT, EXCEPTION, CALLER,
-    CELL, CREATE_GRAPH, FREED, RUN, FIRST, MISSING, CTX_ID,
-) = range(21)  # fmt: skip
+    INDEX, SUBJECT, METHOD, THREAD, PARENT, FORWARD, INPUTS, OUTPUTS, NOTICED, KEPT, SECONDS, STDOUT, EXCEPTION, CALLER,
+    CELL, CREATE_GRAPH, FREED, RUN, FIRST, MISSING, CTX_ID, WEIGHT,
+) = range(22)  # fmt: skip
 
-Packed = tuple[Any, ...]  # the fields of a Recorded up to ctx_id
+Packed = tuple[Any, ...]  # the fields of a Recorded up to weight
 
-# A call that runs, as a list: its index, what it printed, when it began, its inputs, all that was described, whether a
-# function mode was on, the call around it, id of its ctx, what its writer wants to remember, and the writer.
+# A call that runs, as a list: its index, what it printed, when it began, its writer, its inputs, all that was
+# described, and from the call around it on the fields that its record will have.
 Open = list[Any]
-(NUMBER, PRINTED, BEGAN, GIVEN, KNOWN, ASIDE, AROUND, CTX, MORE, WRITER) = range(10)
+(NUMBER, PRINTED, BEGAN, WRITER, GIVEN, KNOWN, AROUND, CTX) = range(8)
 
 
 def unpacked(packed: Packed, set_up: Packed | None = None) -> Recorded:
@@ -141,7 +150,12 @@ def unpacked(packed: Packed, set_up: Packed | None = None) -> Recorded:
     elif set_up is not None and set_up[KEPT] is not None:
         kept = unpacked(set_up).kept
     return recorded._replace(
-        inputs=inputs, outputs=outputs, kept=kept, inputs_same=inputs_same, outputs_same=outputs_same
+        inputs=inputs,
+        outputs=outputs,
+        kept=kept,
+        inputs_same=inputs_same,
+        outputs_same=outputs_same,
+        noticed_in_setup=set_up[NOTICED] if set_up is not None else (),
     )
 
 
@@ -169,8 +183,11 @@ def _met(raws: tuple[Raw, ...], places: dict[int, str], kind: str) -> tuple[tupl
     return tuple(map(named, raws)), tuple(same)
 
 
+_NO_MORE: tuple[Any, ...] = ((), (), None, (), (), ())
+
+
 def _ctx(kept: tuple[Any, ...], places: dict[int, str], inputs: tuple[Any, ...]) -> RawCtx:
-    saved, names, attributes, needs, dirty, marked, held = kept
+    saved, names, attributes, needs, dirty, marked, held = kept if len(kept) > 1 else (*kept, *_NO_MORE)
     sizes: dict[int, int] = {}
     for storage, size in zip(held[::2], held[1::2], strict=True):
         sizes[storage] = max(sizes.get(storage, 0), size)
@@ -200,6 +217,7 @@ class ThreadState:
         pending: the subject whose forward just returned; its next ``setup_context`` lookup is PyTorch's.
         stack: calls that are running, outermost first.
         paused: how many ``paused()`` blocks are open.
+        aside: True while a call is described with the user's function modes off.
         last_forward: by the subject's number, the index of the forward call that was recorded last, and what it met
             (None once setup_context took it over).
         writing: True while the tee writes, so that a tee on a tee counts once.
@@ -211,6 +229,7 @@ class ThreadState:
         self.pending: Subject | None = None
         self.stack: list[Open] = []
         self.paused = 0
+        self.aside = False
         self.last_forward: dict[int, tuple[int, dict[int, Raw] | None]] = {}
         self.writing = False
         self.name = threading.current_thread().name

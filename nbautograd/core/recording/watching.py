@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
-from nbautograd.core.findings import Finding, Kind
+from nbautograd.core.findings import Finding
 from nbautograd.core.recording import names
 from nbautograd.core.recording.decode import elements
+from nbautograd.core.recording.reporting import finding, noticed_in
+from nbautograd.core.recording.reuse import Reuse
 from nbautograd.core.recording.snapshot import RawObject, RawTensor
 from nbautograd.core.recording.state import Recorded
 
 
-def warnings_of(record: Recorded, forward: Recorded | None) -> tuple[Finding, ...]:
+def warnings_of(record: Recorded, forward: Recorded | None, reused: Sequence[Reuse] = ()) -> tuple[Finding, ...]:
     """What breaks the contract in one call.
 
     Args:
         record: the call.
         forward: the forward call whose ctx it got, None when that is gone.
+        reused: which of its gradients an earlier backward returned.
     """
-    found: list[Finding] = []
+    found = list(noticed_in(record, forward, reused))
     if record.method == "forward":
         found += [*_inputs_changed(record), *_aliases(record)]
     if record.method in ("forward", "setup_context") and record.kept is not None:
@@ -34,18 +36,12 @@ def warnings_of(record: Recorded, forward: Recorded | None) -> tuple[Finding, ..
     return tuple(found)
 
 
-def _finding(code: str, kind: Kind, record: Recorded, where: int | None = None, **params: Any) -> Finding:
-    place = None if where is None else (0, where)
-    base = {"function": record.subject.name, "call": record.index}
-    return Finding(code, kind, f"recording.call_{code}", {**base, **params}, place)
-
-
 def _inputs_changed(record: Recorded) -> Iterator[Finding]:
     dirty = record.kept.dirty if record.kept is not None else ()
     labels = names.values_in(record)
     for i in record.changed:
         if f"input {i}" not in dirty:
-            yield _finding("mutates_input", "bug", record, input=labels[i])
+            yield finding("mutates_input", "bug", record, input=labels[i])
 
 
 def _aliases(record: Recorded) -> Iterator[Finding]:
@@ -54,7 +50,7 @@ def _aliases(record: Recorded) -> Iterator[Finding]:
     for i, place in enumerate(record.outputs_same):
         if place.startswith("input") and place not in dirty:
             named = names.readable(place, inputs, outputs)
-            yield _finding("output_aliases_input", "lint", record, output=outputs[i], input=named)
+            yield finding("output_aliases_input", "lint", record, output=outputs[i], input=named)
 
 
 def _tensors_on_ctx(record: Recorded) -> list[Finding]:
@@ -67,14 +63,14 @@ def _tensors_on_ctx(record: Recorded) -> list[Finding]:
             continue
         code = "output_on_ctx" if place.startswith("output") else "tensor_on_ctx"
         what = names.readable(place, inputs, outputs) or name
-        found.append(_finding(code, "lint", record, attribute=name, value=what))
+        found.append(finding(code, "lint", record, attribute=name, value=what))
     return found
 
 
 def _gradients_changed(record: Recorded) -> Iterator[Finding]:
     labels = names.values_in(record)
     for i in record.changed:
-        yield _finding("mutates_grad_output", "bug", record, name=labels[i])
+        yield finding("mutates_grad_output", "bug", record, name=labels[i])
 
 
 def _gradients(record: Recorded, forward: Recorded) -> Iterator[Finding]:
@@ -84,7 +80,7 @@ def _gradients(record: Recorded, forward: Recorded) -> Iterator[Finding]:
     while len(gradients) > expected and gradients[-1].type == "NoneType":
         gradients.pop()
     if len(gradients) != expected:
-        yield _finding("wrong_number_of_gradients", "bug", record, got=len(record.outputs), expected=expected)
+        yield finding("wrong_number_of_gradients", "bug", record, got=len(record.outputs), expected=expected)
         return
     inputs = names.values_in(forward)
     needs = forward.kept.needs_input_grad if forward.kept is not None else ()
@@ -103,13 +99,13 @@ def _gradient(
 ) -> Iterator[Finding]:
     if gradient.type == "NoneType":
         if needed:
-            yield _finding("none_gradient", "lint", record, i, input=name)
+            yield finding("none_gradient", "lint", record, i, input=name)
     elif not isinstance(gradient, RawTensor):
-        yield _finding("gradient_not_a_tensor", "bug", record, i, input=name, got=gradient.type)
+        yield finding("gradient_not_a_tensor", "bug", record, i, input=name, got=gradient.type)
     elif not isinstance(given, RawTensor):
-        yield _finding("gradient_for_non_tensor", "bug", record, i, input=name, type=given.type)
+        yield finding("gradient_for_non_tensor", "bug", record, i, input=name, type=given.type)
     elif needed is False:
-        yield _finding("ignores_needs_input_grad", "note", record, i, input=name)
+        yield finding("ignores_needs_input_grad", "note", record, i, input=name)
     else:
         yield from _gradient_form(record, i, name, gradient, given)
 
@@ -119,15 +115,15 @@ def _gradient_form(record: Recorded, i: int, name: str, gradient: RawTensor, giv
     if got != expected:
         shapes = {"input": name, "got": _shape(got), "expected": _shape(expected)}
         if _sums_to(got, expected):
-            yield _finding("grad_shape_reduced", "lint", record, i, **shapes)
+            yield finding("grad_shape_reduced", "lint", record, i, **shapes)
         else:
-            yield _finding("wrong_gradient_shape", "bug", record, i, **shapes)
+            yield finding("wrong_gradient_shape", "bug", record, i, **shapes)
     if gradient.dtype != given.dtype:
         dtypes = {
             "got": str(gradient.dtype).removeprefix("torch."),
             "expected": str(given.dtype).removeprefix("torch."),
         }
-        yield _finding("grad_dtype_cast", "lint", record, i, input=name, **dtypes)
+        yield finding("grad_dtype_cast", "lint", record, i, input=name, **dtypes)
 
 
 def _shape(shape: Sequence[int]) -> str:
@@ -149,7 +145,7 @@ def _not_finite(record: Recorded) -> Iterator[Finding]:
     labels = names.values_out(record)
     for i, value in enumerate(record.outputs):
         if not _finite(value):
-            yield _finding("nonfinite", "lint", record, i, gradient=labels[i])
+            yield finding("nonfinite", "lint", record, i, gradient=labels[i])
 
 
 def _finite(value: RawTensor | RawObject) -> bool:
