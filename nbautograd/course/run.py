@@ -7,12 +7,14 @@ import dataclasses
 import time
 from typing import Any
 
+from nbautograd import messages
 from nbautograd.core.checking.quiet import quiet
 from nbautograd.course.attempt import Attempt
 from nbautograd.course.checks import ROUTINES
 from nbautograd.course.checks.raised import plainly
 from nbautograd.course.exercise import Exercise, Failure
-from nbautograd.course.result import Outcome, Result
+from nbautograd.course.result import MOST, Outcome, Result
+from nbautograd.course.sentences import Advice
 
 # after one of these fails, the next ones would only say the same again
 STOPS = {
@@ -121,6 +123,15 @@ def _outcome(name: str, attempt: Attempt) -> Outcome:
 
 
 def _noted(exercise: Exercise, failure: Failure) -> Failure:
-    """The failure with the exercise's own sentence for its code, where there is one."""
-    note = exercise.notes.get(failure.code)
-    return failure if note is None else dataclasses.replace(failure, sentence=note, level=1)
+    """The failure with the exercise's own sentence for its code, where there is one, and with the general advice."""
+    note, advice = exercise.notes.get(failure.code), f"course.advice.{failure.code}"
+    if note is not None:
+        failure = dataclasses.replace(failure, sentence=note, level=1)
+    if len(failure.more) < MOST - 1 and advice in messages.catalogue("en") and not _advised(failure):
+        failure = dataclasses.replace(failure, more=(*failure.more, advice))
+    return failure
+
+
+def _advised(failure: Failure) -> bool:
+    """Whether it brings advice of its own, as a finding of the checker does."""
+    return any(isinstance(sentence, Advice) for sentence in failure.more)

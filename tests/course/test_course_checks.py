@@ -249,3 +249,13 @@ def test_what_does_not_go_through_the_function():
 def test_prints_of_an_answer_are_not_shown(capsys):
     check(asked("V G"), product(value="(print('hello'), a * b)[1]"))
     assert capsys.readouterr().out == ""
+
+
+def test_every_failure_has_a_last_hint():
+    """Level 3 says what to do, also where no finding of the checker brings its own advice."""
+    result = check(asked("V"), product(value="a + b"))
+    assert result.outcomes[0].sentences(3)[1].startswith("Compute one small example by hand")
+    exercise = Exercise("ste", "Round", "V G", torch.round, lambda draw: (draw.normal(5),), vjp=lambda x, g: g)
+    told = check(exercise, define(ROUND.format(returned="-g"), "Round")).outcomes[1].sentences(3)
+    assert "line 7: `-g`" in told[1]
+    assert told[2] == "Check the sign of the declared gradient."

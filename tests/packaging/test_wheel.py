@@ -33,7 +33,7 @@ def expected_in_wheel():
     """Every module of the package, its data, and the notebooks, which live beside the package in the repository."""
     files = {f"nbautograd/{p.relative_to(ROOT / 'nbautograd')}" for p in ROOT.glob("nbautograd/**/*.py")}
     files |= {f"nbautograd/static/{p.name}" for p in ROOT.glob("nbautograd/static/*.[jc]s*")}
-    files |= {f"nbautograd/notebooks/{p.name}" for p in ROOT.glob("notebooks/*.ipynb")}
+    files |= {f"nbautograd/notebooks/{p.relative_to(ROOT / 'notebooks')}" for p in ROOT.glob("notebooks/**/*.ipynb")}
     return files | {"nbautograd/py.typed"}
 
 
@@ -79,6 +79,15 @@ def test_the_command_works_from_the_wheel(fresh):
 
     for words in (("nbautograd", "--version"), ("python", "-m", "nbautograd", "--version")):
         assert run(fresh, *words).stdout == f"nbautograd {nbautograd.__version__}\n"
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_the_course_is_copied_from_the_wheel(fresh, lang, tmp_path):
+    """Without a network, and without any solution: the sources stay in the repository."""
+    run(fresh, "nbautograd", "course", "copy", str(tmp_path), "--lang", lang)
+    originals = {path.name: path.read_bytes() for path in (ROOT / "notebooks" / lang).glob("*.ipynb")}
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == originals
+    assert originals
 
 
 def test_the_package_comes_from_the_wheel_and_finds_its_notebooks(fresh):

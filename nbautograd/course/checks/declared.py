@@ -8,7 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from nbautograd.core.checking import words
 from nbautograd.core.checking.probes.linearity import linearity
+from nbautograd.core.checking.words import Phrase
 from nbautograd.course.attempt import Attempt, Gradients, close, positions, vjp
 from nbautograd.course.exercise import Failure
 from nbautograd.course.sentences import from_finding
@@ -22,14 +24,15 @@ def differences(
     yield from told
     if told:
         return
-    names = attempt.subject(inputs).input_names
+    subject = attempt.subject(inputs)
     own = vjp(attempt.truth(inputs), weights)  # what a surrogate stands for
     for k, position in enumerate(positions(inputs)):
         if not attempt.close(found[k], right[k]):
             others = [g for j, g in enumerate(right) if j != k]
             code = _code(found[k], right[k], own[k], others)
-            params = {"input": names[position], "ratio": _ratio(found[k], right[k])}
-            yield Failure(code, f"course.asked.{code}", params)
+            params = {"input": subject.input_names[position]}
+            where = Phrase("course.look_at_value", value=words.value(subject, position))
+            yield Failure(code, f"course.asked.{code}", params, (where,) if subject.source is not None else ())
 
 
 def _not_linear(attempt: Attempt, inputs: tuple[Any, ...]) -> Iterator[Failure]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from nbautograd.core.checking.words import Phrase
 from nbautograd.course.attempt import Attempt, Run, copies, cotangents, positions, ready, vjp
 from nbautograd.course.checks import raised
 from nbautograd.course.exercise import Failure
@@ -52,10 +53,17 @@ def _everywhere(attempt: Attempt, points: Iterable[Inputs], kind: str, **params:
             found = _gradient_at(attempt, inputs)
         if found is not None:
             what = {"value": "value", "gradient": "gradient"}.get(_about(found.code), "raised")
-            said = found.params.get("said", "") if what == "raised" else ""
-            names = {"shapes": shapes, "said": said, **params}
-            yield Failure(f"{kind}_{what}", f"course.{kind}_{what}", names, (found.sentence, *found.more))
+            names = {**found.params, "shapes": shapes, "said": _said(found), **params}
+            more = found.more if what == "raised" else (found.sentence, *found.more)
+            yield Failure(f"{kind}_{what}", f"course.{kind}_{what}", names, more)
             return
+
+
+def _said(found: Failure) -> Any:
+    """What was raised in its own words, or else the sentence about it, in the language of the moment."""
+    if "said" in found.params:
+        return found.params["said"]
+    return Phrase(found.sentence, **found.params) if isinstance(found.sentence, str) else found.sentence
 
 
 def _about(code: str) -> str:

@@ -178,4 +178,56 @@ TEXTS: dict[str, str] = {
     "course.refused.leak": "Not released: a line of the solution of `{exercise}` is still in {where}: `{line}`."
     " If the notebook shows it on purpose, tag that cell `shown`.",
     "course.refused.twice": "Not released: the exercise `{exercise}` has two cells.",
+    # what to do, the last hint
+    "course.advice.forward_value": "Compute one small example by hand and compare it with what your forward returns.",
+    "course.advice.forward_shape": "Compare the shape with that of the formula for the same inputs: is a sum or a"
+    " transpose too many?",
+    "course.advice.forward_dtype": "Convert nothing inside forward; the inputs' dtype carries over by itself.",
+    "course.advice.forward_count": "Return exactly the tensors that the exercise names, in its order.",
+    "course.advice.edge_value": "Which step of your forward takes a shape for granted?",
+    "course.advice.edge_gradient": "Which step of your backward takes a shape for granted: a batch, a square"
+    " matrix, a number of dimensions?",
+    "course.advice.edge_raised": "Which step takes a shape for granted: a batch, a memory layout (`view`), a"
+    " number of dimensions?",
+    "course.advice.zero_gradient": "Read again which gradient the exercise declares, and return it times grad_output.",
+    "course.advice.sign": "Check the sign of the declared gradient.",
+    "course.advice.constant_factor": "Compare your expression with the declared gradient, factor by factor.",
+    "course.advice.derivative_of_forward": "Here backward is not the derivative of forward on purpose: return the"
+    " declared one.",
+    "course.advice.wrong_unclassified": "Write the declared gradient down for one number and compare.",
+    "course.advice.needs_input_grad_wrong": "Look at every `ctx.needs_input_grad[...]`: does its number belong to"
+    " the gradient that it guards?",
+    "course.advice.needs_input_grad_raised": "A gradient that is not wanted is None, and everything computed from"
+    " it has to wait for it.",
+    "course.advice.kink_convention": "Look at `<` and `<=`: which of them decides what happens exactly at the kink?",
+    "course.advice.kink_wrong": "Evaluate your backward at the kink itself: 0/0 and sign(0) are the usual culprits.",
+    "course.advice.wrong_number_of_gradients": "Count forward's arguments without ctx, the optional ones too.",
+    "course.advice.dtype_not_kept": "Make new tensors with `torch.zeros_like` or `x.new_...`, and no `.double()`"
+    " or `.float()`.",
+    "course.advice.mutates_input": "Use the operation without the underscore, or clone first.",
+    "course.advice.nondeterministic_forward": "Does anything random or anything counted outside take part?",
+    "course.advice.once_differentiable": "Compute backward with torch operations on the saved tensors, without"
+    " the decorator.",
+    "course.advice.double_backward_wrong": "All that backward uses must be an input, an output or a grad_output,"
+    " not a number from inside forward.",
+    "course.advice.jvp_missing": "The tangent of the output is the sum, over the inputs, of derivative times"
+    " tangent of that input.",
+    "course.advice.jvp_raised": "`jvp(ctx, *tangents)` gets one tangent per argument of forward;"
+    " `save_for_forward` keeps what it needs.",
+    "course.advice.jvp_wrong": "Compare with backward: the same derivatives, applied to tangents of the inputs"
+    " instead of to grad_output.",
+    "course.advice.vmap_missing": "If forward and backward are made of torch operations only, `generate_vmap_rule"
+    " = True` will do.",
+    "course.advice.vmap_old_style": "Move what forward writes on ctx into `setup_context(ctx, inputs, output)`.",
+    "course.advice.vmap_raised": "`in_dims` has None for what is not batched, and the batch may stand in any"
+    " dimension.",
+    "course.advice.vmap_wrong": "Bring each batched input's batch to the front by `in_dims`, and say in"
+    " `out_dims` where it is in the result.",
+    "course.advice.leak": "Keep outputs with `ctx.save_for_backward`, never as `ctx.name = output` or inside a list.",
+    "course.advice.saved_too_much": "Which of the saved tensors can be had from another one?",
+    "course.advice.too_many_calls": "Can the value at the point itself be kept from forward, or one difference"
+    " serve all outputs?",
+    "course.advice.not_through_function": "Call the class's `apply`, not its `forward`, and return what it gives.",
+    "course.advice.no_function_class": "Begin with `class Name(torch.autograd.Function):`.",
+    "course.advice.native_autograd": "Write the derivative as a formula in the saved tensors, times grad_output.",
 }
