@@ -866,6 +866,12 @@ class HonestCube(Function):
         (dx,) = ctx.saved_tensors
         return grad_output * dx
 
+# %% [markdown] lang="en" pair="once-after"
+# Right, with no word about second derivatives: none are promised, so none are checked. One thing to know: the error comes when the engine *enters* the node. `torch.autograd.grad(..., allow_unused=True)` may never enter it, and then answers `None`, which looks like "does not depend on it".
+
+# %% [markdown] lang="zh" pair="once-after" of="62eb2d43"
+# 结论是“正确”，对二阶导数只字不提：既然没有承诺，也就不去检查。还有一点要知道：引擎**走进**这个节点时才会报错。`torch.autograd.grad(..., allow_unused=True)` 可能根本不走进去，直接返回 `None`，看上去就像“与它无关”。
+
 # %% [markdown] lang="en" pair="black-box"
 # ## 6. Twice through a black box
 #
