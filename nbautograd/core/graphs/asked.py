@@ -12,7 +12,7 @@ from nbautograd.core.findings import Finding
 from nbautograd.core.graphs.cuts import Cut, find_cut
 from nbautograd.core.graphs.graph import AutogradGraph, Ghost, Node
 from nbautograd.core.graphs.naming import Names
-from nbautograd.core.graphs.reasons import finding, of_edges, of_tensor
+from nbautograd.core.graphs.reasons import finding, of_cut, of_edges, of_tensor
 
 
 @dataclass(frozen=True)
@@ -111,13 +111,13 @@ def _cut_off(
     outputs = ", ".join(root for _, root in graph.roots)
     cut: Cut | None = next((hit for text in code if (hit := find_cut(name, text))), None)
     if drawn is not None and drawn.line is not None:
-        cut = Cut(drawn.reason, drawn.line, drawn.text)
+        cut = Cut(drawn.reason, drawn.line, drawn.text, drawn.where, drawn.sure)
     if cut is None:
         shape = () if tensor is None else tuple(tensor.shape)
         return Asked(
             finding("not_a_part", name=name, outputs=outputs), None, drawn or Ghost(name, "unused", shape=shape)
         )
-    found = finding("cut", cut.line, name=name, outputs=outputs, line=cut.line, text=cut.text)
+    found = of_cut(cut, name, outputs)
     shape = () if tensor is None else tuple(tensor.shape)
     return Asked(found, None, drawn or Ghost(name, cut.reason, cut.line, cut.text, shape, _user(graph, name)))
 

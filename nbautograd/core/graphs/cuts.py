@@ -7,14 +7,10 @@ its function, its file outside functions, or the notebook's latest cells.
 from __future__ import annotations
 
 import ast
-import linecache
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from types import FrameType
 
-PACKAGE = __name__.partition(".")[0]
 CELLS = 20  # how many of the notebook's latest cells are looked at
 CUTTING = {
     **dict.fromkeys(("detach", "detach_", "data"), "detach"),
@@ -33,11 +29,15 @@ class Cut:
         reason: ``"detach"``, ``"python"`` (a Python number, list or array was made), ``"integer"`` or ``"no_grad"``.
         line: in the cell or file, from 1.
         text: what is written there, such as ``"a.detach()"``.
+        where: name of the function that the line is in, such as ``"Net.forward"``; empty in the calling code.
+        sure: False when the line was only read in a branch or in another function, and need not have run.
     """
 
     reason: str
     line: int
     text: str
+    where: str = ""
+    sure: bool = True
 
 
 def find_cut(name: str, code: str) -> Cut | None:
@@ -45,10 +45,11 @@ def find_cut(name: str, code: str) -> Cut | None:
 
     Example:
         >>> from nbautograd.core.graphs.cuts import find_cut
-        >>> find_cut("a", "b = a * 2\\nloss = (a.detach() * c).sum()")
-        Cut(reason='detach', line=2, text='a.detach()')
+        >>> cut = find_cut("a", "b = a * 2\\nloss = (a.detach() * c).sum()")
+        >>> cut.reason, cut.line, cut.text
+        ('detach', 2, 'a.detach()')
     """
-    found = [cut for node in _nodes(code) for cut in _cuts(node, name)] if name in code else []
+    found = [cut for node in _nodes(code) for cut in cuts_in(node, name)] if name in code else []
     return max(found, key=lambda cut: cut.line, default=None)
 
 
@@ -85,7 +86,7 @@ def carried(name: str, code: str, known: set[str]) -> set[str]:
         known: such variables of earlier code.
     """
     nodes = _nodes(code)
-    lines = {cut.line for node in nodes for cut in _cuts(node, name)} if name in code else set()
+    lines = {cut.line for node in nodes for cut in cuts_in(node, name)} if name in code else set()
     held = set(known)
     assigned = [node for node in nodes if isinstance(node, (ast.Assign, ast.AugAssign))]
     for statement in sorted(assigned, key=lambda node: node.lineno):
@@ -99,23 +100,25 @@ def carried(name: str, code: str, known: set[str]) -> set[str]:
 @lru_cache(maxsize=CELLS)
 def _nodes(code: str) -> tuple[ast.AST, ...]:
     """What of the code can cut or change; empty when it is no Python, such as a cell with magics."""
-    tree = _tree(code)
+    tree = tree_of(code)
     return () if tree is None else tuple([node for node in ast.walk(tree) if isinstance(node, KINDS)])
 
 
 @lru_cache(maxsize=CELLS)
-def _tree(code: str) -> ast.Module | None:
+def tree_of(code: str) -> ast.Module | None:
+    """The code parsed, or None when it is no Python, such as a cell with magics."""
     try:
         return ast.parse(code)
     except (SyntaxError, ValueError, RecursionError):
         return None
 
 
-def _cuts(node: ast.AST, name: str) -> Iterator[Cut]:
+def cuts_in(node: ast.AST, name: str) -> Iterator[Cut]:
+    """The cuts of a variable in one node of the code."""
     if isinstance(node, ast.Attribute) and node.attr in CUTTING and _is(node.value, name):
         text = ast.unparse(node) + ("" if node.attr == "data" else "()")
         yield Cut(CUTTING[node.attr], node.lineno, text)
-    if isinstance(node, ast.With) and (silent := _silent(node)):
+    if isinstance(node, ast.With) and (silent := silence(node)):
         for use in (part for line in node.body for part in ast.walk(line)):
             if isinstance(use, ast.Name) and use.id == name and isinstance(use.ctx, ast.Load):
                 yield Cut("no_grad", use.lineno, f"with {silent}")
@@ -125,63 +128,12 @@ def _is(node: ast.expr, name: str) -> bool:
     return isinstance(node, (ast.Name, ast.Attribute)) and ast.unparse(node) == name
 
 
-def _silent(node: ast.With) -> str:
-    for item in node.items:
-        call = item.context_expr
+def silence(node: ast.With | ast.expr) -> str:
+    """What is written in a ``with`` statement or as a decorator that turns gradients off; empty otherwise."""
+    for call in [item.context_expr for item in node.items] if isinstance(node, ast.With) else [node]:
         function = call.func if isinstance(call, ast.Call) else call
-        if (isinstance(function, ast.Attribute) and function.attr in SILENT) or (
-            isinstance(function, ast.Name) and function.id in SILENT
-        ):
+        name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+        off = name == "set_grad_enabled" and isinstance(call, ast.Call) and ast.unparse(call).endswith("(False)")
+        if name in SILENT or off:
             return ast.unparse(call)
     return ""
-
-
-class CallersCode:
-    """The code that called this package, read when first asked for."""
-
-    def __init__(self) -> None:
-        frame: FrameType | None = sys._getframe(1)
-        while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == PACKAGE:
-            frame = frame.f_back
-        self._pieces = [] if frame is None else [piece for piece in _pieces(frame) if piece]
-        self._line = 0 if frame is None else frame.f_lineno
-
-    def cut(self, name: str) -> Cut | None:
-        """The line that cuts ``name`` off, in the calling code or the latest cell that has one."""
-        return next((cut for code in self._pieces if (cut := find_cut(name, code))), None)
-
-    def leads(self, name: str, goals: set[str]) -> bool:
-        """Whether what a cut made of ``name`` goes on into one of the variables ``goals``, or into the calling line."""
-        held: set[str] = set()
-        for code in reversed(self._pieces):
-            held = carried(name, code, held)
-        return bool(held & goals) or any(self._called_with(name, held))
-
-    def _called_with(self, name: str, held: set[str]) -> Iterator[bool]:
-        """Whether the statement that called uses one of the variables, or cuts by itself."""
-        tree = _tree(self._pieces[0]) if self._pieces else None
-        for statement in ast.walk(tree) if tree is not None else ():
-            if isinstance(statement, ast.stmt) and statement.lineno <= self._line <= (statement.end_lineno or 0):
-                for part in ast.walk(statement) if not hasattr(statement, "body") else ():
-                    yield isinstance(part, ast.Name) and part.id in held
-                    yield any(_cuts(part, name))
-
-    def change(self, name: str) -> Cut | None:
-        """The line that changes ``name`` in place."""
-        return next((found for code in self._pieces if (found := find_change(name, code))), None)
-
-
-def _pieces(frame: FrameType) -> Iterator[str]:
-    code = frame.f_code
-    lines = linecache.getlines(code.co_filename, frame.f_globals)
-    if code.co_name == "<module>":
-        yield "".join(lines)
-        cells = frame.f_globals.get("In")
-        if isinstance(cells, list):
-            yield from [cell for cell in reversed(cells[-CELLS:]) if isinstance(cell, str)]
-        return
-    last = max((line for _, _, line in code.co_lines() if line), default=code.co_firstlineno)
-    body = lines[code.co_firstlineno - 1 : last]
-    indent = len(body[0]) - len(body[0].lstrip()) if body else 0
-    # as many lines before it as in the file, so that line numbers are the file's
-    yield "\n" * (code.co_firstlineno - 1) + "".join(line[indent:] or "\n" for line in body)

@@ -7,12 +7,14 @@ from typing import Any
 
 import torch
 
-from nbautograd.core.graphs.cuts import CallersCode, Cut
+from nbautograd.core.graphs.callers import CallersCode
+from nbautograd.core.graphs.cuts import Cut
 from nbautograd.core.graphs.graph import Ghost
 from nbautograd.core.graphs.naming import Names
 from nbautograd.core.torch_nodes import function_of, raw_slot_names, raw_slots, saved_peek
 
 MOST_GHOSTS = 12
+MOST_FOLLOWED = 6  # ghosts whose way through functions is looked for
 MOST_SEARCHED = 300  # nodes whose saved tensors are looked at
 FEW_NAMES = 16  # tensors named one by one are all meant; a whole namespace is not
 
@@ -39,10 +41,12 @@ def ghosts(
     missing = [(name, t) for name, t in missing if t.is_leaf or t.grad_fn not in inner]
     users = _users(live, missing, {_place(leaf) for leaf in leaves if leaf is not None})
     modules = {names.module_of[id(leaf)] for leaf in leaves if leaf is not None and id(leaf) in names.module_of}
-    code, goals, found = CallersCode(), set(roots), []
+    code, goals = CallersCode(), set(roots)
+    found: list[Ghost] = []
     for name, tensor in missing:
-        cut, user = code.cut(name), users.get(_place(tensor))
-        if cut is not None and user is None and not code.leads(name, goals):
+        user = users.get(_place(tensor))
+        cut = code.follow(tensor, name, roots) if len(found) < MOST_FOLLOWED else None
+        if cut is None and (cut := code.cut(name)) is not None and user is None and not code.leads(name, goals):
             cut = None
         expected = names.module_of.get(id(tensor)) in modules or (names.given and len(names.wanting) <= FEW_NAMES)
         if cut is not None or (tensor.is_leaf and (user is not None or expected)):
@@ -53,7 +57,8 @@ def ghosts(
 def _ghost(name: str, tensor: torch.Tensor, cut: Cut | None, user: int | None) -> Ghost:
     reason = cut.reason if cut is not None else "detach" if user is not None else "unused"
     line, text = (cut.line, cut.text) if cut is not None else (None, "")
-    return Ghost(name, reason, line, text, tuple(tensor.shape), user)
+    where, sure = (cut.where, cut.sure) if cut is not None else ("", True)
+    return Ghost(name, reason, line, text, tuple(tensor.shape), user, where, sure)
 
 
 def _users(live: Sequence[Any], missing: Sequence[tuple[str, torch.Tensor]], reached: set[int]) -> dict[int, int]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from nbautograd.core.graphs.cuts import CallersCode
+from nbautograd.core.graphs.callers import CallersCode
 from nbautograd.core.graphs.graph import Stale, Storage
 from nbautograd.core.torch_nodes import function_of, node_name, raw_slot_names, raw_slots, saved_peek
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 
+from nbautograd import messages
 from nbautograd.core.findings import Finding
-from nbautograd.core.graphs.cuts import CallersCode
+from nbautograd.core.graphs.callers import CallersCode
+from nbautograd.core.graphs.cuts import Cut
 from nbautograd.core.graphs.graph import AutogradGraph, Node
 from nbautograd.core.graphs.naming import Names
 from nbautograd.core.graphs.walk import Walk
@@ -43,18 +45,24 @@ def why_none(
         return None
     place = next((i for i, leaf in enumerate(walk.leaves) if leaf is tensor), None)
     if place is None:
-        return _cut_off(name, ", ".join(walk.output_names()))
+        return _cut_off(tensor, name, walk.output_names())
     if ran is None or place >= len(ran.nodes):
         return finding("not_run", name=name)
     return of_edges(ran, place, name)
 
 
-def _cut_off(name: str, outputs: str) -> Finding:
+def _cut_off(tensor: torch.Tensor, name: str, outputs: Sequence[str]) -> Finding:
     """No way leads to the tensor: by the line that cuts it off, if one is found."""
-    cut = CallersCode().cut(name)
-    if cut is None:
-        return finding("not_a_part", name=name, outputs=outputs)
-    return finding("cut", cut.line, name=name, outputs=outputs, line=cut.line, text=cut.text)
+    code, said = CallersCode(), ", ".join(outputs)
+    cut = code.follow(tensor, name, outputs) or code.cut(name)
+    return finding("not_a_part", name=name, outputs=said) if cut is None else of_cut(cut, name, said)
+
+
+def of_cut(cut: Cut, name: str, outputs: str) -> Finding:
+    """A line cuts the tensor off, or most likely does."""
+    where = messages.text("graphs.none.where", where=cut.where) if cut.where else ""
+    reason = "cut" if cut.sure else "cut_likely"
+    return finding(reason, cut.line, name=name, outputs=outputs, line=cut.line, text=cut.text, where=where)
 
 
 def of_tensor(tensor: torch.Tensor) -> str:

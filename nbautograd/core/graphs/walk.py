@@ -241,8 +241,11 @@ class Walk:
 
 
 def _told(ghost: Ghost) -> str:
-    where = "" if ghost.line is None else "_line"
-    return messages.text(f"graphs.ghost{where}", name=ghost.name, line=ghost.line, text=ghost.text)
+    if ghost.line is None:
+        return messages.text("graphs.ghost", name=ghost.name)
+    where = messages.text("graphs.none.where", where=ghost.where) if ghost.where else ""
+    kind = "line" if ghost.sure else "likely"
+    return messages.text(f"graphs.ghost_{kind}", name=ghost.name, line=ghost.line, text=ghost.text, where=where)
 
 
 def _changed(node: Node, stale: Stale) -> str:

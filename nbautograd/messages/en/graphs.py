@@ -37,7 +37,9 @@ TEXTS: dict[str, str] = {
     "graphs.exploding": "gradients explode",
     "graphs.not_finite": "NaN or Inf in {count} of {times}",
     "graphs.first_bad_here": "the first {what}",
-    "graphs.beside": "Left the first graph, right the graph of its gradient; each node is tied to the one that made it.",
+    "graphs.beside": (
+        "Left the first graph, right the graph of its gradient; each node is tied to the one that made it."
+    ),
     "graphs.legend.tie": "made by its backward",
     "graphs.legend.same": "the same node",
     "graphs.first_graph": "the first graph",
@@ -46,6 +48,10 @@ TEXTS: dict[str, str] = {
     "graphs.column.keeps": "keeps",
     "graphs.column.changed": "changed in place",
     "graphs.column.module": "module",
+    "graphs.ghost_likely": (
+        "No gradient gets to `{name}`: most likely line {line}{where} cuts it off by `{text}` (read in "
+        "the source, not seen to run)."
+    ),
     "graphs.rest": "the rest",
     "graphs.scalar": "scalar",
     "graphs.stale": (
@@ -95,6 +101,11 @@ TEXTS: dict[str, str] = {
         "`{name}` is not a part of the graph of {outputs}: line {line} uses it as `{text}`, and what that gives has no "
         "way back to `{name}`."
     ),
+    "graphs.none.cut_likely": (
+        "`{name}` is not a part of the graph of {outputs}: most likely line {line}{where} cuts it off by "
+        "`{text}`. That was read in the source, not seen to run; look there first."
+    ),
+    "graphs.none.where": " of `{where}`",
     "graphs.none.not_run": "`{name}` is a part of the graph, but no backward has run yet.",
     "graphs.none.not_reached": (
         "`{name}` is a part of the graph, but this backward did not reach it: `inputs=` left it out, or backward "

@@ -44,6 +44,9 @@ TEXTS: dict[str, str] = {
     "graphs.column.keeps": "占用",
     "graphs.column.changed": "就地修改",
     "graphs.column.module": "模块",
+    "graphs.ghost_likely": (
+        "梯度到不了 `{name}`：很可能是第 {line} 行{where}用 `{text}` 把它断开了（读自源代码，未见其运行）。"
+    ),
     "graphs.rest": "其余部分",
     "graphs.scalar": "标量",
     "graphs.stale": (
@@ -89,6 +92,11 @@ TEXTS: dict[str, str] = {
         "`{name}` 不在 {outputs} 的计算图里：第 {line} 行以 `{text}` 的形式使用它，"
         "这样得到的结果没有通回 `{name}` 的路。"
     ),
+    "graphs.none.cut_likely": (
+        "`{name}` 不在 {outputs} 的计算图中：很可能是第 {line} 行{where"
+        "}用 `{text}` 把它断开了。这是从源代码读出的，并未看到它运行；请先检查那里。"
+    ),
+    "graphs.none.where": "（`{where}` 中）",
     "graphs.none.not_run": "`{name}` 在计算图里，但还没有运行过 backward。",
     "graphs.none.not_reached": (
         "`{name}` 在计算图里，但这次 backward 没有到达它：`inputs=` 没有包含它，或 backward 提前停止了。"

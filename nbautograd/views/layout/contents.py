@@ -170,8 +170,10 @@ def ghost_content(ghost: Ghost) -> Content:
 
 def ghost_word(ghost: Ghost) -> str:
     """What cut a tensor off, in a word or two, with the line where it is known."""
-    line = "" if ghost.line is None else f" · {messages.text('graphs.line', line=ghost.line)}"
-    return messages.text(f"graphs.cut.{ghost.reason}") + line
+    if ghost.line is None:
+        return messages.text(f"graphs.cut.{ghost.reason}")
+    place = " · ".join(filter(None, [fit(ghost.where, 110, "label"), messages.text("graphs.line", line=ghost.line)]))
+    return f"{messages.text(f'graphs.cut.{ghost.reason}')} · {place}{'' if ghost.sure else '?'}"
 
 
 def short_content(kind: BoxKind, text: str, title: str = "") -> Content:
