@@ -178,8 +178,8 @@ DECOY = "use a random grad_output"
 KILLS: dict[str, tuple[str, Texts]] = {
     "A": (
         QUESTIONS[0],
-        {"en": "A: read its last line once more. What does the underscore at the end of a method's name mean?",
-         "zh": "A：再读一遍它的最后一行。方法名末尾的下划线是什么意思？"},
+        {"en": "A: read it once more. What does the underscore at the end of a method's name mean?",
+         "zh": "A：再读一遍。方法名末尾的下划线是什么意思？"},
     ),
     "B": (
         QUESTIONS[1],
@@ -265,8 +265,8 @@ def _slips(answer: Any, draw: Draw) -> Iterator[Failure]:
 
 OWN: tuple[tuple[str, str, Callable[[Any, Draw], Iterator[Failure]]], ...] = (
     ("my_gradcheck", "my_gradcheck", _checks),
-    ("hiding_input", "a", _hides),
     ("best_step", "steps", _steps),
+    ("hiding_input", "a", _hides),
     ("which_check", "killed_by", _kills),
     ("slips_through", "Sly", _slips),
 )
