@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -15,7 +16,7 @@ from nbautograd.core.checking.probes.raw import cotangents, observe
 from nbautograd.core.checking.probes.state import equal
 from nbautograd.core.checking.repair.search import repaired
 from nbautograd.core.checking.subject import Outputs, Subject
-from nbautograd.core.findings import Finding
+from nbautograd.core.findings import Finding, Fix
 
 KINDS = {"bug": 0, "lint": 1, "note": 2}
 LAST = ("fails_batched",)
@@ -54,7 +55,10 @@ def diagnose(subject: Subject, blocks: Mapping[tuple[int, int], Block], fixes: b
 
 def mended(subject: Subject, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
     """The findings, with a fix where a small edit of backward was tried and makes the gradient right."""
-    fixes = repaired(subject, findings) if any(f.kind == "bug" and f.code not in NO_EDIT for f in findings) else {}
+    fixes: dict[int, Fix] = {}
+    if any(f.kind == "bug" and f.code not in NO_EDIT for f in findings):
+        with contextlib.suppress(Exception):  # a backward that no edit was made for is not mended
+            fixes = repaired(subject, findings)
     return tuple(dataclasses.replace(f, fix=fixes[k]) if k in fixes else f for k, f in enumerate(findings))
 
 

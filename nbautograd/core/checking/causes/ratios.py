@@ -51,7 +51,7 @@ def confirmed(subject: Subject, position: int, c: float, names: Iterable[str], c
     numbers = {key: cause.params[key] for key in ("ratio", "inverse")}
     sized: list[Met] | None = None
     for name in names:
-        if isinstance(_argument(subject, name), Tensor):
+        if isinstance(_argument(subject, name), Tensor) or name.removeprefix("1/") in _computed(subject):
             return Cause("missing_factor", "constant_factor_named", {**numbers, "name": name})
         if SIZE.search(name):
             sized = sized if sized is not None else met(subject, which, variants.apart(subject, subject.seed + 63))
@@ -84,6 +84,14 @@ def _size(subject: Subject, name: str, outputs: Outputs) -> float | None:
         return value if name.startswith("(") else 1 / value if n > 1 else None
     n = math.sqrt(n) if "sqrt" in name else n
     return 1 / n if name.startswith("1/") else n
+
+
+def _computed(subject: Subject) -> set[str]:
+    """Names of tensors that forward computes: no constants, though a single number here."""
+    names = set(subject.output_names) | set((subject.source.saved if subject.source is not None else None) or ())
+    return names - {
+        n for n, item in zip(subject.input_names, subject.inputs, strict=True) if not isinstance(item, Tensor)
+    }
 
 
 def _argument(subject: Subject, name: str) -> Any:

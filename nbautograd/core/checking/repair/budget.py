@@ -6,10 +6,10 @@ import time
 
 from nbautograd.core.checking.repair.stage import Stage
 
-TRIES = 2400.0  # calls of an edited backward on something small: most of a second
-PAIRS = 600.0  # of these, for two edits in sequence
+TRIES = 1200.0  # calls of an edited backward on something small: about half a second
+PAIRS = 200.0  # of these, for two edits in sequence
 ELEMENTS = 20_000  # that make a call as dear as the call of something small
-SECONDS = 4.0  # of this thread's time, after which it ends whatever was tried: for calls that take long by themselves
+SECONDS = 2.0  # of this thread's time, after which it ends whatever was tried: for calls that take long by themselves
 
 
 class Budget:

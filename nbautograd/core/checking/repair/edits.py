@@ -11,6 +11,7 @@ from nbautograd.core.checking.repair.expressions import (
     of_call,
     of_constant,
     of_dims,
+    of_negative,
     of_operation,
     of_return,
     of_statements,
@@ -70,6 +71,9 @@ def _of_root(script: Script, root: ast.expr, names: Sequence[str], hints: Hints)
     for text in ("2", "0.5", "3", "4"):
         yield Edit(root, f"{left} * {text}", 2.0)
     for name in names:
+        for c in hints.constants:
+            for mask in (f"({name}.abs() < {c!r})", f"({name} < {c!r})", f"({name} > {c!r})"):
+                yield Edit(root, f"{left} * {mask}", 2.7)
         yield Edit(root, f"{left} * {name}", 2.1)
         yield Edit(root, f"{left} / {name}", 2.2)
         for size in (f"{name}.numel()", f"{name}.shape[0]", f"{name}.shape[-1]", f"{name}.shape[-1] ** 0.5"):
@@ -93,6 +97,9 @@ def _of_part(script: Script, node: ast.expr, names: Sequence[str], hints: Hints)
         yield from (
             Edit(node, repr(c), 1.3) for c in hints.constants if isinstance(node.value, float) and c != node.value
         )
+        return
+    if isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant):
+        yield from of_negative(node)
         return
     if isinstance(node, ast.Name):
         if node.id in hints.received:
@@ -119,6 +126,7 @@ def _of_part(script: Script, node: ast.expr, names: Sequence[str], hints: Hints)
     if not isinstance(node, (ast.Tuple, ast.List, ast.Compare)) and not text.startswith("ctx.needs"):
         yield from _around(script, node)
         yield from (Edit(node, f"({product(script, node)} * {c!r})", 2.9) for c in hints.constants)
+        yield from (Edit(node, f"({product(script, node)} * {n})", 2.6) for n in names if n.startswith("ctx."))
         steps = [c for c in hints.constants if isinstance(c, int) and abs(c) < 100]
         yield from (Edit(node, f"{tight(script, node)}.roll({-c})", 2.4) for c in steps)
 

@@ -24,6 +24,15 @@ def of_constant(node: ast.Constant) -> Iterator[Edit]:
         yield Edit(
             node, repr(int(other) if float(other).is_integer() and isinstance(c, int) else other), 1.1 + 0.05 * k
         )
+    if isinstance(c, int):
+        yield from (Edit(node, repr(other), 1.6) for other in (0, 1) if other != c)
+
+
+def of_negative(node: ast.UnaryOp) -> Iterator[Edit]:
+    """Another number for a negative one, such as an index from the end."""
+    c = getattr(node.operand, "value", None)
+    if isinstance(node.op, ast.USub) and isinstance(c, int) and not isinstance(c, bool):
+        yield from (Edit(node, repr(other), 1.15) for other in (-c + 1, -c - 1, 0, 1) if other != c)
 
 
 def of_subscripts(node: ast.Constant, text: str) -> Iterator[Edit]:
@@ -91,6 +100,11 @@ def of_call(script: Script, node: ast.Call) -> Iterator[Edit]:
     if method in ("cumsum", "cumprod") and node.args:
         k = script.source(node.args[0])
         yield Edit(node, f"{tight(script, receiver)}.flip({k}).{method}({k}).flip({k})", 1.7)
+    if method == "flip" and isinstance(receiver, ast.Call) and isinstance(receiver.func, ast.Attribute):
+        inner = receiver.func.value
+        if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr == "flip":
+            inside = ", ".join(script.source(a) for a in receiver.args)
+            yield Edit(node, f"{script.source(inner.func.value)}.{receiver.func.attr}({inside})", 1.2)
     if method.endswith("_") and not method.startswith("_"):
         yield Edit(node, f"{script.source(receiver)}.{method[:-1]}({arguments})", 0.6)
     if method in FUNCTIONS:
@@ -109,6 +123,9 @@ def of_subscript(script: Script, node: ast.Subscript) -> Iterator[Edit]:
         return
     if isinstance(node.slice, (ast.Name, ast.Attribute)):
         yield Edit(node, f"{owner}[{index}.argsort()]", 1.4)
+    if isinstance(node.slice, ast.Tuple):
+        named = [item for item in node.slice.elts if isinstance(item, (ast.Name, ast.Attribute))]
+        yield from (Edit(item, f"{script.source(item)}.argsort()", 1.4) for item in named)
     if isinstance(node.slice, ast.Slice):
         swaps = {":-1": "1:", "1:": ":-1", "::-1": ":", ":-2": "2:", "2:": ":-2"}
         if index in swaps:

@@ -71,13 +71,21 @@ def groups(subject: Subject, seed: int) -> Iterator[tuple[Slot, ...]]:
     free: list[Slot] = []
     for size in (1, 2, 3):
         for group in itertools.combinations([s for s in slots if s not in free], size):
-            if len({subject.inputs[i].shape[d] for i, d in group}) > 1:
+            if len({subject.inputs[i].shape[d] for i, d in group}) > 1 or _torn(subject, group, slots):
                 continue
             if works(subject, resized(subject, group, 1, seed)):
                 free.extend(group)
                 yield group
         if len(slots) > 12:
             return
+
+
+def _torn(subject: Subject, group: tuple[Slot, ...], slots: list[Slot]) -> bool:
+    """Whether indices or masks would get another size than what they belong to: forward may take that by chance."""
+    size = subject.inputs[group[0][0]].shape[group[0][1]]
+    alike = {s for s in slots if subject.inputs[s[0]].shape[s[1]] == size}
+    fixed = {s for s in alike if not subject.inputs[s[0]].is_floating_point() and not subject.inputs[s[0]].is_complex()}
+    return bool(fixed) and fixed != alike and (not fixed <= set(group) or set(group) <= fixed)
 
 
 def works(subject: Subject, inputs: tuple[Any, ...]) -> bool:
@@ -107,8 +115,16 @@ def _resized(item: Tensor, dims: list[int], change: int, generator: torch.Genera
     count = 1
     for n in shape:
         count *= n
+    if _permutation(pool):
+        return torch.randperm(count, generator=generator).to(pool).reshape(shape)  # as the user's, each number once
     picked = pool[torch.randint(len(pool), (count,), generator=generator)].reshape(shape)
     if item.is_floating_point() and item.requires_grad:
         factor = torch.rand(shape, generator=generator, dtype=torch.float64) * 0.4 + 0.8
         picked = picked * factor.to(item.dtype)
     return picked.clone().requires_grad_(item.requires_grad)
+
+
+def _permutation(values: Tensor) -> bool:
+    """Whether whole numbers from 0 stand here, each once."""
+    whole = values.dtype in (torch.int64, torch.int32) and len(values) > 1
+    return whole and torch.equal(values.sort()[0], torch.arange(len(values)).to(values))
