@@ -51,7 +51,7 @@ class CallersCode:
                 follower.read(before, frame)
             for call in self._calling():
                 flow |= follower.flow(call, frame)
-        except RecursionError:
+        except Exception:  # the line is an extra; whatever the source holds, a graph is drawn without it
             return None
         return next((frame.dead[goal] for goal in goals if goal in frame.dead), flow.cut)
 
