@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import base64
 import json
+import sys
 import zipfile
 from io import BytesIO
 
@@ -180,3 +181,15 @@ def test_a_rehearsal_says_what_does_not_hold(tmp_path, capsys):
     assert "4 answers" in capsys.readouterr().out
     assert rehearse_main([str(written(tmp_path, expects="zero_gradient"))]) == 1
     assert "must fail with 'zero_gradient'; got: sign" in capsys.readouterr().out
+
+
+def test_without_jupytext(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jupytext", None)
+    with pytest.raises(SourceError, match="jupytext, which is not installed"):
+        read(written(tmp_path))
+
+
+def test_what_is_no_notebook(tmp_path):
+    (tmp_path / "broken.ipynb").write_text("{")
+    with pytest.raises(SourceError, match="cannot be read as a source notebook"):
+        read(tmp_path / "broken.ipynb")

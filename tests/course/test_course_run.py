@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import pickle
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -156,3 +159,24 @@ def test_expected_codes():
     assert result.shows("check:G")
     assert not result.shows("check:V")
     assert not result.shows("sign")
+
+
+@pytest.mark.slow
+def test_a_grader_needs_no_notebook():
+    """The same checks in a process of their own, which imports nothing of IPython, and sends back plain data."""
+    code = (
+        "import json, sys, torch\n"
+        "from nbautograd.course.exercise import Exercise\n"
+        "from nbautograd.course.run import check\n"
+        "asked = Exercise('square', 'square', 'V G', lambda x: x * x, lambda draw: (draw.normal(3),))\n"
+        "print(json.dumps([check(asked, lambda x: x ** 3).to_dict(), 'IPython' in sys.modules]))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    result, notebook = json.loads(run.stdout)
+    assert result["codes"] == ["forward_value"]
+    assert not notebook
+
+
+def test_a_result_can_be_sent_to_another_process():
+    result = check(MULTIPLY, product(**SWAPPED))
+    assert pickle.loads(pickle.dumps(result)).to_dict() == result.to_dict()
