@@ -93,6 +93,11 @@ def _of_file(file: Path) -> dict[str, Exercise]:
         assert spec is not None
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        _read[file] = stamp, {exercise.name: exercise for exercise in _declared(module)}
+        try:
+            spec.loader.exec_module(module)
+            declared = _declared(module)
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise UnknownExerciseError("course.declarations_broken", file=file.name, reason=reason) from error
+        _read[file] = stamp, {exercise.name: exercise for exercise in declared}
     return _read[file][1]

@@ -128,6 +128,19 @@ def test_a_solution_in_an_attachment_is_found():
     assert list(canary.leaks({"return 2 * x * grad_output": "own_square"}, [("a", t) for t in found]))
 
 
+def test_a_source_with_an_attachment(tmp_path):
+    """A source may be an ``.ipynb`` too; what a picture's attachment holds is looked at as well."""
+    import jupytext
+
+    content = jupytext.read(written(tmp_path))
+    hidden = base64.b64encode(b"    return 2 * x * grad_output\n")
+    content.cells[3].attachments = {"a.txt": {"text/plain": hidden.decode()}}
+    path = tmp_path / "99_squares.ipynb"
+    nbformat.write(content, path)
+    with pytest.raises(ReleaseError, match="attachments"):
+        make(path, "en")
+
+
 def test_a_line_that_is_shown_on_purpose(tmp_path):
     made = make(
         written(tmp_path, tags=' tags=["shown"]', plain="def f(x, grad_output):\n    return 2 * x * grad_output"), "en"

@@ -142,6 +142,14 @@ def test_an_exercise_declared_beside_the_notebook(notebook, tmp_path, monkeypatc
     assert "✓ `mine`: right." in notebook("%%exercise mine\nf = lambda x: 1 + x").text
 
 
+def test_declarations_that_cannot_be_read(notebook, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own_exercises.py").write_text("EXERCISES = (")
+    ran = notebook(cell())
+    assert "own_exercises.py cannot be read: SyntaxError" in ran.stderr
+    assert "Traceback" not in ran.stderr + ran.stdout
+
+
 def test_the_text_of_a_cell():
     assert without_magics("%%time\n%%exercise square\nx = 1") == "\n# %%exercise\nx = 1"
     assert defines("import numpy as Square", "Square")

@@ -142,6 +142,7 @@ TEXTS: dict[str, str] = {
     "course.unknown": "There is no exercise named `{name}` here. Its declaration travels with the notebook: is it"
     " in the same folder?",
     "course.unknown_near": "There is no exercise named `{name}`. Did you mean `{near}`?",
+    "course.declarations_broken": "The exercises declared in {file} cannot be read: {reason}",
     "course.no_jupytext": "Source notebooks are read with jupytext, which is not installed here: pip install"
     ' "nbautograd[course]".',
     "course.unreadable": "{path} cannot be read as a source notebook: {reason}",

@@ -126,6 +126,7 @@ TEXTS: dict[str, str] = {
     # 查找与读取
     "course.unknown": "这里没有名为 `{name}` 的练习。练习的声明与笔记本放在一起：它在同一个文件夹里吗？",
     "course.unknown_near": "没有名为 `{name}` 的练习。你是想写 `{near}` 吗？",
+    "course.declarations_broken": "无法读取 {file} 中声明的练习：{reason}",
     "course.no_jupytext": '读取源笔记本需要 jupytext，而这里没有安装：pip install "nbautograd[course]"。',
     "course.unreadable": "{path} 无法作为源笔记本读取：{reason}",
     "course.marker_alone": "以 `{text}` 开头的单元里有一个落单的答案标记：每个 `### BEGIN SOLUTION` 都要有对应的"
