@@ -1,0 +1,1428 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+#   nbautograd:
+#     course: "09"
+#     title_en: Modules and old code
+#     title_zh: 模块与旧代码
+#     minutes: 40
+# ---
+
+# %% [markdown] lang="en" pair="intro"
+# # 09 · Modules and old code
+#
+# A Function computes and keeps nothing. Weights have to live somewhere, be found by the optimiser, saved to disk and moved to another dtype: that is what a **module** is for. And much code that you will meet was written for a PyTorch that no longer exists. Both are matters of knowing who owns what.
+#
+# **After it you can**
+#
+# - say which of Function, functional and module to write;
+# - put a Function of your own into a module that saves, loads and converts;
+# - read a Function from 2017 and write it for today;
+# - find the slips in an old module, some of which never were right;
+# - look at an error and name the API that died.
+#
+# **You need** notebooks 01 and 02. **Time**: about 40 minutes.
+
+# %% [markdown] lang="zh" pair="intro" of="2aac9b0a"
+# # 09 · 模块与旧代码
+#
+# Function 只管计算，什么也不保存。权重总得有个地方住：优化器要找得到，能存盘，能换 dtype——这就是**模块**的用处。另外，你会遇到大量为早已不存在的 PyTorch 写的代码。两件事归根到底都是：弄清什么东西归谁管。
+#
+# **学完之后，你能够**
+#
+# - 判断该写 Function、函数式接口还是模块；
+# - 把自己的 Function 放进模块，能保存、能加载、能转换；
+# - 读懂 2017 年的 Function，并改写成今天的样子；
+# - 找出旧模块里的毛病，其中有的从来就没对过；
+# - 看到报错，就能说出是哪个 API 不在了。
+#
+# **预备知识**：01、02。**用时**：约 40 分钟。
+
+# %% tags=["setup"]
+# In Colab, or wherever nbautograd is missing, this installs it; otherwise it does nothing.
+import importlib.util
+
+if importlib.util.find_spec("nbautograd") is None:
+    get_ipython().run_line_magic("pip", "install -q nbautograd")
+
+import torch
+from torch import nn
+from torch.autograd import Function
+
+import nbautograd
+
+# %load_ext nbautograd
+
+# %% [markdown] lang="en" pair="three"
+# ## 1. Three forms of the same thing
+#
+# | form | what it holds | example |
+# |---|---|---|
+# | **Function** | nothing; how to compute, and how to send a gradient back | `LinearFunction` |
+# | **functional** | nothing; a plain function with defaults around `apply` | `torch.nn.functional.linear` |
+# | **module** | parameters and buffers; calls the functional | `torch.nn.Linear` |
+#
+# `apply` takes no keyword arguments and knows no defaults, so the functional form is where `bias=None` belongs. Anything without parameters needs no module.
+#
+# Here are the first two. **Predict.** The graph of `linear(x, w)` below: how many leaves, and what are they called?
+
+# %% [markdown] lang="zh" pair="three" of="e7899864"
+# ## 1. 同一件事的三种写法
+#
+# | 写法 | 保存什么 | 例子 |
+# |---|---|---|
+# | **Function** | 什么也不保存；说明怎样计算、怎样把梯度传回去 | `LinearFunction` |
+# | **函数式** | 什么也不保存；`apply` 外面一个带默认值的普通函数 | `torch.nn.functional.linear` |
+# | **模块** | 参数和缓冲区；调用函数式接口 | `torch.nn.Linear` |
+#
+# `apply` 不接受关键字参数，也不认识默认值，所以 `bias=None` 应当写在函数式那一层。没有参数的东西，用不着模块。
+#
+# 下面是前两种。**先猜一猜。** `linear(x, w)` 的计算图里有几个叶子？各叫什么？
+
+# %% tags=["shown"]
+# %%autograd_function --quiet
+class WeightedSum(Function):
+    @staticmethod
+    def forward(ctx, input, weight, bias):
+        ctx.save_for_backward(input, weight, bias)
+        output = input.mm(weight.t())
+        return output if bias is None else output + bias
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        input, weight, bias = ctx.saved_tensors
+        grad_input = grad_output.mm(weight)
+        grad_weight = grad_output.t().mm(input)
+        grad_bias = None if bias is None else grad_output.sum(0)
+        return grad_input, grad_weight, grad_bias
+
+
+def linear(input, weight, bias=None):
+    return WeightedSum.apply(input, weight, bias)
+
+
+x, w = torch.randn(2, 4), torch.randn(3, 4, requires_grad=True)
+y = linear(x, w)
+# %autograd_graph y
+
+# %% [markdown] lang="en" pair="register"
+# One leaf: `x` needs no gradient, and a bias was not given. `linear(x, w, bias=b)` works too, which `apply` alone would refuse.
+#
+# Now the home for `w`. A module **registers** what is assigned to an attribute, if it is an `nn.Parameter`. What is registered appears in `parameters()`, in `state_dict()`, and follows `.double()` and `.to(device)`. What is not, stays behind, silently.
+#
+# **Predict.** Which of these three does `state_dict()` know?
+
+# %% [markdown] lang="zh" pair="register" of="74a37705"
+# 只有一个叶子：`x` 不需要梯度，偏置没有给。`linear(x, w, bias=b)` 也行，单用 `apply` 就不行。
+#
+# 现在给 `w` 安个家。模块会**登记**赋给属性的东西，条件是它是 `nn.Parameter`。登记过的，会出现在 `parameters()` 和 `state_dict()` 里，也会跟着 `.double()`、`.to(device)` 走；没登记的就悄悄留在原地。
+#
+# **先猜一猜。** 下面三个当中，`state_dict()` 认识哪几个？
+
+# %% tags=["shown"]
+class Home(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.parameter = nn.Parameter(torch.zeros(2))
+        self.plain = torch.zeros(2, requires_grad=True)
+        self.register_buffer("buffer", torch.zeros(2))
+
+
+home = Home().double()
+print(list(home.state_dict()))
+print({name: getattr(home, name).dtype for name in ("parameter", "plain", "buffer")})
+
+# %% [markdown] lang="en" pair="module-task"
+# The plain tensor is in neither list and stayed float32. Training would go on without it.
+#
+# ### Exercise `linear_module`
+#
+# Write the module on top of `linear` from above. It takes `input_features, output_features, bias=True`; names its parameters `weight` (out × in) and `bias`; without bias, `bias` is registered as `None`; begins with small random numbers; and tells its sizes when printed: `input_features=4, output_features=3, bias=False`.
+
+# %% [markdown] lang="zh" pair="module-task" of="2c425993"
+# 普通张量两边都不在，而且还是 float32。训练会撇下它照样进行。
+#
+# ### 练习 `linear_module`
+#
+# 在上面的 `linear` 之上写出模块。参数是 `input_features, output_features, bias=True`；两个参数叫 `weight`（输出 × 输入）和 `bias`；不要偏置时，把 `bias` 登记为 `None`；初始值是较小的随机数；打印时要说出尺寸：`input_features=4, output_features=3, bias=False`。
+
+# %% exercise="linear_module"
+# %%exercise linear_module
+class Linear(nn.Module):
+    def __init__(self, input_features, output_features, bias=True):
+        ### BEGIN SOLUTION
+        super().__init__()
+        self.input_features, self.output_features = input_features, output_features
+        self.weight = nn.Parameter(torch.empty(output_features, input_features).uniform_(-0.1, 0.1))
+        if bias:
+            self.bias = nn.Parameter(torch.empty(output_features).uniform_(-0.1, 0.1))
+        else:
+            self.register_parameter("bias", None)
+        ### END SOLUTION
+
+    def forward(self, input):
+        ### BEGIN SOLUTION
+        return linear(input, self.weight, self.bias)
+        ### END SOLUTION
+
+    def extra_repr(self):
+        ### BEGIN SOLUTION
+        return (
+            f"input_features={self.input_features}, output_features={self.output_features}, "
+            f"bias={self.bias is not None}"
+        )
+        ### END SOLUTION
+
+# %% tags=["right"] exercise="linear_module"
+class Linear(nn.Module):
+    def __init__(self, input_features, output_features, bias=True):
+        nn.Module.__init__(self)
+        self.weight = nn.Parameter(torch.randn(output_features, input_features) / input_features**0.5)
+        self.bias = nn.Parameter(torch.zeros(output_features)) if bias else None
+
+    def forward(self, input):
+        return linear(input, self.weight, self.bias)
+
+    def extra_repr(self):
+        out, into = self.weight.shape
+        return "input_features={}, output_features={}, bias={}".format(into, out, self.bias is not None)
+
+# %% tags=["wrong"] exercise="linear_module" expects="no_super_init"
+class Linear(nn.Module):
+    def __init__(self, input_features, output_features, bias=True):
+        self.input_features, self.output_features = input_features, output_features
+        self.weight = nn.Parameter(torch.empty(output_features, input_features).uniform_(-0.1, 0.1))
+        if bias:
+            self.bias = nn.Parameter(torch.empty(output_features).uniform_(-0.1, 0.1))
+        else:
+            self.register_parameter("bias", None)
+
+    def forward(self, input):
+        return linear(input, self.weight, self.bias)
+
+    def extra_repr(self):
+        return (
+            f"input_features={self.input_features}, output_features={self.output_features}, "
+            f"bias={self.bias is not None}"
+        )
+
+# %% tags=["wrong"] exercise="linear_module" expects="not_registered"
+class Linear(nn.Module):
+    def __init__(self, input_features, output_features, bias=True):
+        super().__init__()
+        self.input_features, self.output_features = input_features, output_features
+        self.weight = torch.empty(output_features, input_features).uniform_(-0.1, 0.1).requires_grad_()
+        if bias:
+            self.bias = nn.Parameter(torch.empty(output_features).uniform_(-0.1, 0.1))
+        else:
+            self.register_parameter("bias", None)
+
+    def forward(self, input):
+        return linear(input, self.weight, self.bias)
+
+    def extra_repr(self):
+        return (
+            f"input_features={self.input_features}, output_features={self.output_features}, "
+            f"bias={self.bias is not None}"
+        )
+
+# %% tags=["wrong"] exercise="linear_module" expects="wrong_shape"
+class Linear(nn.Module):
+    def __init__(self, input_features, output_features, bias=True):
+        super().__init__()
+        self.input_features, self.output_features = input_features, output_features
+        self.weight = nn.Parameter(torch.empty(input_features, output_features).uniform_(-0.1, 0.1))
+        if bias:
+            self.bias = nn.Parameter(torch.empty(output_features).uniform_(-0.1, 0.1))
+        else:
+            self.register_parameter("bias", None)
+
+    def forward(self, input):
+        return linear(input, self.weight, self.bias)
+
+    def extra_repr(self):
+        return (
+            f"input_features={self.input_features}, output_features={self.output_features}, "
+            f"bias={self.bias is not None}"
+        )
+
+# %% tags=["wrong"] exercise="linear_module" expects="bias_false_raises"
+class Linear(nn.Module):
+    def __init__(self, input_features, output_features, bias=True):
+        super().__init__()
+        self.input_features, self.output_features = input_features, output_features
+        self.weight = nn.Parameter(torch.empty(output_features, input_features).uniform_(-0.1, 0.1))
+        if bias:
+            self.bias = nn.Parameter(torch.empty(output_features).uniform_(-0.1, 0.1))
+        else:
+            pass
+
+    def forward(self, input):
+        return linear(input, self.weight, self.bias)
+
+    def extra_repr(self):
+        return (
+            f"input_features={self.input_features}, output_features={self.output_features}, "
+            f"bias={self.bias is not None}"
+        )
+
+# %% tags=["wrong"] exercise="linear_module" expects="bias_false_ignored"
+class Linear(nn.Module):
+    def __init__(self, input_features, output_features, bias=True):
+        super().__init__()
+        self.input_features, self.output_features = input_features, output_features
+        self.weight = nn.Parameter(torch.empty(output_features, input_features).uniform_(-0.1, 0.1))
+        self.bias = nn.Parameter(torch.empty(output_features).uniform_(-0.1, 0.1))
+
+    def forward(self, input):
+        return linear(input, self.weight, self.bias)
+
+    def extra_repr(self):
+        return (
+            f"input_features={self.input_features}, output_features={self.output_features}, "
+            f"bias={self.bias is not None}"
+        )
+
+# %% tags=["wrong"] exercise="linear_module" expects="output_wrong"
+class Linear(nn.Module):
+    def __init__(self, input_features, output_features, bias=True):
+        super().__init__()
+        self.input_features, self.output_features = input_features, output_features
+        self.weight = nn.Parameter(torch.empty(output_features, input_features).uniform_(-0.1, 0.1))
+        if bias:
+            self.bias = nn.Parameter(torch.empty(output_features).uniform_(-0.1, 0.1))
+        else:
+            self.register_parameter("bias", None)
+
+    def forward(self, input):
+        return linear(input, self.weight)
+
+    def extra_repr(self):
+        return (
+            f"input_features={self.input_features}, output_features={self.output_features}, "
+            f"bias={self.bias is not None}"
+        )
+
+# %% tags=["wrong"] exercise="linear_module" expects="no_gradient"
+class Linear(nn.Module):
+    def __init__(self, input_features, output_features, bias=True):
+        super().__init__()
+        self.input_features, self.output_features = input_features, output_features
+        self.weight = nn.Parameter(torch.empty(output_features, input_features).uniform_(-0.1, 0.1))
+        if bias:
+            self.bias = nn.Parameter(torch.empty(output_features).uniform_(-0.1, 0.1))
+        else:
+            self.register_parameter("bias", None)
+
+    def forward(self, input):
+        return linear(input, self.weight.data, self.bias)
+
+    def extra_repr(self):
+        return (
+            f"input_features={self.input_features}, output_features={self.output_features}, "
+            f"bias={self.bias is not None}"
+        )
+
+# %% tags=["wrong"] exercise="linear_module" expects="no_gradient"
+class Linear(nn.Module):
+    def __init__(self, input_features, output_features, bias=True):
+        super().__init__()
+        self.input_features, self.output_features = input_features, output_features
+        self.weight = nn.Parameter(torch.empty(output_features, input_features).uniform_(-0.1, 0.1))
+        if bias:
+            self.bias = nn.Parameter(torch.empty(output_features).uniform_(-0.1, 0.1))
+        else:
+            self.register_parameter("bias", None)
+
+    def forward(self, input):
+        return linear(input, self.weight.detach(), self.bias)
+
+    def extra_repr(self):
+        return (
+            f"input_features={self.input_features}, output_features={self.output_features}, "
+            f"bias={self.bias is not None}"
+        )
+
+# %% tags=["wrong"] exercise="linear_module" expects="badly_initialised"
+class Linear(nn.Module):
+    def __init__(self, input_features, output_features, bias=True):
+        super().__init__()
+        self.input_features, self.output_features = input_features, output_features
+        self.weight = nn.Parameter(torch.zeros(output_features, input_features))
+        if bias:
+            self.bias = nn.Parameter(torch.empty(output_features).uniform_(-0.1, 0.1))
+        else:
+            self.register_parameter("bias", None)
+
+    def forward(self, input):
+        return linear(input, self.weight, self.bias)
+
+    def extra_repr(self):
+        return (
+            f"input_features={self.input_features}, output_features={self.output_features}, "
+            f"bias={self.bias is not None}"
+        )
+
+# %% tags=["wrong"] exercise="linear_module" expects="not_converted"
+class Linear(nn.Module):
+    def __init__(self, input_features, output_features, bias=True):
+        super().__init__()
+        self.input_features, self.output_features = input_features, output_features
+        self.weight = nn.Parameter(torch.empty(output_features, input_features).uniform_(-0.1, 0.1))
+        if bias:
+            self.bias = nn.Parameter(torch.empty(output_features).uniform_(-0.1, 0.1))
+        else:
+            self.register_parameter("bias", None)
+
+    def forward(self, input):
+        return linear(input.float(), self.weight.float(), None if self.bias is None else self.bias.float())
+
+    def extra_repr(self):
+        return (
+            f"input_features={self.input_features}, output_features={self.output_features}, "
+            f"bias={self.bias is not None}"
+        )
+
+# %% tags=["wrong"] exercise="linear_module" expects="repr_silent"
+class Linear(nn.Module):
+    def __init__(self, input_features, output_features, bias=True):
+        super().__init__()
+        self.input_features, self.output_features = input_features, output_features
+        self.weight = nn.Parameter(torch.empty(output_features, input_features).uniform_(-0.1, 0.1))
+        if bias:
+            self.bias = nn.Parameter(torch.empty(output_features).uniform_(-0.1, 0.1))
+        else:
+            self.register_parameter("bias", None)
+
+    def forward(self, input):
+        return linear(input, self.weight, self.bias)
+
+    def extra_repr(self):
+        return f"{self.input_features} to {self.output_features}"
+
+# %% tags=["wrong"] exercise="linear_module" expects="not_a_module"
+class Linear(Function):
+    def __init__(self, input_features, output_features, bias=True):
+        self.input_features, self.output_features = input_features, output_features
+        self.weight = nn.Parameter(torch.empty(output_features, input_features).uniform_(-0.1, 0.1))
+        if bias:
+            self.bias = nn.Parameter(torch.empty(output_features).uniform_(-0.1, 0.1))
+        else:
+            self.register_parameter("bias", None)
+
+    def forward(self, input):
+        return linear(input, self.weight, self.bias)
+
+    def extra_repr(self):
+        return (
+            f"input_features={self.input_features}, output_features={self.output_features}, "
+            f"bias={self.bias is not None}"
+        )
+
+# %% [markdown] lang="en" pair="legacy"
+# ## 2. A Function from 2017
+#
+# Before PyTorch 0.4 a Function was an object: it was made, perhaps with arguments, and then called. `self` did what `ctx` does today. Here is one of that kind, with the comment that it used to work. Ask nbautograd about it.
+#
+# **Predict.** What must change in `forward`, in `backward`, and in the line that calls it?
+
+# %% [markdown] lang="zh" pair="legacy" of="6a8ab5e5"
+# ## 2. 一个 2017 年的 Function
+#
+# 在 PyTorch 0.4 之前，Function 是对象：先创建（也许带参数），再调用。今天 `ctx` 做的事，那时由 `self` 来做。下面就是这样一个，当年是能用的。让 nbautograd 看看它。
+#
+# **先猜一猜。** `forward`、`backward`，还有调用它的那一行，各要改什么？
+
+# %% tags=["shown"]
+# %%autograd_function
+class AddConstant(Function):
+    def __init__(self, constant):
+        super().__init__()
+        self.constant = constant
+
+    def forward(self, tensor):
+        return tensor + self.constant
+
+    def backward(self, grad_output):
+        return grad_output
+
+
+try:
+    AddConstant(2.0)(torch.ones(3))
+except RuntimeError as error:
+    print(str(error).split(".")[0])
+
+# %% [markdown] lang="en" pair="migrate-task" tags=["shown"]
+# The migration is written under the cell: static methods, `ctx` in the place of `self`, what `__init__` took becomes an argument of `forward`, and `backward` returns one value for **each** argument, so `None` for the constant.
+#
+# ### Exercise `migrate_linear`
+#
+# The linear layer of the old notes, as it stood there apart from its name:
+#
+# ```python
+# class LinearFunction(Function):
+#     def forward(self, input, weight, bias=None):
+#         self.save_for_backward(input, weight, bias)
+#         output = input.mm(weight.t())
+#         if bias is not None:
+#             output += bias.unsqueeze(0).expand_as(output)
+#         return output
+#
+#     def backward(self, grad_output):
+#         input, weight, bias = self.saved_tensors
+#         ...
+#         if bias is not None and self.needs_input_grad[2]:
+#             grad_bias = grad_output.sum(0).squeeze(0)
+#         return grad_input, grad_weight, grad_bias
+# ```
+#
+# Write it for today. It has one slip that only shows for a layer with a single output: you met it in notebook 02.
+
+# %% [markdown] lang="zh" pair="migrate-task" tags=["shown"] of="bf5b29b0"
+# 单元格下面已经写出了改写的结果：静态方法，`ctx` 代替 `self`，原来 `__init__` 接受的东西变成 `forward` 的参数；`backward` 要为**每个**参数返回一个值，所以常数对应的是 `None`。
+#
+# ### 练习 `migrate_linear`
+#
+# 旧笔记里的线性层，除了名字，原样如此：
+#
+# ```python
+# class LinearFunction(Function):
+#     def forward(self, input, weight, bias=None):
+#         self.save_for_backward(input, weight, bias)
+#         output = input.mm(weight.t())
+#         if bias is not None:
+#             output += bias.unsqueeze(0).expand_as(output)
+#         return output
+#
+#     def backward(self, grad_output):
+#         input, weight, bias = self.saved_tensors
+#         ...
+#         if bias is not None and self.needs_input_grad[2]:
+#             grad_bias = grad_output.sum(0).squeeze(0)
+#         return grad_input, grad_weight, grad_bias
+# ```
+#
+# 请改写成今天的样子。里面还有一处疏忽，只有输出维度为 1 时才会暴露——你在 02 里见过。
+
+# %% exercise="migrate_linear"
+# %%exercise migrate_linear
+class LinearFunction(Function):
+    ### BEGIN SOLUTION
+    @staticmethod
+    def forward(ctx, input, weight, bias=None):
+        ctx.save_for_backward(input, weight, bias)
+        output = input.mm(weight.t())
+        if bias is not None:
+            output += bias.unsqueeze(0).expand_as(output)
+        return output
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        input, weight, bias = ctx.saved_tensors
+        grad_input = grad_weight = grad_bias = None
+        if ctx.needs_input_grad[0]:
+            grad_input = grad_output.mm(weight)
+        if ctx.needs_input_grad[1]:
+            grad_weight = grad_output.t().mm(input)
+        if bias is not None and ctx.needs_input_grad[2]:
+            grad_bias = grad_output.sum(0)
+        return grad_input, grad_weight, grad_bias
+    ### END SOLUTION
+
+# %% tags=["right"] exercise="migrate_linear"
+class LinearFunction(Function):
+    @staticmethod
+    def forward(input, weight, bias=None):
+        return torch.addmm(bias, input, weight.t()) if bias is not None else input @ weight.t()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(inputs[0], inputs[1])
+        ctx.with_bias = len(inputs) > 2 and inputs[2] is not None
+        ctx.given = len(inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        input, weight = ctx.saved_tensors
+        gradients = grad_output @ weight, grad_output.t() @ input, grad_output.sum(0) if ctx.with_bias else None
+        return gradients[: ctx.given]
+
+# %% tags=["wrong"] exercise="migrate_linear" expects="check:W"
+class LinearFunction(Function):
+    def forward(self, input, weight, bias=None):
+        self.save_for_backward(input, weight, bias)
+        output = input.mm(weight.t())
+        if bias is not None:
+            output += bias.unsqueeze(0).expand_as(output)
+        return output
+
+    def backward(self, grad_output):
+        input, weight, bias = self.saved_tensors
+        grad_input = grad_weight = grad_bias = None
+        if self.needs_input_grad[0]:
+            grad_input = grad_output.mm(weight)
+        if self.needs_input_grad[1]:
+            grad_weight = grad_output.t().mm(input)
+        if bias is not None and self.needs_input_grad[2]:
+            grad_bias = grad_output.sum(0)
+        return grad_input, grad_weight, grad_bias
+
+# %% tags=["wrong"] exercise="migrate_linear" expects="check:E"
+class LinearFunction(Function):
+    @staticmethod
+    def forward(ctx, input, weight, bias=None):
+        ctx.save_for_backward(input, weight, bias)
+        output = input.mm(weight.t())
+        if bias is not None:
+            output += bias.unsqueeze(0).expand_as(output)
+        return output
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        input, weight, bias = ctx.saved_tensors
+        grad_input = grad_weight = grad_bias = None
+        if ctx.needs_input_grad[0]:
+            grad_input = grad_output.mm(weight)
+        if ctx.needs_input_grad[1]:
+            grad_weight = grad_output.t().mm(input)
+        if bias is not None and ctx.needs_input_grad[2]:
+            grad_bias = grad_output.sum(0).squeeze(0)
+        return grad_input, grad_weight, grad_bias
+
+# %% tags=["wrong"] exercise="migrate_linear" expects="check:G"
+class LinearFunction(Function):
+    @staticmethod
+    def forward(ctx, input, weight, bias=None):
+        ctx.save_for_backward(input, weight, bias)
+        output = input.mm(weight.t())
+        if bias is not None:
+            output += bias.unsqueeze(0).expand_as(output)
+        return output
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        input, weight, bias = ctx.saved_tensors
+        grad_input = grad_weight = grad_bias = None
+        if ctx.needs_input_grad[0]:
+            grad_input = grad_output.mm(weight)
+        if ctx.needs_input_grad[1]:
+            grad_weight = input.t().mm(grad_output).t() / 2
+        if bias is not None and ctx.needs_input_grad[2]:
+            grad_bias = grad_output.sum(0)
+        return grad_input, grad_weight, grad_bias
+
+# %% tags=["wrong"] exercise="migrate_linear" expects="exception"
+class LinearFunction(Function):
+    @staticmethod
+    def forward(ctx, input, weight, bias=None):
+        ctx.save_for_backward(input, weight, bias)
+        output = input.mm(weight.t())
+        if bias is not None:
+            output += bias.unsqueeze(0).expand_as(output)
+        return output
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        input, weight, bias = ctx.saved_tensors
+        grad_input = grad_weight = grad_bias = None
+        if ctx.needs_input_grad[0]:
+            grad_input = grad_output.mm(weight.t())
+        if ctx.needs_input_grad[1]:
+            grad_weight = grad_output.t().mm(input)
+        if bias is not None and ctx.needs_input_grad[2]:
+            grad_bias = grad_output.sum(0)
+        return grad_input, grad_weight, grad_bias
+
+# %% tags=["wrong"] exercise="migrate_linear" expects="exception"
+class LinearFunction(Function):
+    @staticmethod
+    def forward(ctx, input, weight, bias=None):
+        ctx.save_for_backward(input, weight, bias)
+        output = input.mm(weight.t())
+        if bias is not None:
+            output += bias.unsqueeze(0).expand_as(output)
+        return output
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        input, weight, bias = ctx.saved_tensors
+        grad_input = grad_weight = grad_bias = None
+        if ctx.needs_input_grad[0]:
+            grad_input = grad_output.mm(weight)
+        if ctx.needs_input_grad[1]:
+            grad_weight = input.t().mm(grad_output)
+        if bias is not None and ctx.needs_input_grad[2]:
+            grad_bias = grad_output.sum(0)
+        return grad_input, grad_weight, grad_bias
+
+# %% tags=["wrong"] exercise="migrate_linear" expects="exception_number_of_gradients"
+class LinearFunction(Function):
+    @staticmethod
+    def forward(ctx, input, weight, bias=None):
+        ctx.save_for_backward(input, weight, bias)
+        output = input.mm(weight.t())
+        if bias is not None:
+            output += bias.unsqueeze(0).expand_as(output)
+        return output
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        input, weight, bias = ctx.saved_tensors
+        grad_input = grad_weight = grad_bias = None
+        if ctx.needs_input_grad[0]:
+            grad_input = grad_output.mm(weight)
+        if ctx.needs_input_grad[1]:
+            grad_weight = grad_output.t().mm(input)
+        if bias is not None and ctx.needs_input_grad[2]:
+            grad_bias = grad_output.sum(0)
+        return grad_input, grad_weight
+
+# %% tags=["wrong"] exercise="migrate_linear" expects="none_gradient"
+class LinearFunction(Function):
+    @staticmethod
+    def forward(ctx, input, weight, bias=None):
+        ctx.save_for_backward(input, weight, bias)
+        output = input.mm(weight.t())
+        if bias is not None:
+            output += bias.unsqueeze(0).expand_as(output)
+        return output
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        input, weight, bias = ctx.saved_tensors
+        grad_input = grad_weight = grad_bias = None
+        if ctx.needs_input_grad[0]:
+            grad_input = grad_output.mm(weight)
+        if ctx.needs_input_grad[1]:
+            grad_weight = grad_output.t().mm(input)
+        if bias is not None and ctx.needs_input_grad[2]:
+            grad_bias = None
+        return grad_input, grad_weight, grad_bias
+
+# %% tags=["wrong"] exercise="migrate_linear" expects="check:W"
+class LinearFunction(Function):
+    @staticmethod
+    def forward(ctx, input, weight, bias=None):
+        self.save_for_backward(input, weight, bias)
+        output = input.mm(weight.t())
+        if bias is not None:
+            output += bias.unsqueeze(0).expand_as(output)
+        return output
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        input, weight, bias = ctx.saved_tensors
+        grad_input = grad_weight = grad_bias = None
+        if ctx.needs_input_grad[0]:
+            grad_input = grad_output.mm(weight)
+        if ctx.needs_input_grad[1]:
+            grad_weight = grad_output.t().mm(input)
+        if bias is not None and ctx.needs_input_grad[2]:
+            grad_bias = grad_output.sum(0)
+        return grad_input, grad_weight, grad_bias
+
+# %% tags=["wrong"] exercise="migrate_linear" expects="exception_name_unknown"
+class LinearFunction(Function):
+    @staticmethod
+    def forward(ctx, input, weight, bias=None):
+        ctx.save_for_backward(input, weight, bias)
+        output = input.mm(weight.t())
+        if bias is not None:
+            output += bias.unsqueeze(0).expand_as(output)
+        return output
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        input, weight, bias = ctx.saved_tensors
+        grad_input = grad_weight = grad_bias = None
+        if self.needs_input_grad[0]:
+            grad_input = grad_output.mm(weight)
+        if self.needs_input_grad[1]:
+            grad_weight = grad_output.t().mm(input)
+        if bias is not None and self.needs_input_grad[2]:
+            grad_bias = grad_output.sum(0)
+        return grad_input, grad_weight, grad_bias
+
+# %% tags=["wrong"] exercise="migrate_linear" expects="forward_value"
+class LinearFunction(Function):
+    @staticmethod
+    def forward(ctx, input, weight, bias=None):
+        ctx.save_for_backward(input, weight, bias)
+        output = input.mm(weight.t())
+        if bias is not None:
+            output + bias
+        return output
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        input, weight, bias = ctx.saved_tensors
+        grad_input = grad_weight = grad_bias = None
+        if ctx.needs_input_grad[0]:
+            grad_input = grad_output.mm(weight)
+        if ctx.needs_input_grad[1]:
+            grad_weight = grad_output.t().mm(input)
+        if bias is not None and ctx.needs_input_grad[2]:
+            grad_bias = grad_output.sum(0)
+        return grad_input, grad_weight, grad_bias
+
+# %% tags=["wrong"] exercise="migrate_linear" expects="check:O"
+class LinearFunction(Function):
+    @staticmethod
+    def forward(ctx, input, weight, bias=None):
+        ctx.save_for_backward(input, weight, bias)
+        output = input.mm(weight.t())
+        if bias is not None:
+            output += bias.unsqueeze(0).expand_as(output)
+        return output
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        input, weight, bias = ctx.saved_tensors
+        grad_input = grad_weight = grad_bias = None
+        if ctx.needs_input_grad[0]:
+            grad_input = grad_output.mm(weight)
+        if ctx.needs_input_grad[1]:
+            grad_weight = grad_output.t().mm(input)
+        if ctx.needs_input_grad[2]:
+            grad_bias = grad_output.sum(0)
+        return grad_input, grad_weight, grad_bias
+
+# %% [markdown] lang="en" pair="transpose"
+# ### Exercise `migrate_transpose`
+#
+# The old notes mention a `Transpose` that is told in `__init__` which two dimensions to swap. Write it for today: `Transpose.apply(x, first, second)`.
+
+# %% [markdown] lang="zh" pair="transpose" of="b7070eb3"
+# ### 练习 `migrate_transpose`
+#
+# 旧笔记里提到一个 `Transpose`，由 `__init__` 得知要交换哪两个维度。请改写成今天的样子：`Transpose.apply(x, first, second)`。
+
+# %% exercise="migrate_transpose"
+# %%exercise migrate_transpose
+class Transpose(Function):
+    @staticmethod
+    def forward(ctx, x, first, second):
+        ### BEGIN SOLUTION
+        ctx.dims = first, second
+        return x.transpose(first, second)
+        ### END SOLUTION
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        ### BEGIN SOLUTION
+        return grad_output.transpose(*ctx.dims), None, None
+        ### END SOLUTION
+
+# %% tags=["right"] exercise="migrate_transpose"
+class Transpose(Function):
+    @staticmethod
+    def forward(ctx, x, first, second):
+        ctx.first, ctx.second = first, second
+        return torch.swapaxes(x, first, second).clone()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return torch.swapaxes(grad_output, ctx.second, ctx.first), None, None
+
+# %% tags=["wrong"] exercise="migrate_transpose" expects="exception_number_of_gradients"
+class Transpose(Function):
+    @staticmethod
+    def forward(ctx, x, first, second):
+        ctx.dims = first, second
+        return x.transpose(first, second)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output.transpose(*ctx.dims)
+
+# %% tags=["wrong"] exercise="migrate_transpose" expects="check:G"
+class Transpose(Function):
+    @staticmethod
+    def forward(ctx, x, first, second):
+        ctx.dims = first, second
+        return x.transpose(first, second)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output, None, None
+
+# %% tags=["wrong"] exercise="migrate_transpose" expects="check:G"
+class Transpose(Function):
+    @staticmethod
+    def forward(ctx, x, first, second):
+        ctx.dims = first, second
+        return x.transpose(first, second)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output.t() if grad_output.dim() == 2 else grad_output.transpose(0, 1), None, None
+
+# %% tags=["wrong"] exercise="migrate_transpose" expects="check:G"
+class Transpose(Function):
+    @staticmethod
+    def forward(ctx, x, first, second):
+        ctx.dims = first, second
+        return x.transpose(first, second)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output.transpose(*ctx.dims), grad_output.sum(), None
+
+# %% tags=["wrong"] exercise="migrate_transpose" expects="check:G"
+class Transpose(Function):
+    @staticmethod
+    def forward(ctx, x, first, second):
+        ctx.dims = first, second
+        return x.transpose(first, second)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output.transpose(*ctx.dims), 0, 0
+
+# %% tags=["wrong"] exercise="migrate_transpose" expects="exception_saved_no_tensor"
+class Transpose(Function):
+    @staticmethod
+    def forward(ctx, x, first, second):
+        ctx.save_for_backward(first, second)
+        return x.transpose(first, second)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output.transpose(*ctx.saved_tensors), None, None
+
+# %% tags=["wrong"] exercise="migrate_transpose" expects="forward_shape"
+class Transpose(Function):
+    @staticmethod
+    def forward(ctx, x, first, second):
+        ctx.dims = first, second
+        return x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output.transpose(*ctx.dims), None, None
+
+# %% tags=["wrong"] exercise="migrate_transpose" expects="check:G"
+class Transpose(Function):
+    @staticmethod
+    def forward(ctx, x, first, second):
+        ctx.dims = first, second
+        return x.transpose(first, second)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return -grad_output.transpose(*ctx.dims), None, None
+
+# %% tags=["wrong"] exercise="migrate_transpose" expects="check:G"
+class Transpose(Function):
+    @staticmethod
+    def forward(ctx, x, first, second):
+        ctx.dims = first, second
+        return x.transpose(first, second)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output.reshape(grad_output.transpose(*ctx.dims).shape), None, None
+
+# %% tags=["wrong"] exercise="migrate_transpose" expects="check:G"
+class Transpose(Function):
+    @staticmethod
+    def forward(ctx, x, first, second):
+        ctx.dims = first, second
+        return x.transpose(first, second)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return None, grad_output.transpose(*ctx.dims), None
+
+# %% [markdown] lang="en" pair="old-module" tags=["shown"]
+# ## 3. A module that never worked
+#
+# The same notes end with a module, and it holds four slips. Two of them are no matter of age: they never were right.
+#
+# ```python
+# class Linear(nn.Module):
+#     def __init__(self, input_features, output_features, bias=True):
+#         self.input_features = input_features
+#         self.output_features = output_features
+#         self.weight = nn.Parameter(torch.Tensor(input_features, output_features))
+#         if bias:
+#             self.bias = nn.Parameter(torch.Tensor(output_features))
+#         else:
+#             self.register_parameter("bias", None)
+#         self.weight.data.uniform_(-0.1, 0.1)
+#         if bias is not None:
+#             self.bias.data.uniform_(-0.1, 0.1)
+#
+#     def forward(self, input):
+#         return Linear()(input, self.weight, self.bias)
+# ```
+#
+# **Predict.** Before you run anything, mark the four. (The Function that it wants to call was named `Linear` as well; here it is `WeightedSum`.)
+#
+# ### Exercise `repair_module`
+#
+# Repair it, under the name `Repaired`, until it is as good as yours above; let it tell its sizes when printed, too.
+
+# %% [markdown] lang="zh" pair="old-module" tags=["shown"] of="f2435ec2"
+# ## 3. 从来没对过的模块
+#
+# 那份笔记的最后是一个模块，里面有四处毛病，其中两处与年代无关：它们从来就没对过。
+#
+# ```python
+# class Linear(nn.Module):
+#     def __init__(self, input_features, output_features, bias=True):
+#         self.input_features = input_features
+#         self.output_features = output_features
+#         self.weight = nn.Parameter(torch.Tensor(input_features, output_features))
+#         if bias:
+#             self.bias = nn.Parameter(torch.Tensor(output_features))
+#         else:
+#             self.register_parameter("bias", None)
+#         self.weight.data.uniform_(-0.1, 0.1)
+#         if bias is not None:
+#             self.bias.data.uniform_(-0.1, 0.1)
+#
+#     def forward(self, input):
+#         return Linear()(input, self.weight, self.bias)
+# ```
+#
+# **先猜一猜。** 先别运行，把四处都标出来。（它想调用的 Function 当年也叫 `Linear`，在这里是 `WeightedSum`。）
+#
+# ### 练习 `repair_module`
+#
+# 请把它修好，取名 `Repaired`，修到和你上面写的一样好；打印时也要说出尺寸。
+
+# %% exercise="repair_module"
+# %%exercise repair_module
+class Repaired(nn.Module):
+    ### BEGIN SOLUTION
+    def __init__(self, input_features, output_features, bias=True):
+        super().__init__()
+        self.input_features = input_features
+        self.output_features = output_features
+        self.weight = nn.Parameter(torch.Tensor(output_features, input_features))
+        if bias:
+            self.bias = nn.Parameter(torch.Tensor(output_features))
+        else:
+            self.register_parameter("bias", None)
+        self.weight.data.uniform_(-0.1, 0.1)
+        if self.bias is not None:
+            self.bias.data.uniform_(-0.1, 0.1)
+
+    def forward(self, input):
+        return WeightedSum.apply(input, self.weight, self.bias)
+
+    def extra_repr(self):
+        return "input_features={}, output_features={}, bias={}".format(
+            self.input_features, self.output_features, self.bias is not None
+        )
+    ### END SOLUTION
+
+# %% tags=["right"] exercise="repair_module"
+class Repaired(nn.Module):
+    def __init__(self, input_features, output_features, bias=True):
+        super().__init__()
+        self.input_features = input_features
+        self.output_features = output_features
+        self.weight = nn.Parameter(torch.Tensor(output_features, input_features))
+        if bias:
+            self.bias = nn.Parameter(torch.Tensor(output_features))
+        else:
+            self.register_parameter("bias", None)
+        self.weight.data.uniform_(-0.1, 0.1)
+        if self.bias is not None:
+            self.bias.data.uniform_(-0.1, 0.1)
+
+    def forward(self, input):
+        return linear(input, self.weight, bias=self.bias)
+
+    def extra_repr(self):
+        return "input_features={}, output_features={}, bias={}".format(
+            self.input_features, self.output_features, self.bias is not None
+        )
+
+# %% tags=["wrong"] exercise="repair_module" expects="no_super_init"
+class Repaired(nn.Module):
+    def __init__(self, input_features, output_features, bias=True):
+        self.input_features = input_features
+        self.output_features = output_features
+        self.weight = nn.Parameter(torch.Tensor(output_features, input_features))
+        if bias:
+            self.bias = nn.Parameter(torch.Tensor(output_features))
+        else:
+            self.register_parameter("bias", None)
+        self.weight.data.uniform_(-0.1, 0.1)
+        if self.bias is not None:
+            self.bias.data.uniform_(-0.1, 0.1)
+
+    def forward(self, input):
+        return WeightedSum.apply(input, self.weight, self.bias)
+
+    def extra_repr(self):
+        return "input_features={}, output_features={}, bias={}".format(
+            self.input_features, self.output_features, self.bias is not None
+        )
+
+# %% tags=["wrong"] exercise="repair_module" expects="wrong_shape"
+class Repaired(nn.Module):
+    def __init__(self, input_features, output_features, bias=True):
+        super().__init__()
+        self.input_features = input_features
+        self.output_features = output_features
+        self.weight = nn.Parameter(torch.Tensor(input_features, output_features))
+        if bias:
+            self.bias = nn.Parameter(torch.Tensor(output_features))
+        else:
+            self.register_parameter("bias", None)
+        self.weight.data.uniform_(-0.1, 0.1)
+        if self.bias is not None:
+            self.bias.data.uniform_(-0.1, 0.1)
+
+    def forward(self, input):
+        return WeightedSum.apply(input, self.weight, self.bias)
+
+    def extra_repr(self):
+        return "input_features={}, output_features={}, bias={}".format(
+            self.input_features, self.output_features, self.bias is not None
+        )
+
+# %% tags=["wrong"] exercise="repair_module" expects="bias_false_raises"
+class Repaired(nn.Module):
+    def __init__(self, input_features, output_features, bias=True):
+        super().__init__()
+        self.input_features = input_features
+        self.output_features = output_features
+        self.weight = nn.Parameter(torch.Tensor(output_features, input_features))
+        if bias:
+            self.bias = nn.Parameter(torch.Tensor(output_features))
+        else:
+            self.register_parameter("bias", None)
+        self.weight.data.uniform_(-0.1, 0.1)
+        if bias is not None:
+            self.bias.data.uniform_(-0.1, 0.1)
+
+    def forward(self, input):
+        return WeightedSum.apply(input, self.weight, self.bias)
+
+    def extra_repr(self):
+        return "input_features={}, output_features={}, bias={}".format(
+            self.input_features, self.output_features, self.bias is not None
+        )
+
+# %% tags=["wrong"] exercise="repair_module" expects="check:Q"
+class Repaired(nn.Module):
+    def __init__(self, input_features, output_features, bias=True):
+        super().__init__()
+        self.input_features = input_features
+        self.output_features = output_features
+        self.weight = nn.Parameter(torch.Tensor(output_features, input_features))
+        if bias:
+            self.bias = nn.Parameter(torch.Tensor(output_features))
+        else:
+            self.register_parameter("bias", None)
+        self.weight.data.uniform_(-0.1, 0.1)
+        if self.bias is not None:
+            self.bias.data.uniform_(-0.1, 0.1)
+
+    def forward(self, input):
+        return Repaired()(input, self.weight, self.bias)
+
+    def extra_repr(self):
+        return "input_features={}, output_features={}, bias={}".format(
+            self.input_features, self.output_features, self.bias is not None
+        )
+
+# %% tags=["wrong"] exercise="repair_module" expects="check:Q"
+class Repaired(nn.Module):
+    def __init__(self, input_features, output_features, bias=True):
+        super().__init__()
+        self.input_features = input_features
+        self.output_features = output_features
+        self.weight = nn.Parameter(torch.Tensor(output_features, input_features))
+        if bias:
+            self.bias = nn.Parameter(torch.Tensor(output_features))
+        else:
+            self.register_parameter("bias", None)
+        self.weight.data.uniform_(-0.1, 0.1)
+        if self.bias is not None:
+            self.bias.data.uniform_(-0.1, 0.1)
+
+    def forward(self, input):
+        return WeightedSum()(input, self.weight, self.bias)
+
+    def extra_repr(self):
+        return "input_features={}, output_features={}, bias={}".format(
+            self.input_features, self.output_features, self.bias is not None
+        )
+
+# %% tags=["wrong"] exercise="repair_module" expects="wrong_shape"
+class Repaired(nn.Module):
+    def __init__(self, input_features, output_features, bias=True):
+        super().__init__()
+        self.input_features = input_features
+        self.output_features = output_features
+        self.weight = nn.Parameter(torch.Tensor(input_features, output_features))
+        if bias:
+            self.bias = nn.Parameter(torch.Tensor(output_features))
+        else:
+            self.register_parameter("bias", None)
+        self.weight.data.uniform_(-0.1, 0.1)
+        if self.bias is not None:
+            self.bias.data.uniform_(-0.1, 0.1)
+
+    def forward(self, input):
+        return WeightedSum.apply(input, self.weight.t(), self.bias)
+
+    def extra_repr(self):
+        return "input_features={}, output_features={}, bias={}".format(
+            self.input_features, self.output_features, self.bias is not None
+        )
+
+# %% tags=["wrong"] exercise="repair_module" expects="output_wrong"
+class Repaired(nn.Module):
+    def __init__(self, input_features, output_features, bias=True):
+        super().__init__()
+        self.input_features = input_features
+        self.output_features = output_features
+        self.weight = nn.Parameter(torch.Tensor(output_features, input_features))
+        if bias:
+            self.bias = nn.Parameter(torch.Tensor(output_features))
+        else:
+            self.register_parameter("bias", None)
+        self.weight.data.uniform_(-0.1, 0.1)
+        if self.bias is not None:
+            self.bias.data.uniform_(-0.1, 0.1)
+
+    def forward(self, input):
+        return WeightedSum.apply(input, self.weight, None)
+
+    def extra_repr(self):
+        return "input_features={}, output_features={}, bias={}".format(
+            self.input_features, self.output_features, self.bias is not None
+        )
+
+# %% tags=["wrong"] exercise="repair_module" expects="badly_initialised"
+class Repaired(nn.Module):
+    def __init__(self, input_features, output_features, bias=True):
+        super().__init__()
+        self.input_features = input_features
+        self.output_features = output_features
+        self.weight = nn.Parameter(torch.Tensor(output_features, input_features))
+        if bias:
+            self.bias = nn.Parameter(torch.Tensor(output_features))
+        else:
+            self.register_parameter("bias", None)
+        self.weight.data.zero_()
+        if self.bias is not None:
+            self.bias.data.uniform_(-0.1, 0.1)
+
+    def forward(self, input):
+        return WeightedSum.apply(input, self.weight, self.bias)
+
+    def extra_repr(self):
+        return "input_features={}, output_features={}, bias={}".format(
+            self.input_features, self.output_features, self.bias is not None
+        )
+
+# %% tags=["wrong"] exercise="repair_module" expects="bias_false_ignored"
+class Repaired(nn.Module):
+    def __init__(self, input_features, output_features, bias=True):
+        super().__init__()
+        self.input_features = input_features
+        self.output_features = output_features
+        self.weight = nn.Parameter(torch.Tensor(output_features, input_features))
+        if bias:
+            self.bias = nn.Parameter(torch.Tensor(output_features))
+        else:
+            self.bias = nn.Parameter(torch.zeros(output_features))
+        self.weight.data.uniform_(-0.1, 0.1)
+        if self.bias is not None:
+            self.bias.data.uniform_(-0.1, 0.1)
+
+    def forward(self, input):
+        return WeightedSum.apply(input, self.weight, self.bias)
+
+    def extra_repr(self):
+        return "input_features={}, output_features={}, bias={}".format(
+            self.input_features, self.output_features, self.bias is not None
+        )
+
+# %% tags=["wrong"] exercise="repair_module" expects="no_gradient"
+class Repaired(nn.Module):
+    def __init__(self, input_features, output_features, bias=True):
+        super().__init__()
+        self.input_features = input_features
+        self.output_features = output_features
+        self.weight = nn.Parameter(torch.Tensor(output_features, input_features))
+        if bias:
+            self.bias = nn.Parameter(torch.Tensor(output_features))
+        else:
+            self.register_parameter("bias", None)
+        self.weight.data.uniform_(-0.1, 0.1)
+        if self.bias is not None:
+            self.bias.data.uniform_(-0.1, 0.1)
+
+    def forward(self, input):
+        return WeightedSum.apply(input, self.weight.data, self.bias)
+
+    def extra_repr(self):
+        return "input_features={}, output_features={}, bias={}".format(
+            self.input_features, self.output_features, self.bias is not None
+        )
+
+# %% [markdown] lang="en" pair="dead"
+# ## 4. What died, and what took its place
+#
+# ### Exercise `what_died`
+#
+# Six lines that you will meet in old notebooks. Give each its line of today, out of these:
+#
+# - `torch.randn(3, requires_grad=True)`
+# - `Linear.apply(input, weight)`
+# - `ctx.needs_input_grad[0]`
+# - `loss.item()`
+# - `with torch.no_grad():`
+# - `torch.utils.cpp_extension`
+
+# %% [markdown] lang="zh" pair="dead" of="2efa310f"
+# ## 4. 谁不在了，谁接了班
+#
+# ### 练习 `what_died`
+#
+# 下面六行，你会在旧笔记本里见到。请为每一行选出今天的写法，从这些里选：
+#
+# - `torch.randn(3, requires_grad=True)`
+# - `Linear.apply(input, weight)`
+# - `ctx.needs_input_grad[0]`
+# - `loss.item()`
+# - `with torch.no_grad():`
+# - `torch.utils.cpp_extension`
+
+# %% exercise="what_died"
+# %%exercise what_died
+old = [
+    "Variable(torch.randn(3), requires_grad=True)",
+    "Linear()(input, weight)",
+    "self.needs_input_grad[0]",
+    "loss.data[0]",
+    "Variable(x, volatile=True)",
+    "torch.utils.ffi",
+]
+today = dict.fromkeys(old, "?")
+### BEGIN SOLUTION
+today["Variable(torch.randn(3), requires_grad=True)"] = "torch.randn(3, requires_grad=True)"
+today["Linear()(input, weight)"] = "Linear.apply(input, weight)"
+today["self.needs_input_grad[0]"] = "ctx.needs_input_grad[0]"
+today["loss.data[0]"] = "loss.item()"
+today["Variable(x, volatile=True)"] = "with torch.no_grad():"
+today["torch.utils.ffi"] = "torch.utils.cpp_extension"
+### END SOLUTION
+
+# %% tags=["right"] exercise="what_died"
+today = {
+    "Variable(torch.randn(3), requires_grad=True)": "torch.randn(3, requires_grad=True)",
+    "Linear()(input, weight)": "Linear.apply(input, weight)",
+    "self.needs_input_grad[0]": "ctx.needs_input_grad[0]",
+    "loss.data[0]": "loss.item()",
+    "Variable(x, volatile=True)": "with torch.no_grad():",
+    "torch.utils.ffi": "torch.utils.cpp_extension",
+}
+
+# %% tags=["wrong"] exercise="what_died" expects="wrong_pair"
+today = {
+    "Variable(torch.randn(3), requires_grad=True)": "with torch.no_grad():",
+    "Linear()(input, weight)": "Linear.apply(input, weight)",
+    "self.needs_input_grad[0]": "ctx.needs_input_grad[0]",
+    "loss.data[0]": "loss.item()",
+    "Variable(x, volatile=True)": "torch.randn(3, requires_grad=True)",
+    "torch.utils.ffi": "torch.utils.cpp_extension",
+}
+
+# %% tags=["wrong"] exercise="what_died" expects="wrong_pair"
+today = {
+    "Variable(torch.randn(3), requires_grad=True)": "torch.randn(3, requires_grad=True)",
+    "Linear()(input, weight)": "ctx.needs_input_grad[0]",
+    "self.needs_input_grad[0]": "Linear.apply(input, weight)",
+    "loss.data[0]": "loss.item()",
+    "Variable(x, volatile=True)": "with torch.no_grad():",
+    "torch.utils.ffi": "torch.utils.cpp_extension",
+}
+
+# %% tags=["wrong"] exercise="what_died" expects="wrong_pair"
+today = {
+    "Variable(torch.randn(3), requires_grad=True)": "torch.randn(3, requires_grad=True)",
+    "Linear()(input, weight)": "Linear.apply(input, weight)",
+    "self.needs_input_grad[0]": "ctx.needs_input_grad[0]",
+    "loss.data[0]": "with torch.no_grad():",
+    "Variable(x, volatile=True)": "loss.item()",
+    "torch.utils.ffi": "torch.utils.cpp_extension",
+}
+
+# %% tags=["wrong"] exercise="what_died" expects="wrong_pair"
+today = {
+    "Variable(torch.randn(3), requires_grad=True)": "torch.randn(3, requires_grad=True)",
+    "Linear()(input, weight)": "Linear.apply(input, weight)",
+    "self.needs_input_grad[0]": "torch.utils.cpp_extension",
+    "loss.data[0]": "loss.item()",
+    "Variable(x, volatile=True)": "with torch.no_grad():",
+    "torch.utils.ffi": "ctx.needs_input_grad[0]",
+}
+
+# %% tags=["wrong"] exercise="what_died" expects="wrong_pair"
+today = {
+    "Variable(torch.randn(3), requires_grad=True)": "loss.item()",
+    "Linear()(input, weight)": "Linear.apply(input, weight)",
+    "self.needs_input_grad[0]": "ctx.needs_input_grad[0]",
+    "loss.data[0]": "torch.randn(3, requires_grad=True)",
+    "Variable(x, volatile=True)": "with torch.no_grad():",
+    "torch.utils.ffi": "torch.utils.cpp_extension",
+}
+
+# %% tags=["wrong"] exercise="what_died" expects="not_a_choice"
+today = {
+    "Variable(torch.randn(3), requires_grad=True)": "torch.randn(3, requires_grad=True)",
+    "Linear()(input, weight)": "Linear.apply(input, weight)",
+    "self.needs_input_grad[0]": "ctx.needs_input_grad[0]",
+    "loss.data[0]": "loss.data",
+    "Variable(x, volatile=True)": "with torch.no_grad():",
+    "torch.utils.ffi": "torch.utils.cpp_extension",
+}
+
+# %% tags=["wrong"] exercise="what_died" expects="lines_missing"
+today = {
+    "Variable(torch.randn(3), requires_grad=True)": "torch.randn(3, requires_grad=True)",
+    "Linear()(input, weight)": "Linear.apply(input, weight)",
+    "needs_input_grad": "ctx.needs_input_grad[0]",
+    "loss.data[0]": "loss.item()",
+    "Variable(x, volatile=True)": "with torch.no_grad():",
+    "torch.utils.ffi": "torch.utils.cpp_extension",
+}
+
+# %% tags=["wrong"] exercise="what_died" expects="lines_missing"
+today = "all of them"
+
+# %% tags=["wrong"] exercise="what_died" expects="not_a_choice"
+today = {
+    "Variable(torch.randn(3), requires_grad=True)": "?",
+    "Linear()(input, weight)": "?",
+    "self.needs_input_grad[0]": "?",
+    "loss.data[0]": "?",
+    "Variable(x, volatile=True)": "?",
+    "torch.utils.ffi": "?",
+}
+
+# %% [markdown] lang="en" pair="end"
+# **What to keep.** A Function owns nothing, a module owns what it registers. `apply` takes everything in order; defaults live around it. Old code: static methods, `ctx` for `self`, one gradient for each argument of `forward`. And a note that has been copied for years is not thereby right: run it, and look.
+
+# %% [markdown] lang="zh" pair="end" of="05c62511"
+# **记住这些。** Function 什么也不拥有，模块拥有它登记过的东西。`apply` 按顺序接受一切，默认值写在它外面。旧代码：改成静态方法，`self` 换成 `ctx`，`forward` 的每个参数都要有一个梯度。还有，一份被传抄多年的笔记并不因此就是对的：运行它，看一看。
+
+# %%
+# %exercises
