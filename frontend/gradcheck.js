@@ -155,5 +155,5 @@ function blockDetail(page, block, step) {
  * @param {any} check
  */
 function secondOrder(page, check) {
-  return el("section", "detail", el("div", "bar", el("h4", null, page.t("second_order")), verdictWord(page, check.verdict)), el("p", null, prose(check.answer.headline)), [...check.answer.findings, ...check.answer.others].length > 0 && findingsList(page, [...check.answer.findings, ...check.answer.others]));
+  return el("section", "detail", el("div", "bar", el("h4", null, page.t("second_order")), verdictWord(page, check.verdict, "verdict")), el("p", null, prose(check.answer.headline)), [...check.answer.findings, ...check.answer.others].length > 0 && findingsList(page, [...check.answer.findings, ...check.answer.others]));
 }
