@@ -1047,7 +1047,7 @@ def Sly(x):
 # - 梯度检查只问*数值*；而且 PyTorch 的检查送回去的都是单位向量，从不含负数，连 `grad_output.abs()` 都能混过去。还要多问几句：backward 改动了收到的东西吗？dtype 保持了吗？如果有人要用，二阶导数对吗？
 # - 写测试时，`nbautograd.gradcheck(fn, inputs).raise_if_wrong()` 或 pytest 的 `assert_gradients` 会把这些一并问完。
 #
-# 而在尖点上，比如 `relu` 在 0 处，差分本身就不对了。那是**第 05 课**的内容。先来看**第 04 课**：`ctx` 都承诺了什么。
+# 而在折点上，比如 `relu` 在 0 处，差分本身就不对了。那是**第 05 课**的内容。先来看**第 04 课**：`ctx` 都承诺了什么。
 
 # %%
 # %exercises

@@ -1021,8 +1021,32 @@ def masked(input, n):
 table = torch.empty(10, 20, dtype=torch.float64).uniform_(-1, 1).requires_grad_()
 # %autograd_compare KillHead.apply(table, 4) masked(table, 4)
 
+# %% [markdown] lang="en" pair="kill-loop"
+# And Fleuret's loop: five steps of gradient descent on `x`, with the native product. Run it, then put `KillHead.apply` in the place of `masked` in the last line. **Predict**: will a single digit differ?
+
+# %% [markdown] lang="zh" pair="kill-loop" of="42087a6c"
+# 再来看 Fleuret 的那个循环：对 `x` 做五步梯度下降，用的是原生乘积。先运行，再把最后一行的 `masked` 换成 `KillHead.apply`。**先猜一猜**：会有哪怕一位数字不同吗？
+
+# %%
+def descend(kill, rounds=5):
+    torch.manual_seed(0)
+    target = torch.randn(3, 8)
+    moving = torch.randn(3, 8).requires_grad_()
+    optimizer = torch.optim.SGD([moving], lr=1.0)
+    losses = []
+    for _ in range(rounds):
+        loss = torch.nn.functional.mse_loss(kill(moving, 2), target)
+        losses.append(round(loss.item(), 4))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return losses
+
+
+descend(masked)
+
 # %% [markdown] lang="en" pair="topk-task"
-# The loss of the loop cannot reach 0: two columns of the output stay 0, whatever the target says there.
+# The loss sinks, and cannot reach 0: two columns of the output stay 0, whatever the target says there.
 #
 # ## 5. Outputs without a gradient
 #
@@ -1032,8 +1056,8 @@ table = torch.empty(10, 20, dtype=torch.float64).uniform_(-1, 1).requires_grad_(
 #
 # `TopK.apply(x, k)` returns two tensors: the `k` largest values of each row, in the order in which `x.topk(k)` gives them, and a `mask` of the shape and dtype of `x`, 1.0 where a value was taken and 0.0 elsewhere. The gradient of a value goes back to where it came from; `mask` has none. **Predict**: how many arguments does `backward` have?
 
-# %% [markdown] lang="zh" pair="topk-task" of="5b542b15"
-# 循环里的损失降不到 0：输出有两列始终为 0，不管目标在那里是多少。
+# %% [markdown] lang="zh" pair="topk-task" of="fb55e44f"
+# 损失在下降，却降不到 0：输出有两列始终为 0，不管目标在那里是多少。
 #
 # ## 5. 没有梯度的输出
 #
