@@ -202,7 +202,7 @@ def norm_text(gradient: TensorSummary) -> str:
 
 
 def edge_text(edge: Edge, dtype: str | None) -> tuple[str, str]:
-    """An edge's label and style: the gradient's shape before backward, its norm after."""
+    """An edge's label and style: the gradient's shape before backward, its norm after; of several how many they are."""
     if edge.stale:
         return edge.stale, "bad"
     if edge.state == "none":
@@ -214,6 +214,8 @@ def edge_text(edge: Edge, dtype: str | None) -> tuple[str, str]:
         if not style and edge.gradient.numel and edge.gradient.zeros == edge.gradient.numel:
             style = "zero"
         return norm_text(edge.gradient), style
+    if len(edge.members) > 1:
+        return f"×{len(edge.members)}", ""
     other = f" {edge.dtype}" if edge.dtype is not None and edge.dtype != dtype else ""
     return shape_text(edge.shape) + other, ""
 

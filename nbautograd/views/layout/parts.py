@@ -64,8 +64,9 @@ class Piece:
 
 
 def arrow_length(chips: Sequence[Chip]) -> int:
-    """Length of the short edges of a stack: room for the longest label."""
-    return max(ARROW, max((text_width(c.label, "label") for c in chips), default=0) + 16)
+    """Length of the short edges of a stack: room for the longest label, beside the bends of the outer ones."""
+    bends = 10 if len(chips) > 2 else 0
+    return max(ARROW, max((text_width(c.label, "label") for c in chips), default=0) + 16) + bends
 
 
 def side_width(chips: Sequence[Chip]) -> int:

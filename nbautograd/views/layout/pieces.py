@@ -122,7 +122,7 @@ class Pieces:
 
     def _text(self, edge: Edge) -> tuple[str, str]:
         """An edge's label and style; before backward the same for all of one shape and dtype."""
-        if edge.gradient is not None or edge.state or edge.stale:
+        if edge.gradient is not None or edge.state or edge.stale or edge.members:
             return edge_text(edge, self.dtype)
         look = edge.shape, edge.dtype
         text = self._texts.get(look)
