@@ -124,6 +124,13 @@ class Square(Function):
     assert check(exercise, define(text, "Square")).codes == ("once_differentiable",)
 
 
+def test_inputs_on_ctx_of_a_function_inside_the_answer():
+    attributes = product(save="ctx.a, ctx.b = a, b", unpack="a, b = ctx.a, ctx.b")
+    exercise = asked("V C", apply=lambda cls: lambda a, b: cls.apply(a, b))
+    assert set(check(exercise, attributes).codes) == {"tensor_on_ctx"}
+    assert check(exercise, product()).passed
+
+
 def test_an_output_that_leads_to_itself_is_a_leak():
     held = "ctx.held = [(y := a * b)]\n        ctx.save_for_backward(a, b)"
     assert check(asked("V C"), product(save=held, value="y")).codes == ("leak",)

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from nbautograd.core.checking.probes.keeping import kept
 from nbautograd.core.checking.probes.raw import nodes
+from nbautograd.core.findings import Finding
 from nbautograd.course.attempt import Attempt, copies, cotangents, forward, vjp
 from nbautograd.course.checks import raised
 from nbautograd.course.exercise import Failure, Limit
@@ -23,11 +24,22 @@ def context(attempt: Attempt) -> Iterator[Failure]:
     subject = attempt.subject(attempt.point())
     with subject.session():
         found = [f for f in kept(subject, subject.call()) if f.code in ("tensor_on_ctx", "output_on_ctx")]
+    found += [] if subject.direct else list(_inputs_on_ctx(attempt))
     yield from map(from_finding, found)
     if not found and _outlives(attempt):
         yield Failure("leak", "course.leak")
     elif not found:
         yield from saved(attempt)
+
+
+def _inputs_on_ctx(attempt: Attempt) -> Iterator[Finding]:
+    """Inputs kept as attributes of ctx by Functions that are called from inside the answer."""
+    run = attempt.run(attempt.point())
+    given = {x.untyped_storage().data_ptr() for x in run.inputs if isinstance(x, Tensor) and x.numel()}
+    for node in nodes(run.outputs):
+        for name, value in vars(node).items():
+            if isinstance(value, Tensor) and value.numel() and value.untyped_storage().data_ptr() in given:
+                yield Finding("tensor_on_ctx", "lint", "causes.tensor_on_ctx", {"name": name})
 
 
 def _outlives(attempt: Attempt) -> bool:
