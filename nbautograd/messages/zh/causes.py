@@ -143,7 +143,7 @@ TEXTS: dict[str, str] = {
         "`{input}` 的梯度恰好在 `{where}` 处不对，其余都对。请检查{value}如何处理这种情形。{example}"
     ),
     "causes.kink_wrong": (
-        "`{input}` 的梯度恰好在 `{where}` 处不对，其余都对。如果前向在那里有尖点，取两侧斜率之间的任何值都可以，"
+        "`{input}` 的梯度恰好在 `{where}` 处不对，其余都对。如果前向在那里有折点，取两侧斜率之间的任何值都可以，"
         "但你的值超出了这个范围。请检查{value}。{example}"
     ),
     # factors

@@ -67,7 +67,7 @@ TEXTS: dict[str, str] = {
     "checking.absent_not_entered": ("该 Function 是通过另存的 `apply` 调用的，因此无法单独运行它的 forward。"),
     "checking.absent_raised": "脱离 apply 单独运行时它抛出了异常。",
     "checking.absent_other_values": "脱离 apply 单独运行时，forward 给出不同的值。",
-    "checking.absent_leaves_torch": "forward 离开了 torch（numpy、.data、.item()），自动微分无法跟踪。",
+    "checking.absent_leaves_torch": "forward 离开了 torch（numpy、.data、.item()），自动求导无法跟踪。",
     "checking.absent_not_smooth": "它与差分不一致（替代梯度、被 detach 的部分或折点），所以没有采信。",
     "checking.absent_no_jvp": "这个 Function 没有自己的 jvp。",
     "checking.jvp_wrong": (
