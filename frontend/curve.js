@@ -41,8 +41,8 @@ export function curve(page, points, title, at) {
     el("figcaption", null, title),
     svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, width: WIDTH, height: HEIGHT, role: "img", "aria-label": name },
       ...yTicks.map((k) => svg("g", { class: "tick" }, svg("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: y(k), y2: y(k) }), svg("text", { x: LEFT - 5, y: y(k) + 3.5, "text-anchor": "end" }, power(k)))),
-      ...xTicks.map((k) => svg("text", { x: x(k), y: HEIGHT - BOTTOM + 13, "text-anchor": "middle" }, power(k))),
-      svg("text", { x: (LEFT + WIDTH - RIGHT) / 2, y: HEIGHT - 4, "text-anchor": "middle" }, page.t("step")),
+      ...xTicks.map((k) => svg("text", { x: x(k), y: HEIGHT - BOTTOM + 16, "text-anchor": "middle" }, power(k))),
+      svg("text", { x: (LEFT + WIDTH - RIGHT) / 2, y: HEIGHT - 3, "text-anchor": "middle" }, page.t("step")),
       svg("polyline", { class: "line", points: xs.map((v, k) => `${x(v)},${y(ys[k])}`).join(" ") }),
       ...xs.map((v, k) => svg("circle", { class: k === marked ? "best" : "dot", cx: x(v), cy: y(ys[k]), r: k === marked ? 4 : 2 }, svg("title", null, `${number(points[k][0], 2)}: ${number(points[k][1], 2)}`)))));
 }

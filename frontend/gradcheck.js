@@ -87,7 +87,7 @@ function table(page, blocks, chosen) {
     counts.forEach((cell, b) => (cell.textContent = String(blocks[b].beyond?.[Math.round(2 * Math.log10(tolerance) + 30)] ?? "-")));
   };
   const element = el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": page.t("blocks") },
-    el("table", "grid", el("caption", "hidden", page.t("blocks")), el("thead", null, el("tr", null, ...head)), el("tbody", null, ...rows)));
+    el("table", "grid wide", el("caption", "hidden", page.t("blocks")), el("thead", null, el("tr", null, ...head)), el("tbody", null, ...rows)));
   return { element, weigh };
 }
 

@@ -77,20 +77,45 @@ export function cellSize(rows, cols, width) {
   return [w, h];
 }
 
+/** @typedef {{colours: string[], most: number, width: number, cursor?: Cell, mark?: Cell, font?: string, shares?: ArrayLike<number>}} How `shares`: colour by these, from -1 to 1, instead of by the values */
+
+/** @type {WeakMap<HTMLCanvasElement, {known: any[], cells: HTMLCanvasElement}>} the cells as last painted: a cursor that moves changes none */
+const painted = new WeakMap();
+
 /**
  * Draw a grid.
  * @param {HTMLCanvasElement} canvas
  * @param {Grid} grid
- * @param {{colours: string[], most: number, width: number, cursor?: Cell, mark?: Cell, font?: string, shares?: ArrayLike<number>}} how `shares`: colour by these, from -1 to 1, instead of by the values
+ * @param {How} how
  */
-export function draw(canvas, { rows, cols, values }, { colours, most, width, cursor, mark, font, shares }) {
-  const [w, h] = cellSize(rows, cols, width);
-  const scale = globalThis.devicePixelRatio || 1;
-  canvas.width = Math.max(1, Math.round(cols * w * scale));
-  canvas.height = Math.max(1, Math.round(rows * h * scale));
-  canvas.style.width = `${cols * w}px`;
-  canvas.style.height = `${rows * h}px`;
+export function draw(canvas, grid, how) {
+  const { colours, most, width, cursor, mark, shares } = how, { rows, cols, values } = grid;
+  const [w, h] = cellSize(rows, cols, width), scale = globalThis.devicePixelRatio || 1;
+  const known = [values, rows, cols, w, h, scale, colours, most, shares];
+  let last = painted.get(canvas);
+  if (!last || last.known.some((part, k) => part !== known[k])) {
+    last = { known, cells: paintCells(grid, how, w, h, scale) };
+    painted.set(canvas, last);
+    canvas.width = last.cells.width;
+    canvas.height = last.cells.height;
+    canvas.style.width = `${cols * w}px`;
+    canvas.style.height = `${rows * h}px`;
+  }
   const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  pen.setTransform(1, 0, 0, 1, 0, 0);
+  pen.drawImage(last.cells, 0, 0);
+  pen.scale(scale, scale);
+  const paper = paperOf(colours), ink = inkOn(paper);
+  if (mark) ring(pen, mark, w, h, [[paper, 4], [ink, 2]], [3, 2]);
+  if (cursor) ring(pen, cursor, w, h, [[paper, 5], [ink, 2.5]], []);
+}
+
+/**
+ * @param {Grid} grid @param {How} how @param {number} w @param {number} h @param {number} scale
+ */
+function paintCells({ rows, cols, values }, { colours, most, font, shares }, w, h, scale) {
+  const cells = el("canvas", { width: Math.max(1, Math.round(cols * w * scale)), height: Math.max(1, Math.round(rows * h * scale)) });
+  const pen = /** @type {CanvasRenderingContext2D} */ (cells.getContext("2d"));
   pen.scale(scale, scale);
   pen.fillStyle = paperOf(colours);
   pen.fillRect(0, 0, cols * w, rows * h);
@@ -105,9 +130,7 @@ export function draw(canvas, { rows, cols, values }, { colours, most, width, cur
     pen.fillRect(x, y, w - gap, h - gap);
     if (gap) sign(pen, values[k], shares ? 0 : most, x, y, w - gap, h - gap, inkOn(fill));
   }
-  const paper = paperOf(colours), ink = inkOn(paper);
-  if (mark) ring(pen, mark, w, h, [[paper, 4], [ink, 2]], [3, 2]);
-  if (cursor) ring(pen, cursor, w, h, [[paper, 5], [ink, 2.5]], []);
+  return cells;
 }
 
 /**

@@ -67,7 +67,7 @@ function themes(model, root, signal) {
   for (const node of [document.body, document.documentElement]) {
     observer.observe(node, { attributes: true, attributeFilter: ["class", "style", "data-jp-theme-name", "data-jp-theme-light", "data-theme"] });
   }
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", check, { signal });
+  for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)"]) matchMedia(query).addEventListener("change", check, { signal });
   signal.addEventListener("abort", () => observer.disconnect(), { once: true });
   return {
     colours: () => model.get("_colours")[name()],

@@ -7,6 +7,7 @@ from typing import Any
 from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.display import plain
 from nbautograd.views.answer import Answer, answer
+from nbautograd.views.words import without_example
 from nbautograd.widgets import parts
 from nbautograd.widgets.asking import questions
 from nbautograd.widgets.base import Question, ViewWidget
@@ -33,7 +34,8 @@ def answer_state(told: Answer) -> dict[str, Any]:
         "tone": told.tone,
         "headline": told.headline,
         "aside": told.aside,
-        "findings": parts.findings(told.findings),
+        # the numbers that a cause ends with are those of the evidence below it
+        "findings": [{**parts.finding(cause), "message": without_example(cause)} for cause in told.findings],
         "evidence": list(told.evidence),
         "others": parts.findings(told.others),
     }

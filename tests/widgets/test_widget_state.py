@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from comm_wire import Wire, put, sync
 
 import nbautograd
 from nbautograd.errors import CallError
+from nbautograd.views.bundle import mimebundle as static_bundle
 from nbautograd.widgets.live import VIEWS, widget
 
 
@@ -57,6 +59,29 @@ def test_large_blocks_are_pooled_and_the_first_state_stays_small(wire: Wire, sam
     assert maps["rows"] > 1
     assert maps["cols"] > 1
     assert sum(map(len, wire.sent[-1][2])) < 500_000
+
+
+def weight(wire: Wire) -> int:
+    """Bytes of the state that the last widget sent, besides the module that all share."""
+    state = wire.opened()[-1]["state"]
+    buffers = next(
+        buffers for kind, data, buffers in reversed(wire.sent) if kind == "comm_open" and "_kind" in data["state"]
+    )
+    return len(json.dumps(state)) + sum(map(len, buffers))
+
+
+def test_nothing_is_heavier_than_a_megabyte_until_it_is_asked_for(wire: Wire, samples: Any) -> None:
+    big = np.random.default_rng(0).normal(size=(300, 400))
+    check = nbautograd.GradcheckReport("F", "wrong", blocks={(0, i): samples.block(big, big + 1) for i in range(30)})
+    log = nbautograd.CallLog(samples.calls().calls * 2_000)
+    y = x = torch.ones(2, requires_grad=True)
+    for _ in range(3_000):
+        y = y * x
+    for value in (check, log, nbautograd.graph(y.sum()), samples.report(wrong=True)):
+        value.widget()
+        assert weight(wire) < 1_000_000
+        assert sum(map(len, static_bundle(value).values())) < 80_000  # of both forms; each is below 64 kB
+        assert max(map(len, static_bundle(value).values())) < 64_000
 
 
 def test_labels_cover_the_chosen_language(wire: Wire, samples: Any) -> None:
