@@ -32,7 +32,10 @@ def said(sentence: Sentence, params: Mapping[str, Any]) -> str:
     if isinstance(sentence, str):
         return messages.text(sentence, **params) if sentence else ""
     written = sentence.get(messages.language()) or sentence["en"]
-    return written.format(**params) if params else written
+    try:
+        return written.format(**params) if params else written
+    except (LookupError, ValueError):  # braces that are no places to fill
+        return written
 
 
 def steps(failure: Failure, hints: int = 1) -> tuple[str, ...]:
@@ -73,10 +76,13 @@ def from_finding(finding: Finding) -> Failure:
     mild = Phrase(MILD + name, **params)
     opening = mild if mild.message_id in messages.catalogue("en") else Phrase(short.message_id, **short.params)
     code = name if finding.code == "exception" else finding.code
-    return Failure(code, opening, more=(*_place(finding), Advice(finding.message_id, **{**params, "example": ""})))
+    advice = Advice(finding.message_id, **{**params, "example": ""})
+    return Failure(code, opening, params, (*_place(finding), advice))
 
 
 def _place(finding: Finding) -> tuple[Phrase, ...]:
-    if isinstance(finding.params.get("value"), Phrase):
-        return (Phrase("course.look_at_value", value=finding.params["value"]),)
+    value = finding.params.get("value")
+    meant = "{value}" in messages.catalogue("en")[finding.message_id]
+    if meant and isinstance(value, Phrase) and not value.message_id.startswith("causes.nth"):
+        return (Phrase("course.look_at_value", value=value),)
     return () if finding.line is None else (Phrase("course.look_at_line", line=finding.line),)

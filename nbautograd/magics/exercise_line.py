@@ -15,6 +15,7 @@ from nbautograd.course.exercise import Exercise
 MAGIC = "%%exercise"
 RECORDED = "%%autograd_function"
 _LINE = re.compile(re.escape(MAGIC) + r"(?![\w?])(.*)")
+_LEFT = re.compile(r"\.\.\.\s*(#.*)?")
 _HINTS = re.compile(r"\s*(?:--hints|-h)(?:\s+|=)(\S+)\s*")
 
 
@@ -86,9 +87,16 @@ class ExchangeExerciseLine:
         """The lines as the next transformer is to see them."""
         if not lines or asked(lines[0]) is None or not any(line.strip() for line in lines[1:]):
             return lines
-        if len(lines) > 2 and lines[1].startswith(RECORDED):
-            return [lines[1], "\n", *lines[2:]]
-        return [f"{RECORDED} --quiet\n", *lines[1:]]
+        body = lines[1:] + _nothing_shown(lines)
+        if len(body) > 1 and body[0].startswith(RECORDED):
+            return [body[0], "\n", *body[1:]]
+        return [f"{RECORDED} --quiet\n", *body]
+
+
+def _nothing_shown(lines: list[str]) -> list[str]:
+    """A line for the end of an untouched cell that ends with ``...``, which IPython would show as its value."""
+    last = next((line for line in reversed(lines) if line.strip()), "")
+    return ["\n", "None\n"] if _LEFT.fullmatch(last.rstrip()) else []
 
 
 def _refused(message_id: str, **params: str) -> UsageError:

@@ -253,6 +253,25 @@ def test_what_does_not_go_through_the_function():
     )).codes == ("no_function_class",)  # fmt: skip
 
 
+SCALED = """class Scale(Function):
+    @staticmethod
+    def forward(ctx, x, factor):
+        {kept} = factor
+        return factor * x
+    @staticmethod
+    def backward(ctx, g):
+        return {kept} * g, None
+"""
+
+
+@pytest.mark.parametrize(("kept", "codes"), [("ctx.factor", ()), ("Scale.factor", ("shared_state",))])
+def test_a_number_kept_on_the_class_is_shared_state(kept, codes):
+    exercise = Exercise(
+        "scale", "Scale", "V G R", lambda x, factor: factor * x, lambda draw: (draw.normal(3), float(draw.normal()))
+    )
+    assert check(exercise, define(SCALED.format(kept=kept), "Scale")).codes == codes
+
+
 def test_prints_of_an_answer_are_not_shown(capsys):
     check(asked("V G"), product(value="(print('hello'), a * b)[1]"))
     assert capsys.readouterr().out == ""

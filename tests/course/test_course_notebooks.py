@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 import json
 import os
+import re
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+from nbautograd import messages
+from nbautograd.course import shown as _registers  # noqa: F401
 from nbautograd.course import source as notebooks
 from nbautograd.course.catalogue import find
 from nbautograd.course.rehearse import rehearse
 from nbautograd.course.release import make
 from nbautograd.course.translations import stale
+from nbautograd.views.html import body
+from nbautograd.views.text import text
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted((ROOT / "notebooks" / "source").glob("[0-9][0-9]_*.py"))
@@ -44,7 +51,20 @@ def test_a_notebook_has_what_it_should(path):
 @each_source
 @pytest.mark.slow
 def test_every_answer_comes_out_as_promised(path):
-    assert [str(tried) for tried in rehearse(path) if not tried.holds] == []
+    all_tried = list(rehearse(path))
+    assert [str(tried) for tried in all_tried if not tried.holds] == []
+    for tried in all_tried:
+        assert_drawn(tried.result)
+
+
+def assert_drawn(result):
+    """It shows itself in both languages at every level, with no place left open."""
+    for lang, hints in itertools.product(LANGUAGES, (1, 2, 3)):
+        with messages.speaking(lang):
+            shown = dataclasses.replace(result, hints=hints)
+            drawn = text(shown) + str(body(shown))
+            assert all(outcome.sentences(hints) for outcome in shown.outcomes if outcome.state == "failed")
+        assert not re.search(r"\{(input|said|error|got|expected|value)\}", drawn), drawn
 
 
 @each_source

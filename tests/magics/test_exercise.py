@@ -93,6 +93,7 @@ def test_an_untouched_cell(notebook):
     assert "not answered yet" in ran.text
     assert "line 3" in ran.text
     assert ran.error is None
+    assert "Ellipsis" not in notebook("%%exercise square\nSquare = 1\n...  # your code here").text
     raising = notebook("%%exercise square\nanswer = ...  # your code here\nanswer + 1")
     assert "not answered yet" in raising.text
 

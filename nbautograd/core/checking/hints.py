@@ -24,7 +24,8 @@ class Opening(Phrase):
         text = super().__str__()
         for found in END.finditer(text):
             before = text[: found.end()]
-            if before.count("`") % 2 == 0 and before.count("(") == before.count(")"):
+            pairs = ("()", "（）")
+            if before.count("`") % 2 == 0 and all(before.count(a) == before.count(b) for a, b in pairs):
                 return before
         return text
 

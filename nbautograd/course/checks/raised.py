@@ -15,17 +15,19 @@ from nbautograd.errors import NbautogradError
 
 def in_forward(attempt: Attempt, inputs: tuple[Any, ...], error: Exception) -> Failure:
     """The failure for what a forward raised."""
-    if contract_broken(error) and attempt.cls is not None:
-        return _explained(attempt, inputs, error)
+    if contract_broken(error):
+        return in_backward(attempt, inputs, error, "forward_raised")
     return plainly("forward_raised", error)
 
 
-def in_backward(attempt: Attempt, inputs: tuple[Any, ...], error: Exception) -> Failure:
+def in_backward(
+    attempt: Attempt, inputs: tuple[Any, ...], error: Exception, otherwise: str = "backward_raised"
+) -> Failure:
     """The failure for what a backward raised, or torch on its return."""
     try:
         return _explained(attempt, inputs, error)
     except Exception:  # a callable that the checker cannot take apart
-        return plainly("backward_raised", error)
+        return plainly(otherwise, error)
 
 
 def plainly(code: str, error: Exception, **params: Any) -> Failure:

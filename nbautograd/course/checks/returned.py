@@ -8,11 +8,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from nbautograd.core.checking import words
 from nbautograd.core.checking.probes.agreement import contract
 from nbautograd.core.checking.probes.raw import Observed, cotangents, observe
 from nbautograd.core.checking.probes.state import equal, state
 from nbautograd.core.checking.subject import Outputs, Subject
-from nbautograd.course.attempt import Attempt, copies, forward, is_float
+from nbautograd.course.attempt import Attempt, copies, forward, is_float, vjp
+from nbautograd.course.attempt import cotangents as random_weights
 from nbautograd.course.checks import raised
 from nbautograd.course.exercise import Failure
 from nbautograd.course.sentences import from_finding
@@ -125,4 +127,18 @@ def repeatable(attempt: Attempt) -> Iterator[Failure]:
     if not all(equal(a.detach(), b.detach()) for a, b in zip(first.outputs, again.outputs, strict=True)):
         yield Failure("nondeterministic_forward", "course.nondeterministic_forward")
         return
-    yield from changes(attempt, {"nondeterministic_backward", "shared_state", "grad_buffer_reused", "mutates_saved"})
+    told = list(changes(attempt, {"nondeterministic_backward", "shared_state", "grad_buffer_reused", "mutates_saved"}))
+    yield from told
+    if not told and _remembers(attempt, inputs):
+        yield Failure("shared_state", words.Phrase("causes.shared_state"))
+
+
+def _remembers(attempt: Attempt, inputs: tuple[Any, ...]) -> bool:
+    """Whether a call with other arguments, numbers and flags too, changes the gradient of an earlier call."""
+    alone = forward(attempt.call, copies(inputs))
+    weights = random_weights(alone.outputs, attempt.seed)
+    right = vjp(alone, weights)
+    again = forward(attempt.call, copies(inputs))
+    forward(attempt.call, copies(attempt.point(1)))
+    found = vjp(again, weights)
+    return not all(map(attempt.close, found, right))

@@ -26,6 +26,7 @@ TEXTS: dict[str, str] = {
     "course.look_at_value": "Look at {value}.",
     "course.look_at_line": "Look at line {line}.",
     # milder first sentences
+    "course.mild.exception_shape": "The gradient of `{input}` has the shape {got}, but `{input}` has {expected}.",
     "course.mild.missing_factor": "Your gradient of `{input}` is not the right one yet, but close: a factor is"
     " missing.",
     "course.mild.extra_factor": "Your gradient of `{input}` is not the right one yet, but close: it has a factor"

@@ -23,9 +23,10 @@ TEXTS: dict[str, str] = {
     "course.check.Q": "你的答案",
     "course.only_failed": "这一项还没有通过：{check}。",
     # 看哪里
-    "course.look_at_value": "看一看{value}。",
-    "course.look_at_line": "看一看第 {line} 行。",
+    "course.look_at_value": "请看：{value}。",
+    "course.look_at_line": "请看第 {line} 行。",
     # 温和一些的第一句
+    "course.mild.exception_shape": "`{input}` 的梯度形状是 {got}，而 `{input}` 的形状是 {expected}。",
     "course.mild.missing_factor": "你给出的 `{input}` 的梯度还不对，但已经接近：少了一个因子。",
     "course.mild.extra_factor": "你给出的 `{input}` 的梯度还不对，但已经接近：多了一个因子。",
     "course.mild.missing_factor_about": "你给出的 `{input}` 的梯度还不对：少了一个因子。",
