@@ -225,7 +225,7 @@ EXERCISES = (
     ),
     Exercise(
         "kill_head", "KillHead", "V M G L A Q",
-        formula=_kill_head, inputs=lambda draw: (draw.normal(3, 8), draw.choice((2, 3, 5))), own=_follows,
+        formula=_kill_head, inputs=lambda draw: (draw.normal(6, 8), draw.choice((2, 3, 5))), own=_follows,
     ),
     Exercise(
         "top_k", "TopK", "V Q G L A M",
