@@ -29,6 +29,15 @@ SLOPE = {
     "slope is 1/9 there.",
     "zh": "返回的不是 grad_output 乘以声明的斜率。取 v = -1、k = 2 手算一遍：那里的斜率是 1/9。",
 }
+NOT_A_STEP = {
+    "en": "What goes forward should be 1 where v > 0, and 0 elsewhere. The surrogate belongs in backward alone.",
+    "zh": "前向传出去的应当是：v > 0 的地方为 1，其余为 0。替代函数只属于 backward。",
+}
+BOOL = {
+    "en": "Output 1 has another dtype than v. A comparison gives True and False; the next layer wants numbers.",
+    "zh": "第 1 个输出的 dtype 与 v 不同。比较运算给出的是 True 和 False，而下一层要用数来计算。",
+}
+SPIKE = {"wrong_unclassified": SLOPE, "forward_value": NOT_A_STEP, "forward_dtype": BOOL}
 
 
 def _pair_at_kinks(draw: Draw) -> Iterable[tuple[Any, ...]]:
@@ -53,7 +62,7 @@ def _leaky_clamp_vjp(x: Tensor, lo: float, hi: float, slope: float, g: Tensor) -
 
 def _clamp_inputs(draw: Draw) -> tuple[Any, ...]:
     x = draw.uniform(-2.0, 2.0, *SHAPE)
-    return draw.away_from(draw.away_from(x, -0.5, 0.1), 1.0, 0.1), -0.5, 1.0, 0.1
+    return draw.away_from(draw.away_from(x, -1.0, 0.1), 1.0, 0.1), -1.0, 1.0, 0.1
 
 
 def _clamp_kinks(draw: Draw) -> Iterable[tuple[Any, ...]]:
@@ -223,7 +232,7 @@ EXERCISES = (
     ),
     Exercise(
         "spike", "Spike", "V M G L A S R T Q",
-        formula=_spike, vjp=_spike_vjp, inputs=_spike_inputs, own=_learns, notes={"wrong_unclassified": SLOPE},
+        formula=_spike, vjp=_spike_vjp, inputs=_spike_inputs, own=_learns, notes=SPIKE,
     ),
     Exercise("find_kinks", "find_kinks", "Q", own=_finds_kinks),
 )  # fmt: skip

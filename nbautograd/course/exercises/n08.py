@@ -42,9 +42,13 @@ WHERE = {
 
 # per_sample
 
+ONE = {
+    "en": "Two gradients are wanted, of weight and of bias; one tensor of shape {got} came.",
+    "zh": "需要两个梯度：weight 的和 bias 的；实际得到的是一个形状为 {got} 的张量。",
+}
 NUMBER = {
-    "en": "Two gradients are wanted, of weight and of bias; what came is {got}.",
-    "zh": "需要两个梯度：weight 的和 bias 的；实际得到的是 {got}。",
+    "en": "Two gradients are wanted, of weight and of bias, as a tuple; a value of type {got} came.",
+    "zh": "需要两个梯度：weight 的和 bias 的，放在元组里；实际得到的是 {got} 类型的值。",
 }
 SUMMED = {
     "en": "With {n} samples the gradient of {who} has the shape {got}: it is one for the whole batch. One for each "
@@ -72,9 +76,11 @@ def _for_each_sample(answer: Any, draw: Draw) -> Iterator[Failure]:
     residual = 2 * (inputs @ weight + bias - targets)
     right = {"weight": residual[:, None] * inputs, "bias": residual}
     found = answer(weight, bias, inputs, targets)
+    if isinstance(found, Tensor):
+        yield Failure("wrong_number", ONE, {"got": tuple(found.shape)})
+        return
     if not isinstance(found, (tuple, list)) or len(found) != 2:
-        got = f"a tensor of shape {tuple(found.shape)}" if isinstance(found, Tensor) else type(found).__name__
-        yield Failure("wrong_number", NUMBER, {"got": got})
+        yield Failure("wrong_number", NUMBER, {"got": type(found).__name__})
         return
     for (who, expected), got in zip(right.items(), found, strict=True):
         failure = _sample_gradient(who, got, expected)
