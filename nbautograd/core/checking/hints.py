@@ -24,7 +24,7 @@ class Opening(Phrase):
         text = super().__str__()
         for found in END.finditer(text):
             before = text[: found.end()]
-            pairs = ("()", "（）")
+            pairs = (("(", ")"), ("（", "）"))
             if before.count("`") % 2 == 0 and all(before.count(a) == before.count(b) for a, b in pairs):
                 return before
         return text

@@ -84,10 +84,16 @@ _dropping = _Dropping()
 def seed_all(seed: int) -> None:
     """Seed the generators of torch (CPU, and CUDA where it is in use), numpy and Python."""
     torch.default_generator.manual_seed(seed)
-    random.seed(seed)
+    _seed_python(seed)
+    _python.gauss_next = None
     np.random.seed(seed % 2**32)
     if _cuda_in_use():
         torch.cuda.manual_seed_all(seed)
+
+
+_python: Any = random.seed.__self__  # type: ignore[attr-defined]
+# what random.seed comes to for a whole number, without the questions that it asks first: this is called very often
+_seed_python = super(random.Random, _python).seed
 
 
 def _cuda_in_use() -> bool:

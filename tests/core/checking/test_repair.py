@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from own_mistakes import draw
 from torch.autograd import Function
 
 import nbautograd
-from nbautograd.core.checking.repair import script
+from nbautograd.core.checking.repair import budget, script
 from nbautograd.core.checking.repair import search as repair
 from nbautograd.core.checking.subject import Subject
 from nbautograd.core.findings import Fix
@@ -297,3 +298,75 @@ def test_an_argument_that_is_none_here_is_not_given_up_for_good() -> None:
             return 3 * g, g.sum(bias.shape)
 
     assert fix_of(Optional, (draw(4), None)) is None
+
+
+def test_the_same_tries_are_made_on_any_machine(monkeypatch) -> None:
+    left = []
+
+    def counted(seconds_of_a_call: float) -> dict:
+        clock = itertools.count()
+        monkeypatch.setattr(budget.time, "thread_time", lambda: next(clock) * seconds_of_a_call)
+        made: list[budget.Budget] = []
+        monkeypatch.setattr(repair, "Budget", lambda tries: made.append(budget.Budget(tries)) or made[0])
+        subject = Subject(Unmendable, (draw(4),))
+        with subject.session():
+            subject.call()
+            found = repair.repaired(subject, findings)
+        left.append(made[0].left)
+        return found
+
+    findings = nbautograd.gradcheck(Unmendable, (draw(4),), hints="where").findings
+    assert counted(1e-9) == counted(1e-4) == {}
+    assert left[0] == left[1]
+
+
+class Unmendable(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.special.bessel_j0(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * x.sin()
+
+
+class MeanLoss(Function):
+    @staticmethod
+    def forward(ctx, logits, target):
+        said = logits.log_softmax(1)
+        ctx.save_for_backward(said, target)
+        return -said.gather(1, target[:, None]).mean()
+
+    @staticmethod
+    def backward(ctx, g):
+        said, target = ctx.saved_tensors
+        p = said.exp()
+        p[torch.arange(len(target)), target] -= 1
+        return g * p, None
+
+
+def test_labels_keep_the_size_of_their_samples_when_others_are_tried() -> None:
+    fix = fix_of(MeanLoss, (draw(4, 3), torch.tensor([0, 2, 1, 1])))
+    assert fix is not None
+    sizes = ("target.numel()", "target.shape[0]", "p.shape[0]", "said.shape[0]")
+    assert fix.source.strip() in {f"return g * p / {n}, None" for n in sizes}
+
+
+class Reordered(Function):
+    @staticmethod
+    def forward(ctx, x, order):
+        ctx.save_for_backward(order)
+        return x[:, order]
+
+    @staticmethod
+    def backward(ctx, g):
+        (order,) = ctx.saved_tensors
+        return g[:, order], None
+
+
+def test_a_permutation_stays_one_when_others_are_tried() -> None:
+    fix = fix_of(Reordered, (draw(5, 4), torch.tensor([2, 0, 3, 1])))
+    assert fix is not None
+    assert fix.source.strip() == "return g[:, order.argsort()], None"

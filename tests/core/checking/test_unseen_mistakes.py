@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import mistakes_in_layers
 import mistakes_in_plumbing
+import mistakes_in_reductions
 import odd_but_right
 import pytest
 from own_mistakes import Mistake
 
 import nbautograd
 
-UNSEEN = [*mistakes_in_layers.MISTAKES, *mistakes_in_plumbing.MISTAKES]
+UNSEEN = [*mistakes_in_layers.MISTAKES, *mistakes_in_plumbing.MISTAKES, *mistakes_in_reductions.MISTAKES]
 
 
 @pytest.fixture(autouse=True)

@@ -11,6 +11,7 @@ from nbautograd.core.checking.jacobians.assembly import Assembly
 from nbautograd.core.checking.jacobians.real import Array, from_array, to_array
 from nbautograd.core.checking.jacobians.storage import Matrices
 from nbautograd.core.checking.jacobians.structure import pull_back
+from nbautograd.core.checking.subject import Subject
 
 SMALL = 1e-9  # a larger difference, beside the largest entry or 1, is never rounding in double precision
 ULPS = (1.0, -2.0, 3.0, -5.0)
@@ -39,11 +40,16 @@ def only_rounding(assembly: Assembly, where: tuple[int, int], matrices: Matrices
 def _answer(assembly: Assembly, i: int, j: int, probe: Array, ulps: float) -> Array:
     """Backward's answer to the probe where all inputs are a few last bits away."""
     subject = assembly.subject
+    outputs = subject.call(nudged(subject, ulps))
+    v = [from_array(probe, y) if k == assembly.wanted[i] else None for k, y in enumerate(outputs)]
+    found = subject.vjp(outputs, v)[j]
+    return np.zeros_like(assembly.forward.points[j]) if found is None else to_array(found)
+
+
+def nudged(subject: Subject, ulps: float) -> tuple[Any, ...]:
+    """The inputs with those to differentiate moved by a few last bits."""
     given: list[Any] = list(subject.fresh())
     for k in subject.differentiable:
         x = given[k].detach()
         given[k] = (x * (1 + ulps * torch.finfo(x.dtype).eps)).requires_grad_()
-    outputs = subject.call(tuple(given))
-    v = [from_array(probe, y) if k == assembly.wanted[i] else None for k, y in enumerate(outputs)]
-    found = subject.vjp(outputs, v)[j]
-    return np.zeros_like(assembly.forward.points[j]) if found is None else to_array(found)
+    return tuple(given)

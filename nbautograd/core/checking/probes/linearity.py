@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.checking import words
+from nbautograd.core.checking.jacobians.rounding import SMALL, ULPS, nudged
 from nbautograd.core.checking.probes.raw import close, cotangents, noise, precision, pull
 from nbautograd.core.checking.subject import Outputs, Subject
 from nbautograd.core.findings import Finding
@@ -30,7 +31,7 @@ def linearity(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
         ):
             continue
         code = _code(at_zero[k], here, other[k], both[k], rel)
-        if code is not None:
+        if code is not None and not _rounded(subject, v, k, here):
             found = words.returned(subject, position)
             line = (found.line if found is not None else None) or words.backward_line(subject)
             params = {"input": subject.input_names[position], "value": words.value(subject, position)}
@@ -66,6 +67,15 @@ def _manner(here: dict[float, Tensor | None], rel: float) -> str:
 
 def _largest(t: Tensor | None) -> float:
     return 0.0 if t is None or t.numel() == 0 else float(t.abs().max())
+
+
+def _rounded(subject: Subject, v: Sequence[Tensor | None], k: int, here: dict[float, Tensor | None]) -> bool:
+    """Whether tiny gradients are others where the inputs are a last bit away: then they are rounding."""
+    size = max(_largest(here[c]) for c in (1.0, -1.0, 3.0))
+    if not 0 < size <= SMALL:
+        return False
+    moved = (pull(subject, subject.call(nudged(subject, ulps)), v)[k] for ulps in ULPS)
+    return any(_largest(_sub(g, here[1.0])) > size / 20 for g in moved)
 
 
 def _only_noise(gradients: Sequence[Tensor | None], low: float) -> bool:
