@@ -51,17 +51,27 @@ async function unpack(model) {
   if (!sheets.has(model)) sheets.set(model, sheet ??= await new Response(new Blob([model.get("_stylesheet")]).stream().pipeThrough(new DecompressionStream("deflate"))).text());
 }
 
-/** @param {{model: Model}} context */
-async function initialize({ model }) {
-  await unpack(model);
-  return takePlace(model, mount);
+/**
+ * What ends a view is given back, as anywidget has it, and heard from the host's signal as well.
+ * @param {() => void} end @param {AbortSignal} [signal]
+ */
+function ended(end, signal) {
+  if (signal?.aborted) end();
+  else signal?.addEventListener("abort", end, { once: true });
+  return end;
 }
 
-/** @param {{model: Model, el: HTMLElement}} context */
-async function render({ model, el: element }) {
+/** @param {{model: Model, signal?: AbortSignal}} context */
+async function initialize({ model, signal }) {
+  await unpack(model);
+  return ended(takePlace(model, mount), signal);
+}
+
+/** @param {{model: Model, el: HTMLElement, signal?: AbortSignal}} context */
+async function render({ model, el: element, signal }) {
   try {
     await unpack(model);
-    return mount(model, element);
+    return ended(mount(model, element), signal);
   } catch (problem) {
     element.append(el("p", { role: "alert" }, `nbautograd: ${problem}`));
     throw problem;

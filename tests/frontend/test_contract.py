@@ -1,0 +1,80 @@
+"""anywidget's contract and no more: six methods of the model, two hooks, an end by function or by signal.
+
+So the same module runs in JupyterLab, VS Code, Colab and marimo, whatever else their models and pages have.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+
+SOURCES = sorted((Path(__file__).resolve().parents[2] / "frontend").glob("*.js"))
+CONTRACT = {"get", "set", "save_changes", "send", "on", "off"}
+# a model that has the contract's methods alone, and writes down whatever else it is asked for
+STRICT = """(contract) => {
+  window.asked = new Set();
+  const loose = nb.model;
+  nb.model = new Proxy({}, { get: (_, name) => {
+    asked.add(String(name));
+    return contract.includes(name) ? (...args) => loose[name](...args) : undefined;
+  } });
+}"""
+DRAW = """async (withSignal) => {
+  nb.stop = new AbortController();
+  const el = document.createElement("div");
+  el.id = "view";
+  document.body.append(el);
+  const context = { model: nb.model, el, ...(withSignal && { signal: nb.stop.signal, experimental: undefined }) };
+  nb.ends = [await nb.widget.initialize(context), await nb.widget.render(context)];
+}"""
+LISTENERS = "Object.values(nb.listeners).flat().length"
+
+
+@pytest.mark.parametrize("by_signal", [True, False])
+def test_the_contract_is_enough_and_ends_leave_nothing(load: Any, samples: Any, by_signal: bool) -> None:
+    page = load(samples.report(wrong=True), anchor="nbag-1")
+    page.evaluate(STRICT, sorted(CONTRACT))
+    page.evaluate("() => document.body.append(Object.assign(document.createElement('div'), { className: 'nbag-1' }))")
+    page.evaluate(DRAW, by_signal)
+    expect(page.locator(".nbag-live")).to_have_count(2)
+    for tab in page.get_by_role("tab").all_inner_texts():
+        page.get_by_role("tab", name=tab, exact=True).first.click()
+    page.get_by_role("tab", name="Jacobian").first.click()
+    page.get_by_role("application").first.focus()
+    page.keyboard.press("Enter")
+    assert set(page.evaluate("[...asked]")) - CONTRACT <= {"knows"}  # which only a frozen copy has
+    page.evaluate("nb.stop.abort()" if by_signal else "nb.ends.forEach((end) => end())")
+    expect(page.locator(".nbag-live")).to_have_count(0)
+    expect(page.locator("#view")).to_be_empty()
+    assert page.evaluate(LISTENERS) == 0
+
+
+def test_a_signal_that_came_too_early_draws_nothing(load: Any, samples: Any) -> None:
+    page = load(samples.report())
+    page.evaluate(
+        """async () => {
+          const stop = new AbortController(), el = document.createElement("div");
+          document.body.append(el);
+          const drawn = nb.widget.render({ model: nb.model, el, signal: stop.signal });
+          stop.abort();
+          await drawn;
+        }"""
+    )
+    expect(page.locator(".nbag-live")).to_have_count(0)
+    assert page.evaluate(LISTENERS) == 0
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda p: p.name)
+def test_sources_know_no_front_end(source: Path) -> None:
+    """Nothing of JupyterLab's page or of ipywidgets' manager; a page's own classes are read, never relied on."""
+    text = source.read_text(encoding="utf-8")
+    found = (
+        r"jupyterapp|_JUPYTERLAB|widget_manager|\.comm\b|requirejs|google\.colab|acquireVsCodeApi|experimental|@jupyter"
+    )
+    assert re.findall(found, text) == []
