@@ -89,6 +89,8 @@ x = torch.tensor([0.3, -1.2, 1.8], dtype=torch.float64, requires_grad=True)
 # %%
 # %%autograd_function --inputs x
 class SlippedSquare(Function):
+    generate_vmap_rule = True  # for section 2
+
     @staticmethod
     def forward(x):
         return x**2
@@ -109,14 +111,14 @@ class SlippedSquare(Function):
         return t * x
 
 # %% [markdown] lang="en" pair="forward-task"
-# Two methods, two statements about one derivative. They can contradict each other, and training in reverse mode would never notice.
+# The verdict is *wrong*; read on for what it means. `backward` agrees with finite differences in every entry, and `jvp` contradicts both. Two methods are two statements about one derivative, and training in reverse mode would never notice that they differ.
 #
 # ### Exercise `forward_cube`
 #
 # The cube of notebook 07, with forward mode. **Predict**: what does `jvp` return that `backward` does not, and the other way round?
 
-# %% [markdown] lang="zh" pair="forward-task" of="3f70a608"
-# 两个方法，是对同一个导数的两份说法。它们可以互相矛盾；如果只用反向模式训练，永远发现不了。
+# %% [markdown] lang="zh" pair="forward-task" of="ab1d2b1e"
+# 结论是“错误”，要往下读才知道错在哪里：`backward` 与有限差分处处一致，是 `jvp` 和两者都对不上。两个方法是对同一个导数的两份说法；如果只用反向模式训练，永远发现不了它们互相矛盾。
 #
 # ### 练习 `forward_cube`
 #
@@ -1388,12 +1390,8 @@ def per_sample(weight, bias, inputs, targets):
 # **先猜一猜** $f(x) = \sum_i x_i^3$ 的黑塞矩阵：哪些元素不为零？看看它的梯度的雅可比矩阵就知道了。
 
 # %%
-def gradient_of_cubes(x):
-    (g,) = torch.autograd.grad((x**3).sum(), x, create_graph=True)
-    return g
-
-
-# %jacobian gradient_of_cubes(x)
+gradient = grad(lambda x: (x**3).sum())
+# %jacobian gradient(x)
 
 # %% [markdown] lang="en" pair="hessian-task"
 # ### Exercise `hessian_of`
