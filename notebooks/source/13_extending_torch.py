@@ -729,8 +729,11 @@ def add(input, other):
 
 # %%
 with nbautograd.tracing(ScalarTensor) as questions:
-    torch.add(ScalarTensor(2, 3.0), torch.ones(2, 2))
-    torch.mean(ScalarTensor(2, 3.0))
+    try:
+        torch.add(ScalarTensor(2, 3.0), torch.ones(2, 2))
+        torch.mean(ScalarTensor(2, 3.0))
+    except Exception as error:
+        print(f"{type(error).__name__}: {error}")
 questions
 
 # %% [markdown] lang="en" pair="fallback" tags=["shown"]

@@ -17,8 +17,8 @@ from nbautograd.course.exercises.tried import NO_ERROR, WRONG_TYPE, WRONG_VALUE,
 # unit_tensor
 
 LOST = {
-    "en": "{what} has lost its unit: {got}.",
-    "zh": "{what} 丢了单位：{got}。",
+    "en": "`{what}` has lost its unit: {got}.",
+    "zh": "`{what}` 丢了单位：{got}。",
 }
 
 

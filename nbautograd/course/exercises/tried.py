@@ -11,25 +11,25 @@ from torch import Tensor
 from nbautograd.course.exercise import Failure
 
 RECURSION = {
-    "en": "{what} never ends: the method is asked again and again, each time inside the one before. An argument"
+    "en": "`{what}` never ends: the method is asked again and again, each time inside the one before. An argument"
     " that you hand on is still one of your objects.",
-    "zh": "{what} 停不下来：方法一层套一层地被反复询问。你传下去的参数里，还有你自己的对象。",
+    "zh": "`{what}` 停不下来：方法一层套一层地被反复询问。你传下去的参数里，还有你自己的对象。",
 }
 RAISED = {
-    "en": "{what} raises {error}, and should give a result.",
-    "zh": "{what} 抛出了 {error}，本来应当得到结果。",
+    "en": "`{what}` raises {error}, and should give a result.",
+    "zh": "`{what}` 抛出了 {error}，本来应当得到结果。",
 }
 WRONG_VALUE = {
-    "en": "{what} gives {got}; {expected} is right.",
-    "zh": "{what} 得到的是 {got}，正确的是 {expected}。",
+    "en": "`{what}` gives {got}; {expected} is right.",
+    "zh": "`{what}` 得到的是 {got}，正确的是 {expected}。",
 }
 NO_ERROR = {
-    "en": "{what} gives {got} without a word; it should raise {expected}.",
-    "zh": "{what} 一声不响地得到了 {got}，本来应当抛出 {expected}。",
+    "en": "`{what}` gives {got} without a word; it should raise {expected}.",
+    "zh": "`{what}` 一声不响地得到了 {got}，本来应当抛出 {expected}。",
 }
 WRONG_TYPE = {
-    "en": "{what} gives a {got}; a {expected} is wanted.",
-    "zh": "{what} 得到的是 {got}，需要的是 {expected}。",
+    "en": "`{what}` gives a {got}; a {expected} is wanted.",
+    "zh": "`{what}` 得到的是 {got}，需要的是 {expected}。",
 }
 
 
