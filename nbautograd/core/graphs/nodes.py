@@ -9,11 +9,12 @@ import torch
 from nbautograd.core.graphs.graph import Node, Slot
 from nbautograd.core.graphs.lenses import Lenses
 from nbautograd.core.graphs.naming import Names
-from nbautograd.core.graphs.quick import make
+from nbautograd.core.graphs.quick import make, of
 from nbautograd.core.graphs.saved import SavedReader
 from nbautograd.core.torch_nodes import function_of, gradient_slots, node_name
 
 EMPTY = Slot()
+RARE = ("label", "scope", "saved", "freed", "line", "outputs", "stops", "storages", "stale")  # often as by default
 
 
 class Known(NamedTuple):
@@ -96,25 +97,20 @@ class Describer:
         saved, freed = self._reader.op(node) if self._saved_of_ops else ((), self._reader.freed(node))
         storages, stale = self._lenses.read(node, ()) if self._saved_of_ops else ((), ())
         first = slots[0] if slots else EMPTY
-        return make(
-            Node,
-            id=i,
-            name=node_name(node),
-            kind="op",
-            label=self._names.nodes.get(node, ""),
-            scope=known.scope,
-            sequence=known.sequence,
-            saved=saved,
-            freed=freed,
-            line=self._reader.op_line(node),
-            shape=first.shape,
-            dtype=first.dtype,
-            outputs=known.outputs,
-            gradients=slots,
-            stops=known.stops,
-            storages=storages,
-            stale=stale,
-        )
+        fields: dict[str, Any] = {
+            "id": i,
+            "name": node_name(node),
+            "kind": "op",
+            "sequence": known.sequence,
+            "shape": first.shape,
+            "dtype": first.dtype,
+            "gradients": slots,
+        }
+        label = self._names.nodes.get(node)
+        line = self._reader.op_line(node)
+        found = (label, known.scope, saved, freed, line, known.outputs, known.stops, storages, stale)
+        fields.update([(name, value) for name, value in zip(RARE, found, strict=True) if value])
+        return of(Node, fields)
 
     def _function(self, i: int, node: Any, cls: type, slots: tuple[Slot, ...], known: Known) -> Node:
         source = self._reader.source(cls)

@@ -18,7 +18,7 @@ from nbautograd.core.graphs.modules import made_by
 from nbautograd.core.graphs.naming import Names, tensors_in
 from nbautograd.core.graphs.nodes import EMPTY, Describer, Known, argument_names, stale_edges
 from nbautograd.core.graphs.order import LEAF, engine_order
-from nbautograd.core.graphs.quick import make
+from nbautograd.core.graphs.quick import of
 from nbautograd.core.graphs.saved import SavedReader
 from nbautograd.core.graphs.scopes import infer_scopes, scope_types
 from nbautograd.core.torch_nodes import leaf_tensor, root_edge, sequence_number
@@ -26,7 +26,6 @@ from nbautograd.core.torch_nodes import leaf_tensor, root_edge, sequence_number
 SAVED_OF_OPS = 300  # in larger graphs only custom Functions tell what they saved
 MOST_NODES = 1_000_000
 MOST_TOLD = 3  # sentences of one kind
-NOTHING = (None, "")  # what an edge carried before any backward
 NO_NAMES: dict[int, str] = {}
 
 
@@ -210,22 +209,21 @@ class Walk:
         for target, k, nr in following:
             slots = nodes[target].gradients
             slot = slots[nr] if nr < len(slots) else EMPTY
-            carried, state = flow.carried(node.id, k, target) if flow.ran else NOTHING
-            edges.append(
-                make(
-                    Edge,
-                    source=node.id,
-                    target=target,
-                    input_nr=k,
-                    output_nr=nr,
-                    shape=slot.shape,
-                    dtype=slot.dtype,
-                    gradient=carried,
-                    name=names.get(k, ""),
-                    state=state,
-                    stale=stale.get(k, "") if stale else "",
-                )
-            )
+            fields: dict[str, Any] = {
+                "source": node.id,
+                "target": target,
+                "input_nr": k,
+                "output_nr": nr,
+                "shape": slot.shape,
+                "dtype": slot.dtype,
+            }
+            if flow.ran:
+                fields["gradient"], fields["state"] = flow.carried(node.id, k, target)
+            if k in names:
+                fields["name"] = names[k]
+            if stale:
+                fields["stale"] = stale.get(k, "")
+            edges.append(of(Edge, fields))
         return edges
 
     def _about(self, nodes: list[Node], names: list[str]) -> list[str]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
-from nbautograd.core.graphs.quick import make
+from nbautograd.core.graphs.quick import of
 from nbautograd.views.layout import Box, Path
 from nbautograd.views.layout.contents import Content
 from nbautograd.views.layout.layers import Stack
@@ -142,36 +143,34 @@ def box_of(
     key: str, content: Content, nodes: tuple[int, ...], x: int, y: int, fan_in: int = 0, freed: bool = False
 ) -> Box:
     """A box at its place."""
-    return make(
-        Box,
-        key=key,
-        kind=content.kind,
-        nodes=nodes,
-        x=x,
-        y=y,
-        width=content.width,
-        height=content.height,
-        lines=content.lines,
-        title=content.title,
-        fan_in=fan_in,
-        freed=freed,
-    )
+    fields: dict[str, Any] = {
+        "key": key,
+        "kind": content.kind,
+        "nodes": nodes,
+        "x": x,
+        "y": y,
+        "width": content.width,
+        "height": content.height,
+        "lines": content.lines,
+    }
+    if content.title:
+        fields["title"] = content.title
+    if fan_in:
+        fields["fan_in"] = fan_in
+    if freed:
+        fields["freed"] = True
+    return of(Box, fields)
 
 
 def _path(keys: tuple[str, str], carried: Link | Chip, points: tuple[Point, ...], spot: Point | None) -> Path:
     """A path, its label at a spot; without a spot it has none."""
-    x, y = spot or (0, 0)
-    return make(
-        Path,
-        source=keys[0],
-        target=keys[1],
-        edges=carried.edges,
-        points=points,
-        label=carried.label if spot else "",
-        label_x=x,
-        label_y=y,
-        style=carried.style,
-    )
+    fields: dict[str, Any] = {"source": keys[0], "target": keys[1], "edges": carried.edges, "points": points}
+    if spot:
+        fields["label"] = carried.label
+        fields["label_x"], fields["label_y"] = spot
+    if carried.style:
+        fields["style"] = carried.style
+    return of(Path, fields)
 
 
 def chip_boxes(piece: Piece, box: Box) -> tuple[list[Box], list[Path]]:
