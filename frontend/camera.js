@@ -1,4 +1,4 @@
-// Pan and zoom of a drawing: the view box moves, the drawing stays.
+// Pan and zoom of a drawing. It is drawn larger than its frame and then only shifted, which costs the page next to nothing.
 
 import { el, icon } from "./shared.js";
 
@@ -6,6 +6,7 @@ import { el, icon } from "./shared.js";
 /** @typedef {import("./scene.js").Rect} Rect */
 /** @typedef {{scale: number, x: number, y: number}} Place how large the drawing is, and its left top in sight */
 
+export const PAD = 320; // px drawn beyond the frame on each side, as in the stylesheet
 const TALLEST = 460, SMALLEST = 0.05, LARGEST = 4;
 const READABLE = 0.7; // a picture that would become smaller than this begins at its top, and is panned
 
@@ -14,18 +15,26 @@ const READABLE = 0.7; // a picture that would become smaller than this begins at
  * @param {SVGSVGElement} drawing
  * @param {HTMLElement} frame
  * @param {{width: number, height: number, boxes: Rect[]}} size
- * @param {(view: Rect, whole: boolean, scale: number) => void} seen told of the part in sight, and whether that is all
+ * @param {{draw: (part: Rect, scale: number) => void, see: (view: Rect, whole: boolean) => void}} tell what must be drawn now; what is in sight, and whether that is all
  * @param {Place | undefined} start
  */
-export function camera(page, drawing, frame, size, seen, start) {
-  let scale = 1, x = 0, y = 0, moved = false;
+export function camera(page, drawing, frame, size, tell, start) {
+  let scale = 1, x = 0, y = 0, moved = false, drawn = { key: "", x: 0, y: 0 };
   const room = () => frame.clientWidth || size.width;
   const tall = () => Math.min(TALLEST, Math.max(120, size.height * Math.min(1, room() / size.width)));
   const whole = () => Math.min(1, room() / size.width, (frame.clientHeight || TALLEST) / size.height);
   const apply = () => {
     const view = { x, y, width: room() / scale, height: frame.clientHeight / scale };
-    drawing.setAttribute("viewBox", `${x} ${y} ${view.width} ${view.height}`);
-    seen(view, view.width >= size.width - 1 && view.height >= size.height - 1, scale);
+    const key = [scale, room(), frame.clientHeight].join(), away = Math.max(Math.abs(drawn.x - x), Math.abs(drawn.y - y)) * scale;
+    if (key !== drawn.key || away > PAD) {
+      drawn = { key, x, y };
+      const part = { x: x - PAD / scale, y: y - PAD / scale, width: view.width + (2 * PAD) / scale, height: view.height + (2 * PAD) / scale };
+      drawing.setAttribute("viewBox", `${part.x} ${part.y} ${part.width} ${part.height}`);
+      tell.draw(part, scale);
+    }
+    for (const layer of /** @type {Iterable<any>} */ (frame.children)) layer.style.translate = `${Math.round((drawn.x - x) * scale)}px ${Math.round((drawn.y - y) * scale)}px`; // whole pixels are copied, others blended
+    frame.dataset.view = [x, y, view.width, view.height].join(" ");
+    tell.see(view, view.width >= size.width - 1 && view.height >= size.height - 1);
   };
   const fit = (/** @type {number} */ least) => {
     const before = room();

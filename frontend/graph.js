@@ -52,7 +52,10 @@ function pictureView(page, state, node, placed) {
   const { layout } = state;
   const picture = scene(page, layout), afar = overview(page, layout, picture);
   const frame = el("div", { class: "graph-frame", title: layout.description }, afar.canvas, picture.drawing), holder = el("div", "graph-holder", frame);
-  const view = camera(page, picture.drawing, frame, layout, (rect, whole, scale) => (picture.look(afar.look(rect, scale) ? null : rect), map.look(rect, whole)), state.start);
+  const view = camera(page, picture.drawing, frame, layout, {
+    draw: (part, scale) => picture.look(afar.look(part, scale) ? null : part),
+    see: (rect, whole) => map.look(rect, whole),
+  }, state.start);
   const map = minimap(layout, frame, view.centre);
   holder.append(map.element);
   placed(view.place);

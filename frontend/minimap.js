@@ -35,7 +35,7 @@ export function minimap({ width, height, boxes }, frame, go) {
       if (element.hidden && !whole) make();
       element.hidden = whole;
       const [left, top] = [Math.max(0, (view.x / width) * w), Math.max(0, (view.y / height) * h)];
-      sight.style.cssText = `left:${left}px;top:${top}px;width:${Math.max(3, Math.min(w, ((view.x + view.width) / width) * w) - left)}px;height:${Math.max(3, Math.min(h, ((view.y + view.height) / height) * h) - top)}px`;
+      sight.style.cssText = `left:0;top:0;translate:${left}px ${top}px;width:${Math.max(3, Math.min(w, ((view.x + view.width) / width) * w) - left)}px;height:${Math.max(3, Math.min(h, ((view.y + view.height) / height) * h) - top)}px`;
     },
   };
 }

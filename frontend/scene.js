@@ -11,7 +11,7 @@ import { fill, svg } from "./shared.js";
 /** @typedef {ReturnType<typeof scene>} Scene */
 
 const TOLD = 6; // edges that a box tells of
-const CELL = 512, MARGIN = 64; // px of the drawing: side of a cell of the index, and how far beyond the frame is drawn
+const CELL = 512; // px of the drawing: side of a cell of the index
 const LOUD = ["found", "now", "ready", "use", "chosen", "hot"]; // looks that are seen from afar too
 const ROUND = { function: 6, op: 4, group: 4 };
 
@@ -43,7 +43,8 @@ export function scene(page, layout) {
 
   const dress = (/** @type {Box | Path} */ item, /** @type {SVGGElement} */ group) => {
     const [key, path] = isPath(item) ? [item.source, item] : [item.key];
-    group.setAttribute("class", [looksOf(item), ...Object.keys(looks).filter((name) => looks[name](key, path))].join(" "));
+    const look = [looksOf(item), ...Object.keys(looks).filter((name) => looks[name](key, path))].join(" ");
+    if (group.getAttribute("class") !== look) group.setAttribute("class", look);
     if (paint || group.hasAttribute("style")) group.setAttribute("style", paint ? paint(item) : "");
   };
   const tell = (/** @type {Box} */ box) => {
@@ -65,7 +66,7 @@ export function scene(page, layout) {
   };
   /** @param {Rect | null} view what is in sight; nothing when it is painted by somebody else */
   const look = (view) => {
-    const range = !view ? [] : [view.x - MARGIN, view.y - MARGIN, view.x + view.width + MARGIN, view.y + view.height + MARGIN].map((v) => Math.floor(v / CELL));
+    const range = !view ? [] : [view.x, view.y, view.x + view.width, view.y + view.height].map((v) => Math.floor(v / CELL));
     if (range.join() === window_) return;
     window_ = range.join();
     const seen = view ? inCells(cells, range) : new Set();

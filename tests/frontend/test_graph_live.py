@@ -70,7 +70,7 @@ def test_a_large_graph_keeps_few_elements_in_the_page(show: Any, load: Any) -> N
     assert len(page.evaluate("nb.model.get('state').layout.boxes")) > 4_000
     assert 10 < page.evaluate(SHOWN) < MOST_SHOWN
     first = page.locator(".drawing .box").first.get_attribute("data-key")
-    drawing = page.locator(".drawing").bounding_box()
+    drawing = page.locator(".graph-frame").bounding_box()
     for _ in range(6):
         page.mouse.move(drawing["x"] + 200, drawing["y"] + 400)
         page.mouse.down()
@@ -101,7 +101,7 @@ def test_the_focused_box_stays_when_it_leaves_the_sight(show: Any, load: Any) ->
     page.keyboard.press("Home")
     key = page.locator('.box[tabindex="0"]').get_attribute("data-key")
     page.locator(".minimap").click(position={"x": 20, "y": 150})
-    assert float(page.locator(".drawing").get_attribute("viewBox").split()[1]) > 5_000
+    assert float(page.locator(".graph-frame").get_attribute("data-view").split()[1]) > 5_000
     expect(page.locator('.box[tabindex="0"]')).to_have_attribute("data-key", key)
     page.locator('.box[tabindex="0"]').focus()
     page.keyboard.press("ArrowDown")

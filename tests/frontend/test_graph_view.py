@@ -29,7 +29,7 @@ def test_the_first_frame_is_the_static_picture(show: Any, samples: Any) -> None:
         expect(box(page, b.key)).to_have_attribute("transform", f"translate({b.x},{b.y})")
         assert box(page, b.key).locator("text").all_text_contents()[: len(b.lines)] == [line.text for line in b.lines]
     assert page.locator(".edge path").count() == len(made.paths)
-    left, top, width, _ = map(float, page.locator(".drawing").get_attribute("viewBox").split())
+    left, top, width, _ = map(float, page.locator(".graph-frame").get_attribute("data-view").split())
     assert top == 0
     assert left <= 0
     assert left + width >= made.width  # all of it is seen
@@ -66,17 +66,17 @@ def test_enter_opens_and_escape_closes(show: Any, samples: Any) -> None:
 
 def test_click_opens_but_a_drag_pans(show: Any, samples: Any) -> None:
     page = show(samples.graph())
-    before = page.locator(".drawing").get_attribute("viewBox")
+    before = page.locator(".graph-frame").get_attribute("data-view")
     place = box(page, "n1").bounding_box()
     x, y = place["x"] + 20, place["y"] + 10
     page.mouse.move(x, y)
     page.mouse.down()
     page.mouse.move(x + 40, y + 15, steps=4)
     page.mouse.up()
-    assert page.locator(".drawing").get_attribute("viewBox") != before
+    assert page.locator(".graph-frame").get_attribute("data-view") != before
     expect(page.locator(".graph > .detail")).to_be_hidden()
     page.get_by_role("button", name="Show all").click()
-    assert page.locator(".drawing").get_attribute("viewBox") == before
+    assert page.locator(".graph-frame").get_attribute("data-view") == before
     box(page, "n1").click()
     expect(page.locator(".graph > .detail")).to_be_visible()
 
@@ -130,20 +130,20 @@ def test_zoom_by_button_and_by_wheel_with_control(show: Any, samples: Any) -> No
     page = show(samples.graph())
 
     def width() -> float:
-        return float(page.locator(".drawing").get_attribute("viewBox").split()[2])
+        return float(page.locator(".graph-frame").get_attribute("data-view").split()[2])
 
     whole = width()
     page.get_by_role("button", name="Zoom in").click()
     near = width()
     assert near < whole
-    page.locator(".drawing").hover()
+    page.locator(".graph-frame").hover()
     page.mouse.wheel(0, 100)  # the wheel alone is the notebook's
     assert width() == near
     page.keyboard.down("Control")
     page.mouse.wheel(0, -100)
     page.wait_for_function(
-        "w => Number(document.querySelector('.nbag-live').shadowRoot.querySelector('.drawing')"
-        ".getAttribute('viewBox').split(' ')[2]) < w",
+        "w => Number(document.querySelector('.nbag-live').shadowRoot.querySelector('.graph-frame')"
+        ".dataset.view.split(' ')[2]) < w",
         arg=near,
     )
     page.keyboard.up("Control")
