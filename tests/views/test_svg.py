@@ -107,7 +107,7 @@ def test_many_boxes_are_drawn_as_few_elements():
     for _ in range(600):
         y = y.sin()
     graph = nbautograd.graph(y.sum(), names={})
-    root = ET.fromstring(svg(graph, boxes=None))
+    root = ET.fromstring(graph.to_svg(boxes=None))
     assert len(list(root.iter(f"{NS}rect"))) == 1
     assert sum(text == "SinBackward0" for text in (e.text for e in root.iter(f"{NS}text"))) == 600
 

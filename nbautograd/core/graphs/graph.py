@@ -201,13 +201,14 @@ class AutogradGraph(Displayable):
 
         return schedule(self)
 
-    def to_svg(self, lens: str = "") -> str:
+    def to_svg(self, lens: str = "", boxes: int | None = 300) -> str:
         """The picture as an SVG document, drawn without any program.
 
         Args:
             lens: ``"memory"`` writes into each box how much its node keeps for backward.
+            boxes: fold repeats, and modules until about this many boxes are left; None draws every node.
         """
-        svg: str = render("svg", self, lens=lens)
+        svg: str = render("svg", self, lens=lens, boxes=boxes)
         return svg
 
     def to_dot(self) -> Any:
