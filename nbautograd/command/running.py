@@ -62,10 +62,13 @@ def run(
     options: dict[str, Any] = {"timeout": seconds, "kernel_name": "python3", "store_widget_state": keep_widgets}
     quiet = Config({"KernelManager": {"transport_encryption": "auto"}})  # else the kernel warns on stderr
     client = NotebookClient(content, resources={"metadata": {"path": folder}}, config=quiet, **options)
+    failure = ""
     try:
         client.execute(env={**os.environ, **(environment or {})})
     except CellExecutionError as error:
-        return f"{error.ename}: {error.evalue}".rstrip(".")
+        failure = f"{error.ename}: {error.evalue}".rstrip(".")
     except (CellTimeoutError, DeadKernelError) as error:
-        return str(error).strip().splitlines()[0]
-    return ""
+        failure = str(error).strip().splitlines()[0]
+    if failure and keep_widgets:  # what nbclient does only after the last cell
+        client.set_widgets_metadata()
+    return failure

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
+import re
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -150,3 +152,32 @@ def test_bytes_of_a_stored_view_go_as_text() -> None:
     traits = _with_bytes(OURS)
     assert traits["state"]["blocks"][0]["maps"]["analytical"] == {"$b64": "AAAA"}
     assert base64.b64decode("AAAA") == b"\x00\x00\x00"
+
+
+RUN = """import torch, nbautograd
+x = torch.ones(2, dtype=torch.float64, requires_grad=True)
+nbautograd.gradcheck(torch.sin, x)"""
+
+
+def thawed(html: str) -> dict[str, Any]:
+    """The state in a frozen view's script."""
+    packed = re.findall(r'unpack\("([^"]+)"\)', html)[-1]
+    state: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(packed)))
+    return state
+
+
+@pytest.mark.notebooks
+def test_a_notebook_that_stores_no_views_is_run(tmp_path: Path, capsys: Any) -> None:
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in (RUN, "1 / 0", "6 * 7")])
+    nbformat.write(notebook, tmp_path / "nb.ipynb")
+    before = (tmp_path / "nb.ipynb").read_bytes()
+    with pytest.raises(CommandError, match=r"ZeroDivisionError.*The copy shows which one"):
+        freeze(tmp_path / "nb.ipynb", tmp_path / "out.ipynb", execute=None)
+    assert "running it, in memory" in capsys.readouterr().out
+    assert (tmp_path / "nb.ipynb").read_bytes() == before
+    copy = nbformat.read(tmp_path / "out.ipynb", 4)
+    state = thawed(html_of(copy))
+    assert state["state"]["check"]["verdict"] == "right"
+    assert [key for key in state["state"]["answers"] if "microscope" in key]  # asked while Python was there
+    assert copy.cells[1].outputs[-1]["ename"] == "ZeroDivisionError"
+    assert "widgets" not in copy.metadata
