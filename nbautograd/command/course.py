@@ -24,7 +24,7 @@ class Lesson:
         title: in its language.
         minutes: about how long it takes; ``"?"`` when unknown.
         exercises: how many it has.
-        source: hash of the source that it was released from.
+        content: hash of its cells, which tells one release from another.
     """
 
     path: Path
@@ -32,7 +32,7 @@ class Lesson:
     title: str
     minutes: str
     exercises: int
-    source: str
+    content: str
 
 
 def lessons(lang: str) -> list[Lesson]:
@@ -87,7 +87,7 @@ def own(lesson: Lesson, folder: Path) -> tuple[Path, str]:
     path = folder.resolve() / lesson.path.name
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        if path.exists() and _about(path).get("source") == lesson.source:
+        if path.exists() and _about(path).get("content") == lesson.content:
             return path, text("command.course.kept", path=path)
         aside = _set_aside(path) if path.exists() else None
         with path.open("xb") as file:
@@ -121,7 +121,7 @@ def _lesson(path: Path) -> Lesson:
     about, number = _about(path), path.stem.partition("_")[0]
     title = str(about.get("title", path.stem))
     return Lesson(
-        path, number, title, str(about.get("minutes", "?")), len(list(_exercises(path))), about.get("source", "")
+        path, number, title, str(about.get("minutes", "?")), len(list(_exercises(path))), about.get("content", "")
     )
 
 

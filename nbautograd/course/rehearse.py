@@ -12,6 +12,7 @@ import linecache
 import re
 import sys
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -119,7 +120,8 @@ def _define(text: str, namespace: dict[str, Any]) -> str:
     file = f"<answer {next(_numbers)}>"
     linecache.cache[file] = (len(code), None, code.splitlines(True), file)  # so that its source can be read
     try:
-        with contextlib.redirect_stdout(io.StringIO()):
+        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             exec(compile(code, file, "exec"), namespace)
     except Exception as error:
         return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"

@@ -11,7 +11,7 @@ from typing import Any
 from nbautograd import messages
 from nbautograd.course import nbgrader
 from nbautograd.course.exercise import Exercise
-from nbautograd.course.source import Cell, Source, SourceError, stripped
+from nbautograd.course.source import Cell, Source, SourceError, digest, stripped
 from nbautograd.course.translations import stale
 
 Find = Callable[[str], Exercise]
@@ -32,13 +32,14 @@ def notebook(source: Source, lang: str, find: Find) -> dict[str, Any]:
     Raises:
         SourceError: for a cell that cannot be released.
     """
-    cells = [_cell(source, cell, lang, find) for cell in _chosen(source, lang)]
+    cells = _named([_cell(source, cell, lang, find) for cell in _chosen(source, lang)])
     named = source.metadata
-    about = {"name": source.name, "language": lang, "source": source.hash}
+    # of what the student sees: an answer that only the author sees makes no new version
+    about = {"name": source.name, "language": lang, "content": digest(written({"cells": cells}))[:16]}
     about.update({k: str(named[k]) for k in ("course", "minutes") if k in named})
     title = named.get(f"title_{lang}")
     return {
-        "cells": _named(cells),
+        "cells": cells,
         "metadata": {
             "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
             "language_info": {"name": "python"},

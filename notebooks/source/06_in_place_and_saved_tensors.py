@@ -335,7 +335,7 @@ class ExpInPlace(Function):
         (y,) = ctx.saved_tensors
         return grad_output * y
 
-# %% tags=["wrong"] exercise="exp_in_place" expects="forward_raised"
+# %% tags=["wrong"] exercise="exp_in_place" expects="exception_dirty_not_returned"
 class ExpInPlace(Function):
     @staticmethod
     def forward(ctx, x):
@@ -349,7 +349,7 @@ class ExpInPlace(Function):
         (y,) = ctx.saved_tensors
         return grad_output * y
 
-# %% tags=["wrong"] exercise="exp_in_place" expects="forward_raised"
+# %% tags=["wrong"] exercise="exp_in_place" expects="exception_dirty_not_returned"
 class ExpInPlace(Function):
     @staticmethod
     def forward(ctx, x):
@@ -434,7 +434,7 @@ class ExpInPlace(Function):
         (y,) = ctx.saved_tensors
         return grad_output.mul_(y)
 
-# %% tags=["wrong"] exercise="exp_in_place" expects="forward"
+# %% tags=["wrong"] exercise="exp_in_place" expects="exception_dirty_not_returned"
 class ExpInPlace(Function):
     @staticmethod
     def forward(ctx, x):

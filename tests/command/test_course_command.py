@@ -17,9 +17,9 @@ def english(monkeypatch):
     set_language(None)
 
 
-def lesson(folder, name="03_checking.ipynb", source="1", text="first"):
+def lesson(folder, name="03_checking.ipynb", content="1", text="first"):
     """A notebook as a release writes it."""
-    about = {"title": "Checking", "minutes": "40", "source": source}
+    about = {"title": "Checking", "minutes": "40", "content": content}
     cells = [{"cell_type": "code", "metadata": {"nbautograd": {"exercise": "e"}}, "source": [text]}]
     folder.mkdir(parents=True, exist_ok=True)
     (folder / name).write_text(json.dumps({"cells": cells, "metadata": {"nbautograd": about}}))
@@ -66,7 +66,7 @@ def test_copy_leaves_work_of_the_same_release_alone(installed, tmp_path, capsys)
 
 @pytest.mark.parametrize("older", ["a notebook", "no notebook"])
 def test_copy_keeps_work_of_an_older_release_aside(installed, tmp_path, capsys, older):
-    mine = lesson(tmp_path / "mine", source="0", text="my work")
+    mine = lesson(tmp_path / "mine", content="0", text="my work")
     if older == "no notebook":
         mine.write_text("notes of mine")
     before = mine.read_bytes()

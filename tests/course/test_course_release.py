@@ -58,6 +58,12 @@ def test_two_releases_are_the_same_bytes(tmp_path):
     assert first.zipped() == second.zipped()
 
 
+def test_what_only_the_author_sees_makes_no_new_version(tmp_path):
+    first = make(written(tmp_path), "en").notebook
+    assert make(written(tmp_path, wrong="-1 * 2 * ctx.saved_tensors[0] * grad_output"), "en").notebook == first
+    assert make(written(tmp_path, markdown="more"), "en").notebook != first
+
+
 def test_manifest_and_zip(tmp_path):
     made = make(written(tmp_path), "en")
     with zipfile.ZipFile(BytesIO(made.zipped())) as archive:
