@@ -7,13 +7,11 @@ from typing import Any
 
 from nbautograd.core.recording.calls import Call, CallLog
 from nbautograd.core.recording.reading import call_of
-from nbautograd.core.recording.reuse import again
 from nbautograd.core.recording.ring import Ring
 from nbautograd.core.recording.state import (
     FORWARD,
     INDEX,
     METHOD,
-    NOTICED,
     SUBJECT,
     SUBJECTS,
     Packed,
@@ -131,11 +129,10 @@ def read(wanted: Sequence[Packed], among: Sequence[Packed]) -> list[Call]:
         among: where their forward and setup_context are to be found.
     """
     by_index = {call[INDEX]: call for call in among}
-    reused = again(among) if any(one[0] == "held" for call in wanted for one in call[NOTICED]) else {}
     set_up = {call[FORWARD]: call for call in among if call[METHOD] == "setup_context"}
     calls = []
     for call in wanted:
         link = call[FORWARD]
         forward = unpacked(by_index[link], set_up.get(link)) if link in by_index else None
-        calls.append(call_of(unpacked(call, set_up.get(call[INDEX])), forward, reused.get(call[INDEX], ())))
+        calls.append(call_of(unpacked(call, set_up.get(call[INDEX])), forward))
     return calls

@@ -151,8 +151,8 @@ def calls(cls: type | None = None) -> CallLog:
     Example:
         >>> import nbautograd
         >>> from torch.autograd.function import InplaceFunction
-        >>> nbautograd.calls(InplaceFunction)
-        <CallLog 0 calls, 0 dropped, engine spy>
+        >>> len(nbautograd.calls(InplaceFunction)), nbautograd.calls(InplaceFunction).dropped
+        (0, 0)
     """
     function = None if cls is None else _function(cls, "calls")
     keep = None if function is None else [_subjects.get(function)]
@@ -215,7 +215,7 @@ def instrumented() -> list[type]:
 
 
 def engine() -> str:
-    """The engine in use: ``"spy"``, ``"in place"``, or ``"none"`` when nothing can be recorded here."""
+    """The engine in use: ``"monitoring"``, ``"spy"`` or ``"in place"``; ``"none"`` when nothing can be recorded."""
     return getattr(_choose(), "name", "none")
 
 
@@ -264,9 +264,10 @@ def _install(function: type, level: int) -> None:
 def _choose() -> Engine | None:
     """The first engine that passes the self-test here."""
     from nbautograd.core.recording.in_place import InPlaceEngine
+    from nbautograd.core.recording.monitoring import MonitoringEngine
     from nbautograd.core.recording.spy import SpyEngine
 
-    candidates: list[Engine] = [SpyEngine(), InPlaceEngine()]
+    candidates: list[Engine] = [MonitoringEngine(), SpyEngine(), InPlaceEngine()]
     return next((candidate for candidate in candidates if works(candidate)), None)
 
 

@@ -5,7 +5,7 @@ A Watch notices; ``watching.py`` makes findings of it when the record is read.
 
 from __future__ import annotations
 
-import sys
+import weakref
 from collections.abc import Iterator, Sequence
 from types import FunctionType
 from typing import Any
@@ -17,7 +17,7 @@ from nbautograd.core.recording.describing import DESCRIBE, Known
 from nbautograd.core.recording.materialising import told
 from nbautograd.core.recording.side_effects import found, harmless, loose_names
 from nbautograd.core.recording.snapshot import DATA, PLAIN_TYPES, STRIDES, SUMMARY, VERSION, Raw
-from nbautograd.core.recording.state import Noticed, Subject
+from nbautograd.core.recording.state import GIVEN, KNOWN, NUMBER, Noticed, Open, Subject
 from nbautograd.core.source import as_written
 
 _DETAILED = DATA + 1  # fields of a tensor described with more than its shape
@@ -28,43 +28,55 @@ class Watch:
 
     Attributes:
         awake: False when the method's code can do nothing of what is looked for.
-        alone: references to a gradient that came without a tuple and that nobody else has; an engine's own business.
     """
-
-    alone = 4
 
     def __init__(self, subject: Subject, method: str) -> None:
         cls = subject.cls
         self.subject, self.takes_ctx = subject, not (method == "forward" and subject.sets_up)
-        self.function = _function(cls, method)
-        self.loose = loose_names(self.function) if method == "forward" else ()
+        self.method = method
+        self.returned: list[tuple[weakref.ref[torch.Tensor], int, int]] = []  # gradients, their versions, their calls
+        function = _function(cls, method)
+        self.loose = loose_names(function) if method == "forward" else ()
         self.stateful = cls is not None and any(_mentions(_function(cls, m), cls) for m in subject.methods.codes)
-        self.flags = method in ("forward", "setup_context") and "set_materialize_grads" in _names(self.function)
-        self.tame = harmless(self.function, self.takes_ctx)
+        self.flags = method in ("forward", "setup_context") and "set_materialize_grads" in _names(function)
+        self.tame = harmless(function, self.takes_ctx)
         self.awake = not self.tame or bool(self.loose) or self.stateful or self.flags
 
-    def forward(self, args: Sequence[Any], result: Any, given: tuple[Raw, ...], known: Known, level: int) -> Noticed:
+    def forward(self, args: Sequence[Any], result: Any, call: Open) -> Noticed:
         """After forward: inputs changed, outputs that share an input's memory, tensors that came in otherwise."""
         inputs = args[1:] if self.takes_ctx else args
         outputs = result if type(result) is tuple else (result,)
-        noticed = [*_changed(inputs, given, known), *self._hidden(inputs)]
+        noticed = [*_changed(inputs, call[GIVEN], call[KNOWN]), *self._hidden(inputs)]
         if not self.tame:
             noticed += _aliases(inputs, outputs)
         return tuple(noticed) + self._state() + (self._flag(args[0]) if self.takes_ctx else ())
 
-    def setup(self, args: Sequence[Any], given: tuple[Raw, ...], known: Known, level: int) -> Noticed:
+    def setup(self, args: Sequence[Any], call: Open) -> Noticed:
         """After setup_context."""
         output = args[2] if type(args[2]) is tuple else (args[2],)
-        changed = () if self.tame else tuple(_changed((*args[1], *output), given, known))
+        changed = () if self.tame else tuple(_changed((*args[1], *output), call[GIVEN], call[KNOWN]))
         return changed + self._state() + self._flag(args[0])
 
-    def backward(self, args: Sequence[Any], result: Any, given: tuple[Raw, ...], known: Known, level: int) -> Noticed:
-        """After backward: gradients or saved tensors changed, and results that somebody else holds too."""
+    def backward(self, args: Sequence[Any], result: Any, call: Open) -> Noticed:
+        """After backward: gradients or saved tensors changed, and results that came before."""
         if self.tame:
             return self._state()
-        held = _held(result, known, self.alone)  # first: each further look at the result holds it once more
-        changed = tuple(_changed(args[1:], given, known)) if known else ()
-        return held + changed + _saved(args[0], level) + self._state()
+        changed = tuple(_changed(args[1:], call[GIVEN], call[KNOWN])) if call[KNOWN] else ()
+        reused = tuple(self._reused(result if type(result) is tuple else (result,), call))
+        return reused + changed + _saved(args[0], self.subject.level) + self._state()
+
+    def _reused(self, gradients: Sequence[Any], call: Open) -> Iterator[tuple[Any, ...]]:
+        """Gradients that an earlier call returned and that were written to since."""
+        for i, gradient in enumerate(gradients):
+            if type(gradient) not in PLAIN_TYPES or id(gradient) in call[KNOWN] or gradient.is_inference():
+                continue
+            for before, version, index in self.returned:
+                same = before()
+                if same is not None and same is gradient and same._version > version:
+                    yield "reused", i, index
+                    break
+            kept = [one for one in self.returned if one[0]() is not None and one[0]() is not gradient]
+            self.returned = [*kept[-15:], (weakref.ref(gradient), gradient._version, call[NUMBER])]
 
     def failure(self, args: Sequence[Any]) -> Noticed:
         """After backward raised: which gradients were not contiguous."""
@@ -72,10 +84,11 @@ class Watch:
         return tuple(("spread", i) for i in spread)
 
     def _hidden(self, inputs: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-        if not isinstance(self.function, FunctionType):
+        function = _function(self.subject.cls, self.method) if self.loose else None
+        if not isinstance(function, FunctionType):
             return
         for name in self.loose:
-            value = found(self.function, name)
+            value = found(function, name)
             if type(value) in PLAIN_TYPES and value.requires_grad and not any(value is given for given in inputs):
                 yield "hidden", name
 
@@ -157,21 +170,6 @@ def _aliases(inputs: Sequence[Any], outputs: Sequence[Any]) -> Iterator[tuple[An
             same = internals.memory(output) == internals.memory(given) != 0
             if same or internals.storage_of(output) == internals.storage_of(given):
                 yield "aliases", j, i
-
-
-def _held(result: Any, known: Known, alone: int) -> Noticed:
-    """Gradients that somebody keeps besides the tuple that brought them."""
-    usual = _IN_TUPLE
-    if type(result) is not tuple:
-        result, usual = (result,), alone
-    noticed: Noticed = ()
-    for j in range(len(result)):
-        if type(result[j]) in PLAIN_TYPES and id(result[j]) not in known and sys.getrefcount(result[j]) > usual:
-            noticed += (("held", j),)
-    return noticed
-
-
-_IN_TUPLE = 2  # references to a gradient that nobody else has
 
 
 def _saved(ctx: Any, level: int) -> Noticed:

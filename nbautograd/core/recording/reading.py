@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from nbautograd import messages
 from nbautograd.core.recording import names
 from nbautograd.core.recording.calls import Call
 from nbautograd.core.recording.decode import value_of
-from nbautograd.core.recording.reuse import Reuse
 from nbautograd.core.recording.state import RawCtx, Recorded
 from nbautograd.core.recording.watching import warnings_of
 from nbautograd.core.values import CtxSnapshot, Value
 
 
-def call_of(record: Recorded, forward: Recorded | None, reused: Sequence[Reuse] = ()) -> Call:
-    """The Call that a record tells.
-
-    Args:
-        record: of the call.
-        forward: of the forward whose ctx it got, if that is still there.
-        reused: which of its gradients an earlier call returned.
-    """
+def call_of(record: Recorded, forward: Recorded | None) -> Call:
+    """The Call that a record tells; forward is the record of the forward whose ctx it got, if it is still there."""
     subject = record.subject
     source = subject.source
     code = subject.methods.codes.get(record.method) or subject.methods.codes.get("vjp")
@@ -45,7 +36,7 @@ def call_of(record: Recorded, forward: Recorded | None, reused: Sequence[Reuse] 
         create_graph=record.create_graph,
         run=record.run if record.method == "backward" else 0,
         first=record.first,
-        warnings=warnings_of(record, forward, reused),
+        warnings=warnings_of(record, forward),
         missing=tuple(messages.text("recording.incomplete", reason=reason) for reason in record.missing),
     )
 

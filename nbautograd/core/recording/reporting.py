@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from nbautograd.core.findings import Finding, Kind
 from nbautograd.core.recording import names
-from nbautograd.core.recording.reuse import Reuse
 from nbautograd.core.recording.snapshot import NEEDS_GRADIENT, RawObject, RawTensor, named
 from nbautograd.core.recording.state import Recorded
 
@@ -22,13 +21,12 @@ def finding(code: str, kind: Kind, record: Recorded, where: int | None = None, *
     return Finding(code, kind, f"recording.call_{code}", {**base, **params}, place)
 
 
-def noticed_in(record: Recorded, forward: Recorded | None, reused: Sequence[Reuse]) -> Iterator[Finding]:
+def noticed_in(record: Recorded, forward: Recorded | None) -> Iterator[Finding]:
     """What was noticed, told as findings.
 
     Args:
         record: the call.
         forward: the forward call whose ctx it got, None when that is gone.
-        reused: which of its gradients an earlier backward returned.
     """
     if record.method == "forward":
         yield from _hidden(record)
@@ -38,7 +36,7 @@ def noticed_in(record: Recorded, forward: Recorded | None, reused: Sequence[Reus
         if forward is not None:
             yield from _saved_changed(record, forward)
             yield from _state_changed(record, forward)
-            yield from _reused(record, forward, reused)
+            yield from _reused(record, forward)
 
 
 def _hidden(record: Recorded) -> Iterator[Finding]:
@@ -104,10 +102,10 @@ def _state_changed(record: Recorded, forward: Recorded) -> Iterator[Finding]:
             yield finding("shared_state", "bug", record, name=name, forward=forward.index)
 
 
-def _reused(record: Recorded, forward: Recorded, reused: Sequence[Reuse]) -> Iterator[Finding]:
+def _reused(record: Recorded, forward: Recorded) -> Iterator[Finding]:
     given = {one.key for one in forward.inputs if isinstance(one, RawTensor)}
     labels = names.values_out(record)
-    for i, earlier in reused:
+    for i, earlier in (rest for what, *rest in record.noticed if what == "reused"):
         one = record.outputs[i]
         if isinstance(one, RawTensor) and one.key not in given:
             yield finding("grad_buffer_reused", "bug", record, i, gradient=labels[i], earlier=earlier)

@@ -220,6 +220,7 @@ class ThreadState:
         aside: True while a call is described with the user's function modes off.
         last_forward: by the subject's number, the index of the forward call that was recorded last, and what it met
             (None once setup_context took it over).
+        monitored: what the engine "monitoring" knows of the methods that run, outermost first.
         writing: True while the tee writes, so that a tee on a tee counts once.
     """
 
@@ -232,6 +233,7 @@ class ThreadState:
         self.aside = False
         self.last_forward: dict[int, tuple[int, dict[int, Raw] | None]] = {}
         self.writing = False
+        self.monitored: list[Any] = []
         self.name = threading.current_thread().name
 
 

@@ -10,20 +10,18 @@ from nbautograd.core.findings import Finding
 from nbautograd.core.recording import names
 from nbautograd.core.recording.decode import elements
 from nbautograd.core.recording.reporting import finding, noticed_in
-from nbautograd.core.recording.reuse import Reuse
 from nbautograd.core.recording.snapshot import RawObject, RawTensor
 from nbautograd.core.recording.state import Recorded
 
 
-def warnings_of(record: Recorded, forward: Recorded | None, reused: Sequence[Reuse] = ()) -> tuple[Finding, ...]:
+def warnings_of(record: Recorded, forward: Recorded | None) -> tuple[Finding, ...]:
     """What breaks the contract in one call.
 
     Args:
         record: the call.
         forward: the forward call whose ctx it got, None when that is gone.
-        reused: which of its gradients an earlier backward returned.
     """
-    found = list(noticed_in(record, forward, reused))
+    found = list(noticed_in(record, forward))
     if record.method == "forward":
         found += [*_inputs_changed(record), *_aliases(record)]
     if record.method in ("forward", "setup_context") and record.kept is not None:

@@ -15,7 +15,7 @@ from nbautograd.core.recording.describing import COPIED, DESCRIBE, Known
 from nbautograd.core.recording.reading_ctx import innermost, read_ctx, read_saved
 from nbautograd.core.recording.recorder import Recorder, caller, who_called
 from nbautograd.core.recording.snapshot import SHAPES
-from nbautograd.core.recording.state import BEGAN, GIVEN, KNOWN, NUMBER, Noticed, Open, Subject, ThreadState
+from nbautograd.core.recording.state import BEGAN, KNOWN, NUMBER, Noticed, Open, Subject, ThreadState
 from nbautograd.core.recording.writer import Writer, without_modes
 
 _tracing, _modes = internals.tracing, internals.function_mode_active
@@ -68,7 +68,7 @@ class ForwardWriter(Writer):
             values = result if type(result) is tuple or type(result) is list else (result,)
             level, known, kept = self.subject.level, call[KNOWN], None
             watch = self.watch
-            noticed: Noticed = watch.forward(args, result, call[GIVEN], known, level) if watch.awake else ()
+            noticed: Noticed = watch.forward(args, result, call) if watch.awake else ()
             outputs = DESCRIBE[level](values, known)
             if self.sets_up:
                 state.last_forward[self.number] = (call[NUMBER], known)
@@ -123,8 +123,8 @@ class SetupWriter(Writer):
             return without_modes(state, self.end, call, args, result, state)
         try:
             kept = read_ctx(innermost(args[0]), self.uses, call[KNOWN], self.subject.level)
-            watch, level = self.watch, self.subject.level
-            noticed: Noticed = watch.setup(args, call[GIVEN], call[KNOWN], level) if watch.awake else ()
+            watch = self.watch
+            noticed: Noticed = watch.setup(args, call) if watch.awake else ()
         except Exception as error:
             return self.incomplete(call, seconds, error, state)
         return self._close(call, (), noticed, kept, seconds, state)
@@ -176,7 +176,7 @@ class BackwardWriter(Writer):
         try:
             values = result if type(result) is tuple or type(result) is list else (result,)
             watch, level = self.watch, self.subject.level
-            noticed: Noticed = watch.backward(args, result, call[GIVEN], call[KNOWN], level) if watch.awake else ()
+            noticed: Noticed = watch.backward(args, result, call) if watch.awake else ()
             outputs = DESCRIBE[level](values, call[KNOWN])
         except Exception as error:
             return self.incomplete(call, seconds, error, state)

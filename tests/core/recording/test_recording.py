@@ -15,6 +15,8 @@ import torch
 
 from nbautograd.core.recording import log
 from nbautograd.core.recording.calls import CallLog
+from nbautograd.core.recording.decode import elements
+from nbautograd.core.recording.snapshot import named
 from nbautograd.errors import CallError, InputError
 
 
@@ -456,7 +458,8 @@ def test_at_level_off_nothing_stands_in_the_way():
             with log.recording(functions.Linear, functions.Linear, level="off") as none:
                 assert {name: vars(functions.Linear)[name] for name in as_written} == as_written
                 functions.Linear.apply(leaf(2, 3), leaf(3, 4))
-            assert vars(functions.Linear)["forward"] is not as_written["forward"]
+            if log.engine() != "monitoring":  # which touches nothing of the class
+                assert vars(functions.Linear)["forward"] is not as_written["forward"]
             functions.Linear.apply(leaf(2, 3), leaf(3, 4)).sum().backward()
         assert len(none) == 0
         assert [c.method for c in calls] == ["forward", "backward"]
@@ -464,3 +467,102 @@ def test_at_level_off_nothing_stands_in_the_way():
     finally:
         log.uninstrument(functions.Linear)
     assert dict(vars(functions.Linear)) == as_written
+
+
+def test_dropped_counts_the_calls_of_this_log_alone(monkeypatch):
+    log.clear()
+    monkeypatch.setattr(log._ring, "budget", 100_000)
+    log.instrument(functions.Greedy)
+    try:
+        for _ in range(50):
+            functions.Greedy.apply(leaf(300))
+        with log.recording(functions.Kept) as calls:
+            for _ in range(100):
+                functions.Greedy.apply(leaf(300))
+            functions.Kept.apply(leaf(2))
+            log._ring.settle()
+            assert (len(calls), calls.dropped) == (1, 0)
+            for _ in range(40):
+                functions.Greedy.apply(leaf(300))
+                functions.Kept.apply(leaf(2))
+        assert calls.dropped == 41 - len(calls) > 0
+        assert log.calls(functions.Kept).dropped == calls.dropped
+        assert log.calls(functions.Greedy).dropped == 190 - len(log.calls(functions.Greedy))
+        assert log.calls().dropped == log._ring.dropped
+        before = calls.dropped
+        log.clear()
+        assert calls.dropped == before
+    finally:
+        log.uninstrument(functions.Greedy)
+        log.clear()
+
+
+def test_level_values_keeps_all_elements_as_they_were():
+    x = leaf(50, 40)
+    strided, repeated = leaf(40, 50).detach().t().requires_grad_(), leaf(1, 40).detach().expand(50, 40)
+    with log.recording(functions.Kept, level="values") as calls:
+        functions.Kept.apply(x).sum().backward()
+        functions.Kept.apply(strided).sum().backward()
+        functions.Kept.apply(repeated)
+        functions.Kept.apply(x.detach().float().half()[:, ::3])
+    expected = [value.detach().clone() for value in (x, strided, repeated, x.half()[:, ::3])]
+    with torch.no_grad():
+        x.zero_()
+    seen = [c.inputs[0].tensor for c in calls if c.method == "forward"]
+    for summary, tensor in zip(seen, expected, strict=True):
+        assert not summary.sampled
+        assert summary.numel == tensor.numel()
+        assert summary.norm == pytest.approx(tensor.double().norm().item(), rel=1e-12)
+        assert summary.mean == pytest.approx(tensor.double().mean().item(), rel=1e-9)
+    raws = [packed for packed in calls._packed() if packed[2] == "forward"]
+    for packed, tensor in zip(raws, expected, strict=True):
+        assert (elements(named(packed[6][0])) == tensor.numpy()).all()
+
+
+def test_level_values_is_freed_with_the_log():
+    import tracemalloc
+
+    log.clear()
+    x = leaf(500, 200)
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        with log.recording(functions.Kept, level="values") as calls:
+            for _ in range(10):
+                functions.Kept.apply(x)
+        kept = tracemalloc.get_traced_memory()[0] - before
+        assert kept > 10 * x.nbytes  # inputs and outputs: at least one of them each time
+        del calls
+        log.clear()
+        assert tracemalloc.get_traced_memory()[0] - before < x.nbytes
+    finally:
+        tracemalloc.stop()
+
+
+def test_level_values_stays_inside_the_budget(monkeypatch):
+    log.clear()
+    monkeypatch.setattr(log._ring, "budget", 2_000_000)
+    with log.recording(functions.Kept, level="values") as calls:
+        for _ in range(20):
+            functions.Kept.apply(leaf(250, 200))
+            assert log._ring.used <= 2_000_000
+        assert calls.dropped == 20 - len(calls) > 0
+    log.clear()
+
+
+def test_an_error_of_the_recorder_is_said_once_and_counted(monkeypatch):
+    from nbautograd.core.recording import writers
+
+    def broken(*_):
+        raise ZeroDivisionError("ours")
+
+    monkeypatch.setattr(writers, "DESCRIBE", (broken,) * 4)
+    with log.recording(functions.Kept) as calls:
+        for _ in range(7):
+            functions.Kept.apply(leaf(2))
+        said = [sentence for sentence in calls.problems if "ours" in sentence]
+        assert len(said) == 1
+        assert "7 times" in said[0]
+        assert said == [sentence for sentence in calls.problems if "ours" in sentence]
+    log._recorder.errors.clear()
+    assert not log.problems()
