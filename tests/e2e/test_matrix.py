@@ -74,7 +74,7 @@ def opened(page: Any, app: App, name: str, *, kernel: bool = True) -> None:
         return
     page.goto(app.address(name))
     dialog = page.locator(".jp-Dialog")
-    dialog.get_by_role("button", name="No Kernel").click(timeout=30_000)
+    dialog.get_by_role("button", name="No Kernel").click(timeout=60_000)
     expect(dialog).to_have_count(0)
 
 
@@ -83,7 +83,7 @@ def one_report_in_each(page: Any, cells: tuple[int, ...] = (0, 1)) -> None:
     for number in cells:
         area = page.locator(".jp-CodeCell").nth(number).locator(".jp-OutputArea").first
         seen = area.locator(REPORT)
-        expect(seen.filter(has_text=SAYS, visible=True)).to_have_count(1, timeout=20_000)
+        expect(seen.filter(has_text=SAYS, visible=True)).to_have_count(1, timeout=60_000)
         expect(seen.filter(visible=True)).to_have_count(1)
 
 
@@ -136,7 +136,7 @@ def frozen(executed: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def works_alone(page: Any) -> None:
     """Both views are live: tabs turn, hover names entries."""
-    expect(page.locator(".nbag-live")).to_have_count(2, timeout=20_000)
+    expect(page.locator(".nbag-live")).to_have_count(2, timeout=60_000)
     one_report_in_each(page)
     view = page.locator(".nbag-live").first
     view.get_by_role("tab", name="Jacobian").click()
