@@ -75,6 +75,7 @@ def test_couplings_that_the_backward_lacks_are_seen():
     assert block.wrong == 6 * 4 * 3
 
 
+@pytest.mark.slow
 def test_a_million_elements_stay_a_diagonal():
     x = doubles(1_000_000)
     block = gradcheck(Exp, x, order=1).blocks[0, 0]

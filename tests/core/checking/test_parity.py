@@ -150,6 +150,7 @@ def test_check_forward_ad() -> None:
     assert "jvp_wrong" in codes(nbautograd.gradcheck(WrongForward, draw(4)))
 
 
+@pytest.mark.slow
 def test_fast_mode_misses_one_entry_of_ten_thousand_and_we_do_not() -> None:
     class OneEntry(Function):
         @staticmethod
