@@ -129,8 +129,19 @@ w = torch.arange(6, dtype=torch.float64).reshape(2, 3).requires_grad_()
 # %%
 # %gradcheck NoTranspose.apply(m, w)
 
+# %% [markdown] lang="en" pair="large"
+# Small inputs are chosen on purpose. Here is the right layer again, with inputs nearer to real ones. **Predict** how long PyTorch's check will take, and run it.
+
+# %% [markdown] lang="zh" pair="large" of="29db5c19"
+# 输入取得这么小，是有意的。下面还是那个正确的层，输入更接近真实的大小。**先猜一猜** PyTorch 的检查要花多久，再运行。
+
+# %%
+data = torch.randn(20, 20, dtype=torch.float64, requires_grad=True)
+weights = torch.randn(20, 30, dtype=torch.float64, requires_grad=True)
+torch.autograd.gradcheck(Linear.apply, (data, weights), eps=1e-6, atol=1e-4)
+
 # %% [markdown] lang="en" pair="own-task"
-# Take some inputs of the size of a real layer, 20×20 and 20×30 say, and PyTorch's check takes seconds: 600 outputs, 1000 inputs. `fast_mode=True` asks for one random combination instead of every entry, and is quick; in exchange it can miss a single wrong entry.
+# That took a while: 600 outputs and 1000 inputs make 600,000 entries. `fast_mode=True` asks for one random combination instead of every entry, and is quick; in exchange it can miss a single wrong entry.
 #
 # ### Exercise `my_gradcheck`
 #
@@ -138,8 +149,8 @@ w = torch.arange(6, dtype=torch.float64).reshape(2, 3).requires_grad_()
 #
 # **Predict**, before you write: will you send a `grad_output` of ones?
 
-# %% [markdown] lang="zh" pair="own-task" of="843e8860"
-# 如果输入像真实的层那么大，比如 20×20 和 20×30，PyTorch 的检查就要花上几秒：600 个输出，1000 个输入。`fast_mode=True` 不逐个元素查，只查一个随机组合，快得多；代价是单独一个元素的错误可能漏掉。
+# %% [markdown] lang="zh" pair="own-task" of="c1f15567"
+# 等了一会儿吧：600 个输出、1000 个输入，一共 60 万个元素。`fast_mode=True` 不逐个元素查，只查一个随机组合，快得多；代价是单独一个元素的错误可能漏掉。
 #
 # ### 练习 `my_gradcheck`
 #
