@@ -109,14 +109,16 @@ def shown(tab: Any, steps: int, lab: bool) -> Iterator[None]:
     """A graph of all its nodes on the page."""
     if not lab:
         own_page(tab, steps)
-        yield whole(tab)
+        whole(tab)
+        yield
         return
     jupyter = module("tests/e2e/jupyter_app.py")
     folder = Path(tempfile.mkdtemp())
     with jupyter.app("lab", folder, folder / "log") as served:
         jupyter.visit(tab, served, jupyter.write(served, "frames.ipynb", CELL.format(steps=steps)))
         jupyter.run_all(tab)
-        yield whole(tab)
+        whole(tab)
+        yield
 
 
 def whole(tab: Any) -> None:

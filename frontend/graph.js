@@ -82,7 +82,7 @@ function pictureView(page, state, node, placed) {
     holder,
     steps.said,
     steps.panel,
-    (layout.note || state.opened?.length) && el("div", "bar", layout.note && el("p", "faint", layout.note), wholeButton(page, state)),
+    Boolean(layout.note || state.opened?.length) && el("div", "bar", layout.note && el("p", "faint", layout.note), wholeButton(page, state)),
     walk.detail,
     ...state.notes.map((/** @type {string} */ note) => el("p", "faint", prose(note))),
     outline(page, state, picture, walk.look, canRepaint(page, state) ? (box) => void unfold(page, state, box).catch(() => {}) : null));

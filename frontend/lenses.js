@@ -27,7 +27,7 @@ export function lenses(page, state, picture, go) {
     legend.replaceChildren(...made.words);
   };
   select.addEventListener("change", () => {
-    const redraw = [state.lens, select.value].includes("memory") && page.can({ kind: "picture" });
+    const redraw = state.lenses.kept && [state.lens, select.value].includes("memory") && page.can({ kind: "picture" });
     state.lens = select.value;
     show();
     if (redraw) repaint(page, state, {}).catch(() => {}); // the colours are there; the words in the boxes are Python's
@@ -64,8 +64,8 @@ function memory(page, { lenses: { kept } }) {
 /** @param {Page} page @param {any} state @param {import("./scene.js").Scene} picture @param {(node: number) => void} go @returns {Lens} */
 function stale(page, { lenses: { stale: all } }, picture, go) {
   const nodes = new Set(all.flatMap((/** @type {any} */ s) => [s.node, s.maker]));
-  const row = (/** @type {any} */ s) => el("li", null, el("code", "name", s.name), ` v${s.saved} → v${s.now}: `, page.t("lens.saved_by"), " ", link(s.of, () => go(s.node)), ", ", page.t("lens.changed_by"), " ",
-    s.maker !== null ? link(s.by || "…", () => go(s.maker)) : el("code", null, s.by || "?"), s.line ? ` (${page.t("line", { line: s.line })})` : "");
+  const row = (/** @type {any} */ s) => el("li", null, el("code", "name", s.name), ` v${s.saved} → v${s.now}: `, page.t("lens.saved_by"), " ", link(s.of, () => go(s.node)), (s.by || s.maker !== null) && `, ${page.t("lens.changed_by")} `,
+    s.maker !== null ? link(s.by || "…", () => go(s.maker)) : el("code", null, s.by), s.line && ` (${page.t("line", { line: s.line })})`);
   return {
     words: [page.t(all.length ? "lens.stale_help" : "lens.stale_none"), all.length ? el("ul", null, ...all.map(row)) : ""],
     dim: all.length > 0,

@@ -64,8 +64,9 @@ export function outline(page, state, picture, visit, unfold) {
     const li = /** @type {Element} */ (event.target).closest("li");
     if (li) focus(li), act(li);
   });
-  const whole = el("details", "outline", el("summary", null, page.t("outline")), tree);
+  const whole = el("details", { class: "outline", open: state.outlined }, el("summary", null, page.t("outline")), tree);
   whole.addEventListener("toggle", () => {
+    state.outlined = whole.open;
     if (tree.firstChild) return;
     children(tree, root(state, picture), 1);
     tree.firstElementChild?.setAttribute("tabindex", "0");

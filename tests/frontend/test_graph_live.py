@@ -172,6 +172,21 @@ def test_pointing_at_a_chip_shows_every_use(show: Any) -> None:
     expect(page.locator(".use")).to_have_count(0)
 
 
+def test_pointing_at_a_portal_shows_where_it_leads(show: Any, load: Any) -> None:
+    x = torch.ones(3, requires_grad=True).exp()
+    h = x
+    for _ in range(90):
+        h = h.sin()
+    value = graph((h + x).sum())
+    page = unfolded(show, load, value)
+    made = layout(value, boxes=None)
+    near = next(b for b in made.boxes if b.kind == "portal" and b.key.endswith(".s"))
+    page.locator(f'.box[data-key="{near.key}"]').hover()
+    expect(page.locator(f'.box.use[data-key="{near.key}"]')).to_have_count(1)
+    expect(page.locator(".edge.use")).not_to_have_count(0)
+    expect(page.locator(".said")).to_have_text("↓ x")
+
+
 def test_a_folded_module_opens_and_folds_again(asking: Any) -> None:
     value = deep(60)
     page = asking(value)
