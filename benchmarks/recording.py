@@ -1,7 +1,9 @@
 """What recording costs: an instrumented Function beside the bare one, alternating in one process.
 
-``python benchmarks/recording.py`` prints, per style, size and level, the median over rounds of (recorded time / bare
-time) of one forward and backward, and the bare time. The last column pairs bare with bare: the noise of the machine.
+``python benchmarks/recording.py`` prints, per style, size and level, recorded time / bare time of one forward and
+backward, twice: the median over rounds, and least / least, which busy neighbours change less; and the least bare time.
+Rounds are short, so that some of them fall into quiet moments. The column ``wrapped`` has an empty Python function
+around each method: what any recorder costs. The last column pairs bare with bare: the noise of the machine.
 """
 
 from __future__ import annotations
@@ -70,10 +72,23 @@ def timed(once: Callable[[], None], repeats: int) -> float:
     return (time.thread_time_ns() - start) / repeats / 1000
 
 
-def paired(first: Callable[[], None], second: Callable[[], None], repeats: int, rounds: int) -> tuple[float, float]:
-    """Median of second / first over alternating rounds, and the median of first in microseconds."""
+def wrapped(cls: type) -> type:
+    """An empty Python function around each method."""
+
+    def around(function: Callable[..., object]) -> staticmethod:
+        return staticmethod(lambda *args, **kwargs: function(*args, **kwargs))
+
+    for name in ("forward", "backward"):
+        setattr(cls, name, around(getattr(cls, name)))
+    return cls
+
+
+def paired(
+    first: Callable[[], None], second: Callable[[], None], repeats: int, rounds: int
+) -> tuple[float, float, float]:
+    """Second / first over alternating rounds, median and least / least, and the least of first in microseconds."""
     timed(first, repeats), timed(second, repeats)
-    ratios, bare = [], []
+    ratios, bare, recorded = [], [], []
     for i in range(rounds):
         if i % 2:
             b, a = timed(second, repeats), timed(first, repeats)
@@ -81,28 +96,30 @@ def paired(first: Callable[[], None], second: Callable[[], None], repeats: int, 
             a, b = timed(first, repeats), timed(second, repeats)
         ratios.append(b / a)
         bare.append(a)
-    return statistics.median(ratios), statistics.median(bare)
+        recorded.append(b)
+    return statistics.median(ratios), min(recorded) / min(bare), min(bare)
 
 
 def main(rounds: int) -> None:
     torch.set_num_threads(1)
-    print(f"{'style':14}{'size':>9}{'bare us':>9}" + "".join(f"{level:>9}" for level in LEVELS) + f"{'bare':>9}")
+    columns = ("wrapped", *LEVELS, "bare")
+    print(f"{'style':14}{'size':>9}{'bare us':>9}" + "".join(f"{name:>12}" for name in columns))
     for style in (combined, with_setup_context):
         for size in SIZES:
-            repeats = max(3, min(400, 400_000 // size))
+            repeats = max(2, min(20, 20_000 // size))
             bare = step(style(), size)
-            row = []
+            row = [] if style is with_setup_context else [paired(bare, step(wrapped(style()), size), repeats, rounds)]
             for level in LEVELS:
                 cls = style()
                 pausing = log.paused() if level == "paused" else contextlib.nullcontext()
                 with log.recording(cls, level="summary" if level == "paused" else level), pausing:
-                    ratio, us = paired(bare, step(cls, size), repeats, rounds)
-                row.append(ratio)
+                    row.append(paired(bare, step(cls, size), repeats, rounds))
                 log.clear()
-            noise, us = paired(bare, step(style(), size), repeats, rounds)
-            cells = "".join(f"{ratio:9.2f}" for ratio in (*row, noise))
-            print(f"{style.__name__[:13]:14}{size:9}{us:9.1f}{cells}", flush=True)
+            row.append(paired(bare, step(style(), size), repeats, rounds))
+            cells = "".join(f"{f'{median:.2f} {least:.2f}':>12}" for median, least, _ in row)
+            cells = cells if style is combined else f"{'':>12}{cells}"
+            print(f"{style.__name__[:13]:14}{size:9}{min(us for *_, us in row):9.1f}{cells}", flush=True)
 
 
 if __name__ == "__main__":
-    main(rounds=int(sys.argv[1]) if len(sys.argv) > 1 else 21)
+    main(rounds=int(sys.argv[1]) if len(sys.argv) > 1 else 201)
