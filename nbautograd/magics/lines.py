@@ -98,6 +98,8 @@ class LineMagics(Magics):
         namespace = {**self._shell.user_ns, **(local_ns or {})}
         try:
             value = ask(magic, line.strip().removesuffix(";").rstrip(), namespace)
+        except UsageError:
+            raise
         except EvaluationError as error:
             raise UsageError(messages.text("magics.line_failed", magic=magic, error=one_line(error))) from None
         except NbautogradError as error:

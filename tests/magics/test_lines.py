@@ -105,6 +105,7 @@ def test_a_wrong_line_is_one_sentence(filled, line: str, says: str) -> None:
     ran = filled(line)
     assert isinstance(ran.error, UsageError)
     assert says in ran.stderr
+    assert "stumbled" not in ran.stderr
     assert ran.stderr.count("\n") == 1
     assert "Traceback" not in ran.stdout
 
