@@ -104,7 +104,7 @@ function naive(page, block, step, tolerance) {
 }
 
 /** @param {Page} page @param {Record<string, string[]>} since what became of it since the last check */
-const sinceView = (page, since) => el("section", "since", el("h5", null, page.t("since")), el("ul", null, ...[["fixed", "good"], ["new", "bad"], ["still", "open"]].flatMap(([id, tone]) =>
+export const sinceView = (page, since) => el("section", "since", el("h5", null, page.t("since")), el("ul", null, ...[["fixed", "good"], ["new", "bad"], ["still", "open"]].flatMap(([id, tone]) =>
   since[id].map((words) => el("li", null, el("span", `verdict ${tone}`, page.t(`since.${id}`)), " ", prose(words))))));
 
 /** @param {Page} page @param {HTMLElement} said the check at other inputs, when asked for */

@@ -2,12 +2,13 @@
 
 import { verdictWord } from "./blocks.js";
 import { callsView } from "./calls.js";
+import { compareView } from "./compare.js";
 import { findingsList } from "./findings.js";
-import { banner, gradcheckView } from "./gradcheck.js";
+import { banner, gradcheckView, sinceView } from "./gradcheck.js";
 import { graphView } from "./graph.js";
 import { jacobianView } from "./jacobian.js";
 import { worstEntry } from "./levels.js";
-import { count, el, number, prose, size, time } from "./shared.js";
+import { button, count, el, prose, size } from "./shared.js";
 import { sourceView } from "./source.js";
 import { tabs } from "./tabs.js";
 
@@ -29,6 +30,7 @@ export function inspectorView(page, state) {
     state.graph && { id: "graph", make: () => graphView(page, { ...state.graph, blocks: state.blocks, function: state.function }) },
     state.blocks.length && { id: "jacobian", make: () => jacobianView(page, state) },
     state.check && { id: "gradcheck", make: () => gradcheckView(page, state) },
+    state.comparison && { id: "compare", make: () => compareView(page, state.comparison) },
     state.source && { id: "source", make: () => sourceView(page, state.source, state.answer.findings) },
   ];
   return tabs(page, parts.filter((part) => part), state.view === "all" ? "summary" : state.view);
@@ -41,9 +43,10 @@ export function inspectorView(page, state) {
 function summaryView(page, state) {
   return el("div", "stack",
     banner(page, state.answer),
+    state.check?.since && sinceView(page, state.check.since),
     state.blocks.length > 0 && blockLine(page, state.blocks),
     state.answer.others.length > 0 && findingsList(page, state.answer.others),
-    state.comparison && comparisonView(page, state.comparison),
+    state.comparison && compareLine(page, state.comparison),
     el("p", "faint", callLine(page, state.calls)),
     ...state.notes.map((/** @type {string} */ note) => el("p", "faint", prose(note))));
 }
@@ -74,16 +77,8 @@ function callLine(page, calls) {
 }
 
 /**
- * The Function beside its reference.
+ * Whether the Function agrees with its reference, and the way to the whole comparison.
  * @param {Page} page
  * @param {any} state
  */
-function comparisonView(page, state) {
-  const pair = (/** @type {any} */ row) => el("tr", null, el("th", { scope: "row" }, el("code", null, row.name)), ...row.values.map((/** @type {any} */ v) => el("td", null, v.repr)), el("td", "num", number(row.difference, 2)));
-  const fact = (/** @type {string} */ name, /** @type {string[]} */ values) => el("tr", null, el("th", { scope: "row" }, name), ...values.map((v) => el("td", null, v)), el("td"));
-  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": page.t("comparison") },
-    el("table", "grid",
-      el("caption", null, page.t(state.agree ? "comparison_agree" : "comparison_differ", { first: state.names[0], second: state.names[1] })),
-      el("thead", null, el("tr", null, el("td"), ...state.names.map((/** @type {string} */ n) => el("th", { scope: "col" }, el("code", null, n))), el("th", { scope: "col", class: "num" }, page.t("largest_difference")))),
-      el("tbody", null, ...state.outputs.map(pair), ...state.gradients.map(pair), fact(page.t("saved_bytes"), state.saved_bytes.map(size)), fact(page.t("time"), state.seconds.map(time)))));
-}
+const compareLine = (page, state) => el("p", null, page.t(state.agree ? "comparison_agree" : "comparison_differ", { first: state.names[0], second: state.names[1] }), " ", button(page.t("tab.compare"), () => page.show("compare"), "link"));

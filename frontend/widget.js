@@ -1,6 +1,7 @@
 // The module that anywidget loads: one for all views, told apart by the `_kind` trait.
 
 import { callsView } from "./calls.js";
+import { compareView } from "./compare.js";
 import { frozenModel } from "./frozen.js";
 import { gradcheckView } from "./gradcheck.js";
 import { graphView } from "./graph.js";
@@ -13,7 +14,7 @@ import { el } from "./shared.js";
 /** @typedef {import("./types").Model} Model */
 
 /** @type {Record<string, (page: import("./types").Page, state: any) => Node>} */
-const VIEWS = { inspector: inspectorView, graph: graphView, jacobian: jacobianView, gradcheck: gradcheckView, calls: callsView };
+const VIEWS = { inspector: inspectorView, graph: graphView, jacobian: jacobianView, gradcheck: gradcheckView, calls: callsView, compare: compareView };
 
 /**
  * Draw the model's view into an element.

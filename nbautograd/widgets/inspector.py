@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from nbautograd.core.comparison import Comparison
 from nbautograd.core.display import plain
 from nbautograd.core.report import FunctionReport
 from nbautograd.core.values import Value
@@ -14,6 +13,7 @@ from nbautograd.widgets import parts
 from nbautograd.widgets.asking import questions
 from nbautograd.widgets.base import Question, ViewWidget
 from nbautograd.widgets.calls import calls_state, one_call
+from nbautograd.widgets.compare import comparison_state
 from nbautograd.widgets.gradcheck import answer_state, verdict_state
 from nbautograd.widgets.graph import graph_questions, graph_state
 from nbautograd.widgets.jacobian import Blocks, blocks_state, zoom
@@ -24,27 +24,6 @@ def checked_blocks(report: FunctionReport) -> Blocks:
     if report.gradcheck is not None and report.gradcheck.blocks:
         return report.gradcheck.blocks
     return {} if report.jacobian is None else report.jacobian.blocks
-
-
-def comparison_state(comparison: Comparison) -> dict[str, Any]:
-    """The Function beside its reference, as rows of a table."""
-    pairs = [*zip(comparison.outputs, comparison.output_differences, strict=False)]
-    gradients = [*zip(comparison.gradients, comparison.gradient_differences, strict=False)]
-    return {
-        "names": list(comparison.names),
-        "agree": comparison.agree,
-        "outputs": [_row(pair, difference, pair[0].name) for pair, difference in pairs],
-        "gradients": [
-            _row(pair, difference, name)
-            for (pair, difference), name in zip(gradients, comparison.input_names, strict=False)
-        ],
-        "saved_bytes": list(comparison.saved_bytes),
-        "seconds": plain(comparison.seconds),
-    }
-
-
-def _row(pair: Any, difference: float, name: str) -> dict[str, Any]:
-    return {"name": name, "values": parts.values(pair), "difference": plain(float(difference))}
 
 
 def elements_state(report: FunctionReport) -> dict[str, Any]:

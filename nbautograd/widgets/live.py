@@ -25,6 +25,7 @@ VIEWS = {
     "JacobianReport": ("jacobian", "JacobianWidget"),
     "GradcheckReport": ("gradcheck", "GradcheckWidget"),
     "CallLog": ("calls", "CallsWidget"),
+    "Comparison": ("compare", "CompareWidget"),
 }
 
 _open: deque[tuple[str, str, Any]] = deque()  # (cell, run of the cell, widget), oldest first

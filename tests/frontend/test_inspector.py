@@ -14,7 +14,7 @@ from nbautograd.core.source import FunctionSource
 
 pytestmark = pytest.mark.browser
 
-TABS = ["Summary", "Calls", "Graph", "Jacobian", "Gradcheck", "Source"]
+TABS = ["Summary", "Calls", "Graph", "Jacobian", "Gradcheck", "Compare", "Source"]
 SOURCE = FunctionSource("LinearFunction", "<cell>", 21, "class LinearFunction:\n    a = 1\n    b = 2\n", "combined")
 
 

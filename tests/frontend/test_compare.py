@@ -1,0 +1,72 @@
+"""The comparison on a page: values side by side, what differs, the two graphs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from playwright.sync_api import expect
+
+import nbautograd
+
+pytestmark = pytest.mark.browser
+
+
+class Product(torch.autograd.Function):
+    """A product whose second gradient is the first one's."""
+
+    @staticmethod
+    def forward(ctx: Any, a: Any, b: Any) -> Any:
+        ctx.save_for_backward(a, b)
+        return a * b
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        a, b = ctx.saved_tensors
+        return g * b, g * b
+
+
+@pytest.fixture
+def comparison() -> Any:
+    torch.manual_seed(0)
+    a, b = (torch.randn(3, 4, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    return nbautograd.compare(Product, torch.mul, (a, b))
+
+
+def test_rows_say_what_is_equal_and_what_is_not(show: Any, comparison: Any) -> None:
+    page = show(comparison)
+    rows = page.locator("tbody tr")
+    expect(rows.nth(0)).to_contain_text("equal bit for bit")
+    expect(rows.nth(2)).to_contain_text("gradient of b")
+    expect(rows.nth(2).locator("td.bad")).to_contain_text("largest difference")
+    expect(rows.nth(2).locator("canvas")).to_have_count(3)  # Function's, reference's, difference
+    expect(page.get_by_role("region", name="Beside the reference")).to_be_visible()
+
+
+def test_both_graphs_stand_there_with_the_same_names(show: Any, comparison: Any) -> None:
+    page = show(comparison)
+    drawings = page.locator("svg.drawing.still")
+    expect(drawings).to_have_count(2)
+    for k, node in enumerate(("Product", "MulBackward0")):
+        expect(drawings.nth(k)).to_contain_text(node)
+        assert {"a", "b", "output"} <= set(drawings.nth(k).locator("text tspan, text").all_text_contents())
+
+
+def test_the_summary_leads_to_it(show: Any, samples: Any) -> None:
+    page = show(samples.report(wrong=True, comparison=samples.comparison(agree=False)))
+    page.get_by_role("button", name="Compare").click()
+    expect(page.get_by_role("tabpanel", name="Compare")).to_contain_text("f differs from torch.mul.")
+
+
+def test_a_large_graph_is_left_to_its_own_view(show: Any) -> None:
+    x = torch.ones(2, dtype=torch.float64, requires_grad=True)
+
+    def chain(x: Any) -> Any:
+        for _ in range(400):
+            x = x.sin()
+        return x
+
+    page = show(nbautograd.compare(chain, chain, (x,)))
+    expect(page.locator("tbody tr").last).to_contain_text("401")
+    expect(page.locator("svg.drawing.still")).to_have_count(0)
