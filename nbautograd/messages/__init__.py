@@ -1,34 +1,22 @@
 """Every sentence that a user reads, by id, in English and Chinese.
 
-``text("checking.right", entries=24)`` gives the sentence in the chosen language. The catalogues are the modules of
-``messages/en`` and ``messages/zh``, one per subject, each with one table ``TEXTS`` from id to a template for
-``str.format``.
+``text("checking.right", entries=24)`` gives the sentence in the chosen language. The catalogues are gettext's: the
+sentences stand in ``messages/en/*.po`` and ``messages/zh/*.po``, one file per subject, the id as ``msgid`` and a
+template for ``str.format`` as ``msgstr``; ``.ci/compile_messages.py`` compiles them into the ``.mo`` file that is read.
 """
 
 from __future__ import annotations
 
-import importlib
+import gettext
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 LANGUAGES = ("en", "zh")
-SUBJECTS = (
-    "report",
-    "recording",
-    "tracing",
-    "checking",
-    "causes",
-    "inspection",
-    "graphs",
-    "views",
-    "widgets",
-    "magics",
-    "command",
-    "course",
-)
+DOMAIN = "nbautograd"
 
 _chosen: str | None = None
 
@@ -73,12 +61,22 @@ def speaking(name: str) -> Iterator[None]:
 
 
 @cache
+def translations(lang: str) -> gettext.GNUTranslations:
+    """gettext's catalogue of one language.
+
+    Raises:
+        FileNotFoundError: when it was not compiled.
+    """
+    found = gettext.translation(DOMAIN, Path(__file__).parent, languages=[lang])
+    assert isinstance(found, gettext.GNUTranslations)
+    return found
+
+
+@cache
 def catalogue(lang: str) -> dict[str, str]:
     """All sentences of one language, by id."""
-    texts: dict[str, str] = {}
-    for subject in SUBJECTS:
-        texts.update(importlib.import_module(f"{__name__}.{lang}.{subject}").TEXTS)
-    return texts
+    said: dict[str, str] = translations(lang)._catalog  # type: ignore[attr-defined] # gettext has no public way to list
+    return {message_id: sentence for message_id, sentence in said.items() if message_id}
 
 
 def text(message_id: str, /, **params: Any) -> str:

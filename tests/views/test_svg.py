@@ -151,7 +151,7 @@ def test_a_document_that_is_too_long_is_folded_further():
 
 
 def test_a_chinese_note_breaks_into_lines_and_loses_nothing():
-    note = "这个张量在保存之后被就地修改了，" * 12
+    note = "这个张量在保存之后被原地修改了，" * 12
     document = draw(Layout(width=200, height=40, note=note))
     lines = texts(document)
     assert len(lines) > 2

@@ -1,1 +1,0 @@
-"""The sentences in English, one module per subject."""

@@ -1,5 +1,0 @@
-"""English sentences of the subject ``report``."""
-
-TEXTS: dict[str, str] = {
-    "report.as_text": "{text}",
-}

@@ -1,1 +1,0 @@
-"""The sentences in Chinese, one module per subject."""
