@@ -133,3 +133,9 @@ def test_an_old_style_function_is_explained(filled) -> None:
     filled("class Old(Function):\n    def forward(self, x): return x\n    def backward(self, g): return g")
     ran = filled("%gradcheck Old(a)")
     assert "Old is written in the style of old torch" in ran.stderr or "Old" in ran.text
+
+
+def test_a_graph_in_a_notebook_leaves_unrelated_tensors_out(filled) -> None:
+    filled("stranger = torch.ones(2, requires_grad=True)\ncut = torch.ones(2, requires_grad=True)")
+    graph = filled("other = (cut * 2).detach()\nloss = (a * other.sum()).sum()\n%autograd_graph loss").result.result
+    assert "stranger" not in [ghost.name for ghost in graph.ghosts]

@@ -66,11 +66,16 @@ def backward(
     finally:
         for handle in handles:
             handle.remove()
+    _look_for_bad(walk, flow)
+    return walk.finish(flow)
+
+
+def _look_for_bad(walk: Walk, flow: Flow) -> None:
+    """Remember the first NaN or infinity in the engine's order, and say so."""
     flow.first_bad = _first_bad(walk, flow)
     if flow.first_bad is not None:
         node, what = flow.first_bad
         walk.remarks.append(messages.text("graphs.first_bad", what=what, node=node_name(walk.live[node])))
-    return walk.finish(flow)
 
 
 def _attach(walk: Walk, flow: Flow) -> list[Any]:

@@ -27,7 +27,7 @@ class Names:
         nodes: grad_fn of a tensor that is no leaf -> the tensor's name.
         wanting: name and tensor of all that need a gradient.
         module_of: id of a parameter -> id of the outermost module that it was found in.
-        given: True when the names were given, False when they are the calling code's variables.
+        given: True when tensors were named one by one, False when they are all variables of some code.
     """
 
     def __init__(self, names: Mapping[str, Any] | nn.Module | None) -> None:
@@ -37,7 +37,8 @@ class Names:
         self.nodes: dict[Any, str] = {}
         self.wanting: list[tuple[str, torch.Tensor]] = []
         self.module_of: dict[int, int] = {}
-        self.given = names is not None
+        # a module's or a notebook's whole namespace names much that this graph has nothing to do with
+        self.given = names is not None and not (isinstance(names, Mapping) and "__name__" in names)
         found = _from_caller() if names is None else {"": names} if isinstance(names, nn.Module) else names
         self._take(_spoken(found))
 
