@@ -1,7 +1,7 @@
 // The Function beside its reference: a row for each quantity with small heat maps, then the two graphs.
 
 import { arrowHead, boxGroup, pathGroup } from "./scene.js";
-import { el, number, size, svg, time } from "./shared.js";
+import { count, el, size, svg, time } from "./shared.js";
 import { tensorBody } from "./values.js";
 
 /** @typedef {import("./types").Page} Page */
@@ -23,14 +23,14 @@ export function compareView(page, state) {
 function table(page, state) {
   const head = (/** @type {any} */ words) => el("th", { scope: "row" }, words);
   const value = (/** @type {import("./types").Value} */ v) => el("td", null, v?.tensor ? tensorBody(page, v.name, v.tensor) : v ? el("code", null, v.repr) : "");
-  const pair = (/** @type {string} */ key) => (/** @type {any} */ row) => el("tr", null, head(el("code", null, page.t(key, { name: row.name }))), ...row.values.map(value),
+  const pair = (/** @type {string} */ key) => (/** @type {any} */ row) => el("tr", null, head(page.t(key, { name: row.name })), ...row.values.map(value),
     el("td", row.agrees ? null : "bad", row.said, !row.agrees && row.error?.tensor && tensorBody(page, row.name, row.error.tensor)));
   const fact = (/** @type {string} */ words, /** @type {any[]} */ values) => el("tr", null, head(words), ...values.map((v) => el("td", null, v)), el("td"));
   return el("table", "grid",
     el("thead", null, el("tr", null, el("td"), ...state.names.map((/** @type {string} */ n) => el("th", { scope: "col" }, el("code", null, n))), el("th", { scope: "col" }, page.t("difference")))),
     el("tbody", null, ...state.outputs.map(pair("compare_output")), ...state.gradients.map(pair("compare_gradient")),
       fact(page.t("saved_bytes"), state.saved_bytes.map(size)), fact(page.t("time"), state.seconds.map(time)),
-      state.nodes && fact(page.t("compare_nodes"), state.nodes.map((/** @type {number} */ n) => number(n)))));
+      state.nodes && fact(page.t("compare_nodes"), state.nodes.map((/** @type {number} */ n) => count(n)))));
 }
 
 /** @param {Layout} layout */

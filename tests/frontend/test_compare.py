@@ -23,7 +23,7 @@ class Product(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, g: Any) -> Any:
-        a, b = ctx.saved_tensors
+        _, b = ctx.saved_tensors
         return g * b, g * b
 
 
