@@ -2,10 +2,12 @@
 
     python benchmarks/gradcheck.py [--repeat 5] [--memory] [case ...]
 
-Each round runs all tools one after another on fresh copies of the same inputs, on one thread; the table shows medians
-of CPU time. "blocks" is full Jacobians with verdicts: both, every entry compared, what each witness said. "whole" is
-the whole report: gradcheck with all its probes, findings and second derivatives, which torch's modes do not look at.
-The ratios are of full Jacobians with verdicts: torch's slow mode over "blocks", and "blocks" over torch's fast mode.
+Each round runs all tools one after another on fresh copies of the same inputs, on one thread, each as often as it takes
+to fill 25 ms, as timeit does: a tool that takes 2 ms would else mostly show what the tool before it left in the caches.
+The table shows medians of CPU time per run. "blocks" is full Jacobians with verdicts: both, every entry compared, what
+each witness said. "whole" is the whole report: gradcheck with all its probes, findings and second derivatives, which
+torch's modes do not look at. The ratios are of full Jacobians with verdicts: torch's slow mode over "blocks", and
+"blocks" over torch's fast mode.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ import nbautograd
 from nbautograd.core.checking.inquiry import Inquiry
 from nbautograd.core.checking.subject import Subject
 
+LEAST = 25.0  # ms that a tool runs in each round
 Case = tuple[Callable[..., torch.Tensor], tuple[torch.Tensor, ...]]
 
 
@@ -124,10 +127,19 @@ TOOLS: dict[str, Callable[..., object]] = {
 }
 
 
-def cpu(tool: str, case: Case) -> float:
+def cpu(tool: str, name: str, runs: int) -> float:
+    """CPU ms of one run, from so many in a row."""
+    cases = [CASES[name]() for _ in range(runs)]
     start = time.process_time()
-    TOOLS[tool](*case)
-    return 1e3 * (time.process_time() - start)
+    for case in cases:
+        TOOLS[tool](*case)
+    return 1e3 * (time.process_time() - start) / runs
+
+
+def runs_in(least: float, tool: str, name: str) -> int:
+    """How many runs fill so many ms; the first run is a warm-up that does not count."""
+    cpu(tool, name, 1)
+    return max(1, min(50, math.ceil(least / cpu(tool, name, 1))))
 
 
 def memory(name: str, tool: str) -> float:
@@ -156,12 +168,12 @@ def measure(names: list[str], repeat: int, with_memory: bool) -> None:
     print(f"{'CPU ms, medians':20s}" + "".join(f"{tool:>12s}" for tool in TOOLS) + "  slow/blocks  blocks/fast")
     ratios = []
     for name in names:
-        cpu("blocks", CASES[name]()), cpu("torch fast", CASES[name]())
+        runs = {tool: 1 if tool == "torch slow" else runs_in(LEAST, tool, name) for tool in TOOLS}
         rounds = repeat if name not in ("linear 64", "exp 10,000") else max(1, repeat // 2)
         times = {tool: [] for tool in TOOLS}
         for _ in range(rounds):
             for tool in TOOLS:
-                times[tool].append(cpu(tool, CASES[name]()))
+                times[tool].append(cpu(tool, name, runs[tool]))
         median = {tool: statistics.median(each) for tool, each in times.items()}
         ratios.append(median["torch slow"] / median["blocks"])
         fast = median["blocks"] / median["torch fast"]

@@ -10,6 +10,7 @@ import torch
 
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure, Texts
+from nbautograd.course.exercises.shapes import elementwise
 
 SHAPE = (3, 4)
 
@@ -244,7 +245,7 @@ EXERCISES = (
     ),
     Exercise("same_graph", "same", "Q", own=_same),
     Exercise(
-        "exp", "Exp", "V W G L M R Q C",
-        formula=torch.exp, inputs=lambda draw: (draw.normal(*SHAPE),), own=_keeps_output,
+        "exp", "Exp", "V W G L M R Q C E",
+        formula=torch.exp, inputs=lambda draw: (draw.normal(*SHAPE),), edges=elementwise(), own=_keeps_output,
     ),
 )  # fmt: skip

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure, Texts
+from nbautograd.course.exercises.shapes import elementwise
 
 SHAPE = (3, 4)
 
@@ -208,13 +209,15 @@ def _which_raise(answer: Any, draw: Draw) -> Iterator[Failure]:
 
 EXERCISES = (
     Exercise(
-        "mul_constant", "MulConstant", "V G L A M R Q C",
+        "mul_constant", "MulConstant", "V G L A M R Q C E",
         formula=lambda tensor, constant: tensor * constant,
         inputs=lambda draw: (draw.normal(*SHAPE), float(draw.uniform(2.0, 3.0))), own=_constants,
+        edges=elementwise(2.5),
     ),
     Exercise(
-        "sin_cos", "SinCos", "V G A Q M C",
+        "sin_cos", "SinCos", "V G A Q M C E",
         formula=lambda x: (x.sin(), x.cos()), inputs=lambda draw: (draw.normal(*SHAPE),), own=_one_output_only,
+        edges=elementwise(),
         notes={
             "undefined_grad": {
                 "en": "A None and a tensor of zeros in its place give different gradients. Compare your branches with"
@@ -224,12 +227,20 @@ EXERCISES = (
         },
     ),
     Exercise(
-        "kill_head", "KillHead", "V M G L A Q",
+        "kill_head", "KillHead", "V M G L A Q E",
         formula=_kill_head, inputs=lambda draw: (draw.normal(6, 8), draw.choice((2, 3, 5))), own=_follows,
+        edges=lambda draw: (
+            (draw.normal(1, 8), 2), (draw.normal(0, 8), 2),
+            (draw.normal(3, 4), 4), (draw.normal(3, 4), 0),
+        ),
     ),
     Exercise(
-        "top_k", "TopK", "V Q G L A M",
+        "top_k", "TopK", "V Q G L A M E",
         formula=_top_k, inputs=lambda draw: (draw.normal(3, 6), draw.choice((2, 3))), own=_marked,
+        edges=lambda draw: (
+            (draw.normal(3, 6), 1), (draw.normal(3, 6), 6),
+            (draw.normal(1, 4), 2), (draw.normal(6, 3).t(), 2),
+        ),
     ),
     Exercise("which_raise", "raises", "Q", own=_which_raise),
 )  # fmt: skip

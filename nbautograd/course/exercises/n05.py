@@ -47,6 +47,13 @@ def _pair_at_kinks(draw: Draw) -> Iterable[tuple[Any, ...]]:
     yield u, v
 
 
+def _pair_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
+    """Without dimensions, empty, transposed: away from the kinks."""
+    for shape in ((), (0, 3), (1, 4)):
+        yield draw.uniform(0.2, 1.0, *shape), draw.uniform(-1.0, -0.2, *shape)
+    yield draw.uniform(0.2, 1.0, 3, 4).t(), draw.uniform(-1.0, -0.2, 3, 4).t()
+
+
 # leaky_clamp
 
 
@@ -212,13 +219,14 @@ def _uses_settings(answer: Any) -> Iterator[Failure]:
 
 EXERCISES = (
     Exercise(
-        "abs_uv", "AbsUV", "V G L A S M K",
+        "abs_uv", "AbsUV", "V G L A S M K E",
         formula=lambda u, v: (u * v).abs(),
         inputs=lambda draw: (
             draw.away_from(draw.normal(*SHAPE), 0.0, 0.1),
             draw.away_from(draw.normal(*SHAPE), 0.0, 0.1),
         ),
         kinks=_pair_at_kinks,
+        edges=_pair_edges,
         notes={"kink_wrong": ABS_AT_ZERO, "nonfinite": ABS_AT_ZERO},
     ),
     Exercise(

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure
+from nbautograd.course.exercises.shapes import elementwise
 
 # survivors: the notebook shows the same programs
 PROGRAMS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -141,16 +142,22 @@ def _own_memory(answer: Any, draw: Draw) -> Iterator[Failure]:
 EXERCISES = (
     Exercise("survivors", "survivors", "Q", own=_predicted),
     Exercise(
-        "exp_in_place", "ExpInPlace", "V G L Q",
+        "exp_in_place", "ExpInPlace", "V G L Q E",
         formula=torch.exp, inputs=lambda draw: (draw.normal(2, 3),), apply=_on_a_copy, own=_in_place,
+        edges=elementwise(),
     ),
     Exercise(
-        "scale_by", "ScaleBy", "V G L A M",
-        formula=lambda x, s: x * s, inputs=lambda draw: (draw.normal(2, 3), 2.5),
+        "scale_by", "ScaleBy", "V G L A M E",
+        formula=lambda x, s: x * s, inputs=lambda draw: (draw.normal(2, 3), 2.5), edges=elementwise(2.5),
     ),
-    Exercise("tanh", "Tanh", "V G L M D C", formula=torch.tanh, inputs=lambda draw: (draw.normal(2, 3),)),
+    Exercise("tanh", "Tanh", "V G L M D C E", formula=torch.tanh, inputs=lambda draw: (draw.normal(2, 3),),
+             edges=elementwise()),
     Exercise(
-        "head", "Head", "V G L A M R Q",
+        "head", "Head", "V G L A M R Q E",
         formula=lambda x, n: x[:n].clone(), inputs=lambda draw: (draw.normal(4, 3), 2), own=_own_memory,
+        edges=lambda draw: (
+            (draw.normal(4, 3), 4), (draw.normal(4, 3), 0),
+            (draw.normal(5), 2), (draw.normal(3, 4).t(), 1),
+        ),
     ),
 )  # fmt: skip

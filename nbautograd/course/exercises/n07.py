@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -10,6 +10,7 @@ from torch import Tensor
 
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure
+from nbautograd.course.exercises.shapes import elementwise
 
 
 def _first_output(answer: Any) -> Callable[..., Any]:
@@ -98,16 +99,21 @@ def _not_differentiable(penalty: Tensor, right: Tensor, x: Tensor, w: Tensor) ->
     return None if torch.allclose(got, expected) else Failure("wrong_derivative", DERIVATIVE)
 
 
+def _with_dimensions(draw: Draw) -> Iterable[tuple[Any, ...]]:
+    """NumPy gives a number back for an array without dimensions, which is another lesson."""
+    return list(elementwise()(draw))[1:]
+
+
 EXERCISES = (
     Exercise(
-        "my_cube", "MyCube", "V G L A D",
-        formula=lambda x: x**3, inputs=_some, apply=_first_output,
+        "my_cube", "MyCube", "V G L A D E",
+        formula=lambda x: x**3, inputs=_some, edges=elementwise(), apply=_first_output,
     ),
     Exercise(
-        "sinh", "Sinh", "V G L A D",
-        formula=torch.sinh, inputs=_some, apply=_first_output,
+        "sinh", "Sinh", "V G L A D E",
+        formula=torch.sinh, inputs=_some, edges=elementwise(), apply=_first_output,
     ),
-    Exercise("silu", "Silu", "V G L M D", formula=lambda x: x * x.sigmoid(), inputs=_some),
-    Exercise("numpy_sin", "NumpySin", "V G L T D", formula=torch.sin, inputs=_some),
+    Exercise("silu", "Silu", "V G L M D E", formula=lambda x: x * x.sigmoid(), inputs=_some, edges=elementwise()),
+    Exercise("numpy_sin", "NumpySin", "V G L T D E", formula=torch.sin, inputs=_some, edges=_with_dimensions),
     Exercise("gradient_penalty", "gradient_penalty", "Q", own=_penalises),
 )  # fmt: skip

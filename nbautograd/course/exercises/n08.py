@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -11,6 +11,7 @@ from torch.autograd import Function
 
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure
+from nbautograd.course.exercises.shapes import elementwise
 
 
 def _linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -19,6 +20,20 @@ def _linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor
 
 def _linear_inputs(draw: Draw) -> tuple[Any, ...]:
     return draw.normal(4, 3), draw.normal(2, 3), draw.normal(2)
+
+
+def _mat_vec_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
+    """One row, one column, no row."""
+    yield draw.normal(1, 3), draw.normal(3)
+    yield draw.normal(2, 1), draw.normal(1)
+    yield draw.normal(0, 3), draw.normal(3)
+
+
+def _linear_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
+    """One output, one row, no row."""
+    yield draw.normal(3, 4), draw.normal(1, 4), draw.normal(1)
+    yield draw.normal(1, 4), draw.normal(5, 4), draw.normal(5)
+    yield draw.normal(0, 4), draw.normal(5, 4), draw.normal(5)
 
 
 JVP_RAISED = {
@@ -192,16 +207,18 @@ def _wrong_entry(name: str, found: Tensor, expected: Tensor) -> Failure:
 
 EXERCISES = (
     Exercise(
-        "forward_cube", "ForwardCube", "V G L F D",
-        formula=lambda x: x**3, inputs=lambda draw: (draw.normal(2, 3),), notes={"jvp_raised": JVP_RAISED},
+        "forward_cube", "ForwardCube", "V G L F D E",
+        formula=lambda x: x**3, inputs=lambda draw: (draw.normal(2, 3),), edges=elementwise(),
+        notes={"jvp_raised": JVP_RAISED},
     ),
     Exercise(
-        "linear_ported", "LinearPorted", "V G L S N O B",
-        formula=_linear, inputs=_linear_inputs, notes={"vmap_raised": IN_PLACE},
+        "linear_ported", "LinearPorted", "V G L S N O B E",
+        formula=_linear, inputs=_linear_inputs, edges=_linear_edges, notes={"vmap_raised": IN_PLACE},
     ),
     Exercise(
-        "mat_vec", "MatVec", "V G B",
+        "mat_vec", "MatVec", "V G B E",
         formula=lambda A, x: A @ x, inputs=lambda draw: (draw.normal(2, 3), draw.normal(3)),
+        edges=_mat_vec_edges,
         notes={"vmap_wrong": WHERE},
     ),
     Exercise("per_sample", "per_sample", "Q", own=_for_each_sample),

@@ -88,9 +88,15 @@ EXERCISES = (
     Exercise(
         "migrate_transpose",
         "Transpose",
-        "W V G L A",
+        "W V G L A E",
         _transpose,
         lambda draw: (draw.normal(2, 3, 4), 0, 2),
+        lambda draw: (
+            (draw.normal(2, 3), 0, 1),
+            (draw.normal(2, 3), 1, 1),
+            (draw.normal(2, 3, 4), -1, 0),
+            (draw.normal(0, 2), 0, 1),
+        ),
     ),
     Exercise("repair_module", "Repaired", "Q", own=layer, points=2),
     Exercise("what_died", "today", "Q", own=_replaced),
