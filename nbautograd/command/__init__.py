@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -39,13 +40,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.print_help()
         return 0
     try:
-        return int(_ANSWERS[options.command](options))
+        status = int(_ANSWERS[options.command](options))
+        sys.stdout.flush()
+        return status
     except CommandError as error:
         print(f"nbautograd: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print(text("command.interrupted"), file=sys.stderr)
         return 130
+    except BrokenPipeError:  # whoever read our output has gone, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
 
 
 def _parser() -> argparse.ArgumentParser:

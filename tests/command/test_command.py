@@ -135,3 +135,13 @@ def test_jupyterlab_gets_its_words(tmp_path, monkeypatch):
     (words,) = seen
     assert words[:4] == [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={tmp_path}"]
     assert {"--LabApp.default_url=/lab/tree/x.ipynb", "--port=8899", "--no-browser"} <= set(words)
+
+
+def test_a_reader_that_leaves_early_is_no_error() -> None:
+    command = [sys.executable, "-m", "nbautograd", "course", "list"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as listing:
+        assert listing.stdout is not None
+        assert listing.stderr is not None
+        listing.stdout.close()
+        assert "Error" not in listing.stderr.read()
+    assert listing.returncode == 141
