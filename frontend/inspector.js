@@ -81,4 +81,4 @@ function callLine(page, calls) {
  * @param {Page} page
  * @param {any} state
  */
-const compareLine = (page, state) => el("p", null, page.t(state.agree ? "comparison_agree" : "comparison_differ", { first: state.names[0], second: state.names[1] }), " ", button(page.t("tab.compare"), () => page.show("compare"), "link"));
+const compareLine = (page, state) => el("p", null, state.said, " ", button(page.t("tab.compare"), () => page.show("compare"), "link"));

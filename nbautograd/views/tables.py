@@ -15,9 +15,18 @@ def width(text: str) -> int:
     return sum(_columns(c) for c in text)
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[str]:
-    """Lines of a table with two spaces between columns; ``right`` lists the columns set flush right."""
-    grid = [[_cut(cell) for cell in row] for row in ([header, *rows] if any(header) else rows)]
+def table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = (), cut: bool = True
+) -> list[str]:
+    """Lines of a table with two spaces between columns.
+
+    Args:
+        header: a cell for each column; empty ones for a table without a head.
+        rows: the cells.
+        right: the columns set flush right.
+        cut: False leaves long cells, and the spaces in them, as they are.
+    """
+    grid = [[_cut(cell) if cut else cell for cell in row] for row in ([header, *rows] if any(header) else rows)]
     if not grid:
         return []
     widths = [max(width(row[k]) for row in grid) for k in range(len(grid[0]))]
