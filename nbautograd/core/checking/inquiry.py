@@ -20,7 +20,7 @@ from nbautograd.core.checking.jacobians.storage import Matrices
 from nbautograd.core.checking.jacobians.witnesses import ForwardWitness, JvpWitness, confirmed
 from nbautograd.core.checking.probes.exceptions import contract_broken, from_forward
 from nbautograd.core.checking.progress import PARTS, Progress, Tell
-from nbautograd.core.checking.steps.refine import curve
+from nbautograd.core.checking.steps.curve import curve
 from nbautograd.core.checking.subject import Outputs, Subject
 from nbautograd.core.checking.verdict import Judged, Tolerance, judge
 

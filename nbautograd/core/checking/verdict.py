@@ -10,16 +10,20 @@ import numpy as np
 
 from nbautograd.core.checking.block import BlockVerdict, Entry
 from nbautograd.core.checking.jacobians.assembly import Raw
+from nbautograd.core.checking.jacobians.columns import first_step
 from nbautograd.core.checking.jacobians.forward import Values
 from nbautograd.core.checking.jacobians.real import Array
 from nbautograd.core.checking.jacobians.storage import Matrices
-from nbautograd.core.checking.steps import flat, kinks
-from nbautograd.core.checking.steps.refine import Refined, refine
+from nbautograd.core.checking.steps import closer, flat, kinks
+from nbautograd.core.checking.steps.climb import Refined
+from nbautograd.core.checking.steps.refine import refine
 
 AGREED = 1e-7  # two independent computations that agree to 7 digits need no error estimate
 SIGNIFICANT = 1e-6  # relative difference below which nothing is called wrong
+NEAR = 1e-3  # relative difference up to which a closer look may settle it
 SLIGHT = 1e-9  # of the largest of its row: less than what is ever called wrong, and often only round-off
-UNSEEN = 1e-9  # an error bar this small beside the spread of the output leaves nothing unsure
+UNSEEN = 1e-9  # beside the spread of the output, an error bar (or a derivative) this small is nothing
+BITS = 8  # last ones that a value may be off by
 UNSURE = 0.02  # error bar, relative to the entry's scale, above which nothing is called right
 
 
@@ -78,6 +82,9 @@ def judge(forward: Values, raw: Raw, where: tuple[int, int], tolerance: Toleranc
         return _agreed(matrices)
     scale = scales(matrices)
     doubtful = ~close(matrices, scale, tolerance)
+    if doubtful.any():
+        matrices = dataclasses.replace(matrices, numerical=matrices.numerical.copy())
+        doubtful &= ~_settled(forward, raw, where, (matrices, scale, doubtful, tolerance))
     refined = refine(forward, raw, where, doubtful) if doubtful.any() else None
     state = _State(matrices, scale, doubtful, tolerance)
     state.tiny = UNSEEN * _spread(forward.values[where[0]])
@@ -87,6 +94,38 @@ def judge(forward: Values, raw: Raw, where: tuple[int, int], tolerance: Toleranc
         state.wrong[:] = False
         state.reasons["flat"] = 1
     return state.judged()
+
+
+def _settled(
+    forward: Values, raw: Raw, where: tuple[int, int], what: tuple[Matrices, Scale, Array, Tolerance]
+) -> Array:
+    """The doubtful entries that agree at a closer look, whose numbers are taken over, or that are nothing."""
+    matrices, scale, doubtful, tolerance = what
+    analytical, done = matrices.analytical, _nothing(forward, where, matrices, doubtful)
+    with np.errstate(invalid="ignore"):
+        near = doubtful & ~done & (np.abs(analytical - matrices.numerical) <= NEAR * scale.size)
+
+    def agrees(entries: Array, found: Array) -> Array:
+        at = tuple(entries.T)
+        return _close(analytical[at], found, scale[at], tolerance, SIGNIFICANT / 2)
+
+    entries, values = closer.settled(forward, raw, where, near, agrees)
+    matrices.numerical[tuple(entries.T)] = values
+    done[tuple(entries.T)] = True
+    return done
+
+
+def _nothing(forward: Values, where: tuple[int, int], matrices: Matrices, doubtful: Array) -> Array:
+    """The doubtful entries that round-off hides from any difference, and that are nothing beside the output."""
+    (i, j), layout, found = where, matrices.layout, np.zeros_like(doubtful)
+    tiny = UNSEEN * _spread(forward.values[i])
+    at = np.nonzero(doubtful & (np.abs(matrices.analytical) <= tiny))
+    if at[0].size:
+        value = np.abs(layout.rows(forward.values[i][None])[0][at[0], at[1]])
+        step = layout.cols(first_step(forward, j)[None])[0][at[0], at[2]]
+        blur = BITS * forward.eps * value / step
+        found[at] = (blur <= tiny) & (np.abs(matrices.analytical[at] - matrices.numerical[at]) <= blur)
+    return found
 
 
 def _agreed(matrices: Matrices) -> Judged:
@@ -135,10 +174,14 @@ def scales(matrices: Matrices) -> Scale:
 
 def close(matrices: Matrices, scale: Scale, tolerance: Tolerance) -> Array:
     """Where the two agree at first sight."""
+    return _close(matrices.analytical, matrices.numerical, scale, tolerance)
+
+
+def _close(analytical: Array, numerical: Array, scale: Scale, tolerance: Tolerance, relative: float = AGREED) -> Array:
     with np.errstate(invalid="ignore"):
-        apart = np.abs(matrices.analytical - matrices.numerical)
-        agreed: Array = apart <= np.maximum(scale.slack(AGREED, tolerance), SLIGHT * scale.row)
-    given = tolerance.given(matrices.analytical, matrices.numerical)
+        apart = np.abs(analytical - numerical)
+        agreed: Array = apart <= np.maximum(scale.slack(relative, tolerance), SLIGHT * scale.row)
+    given = tolerance.given(analytical, numerical)
     return agreed if given is None else given
 
 
@@ -158,9 +201,7 @@ class _State:
     """The judgement while it is being made."""
 
     def __init__(self, matrices: Matrices, scale: Scale, doubtful: Array, tolerance: Tolerance) -> None:
-        self.matrices = (
-            dataclasses.replace(matrices, numerical=matrices.numerical.copy()) if doubtful.any() else matrices
-        )
+        self.matrices = matrices
         self.scale, self.tolerance = scale, tolerance
         self.wrong = doubtful.copy()
         self.refined: Refined | None = None
@@ -268,6 +309,6 @@ def _found(refined: Refined | None, where: tuple[int, int, int]) -> int | None:
 
 def _curve(refined: Refined | None, where: tuple[int, int, int] | None) -> tuple[Array, Array]:
     hit = None if where is None else _found(refined, where)
-    if refined is None or hit is None:
+    if refined is None or hit is None or np.isnan(refined.steps[:, hit]).all():
         return np.empty(0), np.empty(0)
     return refined.steps[:, hit], refined.errors[:, hit]

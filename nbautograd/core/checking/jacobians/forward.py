@@ -53,6 +53,10 @@ class Values(Protocol):
     def batched(self) -> bool:
         """Whether many points are answered at once."""
 
+    @property
+    def left(self) -> int:
+        """How many more points there are until all central differences would have been had one by one."""
+
     def rounded(self, which: int, points: Array) -> Array:
         """The points as the input's dtype can represent them."""
 
@@ -92,12 +96,19 @@ class Forward:
         self.points = [to_array(t) for t in self.tensors]
         self.values = self._one(0, self.points[0]) if self.promoted else [to_array(outputs[i]) for i in wanted]
         self._last: dict[int, tuple[Array, list[Array]]] = {}
+        self._asked = 0
         self._batched: Callable[..., Any] | None = raw_forward(subject)
 
     @property
     def batched(self) -> bool:
         """Whether many points are answered at once, as far as is known."""
         return self._batched is not None
+
+    @property
+    def left(self) -> int:
+        """How many more points and cotangents a plain check would ask for one by one: two of each per element."""
+        whole = 2 * sum(p.size for p in self.points) + 2 * sum(map(math.prod, self.shapes))
+        return max(0, whole - self._asked)
 
     @cached_property
     def noise(self) -> list[Array]:
@@ -148,6 +159,7 @@ class Forward:
 
     def _ticked(self, which: int, point: Array) -> list[Array]:
         answer = self._one(which, point)
+        self._asked += 1
         self.progress.tick()
         return answer
 

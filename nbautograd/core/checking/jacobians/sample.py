@@ -45,6 +45,11 @@ class Window:
         """Whether many points are answered at once."""
         return self.whole.batched
 
+    @property
+    def left(self) -> int:
+        """How many more points a plain check would ask for."""
+        return self.whole.left
+
     def rounded(self, which: int, points: Array) -> Array:
         """The points as the input's dtype can represent them."""
         return self.whole.rounded(which, points)

@@ -47,10 +47,11 @@ class Series:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A derivative and its error bar, by entry."""
+    """A derivative, its error bar and the finest rung that it was made from, by entry."""
 
     value: Array
     error: Array
+    rung: Array
 
 
 def central(series: Series) -> Array:
@@ -96,7 +97,8 @@ def _best(slopes: Array, round_off: Array, order: float) -> Estimate:
     pick = np.argmin(errors, axis=0)[None]
     value = np.take_along_axis(values, pick, axis=0)[0]
     error = np.take_along_axis(errors, pick, axis=0)[0]
-    return Estimate(np.where(np.isfinite(error), value, np.nan), error)
+    rung = np.where(pick[0] < len(slopes), pick[0], pick[0] - len(slopes) + 1)
+    return Estimate(np.where(np.isfinite(error), value, np.nan), error, rung)
 
 
 def _consistent(values: Array, errors: Array, round_off: Array) -> Array:

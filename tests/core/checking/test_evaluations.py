@@ -1,0 +1,120 @@
+"""How often a check calls the function: never much more than central differences of everything would."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from nbautograd import gradcheck
+from nbautograd.core.checking.inquiry import Inquiry
+from nbautograd.core.checking.subject import Subject
+
+SIZE = 40
+RANDOM = np.random.default_rng(0)
+MATRIX = RANDOM.uniform(0.5, 2.0, (SIZE, SIZE)) * RANDOM.choice([-1.0, 1.0], (SIZE, SIZE))
+
+
+def dense(precision, factor=lambda column: 1.0):
+    """A Function of numpy, called once per point, whose columns may be wrong by a factor each."""
+
+    class Dense(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            inner = np.sin(x.detach().numpy().astype(precision))
+            return torch.from_numpy((MATRIX.astype(precision) @ inner).astype(np.float64))
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            factors = np.array([factor(k) for k in range(SIZE)])
+            return torch.from_numpy(grad.numpy() @ MATRIX * np.cos(x.numpy()) * factors)
+
+    return Dense
+
+
+def counted(fn, x):
+    """The only block, and how often the function was called for it."""
+    subject, calls = Subject(fn, x), 0
+    plain = subject.evaluate
+
+    def evaluate(inputs):
+        nonlocal calls
+        calls += 1
+        return plain(inputs)
+
+    subject.evaluate = evaluate
+    inquiry = Inquiry(subject, None, None, None)
+    with subject.session():
+        inquiry.blocks_found()
+    return inquiry.blocks[0, 0], calls
+
+
+@pytest.fixture
+def x():
+    torch.manual_seed(1)
+    return torch.randn(SIZE, dtype=torch.float64, requires_grad=True)
+
+
+def test_where_everything_is_wrong_the_count_is_exact_and_few_columns_climb_the_ladder(x):
+    block, calls = counted(dense(np.float64, lambda column: 1.5), x)
+    assert (block.verdict, block.wrong) == ("mismatch", SIZE * SIZE)
+    assert calls < 3 * 4 * SIZE
+
+
+def test_a_tiny_mistake_in_every_column_is_seen_by_three_steps_too(x):
+    block, calls = counted(dense(np.float64, lambda column: 1 + 1e-4 * (column % 2)), x)
+    assert (block.verdict, block.wrong) == ("mismatch", SIZE * SIZE // 2)
+    assert calls < 3 * 4 * SIZE
+
+
+def test_single_precision_inside_is_no_mistake(x):
+    block, calls = counted(dense(np.float32), x)
+    assert (block.verdict, block.reason) in (("match", ""), ("undecided", "noise"))
+    assert calls < 6 * 4 * SIZE
+
+
+def test_kinks_in_half_of_the_columns_are_kinks():
+    class Kinked(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return torch.from_numpy(MATRIX @ np.maximum(x.detach().numpy(), 0))
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return torch.from_numpy(grad.numpy() @ MATRIX * (0.3 * (x.numpy() == 0) + (x.numpy() > 0)))
+
+    x = torch.zeros(SIZE, dtype=torch.float64)
+    x[::2] = torch.linspace(-1, 1, SIZE // 2, dtype=torch.float64)
+    block, _ = counted(Kinked, x.requires_grad_())
+    assert (block.verdict, block.reason) == ("subgradient", "kink")
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e3])
+def test_what_no_difference_can_see_beside_the_output_costs_no_ladder(offset):
+    def fn(x):
+        # saturated: derivatives of 1e-17 beside outputs of size 1
+        return torch.from_numpy(np.array([0.0]))[0] + torch.softmax(torch.stack([x[0] * 20, x[1] + offset]), 0)
+
+    x = torch.tensor([3.0, 1.0], dtype=torch.float64, requires_grad=True)
+    block, calls = counted(fn, x)
+    assert block.verdict == "match"
+    assert calls < 30
+
+
+def test_a_small_derivative_is_still_checked_where_the_output_is_small_too():
+    class Tiny(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return 1e-12 * x.sin()
+
+        @staticmethod
+        def backward(ctx, grad):
+            return torch.zeros_like(grad)
+
+    x = torch.linspace(0, 1, 5, dtype=torch.float64, requires_grad=True)
+    assert gradcheck(Tiny, x, order=1).verdict == "wrong"
