@@ -15,10 +15,11 @@ const NAMES = ["analytical", "numerical", "difference"];
 
 /**
  * @param {Page} page
- * @param {{blocks: Block[]}} state
+ * @param {{blocks: Block[], complete?: boolean}} state
  */
-export function jacobianView(page, { blocks }) {
-  if (!blocks.length) return el("p", "faint", page.t("no_blocks"));
+export function jacobianView(page, { blocks, complete }) {
+  const cut = complete === false && el("p", null, page.t("incomplete"));
+  if (!blocks.length) return el("div", "stack", cut, el("p", "faint", page.t("no_blocks")));
   const body = el("div", "stack");
   /** @type {AbortController | undefined} */
   let shown;
@@ -36,7 +37,7 @@ export function jacobianView(page, { blocks }) {
   page.signal.addEventListener("abort", () => shown?.abort(), { once: true });
   page.onSelect(show);
   show();
-  return el("div", "stack jacobian", blocks.length > 1 && chooser(page, blocks), body);
+  return el("div", "stack jacobian", cut, blocks.length > 1 && chooser(page, blocks), body);
 }
 
 /**

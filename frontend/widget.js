@@ -9,12 +9,13 @@ import { inspectorView } from "./inspector.js";
 import { jacobianView } from "./jacobian.js";
 import { page } from "./page.js";
 import { takePlace } from "./place.js";
+import { progressView } from "./progress.js";
 import { el } from "./shared.js";
 
 /** @typedef {import("./types").Model} Model */
 
 /** @type {Record<string, (page: import("./types").Page, state: any) => Node>} */
-const VIEWS = { inspector: inspectorView, graph: graphView, jacobian: jacobianView, gradcheck: gradcheckView, calls: callsView, compare: compareView };
+const VIEWS = { inspector: inspectorView, graph: graphView, jacobian: jacobianView, gradcheck: gradcheckView, calls: callsView, compare: compareView, progress: progressView };
 
 /**
  * Draw the model's view into an element.

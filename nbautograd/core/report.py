@@ -13,7 +13,7 @@ from nbautograd.core.checking.block import GradcheckReport, JacobianReport, Verd
 from nbautograd.core.checking.check import gradcheck
 from nbautograd.core.checking.hints import checked as allowed
 from nbautograd.core.checking.hints import cut
-from nbautograd.core.checking.progress import Tell
+from nbautograd.core.checking.progress import Tell, watched
 from nbautograd.core.checking.subject import Subject
 from nbautograd.core.comparison import Comparison, compare
 from nbautograd.core.display import Displayable, render
@@ -128,8 +128,9 @@ def run_inspection(
     Returns:
         The report. What could not be had is said in ``notes``.
     """
-    run = _Run(fn, inputs, names or {})
-    checked = gradcheck(fn, inputs, progress=progress, hints=hints) if check else None
+    with watched(progress) as tell:
+        run = _Run(fn, inputs, names or {})
+        checked = gradcheck(fn, inputs, progress=tell, hints=hints) if check else None
     noticed = (() if run.cls is None else read_contract(run.cls)) + tuple(
         f for call in run.calls for f in call.warnings
     )

@@ -16,7 +16,8 @@ from nbautograd.course.progress import Progress, Tries
 from nbautograd.course.result import Result
 from nbautograd.course.run import check, placeholder
 from nbautograd.magics.exercise_line import MAGIC, Asked, asked, option_text, parse
-from nbautograd.magics.saying import CellFailedError, say
+from nbautograd.magics.progress import ProgressBar
+from nbautograd.magics.saying import CellFailedError, say, say_instead
 
 
 @dataclass(eq=False)
@@ -51,10 +52,12 @@ class Exercises:
         cell = self._pop(getattr(result, "info", None))
         if cell is None or cell.asked is None or cell.taken:
             return
+        name = cell.asked.exercise.name
+        bar = ProgressBar(self.shell, messages.text("course.checking", name=name), counted=False)
         try:
-            self._show(cell.asked, without_magics(cell.info.raw_cell), bool(result is not None and result.success))
+            self._show(cell.asked, without_magics(cell.info.raw_cell), bool(result is not None and result.success), bar)
         except KeyboardInterrupt:
-            say("magics.interrupted")
+            say_instead(bar, "magics.interrupted")
         except Exception as error:  # a mistake of ours is a sentence
             say("magics.stumbled", magic=MAGIC, error=f"{type(error).__name__}: {error}")
 
@@ -65,7 +68,7 @@ class Exercises:
                 return cell
         return None
 
-    def _show(self, here: Asked, source: str, succeeded: bool) -> None:
+    def _show(self, here: Asked, source: str, succeeded: bool, bar: ProgressBar) -> None:
         exercise, left = here.exercise, placeholder(source)
         if not succeeded and left is None:
             self.tries.add(_failed(exercise))  # the traceback has said it
@@ -73,9 +76,13 @@ class Exercises:
         if not succeeded:
             result = Result(exercise.name, exercise.answer, "unanswered", line=left, points=exercise.points)
         else:
-            result = self._checked(here, source)
+            with bar:
+                result = self._checked(here, source)
+                if bar.stopped:  # what was checked by then is no grade
+                    raise KeyboardInterrupt
         self.tries.add(result)
-        display(result)
+        if not bar.show_instead(result):
+            display(result)
 
     def _checked(self, here: Asked, source: str) -> Result:
         exercise, names = here.exercise, self.shell.user_ns

@@ -17,6 +17,7 @@ from IPython.display import display
 
 from nbautograd import messages
 from nbautograd.core.checking.check import gradcheck, jacobian
+from nbautograd.core.checking.progress import watched
 from nbautograd.core.comparison import compare
 from nbautograd.core.graphs.walk import graph
 from nbautograd.core.recording.calls import CallLog
@@ -27,7 +28,6 @@ from nbautograd.core.tracing.spying import PROTOCOLS
 from nbautograd.errors import NbautogradError
 from nbautograd.magics import saying
 from nbautograd.magics.inputs import as_function, one_line
-from nbautograd.magics.progress import ProgressBar
 from nbautograd.magics.written import (
     EvaluationError,
     Namespace,
@@ -97,13 +97,17 @@ class LineMagics(Magics):
     def _answer(self, magic: str, line: str, local_ns: Namespace | None, ask: Callable[..., Any]) -> Any:
         namespace = {**self._shell.user_ns, **(local_ns or {})}
         try:
-            value = ask(magic, line.strip().removesuffix(";").rstrip(), namespace)
+            with watched():
+                value = ask(magic, line.strip().removesuffix(";").rstrip(), namespace)
         except UsageError:
             raise
         except EvaluationError as error:
             raise UsageError(messages.text("magics.line_failed", magic=magic, error=one_line(error))) from None
         except NbautogradError as error:
             raise UsageError(str(error)) from None
+        except KeyboardInterrupt as interrupt:
+            saying.render_as_users_own(self._shell, interrupt)
+            raise
         except Exception as error:
             if not saying.is_users(error):
                 raise UsageError(messages.text("magics.stumbled", magic=magic, error=_named(error))) from None
@@ -127,11 +131,7 @@ def _gradcheck(magic: str, line: str, namespace: Namespace) -> Any:
     asked = _HINTS.search(line)
     call = read_call(_HINTS.sub("", line), magic, namespace)
     hints = (asked[1] or asked["last"]) if asked else "fix"
-    bar = ProgressBar()
-    try:
-        return gradcheck(call.function, call.arguments, progress=bar, hints=hints)
-    finally:
-        bar.close()
+    return gradcheck(call.function, call.arguments, hints=hints)
 
 
 def _jacobian(magic: str, line: str, namespace: Namespace) -> Any:

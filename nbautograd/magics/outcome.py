@@ -108,22 +108,23 @@ class Outcome:
         return Notice((messages.text("magics.migrated", function=legacy.name),), legacy.migrated)
 
     def _report(self, cls: type, options: Options, result: Any) -> None:
-        bar = ProgressBar()
+        bar = ProgressBar(self.shell, messages.text("magics.running"))
         report = None
         try:
             inputs = read_inputs(options.inputs, cls, self.shell.user_ns)
             reference = self._reference(options, inputs)
-            report = run_inspection(
-                cls,
-                inputs.values,
-                reference=reference,
-                reference_name=options.reference,
-                names=inputs.names,
-                check=options.gradcheck,
-                view=options.view,
-                hints=options.hints,
-                progress=bar,
-            )
+            with bar:
+                report = run_inspection(
+                    cls,
+                    inputs.values,
+                    reference=reference,
+                    reference_name=options.reference,
+                    names=inputs.names,
+                    check=options.gradcheck,
+                    view=options.view,
+                    hints=options.hints,
+                    progress=bar,
+                )
         except UsageError as error:
             saying.fail(self.shell, result, error)
         except NbautogradError as error:
@@ -132,12 +133,15 @@ class Outcome:
             if not saying.is_users(error):
                 raise
             saying.fail_as_users_own(self.shell, result, error)
+        except KeyboardInterrupt:
+            saying.say_instead(bar, "magics.interrupted")
+            if not bar.stopped:
+                saying.count_as_interrupted(self.shell, result)
         if report is None:
-            bar.close()
             return
         if not bar.show_instead(report):
             display(report)
-        if report.gradcheck is not None and not report.gradcheck.complete:
+        if report.gradcheck is not None and not report.gradcheck.complete and not bar.stopped:
             saying.count_as_interrupted(self.shell, result)
 
     def _reference(self, options: Options, inputs: Inputs) -> Any:

@@ -12,6 +12,7 @@ from IPython.core.error import UsageError
 from IPython.display import display
 
 from nbautograd import messages
+from nbautograd.magics.progress import ProgressBar
 from nbautograd.views.card import Card, Notice, mimebundle
 
 _OURS = str(Path(__file__).parent.parent) + os.sep
@@ -29,6 +30,13 @@ class CellFailedError(Exception):
 def say(message_id: str, code: str = "", **params: Any) -> None:
     """Show one sentence as a result."""
     show(Notice((messages.text(message_id, **params),), code))
+
+
+def say_instead(bar: ProgressBar, message_id: str) -> None:
+    """Show one sentence as a result, in the place of the bar where there is one."""
+    notice = Notice((messages.text(message_id),))
+    if not bar.close(mimebundle(notice)):
+        show(notice)
 
 
 def show(value: Card | Notice) -> None:

@@ -6,10 +6,12 @@ import contextlib
 from dataclasses import dataclass, field
 from typing import Any
 
+from nbautograd.core.checking.progress import watching
 from nbautograd.core.recording import log, prints
 from nbautograd.core.recording.birth import births
 from nbautograd.core.tracing.log import mark as dispatch_mark
 from nbautograd.magics import saying
+from nbautograd.magics.bars import Bars
 from nbautograd.magics.card import Cards
 from nbautograd.magics.options import MAGIC
 from nbautograd.magics.outcome import Outcome
@@ -50,6 +52,7 @@ class Session:
     def __init__(self, shell: Any) -> None:
         self.shell = shell
         self.registry = Registry()
+        self.bars = Bars(shell)
         self.cards = Cards(updates=hasattr(shell, "kernel"))
         self.traced = Traced(updates=hasattr(shell, "kernel"))
         self.outcome = Outcome(shell, self.cards, self.traced)
@@ -83,6 +86,8 @@ class Session:
             log.set_cell(self._number(cell.info))
             prints.listen()
             cell.around.callback(prints.leave)
+            cell.around.callback(self.bars.clear)
+            cell.around.enter_context(watching(self.bars.around))
             cell.around.enter_context(self.cards.watching(self.shell.display_pub))
         if cell.request is not None:
             for outer in self._cells[:-1]:

@@ -120,7 +120,7 @@ def _evidence(check: GradcheckReport, told: Sequence[Finding]) -> tuple[str, ...
     if check.order2 is not None and not only_second:
         said = messages.text(f"views.evidence.order2.{check.order2.verdict.replace(' ', '_')}")
         lines.append(f"{said} {check.order2.reason}".rstrip())
-    if not check.complete:
+    if not check.complete and not check.reason:  # the reason says it already
         lines.append(messages.text("views.evidence.incomplete"))
     return tuple(line for line in lines if line)
 

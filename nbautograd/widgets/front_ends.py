@@ -9,8 +9,10 @@ by its view.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import uuid
+from typing import Any
 
 VARIABLES = ("VSCODE_PID", "PYCHARM_HOSTED", "DATABRICKS_RUNTIME_VERSION", "NBAUTOGRAD_WIDGET_VIEW")
 
@@ -27,3 +29,33 @@ def shows_views_only() -> bool:
 def fresh_anchor() -> str:
     """A class by which one static report is found on a page."""
     return f"nbag-{uuid.uuid4().hex[:16]}"
+
+
+def heard_while_busy(comm: Any) -> None:
+    """Let the page's messages arrive on the subshell that the page sends them to, a thread beside the busy one.
+
+    ipykernel 7.4 hands them to the thread that sent the last message instead, which is the busy one; earlier ones do
+    as the page says. Kernels without subshells, before ipykernel 7, hear of it when they have time.
+    """
+    if hasattr(comm, "_reply_subshell_for"):
+        comm._reply_subshell_for = lambda _data, wanted: wanted
+
+
+def kernel_id() -> str:
+    """The number under which a Jupyter server knows this kernel, as its connection file has it; empty when unknown."""
+    try:
+        from ipykernel.connect import get_connection_file
+
+        found = re.search(r"kernel-([0-9a-fA-F-]{36})\.json$", get_connection_file())
+    except Exception:  # no kernel, or none that a server started
+        return ""
+    return found[1] if found else ""
+
+
+def still_busy() -> None:
+    """Say again that the kernel is at work: a message answered on a subshell makes JupyterLab show it as idle."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    publish = getattr(getattr(shell, "kernel", None), "_publish_status", None)
+    if publish is not None:
+        publish("busy", "shell")

@@ -51,12 +51,12 @@ def widget(value: Any, *, anchor: str = "", **options: Any) -> Any:
 
 def mimebundle(value: Any) -> dict[str, str]:
     """The static bundle of a value; in a live kernel the interactive view is sent to take its place on the page."""
-    kernel = _kernel()
-    if kernel is None or _home(value) is None:
+    running = kernel()
+    if running is None or _home(value) is None:
         return static_bundle(value)
     anchor = fresh_anchor()
     try:  # first, so that the page makes the view ready while the report is still being written, and nothing jumps
-        _keep(kernel, widget(value, anchor=anchor))
+        _keep(running, widget(value, anchor=anchor))
     except Exception:  # the static report is complete without it
         return static_bundle(value)
     return static_bundle(value, anchor=anchor)
@@ -73,7 +73,7 @@ def _home(value: Any) -> tuple[str, str] | None:
     return next((VIEWS[cls.__name__] for cls in type(value).__mro__ if cls.__name__ in VIEWS), None)
 
 
-def _kernel() -> Any | None:
+def kernel() -> Any | None:
     """The running IPython kernel that a page may be connected to, or None."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()

@@ -1,5 +1,9 @@
-"""The bar of a long check: there when it takes a while, gone or replaced when it is done."""
+"""The bar of long work: there when it takes a while, replaced by what comes of it, and able to end it."""
 
+import math
+from types import SimpleNamespace
+
+import pytest
 from IPython.utils.capture import capture_output
 
 from nbautograd.magics import progress
@@ -14,50 +18,185 @@ class Clock:
         return self.time
 
 
-def told(*moments):
-    clock = Clock()
-    bar = ProgressBar(clock)
-    with capture_output() as captured:
-        for moment, done in moments:
-            clock.time = moment
-            bar(done, 200, "d y / d x")
-    return bar, captured.outputs
+@pytest.fixture
+def told(bare):
+    """Makes a bar that is told how far the work is at some moments, and gives it with what it showed."""
+
+    def tell(*moments):
+        clock = Clock()
+        with capture_output() as captured:
+            bar = ProgressBar(bare.shell, now=clock)
+            for moment, done in moments:
+                clock.time = moment
+                bar(done, 200, "d y / d x")
+        return bar, captured.outputs
+
+    return tell
 
 
-def test_a_quick_check_shows_none(bare):
+@pytest.fixture
+def at_once(monkeypatch):
+    """Every step shows the bar."""
+    monkeypatch.setattr(progress, "PATIENCE", -1)
+    monkeypatch.setattr(progress, "PAUSE", -1)
+
+
+START = PATIENCE + 0.01
+
+
+def test_a_quick_check_shows_none(told):
     bar, outputs = told((0.1, 10), (PATIENCE / 2, 100))
     assert outputs == []
     assert bar.show_instead("report") is False
+    assert bar.close() is False
 
 
-def test_a_long_one_says_how_far_it_is(bare):
-    _, outputs = told((PATIENCE + 0.01, 50))
+def test_a_long_one_says_how_far_it_is(told):
+    _, outputs = told((START, 50))
     assert outputs[0].data["text/plain"] == (
         "25 % · d y / d x (The kernel's stop button ends it with what is done by then.)"
     )
     assert "width:25%" in outputs[0].data["text/html"]
 
 
-def test_updates_are_few(bare):
-    start = PATIENCE + 0.01
-    _, outputs = told((start, 50), (start + PAUSE / 2, 60), (start + PAUSE + 0.01, 70))
+def test_updates_are_few(told):
+    _, outputs = told((START, 50), (START + PAUSE / 2, 60), (START + PAUSE + 0.01, 70))
     assert len(outputs) == 2
 
 
-def test_the_result_takes_its_place(bare):
-    bar, _ = told((PATIENCE + 0.01, 50))
+def test_the_result_takes_its_place(told):
+    bar, _ = told((START, 50))
     with capture_output() as captured:
         assert bar.show_instead("the report") is True
-        bar.close()
-    assert [out.data.get("text/html") for out in captured.outputs][-1] == ""
+        assert bar.close() is False
+    assert [out.data["text/plain"] for out in captured.outputs] == ["'the report'"]
 
 
-def test_the_magic_replaces_the_bar_by_the_report(notebook, monkeypatch):
-    monkeypatch.setattr(progress, "PATIENCE", -1)
-    monkeypatch.setattr(progress, "PAUSE", -1)
+def test_a_terminal_gets_one_line_and_the_report_below_it(bare, capsys):
+    clock = Clock()
+    bar = ProgressBar(bare.shell, now=clock)
+    for moment in range(1, 5):
+        clock.time = moment
+        bar(moment, 200, "d y / d x")
+    assert len(capsys.readouterr().out.splitlines()) == 1
+    assert bar.show_instead("the report") is False
+
+
+def test_one_long_step_has_a_bar_too(bare, at_once):
+    """Nobody tells: the bar's own thread shows it."""
+    shown = []
+    publisher = SimpleNamespace(publish=lambda bundle, *_, **__: shown.append(bundle))
+    bar = ProgressBar(SimpleNamespace(display_pub=publisher), "Running")
+    with bar:
+        while not shown:
+            pass
+    assert shown[0]["text/plain"].startswith("0 % · Running")
+
+
+def test_the_button_ends_work_that_counts(told):
+    bar, _ = told((START, 50))
+    bar.stop()
+    with pytest.raises(KeyboardInterrupt):
+        bar(51, 200, "d y / d x")
+
+
+def test_the_button_ends_work_that_does_not_count(bare, monkeypatch):
+    """The grace over, the main thread is interrupted; never after the work's end."""
+    monkeypatch.setattr(progress, "GRACE", 0.01)
+    bar = ProgressBar(bare.shell)
+
+    def work():
+        with bar:
+            bar.stop()
+            for _ in iter(int, 1):
+                pass
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert bar.over
+    bar._insist()  # too late: nothing happens
+
+
+def test_a_button_pressed_too_late_stops_nothing(bare):
+    bar = ProgressBar(bare.shell)
+    with bar:
+        pass
+    bar.stop()
+    bar(1, 2, "d y / d x")
+
+
+def test_the_magic_replaces_the_bar_by_the_report(notebook, at_once):
     ran = notebook(CELL)
     assert "% · " in ran.bundles[0]["text/plain"]
     assert ran.updates[-1]["text/plain"].startswith("Twice: backward is right.")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "%gradcheck Twice.apply(x)",
+        "%jacobian Twice.apply(x)",
+        "nbautograd.gradcheck(Twice, x)",
+        "%autograd_compare Twice.apply(x) torch.mul(x, 2)",
+        "nbautograd.inspect(Twice, x)",
+    ],
+)
+def test_what_the_cell_shows_next_takes_the_bars_place(notebook, monkeypatch, call):
+    notebook(f"import nbautograd\n{CELL.partition(chr(10))[2]}")
+    notebook("x = torch.ones(3, dtype=torch.float64, requires_grad=True)")
+    seen_at_once(monkeypatch)
+    ran = notebook(call)
+    assert "(The kernel's stop button" in ran.bundles[0]["text/plain"]
+    assert "Twice" in ran.updates[-1]["text/plain"]
+    assert len(ran.bundles) - len(ran.updates) == 1  # one output, and nothing beside it
+    monkeypatch.setattr(progress, "PATIENCE", math.inf)
+    assert "Twice" in notebook("nbautograd.gradcheck(Twice, x)").text  # the next value is shown where it stands
+
+
+def test_a_result_that_is_kept_leaves_no_bar(notebook, monkeypatch):
+    notebook(f"import nbautograd\n{CELL.partition(chr(10))[2]}")
+    seen_at_once(monkeypatch)
+    ran = notebook("report = nbautograd.gradcheck(Twice, torch.ones(2, dtype=torch.float64, requires_grad=True))")
+    assert ran.updates[-1] == {"text/plain": "", "text/html": ""}
+
+
+def seen_at_once(monkeypatch):
+    """The bar is there as soon as the work begins."""
+    monkeypatch.setattr(progress, "PATIENCE", -1)
+    monkeypatch.setattr(progress, "PAUSE", -1)
+    enter = ProgressBar.__enter__
+
+    def entered(bar):
+        bar._show_when_due()
+        return enter(bar)
+
+    monkeypatch.setattr(ProgressBar, "__enter__", entered)
+
+
+STOPPED = """%%autograd_function --inputs torch.ones(3, dtype=torch.float64, requires_grad=True)
+class Endless(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        press()
+        while True:
+            pass
+    @staticmethod
+    def backward(ctx, grad_output):
+        return 2 * grad_output
+"""
+
+
+def test_stopped_before_there_is_a_report_a_sentence_takes_its_place(notebook, monkeypatch):
+    seen_at_once(monkeypatch)
+    monkeypatch.setattr(progress, "GRACE", 0.01)
+    bars = []
+    show = ProgressBar._open
+    monkeypatch.setattr(ProgressBar, "_open", lambda bar: (bars.append(bar), show(bar)))
+    notebook.shell.user_ns["press"] = lambda: bars[-1].stop()
+    ran = notebook(STOPPED)
+    assert ran.updates[-1]["text/plain"].startswith("Interrupted before the report was ready.")
+    assert ran.error is None  # the cells behind it go on
+    assert "Traceback" not in ran.stdout + ran.stderr
 
 
 CELL = """%%autograd_function --inputs torch.ones(3, dtype=torch.float64, requires_grad=True)

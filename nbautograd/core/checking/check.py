@@ -10,7 +10,7 @@ from nbautograd.core.checking import again, judgement
 from nbautograd.core.checking.block import GradcheckReport, JacobianBlock, JacobianReport
 from nbautograd.core.checking.hints import Hints, checked, cut
 from nbautograd.core.checking.inquiry import Inquiry
-from nbautograd.core.checking.progress import Tell
+from nbautograd.core.checking.progress import Tell, watched
 from nbautograd.core.checking.subject import Subject
 
 
@@ -59,8 +59,9 @@ def gradcheck(
         'right'
     """  # fmt: skip
     start, given = time.perf_counter(), checked(hints)
-    inquiry = Inquiry(Subject(fn, inputs, seed), atol, rtol, eps, tell=progress)
-    report = _reported(inquiry, order, given, start)
+    with watched(progress) as tell:
+        inquiry = Inquiry(Subject(fn, inputs, seed), atol, rtol, eps, tell=tell)
+        report = _reported(inquiry, order, given, start)
     again.keep(report, inquiry.subject)
     return report
 
@@ -105,9 +106,10 @@ def jacobian(fn: Any, inputs: Any, *, eps: float | None = None) -> JacobianRepor
         array([[3., 0.],
                [0., 3.]])
     """
-    inquiry = Inquiry(Subject(fn, inputs), None, None, eps, judge=False)
-    with inquiry.subject.session():
-        inquiry.blocks_found()
+    with watched() as tell:
+        inquiry = Inquiry(Subject(fn, inputs), None, None, eps, judge=False, tell=tell)
+        with inquiry.subject.session():
+            inquiry.blocks_found()
     if inquiry.error is not None:
         raise inquiry.error
     fields = JacobianBlock.__dataclass_fields__

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 Tell = Callable[[int, int, str], None]
+Watch = Callable[[], AbstractContextManager[Tell | None]]
+
+_watch: list[Watch] = []  # who wants to know of long work that nobody was named for, the last one first
 
 PARTS = 100  # a block counts as so many steps
 
@@ -56,3 +60,22 @@ class Progress:
         if self._tell is not None and steps > self._told:
             self._told = steps
             self._tell(steps, self.total, self._what)
+
+
+@contextmanager
+def watching(watch: Watch) -> Iterator[None]:
+    """Within the block, long work that was given nobody to tell asks here: a notebook shows a bar for it.
+
+    Args:
+        watch: opens a block around the work, and gives who is told in it.
+    """
+    _watch.append(watch)
+    try:
+        yield
+    finally:
+        _watch.remove(watch)
+
+
+def watched(tell: Tell | None = None) -> AbstractContextManager[Tell | None]:
+    """The block in which long work runs; gives who is told: the one who was named, else who is watching."""
+    return nullcontext(tell) if tell is not None or not _watch else _watch[-1]()

@@ -1,0 +1,58 @@
+"""The bar of long work with its stop button, drawn while the kernel is busy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from nbautograd.widgets.base import Question, Reply, ViewWidget
+from nbautograd.widgets.front_ends import heard_while_busy, kernel_id
+
+
+class Work(Protocol):
+    """Long work as its bar sees it."""
+
+    def state(self) -> dict[str, Any]:
+        """``done`` of ``total`` steps (both 0 when nobody counts), ``what`` is being done, ``seconds``, ``over``."""
+
+    def stop(self) -> None:
+        """End the work with what it has."""
+
+    def seen(self) -> None:
+        """The bar stands on a page, and the page's messages arrive."""
+
+
+class ProgressWidget(ViewWidget):
+    """How far long work is; a button ends it with what is done by then.
+
+    Args:
+        work: the work.
+        anchor: class of the static bar whose place this one takes.
+    """
+
+    KIND = "progress"
+    OPTIONS = ()
+
+    def __init__(self, work: Work, *, anchor: str = "") -> None:
+        super().__init__(work, anchor=anchor)
+        heard_while_busy(self.comm)
+
+    def make_state(self, value: Work) -> dict[str, Any]:
+        """How far the work is, and which kernel does it, for pages that can only interrupt that."""
+        return {**value.state(), "kernel": kernel_id()}
+
+    def tell(self) -> None:
+        """Bring the page up to date."""
+        self.state = {**self.state, **self.value.state()}
+
+    def questions(self) -> dict[str, Question]:
+        """The page may say that it is there, and end the work; both are heard while the kernel is busy."""
+        return {"ready": self._ready, "stop": self._stop}
+
+    def _ready(self, _question: Mapping[str, Any]) -> Reply:
+        self.value.seen()
+        return {}, []
+
+    def _stop(self, _question: Mapping[str, Any]) -> Reply:
+        self.value.stop()
+        return {}, []
