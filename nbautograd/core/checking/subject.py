@@ -173,13 +173,17 @@ class Subject:
         except RuntimeError as error:
             if "leaf Variable that requires grad" not in str(error):
                 raise
-        # an in-place Function cannot be given a leaf; users clone first, so do we
+        # an in-place Function cannot be given a leaf; users clone first, so do we, and undo what it did to the leaves
         self._through_clone = True
+        for item, before in zip(given, self.inputs, strict=True):
+            if isinstance(item, Tensor):
+                item.detach().copy_(before.detach())
         return self.fn(*(_cloned(item) for item in given))
 
     def _learn(self, tensors: tuple[Tensor, ...], given: tuple[Any, ...] | None) -> None:
         if given is not None:
-            self.mutates_inputs = any(_changed(a, b) for a, b in zip(given, self.inputs, strict=True))
+            changed = any(_changed(a, b) for a, b in zip(given, self.inputs, strict=True))
+            self.mutates_inputs = changed or self._through_clone
         if self.cls is None:
             found = functions_of(tensors)
             self.has_functions = bool(found)

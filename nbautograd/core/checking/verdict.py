@@ -103,13 +103,14 @@ def _settled(
     matrices, scale, doubtful, tolerance = what
     analytical, done = matrices.analytical, _nothing(forward, where, matrices, doubtful)
     with np.errstate(invalid="ignore"):
-        near = doubtful & ~done & (np.abs(analytical - matrices.numerical) <= NEAR * scale.size)
+        near = np.abs(analytical - matrices.numerical) <= NEAR * scale.size
+    chosen = doubtful & ~done & near, doubtful & ~done & ~near
 
     def agrees(entries: Array, found: Array) -> Array:
         at = tuple(entries.T)
         return _close(analytical[at], found, scale[at], tolerance, SIGNIFICANT / 2)
 
-    entries, values = closer.settled(forward, raw, where, near, agrees)
+    entries, values = closer.settled(forward, raw, where, chosen, agrees)
     matrices.numerical[tuple(entries.T)] = values
     done[tuple(entries.T)] = True
     return done

@@ -118,3 +118,20 @@ def test_a_small_derivative_is_still_checked_where_the_output_is_small_too():
 
     x = torch.linspace(0, 1, 5, dtype=torch.float64, requires_grad=True)
     assert gradcheck(Tiny, x, order=1).verdict == "wrong"
+
+
+def test_an_in_place_function_does_not_move_the_points_that_it_is_asked_at():
+    class InPlace(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_dirty(x)
+            return x.exp_().sub_(1)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad  # wrong, so that the ladder is climbed
+
+    x = torch.linspace(0.5, 1, 5, dtype=torch.float64, requires_grad=True)
+    block, _ = counted(InPlace, x)
+    assert block.verdict == "mismatch"
+    np.testing.assert_allclose(np.diag(block.numerical()), x.detach().exp(), rtol=1e-9)

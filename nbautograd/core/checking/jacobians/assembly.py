@@ -10,6 +10,7 @@ import numpy as np
 
 from nbautograd.core.checking.jacobians import columns, sample, structure
 from nbautograd.core.checking.jacobians.forward import Forward, Values
+from nbautograd.core.checking.jacobians.moves import Moves
 from nbautograd.core.checking.jacobians.real import Array, epsilon, real_shape
 from nbautograd.core.checking.jacobians.rows import Rows
 from nbautograd.core.checking.jacobians.storage import LIMIT, Layout, Matrices
@@ -71,32 +72,26 @@ class Assembly:
         self.tolerance = max(1e-10, *(200 * epsilon(t) for t in (*leaves, *(outputs[i] for i in self.wanted))))
         self.forward = Forward(subject, outputs, self.wanted, self.progress)
         self.given_step = eps is not None
-        self.steps = [self._varied(columns.first_step(self.forward, j, eps)) for j in range(len(leaves))]
+        self.moves = Moves(self.forward, self.random, eps)
+        self.steps = self.moves.steps
         self.combos: dict[Key, set[structure.Pair]] = {}
         self._diagonal: dict[Key, Array] = {}
         self._matrices: dict[Key, Matrices] = {}
         self.linear: dict[Key, bool] = {}
-        self._along: dict[int, tuple[Array, list[Array]]] = {}
+        self._agreed: set[Key] = set()
         self.probes: dict[int, tuple[Array, list[Array]]] = {}
         self.partial: dict[Key, Matrices] = {}
 
     def blocks(self) -> Iterator[tuple[Key, Raw]]:
         """All blocks, output by output."""
         for i in range(len(self.wanted)):
-            probe = self.random.normal(size=real_shape(self.outputs[self.wanted[i]]))
+            probe = structure.probe(real_shape(self.outputs[self.wanted[i]]), self.random)
             answers = self._probe(i, probe)
             self.probes[i] = (probe, answers)
             for j, raw in self._of_output(i, probe, answers):
                 yield (i, j), raw
                 self.partial.clear()
                 self.progress.done(i * len(self.steps) * PARTS + self._after(j))
-
-    def _varied(self, steps: Array) -> Array:
-        """The steps with random signs and, unless the caller gave them, sizes: no two couplings cancel by chance."""
-        signs = self.random.choice((-1.0, 1.0), steps.shape)
-        sizes = 1.0 if self.given_step else self.random.uniform(0.75, 1.0, steps.shape)
-        varied: Array = steps * signs * sizes
-        return varied
 
     def _stage(self, i: int, j: int, span: tuple[int, int], of: int) -> None:
         """The next questions are about this block, or about all of this output when they go to backward."""
@@ -122,8 +117,18 @@ class Assembly:
         return plain
 
     def _not_diagonal(self, i: int, probe: Array, plain: list[Array]) -> list[int]:
-        """The inputs whose blocks are not plainly diagonal; of those that are, one backward of ones tells all."""
+        """The inputs whose blocks are not plainly diagonal; of those that are, one backward tells all.
+
+        What differences say where everything moves at once confirms that; where they do not, one of ones is asked too.
+        """
         alike = [j for j, answer in enumerate(plain) if answer.shape == probe.shape and answer.size > 1]
+        for j in list(alike):
+            said = plain[j] / probe  # exact, by powers of two
+            spacing, changes = self.moves.at_once(j)
+            if structure.agree(said.reshape(-1, 1, 1), (changes[i] / spacing).reshape(-1, 1, 1)):
+                self.combos[i, j] = {(d, d) for d, size in enumerate(probe.shape) if size > 1}
+                self._diagonal[i, j] = said
+                alike.remove(j)
         if alike:
             ones = self.rows[i].one(np.ones(probe.shape))
             for j in alike:
@@ -197,7 +202,7 @@ class Assembly:
     def _numerical(self, i: int, j: int, layout: Layout, analytical: Array) -> Raw:
         """Add the numerical Jacobian; look for couplings that the analytical one lacks."""
         raw = self._differences(i, j, layout, analytical)
-        if raw.verified or not layout.pairs:
+        if raw.verified or not layout.pairs or (layout.sizes[1:] == (1, 1) and self.moves.elementwise(i, j)):
             return raw
         kept = structure.matching(self.combos[i, j] & self._seen_numerically(i, j))
         smaller = Layout(layout.output_shape, layout.input_shape, kept)
@@ -216,16 +221,25 @@ class Assembly:
         self._stage(i, j, (self._after(j - 1), self._after(j) - 1), 2 * len(directions.groups))
         numerical = np.full(layout.sizes, 0.0 if directions.grouped else np.nan)
         self.partial[i, j] = Matrices(layout, analytical, numerical)
-        columns.central(self.forward, directions, {i: layout}, self.steps[j], {i: pattern}, {i: numerical})
+        if layout.sizes[2] == 1:
+            spacing, changes = self.moves.at_once(j)
+            numerical[:, :, 0] = columns.slopes(layout, spacing, changes[i])
+        else:
+            columns.central(self.forward, directions, {i: layout}, self.steps[j], {i: pattern}, {i: numerical})
         # steps of random sizes: where all entries agree no coupling can hide, except in rows that no column reaches
         agreed = structure.agree(analytical, numerical)
-        verified = agreed and not (self.given_step or directions.grouped)
+        # by as many digits as _verified asks for
+        verified = (agreed or structure.agree(analytical, numerical, 1e-6, 1e-9)) and not (
+            self.given_step or directions.grouped
+        )
         verified = verified or self._verified(i, j, layout, numerical)
         if not verified and directions.grouped:
             directions = columns.single(j, layout)
             numerical = columns.central(self.forward, directions, {i: layout}, self.steps[j])[i]
             agreed = False
             verified = self._verified(i, j, layout, numerical)
+        if agreed:
+            self._agreed.add((i, j))
         matrices = self._matrices[i, j] = Matrices(layout, analytical, numerical)
         shared = pattern if directions.grouped else None
         return Raw(matrices, self.forward, directions, shared, self.linear.get((i, j), True), verified, agreed)
@@ -239,7 +253,7 @@ class Assembly:
 
     def _verified(self, i: int, j: int, layout: Layout, numerical: Array) -> bool:
         """Whether differences along a random direction are what the numerical Jacobian says."""
-        spacing, changes = self.along(j)
+        spacing, changes = self.moves.along(j)
         said = structure.push_forward(layout, numerical, spacing)
         size = structure.push_forward(layout, np.abs(numerical), np.abs(spacing))
         value = np.abs(self.forward.values[i])
@@ -248,20 +262,15 @@ class Assembly:
         with np.errstate(invalid="ignore"):
             return not bool((np.abs(changes[i] - said) > smooth * size + noise).any())
 
-    def along(self, j: int) -> tuple[Array, list[Array]]:
-        """How far one input moved in a random direction, all its elements at once, and how all outputs changed."""
-        if j not in self._along:
-            direction = self.random.uniform(0.5, 1.0, self.steps[j].shape)
-            direction *= self.random.choice([-1.0, 1.0], self.steps[j].shape)
-            spacing, changes = columns.differences(self.forward, j, (direction * self.steps[j])[None])
-            self._along[j] = spacing[0], [changes[i][0] for i in range(len(self.wanted))]
-        return self._along[j]
+    def settled(self, i: int, j: int) -> bool:
+        """Whether differences agree with backward in all entries of a block, to seven digits."""
+        return (i, j) in self._agreed
 
     def told(self, i: int, j: int, probe: Array) -> tuple[Array, Array]:
         """What differences make of a random cotangent along a direction: the direction, and v'J by its elements."""
         held = self._matrices.get((i, j))
         if held is None:  # only a sample is known
-            spacing, changes = self.along(j)
+            spacing, changes = self.moves.along(j)
             return spacing, probe * changes[i]
         return self.steps[j], structure.pull_back(held.layout, held.numerical, probe) * self.steps[j]
 

@@ -92,9 +92,8 @@ def central(
     found = found if found is not None else {i: np.zeros(layout.sizes) for i, layout in layouts.items()}
     if directions.layout.sizes[2] == 1:  # everything moves at once
         spacing, changes = differences(forward, directions.which, steps[None])
-        gap = directions.layout.cols(spacing).reshape(-1, 1, 1)
         for i, layout in layouts.items():
-            found[i][:, :, 0] = layout.rows(changes[i])[0] / gap[:, :, 0]
+            found[i][:, :, 0] = slopes(layout, spacing[0], changes[i][0])
         return found
     for chosen in directions.chunks(forward):
         moved = directions.masks(chosen) * steps
@@ -117,19 +116,35 @@ def central(
     return found
 
 
+def slopes(layout: Layout, spacing: Array, change: Array) -> Array:
+    """The only column of each diagonal block, where all elements of the input moved at once; (blocks, rows of each).
+
+    Args:
+        layout: with one column per diagonal block.
+        spacing: how far each element of the input moved.
+        change: how much each element of the output changed.
+    """
+    result: Array = layout.rows(change[None])[0] / layout.cols(spacing[None])[0]
+    return result
+
+
 def differences(forward: Values, which: int, moved: Array) -> tuple[Array, Mapping[int, Array]]:
     """How far the input really moved and how the outputs changed, from x - moved to x + moved.
 
     Args:
         moved: displacements, shaped (k, *the input's real shape).
     """
-    point = forward.points[which]
-    up, down = forward.rounded(which, point + moved), forward.rounded(which, point - moved)
-    values = forward.at(which, np.concatenate([up, down]))
+    point, k = forward.points[which], len(moved)
+    points = np.empty((2 * k, *point.shape))
+    np.add(point, moved, out=points[:k])
+    np.subtract(point, moved, out=points[k:])
+    points = forward.rounded(which, points)
     with np.errstate(invalid="ignore"):
-        return np.where(np.isfinite(point), up - down, 2 * moved), {
-            i: v[: len(moved)] - v[len(moved) :] for i, v in _numbered(values)
-        }
+        spacing = points[:k] - points[k:]
+        if not np.isfinite(spacing).all():
+            spacing = np.where(np.isfinite(point), spacing, 2 * moved)
+        values = forward.at(which, points)
+        return spacing, {i: v[:k] - v[k:] for i, v in _numbered(values)}
 
 
 def _numbered(values: Sequence[Array] | Mapping[int, Array]) -> Iterable[tuple[int, Array]]:

@@ -173,7 +173,7 @@ class Forward:
     def _vmapped(self, which: int, points: Array) -> list[Array]:
         assert self._batched is not None
         position = self.subject.differentiable[which]
-        given = [preparation.copy(item, False) if self.subject.mutates_inputs else item for item in self.base]
+        given, points = self._to_give(points)
         batch = from_array(points, self.tensors[which], batched=True)
         axes = tuple(0 if i == position else None for i in range(len(given)))
         given[position] = batch.reshape(-1, *self.tensors[which].shape)
@@ -183,7 +183,7 @@ class Forward:
 
     def _one(self, which: int, point: Array) -> list[Array]:
         position = self.subject.differentiable[which]
-        given = [preparation.copy(item, False) if self.subject.mutates_inputs else item for item in self.base]
+        given, point = self._to_give(point)
         given[position] = _strided_like(from_array(point, self.tensors[which]), self.tensors[which])
         try:
             with torch.no_grad():
@@ -192,6 +192,12 @@ class Forward:
             return [np.full(shape, np.nan) for shape in self.shapes]
         picked = [found[i] if i < len(found) else None for i in self.wanted]
         return [_value(t, shape) for t, shape in zip(picked, self.shapes, strict=True)]
+
+    def _to_give(self, points: Array) -> tuple[list[Any], Array]:
+        """All inputs and these points; copies where the function may change what it gets."""
+        if not self.subject.mutates_inputs:
+            return list(self.base), points
+        return [preparation.copy(item, False) for item in self.base], points.copy()
 
     def _promote(self, outputs: Outputs) -> bool:
         if all(not isinstance(t, Tensor) or _is_double(t) for t in self.base):

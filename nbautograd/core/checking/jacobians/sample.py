@@ -11,6 +11,7 @@ import torch
 from nbautograd.core.checking.jacobians import columns
 from nbautograd.core.checking.jacobians.real import Array
 from nbautograd.core.checking.jacobians.storage import Layout, Matrices
+from nbautograd.core.checking.jacobians.structure import probe
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -102,7 +103,7 @@ class Search:
     def __init__(self, rows: Rows, forward: Forward, where: Where, steps: Array, random: np.random.Generator) -> None:
         self.rows, self.forward, self.steps = rows, forward, steps
         self.i, self.j = where
-        self.w = random.normal(size=forward.shapes[self.i])
+        self.w = probe(forward.shapes[self.i], random)  # no element so small that its row would not count
         self.u = random.choice([-1.0, 1.0], size=forward.points[self.j].shape)
 
     def entry(self) -> tuple[int, int] | None:

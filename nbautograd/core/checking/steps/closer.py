@@ -2,6 +2,7 @@
 
 Most entries that the first pass leaves in doubt are small ones whose difference was blurred by round-off. Four points
 at a wider step say the same to three more digits, where the ladder would take 37; a few need a finer or a wider one.
+Those that are far from agreeing may lie beside a kink: a very fine step stays on their side of it.
 """
 
 from __future__ import annotations
@@ -15,27 +16,30 @@ from nbautograd.core.checking.jacobians.forward import Values
 from nbautograd.core.checking.jacobians.real import Array
 from nbautograd.core.checking.steps.entries import counts, entries_of
 
-SIZES = 1.0, 1 / 16, 8.0
+SIZES = 1.0, 1 / 16, 8.0  # of steps, for entries that nearly agree
+FINEST = 1 / 4096  # for the others
 FIRST, CHUNK = 4, 64  # directions at once; where the first few settle nothing, the others are not tried
 Agrees = Callable[[Array, Array], Array]
 
 
-def settled(forward: Values, raw: Raw, where: tuple[int, int], chosen: Array, agrees: Agrees) -> tuple[Array, Array]:
+def settled(
+    forward: Values, raw: Raw, where: tuple[int, int], chosen: tuple[Array, Array], agrees: Agrees
+) -> tuple[Array, Array]:
     """Which of the chosen entries agree with backward after all.
 
     Args:
         forward: values of the function.
         raw: the block; it must have directions.
         where: numbers of output and input among the differentiable ones.
-        chosen: which entries to look at, a boolean array like the stored matrices.
+        chosen: which entries to look at, boolean arrays like the stored matrices: those that nearly agree, and others.
         agrees: for entries (block, row, column) and derivatives, where these are what backward says.
 
     Returns:
         The entries that agree, shaped (number, 3), and their derivatives.
     """
-    left = chosen.copy()
+    near, others = (each.copy() for each in chosen)
     looks = [(np.empty((0, 3), dtype=int), np.empty(0))]
-    for size in SIZES:
+    for left, size in [*((near, size) for size in SIZES), (others, FINEST)]:
         for entries, values in _looked(forward, raw, where, (left, size), agrees):
             looks.append((entries, values))
             left[tuple(entries.T)] = False

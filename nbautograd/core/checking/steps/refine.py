@@ -12,9 +12,9 @@ from nbautograd.core.checking.steps.brief import brief
 from nbautograd.core.checking.steps.climb import POINTS, Refined, along, joined
 from nbautograd.core.checking.steps.entries import counts, entries_of
 
-DIRECTIONS = 400  # columns that get the whole ladder where many points are answered at once; where more disagree,
-SOME = 64  # of them do, and three steps must do for the others
-LEAST = 3  # columns get the whole ladder where points are answered one by one, however many were asked before
+FEW = 128  # entries that get the whole ladder in any case where many points are answered at once; where more disagree,
+LEAST = 3  # columns do, and three steps must do for the others; unless these tell too little, then
+MOST = 400  # columns may have it after all
 CLEAR = 1e-2  # an error bar larger than this, relative to the derivative, is worth the whole ladder
 
 
@@ -32,17 +32,22 @@ def refine(forward: Values, raw: Raw, where: tuple[int, int], chosen: Array) -> 
     """
     number_of = counts(raw, chosen)
     waiting = [int(n) for n in np.argsort(-number_of, kind="stable")[: np.count_nonzero(number_of)]]
-    deep = _affordable(forward, len(waiting))
+    deep = _first(forward, len(waiting), int(number_of.sum()))
     parts = _climbed(forward, raw, where, (waiting[:deep], chosen))
     if waiting[deep:]:
         parts += _briefly(forward, raw, where, (waiting[deep:], chosen), joined(parts))
     return joined(parts)
 
 
-def _affordable(forward: Values, wanted: int) -> int:
-    """How many columns may have the whole ladder, of so many that want it."""
-    most = DIRECTIONS if forward.batched else max(LEAST, forward.left // POINTS)
-    return wanted if wanted <= most else (SOME if forward.batched else LEAST)
+def _first(forward: Values, columns: int, entries: int) -> int:
+    """How many of so many columns get the whole ladder first: all of them where that is cheap."""
+    cheap = entries <= FEW if forward.batched else columns <= forward.left // POINTS
+    return columns if cheap else min(LEAST, columns)
+
+
+def _after_all(forward: Values) -> int:
+    """How many columns may have the whole ladder where three steps tell too little."""
+    return MOST if forward.batched else max(LEAST, forward.left // POINTS)
 
 
 def _climbed(forward: Values, raw: Raw, where: tuple[int, int], what: tuple[list[int], Array]) -> list[Refined]:
@@ -58,7 +63,7 @@ def _briefly(
     columns = [(n, entries_of(raw, chosen, n)) for n in numbers]
     parts = list(brief(forward, raw.directions, where, columns, known))
     unclear = [k for k, part in enumerate(parts) if not _clear(part)]
-    again = unclear[: _affordable(forward, len(unclear))]
+    again = unclear[: _after_all(forward)]
     kept = [part for k, part in enumerate(parts) if k not in set(again)]
     return [*kept, *along(forward, raw.directions, where, [columns[k] for k in again])]
 
