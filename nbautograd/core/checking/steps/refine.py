@@ -62,13 +62,13 @@ def _briefly(
     numbers, chosen = what
     columns = [(n, entries_of(raw, chosen, n)) for n in numbers]
     parts = list(brief(forward, raw.directions, where, columns, known))
-    unclear = [k for k, part in enumerate(parts) if not _clear(part)]
+    unclear = [k for k, part in enumerate(parts) if not _clear(part, raw.matrices.analytical)]
     again = unclear[: _after_all(forward)]
     kept = [part for k, part in enumerate(parts) if k not in set(again)]
     return [*kept, *along(forward, raw.directions, where, [columns[k] for k in again])]
 
 
-def _clear(part: Refined) -> bool:
-    largest = np.abs(np.nan_to_num(part.value)).max(initial=0.0)
-    sharp = part.error <= CLEAR * np.maximum(np.abs(part.value), 1e-3 * largest)
+def _clear(part: Refined, analytical: Array) -> bool:
+    size = np.maximum(np.abs(part.value), np.abs(np.nan_to_num(analytical[tuple(part.entries.T)])))
+    sharp = part.error <= CLEAR * np.maximum(size, 1e-3 * np.nan_to_num(size).max(initial=0.0))
     return bool(((part.nature == kinks.SMOOTH) & sharp).all())
