@@ -10,7 +10,7 @@ from nbautograd.core.checking.jacobians.columns import Directions
 from nbautograd.core.checking.jacobians.forward import Values
 from nbautograd.core.checking.jacobians.real import Array
 from nbautograd.core.checking.steps import kinks, ladder
-from nbautograd.core.checking.steps.climb import Refined
+from nbautograd.core.checking.steps.climb import Refined, chosen
 
 USUAL = 5  # the rung that serves a smooth function best
 CHUNK = 64  # directions at once
@@ -44,10 +44,16 @@ def brief(
         points = forward.rounded(where[1], point + offsets)
         values = layout.rows(forward.at(where[1], points)[where[0]]).reshape(6, len(part), *layout.sizes[:2])
         steps = layout.cols(points - point).reshape(6, len(part), layout.sizes[0], layout.sizes[2])
-        for k, (_, entries) in enumerate(part):
-            rows, cols = (entries[:, 0], entries[:, 1]), (entries[:, 0], entries[:, 2])
-            seen = values[:, k][:, rows[0], rows[1]], steps[:, k][:, cols[0], cols[1]], here[rows]
-            yield _found(entries, seen, forward.eps, known)
+        which = np.concatenate([np.full(len(entries), k) for k, (_, entries) in enumerate(part)])
+        entries = np.concatenate([entries for _, entries in part])
+        blocks, rows, cols = entries.T
+        found = _found(
+            entries,
+            (values[:, which, blocks, rows], steps[:, which, blocks, cols], here[blocks, rows]),
+            forward.eps,
+            known,
+        )
+        yield from (chosen(found, which == k) for k in range(len(part)))
 
 
 def _rungs(known: Refined) -> Array:

@@ -60,6 +60,12 @@ def joined(parts: list[Refined]) -> Refined:
     return Refined(entries=np.concatenate([p.entries for p in parts]), **by_name)
 
 
+def chosen(found: Refined, which: Array) -> Refined:
+    """Some of the entries, by a boolean array."""
+    by_name = {name: getattr(found, name)[..., which] for name in FIELDS}
+    return Refined(entries=found.entries[which], **by_name)
+
+
 def along(
     forward: Values, directions: Directions, where: tuple[int, int], columns: Sequence[tuple[int, Array]]
 ) -> Iterator[Refined]:
