@@ -216,3 +216,47 @@ def modes_kept() -> Iterator[None]:
 
 
 _STACKS: tuple[tuple[str, tuple[None, ...]], ...] = (("dispatch", (None,)), ("function", ()))  # what pop wants
+
+
+def same_as(tensors: Sequence[torch.Tensor]) -> Callable[..., bool]:
+    """Tells of other tensors whether they look like these: type, shape, strides, dtype, device, flags and dispatch keys.
+
+    Args:
+        tensors: ordinary ones; the answer keeps none of them.
+
+    Returns:
+        A function of as many values, which may be anything.
+    """
+    if _GUARDS is not None:
+        sizes, strides = [list(t.shape) for t in tensors], [list(t.stride()) for t in tensors]
+        check: Callable[..., bool] = _GUARDS(*tensors, dynamic_dims_sizes=sizes, dynamic_dims_strides=strides).check
+        return check
+    looks = [_look(tensor) for tensor in tensors]
+    return lambda *others: all(_look(other) == look for other, look in zip(others, looks, strict=True))
+
+
+def _look(value: Any) -> tuple[Any, ...]:
+    if type(value) not in _PLAIN or dispatch_keys is None:
+        return (type(value),)
+    flags = type(value), value.dtype, value.device, value.requires_grad
+    return *flags, repr(dispatch_keys(value)), value.shape, value.stride()
+
+
+def _tensor_guards() -> Any:
+    """Dynamo's guards, which ask all of it of several tensors at once in C; None where they do not tell apart."""
+    guards = _probe("_C._dynamo.guards.TensorGuards", None)
+    if guards is None:
+        return None
+    ones = [torch.ones(2, 3), torch.ones(2, 3, requires_grad=True)]
+    try:
+        with torch.no_grad():  # where forward runs
+            check = guards(*ones, dynamic_dims_sizes=[[2, 3]] * 2, dynamic_dims_strides=[[3, 1]] * 2).check
+            a, b = ones
+            others = (b, a.double(), a[:1], torch.ones(3, 2).t(), torch._neg_view(a), torch.nn.Parameter(a), None)
+            works = check(a, b) and not check(a, a) and not any(check(other, b) for other in others)
+    except Exception:
+        return None
+    return guards if works else None
+
+
+_GUARDS = _tensor_guards()

@@ -16,7 +16,8 @@ from fidelity_values import leaf, run
 from nbautograd.core.recording import in_place, log, monitoring, spy
 from nbautograd.core.recording.recorder import Recorder
 from nbautograd.core.recording.ring import Ring
-from nbautograd.core.recording.state import Subject, unpacked
+from nbautograd.core.recording.state import Subject
+from nbautograd.core.recording.unpacking import unpacked
 
 CHECKS = {**fidelity_values.CHECKS, **fidelity_behaviour.CHECKS}
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from nbautograd.core import torch_internals as internals
+from nbautograd.core.recording import quick
 from nbautograd.core.recording.recorder import Recorder
 from nbautograd.core.recording.state import Subject, ThreadState, local
 from nbautograd.core.recording.writer import Writer
@@ -52,6 +53,10 @@ def recordable_methods(cls: type) -> list[tuple[str, type]]:
 
 def wrapper(function: Callable[..., Any], writer: Writer) -> Callable[..., Any]:
     """A function that runs the user's and has the call written down; it takes itself out of tracebacks."""
+    return quick.wrapper(function, writer) or _wrapper(function, writer)
+
+
+def _wrapper(function: Callable[..., Any], writer: Writer) -> Callable[..., Any]:
     begin, end, fail = writer.begin, writer.end, writer.fail
 
     def run(*args: Any, **kwargs: Any) -> Any:

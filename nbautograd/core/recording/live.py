@@ -16,8 +16,8 @@ from nbautograd.core.recording.state import (
     SUBJECTS,
     Packed,
     Subject,
-    unpacked,
 )
+from nbautograd.core.recording.unpacking import unpacked
 
 
 class LiveLog(CallLog):

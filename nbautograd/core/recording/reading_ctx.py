@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+
 from nbautograd.core import torch_internals as internals
 from nbautograd.core.recording.describing import DESCRIBE, Known
 from nbautograd.core.recording.snapshot import PLAIN_TYPES, SUMMARY
@@ -47,7 +49,7 @@ def read_ctx(ctx: Any, uses: frozenset[str] | None, known: Known, level: int) ->
             met = all(raws)
             if not met:
                 raws = DESCRIBE[level](saved, known)
-            if level >= SUMMARY and not (met and _own_storages(saved)):
+            if level >= SUMMARY and not (met and own_storages(saved)):
                 held = _held(saved)
         if uses is not None and uses <= ONLY_SAVES:
             return raws, (), (), None, (), (), held
@@ -63,13 +65,33 @@ def read_ctx(ctx: Any, uses: frozenset[str] | None, known: Known, level: int) ->
     return raws, names, attributes, needs or (), _ids(dirty), _ids(marked), held
 
 
-def read_saved(ctx: Any, known: Known) -> tuple[Any, ...] | None:
-    """What a method that only saves has saved, in short; None when that was something else than it met."""
-    saved = ctx.to_save
-    if type(saved) is not tuple:
+def places(met: tuple[Any, ...], saved: tuple[Any, ...]) -> tuple[int, ...] | None:
+    """Where among these values each saved tensor is, -1 for None; None when one is not among them."""
+    at = {id(value): i for i, value in reversed([*enumerate(met)])}
+    found = tuple([-1 if tensor is None else at.get(id(tensor), -2) for tensor in saved])
+    return None if -2 in found else found
+
+
+def beside_saved(
+    ctx: Any, saved: tuple[Any, ...], uses: frozenset[str] | None, all_met: bool, level: int
+) -> tuple[Any, ...] | None:
+    """What ``read_ctx`` gives besides the saved tensors and the marks; None when it takes more than a short record.
+
+    Args:
+        ctx, uses, level: as there.
+        saved: what was saved.
+        all_met: whether all of it was given or returned.
+    """
+    held = () if level < SUMMARY or (all_met and own_storages(saved)) else _held(saved)
+    if uses is not None and uses <= ONLY_SAVES:
+        return ((), (), None, held) if held else ()
+    if ctx.dirty_tensors or ctx.non_differentiable:
         return None
-    raws = tuple(map(known.get, map(id, saved)))
-    return (raws,) if all(raws) else None
+    put = ctx.__dict__
+    names = tuple([name for name in put if not name.startswith("_pt_")])
+    if any(isinstance(put[name], torch.Tensor) for name in names):
+        return None
+    return names, DESCRIBE[level]([put[name] for name in names], {}), ctx.needs_input_grad or (), held
 
 
 def _ids(tensors: Any) -> tuple[int, ...]:
@@ -78,7 +100,7 @@ def _ids(tensors: Any) -> tuple[int, ...]:
     return tuple(map(id, tensors if isinstance(tensors, tuple) else (tensors,)))
 
 
-def _own_storages(saved: tuple[Any, ...]) -> bool:
+def own_storages(saved: tuple[Any, ...]) -> bool:
     """True when the storages can be told from the sizes: inputs and outputs, and no views."""
     for tensor in saved:  # noqa: SIM110 - faster than all()
         if type(tensor) not in PLAIN_TYPES or tensor._is_view():

@@ -18,7 +18,7 @@ from nbautograd.core.recording.ring import Ring
 
 _BETWEEN = (os.path.dirname(torch.__file__), os.path.dirname(__file__))  # frames between a call and its caller
 _OURS = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
-_SKIP, _USERS, _CHECKS = range(3)
+_SKIP, USERS, _CHECKS = range(3)
 
 
 class Recorder:
@@ -47,32 +47,32 @@ class _Whose(dict[str, int]):
     def __missing__(self, name: str) -> int:
         if len(self) > 4096:
             self.clear()
-        ours = _CHECKS if name.startswith(_OURS) else _USERS
+        ours = _CHECKS if name.startswith(_OURS) else USERS
         found = self[name] = _SKIP if name.startswith(_BETWEEN) else ours
         return found
 
 
-_whose = _Whose()
+whose = _Whose()
 # frames from a wrapper of ours to who called apply: over apply itself where that is Python
-_NEXT = 2 if isinstance(inspect.getattr_static(torch.autograd.Function, "apply", None), classmethod) else 1
+CALLERS = 2 if isinstance(inspect.getattr_static(torch.autograd.Function, "apply", None), classmethod) else 1
 
 
 def who_called(get_frame: Any = sys._getframe) -> tuple[Any, int] | None:
     """As ``caller``, for the ``begin`` of a wrapper that apply has called."""
     try:
-        frame = get_frame(_NEXT + 2)
+        frame = get_frame(CALLERS + 2)
     except ValueError:  # called from no Python
         return None
     code = frame.f_code
-    return (code, frame.f_lasti) if _whose[code.co_filename] == _USERS else caller(get_frame(3))
+    return (code, frame.f_lasti) if whose[code.co_filename] == USERS else caller(get_frame(3))
 
 
 def caller(frame: FrameType | None) -> tuple[Any, int] | None:
     """The user's code that called and where in it (its line is found when read); None when a check of ours did."""
     while frame is not None:
         code = frame.f_code
-        whose = _whose[code.co_filename]
-        if whose:
-            return (code, frame.f_lasti) if whose == _USERS else None
+        found = whose[code.co_filename]
+        if found:
+            return (code, frame.f_lasti) if found == USERS else None
         frame = frame.f_back
     return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections import deque
+from collections import Counter, deque
 from itertools import islice
 from operator import itemgetter
 
@@ -13,8 +13,9 @@ from nbautograd.core.recording.state import INDEX, SUBJECT, WEIGHT, Packed
 BUDGET = 16 * 2**20
 EVERY = 32  # calls between two looks at the budget
 CALL, VALUE = 900, 250  # bytes that a record takes, and each of its values besides what was copied
+SHORT = 420  # bytes that a short record takes besides what was copied
 
-_weight = itemgetter(WEIGHT)
+_weight, _subject = itemgetter(WEIGHT), itemgetter(SUBJECT)
 # what is known of a ctx: its forward's index, the subject's number, freed by a backward, how often its node ran, and
 # the index of the first such run
 Link = tuple[int, int, bool, int, int | None]
@@ -31,7 +32,7 @@ class Ring:
         self.budget = budget
         self.used = 0
         self.dropped = 0
-        self.gone: dict[int, int] = {}  # by the number of a subject: how many calls of it were let go
+        self.gone: Counter[int] = Counter()  # by the number of a subject: how many calls of it were let go
         self.links: dict[int, Link] = {}  # by id(ctx)
         self._calls: deque[Packed] = deque()
         self._counted = 0  # how many of them settle has counted
@@ -46,14 +47,13 @@ class Ring:
             fresh = max(len(calls) - self._counted, 0)
             self._counted += fresh
             self.used += sum(map(_weight, islice(reversed(calls), fresh)))
-            used, drop, gone = self.used, calls.popleft, self.gone
-            while used > self.budget and self._counted > 1:
-                call = drop()
-                used -= call[WEIGHT]
-                self._counted -= 1
-                self.dropped += 1
-                gone[call[SUBJECT]] = gone.get(call[SUBJECT], 0) + 1
-            self.used = used
+            while self.used > self.budget and self._counted > 1:
+                over = (self.used - self.budget) * self._counted // self.used + 1  # about so many are too many
+                gone = [calls.popleft() for _ in range(min(over, self._counted - 1))]
+                self.used -= sum(map(_weight, gone))
+                self._counted -= len(gone)
+                self.dropped += len(gone)
+                self.gone.update(map(_subject, gone))
             if len(self.links) > 2 * len(calls) + 1024:
                 self._forget_links()
 

@@ -9,7 +9,8 @@ import torch
 from nbautograd.core.recording.engine import Engine
 from nbautograd.core.recording.recorder import Recorder
 from nbautograd.core.recording.ring import Ring
-from nbautograd.core.recording.state import Subject, unpacked
+from nbautograd.core.recording.state import Subject
+from nbautograd.core.recording.unpacking import unpacked
 
 EXPECTED = ["forward", "setup_context", "backward"]
 

@@ -21,10 +21,8 @@ _HARMLESS_BUILTINS = frozenset({
     "len", "range", "tuple", "list", "float", "int", "bool", "abs", "min", "max", "sum", "zip", "enumerate", "print",
     "isinstance", "any", "all", "round", "None",
 })  # fmt: skip
-_CTX = frozenset({
-    "save_for_backward", "saved_tensors", "needs_input_grad", "mark_non_differentiable", "mark_dirty",
-    "save_for_forward", "set_materialize_grads",
-})  # fmt: skip
+_MARKS = frozenset({"save_for_backward", "save_for_forward", "mark_non_differentiable", "mark_dirty"})
+_CTX = _MARKS | {"saved_tensors", "needs_input_grad", "set_materialize_grads"}
 _STORES = (
     "STORE_SUBSCR",
     "STORE_SLICE",
@@ -65,16 +63,23 @@ def harmless(function: Any, name_of_ctx: bool) -> bool:
         return False
     steps = [step for step in dis.get_instructions(code) if step.opname not in ("CACHE", "EXTENDED_ARG", "PRECALL")]
     known = function.__globals__
-    following = [*steps[1:], steps[-1]]
+    following, second = [*steps[1:], steps[-1]], [*steps[2:], steps[-1], steps[-1]]
     ctx = code.co_varnames[0] if name_of_ctx and code.co_argcount else None
+    if any(_calls_given(*three, ctx) for three in zip(steps, following, second, strict=True)):
+        return False
     return all(_harmless(step, after, known, ctx) for step, after in zip(steps, following, strict=True))
+
+
+def _calls_given(step: dis.Instruction, after: dis.Instruction, second: dis.Instruction, ctx: str | None) -> bool:
+    """Does a call begin here whose function is an argument, or hangs on one? ``ctx.save_for_backward(*inputs)`` may."""
+    if step.opname != "PUSH_NULL" or not after.opname.startswith("LOAD_FAST"):
+        return False
+    return after.argval != ctx or second.opname != "LOAD_ATTR" or second.argval not in _MARKS
 
 
 def _harmless(step: dis.Instruction, after: dis.Instruction, known: Mapping[str, Any], ctx: str | None) -> bool:
     name = step.opname
     if name in _STORES or name.startswith("INPLACE_") or (name == "BINARY_OP" and step.argrepr.endswith("=")):
-        return False
-    if name == "PUSH_NULL" and after.opname.startswith("LOAD_FAST"):  # calls what it was given
         return False
     if name in ("LOAD_ATTR", "LOAD_METHOD"):
         attribute = str(step.argval)

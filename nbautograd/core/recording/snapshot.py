@@ -56,7 +56,7 @@ class RawObject(NamedTuple):
     repr: str
 
 
-VERSION, DATA, STRIDES = (RawTensor._fields.index(name) for name in ("version", "data", "strides"))
+VERSION, NODE, DATA, STRIDES = map(RawTensor._fields.index, ("version", "grad_fn", "data", "strides"))
 
 
 # While recording, raw values are exact tuples (of the fields above): tuples of plain things are let go by the garbage
@@ -132,7 +132,7 @@ def _elements(tensor: torch.Tensor, level: int) -> tuple[bytes | None, tuple[int
     if span <= WHOLE or (level >= VALUES and span == size * itemsize):
         return internals.copy_bytes(address, span), strides, ""
     if span == size * itemsize:
-        return _blocks(address, span), None, ""
+        return blocks(address, span), None, ""
     return _picked(tensor.shape, strides, itemsize, address, span, level)
 
 
@@ -140,7 +140,7 @@ def _span(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
     return 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
 
 
-def _blocks(address: int, span: int) -> bytes:
+def blocks(address: int, span: int) -> bytes:
     """64 blocks of 64 bytes, evenly over the memory, the last one at its end; each starts at a multiple of 64."""
     step = (span - BLOCK) // (BLOCKS - 1) // BLOCK * BLOCK
     if step < BLOCK:

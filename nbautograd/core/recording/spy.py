@@ -24,6 +24,7 @@ from nbautograd.core.recording.writers import writer
 
 _CODES, _FILES = internals.machinery()
 _GET_USER_FN = internals.user_function_code()  # asked first: comparing code objects for identity is fast
+_functorch_active = internals.functorch_active
 _return_none: Callable[[], None] = [].clear  # a C function that does nothing
 
 
@@ -89,17 +90,21 @@ class SetupSpy(Spy):
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         hook = self.hooks.get(id(owner))
-        if hook is not None and hook[0].level:
-            subject, handed = hook
-            state = local.state
-            if state.armed is subject:
-                return handed
+        if hook is not None:
+            subject, state = hook[0], local.state
             if state.pending is subject:
                 state.pending = None
-                return handed
-            if sys._getframe(1).f_code.co_filename in _FILES and not state.paused:
-                return handed
+                return hook[1]
+            if state.armed is subject:
+                return hook[1]
+            if _functorch_active() and subject.level and not state.paused and _by_functorch():
+                return hook[1]
         return self.function if self.function is not None else _get(self.original, owner, instance)
+
+
+def _by_functorch() -> bool:
+    """Does a function of torch.func's machinery look the method up?"""
+    return sys._getframe(2).f_code.co_filename in _FILES
 
 
 class StaticSpy(Spy, staticmethod):  # type: ignore[type-arg]
@@ -158,7 +163,7 @@ class _Birth:
         state: ThreadState = local.state
         if self.subject.level and not state.paused:
             state.armed, state.armed_ctx = self.subject, id(ctx)
-        else:
+        elif self.links:
             self.links.pop(id(ctx), None)  # an older ctx had the same id
         return _return_none
 

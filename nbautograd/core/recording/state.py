@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import math
 import threading
 import weakref
 from collections.abc import Callable
 from types import CodeType
 from typing import Any, NamedTuple
 
-from nbautograd.core.recording.snapshot import SUMMARY, Raw, named
+from nbautograd.core.recording.snapshot import SUMMARY, Raw
 from nbautograd.core.source import FunctionSource, Methods, methods_of, read_methods
 
 Noticed = tuple[tuple[Any, ...], ...]  # each: what was noticed, and the positions or names it is about
@@ -81,25 +80,24 @@ class Recorded(NamedTuple):
     index: int  # type: ignore[assignment]  # a field, not tuple.index
     subject_number: int
     method: str
+    forward: int | None
+    weight: int  # bytes that it takes, estimated: what was copied is counted exactly
     thread: str
     parent: int | None
-    forward: int | None
-    inputs: tuple[Any, ...]
-    outputs: tuple[Any, ...]
-    noticed: Noticed  # what a Watch saw
-    kept: Any  # the fields that reading_ctx gives; a RawCtx once unpacked
     seconds: float
-    stdout: str
-    exception: str | None
-    caller: tuple[CodeType, int] | None  # the code that called apply, and where in it
     cell: int | None
+    caller: tuple[CodeType, int] | None  # the code that called apply, and where in it
     create_graph: bool
     freed: bool
     run: int  # for backward: how often this node ran, this time included; for setup_context: number of its inputs
     first: int | None  # for backward: the first call of this node
+    inputs: tuple[Any, ...]
+    outputs: tuple[Any, ...]
+    noticed: Noticed  # what a Watch saw
+    kept: Any  # the fields that reading_ctx gives; a RawCtx once unpacked
+    stdout: str
+    exception: str | None
     missing: tuple[str, ...]
-    ctx_id: int
-    weight: int  # bytes that it takes, estimated: what was copied is counted exactly
     inputs_same: tuple[str, ...] = ()
     outputs_same: tuple[str, ...] = ()
     noticed_in_setup: Noticed = ()  # for forward: what was noticed in its setup_context
@@ -123,89 +121,31 @@ class Recorded(NamedTuple):
         return next((line for start, end, line in code.co_lines() if start <= at < end), None)
 
 
-(
-    INDEX, SUBJECT, METHOD, THREAD, PARENT, FORWARD, INPUTS, OUTPUTS, NOTICED, KEPT, SECONDS, STDOUT, EXCEPTION, CALLER,
-    CELL, CREATE_GRAPH, FREED, RUN, FIRST, MISSING, CTX_ID, WEIGHT,
-) = range(22)  # fmt: skip
+INDEX, SUBJECT, METHOD, FORWARD, WEIGHT = range(5)  # also of a short record (``short.py``)
+NOTICED, KEPT = map(Recorded._fields.index, ("noticed", "kept"))
 
-Packed = tuple[Any, ...]  # the fields of a Recorded up to weight
+Packed = tuple[Any, ...]  # the fields of a Recorded up to missing, or a short record
 
 # A call that runs, as a list: its index, what it printed, when it began, its writer, its inputs, all that was
 # described, and from the call around it on the fields that its record will have.
 Open = list[Any]
-(NUMBER, PRINTED, BEGAN, WRITER, GIVEN, KNOWN, AROUND, CTX) = range(8)
+(NUMBER, PRINTED, BEGAN, WRITER, GIVEN, KNOWN, AROUND, CTX, LINK) = range(9)
+# Where ``quick.py`` began the call: up to its writer, then the head of a short record, ctx, the forward, what is known.
+(HEAD, ITS_CTX, ITS_FORWARD, MET) = range(4, 8)
+QUICK = 8  # its length
+# Index of the call around it, then of forward the code that called apply and where in it, of setup_context how many
+# inputs there are, of backward create_graph, freed, run and first.
+Head = tuple[Any, ...]
 
 
-def unpacked(packed: Packed, set_up: Packed | None = None) -> Recorded:
-    """A packed record with its fields named; set_up is the setup_context call of this forward, if there was one."""
-    recorded = Recorded(*packed)
-    places: dict[int, str] = {}
-    if recorded.method == "setup_context":
-        places = _setup_places(recorded)
-    inputs, inputs_same = _met(recorded.inputs, places, "input")
-    outputs, outputs_same = _met(recorded.outputs, places, "output")
-    kept = None
-    if recorded.kept is not None:
-        kept = _ctx(recorded.kept, places, inputs)
-    elif set_up is not None and set_up[KEPT] is not None:
-        kept = unpacked(set_up).kept
-    return recorded._replace(
-        inputs=inputs,
-        outputs=outputs,
-        kept=kept,
-        inputs_same=inputs_same,
-        outputs_same=outputs_same,
-        noticed_in_setup=set_up[NOTICED] if set_up is not None else (),
-    )
-
-
-def _setup_places(recorded: Recorded) -> dict[int, str]:
-    """setup_context gets forward's inputs, then its outputs: say so of what it keeps."""
-    split = recorded.run
-    places: dict[int, str] = {}
-    for i, one in enumerate(recorded.inputs):
-        if key := _key(one):
-            places.setdefault(key, f"input {i}" if i < split else f"output {i - split}")
-    return places
-
-
-def _key(one: Raw) -> int:
-    return int(one[-1]) if len(one) > 2 else 0
-
-
-def _met(raws: tuple[Raw, ...], places: dict[int, str], kind: str) -> tuple[tuple[Any, ...], tuple[str, ...]]:
-    """Raw values with their fields named, and for each the place where the same tensor was met before; places grows."""
-    same = []
-    for i, one in enumerate(raws):
-        here = f"{kind} {i}"
-        place = places.setdefault(key, here) if (key := _key(one)) else here
-        same.append("" if place == here else place)
-    return tuple(map(named, raws)), tuple(same)
-
-
-_NO_MORE: tuple[Any, ...] = ((), (), None, (), (), ())
-
-
-def _ctx(kept: tuple[Any, ...], places: dict[int, str], inputs: tuple[Any, ...]) -> RawCtx:
-    saved, names, attributes, needs, dirty, marked, held = kept if len(kept) > 1 else (*kept, *_NO_MORE)
-    sizes: dict[int, int] = {}
-    for storage, size in zip(held[::2], held[1::2], strict=True):
-        sizes[storage] = max(sizes.get(storage, 0), size)
-    if not held:  # at level "shapes": each saved tensor counts once
-        sizes = {_key(one): math.prod(one[1]) * one[2].itemsize for one in saved if _key(one) and -1 not in one[1]}
-    if needs is None:
-        needs = tuple(getattr(one, "requires_grad", False) for one in inputs)
-    return RawCtx(
-        tuple(map(named, saved)),
-        tuple(places.get(_key(one), "") for one in saved),
-        names,
-        tuple(map(named, attributes)),
-        tuple(places.get(_key(one), "") for one in attributes),
-        needs,
-        tuple(places.get(key, "?") for key in dirty),
-        tuple(places.get(key, "?") for key in marked),
-        sum(sizes.values()),
-    )
+def begun(head: Head) -> tuple[Any, ...]:
+    """The fields of a Recorded that a head tells: parent, caller, create_graph, freed, run, first."""
+    parent, *rest = head
+    if len(rest) == 1:
+        return parent, None, False, False, rest[0], None
+    if len(rest) == 2:
+        return parent, None if rest[0] is None else tuple(rest), False, False, 0, None
+    return parent, None, *rest
 
 
 class ThreadState:
@@ -220,6 +160,8 @@ class ThreadState:
         aside: True while a call is described with the user's function modes off.
         last_forward: by the subject's number, the index of the forward call that was recorded last, and what it met
             (None once setup_context took it over).
+        handed: of a forward that ``quick.py`` wrote down and that setup_context follows: the subject's number, the
+            index, id of what forward returned, and the record.
         monitored: what the engine "monitoring" knows of the methods that run, outermost first.
         writing: True while the tee writes, so that a tee on a tee counts once.
     """
@@ -232,6 +174,7 @@ class ThreadState:
         self.paused = 0
         self.aside = False
         self.last_forward: dict[int, tuple[int, dict[int, Raw] | None]] = {}
+        self.handed: tuple[int, int, int, Packed] | None = None
         self.writing = False
         self.monitored: list[Any] = []
         self.name = threading.current_thread().name

@@ -16,12 +16,28 @@ from nbautograd.core import torch_internals as internals
 from nbautograd.core.recording import prints
 from nbautograd.core.recording.ctx_use import used_of_ctx
 from nbautograd.core.recording.describing import COPIED, DESCRIBE, Describe
+from nbautograd.core.recording.forms import Forms
 from nbautograd.core.recording.noticing import Watch
 from nbautograd.core.recording.reading_ctx import ONLY_SAVES, innermost
 from nbautograd.core.recording.recorder import Recorder
 from nbautograd.core.recording.ring import CALL, EVERY, VALUE
 from nbautograd.core.recording.snapshot import VALUES, Raw
-from nbautograd.core.recording.state import BEGAN, KNOWN, NUMBER, WRITER, Noticed, Open, Subject, ThreadState
+from nbautograd.core.recording.state import (
+    BEGAN,
+    GIVEN,
+    HEAD,
+    ITS_CTX,
+    ITS_FORWARD,
+    KNOWN,
+    NUMBER,
+    QUICK,
+    WRITER,
+    Noticed,
+    Open,
+    Subject,
+    ThreadState,
+    begun,
+)
 from nbautograd.core.source import as_written
 
 T = TypeVar("T")
@@ -49,6 +65,8 @@ class Writer:
         self.uses = used_of_ctx(code)
         self.only_saves = self.uses is not None and self.uses <= ONLY_SAVES
         self.watch = Watch(subject, method)
+        self.quick = False  # True when most calls are written by ``quick.py``, which wants to know how values look
+        self.forms = Forms()
 
     def begin(self, args: tuple[Any, ...], state: ThreadState, frame: FrameType | None = None) -> Open | None:
         """The method is about to run.
@@ -110,8 +128,23 @@ class Writer:
             self.recorder.note(ours)
             text = ""
         noticed: Noticed = self.watch.failure(args) if self.method == "backward" else ()
+        self.describe_given(call, args)
         self._close(call, (), noticed, None, seconds, state, f"{kind}: {text}" if text else kind)
         self.ring.settle()
+
+    def describe_given(self, call: Open, args: tuple[Any, ...]) -> None:
+        """Describe what a call was given, where ``quick.py`` has put that off to its end."""
+        if len(call) != QUICK:
+            return
+        _lengthen(call)
+        try:
+            call[GIVEN] = DESCRIBE[self.subject.level](self.given(args), call[KNOWN])
+        except Exception as error:
+            self.recorder.note(error)
+
+    def given(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """What a call is given besides ctx."""
+        return args[1:]
 
     def unseen(self, state: ThreadState) -> None:
         """A call that is not recorded."""
@@ -146,14 +179,14 @@ class Writer:
             stack.pop()
         elif not _unwind(stack, call):
             return
-        if len(call) == WRITER + 1:  # an interrupt inside our own code
-            call += [(), {}, None, 0, None, None, False, False, 0, None]
+        _lengthen(call)
         try:
-            index, printed, _, _, inputs, known, around, ctx, forward, called_from, graph, freed, run, first = call
+            index, printed, _, _, inputs, known, around, _, forward, called_from, graph, freed, run, first = call
             self.add((
-                index, self.number, self.method, state.name, around, forward, inputs, outputs, noticed, kept, seconds,
-                "" if printed is None else "".join(printed), exception, called_from, self.recorder.cell, graph, freed,
-                run, first, missing, ctx, known.get(COPIED, 0) + CALL + VALUE * (len(inputs) + len(outputs)),
+                index, self.number, self.method, forward,
+                known.get(COPIED, 0) + CALL + VALUE * (len(inputs) + len(outputs)), state.name, around, seconds,
+                self.recorder.cell, called_from, graph, freed, run, first, inputs, outputs, noticed, kept,
+                "" if printed is None else "".join(printed), exception, missing,
             ))  # fmt: skip
             if not index % EVERY or self.subject.level >= VALUES:
                 self.ring.settle()
@@ -169,6 +202,15 @@ def without_modes(state: ThreadState, method: Callable[..., T], *args: Any) -> T
             return method(*args)
     finally:
         state.aside = False
+
+
+def _lengthen(call: Open) -> None:
+    """Make an Open call of one that ``quick.py`` began, or that an interrupt inside our own code left half made."""
+    if len(call) == QUICK:
+        (parent, *rest), ctx, forward = begun(call[HEAD]), call[ITS_CTX], call[ITS_FORWARD]
+        call[GIVEN:] = [(), {}, parent, ctx, forward, *rest]
+    elif len(call) == WRITER + 1:
+        call += [(), {}, None, 0, None, None, False, False, 0, None]
 
 
 def _static_code(cls: type | None, method: str) -> CodeType | None:

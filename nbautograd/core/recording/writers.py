@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from time import perf_counter
 from types import FrameType
 from typing import Any
@@ -12,10 +13,10 @@ import torch
 from nbautograd.core import torch_internals as internals
 from nbautograd.core.recording import prints
 from nbautograd.core.recording.describing import COPIED, DESCRIBE, Known
-from nbautograd.core.recording.reading_ctx import innermost, read_ctx, read_saved
+from nbautograd.core.recording.reading_ctx import innermost, read_ctx
 from nbautograd.core.recording.recorder import Recorder, caller, who_called
-from nbautograd.core.recording.snapshot import SHAPES
-from nbautograd.core.recording.state import BEGAN, KNOWN, NUMBER, Noticed, Open, Subject, ThreadState
+from nbautograd.core.recording.snapshot import Raw
+from nbautograd.core.recording.state import BEGAN, GIVEN, KNOWN, NUMBER, Noticed, Open, Subject, ThreadState
 from nbautograd.core.recording.writer import Writer, without_modes
 
 _tracing, _modes = internals.tracing, internals.function_mode_active
@@ -66,6 +67,7 @@ class ForwardWriter(Writer):
             return without_modes(state, self.end, call, args, result, state)
         try:
             values = result if type(result) is tuple or type(result) is list else (result,)
+            self.describe_given(call, args)
             level, known, kept = self.subject.level, call[KNOWN], None
             watch = self.watch
             noticed: Noticed = watch.forward(args, result, call) if watch.awake else ()
@@ -74,16 +76,33 @@ class ForwardWriter(Writer):
                 state.last_forward[self.number] = (call[NUMBER], known)
                 state.pending = self.subject
             else:
-                kept = read_saved(args[0], known) if self.only_saves and level == SHAPES else None
-                if kept is None:
-                    kept = read_ctx(args[0], self.uses, known, level)
+                kept = read_ctx(args[0], self.uses, known, level)
+            if self.quick:
+                self._learn(call, args, values, (*call[GIVEN], *outputs), kept)
         except Exception as error:
             return self.incomplete(call, seconds, error, state)
         return self._close(call, outputs, noticed, kept, seconds, state)
 
+    def _learn(
+        self, call: Open, args: tuple[Any, ...], values: Sequence[Any], raws: tuple[Raw, ...], kept: Any
+    ) -> None:
+        """Remember how the values of this call looked, and what it saved."""
+        met = (*self.given(args), *values)
+        if kept is not None and type(saved := args[0].to_save) is tuple:
+            met, raws = met + saved, raws + kept[0]
+        self.forms.learn(met, len(call[GIVEN]), len(values), raws, self.subject.level, call[NUMBER])
+
+    def given(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """As ``Writer.given``."""
+        return args if self.sets_up else args[1:]
+
 
 class SetupWriter(Writer):
     """Writes the calls of setup_context, which takes over what forward has described."""
+
+    def given(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """As ``Writer.given``."""
+        return (*args[1], *(args[2] if type(args[2]) is tuple else (args[2],)))
 
     def begin(self, args: tuple[Any, ...], state: ThreadState, frame: FrameType | None = None) -> Open | None:
         """As ``Writer.begin``; ties ctx to the forward before."""
@@ -99,7 +118,7 @@ class SetupWriter(Writer):
             if index is not None:  # under torch.func it runs once more, with the ctx of the outer level
                 state.last_forward[self.number] = (index, None)
                 self.links[ctx] = (index, self.number, False, 0, None)
-            known: Known = {} if taken is None else taken
+            known: Known = {} if type(taken) is not dict else taken
             known.pop(COPIED, None)  # forward has counted them
             inputs, stack = DESCRIBE[level](args[1], known), state.stack
             given = inputs + DESCRIBE[level](args[2] if type(args[2]) is tuple else (args[2],), known)
@@ -122,6 +141,7 @@ class SetupWriter(Writer):
         if _modes() and not state.aside:
             return without_modes(state, self.end, call, args, result, state)
         try:
+            self.describe_given(call, args)
             kept = read_ctx(innermost(args[0]), self.uses, call[KNOWN], self.subject.level)
             watch = self.watch
             noticed: Noticed = watch.setup(args, call) if watch.awake else ()
@@ -175,9 +195,13 @@ class BackwardWriter(Writer):
             return without_modes(state, self.end, call, args, result, state)
         try:
             values = result if type(result) is tuple or type(result) is list else (result,)
+            self.describe_given(call, args)
             watch, level = self.watch, self.subject.level
             noticed: Noticed = watch.backward(args, result, call) if watch.awake else ()
             outputs = DESCRIBE[level](values, call[KNOWN])
+            if self.quick:
+                met, raws = (*args[1:], *values), (*call[GIVEN], *outputs)
+                self.forms.learn(met, len(args) - 1, len(values), raws, level, call[NUMBER])
         except Exception as error:
             return self.incomplete(call, seconds, error, state)
         return self._close(call, outputs, noticed, None, seconds, state)

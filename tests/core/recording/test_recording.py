@@ -17,6 +17,7 @@ from nbautograd.core.recording import log
 from nbautograd.core.recording.calls import CallLog
 from nbautograd.core.recording.decode import elements
 from nbautograd.core.recording.snapshot import named
+from nbautograd.core.recording.state import METHOD, Recorded
 from nbautograd.errors import CallError, InputError
 
 
@@ -471,7 +472,7 @@ def test_at_level_off_nothing_stands_in_the_way():
 
 def test_dropped_counts_the_calls_of_this_log_alone(monkeypatch):
     log.clear()
-    monkeypatch.setattr(log._ring, "budget", 100_000)
+    monkeypatch.setattr(log._ring, "budget", 30_000)
     log.instrument(functions.Greedy)
     try:
         for _ in range(50):
@@ -514,9 +515,9 @@ def test_level_values_keeps_all_elements_as_they_were():
         assert summary.numel == tensor.numel()
         assert summary.norm == pytest.approx(tensor.double().norm().item(), rel=1e-12)
         assert summary.mean == pytest.approx(tensor.double().mean().item(), rel=1e-9)
-    raws = [packed for packed in calls._packed() if packed[2] == "forward"]
+    raws = [packed for packed in calls._packed() if packed[METHOD] == "forward"]
     for packed, tensor in zip(raws, expected, strict=True):
-        assert (elements(named(packed[6][0])) == tensor.numpy()).all()
+        assert (elements(named(Recorded(*packed).inputs[0])) == tensor.numpy()).all()
 
 
 def test_level_values_is_freed_with_the_log():
