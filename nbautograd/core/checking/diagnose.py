@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from nbautograd.core.checking import words
 from nbautograd.core.checking.block import Block
@@ -32,25 +32,26 @@ NO_EDIT = {
 UNSTEADY = {"nondeterministic_backward", "mutates_saved", "shared_state"}
 
 
-def diagnose(subject: Subject, blocks: Mapping[tuple[int, int], Block], fixes: bool = True) -> tuple[Finding, ...]:
-    """Say why a backward is wrong, or what is risky about it.
+def diagnose(
+    subject: Subject, blocks: Mapping[tuple[int, int], Block], between: Callable[[], None] = lambda: None
+) -> Iterator[Finding]:
+    """Say why a backward is wrong, or what is risky about it, finding by finding.
 
     Args:
-        subject: what was checked.
+        subject: what was checked; a session of it must be open.
         blocks: with their verdicts; may be empty when no Jacobian could be had.
-        fixes: False spends no time on looking for a fix.
+        between: called between two probes; what it raises ends the search.
 
-    Returns:
-        Findings, most serious first; none for a Function that is right in all that was tried.
+    Yields:
+        Findings as they come, to be ``ranked``; none for a Function that is right in all that was tried.
 
     Raises:
         Exception: the user's own, from ``forward``.
     """
-    with subject.session():
-        outputs, found = first_run(subject)
-        if outputs is not None:
-            found = (*found, *_all(subject, outputs, blocks))
-        return mended(subject, ranked(found)) if fixes else ranked(found)
+    outputs, found = first_run(subject)
+    yield from found
+    if outputs is not None:
+        yield from _all(subject, outputs, blocks, between)
 
 
 def mended(subject: Subject, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
@@ -62,21 +63,26 @@ def mended(subject: Subject, findings: tuple[Finding, ...]) -> tuple[Finding, ..
     return tuple(dataclasses.replace(f, fix=fixes[k]) if k in fixes else f for k, f in enumerate(findings))
 
 
-def _all(subject: Subject, outputs: Outputs, blocks: Mapping[tuple[int, int], Block]) -> Iterator[Finding]:
+def _all(
+    subject: Subject, outputs: Outputs, blocks: Mapping[tuple[int, int], Block], between: Callable[[], None]
+) -> Iterator[Finding]:
     if not _repeats(subject, outputs):
         # what changes from call to call cannot be compared; the verdict says so
         yield words.about(subject, "nondeterministic_forward", "lint", words.forward_line(subject))
         return
+    between()
     first = tuple(before_values(subject, outputs))
     yield from first
+    between()
     if not any(f.code in UNSTEADY and f.kind == "bug" for f in first):
         nonlinear = tuple(quietly(lambda: linearity(subject, outputs)))
         yield from nonlinear
         spoken = {f.where[1] for f in nonlinear if f.where is not None}
+        between()
         yield from _values(subject, outputs, {w: b for w, b in blocks.items() if w[1] not in spoken})
     steady = not any(f.code in (*UNSTEADY, "mutates_grad_output") and f.kind == "bug" for f in first)
     # what changes its own data fails most other probes too; one cause is enough
-    yield from after_values(subject, outputs, blocks) if steady else ()
+    yield from after_values(subject, outputs, blocks, between) if steady else ()
 
 
 def _repeats(subject: Subject, outputs: Outputs) -> bool:

@@ -86,6 +86,11 @@ class Inquiry:
             with contextlib.suppress(KeyboardInterrupt):  # too late to stop anything
                 self.progress.done(self.progress.total)
 
+    def searching(self, of: int) -> None:
+        """From now on the causes are searched for, in so many parts, each told by a tick."""
+        total = self.progress.total
+        self.progress.stage(total - PARTS, total - 1, of, messages.text("checking.looking_for_causes"))
+
     def curves(self) -> None:
         """Give the first few blocks that agree the V of their worst entry as well; the others have it already."""
         try:

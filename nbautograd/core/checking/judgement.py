@@ -12,6 +12,8 @@ from nbautograd.core.checking.probes.exceptions import explain
 from nbautograd.core.checking.second_order import second_order
 from nbautograd.core.findings import Finding
 
+PROBES = 12  # that the search for causes consists of
+
 
 def findings(inquiry: Inquiry, fixes: bool = True) -> tuple[Finding, ...]:
     """What was found, most serious first; every block that disagrees has at least one finding of its own.
@@ -23,11 +25,7 @@ def findings(inquiry: Inquiry, fixes: bool = True) -> tuple[Finding, ...]:
     if inquiry.error is not None:
         said = (explain(inquiry.error, inquiry.subject),)
         return mended(inquiry.subject, said) if fixes else said
-    found: tuple[Finding, ...] = ()
-    try:
-        found = diagnose(inquiry.subject, inquiry.blocks, fixes) if inquiry.complete else ()
-    except KeyboardInterrupt:
-        inquiry.complete = False
+    found = _searched(inquiry, fixes)
     told = {f.where for f in found if f.kind == "bug"}
     inputs = {w[1] for w in told if w is not None}
     wrong = {w: b for w, b in inquiry.blocks.items() if b.verdict == "mismatch" and w[1] not in inputs}
@@ -35,6 +33,20 @@ def findings(inquiry: Inquiry, fixes: bool = True) -> tuple[Finding, ...]:
         return found  # what changes from call to call proves nothing
     plain = [_unclassified(b) for b in wrong.values()]
     return ranked((*found, *plain, *_jvp(inquiry.blocks)))
+
+
+def _searched(inquiry: Inquiry, fixes: bool) -> tuple[Finding, ...]:
+    """What the probes and hypotheses found, mended where that is wanted; when interrupted what there is by then."""
+    found: list[Finding] = []
+    try:
+        if inquiry.complete:
+            inquiry.searching(PROBES)
+            with inquiry.subject.session():
+                found.extend(diagnose(inquiry.subject, inquiry.blocks, inquiry.progress.tick))  # what came stays
+                return mended(inquiry.subject, ranked(found)) if fixes else ranked(found)
+    except KeyboardInterrupt:
+        inquiry.complete = False
+    return ranked(found)
 
 
 def _jvp(blocks: Mapping[tuple[int, int], Block]) -> Iterator[Finding]:

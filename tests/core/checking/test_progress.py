@@ -126,3 +126,29 @@ def test_the_curve_of_a_linear_function_has_only_round_off(fn, where):
     steps, errors = gradcheck(fn, seed_inputs()).blocks[where].curve()
     assert (errors > 0).all()
     assert (errors <= 1e-14 / steps).all()
+
+
+class Stateful(torch.autograd.Function):
+    """Doubles what it should not, and keeps its output on ctx."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.y = x.sin()
+        ctx.save_for_backward(x)
+        return ctx.y
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return 2 * grad * x.cos()
+
+
+def test_a_check_stopped_while_it_looks_for_causes_keeps_those_that_it_has():
+    whole, calls = [], []
+    gradcheck(Stateful, doubles(5), order=1, progress=lambda done, total, what: whole.append(done))
+    after_values = [done for done in whole if 100 < done < 200]
+    assert len(after_values) > 5
+    report = gradcheck(Stateful, doubles(5), order=1, progress=stopped_at(after_values[-4], calls))
+    assert not report.complete
+    assert report.verdict == "wrong"
+    assert [f.code for f in report.findings] == ["constant_factor"]

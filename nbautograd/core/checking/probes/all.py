@@ -50,8 +50,10 @@ def before_values(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
     yield from quietly(lambda: hidden(subject))
 
 
-def after_values(subject: Subject, outputs: Outputs, blocks: Mapping[tuple[int, int], Block]) -> Iterator[Finding]:
-    """Use and layout, then what is legal but risky."""
+def after_values(
+    subject: Subject, outputs: Outputs, blocks: Mapping[tuple[int, int], Block], between: Callable[[], None]
+) -> Iterator[Finding]:
+    """Use and layout, then what is legal but risky; ``between`` is called before each probe."""
     tries: tuple[Probe, ...] = (
         lambda: outputs_alone(subject, outputs),
         lambda: inputs_alone(subject, outputs),
@@ -62,6 +64,7 @@ def after_values(subject: Subject, outputs: Outputs, blocks: Mapping[tuple[int, 
         lambda: batched(subject, outputs),
     )
     for probe in tries:
+        between()
         yield from quietly(probe)
 
 
