@@ -22,6 +22,7 @@ from nbautograd.core.recording.forms import Forms
 from nbautograd.core.recording.reading_ctx import beside_saved, innermost, places
 from nbautograd.core.recording.recorder import CALLERS, USERS, caller, whose
 from nbautograd.core.recording.ring import EVERY, SHORT, Ring
+from nbautograd.core.recording.short import TAKEN
 from nbautograd.core.recording.snapshot import SUMMARY
 from nbautograd.core.recording.state import BEGAN, NUMBER, PRINTED, Head, Open, ThreadState, local
 from nbautograd.core.recording.unrolled import picks
@@ -70,7 +71,7 @@ def _combined(function: _Method, writer: Writer) -> _Method:
         writer.next_index, writer.recorder, writer.ring, writer.uses, writer.only_saves
     )  # fmt: skip
 
-    def run(*args: Any, **kwargs: Any) -> Any:
+    def run(*args: Any) -> Any:
         __tracebackhide__ = True
         state: ThreadState = local.state
         form, call = forms.last, None
@@ -97,7 +98,7 @@ def _combined(function: _Method, writer: Writer) -> _Method:
             except Exception as error:
                 recorder.note(error)
         try:
-            result = function(*args, **kwargs)
+            result = function(*args)
         except BaseException as error:
             if error.__traceback__ is not None:
                 error.__traceback__ = error.__traceback__.tb_next
@@ -147,7 +148,7 @@ def _forward(function: _Method, writer: Writer) -> _Method:
     subject, number, forms, add = writer.subject, writer.number, writer.forms, writer.add
     next_index, recorder, ring = writer.next_index, writer.recorder, writer.ring
 
-    def run(*args: Any, **kwargs: Any) -> Any:
+    def run(*args: Any) -> Any:
         __tracebackhide__ = True
         state: ThreadState = local.state
         form, call, state.handed = forms.last, None, None
@@ -171,7 +172,7 @@ def _forward(function: _Method, writer: Writer) -> _Method:
             except Exception as error:
                 recorder.note(error)
         try:
-            result = function(*args, **kwargs)
+            result = function(*args)
         except BaseException as error:
             if error.__traceback__ is not None:
                 error.__traceback__ = error.__traceback__.tb_next
@@ -212,12 +213,12 @@ def _setup_context(function: _Method, writer: Writer) -> _Method:
     next_index, recorder, ring, uses, only_saves = (
         writer.next_index, writer.recorder, writer.ring, writer.uses, writer.only_saves
     )  # fmt: skip
-    at: tuple[int, ...] = ()  # where among what forward met each saved tensor was found, in the call before
-    these: Callable[..., bool] = bool
-    counts = -1, -1
+    at: tuple[int, ...] = ()  # where among what forward met each saved tensor was found in the call before
+    these: Callable[..., bool] = bool  # tells whether they are found there again
+    last: Any = None  # what the form of that forward has told
 
-    def run(*args: Any, **kwargs: Any) -> Any:
-        nonlocal at, these, counts
+    def run(*args: Any) -> Any:
+        nonlocal at, these, last
         __tracebackhide__ = True
         state: ThreadState = local.state
         handed, state.handed, call = state.handed, None, None
@@ -239,7 +240,7 @@ def _setup_context(function: _Method, writer: Writer) -> _Method:
             except Exception as error:
                 recorder.note(error)
         try:
-            result = function(*args, **kwargs)
+            result = function(*args)
         except BaseException as error:
             if error.__traceback__ is not None:
                 error.__traceback__ = error.__traceback__.tb_next
@@ -259,15 +260,23 @@ def _setup_context(function: _Method, writer: Writer) -> _Method:
             elif type(saved) is not tuple:
                 _long_way(call, args, result, state, writer)
                 return result
-            met = (*args[1], *output) if type(output) is tuple else (*args[1], output)
-            if counts != (len(met), len(saved)) or not these(*met, *saved):
+            told, inputs = handed[3][TAKEN][0], args[1]
+            if (
+                told is not last
+                or len(saved) != len(at)
+                or not (these(*inputs, *output, *saved) if type(output) is tuple else these(*inputs, output, *saved))
+            ):
+                met = (*inputs, *output) if type(output) is tuple else (*inputs, output)
                 found = places(met, saved)
-                at, these, counts = found or (), picks(len(met), found or ()), (len(met), len(saved) if found else -1)
+                if found is None:  # saved something else
+                    _long_way(call, args, result, state, writer)
+                    return result
+                at, these, last = found, picks(len(met), found), told
             level = subject.level
             on_ctx: Any = ()
             if not only_saves or level >= SUMMARY:
                 on_ctx = beside_saved(ctx, saved, uses, True, level)
-            if on_ctx is not None and id(output) == handed[2] and counts[1] >= 0:
+            if on_ctx is not None and id(output) == handed[2]:
                 if stack.pop() is not call:
                     _unwind(stack, call)
                 add((
@@ -289,7 +298,7 @@ def _backward(function: _Method, writer: Writer) -> _Method:
     subject, number, forms, links, add = writer.subject, writer.number, writer.forms, writer.links, writer.add
     next_index, recorder, ring, hidden = writer.next_index, writer.recorder, writer.ring, writer.subject.backward_class
 
-    def run(*args: Any, **kwargs: Any) -> Any:
+    def run(*args: Any) -> Any:
         __tracebackhide__ = True
         state: ThreadState = local.state
         form, call = forms.last, None
@@ -315,7 +324,7 @@ def _backward(function: _Method, writer: Writer) -> _Method:
             except Exception as error:
                 recorder.note(error)
         try:
-            result = function(*args, **kwargs)
+            result = function(*args)
         except BaseException as error:
             if error.__traceback__ is not None:
                 error.__traceback__ = error.__traceback__.tb_next
