@@ -1,6 +1,6 @@
 // Blocks as a small matrix of outputs x inputs to choose from, and the words for their verdicts.
 
-import { el } from "./shared.js";
+import { ask, el } from "./shared.js";
 
 /** @typedef {import("./types").Page} Page */
 /** @typedef {import("./types").Block} Block */
@@ -29,6 +29,15 @@ export function verdictWord(page, verdict, group = "block") {
 export function mostTelling(blocks) {
   const block = blocks.find((b) => b.verdict === "mismatch") ?? blocks.find((b) => b.verdict && b.verdict !== "match") ?? blocks[0];
   return [block.output, block.input];
+}
+
+/**
+ * All of a block, of which a list of many blocks holds only the verdict.
+ * @param {Page} page @param {Block} block @returns {Promise<Block> | undefined} nothing when it is there already
+ */
+export function wholeBlock(page, block) {
+  if (block.maps) return undefined;
+  return ask(page.model, { kind: "block", block: [block.output, block.input] }, page.signal, page.t("no_kernel")).then(({ content }) => Object.assign(block, content.block));
 }
 
 /**

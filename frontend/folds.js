@@ -1,10 +1,12 @@
 // Other pictures of the graph: boxes opened and folded again, a lens, a ghost. Python draws, and the view begins afresh.
 
 import { firstLine } from "./scene.js";
-import { ask, button, el } from "./shared.js";
+import { ask, button, count, el, size } from "./shared.js";
 
 /** @typedef {import("./types").Page} Page */
 /** @typedef {{key: string, name: string, nodes: number[]}} Opened */
+
+const FEW = 2000, BYTES = 60; // nodes whose picture is not worth a word, and bytes that one takes on its way
 
 /**
  * @param {Page} page
@@ -44,7 +46,7 @@ export const unfold = (page, state, box) => repaint(page, state, { opened: [...(
 export function wholeButton(page, state) {
   if (!canRepaint(page, state)) return null;
   if (state.opened?.length) return waiting(page, page.t("fold_all"), () => repaint(page, state, { opened: [] }));
-  return state.layout.boxes.some((/** @type {any} */ b) => b.kind === "group") && waiting(page, page.t("unfold_all", { count: state.total }), () => repaint(page, state, { opened: "all" }));
+  return state.layout.boxes.some((/** @type {any} */ b) => b.kind === "group") && waiting(page, page.t(state.total > FEW ? "unfold_all_heavy" : "unfold_all", { count: count(state.total), size: size(state.total * BYTES) }), () => repaint(page, state, { opened: "all" }));
 }
 
 /**

@@ -1,6 +1,6 @@
 // The verdict per output and input: a table, and for the chosen block its witnesses and the error against the step.
 
-import { mostTelling, tone, verdictWord } from "./blocks.js";
+import { mostTelling, tone, verdictWord, wholeBlock } from "./blocks.js";
 import { curveView, nearest, pointsOf } from "./curve.js";
 import { lensButton } from "./entry.js";
 import { findingsList } from "./findings.js";
@@ -42,6 +42,7 @@ export function gradcheckView(page, state) {
   const grid = table(page, blocks, chosen), said = el("p", { role: "status" });
   const show = () => {
     if (!blocks.length) return;
+    wholeBlock(page, chosen())?.then(show, (problem) => page.signal.aborted || said.replaceChildren(problem.message));
     detail.replaceChildren(blockDetail(page, chosen(), step));
     grid.weigh(tolerance);
     said.textContent = naive(page, chosen(), step, tolerance);

@@ -1,6 +1,6 @@
 // The Jacobian: analytical, numerical and difference side by side, with one cursor for all three.
 
-import { chooser, mostTelling, verdictWord } from "./blocks.js";
+import { chooser, mostTelling, verdictWord, wholeBlock } from "./blocks.js";
 import { entryView } from "./entry.js";
 import { explorer } from "./explorer.js";
 import { cellSize, draw, legend, limit, logarithmic } from "./heatmap.js";
@@ -32,7 +32,11 @@ export function jacobianView(page, { blocks, complete }) {
     current = block;
     shown?.abort();
     shown = new AbortController();
-    body.replaceChildren(blockView(page, block, shown.signal));
+    const { signal } = shown, draw = () => signal.aborted || body.replaceChildren(blockView(page, block, signal));
+    const coming = wholeBlock(page, block);
+    if (!coming) return draw();
+    body.replaceChildren(page.t("asking"));
+    coming.then(draw, (problem) => signal.aborted || body.replaceChildren(problem.message));
   };
   page.signal.addEventListener("abort", () => shown?.abort(), { once: true });
   page.onSelect(show);

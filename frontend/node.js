@@ -43,9 +43,12 @@ const nodeList = (state, box) => el("ul", "plain-list", ...box.nodes.slice(0, MO
  * @param {number[]} ids
  */
 async function need(page, state, ids) {
-  const nodes = ids.filter((id) => !state.nodes[id]);
-  if (!nodes.length) return false;
+  /** @type {Set<number>} */
+  const fetched = (state.fetched ??= new Set());
+  const nodes = ids.filter((id) => !(id < state.whole || fetched.has(id)));
+  if (!nodes.length || (nodes.every((id) => state.nodes[id]) && !page.can({ kind: "nodes", nodes }))) return false;
   const { content } = await ask(page.model, { kind: "nodes", nodes }, page.signal, page.t("no_kernel"));
+  for (const id of nodes) fetched.add(id);
   for (const node of content.nodes) state.nodes[node.id] ??= node;
   const place = (/** @type {any} */ e) => [e.source, e.input_nr, e.target, e.output_nr].join();
   const known = new Set(state.edges.map(place));

@@ -141,6 +141,20 @@ export function numbers({ dtype, buffer, values }) {
   return dtype === "float32" ? new Float32Array(bytes) : new Float64Array(bytes);
 }
 
+/** @param {DataView} bytes deflated @returns {Promise<string>} */
+export const inflate = (bytes) => new Response(new Blob([/** @type {DataView<ArrayBuffer>} */ (bytes)]).stream().pipeThrough(new DecompressionStream("deflate"))).text();
+
+/** @param {any} stored with bytes as `{"$b64": text}` @returns {any} the same with bytes */
+export function restored(stored) {
+  if (Array.isArray(stored)) return stored.map(restored);
+  if (!stored || typeof stored !== "object") return stored;
+  if ("$b64" in stored) return new DataView(Uint8Array.from(atob(stored.$b64), (c) => c.charCodeAt(0)).buffer);
+  return Object.fromEntries(Object.entries(stored).map(([name, part]) => [name, restored(part)]));
+}
+
+/** @param {DataView} bytes a large state or answer, as Python packed it */
+export const opened = async (bytes) => restored(JSON.parse(await inflate(bytes)));
+
 let asked = 0;
 
 /**
@@ -162,6 +176,7 @@ export function ask(model, question, signal, late, patience = 20_000) {
       if (content?.id !== id) return;
       stop();
       if (content.error) reject(new Error(content.error));
+      else if (content.packed) opened(buffers[0]).then((whole) => resolve({ content: whole, buffers: [] }), reject);
       else resolve({ content, buffers });
     }
     signal.addEventListener("abort", () => (stop(), reject(new Error(late))), { once: true });

@@ -94,6 +94,7 @@ export interface Block {
   input_complex?: boolean;
   structure: string;
   entries: number;
+  /** Of many blocks only the interesting ones come whole; the page asks for the others. */
   maps: Maps;
   /** All entries of a pooled block, where they were kept for pages without a kernel. */
   whole?: { analytical: Packed; numerical: Packed };

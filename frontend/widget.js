@@ -10,7 +10,7 @@ import { jacobianView } from "./jacobian.js";
 import { page } from "./page.js";
 import { takePlace } from "./place.js";
 import { progressView } from "./progress.js";
-import { el } from "./shared.js";
+import { el, inflate, opened } from "./shared.js";
 
 /** @typedef {import("./types").Model} Model */
 
@@ -30,7 +30,7 @@ export function mount(model, element) {
   host.attachShadow({ mode: "open" }).append(el("style", null, sheets.get(model) ?? ""), root);
   element.append(host);
   try {
-    root.append(VIEWS[model.get("_kind")](page(model, root, end.signal), model.get("state")));
+    root.append(VIEWS[model.get("_kind")](page(model, root, end.signal), states.get(model) ?? model.get("state")));
   } catch (problem) {
     end.abort();
     host.remove();
@@ -48,9 +48,14 @@ const sheets = new WeakMap();
 /** @type {string | undefined} the last one: a module and its stylesheet go together */
 let sheet;
 
-/** @param {Model} model the stylesheet comes deflated: it is stored in every saved widget */
+/** @type {WeakMap<Model, any>} the states that came deflated */
+const states = new WeakMap();
+
+/** @param {Model} model the stylesheet comes deflated, since it is stored in every saved widget, and so does a large state */
 async function unpack(model) {
-  if (!sheets.has(model)) sheets.set(model, sheet ??= await new Response(new Blob([model.get("_stylesheet")]).stream().pipeThrough(new DecompressionStream("deflate"))).text());
+  if (!sheets.has(model)) sheets.set(model, sheet ??= await inflate(model.get("_stylesheet")));
+  const { packed } = model.get("state");
+  if (packed && !states.has(model)) states.set(model, await opened(packed));
 }
 
 /**

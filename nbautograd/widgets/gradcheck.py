@@ -12,7 +12,7 @@ from nbautograd.widgets import parts
 from nbautograd.widgets.asking import questions
 from nbautograd.widgets.base import Question, ViewWidget
 from nbautograd.widgets.history import since_last
-from nbautograd.widgets.jacobian import blocks_state, zoom
+from nbautograd.widgets.jacobian import block_questions, blocks_state
 
 
 def verdict_state(report: GradcheckReport) -> dict[str, Any]:
@@ -56,4 +56,4 @@ class GradcheckWidget(ViewWidget):
 
     def questions(self) -> dict[str, Question]:
         """The page may zoom, look at an entry through the microscope, and check at another point."""
-        return {"zoom": lambda question: zoom(self.value.blocks, question), **questions(self.value)}
+        return {**block_questions(self.value.blocks), **questions(self.value)}

@@ -33,13 +33,19 @@ def graph_state(graph: AutogradGraph, calls: Iterable[Call] = ()) -> dict[str, A
         "total": len(graph.nodes),
         "nodes": [_node(node, few) for node in graph.nodes[:MOST_DETAILS]],
         "edges": [_edge(edge, few) for edge in graph.edges[: 2 * MOST_DETAILS]],
-        "order": list(graph.order),
+        "whole": _whole(graph),
         "notes": list(graph.notes),
         "complete": graph.complete,
         "lenses": lens_state(graph),
         "names": graph_why.names(graph),
         "calls": {str(node): list(map(list, found)) for node, found in node_calls(graph, calls).items()},
     }
+
+
+def _whole(graph: AutogradGraph) -> int:
+    """How many nodes come with all their edges, from the first one on."""
+    left = (min(edge.source, edge.target) for edge in graph.edges[2 * MOST_DETAILS :])
+    return min(len(graph.nodes), MOST_DETAILS, *left)
 
 
 def _node(node: Node, thumbnails: bool) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from nbautograd.widgets.calls import calls_state, one_call
 from nbautograd.widgets.compare import comparison_state
 from nbautograd.widgets.gradcheck import answer_state, verdict_state
 from nbautograd.widgets.graph import graph_questions, graph_state
-from nbautograd.widgets.jacobian import Blocks, blocks_state, zoom
+from nbautograd.widgets.jacobian import Blocks, block_questions, blocks_state
 
 
 def checked_blocks(report: FunctionReport) -> Blocks:
@@ -66,7 +66,7 @@ class InspectorWidget(ViewWidget):
         """The page may zoom, ask for older calls, look through the microscope, and check at another point."""
         checked = self.value.jacobian if self.value.gradcheck is None else self.value.gradcheck
         return {
-            "zoom": lambda question: zoom(checked_blocks(self.value), question),
+            **block_questions(checked_blocks(self.value)),
             "calls": lambda question: one_call(self.value.calls, question),
             **questions(checked),
             **graph_questions(self.value.graph),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,27 +11,39 @@ import numpy as np
 from nbautograd.core.checking.block import Block, JacobianBlock, JacobianReport
 from nbautograd.core.display import plain
 from nbautograd.errors import InputError
+from nbautograd.views.jacobian import by_interest
 from nbautograd.widgets.base import Buffers, Question, ViewWidget
-from nbautograd.widgets.parts import array
+from nbautograd.widgets.keeping import FREEZING
+from nbautograd.widgets.parts import array, inline
 from nbautograd.widgets.window import window
 
 Blocks = Mapping[tuple[int, int], JacobianBlock]
 SIDE = 64  # most cells of a heat map along one side
 BUDGET = 400_000  # bytes of heat maps that a widget sends at first
 FEWEST = 8
+MOST_WHOLE = 150  # blocks that are sent with heat maps and witnesses, wrong ones first; the page asks for the others
 TOLERANCES = 10.0 ** np.arange(-15, 1.5, 0.5)
 MOST_SORTED = 1_000_000
 
 
 def blocks_state(blocks: Blocks) -> list[dict[str, Any]]:
-    """All blocks, the heat maps small enough to stay within the budget together."""
-    share = BUDGET / (24 * max(len(blocks), 1))
+    """All blocks, of many only the interesting ones whole, the heat maps small enough for the budget together."""
+    many = len(blocks) > MOST_WHOLE and not os.environ.get(FREEZING)
+    whole = {id(block) for block in by_interest(list(blocks.values()))[: MOST_WHOLE if many else None]}
+    share = BUDGET / (24 * max(len(whole), 1))
     side = max(FEWEST, min(SIDE, int(share**0.5)))
-    return [{**block_state(block, side), "output": o, "input": i} for (o, i), block in blocks.items()]
+    states = (block_state(block, side) if id(block) in whole else brief_state(block) for block in blocks.values())
+    return [{**state, "output": o, "input": i} for (o, i), state in zip(blocks, states, strict=True)]
 
 
 def block_state(block: JacobianBlock, side: int = SIDE) -> dict[str, Any]:
     """One block: names, shapes, verdict, and its three heat maps."""
+    state = {**brief_state(block), "maps": _maps(block, side)}
+    return {**state, **_evidence(block)} if isinstance(block, Block) else state
+
+
+def brief_state(block: JacobianBlock) -> dict[str, Any]:
+    """One block in a list: names, shapes, verdict."""
     state = {
         "output": block.output,
         "input": block.input,
@@ -42,9 +55,11 @@ def block_state(block: JacobianBlock, side: int = SIDE) -> dict[str, Any]:
         "input_complex": block.input_complex,
         "structure": block.structure,
         "entries": block.entries,
-        "maps": _maps(block, side),
     }
-    return {**state, **_verdict_state(block)} if isinstance(block, Block) else state
+    if not isinstance(block, Block):
+        return state
+    facts = {"verdict": block.verdict, "reason": block.reason, "wrong": block.wrong}
+    return {**state, **facts, "largest_error": plain(float(block.largest_error))}
 
 
 def _maps(block: JacobianBlock, side: int) -> dict[str, Any]:
@@ -55,13 +70,9 @@ def _maps(block: JacobianBlock, side: int) -> dict[str, Any]:
     return {"rows": pooled.rows, "cols": pooled.cols, **maps}
 
 
-def _verdict_state(block: Block) -> dict[str, Any]:
+def _evidence(block: Block) -> dict[str, Any]:
     steps, errors = block.curve()
     return {
-        "verdict": block.verdict,
-        "reason": block.reason,
-        "wrong": block.wrong,
-        "largest_error": plain(float(block.largest_error)),
         "worst": None if block.worst is None else plain(block.worst),
         "witnesses": [plain(statement) for statement in block.witnesses],
         "curve": {"steps": array(steps), "errors": array(errors)},
@@ -83,6 +94,22 @@ def beyond(block: JacobianBlock) -> list[int] | None:
         return None
     sizes = np.sort(np.nan_to_num(np.abs(difference), nan=np.inf), axis=None)
     return [int(n) for n in sizes.size - np.searchsorted(sizes, TOLERANCES, side="right")]
+
+
+def one_block(blocks: Blocks, question: Mapping[str, Any]) -> tuple[dict[str, Any], Buffers]:
+    """Answer the page's question for all of a block that came in brief.
+
+    Args:
+        blocks: the report's blocks.
+        question: ``block`` (output, input).
+
+    Raises:
+        InputError: when there is no such block.
+    """
+    place = _pair(question.get("block"), None)
+    if place not in blocks:
+        raise InputError("widgets.no_block")
+    return {"block": {**inline(block_state(blocks[place])), "output": place[0], "input": place[1]}}, []
 
 
 def zoom(blocks: Blocks, question: Mapping[str, Any]) -> tuple[dict[str, Any], Buffers]:
@@ -113,6 +140,11 @@ def _pair(numbers: Any, most: int | None) -> tuple[int, int]:
     return numbers[0], numbers[1]
 
 
+def block_questions(blocks: Blocks) -> dict[str, Question]:
+    """What the page may ask about blocks: some rows and columns of one, or all of one."""
+    return {"zoom": lambda question: zoom(blocks, question), "block": lambda question: one_block(blocks, question)}
+
+
 class JacobianWidget(ViewWidget):
     """Analytical and numerical Jacobian and their difference, block by block."""
 
@@ -126,4 +158,4 @@ class JacobianWidget(ViewWidget):
         """The page may zoom, and look at an entry through the microscope."""
         from nbautograd.widgets.asking import questions
 
-        return {"zoom": lambda question: zoom(self.value.blocks, question), **questions(self.value)}
+        return {**block_questions(self.value.blocks), **questions(self.value)}

@@ -57,7 +57,7 @@ def test_the_microscope_on_a_jacobian_that_was_not_checked() -> None:
     report = nbautograd.jacobian(squared(), point())
     seen, _ = microscope(report, {"block": [0, 0], "entry": [0, 0]})
     assert (seen["claimed"], seen["curves"]["float64"]["center"]) == (3.0, 2.25)
-    assert list(report.widget().questions()) == ["zoom", "microscope"]
+    assert list(report.widget().questions()) == ["zoom", "block", "microscope"]
 
 
 def test_a_diagonal_of_ten_to_the_tenth_entries_answers_at_once(wire: Wire) -> None:

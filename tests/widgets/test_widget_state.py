@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+import zlib
+from dataclasses import replace
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -16,6 +18,8 @@ import nbautograd
 from nbautograd.errors import CallError
 from nbautograd.views.bundle import mimebundle as static_bundle
 from nbautograd.widgets.live import VIEWS, widget
+
+MEGABYTE = 1_000_000
 
 
 def numbers(packed: dict[str, Any]) -> np.ndarray[Any, Any]:
@@ -63,7 +67,7 @@ def test_large_blocks_are_pooled_and_the_first_state_stays_small(wire: Wire, sam
 
 
 def weight(wire: Wire) -> int:
-    """Bytes of the state that the last widget sent, besides the module that all share."""
+    """Bytes of all that the last widget sent when it opened."""
     state = wire.opened()[-1]["state"]
     buffers = next(
         buffers for kind, data, buffers in reversed(wire.sent) if kind == "comm_open" and "_kind" in data["state"]
@@ -80,9 +84,63 @@ def test_nothing_is_heavier_than_a_megabyte_until_it_is_asked_for(wire: Wire, sa
         y = y * x
     for value in (check, log, nbautograd.graph(y.sum()), samples.report(wrong=True)):
         value.widget()
-        assert weight(wire) < 1_000_000
+        assert weight(wire) < MEGABYTE
         assert sum(map(len, static_bundle(value).values())) < 80_000  # of both forms; each is below 64 kB
         assert max(map(len, static_bundle(value).values())) < 64_000
+
+
+@pytest.fixture(scope="module")
+def heaviest(samples: Any) -> Any:
+    """2,000 calls, a graph of 10,000 nodes, 2,500 blocks with a hundred thousand entries each, long values."""
+    random = np.random.default_rng(0)
+    blocks = [samples.block(m, m + (k % 3 == 0)) for k, m in enumerate(random.normal(size=(50, 300, 400)))]
+    check = nbautograd.GradcheckReport(
+        "F", "wrong", blocks={(o, i): replace(blocks[i], output=o, input=i) for o in range(50) for i in range(50)}
+    )
+    one = samples.calls().calls
+    calls = [replace(c, index=k, stdout="a line\n" * 900) for k, c in enumerate(one * (2_000 // len(one)))]
+    y = x = torch.ones(2, requires_grad=True)
+    for _ in range(5_000):
+        y = y.sin() * x
+    return replace(
+        samples.report(wrong=True), gradcheck=check, calls=nbautograd.CallLog(calls), graph=nbautograd.graph(y.sum())
+    )
+
+
+@pytest.mark.slow
+def test_an_inspector_of_everything_large_stays_below_a_megabyte(wire: Wire, heaviest: Any) -> None:
+    view = heaviest.widget()
+    assert len(heaviest.graph.nodes) > 10_000
+    assert weight(wire) < MEGABYTE
+    put(view, {"id": 1, "kind": "picture", "opened": "all"})
+    ((content, (buffer,)),) = wire.answers()
+    whole = json.loads(zlib.decompress(buffer))
+    assert content == {"id": 1, "packed": True}
+    assert len(whole["layout"]["boxes"]) > 10_000
+    assert len(buffer) < MEGABYTE
+
+
+@pytest.mark.slow
+def test_without_packing_it_would_weigh_more(wire: Wire, heaviest: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nbautograd.widgets.wire.LARGE", 10**9)
+    heaviest.widget()
+    assert weight(wire) > 2 * MEGABYTE
+
+
+def test_of_many_blocks_the_wrong_ones_come_whole_and_the_others_when_asked_for(wire: Wire, samples: Any) -> None:
+    right, wrong = samples.gradcheck().blocks[0, 0], samples.gradcheck(wrong=True).blocks[0, 1]
+    blocks = {(0, i): replace(wrong if i == 170 else right, input=i) for i in range(180)}
+    view = nbautograd.GradcheckReport("F", "wrong", blocks=blocks).widget()
+    states = view.state["blocks"]
+    assert [len(states), sum("maps" in state for state in states)] == [180, 150]
+    assert "maps" in states[170]
+    assert states[179]["verdict"] == "match"
+    put(view, {"id": 5, "kind": "block", "block": [0, 179]})
+    ((content, _),) = wire.answers()
+    assert content["block"]["input"] == 179
+    assert content["block"]["maps"]["analytical"]["values"]
+    put(view, {"id": 6, "kind": "block", "block": [3, 0]})
+    assert "error" in wire.answers()[-1][0]
 
 
 def test_labels_cover_the_chosen_language(wire: Wire, samples: Any) -> None:
