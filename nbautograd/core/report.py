@@ -151,11 +151,14 @@ def run_inspection(
 def ranked(checked: tuple[Finding, ...], noticed: tuple[Finding, ...]) -> tuple[Finding, ...]:
     """The findings of the checker and of the contract, most serious first, each code told once per place.
 
-    Where backward raised, the checker has explained it; what the contract says of the same mistake is left out.
+    What the checker has found is not said again by whoever read the source or saw the calls. Where backward raised,
+    the checker has explained it; what the contract says of the same mistake is left out.
     """
     raised = any(finding.code == "exception" for finding in checked)
+    codes = {finding.code for finding in checked}
+    others = [f for f in noticed if f.code not in codes and not (raised and f.kind == "bug")]
     kept: dict[tuple[Any, ...], Finding] = {}
-    for finding in (*checked, *(f for f in noticed if not (raised and f.kind == "bug"))):
+    for finding in (*checked, *others):
         kept.setdefault((finding.code, finding.where, finding.line), finding)
     return tuple(sorted(kept.values(), key=lambda finding: SERIOUSNESS[finding.kind]))
 

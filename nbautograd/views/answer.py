@@ -15,6 +15,7 @@ from nbautograd.views.words import code, counted, entry_name, listed, say, witho
 
 Tone = Literal["right", "wrong", "cannot tell", "unchecked"]
 TOLD = 3  # findings told in the answer; the rest follow below
+JVP = {"jvp_wrong", "jvp_batched_wrong", "forward_over_reverse_wrong"}  # what is wrong is forward mode alone
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,8 @@ def _headline(check: GradcheckReport, told: Sequence[Finding]) -> tuple[str, str
     if check.verdict != "wrong":
         return messages.text(f"views.headline.{check.verdict.replace(' ', '_')}", function=name), ""
     wrong, right = _inputs(check)
+    if told and not wrong and all(f.code in JVP for f in told):
+        return messages.text("views.headline.jvp", function=name), ""
     if told and told[0].code == "exception" and not wrong:
         return messages.text("views.headline.raises", function=name), ""
     if _only_second_order(check):

@@ -74,8 +74,19 @@ def _bare(finding: Finding) -> Finding:
     return Finding("wrong_unclassified", "bug", "causes.hint_none", params, finding.where)
 
 
+# sentences whose first one is most of the answer, and what is said instead
+VEILED = {
+    "causes.constant_factor": "causes.hint_constant_factor",
+    "causes.constant_factor_named": "causes.hint_constant_factor",
+    "causes.constant_factor_varies": "causes.hint_constant_factor",
+}
+
+
 def _opening(finding: Finding) -> Opening:
-    return Opening(finding.message_id, **{**finding.params, **_placeless(finding.params), "example": ""})
+    return Opening(
+        VEILED.get(finding.message_id, finding.message_id),
+        **{**finding.params, **_placeless(finding.params), "example": ""},
+    )
 
 
 def _placeless(params: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from nbautograd import messages
+from nbautograd.core.checking import words
 from nbautograd.core.checking.block import Block, GradcheckReport, Verdict
 from nbautograd.core.checking.diagnose import UNSTEADY, diagnose, mended, ranked
 from nbautograd.core.checking.inquiry import Inquiry
@@ -32,7 +33,7 @@ def findings(inquiry: Inquiry, fixes: bool = True) -> tuple[Finding, ...]:
     if any(f.code == "nondeterministic_forward" or (f.code in UNSTEADY and f.kind == "bug") for f in found):
         return found  # what changes from call to call proves nothing
     plain = [_unclassified(b) for b in wrong.values()]
-    return ranked((*found, *plain, *_jvp(inquiry.blocks)))
+    return ranked((*found, *plain, *_jvp(inquiry)))
 
 
 def _searched(inquiry: Inquiry, fixes: bool) -> tuple[Finding, ...]:
@@ -49,13 +50,14 @@ def _searched(inquiry: Inquiry, fixes: bool) -> tuple[Finding, ...]:
     return ranked(found)
 
 
-def _jvp(blocks: Mapping[tuple[int, int], Block]) -> Iterator[Finding]:
+def _jvp(inquiry: Inquiry) -> Iterator[Finding]:
     """A Function's own jvp that contradicts a backward found right."""
-    for where, block in blocks.items():
+    for where, block in inquiry.blocks.items():
         for said in block.witnesses:
             if said.witness == "jvp" and said.took_part and block.verdict == "match" and said.apart > 1e-4:
                 params = {"input": block.input_name, "apart": f"{100 * min(said.apart, 1.0):.2g} %"}
-                yield Finding("jvp_wrong", "bug", "checking.jvp_wrong", params, where)
+                line = words.jvp_line(inquiry.subject)
+                yield Finding("jvp_wrong", "bug", "checking.jvp_wrong", params, where, line)
 
 
 def second(inquiry: Inquiry, found: tuple[Finding, ...]) -> GradcheckReport | None:

@@ -90,7 +90,7 @@ def judge(forward: Values, raw: Raw, where: tuple[int, int], tolerance: Toleranc
     state.tiny = UNSEEN * _spread(forward.values[where[0]])
     if refined is not None:
         state.take(refined)
-    if (state.wrong.any() or state.reasons) and flat.piecewise_constant(forward, where, raw.matrices):
+    if (state.wrong.any() or state.reasons) and flat.piecewise_constant(forward, where, raw.matrices, state.jumps):
         state.wrong[:] = False
         state.reasons["flat"] = 1
     return state.judged()
@@ -223,6 +223,14 @@ class _State:
         self.kinks = np.zeros(self.wrong.shape, dtype=bool)
         self.kinks[at] = refined.nature == kinks.KINK
         self.between = [str(name) for name in reason[~wrong & ~unsure & np.isin(reason, ("kink", "jump"))]]
+
+    @property
+    def jumps(self) -> Array:
+        """Where the function jumps at the very input."""
+        found = np.zeros(self.wrong.shape, dtype=bool)
+        if self.refined is not None:
+            found[tuple(self.refined.entries[self.refined.nature == kinks.JUMP].T)] = True
+        return found
 
     between: Sequence[str] = ()
     kinks: Array | None = None

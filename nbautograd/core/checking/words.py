@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nbautograd import messages
@@ -71,6 +72,11 @@ def value(subject: Subject, position: int) -> Phrase:
     if found.name is None or found.name == found.expression:
         return Phrase("causes.value_expression", **place)
     return Phrase("causes.value_named", name=found.name, **place)
+
+
+def shapes(known: Mapping[str, Sequence[int]]) -> str:
+    """Names with their shapes: "`x` [4, 3], `w` [3, 5]"."""
+    return ", ".join(f"`{name}` {list(shape)}" for name, shape in known.items())
 
 
 def short(expression: str, most: int = 60) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import traceback
 from types import CodeType
 from typing import Any
 
 from nbautograd.core.checking import words
+from nbautograd.core.checking.probes import raised
 from nbautograd.core.checking.subject import Subject
 from nbautograd.core.findings import Finding
 from nbautograd.core.source import methods_of
@@ -29,6 +31,15 @@ KNOWN: tuple[tuple[str, str], ...] = (
     (r"Backward' object has no attribute '(?P<name>\w+)'", "nothing_on_ctx"),
     (r"name '(?P<name>\w+)' is not defined", "name_unknown"),
     (r"must implement either the backward or vjp", "no_backward"),
+)
+
+# torch's words for shapes that do not fit in an operation, and which sentence of ours tells it with the names
+SHAPES: tuple[tuple[str, str], ...] = (
+    (r"mat1 and mat2 shapes cannot be multiplied \(\d+x(?P<first>\d+) and (?P<second>\d+)x\d+\)", "shapes_product"),
+    (r"size mismatch, got .*?|inconsistent tensor size|Expected size for first two dimensions of batch2", "shapes_met"),
+    (r"size of tensor a \((?P<first>\d+)\) must match the size of tensor b \((?P<second>\d+)\)", "shapes_elementwise"),
+    (r"expanded size of the tensor|shape '.*?' is invalid|expects a tensor with <= 2 dimensions", "shapes_met"),
+    (r"Dimension out of range|Dimension specified as|subscript .* has size|must have same reduction dim", "shapes_met"),
 )
 
 
@@ -55,11 +66,15 @@ def explain(error: BaseException, subject: Subject) -> Finding:
         "place": words.Phrase("causes.on_line", line=line) if line is not None else "",
         "name": subject.name,
     }
-    if _came_as_none(error, said, subject):
+    place = raised.where(error, subject)
+    if _came_as_none(error, said, place):
         return Finding("undefined_grad", "bug", "causes.undefined_grad", {"said": words.short(said, 120)}, None, line)
-    special = _special(error, said, subject)
+    special = _special(error, said, subject, place)
     if special is not None:
         return Finding("exception", "bug", f"causes.exception_{special}", params, None, line)
+    shapes = _shapes(said, place) if isinstance(error, (RuntimeError, IndexError)) else None
+    if shapes is not None:
+        return Finding("exception", "bug", f"causes.exception_{shapes[0]}", {**params, **shapes[1]}, None, line)
     for pattern, message in KNOWN:
         found = re.search(pattern, said)
         if found:
@@ -68,22 +83,37 @@ def explain(error: BaseException, subject: Subject) -> Finding:
     return Finding("exception", "bug", "causes.exception_other", params, None, line)
 
 
-def _came_as_none(error: BaseException, said: str, subject: Subject) -> bool:
+def _came_as_none(error: BaseException, said: str, place: raised.Raised | None) -> bool:
     """Whether backward failed on a grad_output that was None, which only an author who asked for it gets."""
-    asked = subject.source is not None and subject.source.materialize_grads is not True
-    return asked and isinstance(error, (TypeError, AttributeError)) and "NoneType" in said
+    return (
+        isinstance(error, (TypeError, AttributeError)) and "NoneType" in said and bool(place and place.came_as_none())
+    )
 
 
-def _special(error: BaseException, said: str, subject: Subject) -> str | None:
+def _special(error: BaseException, said: str, subject: Subject, place: raised.Raised | None) -> str | None:
     text = subject.source.text if subject.source is not None else ""
     if "values to unpack" in said and text.count("save_for_backward(") > 1:
         return "saved_twice"
     if "values to unpack" in said and "saved_tensors" in text:
         return "unpacked_wrongly"
-    whole = re.search(r"^\s*\w+\s*=\s*\w+\.saved_(tensors|variables)\s*(#.*)?$", text, re.MULTILINE)
-    indexed = whole and re.search(rf"\b{whole.group().split('=')[0].strip()}\s*\[", text)
-    if whole and not indexed and isinstance(error, (TypeError, AttributeError)):
+    tuples = isinstance(error, (TypeError, AttributeError)) and ("tuple" in said or "converted to an index" in said)
+    if tuples and place is not None and place.not_unpacked():
         return "not_unpacked"
+    return None
+
+
+def _shapes(said: str, place: raised.Raised | None) -> tuple[str, dict[str, Any]] | None:
+    """Which sentence tells of shapes that do not fit, with the names on the line and their shapes."""
+    shapes = {} if place is None else place.shapes()
+    statement = None if place is None else place.statement()
+    if not shapes or statement is None:
+        return None
+    listed = words.shapes(shapes)
+    code = words.short(ast.unparse(statement).removeprefix("return "), 80)
+    for pattern, message in SHAPES:
+        found = re.search(pattern, said)
+        if found:
+            return message, {"shapes": listed, "code": code, **found.groupdict()}
     return None
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from torch import Tensor
 
+from nbautograd.core import syntax
 from nbautograd.core.checking import words
 from nbautograd.core.checking.jacobians.standin import raw_forward
 from nbautograd.core.checking.probes.raw import own_node
 from nbautograd.core.checking.subject import Outputs, Subject
 from nbautograd.core.checking.words import about
 from nbautograd.core.findings import Finding
+from nbautograd.core.source import methods_of
 
 
 def kept(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
@@ -25,15 +28,25 @@ def kept(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
         if not isinstance(value, Tensor):
             continue
         if any(isinstance(x, Tensor) and _same_memory(value, x) for x in given):
-            yield about(subject, "tensor_on_ctx", "lint", words.forward_line(subject), name=name)
+            yield about(subject, "tensor_on_ctx", "lint", _kept_on(subject, name), name=name)
         elif any(_same_memory(value, y) for y in outputs):
-            yield about(subject, "output_on_ctx", "lint", words.forward_line(subject), name=name)
+            yield about(subject, "output_on_ctx", "lint", _kept_on(subject, name), name=name)
     dirty = subject.source is not None and "mark_dirty" in subject.source.text
     for k, y in enumerate(outputs):
         for i, x in enumerate(given):
             if isinstance(x, Tensor) and _same_memory(y, x) and not dirty:
                 names = {"output": subject.output_names[k], "input": subject.input_names[i]}
                 yield about(subject, "output_aliases_input", "lint", words.forward_line(subject), **names)
+
+
+def _kept_on(subject: Subject, name: str) -> int | None:
+    """The line that puts something on ctx under this name, else that of forward."""
+    for code in methods_of(subject.cls).codes.values() if subject.cls is not None else ():
+        function = syntax.method_at(code)
+        for node in ast.walk(function) if function is not None else ():
+            if isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Store):
+                return node.lineno
+    return words.forward_line(subject)
 
 
 def _same_memory(a: Tensor, b: Tensor) -> bool:

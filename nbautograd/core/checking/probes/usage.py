@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.checking import words
+from nbautograd.core.checking.probes.exceptions import explain
 from nbautograd.core.checking.probes.raw import (
     close,
     cotangents,
@@ -73,7 +74,7 @@ def outputs_alone(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
     try:
         shares = [pull(subject, outputs, [c if k == o else None for k, c in enumerate(v)]) for o in takes]
     except Exception as error:
-        yield _undefined_finding(subject, error)
+        yield explain(error, subject)
         return
     total = [_sum(parts) for parts in zip(*shares, strict=True)]
     if not all(close(a, b, rel, low) for a, b in zip(together, total, strict=True)):
@@ -82,7 +83,7 @@ def outputs_alone(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
         if not all(
             close(a, _sum(parts), 1e3 * rel, low) for a, parts in zip(total, zip(*filled, strict=True), strict=True)
         ):
-            yield _undefined_finding(subject, None)
+            yield about(subject, "undefined_grad", "bug", None, said="")
 
 
 def _sum(parts: tuple[Tensor | None, ...]) -> Tensor | None:
@@ -98,12 +99,7 @@ def _undefined(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
     try:
         user_backward(type(node)._forward_cls)(node, *[None] * count)
     except Exception as error:
-        yield _undefined_finding(subject, error)
-
-
-def _undefined_finding(subject: Subject, error: Exception | None) -> Finding:
-    said = "" if error is None else words.short(" ".join(str(error).split()), 120)
-    return about(subject, "undefined_grad", "bug", None, said=said)
+        yield explain(error, subject)
 
 
 def inputs_alone(subject: Subject, outputs: Outputs) -> Iterator[Finding]:

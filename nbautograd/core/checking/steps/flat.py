@@ -5,18 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from nbautograd.core.checking.jacobians.forward import Values
+from nbautograd.core.checking.jacobians.real import Array
 from nbautograd.core.checking.jacobians.storage import Matrices
 
 FAR = (0.3, 1.0, 3.0, 10.0)
 
 
-def piecewise_constant(forward: Values, where: tuple[int, int], matrices: Matrices) -> bool:
+def piecewise_constant(forward: Values, where: tuple[int, int], matrices: Matrices, jumps: Array) -> bool:
     """Whether backward claims a slope where the function is flat here and at random points further off.
 
     Such a function with a gradient is a surrogate (straight-through, spiking neurons), not a mistake of arithmetic. A
-    function that has a slope somewhere else (a clamp) or never changes at all is not called flat.
+    function that has a slope somewhere else (a clamp) or never changes at all is not called flat. Where it jumps at
+    the very input (``jumps``, like the stored matrices) it may be flat all the same.
     """
-    if matrices.numerical.any() or not matrices.analytical.any() or not matrices.numerical.size:
+    if matrices.numerical[~jumps].any() or not matrices.analytical.any() or not matrices.numerical.size:
         return False
     i, j = where
     random = np.random.default_rng(0)
