@@ -19,7 +19,7 @@ from nbautograd.core import torch_internals as internals
 from nbautograd.core.recording import materialising
 from nbautograd.core.recording.engine import recordable_methods, wrapper
 from nbautograd.core.recording.recorder import Recorder
-from nbautograd.core.recording.state import Subject, ThreadState, local
+from nbautograd.core.recording.state import Subject, local
 from nbautograd.core.recording.writers import writer
 
 _CODES, _FILES = internals.machinery()
@@ -41,7 +41,7 @@ class Spy:
     original: Any
     method: str
     function: Any
-    hooks: dict[int, tuple[Subject, Callable[..., Any]]]
+    hooks: Hooks
 
     def watch(self, cls: type, subject: Subject, recorder: Recorder) -> None:
         """Record the calls made through this class."""
@@ -50,15 +50,6 @@ class Spy:
         if self.method not in vars(cls):  # inherited: this spy outlives the class, whose id may be used again
             weakref.finalize(cls, _forget, weakref.ref(self), id(cls)).atexit = False
 
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        hook = self.hooks.get(id(owner))
-        if hook is not None and hook[0].level and not local.state.paused:
-            code = sys._getframe(1).f_code
-            if code is _GET_USER_FN or code in _CODES or code.co_filename in _FILES:
-                return hook[1]
-            _notice_dynamo(code.co_filename, hook[0])
-        return self.function if self.function is not None else _get(self.original, owner, instance)
-
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Picklers that go by value take the original along, not us."""
         if isinstance(self.original, (staticmethod, classmethod)):
@@ -66,30 +57,55 @@ class Spy:
         return copy.copy, (self.original,)
 
 
-class ForwardSpy(Spy):
-    """Hands the wrapper out right after a ctx was made."""
+class StaticSpy(Spy, staticmethod):  # type: ignore[type-arg]
+    """A Spy that is a staticmethod, as what it stands for is."""
 
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        hook = self.hooks.get(id(owner))
+
+Hooks = dict[int, tuple[Subject, Callable[..., Any]]]
+Getter = Callable[..., Any]
+
+
+def _lookup(hooks: Hooks, original: Any, function: Any) -> Getter:
+    """The ``__get__`` of a Spy on backward, vjp, jvp or vmap."""
+
+    def get(self: Spy, instance: Any, owner: type | None = None) -> Any:
+        hook = hooks.get(id(owner))
+        if hook is not None and not local.state.paused and hook[0].level:
+            code = sys._getframe(1).f_code
+            if code is _GET_USER_FN or code in _CODES or code.co_filename in _FILES:
+                return hook[1]
+            _notice_dynamo(code.co_filename, hook[0])
+        return function if function is not None else _get(original, owner, instance)
+
+    return get
+
+
+def _forward_lookup(hooks: Hooks, original: Any, function: Any) -> Getter:
+    """On forward: hands the wrapper out right after a ctx was made."""
+
+    def get(self: Spy, instance: Any, owner: type | None = None) -> Any:
+        hook = hooks.get(id(owner))
         if hook is not None:
             subject, handed = hook
             state = local.state
             if state.armed is subject:
                 state.armed = None
                 return handed
-            if subject.level and not state.paused:
+            if not state.paused and subject.level:
                 name = sys._getframe(1).f_code.co_filename
                 if name in _FILES:  # inside torch.func.vmap, where no ctx was made
                     return handed
                 _notice_dynamo(name, subject)
-        return self.function if self.function is not None else _get(self.original, owner, instance)
+        return function if function is not None else _get(original, owner, instance)
+
+    return get
 
 
-class SetupSpy(Spy):
-    """Hands the wrapper out while a call is under way."""
+def _setup_lookup(hooks: Hooks, original: Any, function: Any) -> Getter:
+    """On setup_context: hands the wrapper out while a call is under way."""
 
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        hook = self.hooks.get(id(owner))
+    def get(self: Spy, instance: Any, owner: type | None = None) -> Any:
+        hook = hooks.get(id(owner))
         if hook is not None:
             subject, state = hook[0], local.state
             if state.pending is subject:
@@ -97,32 +113,15 @@ class SetupSpy(Spy):
                 return hook[1]
             if state.armed is subject:
                 return hook[1]
-            if _functorch_active() and subject.level and not state.paused and _by_functorch():
+            wanted = not state.paused and _functorch_active() and subject.level
+            if wanted and sys._getframe(1).f_code.co_filename in _FILES:
                 return hook[1]
-        return self.function if self.function is not None else _get(self.original, owner, instance)
+        return function if function is not None else _get(original, owner, instance)
+
+    return get
 
 
-def _by_functorch() -> bool:
-    """Does a function of torch.func's machinery look the method up?"""
-    return sys._getframe(2).f_code.co_filename in _FILES
-
-
-class StaticSpy(Spy, staticmethod):  # type: ignore[type-arg]
-    """A Spy that is a staticmethod, as what it stands for is."""
-
-
-class StaticForwardSpy(ForwardSpy, staticmethod):  # type: ignore[type-arg]
-    """A ForwardSpy that is a staticmethod."""
-
-
-class StaticSetupSpy(SetupSpy, staticmethod):  # type: ignore[type-arg]
-    """A SetupSpy that is a staticmethod."""
-
-
-_KINDS: dict[str, tuple[Any, Any]] = {
-    "forward": (ForwardSpy, StaticForwardSpy),
-    "setup_context": (SetupSpy, StaticSetupSpy),
-}
+_LOOKUPS = {"forward": _forward_lookup, "setup_context": _setup_lookup}
 
 
 def _forget(spy: weakref.ref[Spy], key: int) -> None:
@@ -132,10 +131,15 @@ def _forget(spy: weakref.ref[Spy], key: int) -> None:
 
 
 def _spy(original: Any, method: str) -> Spy:
-    ordinary, static = _KINDS.get(method, (Spy, StaticSpy))
-    spy: Spy = static(original.__func__) if isinstance(original, staticmethod) else ordinary()
-    spy.original, spy.method, spy.hooks = original, method, {}
-    spy.function = original.__func__ if type(original) is staticmethod else None
+    """A Spy of a class of its own: what its ``__get__`` reads is local to it, and five of them run on every call."""
+    hooks: Hooks = {}
+    function = original.__func__ if type(original) is staticmethod else None
+    base: type[Spy] = StaticSpy if isinstance(original, staticmethod) else Spy
+    getter = _LOOKUPS.get(method, _lookup)(hooks, original, function)
+    internals.skip_in_dynamo(getter.__code__, with_calls=True)
+    kind: Any = type(base.__name__, (base,), {"__get__": getter})
+    spy: Spy = kind(original.__func__) if isinstance(original, staticmethod) else kind()
+    spy.original, spy.method, spy.hooks, spy.function = original, method, hooks, function
     return spy
 
 
@@ -160,9 +164,9 @@ class _Birth:
     def __get__(self, ctx: Any, owner: type | None = None) -> Any:
         if ctx is None:
             return object.__init__
-        state: ThreadState = local.state
-        if self.subject.level and not state.paused:
-            state.armed, state.armed_ctx = self.subject, id(ctx)
+        state, subject = local.state, self.subject
+        if not state.paused and subject.level:
+            state.armed, state.armed_ctx = subject, id(ctx)
         elif self.links:
             self.links.pop(id(ctx), None)  # an older ctx had the same id
         return _return_none
@@ -221,5 +225,4 @@ def _plain_get(original: Any, cls: type) -> Any:
     return None
 
 
-for _kind in (Spy, ForwardSpy, SetupSpy, _Birth):
-    internals.skip_in_dynamo(_kind.__get__.__code__, with_calls=True)
+internals.skip_in_dynamo(_Birth.__get__.__code__, with_calls=True)
