@@ -64,7 +64,7 @@ def test_axe_can_find_something(show: Any, whole: Any) -> None:
     assert "image-alt" in [v["id"] for v in Axe().run(page, options=RULES).response["violations"]]
 
 
-@pytest.mark.parametrize("width", [480, 1000])
+@pytest.mark.parametrize("width", [480, 640, 1000])  # 640: a window of 1280 at 200 %
 def test_nothing_is_cut_off(show: Any, whole: Any, width: int) -> None:
     page = show(whole)
     page.set_viewport_size({"width": width, "height": 700})
@@ -76,6 +76,20 @@ def test_nothing_is_cut_off(show: Any, whole: Any, width: int) -> None:
                        return panel.scrollWidth - panel.clientWidth; }"""
         )
         assert wider <= 0, tab
+    strip = page.get_by_role("tablist").evaluate("e => e.scrollWidth - e.clientWidth")
+    assert strip <= 0  # every tab can be seen
+
+
+def test_boxes_can_be_read_in_forced_colours_on_a_page_of_the_other_scheme(show: Any, whole: Any) -> None:
+    page = show(whole, tab="graph")
+    page.evaluate("() => { document.documentElement.style.colorScheme = 'dark'; }")  # as JupyterLab's dark themes do
+    page.emulate_media(forced_colors="active")
+    fill, text = page.locator(".box.function").first.evaluate(
+        "e => [e.querySelector('rect'), e.querySelector('text')].map((part) => getComputedStyle(part).fill)"
+    )
+    page.evaluate("() => { document.body.style.background = 'Canvas'; document.body.style.color = 'CanvasText'; }")
+    colours = page.evaluate("() => { const s = getComputedStyle(document.body); return [s.backgroundColor, s.color]; }")
+    assert [fill, text] == colours
 
 
 def test_forced_colours_and_reduced_motion(show: Any, whole: Any) -> None:
