@@ -9,7 +9,7 @@ from torch import Tensor
 from nbautograd.core.checking.block import Block, Entry
 from nbautograd.core.checking.jacobians.storage import Layout, Matrices
 from nbautograd.core.checking.subject import Subject
-from nbautograd.core.checking.verdict import AGREED
+from nbautograd.core.checking.tolerance import AGREED
 from nbautograd.core.torch_internals import gradients
 
 STEP = float(np.finfo(float).eps) ** (1 / 3)

@@ -13,6 +13,7 @@ from nbautograd.core.checking.causes.ranking import causes
 from nbautograd.core.checking.probes.all import after_values, before_values, first_run, quietly
 from nbautograd.core.checking.probes.linearity import linearity
 from nbautograd.core.checking.probes.raw import cotangents, observe
+from nbautograd.core.checking.probes.saving import changed_after_saving
 from nbautograd.core.checking.probes.state import equal
 from nbautograd.core.checking.repair.search import repaired
 from nbautograd.core.checking.subject import Outputs, Subject
@@ -28,6 +29,8 @@ NO_EDIT = {
     "output_not_tensor_tuple",
     "nondiff_marked_wrongly",
 }
+# what says no more than that the values are wrong
+UNEXPLAINED = {"wrong_derivative", "wrong_unclassified", "missing_factor"}
 # a backward that answers differently each time cannot be asked about its values
 UNSTEADY = {"nondeterministic_backward", "mutates_saved", "shared_state"}
 
@@ -103,7 +106,17 @@ def _values(subject: Subject, outputs: Outputs, blocks: Mapping[tuple[int, int],
     if subject.direct and seen.returned is not None:
         none = frozenset(i for i, g in enumerate(seen.returned) if g is None)
     tensors, scalars = surroundings.tensors(subject, outputs), surroundings.scalars(subject, outputs)
-    yield from causes(subject, blocks, tensors, scalars, none)
+    changed = changed_after_saving(subject)
+    for finding in causes(subject, blocks, tensors, scalars, none):
+        yield _explained(finding, changed)
+
+
+def _explained(finding: Finding, changed: str) -> Finding:
+    """Values that are wrong without a pattern are explained where backward reads a tensor that forward changed."""
+    if not changed or finding.code not in UNEXPLAINED:
+        return finding
+    params = {**finding.params, "name": changed}
+    return dataclasses.replace(finding, code="wrong_derivative", message_id="causes.saved_then_changed", params=params)
 
 
 def ranked(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -22,7 +22,8 @@ from nbautograd.core.checking.probes.exceptions import contract_broken, from_for
 from nbautograd.core.checking.progress import PARTS, Progress, Tell
 from nbautograd.core.checking.steps.curve import curve
 from nbautograd.core.checking.subject import Outputs, Subject
-from nbautograd.core.checking.verdict import Judged, Tolerance, judge
+from nbautograd.core.checking.tolerance import Tolerance
+from nbautograd.core.checking.verdict import Judged, judge
 
 CURVES = 8  # blocks that agree and get the V of their worst entry
 _About = tuple[int, int, str, str, tuple[int, ...], tuple[int, ...], str, int]

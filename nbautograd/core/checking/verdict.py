@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -17,40 +16,13 @@ from nbautograd.core.checking.jacobians.storage import Matrices
 from nbautograd.core.checking.steps import closer, flat, kinks
 from nbautograd.core.checking.steps.climb import Refined
 from nbautograd.core.checking.steps.refine import refine
+from nbautograd.core.checking.tolerance import AGREED, Scale, Tolerance, close, same, scales
 
-AGREED = 1e-7  # two independent computations that agree to 7 digits need no error estimate
 SIGNIFICANT = 1e-6  # relative difference below which nothing is called wrong
 NEAR = 1e-3  # relative difference up to which a closer look may settle it
-SLIGHT = 1e-9  # of the largest of its row: less than what is ever called wrong, and often only round-off
 UNSEEN = 1e-9  # beside the spread of the output, an error bar (or a derivative) this small is nothing
 BITS = 8  # last ones that a value may be off by
 UNSURE = 0.02  # error bar, relative to the entry's scale, above which nothing is called right
-
-
-@dataclasses.dataclass(frozen=True)
-class Tolerance:
-    """What the caller gave to ``gradcheck``, and the precision of the backward.
-
-    Attributes:
-        atol, rtol: an entry that differs by at most atol + rtol |numerical| is right; None for the error bars alone.
-        precision: spacing at 1 of the numbers that backward computes with.
-    """
-
-    atol: float | None
-    rtol: float | None
-    precision: float
-
-    @property
-    def rounding(self) -> float:
-        """How much of its row an entry may be off by rounding in backward; sums are short where precision is lowest."""
-        return (64 if self.precision < 1e-5 else 8) * self.precision
-
-    def given(self, analytical: Array, numerical: Array) -> Array | None:
-        """Where the caller's tolerance is met; None when the caller gave none."""
-        if self.atol is None and self.rtol is None:
-            return None
-        within: Array = np.abs(analytical - numerical) <= (self.atol or 0.0) + (self.rtol or 0.0) * np.abs(numerical)
-        return within
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,7 +80,7 @@ def _settled(
 
     def agrees(entries: Array, found: Array) -> Array:
         at = tuple(entries.T)
-        return _close(analytical[at], found, scale[at], tolerance, SIGNIFICANT / 2)
+        return same(analytical[at], found, scale[at], tolerance, SIGNIFICANT / 2)
 
     entries, values = closer.settled(forward, raw, where, chosen, agrees)
     matrices.numerical[tuple(entries.T)] = values
@@ -145,57 +117,9 @@ def _agreed(matrices: Matrices) -> Judged:
     return Judged(matrices, "match", "", 0, worst, float(difference[where]), none, none, nowhere)
 
 
-@dataclasses.dataclass(frozen=True)
-class Scale:
-    """What a difference is measured against.
-
-    Attributes:
-        size: the entry itself, but at least 1e-3 of the largest of its row and 1e-6 of the largest of the block.
-        row: the largest of its row, which rounding in backward goes by.
-    """
-
-    size: Array
-    row: Array
-
-    def slack(self, relative: float, tolerance: Tolerance) -> Array:
-        """A difference that means nothing: relative to the size, or from rounding in backward."""
-        result: Array = np.maximum(relative * self.size, tolerance.rounding * self.row)
-        return result
-
-    def __getitem__(self, at: Any) -> Scale:
-        return Scale(self.size[at], np.broadcast_to(self.row, self.size.shape)[at])
-
-
-def scales(matrices: Matrices) -> Scale:
-    """The scale of all stored entries."""
-    size = np.maximum(_size(matrices.analytical), _size(matrices.numerical))
-    row = size.max(axis=2, keepdims=True, initial=0.0)
-    return Scale(np.maximum(np.maximum(size, 1e-3 * row), 1e-6 * row.max(initial=0.0)), row)
-
-
-def close(matrices: Matrices, scale: Scale, tolerance: Tolerance) -> Array:
-    """Where the two agree at first sight."""
-    return _close(matrices.analytical, matrices.numerical, scale, tolerance)
-
-
-def _close(analytical: Array, numerical: Array, scale: Scale, tolerance: Tolerance, relative: float = AGREED) -> Array:
-    with np.errstate(invalid="ignore"):
-        apart = np.abs(analytical - numerical)
-        agreed: Array = apart <= np.maximum(scale.slack(relative, tolerance), SLIGHT * scale.row)
-    given = tolerance.given(analytical, numerical)
-    return agreed if given is None else given
-
-
 def _spread(values: Array) -> float:
     known = values[np.isfinite(values)]
     return float(known.max() - known.min()) if known.size else 0.0
-
-
-def _size(array: Array) -> Array:
-    """Absolute values, 0 for what is not finite."""
-    size: Array = np.abs(array)
-    known = np.isfinite(size)
-    return size if known.all() else np.where(known, size, 0.0)
 
 
 class _State:

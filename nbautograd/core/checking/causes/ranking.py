@@ -9,7 +9,7 @@ import numpy as np
 
 from nbautograd.core.checking import words
 from nbautograd.core.checking.block import Block
-from nbautograd.core.checking.causes import averages, exchanges, factors, masks, patterns
+from nbautograd.core.checking.causes import averages, exchanges, factors, masks, patterns, sums
 from nbautograd.core.checking.causes.evidence import Evidence, Named, gather
 from nbautograd.core.checking.causes.hypothesis import Cause
 from nbautograd.core.checking.causes.patterns import number
@@ -34,12 +34,14 @@ ORDER: tuple[Hypothesis, ...] = (
     masks.inverted,
     patterns.permuted,
     masks.coupling,
+    sums.overwritten,
     masks.missing,
     masks.extra,
     masks.small,
     masks.conditional,
     factors.missing_factor,
     factors.missing_term,
+    sums.lost_term,
     masks.derivative,
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -54,15 +55,27 @@ def equal(a: Tensor, b: Tensor) -> bool:
 def _repeated(subject: Subject, v: Sequence[Tensor | None]) -> Iterator[Finding]:
     """The same backward again: with the same random numbers, then with others."""
     outputs = subject.call()
+    numbers = _numbers(own_node(subject, outputs))
     first = pull(subject, outputs, v)
+    changed = [name for name, was in numbers.items() if _numbers(own_node(subject, outputs)).get(name) != was]
     again, other = pull(subject, outputs, v), pull(subject, outputs, v, subject.seed + 1)
     rel = max(1e-7, precision(outputs, subject.inputs))
     for which in (again, other):
         exact = all(_same_bits(a, b) for a, b in zip(first, which, strict=True))
         if not exact:
             near = all(close(a, b, rel) for a, b in zip(first, which, strict=True))
+            if changed and which is again:
+                found = about(subject, "nondeterministic_backward", "bug", attribute=f"ctx.{changed[0]}")
+                yield dataclasses.replace(found, message_id="causes.backward_counts")
+                return
             yield about(subject, "nondeterministic_backward", "lint" if near else "bug")
             return
+
+
+def _numbers(node: Any) -> dict[str, Any]:
+    """The plain numbers on ctx."""
+    kept = vars(node) if node is not None else {}
+    return {name: value for name, value in kept.items() if isinstance(value, (int, float, complex))}
 
 
 def _same_bits(a: Tensor | None, b: Tensor | None) -> bool:

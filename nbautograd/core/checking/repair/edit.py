@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from nbautograd.core.checking.repair.script import Place, Script
 
 FUNCTIONS = ("sin", "cos", "exp", "log", "tanh", "sigmoid", "sqrt", "rsqrt", "sinh", "cosh", "square", "reciprocal")
+HALVES = {"triu": "tril", "tril": "triu", "max": "min", "min": "max", "argmax": "argmin", "argmin": "argmax"}
 SHAPES = frozenset(("t", "T", "mT", "mH", "view", "reshape", "transpose", "permute", "contiguous", "expand", "squeeze"))
 AXES = frozenset(("sum", "mean", "flip", "cumsum", "cumprod", "softmax", "log_softmax", "unsqueeze", "squeeze", "prod"))
 SWAPPED = {ast.Lt: ">", ast.Gt: "<", ast.LtE: ">=", ast.GtE: "<=", ast.Eq: "!=", ast.NotEq: "=="}
@@ -27,6 +28,7 @@ class Hints:
         constants: numbers in the forward.
         received: the names of all grad_outputs.
         dims: dimensions and tuples of them in the forward, as text.
+        lost: dimensions along which a mean or a sum of the gradient is missing.
     """
 
     factors: tuple[str, ...] = ()
@@ -35,6 +37,7 @@ class Hints:
     constants: tuple[float, ...] = ()
     received: tuple[str, ...] = ()
     dims: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -70,12 +70,19 @@ def _of_root(script: Script, root: ast.expr, names: Sequence[str], hints: Hints)
         yield Edit(root, f"{script.source(root)} - {name}", 1.8)
     for text in ("2", "0.5", "3", "4"):
         yield Edit(root, f"{left} * {text}", 2.0)
+    for k in hints.lost:
+        yield Edit(root, f"{script.source(root)} - {whole}.mean({k}, keepdim=True)", 0.98)
+        yield Edit(root, f"{script.source(root)} - {whole}.sum({k}, keepdim=True)", 1.9)
+        for name in names:
+            along = f"{name} * ({hints.grad_output} * {name})"
+            yield Edit(root, f"{script.source(root)} - {along}.sum({k}, keepdim=True)", 1.9)
     for name in names:
         for c in hints.constants:
             for mask in (f"({name}.abs() < {c!r})", f"({name} < {c!r})", f"({name} > {c!r})"):
                 yield Edit(root, f"{left} * {mask}", 2.7)
         yield Edit(root, f"{left} * {name}", 2.1)
         yield Edit(root, f"{left} / {name}", 2.2)
+        yield Edit(root, f"{script.source(root)} + {hints.grad_output} * {name}", 2.3)
         for size in (f"{name}.numel()", f"{name}.shape[0]", f"{name}.shape[-1]", f"{name}.shape[-1] ** 0.5"):
             yield Edit(root, f"{left} / {size}", 2.4)
             yield Edit(root, f"{left} * {size}", 2.6)
@@ -125,10 +132,21 @@ def _of_part(script: Script, node: ast.expr, names: Sequence[str], hints: Hints)
         yield from of_subscript(script, node)
     if not isinstance(node, (ast.Tuple, ast.List, ast.Compare)) and not text.startswith("ctx.needs"):
         yield from _around(script, node)
+        if isinstance(node, (ast.Name, ast.BinOp)):
+            yield from _centred(script, node, names, hints)
         yield from (Edit(node, f"({product(script, node)} * {c!r})", 2.9) for c in hints.constants)
         yield from (Edit(node, f"({product(script, node)} * {n})", 2.6) for n in names if n.startswith("ctx."))
         steps = [c for c in hints.constants if isinstance(c, int) and abs(c) < 100]
         yield from (Edit(node, f"{tight(script, node)}.roll({-c})", 2.4) for c in steps)
+
+
+def _centred(script: Script, node: ast.expr, names: Sequence[str], hints: Hints) -> Iterator[Edit]:
+    """The term that comes through a mean, or through a mean of something times itself, taken off."""
+    text, whole = script.source(node), tight(script, node)
+    for k in hints.lost:
+        yield Edit(node, f"({text} - {whole}.mean({k}, keepdim=True))", 0.9)
+        for name in names:
+            yield Edit(node, f"({text} - {name} * ({whole} * {name}).mean({k}, keepdim=True))", 1.25)
 
 
 def _around(script: Script, node: ast.expr) -> Iterator[Edit]:

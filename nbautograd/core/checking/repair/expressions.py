@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from nbautograd.core.checking.repair.edit import AXES, FUNCTIONS, SHAPES, SIGNS, Edit, tight
+from nbautograd.core.checking.repair.edit import AXES, FUNCTIONS, HALVES, SHAPES, SIGNS, Edit, tight
 from nbautograd.core.checking.repair.script import Script
 
 
@@ -107,6 +107,8 @@ def of_call(script: Script, node: ast.Call) -> Iterator[Edit]:
             yield Edit(node, f"{script.source(inner.func.value)}.{receiver.func.attr}({inside})", 1.2)
     if method.endswith("_") and not method.startswith("_"):
         yield Edit(node, f"{script.source(receiver)}.{method[:-1]}({arguments})", 0.6)
+    if method in HALVES:
+        yield Edit(node, f"{script.source(receiver)}.{HALVES[method]}({arguments})", 1.0)
     if method in FUNCTIONS:
         for other in FUNCTIONS:
             if other != method:

@@ -140,7 +140,16 @@ class Repair:
             tuple(c for c in constants(forward) if c not in (0, 1)) if forward is not None else (),
             tuple(syntax.parameters(self.script.tree)[1:]) if self.script is not None else (),
             tuple(dims(forward)) if forward is not None else (),
+            _lost(finding, tuple(dims(forward)) if forward is not None else ()),
         )
+
+
+def _lost(finding: Finding, dims: tuple[str, ...]) -> tuple[str, ...]:
+    """The dimensions along which a term is missing, the forward's own names for them first."""
+    if finding.code != "missing_coupling" and "dims" not in finding.params:
+        return ()
+    own = tuple(d for d in dims if re.fullmatch(r"-?\d+", d))
+    return own or ("0", "-1")
 
 
 def _tight(text: str) -> str:

@@ -1,0 +1,182 @@
+"""Terms lost on the way back through sums, shares overwritten, things changed unseen: named and mended."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch.autograd import Function
+
+from nbautograd import gradcheck
+
+INDEX = torch.tensor([0, 2, 2, 5])
+
+
+def draw(*shape, seed=0):
+    torch.manual_seed(seed)
+    return torch.randn(shape, dtype=torch.float64, requires_grad=True)
+
+
+class LayerNorm(Function):
+    """Without the term of the mean."""
+
+    @staticmethod
+    def forward(ctx, x, gamma):
+        s = (x.var(-1, unbiased=False, keepdim=True) + 1e-5).sqrt()
+        h = (x - x.mean(-1, keepdim=True)) / s
+        ctx.save_for_backward(h, s, gamma)
+        return h * gamma
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        h, s, gamma = ctx.saved_tensors
+        g = grad_output * gamma
+        grad_x = (g - h * (g * h).mean(-1, keepdim=True)) / s
+        return grad_x, (grad_output * h).sum(0)
+
+
+class GroupNorm(Function):
+    """Without the term of the variance."""
+
+    @staticmethod
+    def forward(ctx, x):
+        h = x.reshape(2, 2, 3)
+        s = (h.var(-1, unbiased=False, keepdim=True) + 1e-5).sqrt()
+        n = (h - h.mean(-1, keepdim=True)) / s
+        ctx.save_for_backward(n, s)
+        return n.reshape(2, 6)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        n, s = ctx.saved_tensors  # noqa: RUF059 - the mended one needs it
+        g = grad_output.reshape(2, 2, 3)
+        return ((g - g.mean(-1, keepdim=True)) / s).reshape(2, 6)
+
+
+class Centred(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x - x.mean(0)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output
+
+
+class Rows(Function):
+    @staticmethod
+    def forward(ctx, table, index):
+        ctx.save_for_backward(index)
+        ctx.count = table.shape[0]
+        return table[index]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (index,) = ctx.saved_tensors
+        grad = grad_output.new_zeros(ctx.count, grad_output.shape[1])
+        grad[index] = grad_output
+        return grad, None
+
+
+class SavedTooEarly(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.clone()
+        ctx.save_for_backward(y)
+        y.sigmoid_()
+        return y * 1
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * x.sigmoid() * (1 - x.sigmoid())
+
+
+class Counting(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.count = 0
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        ctx.count += 1
+        return 2 * grad_output * x / ctx.count
+
+
+class Swish(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x.sigmoid()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        s = x.sigmoid()
+        return grad_output * x * s * (1 - s)
+
+
+class Lower(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.tril()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output.triu()
+
+
+@pytest.mark.parametrize(
+    ("fn", "inputs", "code", "words", "fixed"),
+    [
+        (LayerNorm, (draw(4, 6), draw(6, seed=1)), "wrong_derivative", "same for all elements along dimension 1", True),
+        (GroupNorm, (draw(2, 6),), "wrong_derivative", "in step with `output` along dimension 1", True),
+        (Centred, (draw(4, 2),), "missing_coupling", "only elements at the same place", True),
+        (Rows, (draw(6, 3), INDEX), "missing_entries", "counts only one of them: 3 of 12", True),
+        (SavedTooEarly, (draw(4),), "wrong_derivative", "saves `y` and then changes it in place", False),
+        (Counting, (draw(4),), "nondeterministic_backward", "changes `ctx.count`", True),
+        (Swish, (draw(4),), "wrong_derivative", "right pattern", True),
+        (Lower, (draw(3, 3),), "wrong_unclassified", "wrong", True),
+    ],
+)
+def test_it_is_named_and_mended(fn, inputs, code, words, fixed):
+    found = gradcheck(fn, inputs, order=1).findings[0]
+    assert found.code == code
+    assert words in found.message
+    assert (found.fix is not None) is fixed
+    assert found.fix is None or found.fix.verified
+
+
+class RightRows(Rows):
+    @staticmethod
+    def backward(ctx, grad_output):
+        (index,) = ctx.saved_tensors
+        grad = grad_output.new_zeros(ctx.count, grad_output.shape[1])
+        return grad.index_add(0, index, grad_output), None
+
+
+class HarmlessCount(Counting):
+    """Counts its backwards and computes with none of it."""
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        ctx.count += 1
+        return 2 * grad_output * x
+
+
+class SavedLate(SavedTooEarly):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.clone()
+        ctx.save_for_backward(y.clone())
+        y.sigmoid_()
+        return y * 1
+
+
+@pytest.mark.parametrize("fn", [RightRows, HarmlessCount, SavedLate])
+def test_the_right_ones_are_not_accused(fn):
+    inputs = (draw(6, 3), INDEX) if fn is RightRows else (draw(4),)
+    assert not [f for f in gradcheck(fn, inputs, order=1).findings if f.kind == "bug"]
