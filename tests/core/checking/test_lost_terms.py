@@ -149,6 +149,81 @@ def test_it_is_named_and_mended(fn, inputs, code, words, fixed):
     assert found.fix is None or found.fix.verified
 
 
+class FirstOfAll(Function):
+    """Computes with the input of the first call that there ever was."""
+
+    kept: list[torch.Tensor] = []
+
+    @staticmethod
+    def forward(ctx, x):
+        FirstOfAll.kept.append(x.detach())
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return 2 * grad_output * FirstOfAll.kept[0]
+
+
+def test_what_an_earlier_call_left_is_noticed():
+    FirstOfAll.kept.clear()
+    found = gradcheck(FirstOfAll, (draw(4),), order=1).findings[0]
+    assert (found.code, found.message_id) == ("shared_state", "causes.wrong_later")
+
+
+class Power(Function):
+    @staticmethod
+    def forward(ctx, x, n):
+        ctx.save_for_backward(x)
+        ctx.n = n
+        return x**n
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * x ** (ctx.n - 1), None
+
+
+class FirstRow(Function):
+    @staticmethod
+    def forward(ctx, x, b):
+        return 2 * x + b
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return 2 * grad_output, grad_output[0]
+
+
+class Modulus(Function):
+    @staticmethod
+    def forward(ctx, z):
+        ctx.save_for_backward(z)
+        return z.abs() ** 2
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (z,) = ctx.saved_tensors
+        return grad_output * z
+
+
+def test_a_number_on_ctx_is_used_rather_than_written_out():
+    fix = gradcheck(Power, (draw(5), 3), order=1).findings[0].fix
+    assert fix is not None
+    assert "ctx.n * " in fix.source or "* ctx.n" in fix.source
+
+
+def test_one_row_of_a_broadcast_gradient_is_not_called_shifted():
+    found = gradcheck(FirstRow, (draw(3, 4), draw(4, seed=7)), order=1).findings[0]
+    assert found.code == "missing_entries"
+
+
+def test_the_pair_of_a_complex_number_is_no_size():
+    torch.manual_seed(0)
+    z = torch.randn(5, dtype=torch.complex128, requires_grad=True)
+    found = gradcheck(Modulus, (z,), order=1).findings[0]
+    assert found.code == "constant_factor"
+    assert "shape" not in found.message
+
+
 class RightRows(Rows):
     @staticmethod
     def backward(ctx, grad_output):

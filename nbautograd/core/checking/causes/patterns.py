@@ -85,7 +85,9 @@ def _inverse(value: float) -> float:
 def sizes(e: Evidence) -> Iterator[tuple[str, float]]:
     """The sizes that a forgotten division is likely to be: batch, numbers of elements, single dimensions."""
     block = e.block
-    for name, shape in ((block.input_name, block.input_shape), (block.output_name, block.output_shape)):
+    pairs = block.input_complex, block.output_complex  # the last dimension is then of real and imaginary part
+    shapes = [s[:-1] if p else s for s, p in zip((block.input_shape, block.output_shape), pairs, strict=True)]
+    for name, shape in zip((block.input_name, block.output_name), shapes, strict=True):
         for k, size in enumerate(shape):
             yield f"{name}.shape[{k}]", float(size)
         yield f"{name}.numel()", float(np.prod(shape, dtype=float))
@@ -183,7 +185,7 @@ def shifted(e: Evidence) -> Cause | None:
     for axis, size in enumerate(e.tensor_shape):
         for k in [s for d in range(1, min(4, size)) for s in (d, -d)]:
             for moved in (np.roll(N, k, axis), _moved(N, k, axis)):
-                if moved.any() and e.same(e.A, moved.reshape(e.A.shape)):
+                if 2 * np.count_nonzero(moved) > np.count_nonzero(N) and e.same(e.A, moved.reshape(e.A.shape)):
                     dim = axis if axis < m else axis - m
                     return Cause("shifted", "shifted", {"by": abs(k), "dim": dim})
     return None

@@ -9,6 +9,7 @@ from nbautograd.core.checking.forward_mode import batched
 from nbautograd.core.checking.probes.agreement import contract, differentiable_outputs
 from nbautograd.core.checking.probes.exceptions import contract_broken, explain, from_forward
 from nbautograd.core.checking.probes.keeping import hidden, kept
+from nbautograd.core.checking.probes.later import later
 from nbautograd.core.checking.probes.layout import layout
 from nbautograd.core.checking.probes.raw import cotangents, pull
 from nbautograd.core.checking.probes.state import state
@@ -58,6 +59,7 @@ def after_values(
         lambda: outputs_alone(subject, outputs),
         lambda: inputs_alone(subject, outputs),
         lambda: layout(subject),
+        lambda: later(subject, blocks),
         lambda: differentiable_outputs(subject, outputs, blocks),
         lambda: contract(subject, outputs),
         lambda: kept(subject, outputs),

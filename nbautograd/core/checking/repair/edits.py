@@ -70,6 +70,8 @@ def _of_root(script: Script, root: ast.expr, names: Sequence[str], hints: Hints)
         yield Edit(root, f"{script.source(root)} - {name}", 1.8)
     for text in ("2", "0.5", "3", "4"):
         yield Edit(root, f"{left} * {text}", 2.0)
+    for text in ("2", "3", "4"):
+        yield Edit(root, f"{left} / {text}", 2.05)
     for k in hints.lost:
         yield Edit(root, f"{script.source(root)} - {whole}.mean({k}, keepdim=True)", 0.98)
         yield Edit(root, f"{script.source(root)} - {whole}.sum({k}, keepdim=True)", 1.9)
@@ -80,8 +82,9 @@ def _of_root(script: Script, root: ast.expr, names: Sequence[str], hints: Hints)
         for c in hints.constants:
             for mask in (f"({name}.abs() < {c!r})", f"({name} < {c!r})", f"({name} > {c!r})"):
                 yield Edit(root, f"{left} * {mask}", 2.7)
-        yield Edit(root, f"{left} * {name}", 2.1)
-        yield Edit(root, f"{left} / {name}", 2.2)
+        own = name.startswith("ctx.")  # a number that is on ctx rather than the same one written out
+        yield Edit(root, f"{left} * {name}", 1.6 if own else 2.1)
+        yield Edit(root, f"{left} / {name}", 1.65 if own else 2.2)
         yield Edit(root, f"{script.source(root)} + {hints.grad_output} * {name}", 2.3)
         for size in (f"{name}.numel()", f"{name}.shape[0]", f"{name}.shape[-1]", f"{name}.shape[-1] ** 0.5"):
             yield Edit(root, f"{left} / {size}", 2.4)
