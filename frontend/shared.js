@@ -1,5 +1,7 @@
 // What every view uses: elements, numbers, arrays, questions to Python.
 
+import { claim } from "./claims.js";
+
 /** @typedef {import("./types").Model} Model */
 /** @typedef {import("./types").Packed} Packed */
 /** @typedef {Node | string | number | null | undefined | false} Child */
@@ -191,6 +193,7 @@ export function ask(model, question, signal, late, patience = 20_000) {
  * @param {Record<string, (event: KeyboardEvent) => void>} actions by key
  */
 export function keys(element, actions) {
+  claim(element, Object.keys(actions));
   element.addEventListener("keydown", (event) => {
     const e = /** @type {KeyboardEvent} */ (event);
     if (e.target !== element && /** @type {Element} */ (e.target).matches(":read-write")) return; // it is being typed

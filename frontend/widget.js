@@ -1,6 +1,7 @@
 // The module that anywidget loads: one for all views, told apart by the `_kind` trait.
 
 import { callsView } from "./calls.js";
+import { claimKeys } from "./claims.js";
 import { compareView } from "./compare.js";
 import { frozenModel } from "./frozen.js";
 import { gradcheckView } from "./gradcheck.js";
@@ -29,6 +30,7 @@ export function mount(model, element) {
   const root = el("div", "nbag");
   host.attachShadow({ mode: "open" }).append(el("style", null, sheets.get(model) ?? ""), root);
   element.append(host);
+  claimKeys(host, end.signal);
   try {
     root.append(VIEWS[model.get("_kind")](page(model, root, end.signal), states.get(model) ?? model.get("state")));
   } catch (problem) {

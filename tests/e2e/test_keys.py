@@ -1,0 +1,63 @@
+"""Keys in command mode, in JupyterLab and Notebook 7: a view gets those it has a use for, the notebook all others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from jupyter_app import cell, ours, run_all, visit, write
+from playwright.sync_api import expect
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+
+REPORT = """import torch, nbautograd
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+    @staticmethod
+    def backward(ctx, g):
+        return 3 * ctx.saved_tensors[0] * g
+nbautograd.inspect(Square, torch.ones(3, dtype=torch.float64, requires_grad=True))"""
+MODE = "() => window.jupyterapp.shell.currentWidget.content.mode"
+
+
+@pytest.fixture(params=["lab", "notebook7"])
+def report(request: pytest.FixtureRequest, page: Any) -> Any:
+    served = request.getfixturevalue(request.param)
+    visit(page, served, write(served, "keys.ipynb", REPORT, "'next'"))
+    run_all(page)
+    expect(cell(page, 1).locator(".nbag-live")).to_have_count(1, timeout=60_000)
+    page.keyboard.press("Escape")
+    return cell(page, 1)
+
+
+def test_in_command_mode_views_get_their_keys(page: Any, report: Any) -> None:
+    report.get_by_role("tab", name="Calls").click()
+    assert page.evaluate(MODE) == "command"
+    page.keyboard.press("ArrowRight")
+    expect(report.get_by_role("tab", name="Graph")).to_have_attribute("aria-selected", "true")
+    page.keyboard.press("ArrowRight")
+    maps = report.get_by_role("application")
+    maps.click()
+    assert page.evaluate(MODE) == "command"
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
+    expect(report.locator(".reading").first).to_contain_text("d output[2] / d x[1]")
+    report.get_by_role("button", name="Show in Gradcheck").first.focus()
+    page.keyboard.press("Enter")  # a button's, and not the notebook's to edit the cell
+    expect(report.get_by_role("tab", name="Gradcheck")).to_have_attribute("aria-selected", "true")
+    assert page.evaluate(MODE) == "command"
+    report.get_by_role("tab", name="Graph").click()
+    report.get_by_placeholder("Search").focus()
+    page.keyboard.type("abdd")  # else: cells inserted and deleted
+    expect(page.locator(".jp-CodeCell")).to_have_count(2)
+    assert ours(page.errors) == []
+
+
+def test_the_notebook_keeps_the_others(page: Any, report: Any) -> None:
+    report.get_by_role("tab", name="Calls").click()
+    page.keyboard.press("b")  # a cell below
+    expect(page.locator(".jp-CodeCell")).to_have_count(3)
