@@ -202,7 +202,7 @@ class Assembly:
     def _numerical(self, i: int, j: int, layout: Layout, analytical: Array) -> Raw:
         """Add the numerical Jacobian; look for couplings that the analytical one lacks."""
         raw = self._differences(i, j, layout, analytical)
-        if raw.verified or not layout.pairs or (layout.sizes[1:] == (1, 1) and self.moves.elementwise(i, j)):
+        if raw.verified or not layout.pairs or (layout.sizes[2] == 1 and self.moves.apart(i, j, layout)):
             return raw
         kept = structure.matching(self.combos[i, j] & self._seen_numerically(i, j))
         smaller = Layout(layout.output_shape, layout.input_shape, kept)

@@ -7,6 +7,7 @@ import numpy as np
 from nbautograd.core.checking.jacobians import columns
 from nbautograd.core.checking.jacobians.forward import Forward
 from nbautograd.core.checking.jacobians.real import Array
+from nbautograd.core.checking.jacobians.storage import Layout
 
 FAR = 0.1  # how far elements move, relative to their size or 1, when it only matters whether anything changes
 Seen = tuple[Array, list[Array]]  # how far each element of the input moved, and how each output changed
@@ -45,22 +46,20 @@ class Moves:
             self._along[j] = self._moved(j, np.copysign(0.5 + np.abs(lots), lots) * self.steps[j])
         return self._along[j]
 
-    def elementwise(self, i: int, j: int) -> bool:
-        """Whether no element of an output moves at all unless the element of the input at its place does.
+    def apart(self, i: int, j: int, layout: Layout) -> bool:
+        """Whether no output of a diagonal block moves at all unless an input of that block does.
 
-        All elements with a given bit in their number move, and those without it are watched, then the other way round:
-        that tells all pairs apart, however coarse or noisy the values are.
+        All blocks with a given bit in their number move, and those without it are watched, then the other way round:
+        that tells all pairs of blocks apart, however coarse or noisy the values are.
         """
-        point, values = self.forward.points[j], self.forward.values[i]
-        if point.shape != values.shape:
-            return False
-        numbers = np.arange(point.size).reshape(point.shape)
-        bits = [(numbers >> bit) & 1 for bit in range((point.size - 1).bit_length())]
-        masks = np.stack([bits, [1 - bit for bit in bits]], axis=1).reshape(-1, *point.shape).astype(bool)
-        for mask in masks:
-            moved = point + mask * FAR * np.maximum(1.0, np.abs(point))
-            found = self.forward.at(j, self.forward.rounded(j, moved[None]))[i][0]
-            if not np.array_equal(found[~mask], values[~mask], equal_nan=True):
+        blocks, _, cols = layout.sizes
+        point, here = self.forward.points[j], layout.rows(self.forward.values[i][None])[0]
+        bits = [(np.arange(blocks) >> bit) & 1 for bit in range((blocks - 1).bit_length())]
+        for mask in (m.astype(bool) for bit in bits for m in (bit, 1 - bit)):
+            far = FAR * layout.input_like(np.repeat(mask[None, :, None], cols, axis=2))[0]
+            moved = self.forward.rounded(j, (point + far * np.maximum(1.0, np.abs(point)))[None])
+            found = layout.rows(self.forward.at(j, moved)[i])[0]
+            if not np.array_equal(found[~mask], here[~mask], equal_nan=True):
                 return False
         return True
 

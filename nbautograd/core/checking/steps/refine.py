@@ -13,7 +13,7 @@ from nbautograd.core.checking.steps.climb import POINTS, Refined, along, joined
 from nbautograd.core.checking.steps.entries import counts, entries_of
 
 FEW = 128  # entries that get the whole ladder in any case where many points are answered at once; where more disagree,
-LEAST = 3  # columns do, and three steps must do for the others; unless these tell too little, then
+LEAST = 2  # columns do, and three steps must do for the others; unless these tell too little, then
 MOST = 400  # columns may have it after all
 CLEAR = 1e-2  # an error bar larger than this, relative to the derivative, is worth the whole ladder
 
