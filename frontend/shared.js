@@ -6,6 +6,8 @@ import { claim } from "./claims.js";
 /** @typedef {import("./types").Packed} Packed */
 /** @typedef {Node | string | number | null | undefined | false} Child */
 
+const TURNS = /[\u202a-\u202e\u2066-\u2069]/g; // what would turn the direction of the text behind it
+
 const SVG = "http://www.w3.org/2000/svg";
 
 /**
@@ -22,7 +24,7 @@ export function fill(element, attributes, children = []) {
     if (name === "on") for (const [event, listener] of Object.entries(value)) element.addEventListener(event, listener);
     else element.setAttribute(name, value === true ? "" : String(value));
   }
-  element.append(...children.filter((c) => c !== null && c !== undefined && c !== false).map((c) => (c instanceof Node ? c : String(c))));
+  element.append(...children.filter((c) => c !== null && c !== undefined && c !== false).map((c) => (c instanceof Node ? c : String(c).replace(TURNS, "\ufffd"))));
   return element;
 }
 

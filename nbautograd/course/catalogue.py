@@ -42,11 +42,24 @@ def find(name: str, folder: Path | None = None) -> Exercise:
     for known in _places(folder):
         if name in known:
             return known[name]
-    names = [n for known in _places(folder) for n in known]
-    near = get_close_matches(name, names, n=1)
+    near = get_close_matches(name, names(folder), n=1)
     if near:
         raise UnknownExerciseError("course.unknown_near", name=name, near=near[0])
     raise UnknownExerciseError("course.unknown", name=name)
+
+
+def names(folder: Path | None = None) -> list[str]:
+    """The names of all exercises, those beside the notebook first.
+
+    Args:
+        folder: of the notebook; None asks the package only.
+
+    Example:
+        >>> from nbautograd.course.catalogue import names
+        >>> "multiply" in names()
+        True
+    """
+    return list(dict.fromkeys(name for known in _places(folder) for name in known))
 
 
 def notebooks() -> dict[str, tuple[Exercise, ...]]:

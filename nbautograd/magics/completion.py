@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import torch
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
 
+from nbautograd.course.catalogue import UnknownExerciseError, names
 from nbautograd.magics.options import BY_SPELLING, MAGIC, TABLE, Option
 
 _MAGIC_LINE = re.compile(re.escape(MAGIC) + r"\s(.*)", re.DOTALL)
 _LINE_MAGIC = re.compile(r"(?:.*=)?\s*%(gradcheck|jacobian|autograd_(?:graph|calls|compare|dispatches))\s(.*)")
+_EXERCISE = re.compile(r"%%exercise\s(.*)", re.DOTALL)
+HINTS = ("--hints", "1", "2", "3")
 _HINTS = re.compile(r"(?:^|\s)(?:--?[a-z]*|--hints +\w*)$")
 _CLASS = re.compile(r"^\s*class\s+(\w+)", re.MULTILINE)
 _NAME_TAIL = re.compile(r"[^\W\d]\w*$|$")
@@ -27,6 +31,9 @@ def matcher(shell: Any) -> Callable[[CompletionContext], SimpleMatcherResult]:
         cell_magic = _MAGIC_LINE.match(before)
         if cell_magic:
             return _on_magic_line(shell, cell_magic[1], context.full_text)
+        exercise = _EXERCISE.match(before)
+        if exercise:
+            return _on_exercise_line(exercise[1])
         line_magic = _LINE_MAGIC.match(before)
         if line_magic is None:
             return _result((), "", "")
@@ -38,6 +45,21 @@ def matcher(shell: Any) -> Callable[[CompletionContext], SimpleMatcherResult]:
         return _expression(shell, rest)
 
     return nbautograd_matcher  # type: ignore[no-any-return,unused-ignore]
+
+
+def _on_exercise_line(text: str) -> SimpleMatcherResult:
+    """The name of an exercise, ``--hints``, and how much of them."""
+    words = text.split()
+    typed = "" if not words or text[-1].isspace() else words.pop()
+    if words and words[-1] == "--hints":
+        return _result(("1", "2", "3"), typed, "value")
+    if typed.startswith("-") or any(word not in HINTS for word in words):
+        return _result([] if "--hints" in words else ["--hints"], typed, "param")
+    try:
+        known = names(Path.cwd())
+    except UnknownExerciseError:  # the declarations beside the notebook cannot be read: the cell will say so
+        known = names()
+    return _result(known, typed, "class")
 
 
 def _on_magic_line(shell: Any, text: str, cell: str) -> SimpleMatcherResult:

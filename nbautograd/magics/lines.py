@@ -28,6 +28,7 @@ from nbautograd.core.tracing.spying import PROTOCOLS
 from nbautograd.errors import NbautogradError
 from nbautograd.magics import saying
 from nbautograd.magics.inputs import as_function, one_line
+from nbautograd.magics.options import BY_SPELLING, choice
 from nbautograd.magics.written import (
     EvaluationError,
     Namespace,
@@ -130,7 +131,7 @@ def set_help() -> None:
 def _gradcheck(magic: str, line: str, namespace: Namespace) -> Any:
     asked = _HINTS.search(line)
     call = read_call(_HINTS.sub("", line), magic, namespace)
-    hints = (asked[1] or asked["last"]) if asked else "fix"
+    hints = choice(BY_SPELLING["--hints"], "--hints", asked[1] or asked["last"]) if asked else "fix"
     return gradcheck(call.function, call.arguments, hints=hints)
 
 

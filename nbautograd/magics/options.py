@@ -153,12 +153,23 @@ def _value(option: Option, spelling: str, words: list[str]) -> str | bool:
     value = _unquoted(words)
     if not value:
         raise _refused("magics.no_value", option=spelling, metavar=option.usage)
-    if option.choices and value not in option.choices:
-        near = get_close_matches(value, option.choices, n=1, cutoff=0.4)
-        choices = ", ".join(option.choices)
-        which = "magics.unknown_choice_near" if near else "magics.unknown_choice"
-        raise _refused(which, option=spelling, value=value, near="".join(near), choices=choices)
+    if option.choices:
+        return choice(option, spelling, value, more=f" {messages.text('magics.not_run')}")
     return value
+
+
+def choice(option: Option, spelling: str, value: str, more: str = "") -> str:
+    """The value, if it is one of the option's choices.
+
+    Raises:
+        UsageError: names the nearest one; ``more`` is said behind it.
+    """
+    if value in option.choices:
+        return value
+    near = get_close_matches(value, option.choices, n=1, cutoff=0.4)
+    which = "magics.unknown_choice_near" if near else "magics.unknown_choice"
+    params = {"option": spelling, "value": value, "near": "".join(near), "choices": ", ".join(option.choices)}
+    raise UsageError(messages.text(which, **params) + more)
 
 
 def _unquoted(words: list[str]) -> str:

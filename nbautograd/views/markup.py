@@ -14,7 +14,8 @@ Attributes = Mapping[str, "str | int | float | bool | None"]
 
 # HTML's elements without an end tag, and the SVG shapes that have no content
 _EMPTY = frozenset(("br", "hr", "img", "col", "rect", "path", "line", "image", "use", "circle", "stop"))
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+# control characters, halves of pairs, and what would turn the direction of the text behind it
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class Markup(str):

@@ -183,3 +183,13 @@ def test_no_word_is_left_over() -> None:
         for w in words
         if not w.startswith(dynamic) and not re.search(rf'"(widgets\.)?{re.escape(w)}"|_labels\.{re.escape(w)}\b', text)
     ] == []
+
+
+def test_a_name_that_turns_text_around_and_never_ends_stays_inside(show: Any, whole: Any) -> None:
+    page = show(replace(whole, function="\u202e" + "A" * 10_000))
+    panel = page.get_by_role("tabpanel", name="Summary")
+    assert "\u202e" not in panel.inner_text()
+    assert panel.evaluate("e => e.scrollWidth <= e.clientWidth")
+    for tab in TABS:
+        page.get_by_role("tab", name=tab).click()
+    assert page.locator(".nbag-live").bounding_box()["width"] <= page.viewport_size["width"]

@@ -107,3 +107,12 @@ def test_the_body_is_left_to_jedi(notebook) -> None:
     code = "%%autograd_function --inputs a\nclass F(Function):\n    def forward(ctx, weight):\n        return wei"
     assert "weight" in complete(notebook, code)
     assert "Function" in complete(notebook, "%%autograd_function\nclass F(torch.autograd.Func")
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [("%%exercise mult", "multiply"), ("%%exercise multiply --h", "--hints"), ("%%exercise multiply --hints ", "2")],
+)
+def test_names_of_exercises(notebook, line: str, expected: str) -> None:
+    assert expected in complete(notebook, line)
+    assert "multiply" not in complete(notebook, "%%exercise multiply ")

@@ -139,3 +139,8 @@ def test_a_graph_in_a_notebook_leaves_unrelated_tensors_out(filled) -> None:
     filled("stranger = torch.ones(2, requires_grad=True)\ncut = torch.ones(2, requires_grad=True)")
     graph = filled("other = (cut * 2).detach()\nloss = (a * other.sum()).sum()\n%autograd_graph loss").result.result
     assert "stranger" not in [ghost.name for ghost in graph.ghosts]
+
+
+def test_hints_that_do_not_exist_get_the_nearest(notebook):
+    notebook("x = torch.ones(2, dtype=torch.float64, requires_grad=True)")
+    assert "--hints cannot be fx; did you mean fix?" in notebook("%gradcheck torch.sin(x) --hints fx").stderr

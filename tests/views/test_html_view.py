@@ -18,6 +18,7 @@ from nbautograd.core.recording.calls import CallLog
 from nbautograd.core.values import CtxSnapshot, Value
 from nbautograd.views.bundle import mimebundle
 from nbautograd.views.html import html
+from nbautograd.views.markup import escape
 
 EVIL = "<img src=x onerror=alert(1)>\"'&{0}"
 VALUES = {
@@ -264,3 +265,7 @@ def test_the_bundle_never_raises(monkeypatch):
     assert "(RuntimeError: no)" in bundle["text/plain"]
     assert bundle["text/html"].startswith('<div class="nbautograd nba-1"><pre')
     assert Page(bundle["text/html"]).lost == []
+
+
+def test_a_name_cannot_turn_the_text_behind_it() -> None:
+    assert escape("a\u202eb\u2066c") == "a\ufffdb\ufffdc"
