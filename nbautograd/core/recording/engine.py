@@ -53,18 +53,14 @@ def recordable_methods(cls: type) -> list[tuple[str, type]]:
 
 def wrapper(function: Callable[..., Any], writer: Writer) -> Callable[..., Any]:
     """A function that runs the user's and has the call written down; it takes itself out of tracebacks."""
-    return quick.wrapper(function, writer) or _wrapper(function, writer)
+    (begin, end), fail = quick.pair(writer), writer.fail
 
-
-def _wrapper(function: Callable[..., Any], writer: Writer) -> Callable[..., Any]:
-    begin, end, fail = writer.begin, writer.end, writer.fail
-
-    def run(*args: Any, **kwargs: Any) -> Any:
+    def run(*args: Any) -> Any:  # PyTorch passes everything by position
         __tracebackhide__ = True
         state: ThreadState = local.state
         call = begin(args, state)
         try:
-            result = function(*args, **kwargs)
+            result = function(*args)
         except BaseException as error:
             if error.__traceback__ is not None:
                 error.__traceback__ = error.__traceback__.tb_next

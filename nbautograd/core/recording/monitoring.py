@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 
 import torch
 
-from nbautograd.core.recording import materialising
+from nbautograd.core.recording import materialising, quick
 from nbautograd.core.recording.dynamo import Tracing
 from nbautograd.core.recording.engine import recordable_methods
 from nbautograd.core.recording.reading_ctx import innermost
 from nbautograd.core.recording.recorder import Recorder
 from nbautograd.core.recording.spy import SpyEngine
 from nbautograd.core.recording.state import Open, Subject, ThreadState, local
-from nbautograd.core.recording.writer import Writer
+from nbautograd.core.recording.writer import Begin, End, Writer
 from nbautograd.core.recording.writers import writer
 
 _VARARGS, _GENERATES = 0x04, 0x20 | 0x80 | 0x200
@@ -37,6 +37,8 @@ class Hook(NamedTuple):
 
     owner: weakref.ref[type]
     writer: Writer
+    begin: Begin
+    end: End
     takes_ctx: bool
     takes_class: bool
 
@@ -68,7 +70,8 @@ class MonitoringEngine:
         for method, code in codes.items():
             takes_ctx = method != "vmap" and not (method == "forward" and subject.sets_up)
             takes_class = isinstance(entries[method], classmethod)
-            hook = Hook(weakref.ref(cls), writer(subject, method, recorder), takes_ctx, takes_class)
+            writing = writer(subject, method, recorder)
+            hook = Hook(weakref.ref(cls), writing, *quick.pair(writing), takes_ctx, takes_class)
             self._hooks.setdefault(id(code), (code, []))[1].append(hook)
             self._listen(code, True)
         self._tracing.watch(self._listen, subject)
@@ -146,7 +149,7 @@ class MonitoringEngine:
                     state.armed_ctx = id(ctx)
                     if hook.writer.method == "forward":  # without the defaults, which apply was not given
                         args = args[: 1 + len(getattr(ctx, "needs_input_grad", args))]
-                call = hook.writer.begin(args, state, frame.f_back)
+                call = hook.begin(args, state, frame.f_back)
             except Exception as error:
                 hook.writer.recorder.note(error)
             state.armed_ctx = 0
@@ -157,7 +160,7 @@ class MonitoringEngine:
         if id(code) in self._hooks and entries and entries[-1][0] is code:
             _, call, args, hook = entries.pop()
             if call is not None and hook is not None:
-                hook.writer.end(call, args, result, local.state)
+                hook.end(call, args, result, local.state)
         else:
             self._tracing.returned(code)
 

@@ -41,6 +41,8 @@ from nbautograd.core.recording.state import (
 from nbautograd.core.source import as_written
 
 T = TypeVar("T")
+Begin = Callable[..., "Open | None"]
+End = Callable[[Open, tuple[Any, ...], Any, ThreadState], None]
 
 _get_frame = sys._getframe
 _tracing, _modes = internals.tracing, internals.function_mode_active
@@ -142,6 +144,13 @@ class Writer:
         except Exception as error:
             self.recorder.note(error)
 
+    def long_way(self, call: Open, args: tuple[Any, ...], result: Any, state: ThreadState) -> None:
+        """The end of a call that ``quick.py`` was asked to end, and that looks like none before."""
+        if len(call) == QUICK and _tracing():  # torch.jit.trace would write down what we ask
+            unwind(state.stack, call)
+        else:
+            self.end(call, args, result, state)
+
     def given(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """What a call is given besides ctx."""
         return args[1:]
@@ -177,7 +186,7 @@ class Writer:
         stack = state.stack
         if stack and stack[-1] is call:
             stack.pop()
-        elif not _unwind(stack, call):
+        elif not unwind(stack, call):
             return
         _lengthen(call)
         try:
@@ -220,7 +229,7 @@ def _static_code(cls: type | None, method: str) -> CodeType | None:
     return function.__code__ if type(function) is FunctionType else None
 
 
-def _unwind(stack: list[Open], call: Open) -> bool:
+def unwind(stack: list[Open], call: Open) -> bool:
     """Take a call off the stack, with whatever an interrupt left above it; False when it is closed already."""
     if not any(call is running for running in stack):
         return False
