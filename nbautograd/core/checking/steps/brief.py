@@ -22,6 +22,7 @@ def brief(
     where: tuple[int, int],
     columns: Sequence[tuple[int, Array]],
     known: Refined,
+    finer: int = 0,
 ) -> Iterator[Refined]:
     """Differences at three steps for many columns, one by one.
 
@@ -31,9 +32,10 @@ def brief(
         where: numbers of output and input among the differentiable ones.
         columns: (number of the direction, its entries as (block, row, column)).
         known: what the whole ladder found for other columns: which steps served best, and how noisy values are.
+        finer: take steps so many rungs below those.
     """
     point = forward.points[where[1]]
-    climbs = ladder.factors()[_rungs(known)]
+    climbs = ladder.factors()[_rungs(known, finer)]
     size = climbs.reshape(3, 1, *[1] * point.ndim) * np.maximum(1.0, np.abs(np.nan_to_num(point)))
     layout = directions.layout
     here = layout.rows(forward.values[where[0]][None])[0]
@@ -56,11 +58,11 @@ def brief(
         yield from (chosen(found, which == k) for k in range(len(part)))
 
 
-def _rungs(known: Refined) -> Array:
+def _rungs(known: Refined, finer: int) -> Array:
     """The three rungs that served the whole ladder best, coarsest first."""
     smooth = known.rung[known.nature == kinks.SMOOTH]
     finest = int(np.median(smooth)) if smooth.size else USUAL
-    return np.arange(3) + min(max(finest - 2, 0), ladder.RUNGS - 3)
+    return np.arange(3) + min(max(finest - 2, 0) + finer, ladder.RUNGS - 3)
 
 
 def _found(entries: Array, seen: tuple[Array, Array, Array], eps: float, known: Refined) -> Refined:

@@ -90,6 +90,11 @@ def _along(
     return found
 
 
+def better(first: Refined, second: Refined) -> Refined:
+    """Of two looks at the same entries the one with the smaller error bar, entry by entry."""
+    return _choose(first, second, second.error < first.error)
+
+
 def _choose(first: Refined, second: Refined, take: Array) -> Refined:
     picked = {name: np.where(take, getattr(second, name), getattr(first, name)) for name in FIELDS}
     return Refined(entries=first.entries, **picked)

@@ -9,13 +9,14 @@ from nbautograd.core.checking.jacobians.forward import Values
 from nbautograd.core.checking.jacobians.real import Array
 from nbautograd.core.checking.steps import kinks
 from nbautograd.core.checking.steps.brief import brief
-from nbautograd.core.checking.steps.climb import POINTS, Refined, along, joined
+from nbautograd.core.checking.steps.climb import POINTS, Refined, along, better, joined
 from nbautograd.core.checking.steps.entries import counts, entries_of
 
 FEW = 128  # entries that get the whole ladder in any case where many points are answered at once; where more disagree,
 LEAST = 2  # columns do, and three steps must do for the others; unless these tell too little, then
 MOST = 400  # columns may have it after all
-CLEAR = 1e-2  # an error bar larger than this, relative to the derivative, is worth the whole ladder
+CLEAR = 1e-7  # an error bar larger than this, relative to the derivative, is worth another look
+FINER = 3  # rungs down for three steps where the first three tell too little
 
 
 def refine(forward: Values, raw: Raw, where: tuple[int, int], chosen: Array) -> Refined:
@@ -63,7 +64,10 @@ def _briefly(
     columns = [(n, entries_of(raw, chosen, n)) for n in numbers]
     parts = list(brief(forward, raw.directions, where, columns, known))
     unclear = [k for k, part in enumerate(parts) if not _clear(part, raw.matrices.analytical)]
-    again = unclear[: _after_all(forward)]
+    finer = brief(forward, raw.directions, where, [columns[k] for k in unclear], known, FINER)
+    for k, part in zip(unclear, finer, strict=True):
+        parts[k] = better(parts[k], part)
+    again = [k for k in unclear if not _clear(parts[k], raw.matrices.analytical)][: _after_all(forward)]
     kept = [part for k, part in enumerate(parts) if k not in set(again)]
     return [*kept, *along(forward, raw.directions, where, [columns[k] for k in again])]
 
