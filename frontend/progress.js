@@ -13,7 +13,7 @@ const SOON = 1200; // ms in which a kernel that hears messages while it works ha
 export function progressView(page, state) {
   const words = el("span"), seconds = el("span", "faint"), filled = el("div"), said = el("span", { class: "faint", role: "status" });
   const track = el("div", { class: "progress", role: "progressbar", "aria-label": page.t("progress"), "aria-valuemin": "0", "aria-valuemax": "100" }, filled);
-  let stopping = false;
+  let stopping = false, over = false;
   const stop = button(page.t("stop"), () => {
     if (stopping) return;
     stopping = true;
@@ -27,6 +27,11 @@ export function progressView(page, state) {
     stop.style.visibility = "hidden"; // its room stays, so that nothing jumps
     said.textContent = page.t("own_stop");
   };
+  const again = () => {
+    stopping = false;
+    stop.removeAttribute("aria-disabled");
+    stop.style.visibility = said.textContent = "";
+  };
   const show = () => {
     const now = page.model.get("state"), percent = now.total ? Math.min(100, Math.floor((100 * now.done) / now.total)) : null;
     words.replaceChildren(prose(percent === null ? now.what : page.t("progress_says", { percent, what: now.what })));
@@ -35,7 +40,9 @@ export function progressView(page, state) {
     filled.style.width = `${percent ?? 100}%`;
     if (percent === null) track.removeAttribute("aria-valuenow");
     else track.setAttribute("aria-valuenow", String(percent));
+    if (over && !now.over) again();
     if (now.over) stop.style.visibility = "hidden";
+    over = now.over;
   };
   page.model.on("change:state", show);
   page.signal.addEventListener("abort", () => page.model.off("change:state", show), { once: true });

@@ -31,8 +31,8 @@ class Bars:
         if self._working is not None or threading.current_thread() is not threading.main_thread():
             yield self._working if threading.current_thread() is threading.main_thread() else None
             return
-        self.clear()
-        self._working = bar = ProgressBar(self._shell, messages.text("magics.running"))
+        bar = self._let_go() or ProgressBar(self._shell, messages.text("magics.running"))
+        self._working = bar
         try:
             with bar:
                 yield bar

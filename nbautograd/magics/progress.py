@@ -28,6 +28,8 @@ GRACE = 0.5  # seconds from the stop button to an interrupt, for work that nobod
 class ProgressBar:
     """Shows a bar once a block of work takes longer than a moment; told how far it is by whoever counts.
 
+    The same bar may be used for one block after another.
+
     A thread of its own shows it and keeps it up to date, so that it is there also while one long step runs.
 
     Args:
@@ -69,8 +71,10 @@ class ProgressBar:
         return self._views is not None
 
     def __enter__(self) -> ProgressBar:
+        self._begin, self._end = self._now(), threading.Event()
+        self.stopped = self._ended = self.over = False
         if math.isfinite(PATIENCE) and self._publisher is not None:
-            threading.Thread(target=self._watch, name="nbautograd progress", daemon=True).start()
+            threading.Thread(target=self._watch, args=(self._end,), name="nbautograd progress", daemon=True).start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: BaseException | TracebackType | None) -> None:
@@ -142,9 +146,9 @@ class ProgressBar:
             if not self.over and not self._ended:
                 _thread.interrupt_main()
 
-    def _watch(self) -> None:
+    def _watch(self, end: threading.Event) -> None:
         pause = PATIENCE
-        while not self._end.wait(max(0.0, pause)):
+        while not end.wait(max(0.0, pause)):
             try:
                 self._show_when_due()
             except Exception:  # the result tells all that matters

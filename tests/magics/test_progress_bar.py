@@ -6,6 +6,8 @@ from types import SimpleNamespace
 import pytest
 from IPython.utils.capture import capture_output
 
+from nbautograd.course import catalogue
+from nbautograd.course.exercise import Exercise
 from nbautograd.magics import progress
 from nbautograd.magics.progress import PATIENCE, PAUSE, ProgressBar
 
@@ -160,6 +162,14 @@ def test_a_result_that_is_kept_leaves_no_bar(notebook, monkeypatch):
     assert ran.updates[-1] == {"text/plain": "", "text/html": ""}
 
 
+def test_many_checks_in_a_cell_share_one_bar(notebook, monkeypatch):
+    notebook(f"import nbautograd\n{CELL.partition(chr(10))[2]}")
+    seen_at_once(monkeypatch)
+    ran = notebook("for _ in range(3): r = nbautograd.gradcheck(Twice, torch.ones(2, requires_grad=True).double())")
+    assert len(ran.bundles) - len(ran.updates) == 1
+    assert ran.updates[-1] == {"text/plain": "", "text/html": ""}
+
+
 def seen_at_once(monkeypatch):
     """The bar is there as soon as the work begins."""
     monkeypatch.setattr(progress, "PATIENCE", -1)
@@ -209,3 +219,31 @@ class Twice(torch.autograd.Function):
     def backward(ctx, grad_output):
         return 2 * grad_output
 """
+
+
+GRADED = """%%exercise square
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        press()
+        while True:
+            pass
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output
+"""
+
+
+def test_grading_that_is_stopped_gives_no_grade(notebook, monkeypatch):
+    exercise = Exercise("square", "Square", "V G", lambda x: x * x, lambda draw: (draw.normal(3),))
+    monkeypatch.setattr(catalogue, "_packaged", lambda: {"square": exercise})
+    seen_at_once(monkeypatch)
+    monkeypatch.setattr(progress, "GRACE", 0.01)
+    bars = []
+    show = ProgressBar._open
+    monkeypatch.setattr(ProgressBar, "_open", lambda bar: (bars.append(bar), show(bar)))
+    notebook.shell.user_ns["press"] = lambda: bars[-1].stop()
+    ran = notebook(GRADED)
+    assert "Checking `square`" in ran.bundles[0]["text/plain"]
+    assert ran.updates[-1]["text/plain"].startswith("Interrupted before the report was ready.")
+    assert "square" not in notebook("%exercises").text.split("Checking")[0]
