@@ -34,10 +34,10 @@ def forward(writer: Writer) -> tuple[Begin, End]:
             return slowly(args, state, frame or _get_frame(1))
         try:
             index, ctx, stack = next_index(), state.armed_ctx, state.stack
+            state.armed_ctx = 0
             if sets_up:
                 state.handed = None
             elif ctx:
-                state.armed_ctx = 0
                 links[ctx] = (index, number, False, 0, None)
             frame = frame or _get_frame(_CALLER)
             code, around = frame.f_code, stack[-1][NUMBER] if stack else None
