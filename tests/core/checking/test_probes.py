@@ -235,3 +235,46 @@ def test_a_backward_for_one_sample_only_is_noted_last(cls: type, said: str) -> N
 
 def test_nothing_is_said_of_a_batch_that_means_something_else() -> None:
     assert nbautograd.gradcheck(OverAll, draw(3, 4)).findings == ()
+
+
+class OnlyTogether(torch.autograd.Function):
+    """Right for each input alone and for all three, wrong for the first two."""
+
+    @staticmethod
+    def forward(ctx, a, b, c):
+        ctx.save_for_backward(a, b, c)
+        return a * b * c
+
+    @staticmethod
+    def backward(ctx, grad):
+        a, b, c = ctx.saved_tensors
+        wrong = 2 if ctx.needs_input_grad == (True, True, False) else 1
+        return wrong * grad * b * c, grad * a * c, grad * a * b
+
+
+def test_subsets_of_the_inputs_that_require_grad_are_tried():
+    torch.manual_seed(0)
+    inputs = tuple(torch.randn(3, dtype=torch.float64, requires_grad=True) for _ in range(3))
+    found = nbautograd.gradcheck(OnlyTogether, inputs, order=1).findings
+    assert [f.code for f in found if f.kind == "bug"] == ["needs_input_grad_wrong"]
+
+
+class ReadsMemory(torch.autograd.Function):
+    """Right for any input that has memory of its own for each element."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return 2 * grad * (x if 0 not in x.stride() else x * x)
+
+
+def test_inputs_whose_elements_share_memory_are_tried():
+    torch.manual_seed(0)
+    x = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
+    found = nbautograd.gradcheck(ReadsMemory, x, order=1).findings
+    assert [f.code for f in found if f.kind == "bug"] == ["wrong_noncontiguous_input"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from types import CodeType
 from typing import Any
@@ -25,6 +26,8 @@ from nbautograd.core.checking.subject import Outputs, Subject
 from nbautograd.core.checking.words import about
 from nbautograd.core.findings import Finding
 from nbautograd.core.torch_internals import gradients
+
+MOST = 4  # inputs of which all subsets are tried
 
 
 def dead(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
@@ -103,35 +106,46 @@ def _undefined(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
 
 
 def inputs_alone(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
-    """The gradient of an input must not depend on which other inputs want one."""
+    """The gradient of an input must not depend on which other inputs want one: some of them are left out in turn."""
     if len(subject.differentiable) < 2 or not subject.has_functions:
         return
     v = cotangents(subject, outputs, subject.seed + 32)
     rel, low = precision(outputs, subject.inputs), noise(outputs, subject.inputs)
-    together = pull(subject, outputs, v)
-    for k, position in enumerate(subject.differentiable):
+    together = dict(zip(subject.differentiable, pull(subject, outputs, v), strict=True))
+    for wanted in _subsets(subject.differentiable):
         given = tuple(
-            x.detach().requires_grad_(i == position) if i in subject.differentiable else x
+            x.detach().requires_grad_(i in wanted) if i in subject.differentiable else x
             for i, x in enumerate(subject.fresh())
         )
-        name = subject.input_names[position]
+        name = subject.input_names[wanted[0]]
         try:
-            alone = _only(subject, given, position, v)
+            found = _only(subject, given, wanted, v)
         except Exception as error:
             said = words.short(" ".join(str(error).split()), 120)
             params = {"input": name, "said": said}
             line = words.backward_line(subject)
             yield Finding("needs_input_grad_wrong", "bug", "causes.needs_input_grad_raises", params, None, line)
             return
-        if not close(alone, together[k], rel, low):
-            yield about(subject, "needs_input_grad_wrong", "bug", None, input=name)
-            return
+        for position, gradient in zip(wanted, found, strict=True):
+            if not close(gradient, together[position], rel, low):
+                yield about(subject, "needs_input_grad_wrong", "bug", None, input=subject.input_names[position])
+                return
 
 
-def _only(subject: Subject, given: tuple[Any, ...], position: int, v: list[Tensor | None]) -> Tensor | None:
+def _subsets(positions: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """Each input alone, then all but one; of up to four inputs all subsets."""
+    count = len(positions)
+    sizes = range(1, count) if count <= MOST else (1, count - 1)
+    for size in sizes:
+        yield from itertools.combinations(positions, size)
+
+
+def _only(
+    subject: Subject, given: tuple[Any, ...], wanted: tuple[int, ...], v: list[Tensor | None]
+) -> tuple[Tensor | None, ...]:
     outputs = subject.call(given)
     pairs = [(o, c) for o, c in zip(outputs, v, strict=True) if c is not None and o.requires_grad]
     if not pairs:
-        return None
+        return (None,) * len(wanted)
     tensors, grads = zip(*pairs, strict=True)
-    return gradients(tensors, [given[position]], grads)[0]
+    return gradients(tensors, [given[i] for i in wanted], grads)
