@@ -41,7 +41,7 @@ function watch(model, anchor, mount) {
       places.delete(report);
     }
     for (const report of document.getElementsByClassName(anchor)) {
-      if (!places.has(report)) places.set(report, put(/** @type {HTMLElement} */ (report), model, mount));
+      if (!places.has(report) && trusted(report)) places.set(report, put(/** @type {HTMLElement} */ (report), model, mount));
     }
   };
   const start = performance.now();
@@ -57,6 +57,16 @@ function watch(model, anchor, mount) {
     for (const restore of places.values()) restore();
     places.clear();
   };
+}
+
+/**
+ * Whether the page trusts the output that a report is in: JupyterLab restores widgets of other people's notebooks too.
+ * @param {Element} report
+ */
+function trusted(report) {
+  const output = report.closest(".jp-RenderedHTML");
+  if (!document.getElementById("jupyter-config-data")) return true; // a page that nbconvert made
+  return !output || output.classList.contains("jp-mod-trusted");
 }
 
 /**

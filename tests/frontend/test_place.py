@@ -110,3 +110,23 @@ def test_a_name_given_later_is_followed(load: Any, samples: Any) -> None:
     page.evaluate("nb.end()")
     expect(static(page)).to_be_visible()
     assert page.evaluate("Object.values(nb.listeners).flat().length") == 0
+
+
+@pytest.mark.parametrize(("trusted", "served", "views"), [(True, True, 1), (False, True, 0), (False, False, 1)])
+def test_a_report_that_the_application_does_not_trust_stays_static(
+    load: Any, samples: Any, trusted: bool, served: bool, views: int
+) -> None:
+    page = load(samples.gradcheck(), anchor="nbag-1")
+    page.evaluate(
+        """([trusted, served]) => {
+          const output = document.createElement("div"), report = document.createElement("p");
+          output.className = `jp-RenderedHTML${trusted ? " jp-mod-trusted" : ""}`;
+          report.className = "nbag-1";
+          output.append(report);
+          document.body.append(output);
+          if (served) document.body.append(Object.assign(document.createElement("i"), { id: "jupyter-config-data" }));
+          return nb.widget.initialize({ model: nb.model });
+        }""",
+        [trusted, served],
+    )
+    expect(page.locator(".nbag-live")).to_have_count(views)
