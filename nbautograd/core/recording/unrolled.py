@@ -59,6 +59,15 @@ def compiled(pattern: tuple[str | int, ...], needs: tuple[int, ...], copies: boo
         >>> take(a, b, a), take(a, b, b)
         (('told', 8, None, 3, 3), None)
     """
+    names: dict[str, Any] = {}
+    exec(compile(_text(pattern, needs, copies), __file__, "exec"), names)
+    make: Callable[..., Any] = names["make"]
+    for code in filter(lambda const: isinstance(const, CodeType), make.__code__.co_consts):
+        internals.skip_in_dynamo(code, with_calls=True)
+    return make
+
+
+def _text(pattern: tuple[str | int, ...], needs: tuple[int, ...], copies: bool) -> str:
     tensors = [i for i, one in enumerate(pattern) if one == TENSOR]
     plain = [i for i, one in enumerate(pattern) if one == PLAIN]
     other = [f"v{i} is not None" for i, one in enumerate(pattern) if one == NOTHING]
@@ -75,7 +84,7 @@ def compiled(pattern: tuple[str | int, ...], needs: tuple[int, ...], copies: boo
     )
     unpacked = [(_each("k{}", plain), "types"), (_each("n{}", needs), "names")]
     unpacked += [(_each("c{}", places), "copies")] if copies else []
-    text = _TEMPLATE.format(
+    return _TEMPLATE.format(
         unpacked="; ".join(f"{left} = {right}" for left, right in unpacked if left) or "pass",
         values=_each("v{}", range(len(pattern))),
         other=" or ".join(other),
@@ -83,12 +92,6 @@ def compiled(pattern: tuple[str | int, ...], needs: tuple[int, ...], copies: boo
         versions=_each("v{}._version", tensors),
         rest=_each("v{}", plain),
     )
-    names: dict[str, Any] = {}
-    exec(compile(text, __file__, "exec"), names)
-    make: Callable[..., Any] = names["make"]
-    for code in filter(lambda const: isinstance(const, CodeType), make.__code__.co_consts):
-        internals.skip_in_dynamo(code, with_calls=True)
-    return make
 
 
 @cache
