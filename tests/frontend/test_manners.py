@@ -38,14 +38,16 @@ def whole(samples: Any) -> Any:
     return samples.report(wrong=True, source=SOURCE, comparison=samples.comparison(agree=False))
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", "dark", "forced"])
 def test_axe_finds_nothing_in_any_tab(show: Any, whole: Any, scheme: str) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
     page = show(whole)
+    if scheme == "forced":
+        page.emulate_media(forced_colors="active", contrast="more")
     page.evaluate("s => { document.documentElement.style.cssText = `color-scheme: ${s}; background: Canvas`; }", scheme)
     found = []
-    for tab in TABS:
+    for tab in (*TABS, "Compare"):
         page.get_by_role("tab", name=tab).click()
         if tab == "Graph":
             page.locator(".box.function").click()
@@ -68,7 +70,7 @@ def test_axe_can_find_something(show: Any, whole: Any) -> None:
 def test_nothing_is_cut_off(show: Any, whole: Any, width: int) -> None:
     page = show(whole)
     page.set_viewport_size({"width": width, "height": 700})
-    for tab in TABS:
+    for tab in (*TABS, "Compare"):
         page.get_by_role("tab", name=tab).click()
         wider = page.evaluate(
             """() => { const root = document.querySelector(".nbag-live").shadowRoot;
