@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 from collections.abc import Iterator
@@ -34,6 +35,12 @@ def pytest_configure() -> None:
     import torch
 
     torch.set_num_threads(1)
+
+
+def pytest_collection_finish() -> None:
+    """What was imported stays: collections in tests of what is freed need not look at it each time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

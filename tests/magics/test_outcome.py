@@ -161,6 +161,7 @@ def test_a_class_named_like_html_changes_nothing(notebook) -> None:
     assert "&lt;img" in card.html
 
 
+@pytest.mark.slow
 def test_a_million_elements_give_a_small_report(notebook) -> None:
     notebook("x = torch.randn(1000, 1000, requires_grad=True)")
     ran = notebook(square("--inputs x"))

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 HEAVY = ("IPython", "matplotlib", "anywidget", "ipywidgets", "graphviz", "nbconvert", "jupyterlab")
 
@@ -20,6 +22,7 @@ def test_import_brings_in_nothing_heavy():
     assert brought_in("import nbautograd", ROOT) == set()
 
 
+@pytest.mark.slow
 def test_checking_without_a_notebook_needs_nothing_heavy_either():
     assert brought_in("import nbautograd; nbautograd.gradcheck; nbautograd.graph; nbautograd.calls", ROOT) == set()
 

@@ -56,6 +56,7 @@ def test_a_right_gradient_passes(pytester: pytest.Pytester, monkeypatch: pytest.
     run(pytester, monkeypatch, "2 * x * g", AS_FIXTURE).assert_outcomes(passed=1)
 
 
+@pytest.mark.slow
 def test_a_wrong_gradient_fails_with_the_report_as_text(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -65,6 +66,7 @@ def test_a_wrong_gradient_fails_with_the_report_as_text(
     result.stdout.no_fnmatch_line("*raise GradcheckError*")  # our own frames are hidden
 
 
+@pytest.mark.slow
 def test_the_function_takes_the_options_of_gradcheck(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:

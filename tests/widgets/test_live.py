@@ -111,6 +111,7 @@ def test_a_widget_that_cannot_be_made_leaves_the_static_report(
     assert report._repr_mimebundle_() == static_bundle(report)
 
 
+@pytest.mark.slow
 def test_showing_a_report_in_a_script_imports_no_widgets() -> None:
     code = (
         "import sys; from nbautograd.core.recording.calls import CallLog\n"

@@ -44,6 +44,7 @@ def test_the_count_is_exact(damage, wrong):
     assert (block.verdict, block.wrong, block.entries) == ("mismatch", wrong, 3600)
 
 
+@pytest.mark.slow
 def test_a_subgradient_at_many_kinks_is_no_mismatch():
     x = points()
     with torch.no_grad():
