@@ -219,7 +219,7 @@ _STACKS: tuple[tuple[str, tuple[None, ...]], ...] = (("dispatch", (None,)), ("fu
 
 
 def same_as(tensors: Sequence[torch.Tensor]) -> Callable[..., bool]:
-    """Tells of other tensors whether they look like these: type, shape, strides, dtype, device, flags and dispatch keys.
+    """Tells of other tensors whether they look like these: type, shape, strides, dtype, device, flags, dispatch keys.
 
     Args:
         tensors: ordinary ones; the answer keeps none of them.
