@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from nbautograd.core.checking.progress import watched
 from nbautograd.core.checking.quiet import quiet
 from nbautograd.core.checking.subject import Outputs, Subject
 from nbautograd.core.display import Displayable
@@ -87,7 +88,7 @@ def compare(
         True
     """
     subjects = Subject(fn, inputs), Subject(reference, inputs)
-    with quiet():
+    with watched(), quiet():
         sides = _Side(subjects[0], subjects[0].input_names), _Side(subjects[1], subjects[0].input_names)
         cotangents = [torch.randn_like(y) for y in max((side.differentiable for side in sides), key=len)]
         for side in sides:

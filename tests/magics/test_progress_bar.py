@@ -141,6 +141,7 @@ def test_the_magic_replaces_the_bar_by_the_report(notebook, at_once):
         "nbautograd.gradcheck(Twice, x)",
         "%autograd_compare Twice.apply(x) torch.mul(x, 2)",
         "nbautograd.inspect(Twice, x)",
+        "nbautograd.compare(Twice, torch.exp, (x,))",
     ],
 )
 def test_what_the_cell_shows_next_takes_the_bars_place(notebook, monkeypatch, call):
