@@ -268,7 +268,7 @@ class LinearFunction(Function):
             grad_bias = grad_output.sum(0)
         return grad_input, grad_weight, grad_bias
 
-# %% tags=["wrong"] exercise="linear_xw" expects="exception_other"
+# %% tags=["wrong"] exercise="linear_xw" expects="exception_shapes_product"
 class LinearFunction(Function):
     @staticmethod
     def forward(ctx, input, weight, bias=None):
@@ -290,7 +290,7 @@ class LinearFunction(Function):
             grad_bias = grad_output.sum(0)
         return grad_input, grad_weight, grad_bias
 
-# %% tags=["wrong"] exercise="linear_xw" expects="exception_other"
+# %% tags=["wrong"] exercise="linear_xw" expects="exception_shapes_product"
 class LinearFunction(Function):
     @staticmethod
     def forward(ctx, input, weight, bias=None):
@@ -655,7 +655,7 @@ class LinearT(Function):
         grad_weight = torch.einsum("...j,...k->jk", grad_output, input)
         return grad_input, grad_weight
 
-# %% tags=["wrong"] exercise="linear_xwt" expects="exception_other"
+# %% tags=["wrong"] exercise="linear_xwt" expects="exception_shapes_met"
 class LinearT(Function):
     @staticmethod
     def forward(ctx, input, weight):
@@ -700,7 +700,7 @@ class LinearT(Function):
         grad_weight = (grad_output.transpose(-2, -1) @ input).sum(0)
         return grad_input, grad_weight
 
-# %% tags=["wrong"] exercise="linear_xwt" expects="exception_other"
+# %% tags=["wrong"] exercise="linear_xwt" expects="exception_shapes_product"
 class LinearT(Function):
     @staticmethod
     def forward(ctx, input, weight):
@@ -1246,7 +1246,7 @@ class Add(Function):
         a_shape, b_shape = ctx.shapes
         return grad_output, grad_output.sum((0, 2)).reshape(b_shape)
 
-# %% tags=["wrong"] exercise="broadcast_add" expects="exception_other"
+# %% tags=["wrong"] exercise="broadcast_add" expects="exception_shapes_met"
 class Add(Function):
     @staticmethod
     def forward(ctx, a, b):
