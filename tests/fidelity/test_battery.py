@@ -87,7 +87,12 @@ def same_with(engine, check):
                 engine.remove(cls)
 
 
-@pytest.mark.parametrize("name", sorted(CHECKS.keys() - IN_PLACE_SHOWS))
+def slow_if_it_collects(name):
+    """What is freed is told after a collection of the whole heap."""
+    return pytest.param(name, marks=pytest.mark.slow) if "freed" in name else name
+
+
+@pytest.mark.parametrize("name", map(slow_if_it_collects, sorted(CHECKS.keys() - IN_PLACE_SHOWS)))
 def test_fallback_engine_same_as_bare(name):
     same_with(in_place.InPlaceEngine(), CHECKS[name])
 

@@ -133,7 +133,7 @@ def programs(draw):
 
 @pytest.mark.parametrize("level", ["shapes", "summary"])
 @pytest.mark.parametrize("function", FUNCTIONS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(program=programs())
 def test_short_records_read_as_whole_ones(function, level, program):
     quickly, _ = run(function, program, level)
