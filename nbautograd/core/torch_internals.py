@@ -232,7 +232,11 @@ def same_as(tensors: Sequence[torch.Tensor]) -> Callable[..., bool]:
         check: Callable[..., bool] = _GUARDS(*tensors, dynamic_dims_sizes=sizes, dynamic_dims_strides=strides).check
         return check
     looks = [_look(tensor) for tensor in tensors]
-    return lambda *others: all(_look(other) == look for other, look in zip(others, looks, strict=True))
+
+    def check_looks(*others: Any) -> bool:  # while torch.jit.trace listens, to ask for a shape would be an operation
+        return not tracing() and all(_look(other) == look for other, look in zip(others, looks, strict=True))
+
+    return check_looks
 
 
 def _look(value: Any) -> tuple[Any, ...]:
@@ -242,10 +246,13 @@ def _look(value: Any) -> tuple[Any, ...]:
     return *flags, repr(dispatch_keys(value)), value.shape, value.stride()
 
 
+_GUARDS_TRIED = ("2.13.",)  # versions of torch: an interface that has changed would crash rather than raise
+
+
 def _tensor_guards() -> Any:
     """Dynamo's guards, which ask all of it of several tensors at once in C; None where they do not tell apart."""
     guards = _probe("_C._dynamo.guards.TensorGuards", None)
-    if guards is None:
+    if guards is None or not torch.__version__.startswith(_GUARDS_TRIED):
         return None
     ones = [torch.ones(2, 3), torch.ones(2, 3, requires_grad=True)]
     try:

@@ -287,6 +287,9 @@ def test_guards_that_do_not_tell_apart_are_not_used(monkeypatch):
             return True
 
     assert internals._tensor_guards() is not None
+    with monkeypatch.context() as another:
+        another.setattr(torch, "__version__", "2.12.1")  # where nobody has tried them
+        assert internals._tensor_guards() is None
     monkeypatch.setattr(torch._C._dynamo.guards, "TensorGuards", Blind)
     assert internals._tensor_guards() is None
 
