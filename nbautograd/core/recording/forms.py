@@ -78,6 +78,8 @@ class Forms:
 
     def take(self, values: tuple[Any, ...], level: int) -> Taken | None:
         """What a record keeps of values that fit a form that is not the last; None when they fit none."""
+        if internals.tracing():  # torch.jit.trace writes down that a shape was asked for
+            return None
         form = self._others.get(_key(values))
         if form is None or form.level != level:
             return None

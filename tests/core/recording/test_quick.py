@@ -227,6 +227,25 @@ def test_an_error_while_a_short_record_is_made_stays_ours(monkeypatch):
     log._recorder.errors.clear()
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("guards", [True, False])
+def test_a_traced_call_after_short_ones_leaves_the_trace_alone(guards, monkeypatch):
+    if not guards:
+        monkeypatch.setattr(internals, "_GUARDS", None)
+    x = torch.randn(3)
+
+    def traced():
+        trace = torch.jit.trace(lambda t: SavesMore.apply(t) + 1, (x,), check_trace=False)
+        return str(trace.graph)
+
+    bare = traced()
+    with log.recording(SavesMore) as calls:
+        SavesMore.apply(x)
+        SavesMore.apply(x)
+        assert traced() == bare
+    assert len(calls) == 2
+
+
 @pytest.mark.parametrize("raises", [ValueError, KeyboardInterrupt])
 def test_a_call_that_raises_after_short_ones_is_recorded_whole(raises):
     class Fragile(Function):
