@@ -1,6 +1,7 @@
 """The bar of long work: there when it takes a while, replaced by what comes of it, and able to end it."""
 
 import math
+import signal
 from types import SimpleNamespace
 
 import pytest
@@ -102,6 +103,15 @@ def test_the_button_ends_work_that_counts(told):
         bar(51, 200, "d y / d x")
 
 
+@pytest.fixture
+def interruptible():
+    """A shell that starts the tests in the background has interrupts ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_the_button_ends_work_that_does_not_count(bare, monkeypatch):
     """The grace over, the main thread is interrupted; never after the work's end."""
     monkeypatch.setattr(progress, "GRACE", 0.01)
