@@ -3,6 +3,9 @@
 A training loop calls the same methods with the same shapes again and again. What a method that changes nothing was
 given can as well be described at its end, together with what it gave; and when all of that looks as in an earlier call
 (``forms.py``), only what differs is written down (``short.py``). Everything else goes the writer's own way.
+
+Each beginning and each end stands written out, with the same last lines, instead of calling what they share: these four
+calls per method were measured, and cost a sixth of all that recording costs (2.3 of 15 us for a forward and backward).
 """
 
 from __future__ import annotations

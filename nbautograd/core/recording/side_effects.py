@@ -21,6 +21,10 @@ _HARMLESS_BUILTINS = frozenset({
     "len", "range", "tuple", "list", "float", "int", "bool", "abs", "min", "max", "sum", "zip", "enumerate", "print",
     "isinstance", "any", "all", "round", "None",
 })  # fmt: skip
+# methods by which a list, dict or set that was given changes; tensors have none of these names
+_MUTATORS = frozenset({
+    "append", "extend", "insert", "pop", "popitem", "remove", "clear", "update", "setdefault", "discard", "appendleft",
+})  # fmt: skip
 _MARKS = frozenset({"save_for_backward", "save_for_forward", "mark_non_differentiable", "mark_dirty"})
 _CTX = _MARKS | {"saved_tensors", "needs_input_grad", "set_materialize_grads"}
 _STORES = (
@@ -67,6 +71,9 @@ def harmless(function: Any, name_of_ctx: bool) -> bool:
     ctx = code.co_varnames[0] if name_of_ctx and code.co_argcount else None
     if any(_calls_given(*three, ctx) for three in zip(steps, following, second, strict=True)):
         return False
+    given = frozenset(code.co_varnames[: code.co_argcount])
+    if any(_changes_given(*two, given) for two in zip(steps, following, strict=True)):
+        return False
     return all(_harmless(step, after, known, ctx) for step, after in zip(steps, following, strict=True))
 
 
@@ -75,6 +82,12 @@ def _calls_given(step: dis.Instruction, after: dis.Instruction, second: dis.Inst
     if step.opname != "PUSH_NULL" or not after.opname.startswith("LOAD_FAST"):
         return False
     return after.argval != ctx or second.opname != "LOAD_ATTR" or second.argval not in _MARKS
+
+
+def _changes_given(step: dis.Instruction, after: dis.Instruction, given: frozenset[str]) -> bool:
+    """Is an argument asked for a method by which it changes itself?"""
+    named = step.opname.startswith("LOAD_FAST") and step.argval in given
+    return named and after.opname in ("LOAD_ATTR", "LOAD_METHOD") and after.argval in _MUTATORS
 
 
 def _harmless(step: dis.Instruction, after: dis.Instruction, known: Mapping[str, Any], ctx: str | None) -> bool:

@@ -129,7 +129,7 @@ Packed = tuple[Any, ...]  # the fields of a Recorded up to missing, or a short r
 # A call that runs, as a list: its index, what it printed, when it began, its writer, its inputs, all that was
 # described, and from the call around it on the fields that its record will have.
 Open = list[Any]
-(NUMBER, PRINTED, BEGAN, WRITER, GIVEN, KNOWN, AROUND, CTX, LINK) = range(9)
+(NUMBER, PRINTED, BEGAN, WRITER, GIVEN, KNOWN) = range(6)
 # Where ``quick.py`` began the call: up to its writer, then the head of a short record, ctx, the forward, what is known.
 (HEAD, ITS_CTX, ITS_FORWARD, MET) = range(4, 8)
 QUICK = 8  # its length

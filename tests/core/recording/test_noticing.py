@@ -246,6 +246,7 @@ def test_every_sentence_in_both_languages():
         lambda ctx, x: x.mul_(2), lambda ctx, x: torch.mul(x, 2, out=x), lambda ctx, f, x: f(x),
         lambda ctx, x: WEIGHT * x, lambda ctx, x: ctx.run(x), lambda ctx, x: print(ctx), lambda ctx, x: x.numpy(),
         lambda ctx, x: torch.nn.functional.dropout(x), lambda ctx, x: [ctx for _ in x],
+        lambda ctx, x, seen: seen.append(x), lambda ctx, *seen: seen[0](), lambda ctx, x, seen: seen.update(x=1),
     ],
 )  # fmt: skip
 def test_not_known_to_be_harmless(function):

@@ -153,6 +153,25 @@ def test_calls_that_look_alike_are_short(function):
     assert shorts >= per_call * 3
 
 
+def test_a_list_that_forward_fills_is_recorded_as_it_was_given():
+    class Fills(Function):
+        @staticmethod
+        def forward(ctx, x, seen):
+            if seen is not None:
+                seen.append(1)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2, None
+
+    x = torch.randn(3)
+    with log.recording(Fills) as calls:
+        for seen in (None, None, []):
+            Fills.apply(x, seen)
+        assert calls[2].inputs[1].repr == "[]"
+
+
 @wrapping
 def test_what_was_printed_is_kept_and_the_next_call_is_short_again(capsys):
     x = torch.randn(3, requires_grad=True)

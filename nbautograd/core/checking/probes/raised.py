@@ -47,11 +47,10 @@ class Raised:
         return {name: list(value.shape) for name, value in known if isinstance(value, Tensor)}
 
     def came_as_none(self) -> bool:
-        """Whether a grad_output was None that the statement reads, or that another name stands for."""
+        """Whether a grad_output was None when backward raised."""
         if self.function is None:
             return False
-        given = [name for name in syntax.parameters(self.function)[1:] if self.values.get(name.lstrip("*"), 0) is None]
-        return bool(given)
+        return any(self.values.get(name.lstrip("*"), 0) is None for name in syntax.parameters(self.function)[1:])
 
     def not_unpacked(self) -> bool:
         """Whether all of ``ctx.saved_tensors`` is used as if it were a tensor."""
