@@ -7,9 +7,15 @@ import { ask, el } from "./shared.js";
 
 /** @type {Record<string, [string, string]>} a sign and a class for each verdict, of a block or of a report */
 const SIGNS = {
-  match: ["✓", "good"], right: ["✓", "good"],
-  mismatch: ["✗", "bad"], wrong: ["✗", "bad"],
-  subgradient: ["∠", "open"], flat: ["—", "open"], undecided: ["?", "open"], "cannot tell": ["?", "open"], unchecked: ["•", "plain"],
+  match: ["✓", "good"],
+  right: ["✓", "good"],
+  mismatch: ["✗", "bad"],
+  wrong: ["✗", "bad"],
+  subgradient: ["∠", "open"],
+  flat: ["—", "open"],
+  undecided: ["?", "open"],
+  "cannot tell": ["?", "open"],
+  unchecked: ["•", "plain"],
 };
 
 /** @param {string} verdict */
@@ -22,12 +28,21 @@ export const tone = (verdict) => (SIGNS[verdict] ?? ["", "open"])[1];
  */
 export function verdictWord(page, verdict, group = "block") {
   const [mark, kind] = SIGNS[verdict] ?? ["", "open"];
-  return el("span", `verdict ${kind}`, el("span", { class: "mark", "aria-hidden": "true" }, mark), " ", page.word(group, verdict));
+  return el(
+    "span",
+    `verdict ${kind}`,
+    el("span", { class: "mark", "aria-hidden": "true" }, mark),
+    " ",
+    page.word(group, verdict),
+  );
 }
 
 /** @param {Block[]} blocks @returns {[number, number]} the block to begin with: the first that is not right */
 export function mostTelling(blocks) {
-  const block = blocks.find((b) => b.verdict === "mismatch") ?? blocks.find((b) => b.verdict && b.verdict !== "match") ?? blocks[0];
+  const block =
+    blocks.find((b) => b.verdict === "mismatch") ??
+    blocks.find((b) => b.verdict && b.verdict !== "match") ??
+    blocks[0];
   return [block.output, block.input];
 }
 
@@ -37,7 +52,12 @@ export function mostTelling(blocks) {
  */
 export function wholeBlock(page, block) {
   if (block.maps) return undefined;
-  return ask(page.model, { kind: "block", block: [block.output, block.input] }, page.signal, page.t("no_kernel")).then(({ content }) => Object.assign(block, content.block));
+  return ask(
+    page.model,
+    { kind: "block", block: [block.output, block.input] },
+    page.signal,
+    page.t("no_kernel"),
+  ).then(({ content }) => Object.assign(block, content.block));
 }
 
 /**
@@ -45,7 +65,8 @@ export function wholeBlock(page, block) {
  * @param {Block[]} blocks
  */
 export function chooser(page, blocks) {
-  const outputs = [...new Set(blocks.map((b) => b.output))], inputs = [...new Set(blocks.map((b) => b.input))];
+  const outputs = [...new Set(blocks.map((b) => b.output))],
+    inputs = [...new Set(blocks.map((b) => b.input))];
   if (outputs.length * inputs.length > 60) return list(page, blocks);
   /** @type {Map<string, HTMLButtonElement>} */
   const buttons = new Map();
@@ -54,17 +75,51 @@ export function chooser(page, blocks) {
     if (!block) return el("td");
     const name = `d ${block.output_name} / d ${block.input_name}`;
     const [mark, kind] = SIGNS[block.verdict ?? ""] ?? ["·", "plain"];
-    const button = el("button", { class: `cell ${kind}`, "aria-pressed": "false", "aria-label": block.verdict ? `${name}: ${page.word("block", block.verdict)}` : name, on: { click: () => page.select({ block: [o, i], entry: undefined }) } }, mark);
+    const button = el(
+      "button",
+      {
+        class: `cell ${kind}`,
+        "aria-pressed": "false",
+        "aria-label": block.verdict ? `${name}: ${page.word("block", block.verdict)}` : name,
+        on: { click: () => page.select({ block: [o, i], entry: undefined }) },
+      },
+      mark,
+    );
     buttons.set(`${o},${i}`, button);
     return el("td", null, button);
   };
-  const name = (/** @type {number} */ k, /** @type {"output" | "input"} */ side) => blocks.find((b) => b[side] === k)?.[`${side}_name`];
-  const table = el("table", "chooser",
-    el("thead", null, el("tr", null, el("td", "corner", page.t("output_by_input")), ...inputs.map((i) => el("th", { scope: "col" }, name(i, "input"))))),
-    el("tbody", null, ...outputs.map((o) => el("tr", null, el("th", { scope: "row" }, name(o, "output")), ...inputs.map((i) => cell(o, i))))));
+  const name = (/** @type {number} */ k, /** @type {"output" | "input"} */ side) =>
+    blocks.find((b) => b[side] === k)?.[`${side}_name`];
+  const table = el(
+    "table",
+    "chooser",
+    el(
+      "thead",
+      null,
+      el(
+        "tr",
+        null,
+        el("td", "corner", page.t("output_by_input")),
+        ...inputs.map((i) => el("th", { scope: "col" }, name(i, "input"))),
+      ),
+    ),
+    el(
+      "tbody",
+      null,
+      ...outputs.map((o) =>
+        el(
+          "tr",
+          null,
+          el("th", { scope: "row" }, name(o, "output")),
+          ...inputs.map((i) => cell(o, i)),
+        ),
+      ),
+    ),
+  );
   const press = () => {
     const chosen = (page.selection().block ?? mostTelling(blocks)).join(",");
-    for (const [key, button] of buttons) button.setAttribute("aria-pressed", String(key === chosen));
+    for (const [key, button] of buttons)
+      button.setAttribute("aria-pressed", String(key === chosen));
   };
   page.onSelect(press);
   press();
@@ -73,7 +128,17 @@ export function chooser(page, blocks) {
 
 /** @param {Page} page @param {Block[]} blocks */
 function list(page, blocks) {
-  const select = el("select", { "aria-label": page.t("block") }, ...blocks.map((b) => el("option", { value: `${b.output},${b.input}` }, `d ${b.output_name} / d ${b.input_name}${b.verdict ? ` — ${page.word("block", b.verdict)}` : ""}`)));
+  const select = el(
+    "select",
+    { "aria-label": page.t("block") },
+    ...blocks.map((b) =>
+      el(
+        "option",
+        { value: `${b.output},${b.input}` },
+        `d ${b.output_name} / d ${b.input_name}${b.verdict ? ` — ${page.word("block", b.verdict)}` : ""}`,
+      ),
+    ),
+  );
   select.addEventListener("change", () => {
     const [o, i] = select.value.split(",").map(Number);
     page.select({ block: [o, i], entry: undefined });

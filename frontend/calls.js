@@ -6,7 +6,10 @@ import { ctxView, valueList } from "./values.js";
 
 /** @typedef {import("./types").Page} Page */
 
-const STEP = 126, WIDTH = 116, CHIP = 26, LANE = 60; // px: column, chip, from lane to lane
+const STEP = 126,
+  WIDTH = 116,
+  CHIP = 26,
+  LANE = 60; // px: column, chip, from lane to lane
 const BESIDE = 3; // chips that are there left and right of what is seen
 
 /**
@@ -16,7 +19,10 @@ const BESIDE = 3; // chips that are there left and right of what is seen
 export function callsView(page, state) {
   /** @type {any[]} */
   const calls = state.calls;
-  const notes = [...state.problems, ...(state.dropped ? [page.t("dropped", { count: state.dropped })] : [])].map((note) => el("p", "faint", note));
+  const notes = [
+    ...state.problems,
+    ...(state.dropped ? [page.t("dropped", { count: state.dropped })] : []),
+  ].map((note) => el("p", "faint", note));
   if (!calls.length) return el("div", "stack", el("p", "faint", page.t("no_calls")), ...notes);
   const places = new Map(calls.map((call, k) => [call.index, k]));
   const chosen = () => places.get(page.selection().call) ?? calls.length - 1;
@@ -29,18 +35,32 @@ export function callsView(page, state) {
     if (call === shown) return;
     shown = call;
     line.see(chosen());
-    const group = together(calls, call), missing = group.filter((one) => !one.inputs);
+    const group = together(calls, call),
+      missing = group.filter((one) => !one.inputs);
     if (missing.length) {
       body.replaceChildren(page.t("asking"));
       try {
-        const { content } = await ask(page.model, { kind: "calls", calls: missing.map((one) => one.index) }, page.signal, page.t("no_kernel"));
-        for (const one of content.calls) Object.assign(calls[/** @type {number} */ (places.get(one.index))], one);
+        const { content } = await ask(
+          page.model,
+          { kind: "calls", calls: missing.map((one) => one.index) },
+          page.signal,
+          page.t("no_kernel"),
+        );
+        for (const one of content.calls)
+          Object.assign(calls[/** @type {number} */ (places.get(one.index))], one);
       } catch (problem) {
         if (shown === call) body.replaceChildren(/** @type {Error} */ (problem).message);
         return;
       }
     }
-    if (shown === call) body.replaceChildren(...pair(page, calls, group.filter((one) => one.inputs)));
+    if (shown === call)
+      body.replaceChildren(
+        ...pair(
+          page,
+          calls,
+          group.filter((one) => one.inputs),
+        ),
+      );
   };
   page.onSelect(follow);
   follow();
@@ -52,7 +72,8 @@ const isBackward = (call) => call.method === "backward";
 
 /** @param {any[]} calls @param {any} call @returns {any[]} the calls with its ctx: forward, setup_context, the backward in question */
 function together(calls, call) {
-  const first = call.forward ?? call.index, family = calls.filter((one) => (one.forward ?? one.index) === first);
+  const first = call.forward ?? call.index,
+    family = calls.filter((one) => (one.forward ?? one.index) === first);
   const late = isBackward(call) ? call : family.find(isBackward);
   return family.filter((one) => !isBackward(one) || one === late).slice(0, 8);
 }
@@ -64,30 +85,61 @@ function together(calls, call) {
  * @param {() => number} chosen
  */
 function timeline(page, calls, places, chosen) {
-  const width = calls.length * STEP, middle = (/** @type {number} */ k) => k * STEP + WIDTH / 2;
-  const links = svg("svg", { width, height: LANE + CHIP, "aria-hidden": "true" }), chips = el("div");
-  const track = el("div", { class: "track", role: "group", "aria-label": `${page.t("timeline")} (${calls.length})`, style: `width:${width}px;height:${LANE + CHIP}px` }, links, chips);
+  const width = calls.length * STEP,
+    middle = (/** @type {number} */ k) => k * STEP + WIDTH / 2;
+  const links = svg("svg", { width, height: LANE + CHIP, "aria-hidden": "true" }),
+    chips = el("div");
+  const track = el(
+    "div",
+    {
+      class: "track",
+      role: "group",
+      "aria-label": `${page.t("timeline")} (${calls.length})`,
+      style: `width:${width}px;height:${LANE + CHIP}px`,
+    },
+    links,
+    chips,
+  );
   const element = el("div", "scroll timeline", track);
   /** @type {Map<number, HTMLElement>} */
   const made = new Map();
-  const arcs = calls.flatMap((call, k) => (isBackward(call) && places.has(call.forward) ? [[/** @type {number} */ (places.get(call.forward)), k]] : []));
+  const arcs = calls.flatMap((call, k) =>
+    isBackward(call) && places.has(call.forward)
+      ? [[/** @type {number} */ (places.get(call.forward)), k]]
+      : [],
+  );
   const paint = () => {
-    const from = Math.floor(element.scrollLeft / STEP) - BESIDE, to = Math.ceil((element.scrollLeft + (element.clientWidth || 700)) / STEP) + BESIDE;
-    const now = chosen(), stop = Math.min(Math.max(now, from + BESIDE, 0), to - BESIDE - 1, calls.length - 1);
+    const from = Math.floor(element.scrollLeft / STEP) - BESIDE,
+      to = Math.ceil((element.scrollLeft + (element.clientWidth || 700)) / STEP) + BESIDE;
+    const now = chosen(),
+      stop = Math.min(Math.max(now, from + BESIDE, 0), to - BESIDE - 1, calls.length - 1);
     const inside = (/** @type {number} */ k) => k >= from && k < to;
-    for (const [k, chip] of made) if (!inside(k) && chip !== element.querySelector(":focus")) chip.remove(), made.delete(k);
+    for (const [k, chip] of made)
+      if (!inside(k) && chip !== element.querySelector(":focus")) (chip.remove(), made.delete(k));
     for (let k = Math.max(0, from); k < Math.min(to, calls.length); k++) {
       if (!made.has(k)) made.set(k, chips.appendChild(chipOf(page, calls[k], k)));
     }
-    for (const [k, chip] of made) chip.setAttribute("aria-pressed", String(k === now)), (chip.tabIndex = k === stop ? 0 : -1);
-    links.replaceChildren(...arcs.filter(([a, b]) => b >= from && a < to).slice(0, 200).map(([a, b]) => {
-      const [x1, x2] = [middle(a), middle(b)], near = calls[now] && (a === now || b === now);
-      return svg("path", { class: near ? "link near" : "link", d: `M${x1},${CHIP} C${x1},${LANE - 8} ${x2},${CHIP + 8} ${x2},${LANE - 5} m-3,-1 l3,6 l3,-6` });
-    }));
+    for (const [k, chip] of made)
+      (chip.setAttribute("aria-pressed", String(k === now)), (chip.tabIndex = k === stop ? 0 : -1));
+    links.replaceChildren(
+      ...arcs
+        .filter(([a, b]) => b >= from && a < to)
+        .slice(0, 200)
+        .map(([a, b]) => {
+          const [x1, x2] = [middle(a), middle(b)],
+            near = calls[now] && (a === now || b === now);
+          return svg("path", {
+            class: near ? "link near" : "link",
+            d: `M${x1},${CHIP} C${x1},${LANE - 8} ${x2},${CHIP + 8} ${x2},${LANE - 5} m-3,-1 l3,6 l3,-6`,
+          });
+        }),
+    );
   };
   const see = (/** @type {number} */ k) => {
-    const left = k * STEP, room = element.clientWidth || 700;
-    if (left < element.scrollLeft || left + STEP > element.scrollLeft + room) element.scrollLeft = left - room / 2 + STEP;
+    const left = k * STEP,
+      room = element.clientWidth || 700;
+    if (left < element.scrollLeft || left + STEP > element.scrollLeft + room)
+      element.scrollLeft = left - room / 2 + STEP;
     paint();
   };
   const go = (/** @type {number} */ by) => {
@@ -97,7 +149,12 @@ function timeline(page, calls, places, chosen) {
     see(next);
     made.get(next)?.focus();
   };
-  keys(track, { ArrowLeft: () => go(-1), ArrowRight: () => go(1), Home: () => go(-Infinity), End: () => go(Infinity) });
+  keys(track, {
+    ArrowLeft: () => go(-1),
+    ArrowRight: () => go(1),
+    Home: () => go(-Infinity),
+    End: () => go(Infinity),
+  });
   element.addEventListener("scroll", paint, { passive: true });
   page.onTheme(() => setTimeout(() => see(chosen()), 500), page.signal); // JupyterLab hides the page meanwhile: the place is lost
   const watcher = new ResizeObserver(() => see(chosen()));
@@ -108,12 +165,32 @@ function timeline(page, calls, places, chosen) {
 
 /** @param {Page} page @param {any} call @param {number} k */
 function chipOf(page, call, k) {
-  const marks = [call.printed && "›", call.noticed && "!", call.exception && "✗"].filter(Boolean).join("");
-  const said = [time(call.seconds), call.printed && page.t("printed"), call.noticed && page.t("noticed", { count: call.noticed }), call.exception].filter(Boolean);
-  return el("button", {
-    class: `chip ${isBackward(call) ? "backward" : "forward"} ${call.exception ? "bad" : ""}`, "aria-label": `${call.function}.${call.method} #${call.index}, ${said.join(", ")}`, title: said.join(", "),
-    style: `left:${k * STEP}px;top:${isBackward(call) ? LANE : 0}px;width:${WIDTH}px;height:${CHIP}px`, on: { click: () => page.select({ call: call.index }) },
-  }, el("span", null, call.method === "setup_context" ? "setup" : call.method, marks && el("b", null, ` ${marks}`)), el("span", "faint", `#${call.index}`));
+  const marks = [call.printed && "›", call.noticed && "!", call.exception && "✗"]
+    .filter(Boolean)
+    .join("");
+  const said = [
+    time(call.seconds),
+    call.printed && page.t("printed"),
+    call.noticed && page.t("noticed", { count: call.noticed }),
+    call.exception,
+  ].filter(Boolean);
+  return el(
+    "button",
+    {
+      class: `chip ${isBackward(call) ? "backward" : "forward"} ${call.exception ? "bad" : ""}`,
+      "aria-label": `${call.function}.${call.method} #${call.index}, ${said.join(", ")}`,
+      title: said.join(", "),
+      style: `left:${k * STEP}px;top:${isBackward(call) ? LANE : 0}px;width:${WIDTH}px;height:${CHIP}px`,
+      on: { click: () => page.select({ call: call.index }) },
+    },
+    el(
+      "span",
+      null,
+      call.method === "setup_context" ? "setup" : call.method,
+      marks && el("b", null, ` ${marks}`),
+    ),
+    el("span", "faint", `#${call.index}`),
+  );
 }
 
 /**
@@ -123,26 +200,83 @@ function chipOf(page, call, k) {
  * @param {any[]} group
  */
 function pair(page, calls, group) {
-  const back = group.filter(isBackward), front = group.filter((one) => !isBackward(one));
+  const back = group.filter(isBackward),
+    front = group.filter((one) => !isBackward(one));
   const holder = front.find((one) => one.method === "setup_context") ?? front[0] ?? back[0];
-  const others = back.length ? calls.filter((one) => isBackward(one) && one !== back[0] && one.forward === back[0].forward && one.forward !== undefined) : [];
+  const others = back.length
+    ? calls.filter(
+        (one) =>
+          isBackward(one) &&
+          one !== back[0] &&
+          one.forward === back[0].forward &&
+          one.forward !== undefined,
+      )
+    : [];
   return [
-    el("section", null, ...front.map((one) => methodView(page, one)), !front.length && el("p", "faint", page.t("no_call"))),
+    el(
+      "section",
+      null,
+      ...front.map((one) => methodView(page, one)),
+      !front.length && el("p", "faint", page.t("no_call")),
+    ),
     el("section", "kept", ctxView(page, holder.ctx)),
-    el("section", null, ...back.map((one) => methodView(page, one)), !back.length && el("p", "faint", page.t("no_backward")),
-      others.length > 0 && el("p", "links", page.t("again"), ...others.slice(0, 8).map((one) => el("button", { class: "link", on: { click: () => page.select({ call: one.index }) } }, `#${one.index}`)))),
+    el(
+      "section",
+      null,
+      ...back.map((one) => methodView(page, one)),
+      !back.length && el("p", "faint", page.t("no_backward")),
+      others.length > 0 &&
+        el(
+          "p",
+          "links",
+          page.t("again"),
+          ...others
+            .slice(0, 8)
+            .map((one) =>
+              el(
+                "button",
+                { class: "link", on: { click: () => page.select({ call: one.index }) } },
+                `#${one.index}`,
+              ),
+            ),
+        ),
+    ),
   ];
 }
 
 /** @param {Page} page @param {any} call what one method was given, printed, raised and returned */
 export function methodView(page, call) {
   const backward = isBackward(call);
-  const facts = [time(call.seconds), call.caller_line && page.t("called_from", { line: call.caller_line }), call.parent !== undefined && page.t("inside", { index: call.parent }), call.create_graph && page.t("double"), call.thread].filter(Boolean);
-  return el("div", "method",
-    el("h4", null, el("code", null, call.method), el("span", "faint", ` #${call.index} · ${facts.join(" · ")}`)),
-    call.method !== "setup_context" && valueList(page, page.t(backward ? "grad_outputs" : "inputs"), call.inputs),
-    call.stdout && el("div", null, el("h5", null, page.t("printed")), el("pre", { class: "stdout", tabindex: "0" }, call.stdout)),
-    call.exception ? el("pre", { class: "exception", tabindex: "0" }, call.exception) : call.method !== "setup_context" && valueList(page, page.t(backward ? "gradients" : "outputs"), call.outputs),
+  const facts = [
+    time(call.seconds),
+    call.caller_line && page.t("called_from", { line: call.caller_line }),
+    call.parent !== undefined && page.t("inside", { index: call.parent }),
+    call.create_graph && page.t("double"),
+    call.thread,
+  ].filter(Boolean);
+  return el(
+    "div",
+    "method",
+    el(
+      "h4",
+      null,
+      el("code", null, call.method),
+      el("span", "faint", ` #${call.index} · ${facts.join(" · ")}`),
+    ),
+    call.method !== "setup_context" &&
+      valueList(page, page.t(backward ? "grad_outputs" : "inputs"), call.inputs),
+    call.stdout &&
+      el(
+        "div",
+        null,
+        el("h5", null, page.t("printed")),
+        el("pre", { class: "stdout", tabindex: "0" }, call.stdout),
+      ),
+    call.exception
+      ? el("pre", { class: "exception", tabindex: "0" }, call.exception)
+      : call.method !== "setup_context" &&
+          valueList(page, page.t(backward ? "gradients" : "outputs"), call.outputs),
     call.warnings.length > 0 && findingsList(page, call.warnings),
-    ...call.missing.map((/** @type {string} */ sentence) => el("p", "faint", sentence)));
+    ...call.missing.map((/** @type {string} */ sentence) => el("p", "faint", sentence)),
+  );
 }

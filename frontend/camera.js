@@ -7,7 +7,9 @@ import { el, icon } from "./shared.js";
 /** @typedef {{scale: number, x: number, y: number}} Place how large the drawing is, and its left top in sight */
 
 export const PAD = 320; // px drawn beyond the frame on each side, as in the stylesheet
-const TALLEST = 460, SMALLEST = 0.05, LARGEST = 4;
+const TALLEST = 460,
+  SMALLEST = 0.05,
+  LARGEST = 4;
 const READABLE = 0.7; // a picture that would become smaller than this begins at its top, and is panned
 
 /**
@@ -19,20 +21,33 @@ const READABLE = 0.7; // a picture that would become smaller than this begins at
  * @param {Place | undefined} start
  */
 export function camera(page, drawing, frame, size, tell, start) {
-  let scale = 1, x = 0, y = 0, moved = false, drawn = { key: "", x: 0, y: 0 };
+  let scale = 1,
+    x = 0,
+    y = 0,
+    moved = false,
+    drawn = { key: "", x: 0, y: 0 };
   const room = () => frame.clientWidth || size.width;
-  const tall = () => Math.min(TALLEST, Math.max(120, size.height * Math.min(1, room() / size.width)));
-  const whole = () => Math.min(1, room() / size.width, (frame.clientHeight || TALLEST) / size.height);
+  const tall = () =>
+    Math.min(TALLEST, Math.max(120, size.height * Math.min(1, room() / size.width)));
+  const whole = () =>
+    Math.min(1, room() / size.width, (frame.clientHeight || TALLEST) / size.height);
   const apply = () => {
     const view = { x, y, width: room() / scale, height: frame.clientHeight / scale };
-    const key = [scale, room(), frame.clientHeight].join(), away = Math.max(Math.abs(drawn.x - x), Math.abs(drawn.y - y)) * scale;
+    const key = [scale, room(), frame.clientHeight].join(),
+      away = Math.max(Math.abs(drawn.x - x), Math.abs(drawn.y - y)) * scale;
     if (key !== drawn.key || away > PAD) {
       drawn = { key, x, y };
-      const part = { x: x - PAD / scale, y: y - PAD / scale, width: view.width + (2 * PAD) / scale, height: view.height + (2 * PAD) / scale };
+      const part = {
+        x: x - PAD / scale,
+        y: y - PAD / scale,
+        width: view.width + (2 * PAD) / scale,
+        height: view.height + (2 * PAD) / scale,
+      };
       drawing.setAttribute("viewBox", `${part.x} ${part.y} ${part.width} ${part.height}`);
       tell.draw(part, scale);
     }
-    for (const layer of /** @type {Iterable<any>} */ (frame.children)) layer.style.translate = `${Math.round((drawn.x - x) * scale)}px ${Math.round((drawn.y - y) * scale)}px`; // whole pixels are copied, others blended
+    for (const layer of /** @type {Iterable<any>} */ (frame.children))
+      layer.style.translate = `${Math.round((drawn.x - x) * scale)}px ${Math.round((drawn.y - y) * scale)}px`; // whole pixels are copied, others blended
     frame.dataset.view = [x, y, view.width, view.height].join(" ");
     tell.see(view, view.width >= size.width - 1 && view.height >= size.height - 1);
   };
@@ -45,7 +60,12 @@ export function camera(page, drawing, frame, size, tell, start) {
     frame.style.height = `${tall()}px`;
     scale = whole() < least ? Math.min(1, Math.max(least, room() / size.width)) : whole();
     const [spare, first] = [size.width - room() / scale, size.boxes[0]];
-    x = spare <= 0 ? spare / 2 : least ? Math.max(0, Math.min(spare, first.x + (first.width - room() / scale) / 2)) : 0;
+    x =
+      spare <= 0
+        ? spare / 2
+        : least
+          ? Math.max(0, Math.min(spare, first.x + (first.width - room() / scale) / 2))
+          : 0;
     y = 0;
     apply();
   };
@@ -61,13 +81,21 @@ export function camera(page, drawing, frame, size, tell, start) {
     y = cy - frame.clientHeight / scale / 2;
     apply();
   };
-  drag(drawing, (dx, dy) => ((x -= dx / scale), (y -= dy / scale), apply()), (yes) => (moved = yes));
-  frame.addEventListener("wheel", (event) => {
-    if (!event.ctrlKey && !event.metaKey) return; // the wheel alone scrolls the notebook
-    event.preventDefault();
-    const place = frame.getBoundingClientRect();
-    zoom(Math.exp(-event.deltaY / 300), event.clientX - place.left, event.clientY - place.top);
-  }, { passive: false });
+  drag(
+    drawing,
+    (dx, dy) => ((x -= dx / scale), (y -= dy / scale), apply()),
+    (yes) => (moved = yes),
+  );
+  frame.addEventListener(
+    "wheel",
+    (event) => {
+      if (!event.ctrlKey && !event.metaKey) return; // the wheel alone scrolls the notebook
+      event.preventDefault();
+      const place = frame.getBoundingClientRect();
+      zoom(Math.exp(-event.deltaY / 300), event.clientX - place.left, event.clientY - place.top);
+    },
+    { passive: false },
+  );
   let wide = 0;
   const watcher = new ResizeObserver(() => {
     const now = frame.parentElement?.clientWidth ?? 0; // the minimap beside it takes from the frame alone
@@ -82,14 +110,23 @@ export function camera(page, drawing, frame, size, tell, start) {
   watcher.observe(frame);
   page.signal.addEventListener("abort", () => watcher.disconnect(), { once: true });
   return {
-    buttons: el("span", "group", icon("−", page.t("zoom_less"), () => zoom(1 / 1.3)), icon("+", page.t("zoom_more"), () => zoom(1.3)), icon("⤢", page.t("zoom_fit"), () => fit(0))),
+    buttons: el(
+      "span",
+      "group",
+      icon("−", page.t("zoom_less"), () => zoom(1 / 1.3)),
+      icon("+", page.t("zoom_more"), () => zoom(1.3)),
+      icon("⤢", page.t("zoom_fit"), () => fit(0)),
+    ),
     dragged: () => moved,
     centre,
     place: () => /** @type {Place} */ ({ scale, x, y }),
     /** @param {MouseEvent} event go near to what was pointed at */
     near: (event) => {
       const place = frame.getBoundingClientRect();
-      const [cx, cy] = [x + (event.clientX - place.left) / scale, y + (event.clientY - place.top) / scale];
+      const [cx, cy] = [
+        x + (event.clientX - place.left) / scale,
+        y + (event.clientY - place.top) / scale,
+      ];
       scale = READABLE;
       centre(cx, cy);
     },

@@ -15,9 +15,15 @@ export const claim = (element, keys) => void handled.set(element, keys);
  */
 export function claimKeys(host, signal) {
   const look = (/** @type {KeyboardEvent} */ event) => {
-    const path = event.composedPath(), inside = path.slice(0, Math.max(0, path.indexOf(host)));
+    const path = event.composedPath(),
+      inside = path.slice(0, Math.max(0, path.indexOf(host)));
     const plain = !(event.ctrlKey || event.metaKey || event.altKey || event.shiftKey);
-    host.toggleAttribute("data-lm-suppress-shortcuts", inside.length > 0 && plain && inside.some((part, k) => part instanceof Element && uses(part, event.key, k === 0)));
+    host.toggleAttribute(
+      "data-lm-suppress-shortcuts",
+      inside.length > 0 &&
+        plain &&
+        inside.some((part, k) => part instanceof Element && uses(part, event.key, k === 0)),
+    );
   };
   window.addEventListener("keydown", look, { capture: true, signal });
 }
@@ -28,5 +34,8 @@ function uses(part, key, focused) {
   if (!focused) return false;
   if (part.matches("input, select, textarea")) return !["Escape", "Tab"].includes(key);
   if (part.matches("button, summary, a")) return key === "Enter" || key === " ";
-  return SCROLL.test(key) && (part.scrollWidth > part.clientWidth || part.scrollHeight > part.clientHeight);
+  return (
+    SCROLL.test(key) &&
+    (part.scrollWidth > part.clientWidth || part.scrollHeight > part.clientHeight)
+  );
 }

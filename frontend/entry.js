@@ -14,22 +14,39 @@ import { button, el, element, number, unravel } from "./shared.js";
  */
 export function entryView(page, block, entry, signal) {
   const shown = (/** @type {"output" | "input"} */ side, /** @type {number} */ flat) => {
-    const sizes = block[`${side}_shape`], all = page.elements[`${side}s`]?.[block[side]];
+    const sizes = block[`${side}_shape`],
+      all = page.elements[`${side}s`]?.[block[side]];
     const known = all?.length === sizes.reduce((a, b) => a * b, 1) ? ` = ${number(all[flat])}` : "";
     return el("code", null, `${element(block, side, unravel(flat, sizes))}${known}`);
   };
-  const way = (/** @type {string} */ tab, /** @type {string} */ words) => page.tabs.includes(tab) && button(words, () => page.show(tab));
+  const way = (/** @type {string} */ tab, /** @type {string} */ words) =>
+    page.tabs.includes(tab) && button(words, () => page.show(tab));
   const { line, call } = page.reach([block.output, block.input]);
-  return el("section", "detail",
-    el("div", "bar", shown("output", entry[0]), el("span", "faint", "←"), shown("input", entry[1]), el("span", "grow"),
-      way("gradcheck", page.t("show_gradcheck")), call !== undefined && way("calls", page.t("show_calls")), line && way("source", page.t("show_line", { line }))),
-    lensButton(page, block, entry, signal));
+  return el(
+    "section",
+    "detail",
+    el(
+      "div",
+      "bar",
+      shown("output", entry[0]),
+      el("span", "faint", "←"),
+      shown("input", entry[1]),
+      el("span", "grow"),
+      way("gradcheck", page.t("show_gradcheck")),
+      call !== undefined && way("calls", page.t("show_calls")),
+      line && way("source", page.t("show_line", { line })),
+    ),
+    lensButton(page, block, entry, signal),
+  );
 }
 
 /** @param {Page} page @param {Block} block @param {[number, number]} entry @param {AbortSignal} signal */
 export function lensButton(page, block, entry, signal) {
-  if (!page.can({ kind: "microscope", block: [block.output, block.input], entry })) return el("p", "faint", page.t("frozen_lens"));
-  const open = button(page.t("microscope"), () => open.replaceWith(microscope(page, [block.output, block.input], entry, signal)));
+  if (!page.can({ kind: "microscope", block: [block.output, block.input], entry }))
+    return el("p", "faint", page.t("frozen_lens"));
+  const open = button(page.t("microscope"), () =>
+    open.replaceWith(microscope(page, [block.output, block.input], entry, signal)),
+  );
   open.title = page.t("microscope_help");
   return el("div", null, open);
 }

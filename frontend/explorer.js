@@ -1,6 +1,15 @@
 // One block being explored: the cursor, and zooming by asking Python. What is drawn is the view's affair.
 
-import { around, cellOf, cellRange, firstLevel, isPooled, keptLevel, windowLevel, worstEntry } from "./levels.js";
+import {
+  around,
+  cellOf,
+  cellRange,
+  firstLevel,
+  isPooled,
+  keptLevel,
+  windowLevel,
+  worstEntry,
+} from "./levels.js";
 import { ask } from "./shared.js";
 
 /** @typedef {import("./types").Page} Page */
@@ -23,12 +32,20 @@ export function explorer(page, block, signal, tell) {
 
   /** @param {number} row @param {number} col */
   const move = (row, col) => {
-    cursor = [Math.max(0, Math.min(top().rows - 1, row)), Math.max(0, Math.min(top().cols - 1, col))];
+    cursor = [
+      Math.max(0, Math.min(top().rows - 1, row)),
+      Math.max(0, Math.min(top().cols - 1, col)),
+    ];
     tell.moved();
   };
   /** @param {Pair} rows @param {Pair} cols */
   const fetched = async (rows, cols) => {
-    const { content, buffers } = await ask(page.model, { kind: "zoom", block: place, rows, cols }, signal, page.t("no_kernel"));
+    const { content, buffers } = await ask(
+      page.model,
+      { kind: "zoom", block: place, rows, cols },
+      signal,
+      page.t("no_kernel"),
+    );
     return windowLevel([rows[0], cols[0]], content, buffers);
   };
   /** @param {[Pair, Pair]} range @param {Pair} [then] the entry to go to */
@@ -59,14 +76,20 @@ export function explorer(page, block, signal, tell) {
     tell.zoomed();
   };
   return {
-    top, move, goTo, choose, out,
+    top,
+    move,
+    goTo,
+    choose,
+    out,
     cursor: () => cursor,
     mark: () => worst && cellOf(top(), worst),
     zoomed: () => levels.length > 1,
     opens: () => Boolean(block.whole) || page.can({ kind: "zoom" }),
     toWorst: () => goTo(worst),
-    by: (/** @type {number} */ rows, /** @type {number} */ cols) => move(cursor[0] + rows, cursor[1] + cols),
+    by: (/** @type {number} */ rows, /** @type {number} */ cols) =>
+      move(cursor[0] + rows, cursor[1] + cols),
     /** @param {import("./types").Selection} selection */
-    follow: (selection) => selection.entry && selection.block?.join() === place.join() && goTo(selection.entry),
+    follow: (selection) =>
+      selection.entry && selection.block?.join() === place.join() && goTo(selection.entry),
   };
 }

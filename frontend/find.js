@@ -12,14 +12,21 @@ import { el, keys } from "./shared.js";
  * @param {(key: string) => void} see
  */
 export function searchField(page, boxes, picture, see) {
-  const input = el("input", { type: "search", placeholder: page.t("search"), "aria-label": page.t("search"), size: 12 });
+  const input = el("input", {
+    type: "search",
+    placeholder: page.t("search"),
+    "aria-label": page.t("search"),
+    size: 12,
+  });
   const found = el("span", { class: "faint", role: "status" });
   let at = -1;
   /** @type {string[]} */
   let hits = [];
   input.addEventListener("input", () => {
     const wanted = input.value.trim().toLowerCase();
-    hits = wanted ? boxes.filter((box) => nameOf(box).toLowerCase().includes(wanted)).map((box) => box.key) : [];
+    hits = wanted
+      ? boxes.filter((box) => nameOf(box).toLowerCase().includes(wanted)).map((box) => box.key)
+      : [];
     at = -1;
     const all = new Set(hits);
     picture.mark("found", (key, path) => !path && all.has(key));

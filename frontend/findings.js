@@ -19,10 +19,19 @@ export function findingsList(page, findings) {
  */
 function findingItem(page, finding) {
   const kind = { bug: "bad", lint: "open" }[finding.kind] ?? "plain";
-  return el("li", `finding ${kind}`,
-    el("div", null, el("span", "kind", page.word("kind", finding.kind)), " ", prose(finding.message)),
+  return el(
+    "li",
+    `finding ${kind}`,
+    el(
+      "div",
+      null,
+      el("span", "kind", page.word("kind", finding.kind)),
+      " ",
+      prose(finding.message),
+    ),
     finding.fix && fixView(page, finding.fix),
-    links(page, finding));
+    links(page, finding),
+  );
 }
 
 /**
@@ -30,12 +39,29 @@ function findingItem(page, finding) {
  * @param {NonNullable<Finding["fix"]>} fix
  */
 export function fixView(page, fix) {
-  const line = (/** @type {string} */ text, /** @type {string} */ kind, /** @type {string} */ mark) =>
-    el("span", { class: kind }, el("span", "mark", mark), ` ${text}`);
-  const [before, after] = outdent([fix.before, fix.source].map((text) => (text ? text.replace(/\n$/, "").split("\n") : [])));
-  return el("div", "fix",
+  const line = (
+    /** @type {string} */ text,
+    /** @type {string} */ kind,
+    /** @type {string} */ mark,
+  ) => el("span", { class: kind }, el("span", "mark", mark), ` ${text}`);
+  const [before, after] = outdent(
+    [fix.before, fix.source].map((text) => (text ? text.replace(/\n$/, "").split("\n") : [])),
+  );
+  return el(
+    "div",
+    "fix",
     el("div", "faint", page.t(fix.verified ? "fix_tried" : "fix_untried")),
-    el("pre", { tabindex: "0", "aria-label": page.t("fix") }, el("code", null, ...before.map((t) => line(t, "before", "−")), ...after.map((t) => line(t, "after", "+")))));
+    el(
+      "pre",
+      { tabindex: "0", "aria-label": page.t("fix") },
+      el(
+        "code",
+        null,
+        ...before.map((t) => line(t, "before", "−")),
+        ...after.map((t) => line(t, "after", "+")),
+      ),
+    ),
+  );
 }
 
 /**
@@ -47,10 +73,30 @@ function links(page, finding) {
   const { where, line } = finding;
   const buttons = [];
   if (where && page.tabs.includes("jacobian")) {
-    buttons.push(el("button", { class: "button", on: { click: () => (page.select({ ...page.reach(where), ...(line && { line }) }), page.show("jacobian")) } }, page.t("show_jacobian")));
+    buttons.push(
+      el(
+        "button",
+        {
+          class: "button",
+          on: {
+            click: () => (
+              page.select({ ...page.reach(where), ...(line && { line }) }),
+              page.show("jacobian")
+            ),
+          },
+        },
+        page.t("show_jacobian"),
+      ),
+    );
   }
   if (line && page.tabs.includes("source")) {
-    buttons.push(el("button", { class: "button", on: { click: () => (page.select({ line }), page.show("source")) } }, page.t("show_line", { line })));
+    buttons.push(
+      el(
+        "button",
+        { class: "button", on: { click: () => (page.select({ line }), page.show("source")) } },
+        page.t("show_line", { line }),
+      ),
+    );
   }
   return buttons.length ? el("div", "links", ...buttons) : null;
 }
@@ -60,6 +106,9 @@ function links(page, finding) {
  * @param {string[][]} texts
  */
 function outdent(texts) {
-  const margins = texts.flat().filter((line) => line.trim()).map((line) => line.length - line.trimStart().length);
+  const margins = texts
+    .flat()
+    .filter((line) => line.trim())
+    .map((line) => line.length - line.trimStart().length);
   return texts.map((lines) => lines.map((line) => line.slice(Math.min(...margins))));
 }

@@ -6,7 +6,8 @@ import { ask, button, count, el, size } from "./shared.js";
 /** @typedef {import("./types").Page} Page */
 /** @typedef {{key: string, name: string, nodes: number[]}} Opened */
 
-const FEW = 2000, BYTES = 60; // nodes whose picture is not worth a word, and bytes that one takes on its way
+const FEW = 2000,
+  BYTES = 60; // nodes whose picture is not worth a word, and bytes that one takes on its way
 
 /**
  * @param {Page} page
@@ -15,10 +16,38 @@ const FEW = 2000, BYTES = 60; // nodes whose picture is not worth a word, and by
  * @param {number} [node] where to go then
  */
 export async function repaint(page, state, change, node) {
-  const view = { opened: state.opened ?? [], lens: state.lens ?? "", name: state.asked?.name ?? "", ...change }, { opened, lens, name } = view;
-  const { content } = await ask(page.model, { kind: "picture", lens, name, opened: opened === "all" ? opened : opened.map((/** @type {Opened} */ o) => o.key) }, page.signal, page.t("no_kernel"));
+  const view = {
+      opened: state.opened ?? [],
+      lens: state.lens ?? "",
+      name: state.asked?.name ?? "",
+      ...change,
+    },
+    { opened, lens, name } = view;
+  const { content } = await ask(
+    page.model,
+    {
+      kind: "picture",
+      lens,
+      name,
+      opened: opened === "all" ? opened : opened.map((/** @type {Opened} */ o) => o.key),
+    },
+    page.signal,
+    page.t("no_kernel"),
+  );
   const { layout, scopes, ghosts, message, line, node: of, ghost } = content;
-  state.again({ ...state, layout, scopes, ghosts, opened, lens, asked: message && { name, message, line, node: of, ghost } }, node, "opened" in change);
+  state.again(
+    {
+      ...state,
+      layout,
+      scopes,
+      ghosts,
+      opened,
+      lens,
+      asked: message && { name, message, line, node: of, ghost },
+    },
+    node,
+    "opened" in change,
+  );
 }
 
 /** @param {Page} page @param {any} state whether Python can be asked for another picture */
@@ -34,19 +63,52 @@ export function foldButtons(page, state, box) {
   const opened = Array.isArray(state.opened) ? state.opened : [];
   if (!box || !canRepaint(page, state)) return null;
   const inside = opened.filter((o) => o.nodes.includes(box.nodes[0])).pop();
-  return el("span", "group",
+  return el(
+    "span",
+    "group",
     box.kind === "group" && waiting(page, page.t("unfold"), () => unfold(page, state, box)),
-    inside && waiting(page, page.t("fold", { name: inside.name }), () => repaint(page, state, { opened: opened.filter((o) => !o.nodes.every((n) => inside.nodes.includes(n))) }, box.nodes[0])));
+    inside &&
+      waiting(page, page.t("fold", { name: inside.name }), () =>
+        repaint(
+          page,
+          state,
+          { opened: opened.filter((o) => !o.nodes.every((n) => inside.nodes.includes(n))) },
+          box.nodes[0],
+        ),
+      ),
+  );
 }
 
 /** @param {Page} page @param {any} state @param {import("./scene.js").Box} box */
-export const unfold = (page, state, box) => repaint(page, state, { opened: [...(Array.isArray(state.opened) ? state.opened : []), { key: box.key, name: firstLine(box), nodes: box.nodes }] }, box.nodes[0]);
+export const unfold = (page, state, box) =>
+  repaint(
+    page,
+    state,
+    {
+      opened: [
+        ...(Array.isArray(state.opened) ? state.opened : []),
+        { key: box.key, name: firstLine(box), nodes: box.nodes },
+      ],
+    },
+    box.nodes[0],
+  );
 
 /** @param {Page} page @param {any} state */
 export function wholeButton(page, state) {
   if (!canRepaint(page, state)) return null;
-  if (state.opened?.length) return waiting(page, page.t("fold_all"), () => repaint(page, state, { opened: [] }));
-  return state.layout.boxes.some((/** @type {any} */ b) => b.kind === "group") && waiting(page, page.t(state.total > FEW ? "unfold_all_heavy" : "unfold_all", { count: count(state.total), size: size(state.total * BYTES) }), () => repaint(page, state, { opened: "all" }));
+  if (state.opened?.length)
+    return waiting(page, page.t("fold_all"), () => repaint(page, state, { opened: [] }));
+  return (
+    state.layout.boxes.some((/** @type {any} */ b) => b.kind === "group") &&
+    waiting(
+      page,
+      page.t(state.total > FEW ? "unfold_all_heavy" : "unfold_all", {
+        count: count(state.total),
+        size: size(state.total * BYTES),
+      }),
+      () => repaint(page, state, { opened: "all" }),
+    )
+  );
 }
 
 /**
@@ -56,7 +118,9 @@ export function wholeButton(page, state) {
 export function waiting(page, words, act) {
   const made = button(words, () => {
     made.disabled = true;
-    act().catch((problem) => page.signal.aborted || ((made.disabled = false), made.after(problem.message)));
+    act().catch(
+      (problem) => page.signal.aborted || ((made.disabled = false), made.after(problem.message)),
+    );
   });
   return made;
 }

@@ -12,16 +12,25 @@ const key = (question) => JSON.stringify(Object.entries(question).sort());
  * @returns {Model}
  */
 export function frozenModel(traits) {
-  const values = restored(traits), answers = values.state.answers ?? {};
+  const values = restored(traits),
+    answers = values.state.answers ?? {};
   /** @type {Map<string, Set<(...args: any[]) => void>>} */
   const listeners = new Map();
   const heard = (/** @type {string} */ event) => listeners.get(event) ?? new Set();
-  const tell = (/** @type {string} */ event, /** @type {any[]} */ ...args) => [...heard(event)].forEach((listener) => listener(...args));
+  const tell = (/** @type {string} */ event, /** @type {any[]} */ ...args) =>
+    [...heard(event)].forEach((listener) => listener(...args));
   return {
     get: (name) => values[name],
     set: (name, value) => ((values[name] = value), tell(`change:${name}`)),
     save_changes: () => {},
-    send: ({ id, ...question }) => void Promise.resolve().then(() => tell("msg:custom", { id, ...(answers[key(question)] ?? { error: values._labels.frozen }) }, [])),
+    send: ({ id, ...question }) =>
+      void Promise.resolve().then(() =>
+        tell(
+          "msg:custom",
+          { id, ...(answers[key(question)] ?? { error: values._labels.frozen }) },
+          [],
+        ),
+      ),
     on: (event, listener) => void listeners.set(event, heard(event).add(listener)),
     off: (event, listener) => void heard(event).delete(listener),
     knows: (question) => key(question) in answers,

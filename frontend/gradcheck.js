@@ -1,6 +1,7 @@
 // The verdict per output and input: a table, and for the chosen block its witnesses and the error against the step.
 
-import { mostTelling, tone, verdictWord, wholeBlock } from "./blocks.js";
+import { banner, secondOrder, sinceView } from "./answer.js";
+import { mostTelling, verdictWord, wholeBlock } from "./blocks.js";
 import { curveView, nearest, pointsOf } from "./curve.js";
 import { lensButton } from "./entry.js";
 import { findingsList } from "./findings.js";
@@ -10,18 +11,6 @@ import { ask, button, count, el, element, number, prose } from "./shared.js";
 
 /** @typedef {import("./types").Page} Page */
 /** @typedef {import("./types").Block} Block */
-
-/**
- * The answer first, in the words of the static report: headline, causes, evidence.
- * @param {Page} page
- * @param {any} answer
- */
-export function banner(page, answer) {
-  return el("div", `banner ${tone(answer.tone)}`,
-    el("div", "headline", verdictWord(page, answer.tone, "verdict"), " ", el("strong", null, prose(answer.headline)), " ", prose(answer.aside)),
-    answer.findings.length > 0 && findingsList(page, answer.findings),
-    ...answer.evidence.map((/** @type {string} */ sentence) => el("p", null, prose(sentence))));
-}
 
 /**
  * @param {Page} page
@@ -38,27 +27,46 @@ export function gradcheckView(page, state) {
     const wanted = (page.selection().block ?? (blocks.length ? mostTelling(blocks) : [])).join();
     return blocks.find((b) => `${b.output},${b.input}` === wanted) ?? blocks[0];
   };
-  let step = 1e-6, tolerance = 1e-5;
-  const grid = table(page, blocks, chosen), said = el("p", { role: "status" });
+  let step = 1e-6,
+    tolerance = 1e-5;
+  const grid = table(page, blocks, chosen),
+    said = el("p", { role: "status" });
   const show = () => {
     if (!blocks.length) return;
-    wholeBlock(page, chosen())?.then(show, (problem) => page.signal.aborted || said.replaceChildren(problem.message));
+    wholeBlock(page, chosen())?.then(
+      show,
+      (problem) => page.signal.aborted || said.replaceChildren(problem.message),
+    );
     detail.replaceChildren(blockDetail(page, chosen(), step));
     grid.weigh(tolerance);
     said.textContent = naive(page, chosen(), step, tolerance);
   };
   page.onSelect(show);
   show();
-  return el("div", "stack gradcheck",
+  return el(
+    "div",
+    "stack gradcheck",
     banner(page, brief ? { ...answer, findings: [] } : answer),
     check.since && sinceView(page, check.since),
     blocks.length > 0 && grid.element,
-    blocks.length > 0 && el("div", "bar", powers(page.t("step"), -10, -6, (to) => ((step = to), show())), powers(page.t("tolerance"), -15, -5, (to) => ((tolerance = to), show())), page.can({ kind: "elsewhere", seed: 1 }) && elsewhere(page, said)),
+    blocks.length > 0 &&
+      el(
+        "div",
+        "bar",
+        powers(page.t("step"), -10, -6, (to) => ((step = to), show())),
+        powers(page.t("tolerance"), -15, -5, (to) => ((tolerance = to), show())),
+        page.can({ kind: "elsewhere", seed: 1 }) && elsewhere(page, said),
+      ),
     said,
     detail,
     check.order2 && secondOrder(page, check.order2),
     !brief && answer.others.length > 0 && findingsList(page, answer.others),
-    el("p", "faint", page.t("check_facts", { seconds: number(check.seconds, 2), seed: check.seed })));
+    el(
+      "p",
+      "faint",
+      page.t("check_facts", { seconds: number(check.seconds, 2), seed: check.seed }),
+    ),
+  );
 }
 
 /**
@@ -67,28 +75,65 @@ export function gradcheckView(page, state) {
  * @param {() => Block} chosen
  */
 function table(page, blocks, chosen) {
-  const head = ["block", "verdict", "wrong", "beyond", "largest_error", "worst"].map((id) => el("th", { scope: "col" }, page.t(`column.${id}`)));
+  const head = ["block", "verdict", "wrong", "beyond", "largest_error", "worst"].map((id) =>
+    el("th", { scope: "col" }, page.t(`column.${id}`)),
+  );
   const counts = blocks.map(() => el("td", "num"));
   /** @type {HTMLButtonElement[]} */
   const buttons = [];
   const rows = blocks.map((block, k) => {
-    const name = el("button", { class: "link", "aria-pressed": "false", on: { click: () => page.select({ block: [block.output, block.input], entry: undefined }) } }, el("code", null, `d ${block.output_name} / d ${block.input_name}`));
+    const name = el(
+      "button",
+      {
+        class: "link",
+        "aria-pressed": "false",
+        on: { click: () => page.select({ block: [block.output, block.input], entry: undefined }) },
+      },
+      el("code", null, `d ${block.output_name} / d ${block.input_name}`),
+    );
     buttons.push(name);
-    return el("tr", null, el("th", { scope: "row" }, name), el("td", null, block.verdict && verdictWord(page, block.verdict), reason(page, block)),
-      el("td", "num", `${count(block.wrong ?? 0)} / ${count(block.entries)}`), counts[k], el("td", "num", number(block.largest_error, 2)), el("td", null, worst(block)));
+    return el(
+      "tr",
+      null,
+      el("th", { scope: "row" }, name),
+      el("td", null, block.verdict && verdictWord(page, block.verdict), reason(page, block)),
+      el("td", "num", `${count(block.wrong ?? 0)} / ${count(block.entries)}`),
+      counts[k],
+      el("td", "num", number(block.largest_error, 2)),
+      el("td", null, worst(block)),
+    );
   });
   const press = () => {
     const now = blocks.indexOf(chosen());
-    buttons.forEach((button, k) => (button.setAttribute("aria-pressed", String(k === now)), rows[k].classList.toggle("chosen", k === now)));
+    buttons.forEach(
+      (button, k) => (
+        button.setAttribute("aria-pressed", String(k === now)),
+        rows[k].classList.toggle("chosen", k === now)
+      ),
+    );
   };
   page.onSelect(press);
   press();
   const weigh = (/** @type {number} */ tolerance) => {
     head[3].textContent = page.t("beyond", { tolerance: number(tolerance, 2) });
-    counts.forEach((cell, b) => (cell.textContent = String(blocks[b].beyond?.[Math.round(2 * Math.log10(tolerance) + 30)] ?? "-")));
+    counts.forEach(
+      (cell, b) =>
+        (cell.textContent = String(
+          blocks[b].beyond?.[Math.round(2 * Math.log10(tolerance) + 30)] ?? "-",
+        )),
+    );
   };
-  const element = el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": page.t("blocks") },
-    el("table", "grid wide", el("caption", "hidden", page.t("blocks")), el("thead", null, el("tr", null, ...head)), el("tbody", null, ...rows)));
+  const element = el(
+    "div",
+    { class: "scroll", tabindex: "0", role: "region", "aria-label": page.t("blocks") },
+    el(
+      "table",
+      "grid wide",
+      el("caption", "hidden", page.t("blocks")),
+      el("thead", null, el("tr", null, ...head)),
+      el("tbody", null, ...rows),
+    ),
+  );
   return { element, weigh };
 }
 
@@ -99,22 +144,33 @@ function table(page, blocks, chosen) {
 function naive(page, block, step, tolerance) {
   const points = pointsOf(block);
   if (points.length < 2) return "";
-  const [at, error] = points[nearest(points, step)], difference = Math.abs(Number(block.worst?.analytical) - Number(block.worst?.numerical));
-  const says = difference + error <= tolerance ? "agree" : difference - error <= tolerance ? "blind" : "differ";
-  return page.t(`naive_${says}`, { step: number(at, 2), tolerance: number(tolerance, 2), difference: number(difference, 2), error: number(error, 2) });
+  const [at, error] = points[nearest(points, step)],
+    difference = Math.abs(Number(block.worst?.analytical) - Number(block.worst?.numerical));
+  const says =
+    difference + error <= tolerance
+      ? "agree"
+      : difference - error <= tolerance
+        ? "blind"
+        : "differ";
+  return page.t(`naive_${says}`, {
+    step: number(at, 2),
+    tolerance: number(tolerance, 2),
+    difference: number(difference, 2),
+    error: number(error, 2),
+  });
 }
-
-/** @param {Page} page @param {Record<string, string[]>} since what became of it since the last check */
-export const sinceView = (page, since) => el("section", "since", el("h5", null, page.t("since")), el("ul", null, ...[["fixed", "good"], ["new", "bad"], ["still", "open"]].flatMap(([id, tone]) =>
-  since[id].map((words) => el("li", null, el("span", `verdict ${tone}`, page.t(`since.${id}`)), " ", prose(words))))));
 
 /** @param {Page} page @param {HTMLElement} said the check at other inputs, when asked for */
 function elsewhere(page, said) {
   let seed = 0;
   const more = button(page.t("elsewhere"), () => {
-    const line = said.appendChild(el("span", "fact-line", page.t("elsewhere_says", { seed: ++seed }), " "));
+    const line = said.appendChild(
+      el("span", "fact-line", page.t("elsewhere_says", { seed: ++seed }), " "),
+    );
     ask(page.model, { kind: "elsewhere", seed }, page.signal, page.t("no_kernel"))
-      .then(({ content }) => line.append(verdictWord(page, content.verdict, "verdict"), " ", prose(content.headline)))
+      .then(({ content }) =>
+        line.append(verdictWord(page, content.verdict, "verdict"), " ", prose(content.headline)),
+      )
       .catch((problem) => line.append(problem.message));
     more.hidden = !page.can({ kind: "elsewhere", seed: seed + 1 });
   });
@@ -122,14 +178,22 @@ function elsewhere(page, said) {
 }
 
 /** @param {Page} page @param {Block} block */
-const reason = (page, block) => block.reason && el("span", "faint", ` (${page.word("reason", block.reason)})`);
+const reason = (page, block) =>
+  block.reason && el("span", "faint", ` (${page.word("reason", block.reason)})`);
 
 /** @param {Block} block */
 function worst(block) {
   const { worst: entry, verdict } = block;
   if (!entry) return "-";
   const name = `d ${element(block, "output", entry.output_index)} / d ${element(block, "input", entry.input_index)}`;
-  return el("span", null, el("code", null, name), ` ${number(entry.analytical)} `, el("span", "faint", verdict === "mismatch" ? "≠" : "≈"), ` ${number(entry.numerical)}`);
+  return el(
+    "span",
+    null,
+    el("code", null, name),
+    ` ${number(entry.analytical)} `,
+    el("span", "faint", verdict === "mismatch" ? "≠" : "≈"),
+    ` ${number(entry.numerical)}`,
+  );
 }
 
 /**
@@ -140,21 +204,57 @@ function worst(block) {
 function blockDetail(page, block, step) {
   const worst = worstEntry(block);
   const witnesses = block.witnesses ?? [];
-  return el("section", { class: "detail", "aria-label": `d ${block.output_name} / d ${block.input_name}` },
-    el("div", "bar", el("h4", null, el("code", null, `d ${block.output_name} / d ${block.input_name}`)), el("span", "grow"),
-      page.tabs.includes("jacobian") && el("button", { class: "button", on: { click: () => (page.select(page.reach([block.output, block.input])), page.show("jacobian")) } }, page.t("show_jacobian"))),
-    el("div", "columns",
-      witnesses.length > 0 && el("table", "grid",
-        el("caption", null, page.t("witnesses")),
-        el("tbody", null, ...witnesses.map((w) => el("tr", { class: w.took_part ? "" : "faint" }, el("th", { scope: "row" }, page.word("witness", w.witness)), el("td", null, prose(w.says)), el("td", "num", w.largest_difference === null ? "" : number(w.largest_difference, 2)))))),
-      curveView(page, block, step)),
-    worst && !page.tabs.includes("jacobian") && lensButton(page, block, worst, page.signal));
-}
-
-/**
- * @param {Page} page
- * @param {any} check
- */
-function secondOrder(page, check) {
-  return el("section", "detail", el("div", "bar", el("h4", null, page.t("second_order")), verdictWord(page, check.verdict, "verdict")), el("p", null, prose(check.answer.headline)), [...check.answer.findings, ...check.answer.others].length > 0 && findingsList(page, [...check.answer.findings, ...check.answer.others]));
+  return el(
+    "section",
+    { class: "detail", "aria-label": `d ${block.output_name} / d ${block.input_name}` },
+    el(
+      "div",
+      "bar",
+      el("h4", null, el("code", null, `d ${block.output_name} / d ${block.input_name}`)),
+      el("span", "grow"),
+      page.tabs.includes("jacobian") &&
+        el(
+          "button",
+          {
+            class: "button",
+            on: {
+              click: () => (
+                page.select(page.reach([block.output, block.input])),
+                page.show("jacobian")
+              ),
+            },
+          },
+          page.t("show_jacobian"),
+        ),
+    ),
+    el(
+      "div",
+      "columns",
+      witnesses.length > 0 &&
+        el(
+          "table",
+          "grid",
+          el("caption", null, page.t("witnesses")),
+          el(
+            "tbody",
+            null,
+            ...witnesses.map((w) =>
+              el(
+                "tr",
+                { class: w.took_part ? "" : "faint" },
+                el("th", { scope: "row" }, page.word("witness", w.witness)),
+                el("td", null, prose(w.says)),
+                el(
+                  "td",
+                  "num",
+                  w.largest_difference === null ? "" : number(w.largest_difference, 2),
+                ),
+              ),
+            ),
+          ),
+        ),
+      curveView(page, block, step),
+    ),
+    worst && !page.tabs.includes("jacobian") && lensButton(page, block, worst, page.signal),
+  );
 }

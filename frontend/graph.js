@@ -24,7 +24,8 @@ import { whyButton, whyNone } from "./why.js";
  * @param {any} state
  */
 export function graphView(page, state) {
-  if (!state.layout.boxes.length) return el("p", "faint", page.t("no_graph"), " ", prose(state.notes.join(" ")));
+  if (!state.layout.boxes.length)
+    return el("p", "faint", page.t("no_graph"), " ", prose(state.notes.join(" ")));
   const place = el("div", "stack");
   let end = new AbortController();
   page.signal.addEventListener("abort", () => end.abort(), { once: true });
@@ -32,9 +33,23 @@ export function graphView(page, state) {
     end.abort();
     end = new AbortController();
     const { signal } = end;
-    const local = { ...page, signal, onTheme: (/** @type {() => void} */ f, until = signal) => page.onTheme(f, until), onSelect: (/** @type {any} */ f, until = signal) => page.onSelect(f, until) };
-    const at = /** @type {ShadowRoot} */ (place.getRootNode()).activeElement?.getAttribute("data-at");
-    place.replaceChildren(pictureView(local, { ...next, again, start: fresh ? undefined : state.place?.() }, node, (/** @type {any} */ made) => (state.place = made)));
+    const local = {
+      ...page,
+      signal,
+      onTheme: (/** @type {() => void} */ f, until = signal) => page.onTheme(f, until),
+      onSelect: (/** @type {any} */ f, until = signal) => page.onSelect(f, until),
+    };
+    const at = /** @type {ShadowRoot} */ (place.getRootNode()).activeElement?.getAttribute(
+      "data-at",
+    );
+    place.replaceChildren(
+      pictureView(
+        local,
+        { ...next, again, start: fresh ? undefined : state.place?.() },
+        node,
+        (/** @type {any} */ made) => (state.place = made),
+      ),
+    );
     if (at) /** @type {HTMLElement | null} */ (place.querySelector(`[data-at=${at}]`))?.focus();
   };
   again(state, undefined);
@@ -50,22 +65,38 @@ export function graphView(page, state) {
  */
 function pictureView(page, state, node, placed) {
   const { layout } = state;
-  const picture = scene(page, layout), afar = overview(page, layout, picture);
-  const frame = el("div", { class: "graph-frame", title: layout.description }, afar.canvas, picture.drawing), holder = el("div", "graph-holder", frame);
-  const view = camera(page, picture.drawing, frame, layout, {
-    draw: (part, scale) => picture.look(afar.look(part, scale) ? null : part),
-    see: (rect, whole) => map.look(rect, whole),
-  }, state.start);
+  const picture = scene(page, layout),
+    afar = overview(page, layout, picture);
+  const frame = el(
+      "div",
+      { class: "graph-frame", title: layout.description },
+      afar.canvas,
+      picture.drawing,
+    ),
+    holder = el("div", "graph-holder", frame);
+  const view = camera(
+    page,
+    picture.drawing,
+    frame,
+    layout,
+    {
+      draw: (part, scale) => picture.look(afar.look(part, scale) ? null : part),
+      see: (rect, whole) => map.look(rect, whole),
+    },
+    state.start,
+  );
   const map = minimap(layout, frame, view.centre);
   holder.append(map.element);
   placed(view.place);
   const walk = walker(page, state, picture, view.reveal);
   const steps = stepper(page, state, picture, walk.see, walk.visit);
   const search = searchField(page, layout.boxes, picture, walk.see);
-  const boxOf = (/** @type {number | null} */ id) => layout.boxes.find((/** @type {Box} */ b) => b.nodes.includes(id ?? -1));
+  const boxOf = (/** @type {number | null} */ id) =>
+    layout.boxes.find((/** @type {Box} */ b) => b.nodes.includes(id ?? -1));
   const lens = lenses(page, state, picture, (id) => boxOf(id) && walk.visit(boxOf(id).key));
   const why = whyNone(page, state, picture, walk.see);
-  const boxAt = (/** @type {Event} */ event) => /** @type {Element} */ (event.target).closest?.(".box")?.getAttribute("data-key");
+  const boxAt = (/** @type {Event} */ event) =>
+    /** @type {Element} */ (event.target).closest?.(".box")?.getAttribute("data-key");
   picture.drawing.addEventListener("click", (event) => {
     const key = boxAt(event);
     if (view.dragged()) return;
@@ -74,19 +105,41 @@ function pictureView(page, state, node, placed) {
   });
   uses(layout, picture, boxAt, steps.say);
   keys(picture.drawing, walk.keys);
-  const whole = el("div", "stack graph",
-    el("div", "bar", steps.element, el("span", "grow"), search, exportButtons(page, layout, frame), view.buttons),
+  const whole = el(
+    "div",
+    "stack graph",
+    el(
+      "div",
+      "bar",
+      steps.element,
+      el("span", "grow"),
+      search,
+      exportButtons(page, layout, frame),
+      view.buttons,
+    ),
     el("div", "bar", lens.element, why.element),
     lens.legend,
     why.answer,
     holder,
     steps.said,
     steps.panel,
-    Boolean(layout.note || state.opened?.length) && el("div", "bar", layout.note && el("p", "faint", layout.note), wholeButton(page, state)),
+    Boolean(layout.note || state.opened?.length) &&
+      el("div", "bar", layout.note && el("p", "faint", layout.note), wholeButton(page, state)),
     walk.detail,
     ...state.notes.map((/** @type {string} */ note) => el("p", "faint", prose(note))),
-    outline(page, state, picture, walk.look, canRepaint(page, state) ? (box) => void unfold(page, state, box).catch(() => {}) : null));
-  keys(whole, { "[": () => steps.by(-1), "]": () => steps.by(1), "/": () => search.querySelector("input")?.focus() });
+    outline(
+      page,
+      state,
+      picture,
+      walk.look,
+      canRepaint(page, state) ? (box) => void unfold(page, state, box).catch(() => {}) : null,
+    ),
+  );
+  keys(whole, {
+    "[": () => steps.by(-1),
+    "]": () => steps.by(1),
+    "/": () => search.querySelector("input")?.focus(),
+  });
   const follow = (/** @type {number | undefined} */ id) => {
     const box = id === undefined ? undefined : boxOf(id);
     if (box && !picture.boxes.get(picture.stop())?.nodes.includes(id ?? -1)) walk.see(box.key);
@@ -95,7 +148,10 @@ function pictureView(page, state, node, placed) {
   page.onSelect((selection) => void follow(selection.node));
   const first = follow(node);
   const open = first ?? (state.open === undefined ? undefined : boxOf(state.open));
-  if (open) requestAnimationFrame(() => requestAnimationFrame(() => (first ? walk.visit : walk.look)(open.key))); // once the frame has its size
+  if (open)
+    requestAnimationFrame(() =>
+      requestAnimationFrame(() => (first ? walk.visit : walk.look)(open.key)),
+    ); // once the frame has its size
   return whole;
 }
 
@@ -112,7 +168,10 @@ function walker(page, state, picture, reveal) {
   const first = picture.stop();
   picture.mark("chosen", (key, path) => !path && !detail.hidden && key === picture.stop());
   const see = (/** @type {string} */ key) => (picture.pin(key), reveal(picture.boxes.get(key)));
-  const go = (/** @type {string} */ key) => (see(key), picture.pin(key)?.focus({ preventScroll: true }));
+  const go = (/** @type {string} */ key) => (
+    see(key),
+    picture.pin(key)?.focus({ preventScroll: true })
+  );
   const show = (/** @type {boolean} */ open) => {
     detail.hidden = !open;
     state.open = open ? picture.boxes.get(picture.stop())?.nodes[0] : undefined;
@@ -122,10 +181,34 @@ function walker(page, state, picture, reveal) {
   const open = () => {
     const box = picture.boxes.get(picture.stop());
     show(true);
-    detail.replaceChildren(boxDetail(page, state, box, close, el("span", "group", whyButton(page, state, box), foldButtons(page, state, box))));
+    detail.replaceChildren(
+      boxDetail(
+        page,
+        state,
+        box,
+        close,
+        el("span", "group", whyButton(page, state, box), foldButtons(page, state, box)),
+      ),
+    );
     if (box?.nodes.length) page.select({ node: box.nodes[0], ...linked(page, state, box.nodes) });
   };
-  const along = (/** @type {"up" | "down" | "left" | "right"} */ way) => () => go(neighbour(layout, picture.stop(), way));
-  const actions = { ArrowDown: along("down"), ArrowUp: along("up"), ArrowLeft: along("left"), ArrowRight: along("right"), Home: () => go(first), Enter: open, " ": open, Escape: close };
-  return { detail, see, look: (/** @type {string} */ key) => (see(key), open()), visit: (/** @type {string} */ key) => (go(key), open()), keys: actions };
+  const along = (/** @type {"up" | "down" | "left" | "right"} */ way) => () =>
+    go(neighbour(layout, picture.stop(), way));
+  const actions = {
+    ArrowDown: along("down"),
+    ArrowUp: along("up"),
+    ArrowLeft: along("left"),
+    ArrowRight: along("right"),
+    Home: () => go(first),
+    Enter: open,
+    " ": open,
+    Escape: close,
+  };
+  return {
+    detail,
+    see,
+    look: (/** @type {string} */ key) => (see(key), open()),
+    visit: (/** @type {string} */ key) => (go(key), open()),
+    keys: actions,
+  };
 }

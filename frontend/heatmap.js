@@ -33,10 +33,14 @@ const DECADES = 16; // that a logarithmic scale covers below its largest number
  */
 export function logarithmic(values, most) {
   const share = (/** @type {number} */ value) => {
-    const part = Number.isFinite(value) ? 1 + Math.log10(Math.abs(value) / most) / DECADES : Math.abs(value);
+    const part = Number.isFinite(value)
+      ? 1 + Math.log10(Math.abs(value) / most) / DECADES
+      : Math.abs(value);
     return value === 0 ? 0 : Math.sign(value) * Math.max(part, 1 / DECADES / 2);
   };
-  return Float64Array.from({ length: values.length }, (_, k) => (Number.isNaN(values[k]) ? NaN : share(values[k])));
+  return Float64Array.from({ length: values.length }, (_, k) =>
+    Number.isNaN(values[k]) ? NaN : share(values[k]),
+  );
 }
 
 /**
@@ -46,10 +50,15 @@ export function logarithmic(values, most) {
  * @param {string[]} table
  */
 export function colour(value, most, table) {
-  const levels = table.length - EXTRA, half = (levels - 1) / 2;
+  const levels = table.length - EXTRA,
+    half = (levels - 1) / 2;
   if (Number.isNaN(value)) return table[levels + 1];
   if (!Number.isFinite(value)) return table[levels + (value > 0 ? 2 : 3)];
-  return table[negligible(value, most) ? levels : Math.round(Math.max(-1, Math.min(1, value / most)) * half) + half];
+  return table[
+    negligible(value, most)
+      ? levels
+      : Math.round(Math.max(-1, Math.min(1, value / most)) * half) + half
+  ];
 }
 
 /** @param {string[]} table */
@@ -60,7 +69,9 @@ const negligible = (value, most) => Math.abs(value) <= NEGLIGIBLE * most;
 
 /** @param {string} colour "#rrggbb" */
 export function inkOn(colour) {
-  const [r, g, b] = [1, 3, 5].map((k) => parseInt(colour.slice(k, k + 2), 16) / 255).map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+  const [r, g, b] = [1, 3, 5]
+    .map((k) => parseInt(colour.slice(k, k + 2), 16) / 255)
+    .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
   return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.18 ? "#000000" : "#ffffff";
 }
 
@@ -89,8 +100,10 @@ const painted = new WeakMap();
  * @param {How} how
  */
 export function draw(canvas, grid, how) {
-  const { colours, most, width, cursor, mark, shares } = how, { rows, cols, values } = grid;
-  const [w, h] = cellSize(rows, cols, width), scale = globalThis.devicePixelRatio || 1;
+  const { colours, most, width, cursor, mark, shares } = how,
+    { rows, cols, values } = grid;
+  const [w, h] = cellSize(rows, cols, width),
+    scale = globalThis.devicePixelRatio || 1;
   const known = [values, rows, cols, w, h, scale, colours, most, shares];
   let last = painted.get(canvas);
   if (!last || last.known.some((part, k) => part !== known[k])) {
@@ -105,16 +118,42 @@ export function draw(canvas, grid, how) {
   pen.setTransform(1, 0, 0, 1, 0, 0);
   pen.drawImage(last.cells, 0, 0);
   pen.scale(scale, scale);
-  const paper = paperOf(colours), ink = inkOn(paper);
-  if (mark) ring(pen, mark, w, h, [[paper, 4], [ink, 2]], [3, 2]);
-  if (cursor) ring(pen, cursor, w, h, [[paper, 5], [ink, 2.5]], []);
+  const paper = paperOf(colours),
+    ink = inkOn(paper);
+  if (mark)
+    ring(
+      pen,
+      mark,
+      w,
+      h,
+      [
+        [paper, 4],
+        [ink, 2],
+      ],
+      [3, 2],
+    );
+  if (cursor)
+    ring(
+      pen,
+      cursor,
+      w,
+      h,
+      [
+        [paper, 5],
+        [ink, 2.5],
+      ],
+      [],
+    );
 }
 
 /**
  * @param {Grid} grid @param {How} how @param {number} w @param {number} h @param {number} scale
  */
 function paintCells({ rows, cols, values }, { colours, most, font, shares }, w, h, scale) {
-  const cells = el("canvas", { width: Math.max(1, Math.round(cols * w * scale)), height: Math.max(1, Math.round(rows * h * scale)) });
+  const cells = el("canvas", {
+    width: Math.max(1, Math.round(cols * w * scale)),
+    height: Math.max(1, Math.round(rows * h * scale)),
+  });
   const pen = /** @type {CanvasRenderingContext2D} */ (cells.getContext("2d"));
   pen.scale(scale, scale);
   pen.fillStyle = paperOf(colours);
@@ -125,7 +164,8 @@ function paintCells({ rows, cols, values }, { colours, most, font, shares }, w, 
   pen.textBaseline = "middle";
   for (let k = 0; k < rows * cols; k++) {
     const fill = shares ? colour(shares[k], 1, colours) : colour(values[k], most, colours);
-    const x = (k % cols) * w, y = Math.floor(k / cols) * h;
+    const x = (k % cols) * w,
+      y = Math.floor(k / cols) * h;
     pen.fillStyle = fill;
     pen.fillRect(x, y, w - gap, h - gap);
     if (gap) sign(pen, values[k], shares ? 0 : most, x, y, w - gap, h - gap, inkOn(fill));
@@ -141,8 +181,14 @@ export function short(value) {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "nan" : value > 0 ? "∞" : "−∞";
   let text = "";
   for (const digits of [3, 2, 1]) {
-    const [mantissa, power] = value.toExponential(digits - 1).split("e").map(Number);
-    text = value && (power < -4 || power >= digits) ? `${mantissa}e${power}` : String(Number(value.toPrecision(digits)));
+    const [mantissa, power] = value
+      .toExponential(digits - 1)
+      .split("e")
+      .map(Number);
+    text =
+      value && (power < -4 || power >= digits)
+        ? `${mantissa}e${power}`
+        : String(Number(value.toPrecision(digits)));
     text = text.replace(/^(-?)0\./, "$1.");
     if (text.length <= 5) break;
   }
@@ -162,7 +208,8 @@ function sign(pen, value, most, x, y, w, h, ink) {
     pen.globalAlpha = negligible(value, most) ? 0.55 : 1;
     pen.fillText(short(value), x + w / 2, y + h / 2 + 0.5, w - 2);
     pen.globalAlpha = 1;
-  } else if (w >= 12 && value < 0 && !negligible(value, most)) pen.fillRect(x + w / 2 - 2, y + h / 2 - 0.5, 4, 1);
+  } else if (w >= 12 && value < 0 && !negligible(value, most))
+    pen.fillRect(x + w / 2 - 2, y + h / 2 - 0.5, 4, 1);
   else if (Number.isNaN(value)) pen.fillText("×", x + w / 2, y + h / 2);
 }
 
@@ -193,7 +240,8 @@ function ring(pen, [row, col], w, h, strokes, dash) {
  */
 export function thumbnail(page, grid, width, name) {
   const canvas = el("canvas", { class: "thumbnail", role: "img", "aria-label": name });
-  const paint = () => draw(canvas, grid, { colours: page.colours(), most: limit(grid.values), width });
+  const paint = () =>
+    draw(canvas, grid, { colours: page.colours(), most: limit(grid.values), width });
   page.onTheme(paint);
   paint();
   return canvas;
@@ -208,8 +256,16 @@ export function thumbnail(page, grid, width, name) {
  */
 export function legend(page, most, note, signal) {
   const bar = el("span", { class: "scale", "aria-hidden": "true" });
-  const paint = () => (bar.style.background = `linear-gradient(to right, ${page.colours().slice(0, -EXTRA).join(", ")})`);
+  const paint = () =>
+    (bar.style.background = `linear-gradient(to right, ${page.colours().slice(0, -EXTRA).join(", ")})`);
   page.onTheme(paint, signal);
   paint();
-  return el("div", "legend", el("span", null, `−${number(most, 3)}`), bar, el("span", null, `+${number(most, 3)}`), el("span", "faint", note));
+  return el(
+    "div",
+    "legend",
+    el("span", null, `−${number(most, 3)}`),
+    bar,
+    el("span", null, `+${number(most, 3)}`),
+    el("span", "faint", note),
+  );
 }

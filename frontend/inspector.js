@@ -1,10 +1,11 @@
 // The inspector: one Function in tabs.
 
+import { banner, sinceView } from "./answer.js";
 import { verdictWord } from "./blocks.js";
 import { callsView } from "./calls.js";
 import { compareView } from "./compare.js";
 import { findingsList } from "./findings.js";
-import { banner, gradcheckView, sinceView } from "./gradcheck.js";
+import { gradcheckView } from "./gradcheck.js";
 import { graphView } from "./graph.js";
 import { jacobianView } from "./jacobian.js";
 import { worstEntry } from "./levels.js";
@@ -21,19 +22,37 @@ import { tabs } from "./tabs.js";
 export function inspectorView(page, state) {
   page.elements = state.elements;
   page.reach = (block, entry) => {
-    const found = state.blocks.find((/** @type {any} */ b) => b.output === block[0] && b.input === block[1]);
-    return { block, entry: entry ?? (found && worstEntry(found)) ?? undefined, line: state.elements.lines[block[1]] ?? undefined, call: state.elements.call ?? undefined };
+    const found = state.blocks.find(
+      (/** @type {any} */ b) => b.output === block[0] && b.input === block[1],
+    );
+    return {
+      block,
+      entry: entry ?? (found && worstEntry(found)) ?? undefined,
+      line: state.elements.lines[block[1]] ?? undefined,
+      call: state.elements.call ?? undefined,
+    };
   };
   const parts = [
     { id: "summary", make: () => summaryView(page, state) },
     state.calls.calls.length && { id: "calls", make: () => callsView(page, state.calls) },
-    state.graph && { id: "graph", make: () => graphView(page, { ...state.graph, blocks: state.blocks, function: state.function }) },
+    state.graph && {
+      id: "graph",
+      make: () =>
+        graphView(page, { ...state.graph, blocks: state.blocks, function: state.function }),
+    },
     state.blocks.length && { id: "jacobian", make: () => jacobianView(page, state) },
     state.check && { id: "gradcheck", make: () => gradcheckView(page, state) },
     state.comparison && { id: "compare", make: () => compareView(page, state.comparison) },
-    state.source && { id: "source", make: () => sourceView(page, state.source, state.answer.findings) },
+    state.source && {
+      id: "source",
+      make: () => sourceView(page, state.source, state.answer.findings),
+    },
   ];
-  return tabs(page, parts.filter((part) => part), state.view === "all" ? "summary" : state.view);
+  return tabs(
+    page,
+    parts.filter((part) => part),
+    state.view === "all" ? "summary" : state.view,
+  );
 }
 
 /**
@@ -41,14 +60,17 @@ export function inspectorView(page, state) {
  * @param {any} state
  */
 function summaryView(page, state) {
-  return el("div", "stack",
+  return el(
+    "div",
+    "stack",
     banner(page, state.answer),
     state.check?.since && sinceView(page, state.check.since),
     state.blocks.length > 0 && blockLine(page, state.blocks),
     state.answer.others.length > 0 && findingsList(page, state.answer.others),
     state.comparison && compareLine(page, state.comparison),
     el("p", "faint", callLine(page, state.calls)),
-    ...state.notes.map((/** @type {string} */ note) => el("p", "faint", prose(note))));
+    ...state.notes.map((/** @type {string} */ note) => el("p", "faint", prose(note))),
+  );
 }
 
 /**
@@ -58,11 +80,37 @@ function summaryView(page, state) {
  */
 function blockLine(page, blocks) {
   const some = blocks.slice(0, 12);
-  const item = (/** @type {import("./types").Block} */ b) => el("li", null,
-    el("button", { class: "link", on: { click: () => (page.select(page.reach([b.output, b.input])), page.show("jacobian")) } }, el("code", null, `d ${b.output_name} / d ${b.input_name}`)),
-    " ", b.verdict && verdictWord(page, b.verdict), " ",
-    b.wrong !== undefined && el("span", "faint", page.t("wrong_entries", { wrong: count(b.wrong), entries: count(b.entries) })));
-  return el("ul", "blocks", ...some.map(item), blocks.length > some.length && el("li", "faint", page.t("more_blocks", { count: blocks.length - some.length })));
+  const item = (/** @type {import("./types").Block} */ b) =>
+    el(
+      "li",
+      null,
+      el(
+        "button",
+        {
+          class: "link",
+          on: {
+            click: () => (page.select(page.reach([b.output, b.input])), page.show("jacobian")),
+          },
+        },
+        el("code", null, `d ${b.output_name} / d ${b.input_name}`),
+      ),
+      " ",
+      b.verdict && verdictWord(page, b.verdict),
+      " ",
+      b.wrong !== undefined &&
+        el(
+          "span",
+          "faint",
+          page.t("wrong_entries", { wrong: count(b.wrong), entries: count(b.entries) }),
+        ),
+    );
+  return el(
+    "ul",
+    "blocks",
+    ...some.map(item),
+    blocks.length > some.length &&
+      el("li", "faint", page.t("more_blocks", { count: blocks.length - some.length })),
+  );
 }
 
 /**
@@ -70,10 +118,15 @@ function blockLine(page, blocks) {
  * @param {any} calls
  */
 function callLine(page, calls) {
-  const total = (/** @type {string} */ method) => calls.calls.filter((/** @type {any} */ c) => c.method === method);
+  const total = (/** @type {string} */ method) =>
+    calls.calls.filter((/** @type {any} */ c) => c.method === method);
   const [forward, backward] = [total("forward"), total("backward")];
   const saved = Math.max(0, ...forward.map((/** @type {any} */ c) => c.ctx.bytes));
-  return page.t("call_line", { forward: forward.length, backward: backward.length, saved: size(saved) });
+  return page.t("call_line", {
+    forward: forward.length,
+    backward: backward.length,
+    saved: size(saved),
+  });
 }
 
 /**
@@ -81,4 +134,11 @@ function callLine(page, calls) {
  * @param {Page} page
  * @param {any} state
  */
-const compareLine = (page, state) => el("p", null, state.said, " ", button(page.t("tab.compare"), () => page.show("compare"), "link"));
+const compareLine = (page, state) =>
+  el(
+    "p",
+    null,
+    state.said,
+    " ",
+    button(page.t("tab.compare"), () => page.show("compare"), "link"),
+  );

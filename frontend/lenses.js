@@ -16,10 +16,17 @@ const NAMES = ["", "memory", "stale", "gradients"];
  */
 export function lenses(page, state, picture, go) {
   const legend = el("div", { class: "lens", role: "status", hidden: true });
-  const select = el("select", { "data-at": "lens" }, ...NAMES.map((name) => el("option", { value: name }, page.t(`lens.${name || "none"}`))));
+  const select = el(
+    "select",
+    { "data-at": "lens" },
+    ...NAMES.map((name) => el("option", { value: name }, page.t(`lens.${name || "none"}`))),
+  );
   const views = { memory, stale, gradients };
   const show = () => {
-    const lens = (select.value = state.lens ?? ""), made = lens ? views[/** @type {keyof views} */ (lens)](page, state, picture, go) : { words: [] };
+    const lens = (select.value = state.lens ?? ""),
+      made = lens
+        ? views[/** @type {keyof views} */ (lens)](page, state, picture, go)
+        : { words: [] };
     picture.paint(made.style ?? null);
     picture.mark("hot", (key, path) => Boolean(made.hot?.(key, path)));
     picture.mark("dim", (key, path) => Boolean(made.dim && !made.hot?.(key, path)));
@@ -27,7 +34,10 @@ export function lenses(page, state, picture, go) {
     legend.replaceChildren(...made.words);
   };
   select.addEventListener("change", () => {
-    const redraw = state.lenses.kept && [state.lens, select.value].includes("memory") && page.can({ kind: "picture" });
+    const redraw =
+      state.lenses.kept &&
+      [state.lens, select.value].includes("memory") &&
+      page.can({ kind: "picture" });
     state.lens = select.value;
     show();
     if (redraw) repaint(page, state, {}).catch(() => {}); // the colours are there; the words in the boxes are Python's
@@ -39,7 +49,8 @@ export function lenses(page, state, picture, go) {
 /** @typedef {{words: (Node | string)[], style?: (item: any) => string, hot?: import("./scene.js").Test, dim?: boolean}} Lens */
 
 /** @param {string} from @param {string} to a ramp between what its ends say */
-const ramp = (from, to) => el("span", "slider", from, el("span", { class: "ramp", "aria-hidden": "true" }), to);
+const ramp = (from, to) =>
+  el("span", "slider", from, el("span", { class: "ramp", "aria-hidden": "true" }), to);
 
 /** @param {string} words @param {() => void} act */
 const link = (words, act) => button(el("code", null, words), act, "link");
@@ -50,42 +61,103 @@ function memory(page, { lenses: { kept } }) {
   /** @type {Map<string, number>} */
   const known = new Map();
   const bytes = (/** @type {any} */ box) => {
-    if (!known.has(box.key)) known.set(box.key, [...new Map(box.nodes.flatMap((/** @type {number} */ n) => kept.nodes[n] ?? [])).values()].reduce((a, b) => a + b, 0));
+    if (!known.has(box.key))
+      known.set(
+        box.key,
+        [
+          ...new Map(box.nodes.flatMap((/** @type {number} */ n) => kept.nodes[n] ?? [])).values(),
+        ].reduce((a, b) => a + b, 0),
+      );
     return known.get(box.key) ?? 0;
   };
-  const most = Math.max(1, ...Object.values(kept.nodes).map((all) => all.reduce((/** @type {number} */ a, /** @type {number[]} */ s) => a + s[1], 0)));
+  const most = Math.max(
+    1,
+    ...Object.values(kept.nodes).map((all) =>
+      all.reduce((/** @type {number} */ a, /** @type {number[]} */ s) => a + s[1], 0),
+    ),
+  );
   return {
-    words: [ramp("0 B", size(most)), page.t(kept.shared ? "lens.kept_shared" : "lens.kept", { size: size(kept.all), shared: size(kept.shared) }),
-      kept.scopes.length ? el("ul", "queue", ...kept.scopes.map((/** @type {[string, number]} */ [scope, n]) => el("li", null, el("code", null, scope), ` ${size(n)}`))) : ""],
-    style: (item) => (isPath(item) || !bytes(item) ? "" : `--t:${Math.min(1, Math.sqrt(bytes(item) / most))}`),
+    words: [
+      ramp("0 B", size(most)),
+      page.t(kept.shared ? "lens.kept_shared" : "lens.kept", {
+        size: size(kept.all),
+        shared: size(kept.shared),
+      }),
+      kept.scopes.length
+        ? el(
+            "ul",
+            "queue",
+            ...kept.scopes.map((/** @type {[string, number]} */ [scope, n]) =>
+              el("li", null, el("code", null, scope), ` ${size(n)}`),
+            ),
+          )
+        : "",
+    ],
+    style: (item) =>
+      isPath(item) || !bytes(item) ? "" : `--t:${Math.min(1, Math.sqrt(bytes(item) / most))}`,
   };
 }
 
 /** @param {Page} page @param {any} state @param {import("./scene.js").Scene} picture @param {(node: number) => void} go @returns {Lens} */
 function stale(page, { lenses: { stale: all } }, picture, go) {
   const nodes = new Set(all.flatMap((/** @type {any} */ s) => [s.node, s.maker]));
-  const row = (/** @type {any} */ s) => el("li", null, el("code", "name", s.name), ` v${s.saved} → v${s.now}: `, page.t("lens.saved_by"), " ", link(s.of, () => go(s.node)), (s.by || s.maker !== null) && `, ${page.t("lens.changed_by")} `,
-    s.maker !== null ? link(s.by || "…", () => go(s.maker)) : el("code", null, s.by), s.line && ` (${page.t("line", { line: s.line })})`);
+  const row = (/** @type {any} */ s) =>
+    el(
+      "li",
+      null,
+      el("code", "name", s.name),
+      ` v${s.saved} → v${s.now}: `,
+      page.t("lens.saved_by"),
+      " ",
+      link(s.of, () => go(s.node)),
+      (s.by || s.maker !== null) && `, ${page.t("lens.changed_by")} `,
+      s.maker !== null ? link(s.by || "…", () => go(s.maker)) : el("code", null, s.by),
+      s.line && ` (${page.t("line", { line: s.line })})`,
+    );
   return {
-    words: [page.t(all.length ? "lens.stale_help" : "lens.stale_none"), all.length ? el("ul", null, ...all.map(row)) : ""],
+    words: [
+      page.t(all.length ? "lens.stale_help" : "lens.stale_none"),
+      all.length ? el("ul", null, ...all.map(row)) : "",
+    ],
     dim: all.length > 0,
-    hot: (key, path) => (path ? / → v/.test(path.label) || /^v\d/.test(path.label) : Boolean(picture.boxes.get(key)?.nodes.some((n) => nodes.has(n)))),
+    hot: (key, path) =>
+      path
+        ? / → v/.test(path.label) || /^v\d/.test(path.label)
+        : Boolean(picture.boxes.get(key)?.nodes.some((n) => nodes.has(n))),
   };
 }
 
 /** @param {Page} page @param {any} state @param {import("./scene.js").Scene} picture @param {(node: number) => void} go @returns {Lens} */
 function gradients(page, { lenses: { norms, bad }, nodes }, picture, go) {
   if (!norms) return { words: [prose(page.t("lens.no_gradients"))] };
-  const all = numbers(norms), logs = [...all].filter((n) => n > 0).map(Math.log10);
-  const [low, high] = logs.reduce(([a, b], n) => [Math.min(a, n), Math.max(b, n)], [Infinity, -Infinity]);
-  const norm = (/** @type {number[]} */ edges) => Math.hypot(...edges.map((e) => Math.max(0, all[e])));
+  const all = numbers(norms),
+    logs = [...all].filter((n) => n > 0).map(Math.log10);
+  const [low, high] = logs.reduce(
+    ([a, b], n) => [Math.min(a, n), Math.max(b, n)],
+    [Infinity, -Infinity],
+  );
+  const norm = (/** @type {number[]} */ edges) =>
+    Math.hypot(...edges.map((e) => Math.max(0, all[e])));
   return {
-    words: [low <= high ? ramp(`|g| ${number(10 ** low, 3)}`, number(10 ** high, 3)) : "", el("span", "bad", page.t("lens.bad")), page.t("lens.zero"),
-      bad !== null ? el("span", null, page.t("lens.first_bad"), " ", link(nodes[bad]?.function || nodes[bad]?.name || `#${bad}`, () => go(bad))) : ""],
+    words: [
+      low <= high ? ramp(`|g| ${number(10 ** low, 3)}`, number(10 ** high, 3)) : "",
+      el("span", "bad", page.t("lens.bad")),
+      page.t("lens.zero"),
+      bad !== null
+        ? el(
+            "span",
+            null,
+            page.t("lens.first_bad"),
+            " ",
+            link(nodes[bad]?.function || nodes[bad]?.name || `#${bad}`, () => go(bad)),
+          )
+        : "",
+    ],
     style: (item) => {
       const n = isPath(item) && item.edges.length ? norm(item.edges) : NaN;
       return n > 0 ? `--t:${high > low ? (Math.log10(n) - low) / (high - low) : 1}` : "";
     },
-    hot: (key, path) => !path && bad !== null && Boolean(picture.boxes.get(key)?.nodes.includes(bad)),
+    hot: (key, path) =>
+      !path && bad !== null && Boolean(picture.boxes.get(key)?.nodes.includes(bad)),
   };
 }

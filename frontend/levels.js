@@ -11,12 +11,22 @@ export const SIDE = 64; // most cells along one side
 /** @param {Block} block @returns {Level} the whole block, as it came with the report */
 export function firstLevel({ maps }) {
   const [rows, cols] = [maps.analytical.shape[0], maps.analytical.shape[1] ?? 1];
-  return { first: [0, 0], step: [maps.rows, maps.cols], rows, cols, values: [maps.analytical, maps.numerical, maps.difference].map(numbers) };
+  return {
+    first: [0, 0],
+    step: [maps.rows, maps.cols],
+    rows,
+    cols,
+    values: [maps.analytical, maps.numerical, maps.difference].map(numbers),
+  };
 }
 
 /** @param {Pair} first @param {any} content @param {DataView[]} buffers @returns {Level} a window that Python sent */
 export const windowLevel = (first, content, buffers) => ({
-  first, step: [content.rows, content.cols], rows: content.shape[0], cols: content.shape[1], values: buffers.map((buffer) => numbers({ dtype: "float64", shape: [], buffer })),
+  first,
+  step: [content.rows, content.cols],
+  rows: content.shape[0],
+  cols: content.shape[1],
+  values: buffers.map((buffer) => numbers({ dtype: "float64", shape: [], buffer })),
 });
 
 /**
@@ -25,12 +35,23 @@ export const windowLevel = (first, content, buffers) => ({
  * @returns {Level}
  */
 export function keptLevel(block, rows, cols) {
-  const [analytical, numerical] = [block.whole?.analytical, block.whole?.numerical].map((packed) => numbers(/** @type {any} */ (packed)));
-  const width = extent(block)[1], range = [rows, cols];
+  const [analytical, numerical] = [block.whole?.analytical, block.whole?.numerical].map((packed) =>
+    numbers(/** @type {any} */ (packed)),
+  );
+  const width = extent(block)[1],
+    range = [rows, cols];
   const step = /** @type {Pair} */ (range.map(([start, end]) => Math.ceil((end - start) / SIDE)));
   const [high, wide] = range.map(([start, end], d) => Math.ceil((end - start) / step[d]));
-  const parts = [(/** @type {number} */ k) => analytical[k], (/** @type {number} */ k) => numerical[k], (/** @type {number} */ k) => analytical[k] - numerical[k]];
-  const cell = (/** @type {(k: number) => number} */ at, /** @type {number} */ row, /** @type {number} */ col) => {
+  const parts = [
+    (/** @type {number} */ k) => analytical[k],
+    (/** @type {number} */ k) => numerical[k],
+    (/** @type {number} */ k) => analytical[k] - numerical[k],
+  ];
+  const cell = (
+    /** @type {(k: number) => number} */ at,
+    /** @type {number} */ row,
+    /** @type {number} */ col,
+  ) => {
     let most = 0;
     for (let r = row; r < Math.min(row + step[0], rows[1]); r++) {
       for (let c = col; c < Math.min(col + step[1], cols[1]); c++) {
@@ -41,7 +62,11 @@ export function keptLevel(block, rows, cols) {
     }
     return most;
   };
-  const values = parts.map((at) => Float64Array.from({ length: high * wide }, (_, k) => cell(at, rows[0] + Math.floor(k / wide) * step[0], cols[0] + (k % wide) * step[1])));
+  const values = parts.map((at) =>
+    Float64Array.from({ length: high * wide }, (_, k) =>
+      cell(at, rows[0] + Math.floor(k / wide) * step[0], cols[0] + (k % wide) * step[1]),
+    ),
+  );
   return { first: [rows[0], cols[0]], step, rows: high, cols: wide, values };
 }
 
@@ -51,11 +76,16 @@ export const isPooled = (level) => level.step[0] * level.step[1] > 1;
 /** @param {Level} level @param {Pair} entry @returns {Pair | null} the cell that an entry is under */
 export function cellOf(level, entry) {
   const cell = entry.map((k, d) => Math.floor((k - level.first[d]) / level.step[d]));
-  return cell[0] >= 0 && cell[1] >= 0 && cell[0] < level.rows && cell[1] < level.cols ? [cell[0], cell[1]] : null;
+  return cell[0] >= 0 && cell[1] >= 0 && cell[0] < level.rows && cell[1] < level.cols
+    ? [cell[0], cell[1]]
+    : null;
 }
 
 /** @param {Block} block @returns {Pair} rows and columns of the whole block */
-const extent = (block) => /** @type {Pair} */ ([block.output_shape, block.input_shape].map((sizes) => sizes.reduce((a, b) => a * b, 1)));
+const extent = (block) =>
+  /** @type {Pair} */ (
+    [block.output_shape, block.input_shape].map((sizes) => sizes.reduce((a, b) => a * b, 1))
+  );
 
 /** @param {Block} block @param {Level} level @param {Pair} cell @returns {[Pair, Pair]} rows and columns that a cell stands for */
 export function cellRange(block, level, cell) {
@@ -70,14 +100,16 @@ export function cellRange(block, level, cell) {
 /** @param {Block} block @param {Pair} entry @returns {[Pair, Pair]} a window of single entries around one */
 export function around(block, entry) {
   const range = (/** @type {number} */ d) => {
-    const most = extent(block)[d], start = Math.max(0, Math.min(entry[d] - SIDE / 2, most - SIDE));
+    const most = extent(block)[d],
+      start = Math.max(0, Math.min(entry[d] - SIDE / 2, most - SIDE));
     return /** @type {Pair} */ ([start, Math.min(start + SIDE, most)]);
   };
   return [range(0), range(1)];
 }
 
 /** @param {Block} block @returns {Pair | null} row and column of the worst entry */
-export const worstEntry = ({ worst, output_shape, input_shape }) => (worst ? [ravel(worst.output_index, output_shape), ravel(worst.input_index, input_shape)] : null);
+export const worstEntry = ({ worst, output_shape, input_shape }) =>
+  worst ? [ravel(worst.output_index, output_shape), ravel(worst.input_index, input_shape)] : null;
 
 /**
  * "d out[0,2] / d weight[1,2]", or the ranges that a pooled cell stands for.
@@ -85,8 +117,11 @@ export const worstEntry = ({ worst, output_shape, input_shape }) => (worst ? [ra
  */
 export function cellName(block, level, cell) {
   const sides = /** @type {const} */ (["output", "input"]);
-  return cellRange(block, level, cell).map(([start, end], d) => {
-    const name = (/** @type {number} */ k) => element(block, sides[d], unravel(k, block[`${sides[d]}_shape`]));
-    return `d ${name(start)}${end - start > 1 ? `…${name(end - 1).slice(block[`${sides[d]}_name`].length)}` : ""}`;
-  }).join(" / ");
+  return cellRange(block, level, cell)
+    .map(([start, end], d) => {
+      const name = (/** @type {number} */ k) =>
+        element(block, sides[d], unravel(k, block[`${sides[d]}_shape`]));
+      return `d ${name(start)}${end - start > 1 ? `…${name(end - 1).slice(block[`${sides[d]}_name`].length)}` : ""}`;
+    })
+    .join(" / ");
 }

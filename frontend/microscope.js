@@ -5,7 +5,9 @@ import { ask, el, number, svg } from "./shared.js";
 
 /** @typedef {import("./types").Page} Page */
 
-const WIDTH = 300, HEIGHT = 150, EDGE = 14;
+const WIDTH = 300,
+  HEIGHT = 150,
+  EDGE = 14;
 
 /**
  * A slider over powers of ten, up to 1.
@@ -16,7 +18,14 @@ const WIDTH = 300, HEIGHT = 150, EDGE = 14;
  */
 export function powers(name, min, value, moved) {
   const shown = el("span", { "aria-hidden": "true" }, number(10 ** value, 2));
-  const input = el("input", { type: "range", min, max: 0, step: 0.5, value, "aria-valuetext": shown.textContent });
+  const input = el("input", {
+    type: "range",
+    min,
+    max: 0,
+    step: 0.5,
+    value,
+    "aria-valuetext": shown.textContent,
+  });
   input.oninput = () => {
     shown.textContent = number(10 ** +input.value, 2);
     input.setAttribute("aria-valuetext", shown.textContent);
@@ -41,37 +50,104 @@ export function microscope(page, block, entry, signal) {
 
 /** @param {Page} page @param {any} seen what Python answered */
 function lens(page, { steps, curves, claimed, found }) {
-  const names = Object.keys(curves), drawing = el("div", "columns"), said = el("p", { role: "status" });
-  let dtype = names[0], step = 1e-2;
+  const names = Object.keys(curves),
+    drawing = el("div", "columns"),
+    said = el("p", { role: "status" });
+  let dtype = names[0],
+    step = 1e-2;
   const paint = () => {
-    const { center, plus, minus } = curves[dtype], k = nearest(steps.map((/** @type {number} */ s) => [s]), step);
-    const secants = steps.map((/** @type {number} */ s, /** @type {number} */ i) => (plus[i] - minus[i]) / (2 * s));
-    const errors = secants.map((/** @type {number} */ s, /** @type {number} */ i) => [steps[i], Math.abs(s - found)]).filter((/** @type {number[]} */ point) => Number.isFinite(point[1]));
-    drawing.replaceChildren(picture(page, { steps, center, plus, minus, k, claimed, secant: secants[k] }), errors.length > 1 ? curve(page, errors, page.t("microscope_curve", { dtype }), steps[k]) : "");
-    said.textContent = page.t("microscope_say", { step: number(steps[k], 2), dtype, secant: number(secants[k], 8), claimed: number(claimed, 8), difference: number(Math.abs(secants[k] - claimed), 2) });
+    const { center, plus, minus } = curves[dtype],
+      k = nearest(
+        steps.map((/** @type {number} */ s) => [s]),
+        step,
+      );
+    const secants = steps.map(
+      (/** @type {number} */ s, /** @type {number} */ i) => (plus[i] - minus[i]) / (2 * s),
+    );
+    const errors = secants
+      .map((/** @type {number} */ s, /** @type {number} */ i) => [steps[i], Math.abs(s - found)])
+      .filter((/** @type {number[]} */ point) => Number.isFinite(point[1]));
+    drawing.replaceChildren(
+      picture(page, { steps, center, plus, minus, k, claimed, secant: secants[k] }),
+      errors.length > 1 ? curve(page, errors, page.t("microscope_curve", { dtype }), steps[k]) : "",
+    );
+    said.textContent = page.t("microscope_say", {
+      step: number(steps[k], 2),
+      dtype,
+      secant: number(secants[k], 8),
+      claimed: number(claimed, 8),
+      difference: number(Math.abs(secants[k] - claimed), 2),
+    });
   };
-  const choice = el("select", { "aria-label": page.t("precision"), on: { change: () => ((dtype = choice.value), paint()) } }, ...names.map((name) => el("option", null, name)));
+  const choice = el(
+    "select",
+    { "aria-label": page.t("precision"), on: { change: () => ((dtype = choice.value), paint()) } },
+    ...names.map((name) => el("option", null, name)),
+  );
   paint();
-  return [el("div", "bar", powers(page.t("step"), -12, -2, (to) => ((step = to), paint())), choice), drawing, said];
+  return [
+    el(
+      "div",
+      "bar",
+      powers(page.t("step"), -12, -2, (to) => ((step = to), paint())),
+      choice,
+    ),
+    drawing,
+    said,
+  ];
 }
 
 /** @param {Page} page @param {any} seen */
 function picture(page, { steps, center, plus, minus, k, claimed, secant }) {
-  const h = steps[k], middle = (plus[k] + minus[k]) / 2 - center;
+  const h = steps[k],
+    middle = (plus[k] + minus[k]) / 2 - center;
   /** @type {[number, number][]} what the output does within the step: [move, change] */
   const points = [[0, 0]];
-  for (let i = k; i < steps.length; i++) points.push([steps[i], plus[i] - center], [-steps[i], minus[i] - center]);
+  for (let i = k; i < steps.length; i++)
+    points.push([steps[i], plus[i] - center], [-steps[i], minus[i] - center]);
   const sound = points.filter(([, v]) => Number.isFinite(v)).sort((a, b) => a[0] - b[0]);
-  const most = Math.max(1e-300, ...[...sound.map(([, v]) => v), claimed * h, secant * h + middle].map(Math.abs).filter(Number.isFinite));
-  const at = (/** @type {number} */ t, /** @type {number} */ v) => [WIDTH / 2 + (t / h) * (WIDTH / 2 - EDGE), HEIGHT / 2 - (v / most) * (HEIGHT / 2 - EDGE)];
-  const slope = (/** @type {string} */ name, /** @type {number} */ by, /** @type {number} */ from) => {
+  const most = Math.max(
+    1e-300,
+    ...[...sound.map(([, v]) => v), claimed * h, secant * h + middle]
+      .map(Math.abs)
+      .filter(Number.isFinite),
+  );
+  const at = (/** @type {number} */ t, /** @type {number} */ v) => [
+    WIDTH / 2 + (t / h) * (WIDTH / 2 - EDGE),
+    HEIGHT / 2 - (v / most) * (HEIGHT / 2 - EDGE),
+  ];
+  const slope = (
+    /** @type {string} */ name,
+    /** @type {number} */ by,
+    /** @type {number} */ from,
+  ) => {
     const [[x1, y1], [x2, y2]] = [at(-h, from - by * h), at(h, from + by * h)];
     return Number.isFinite(y1 + y2) && svg("line", { class: name, x1, y1, x2, y2 });
   };
-  return el("figure", "curve",
-    el("figcaption", null, el("span", "secant", `— ${page.word("panel", "numerical")}`), " ", el("span", "claimed", `— ${page.word("panel", "analytical")}`)),
-    svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, width: WIDTH, role: "img", "aria-label": page.t("microscope_alt", { step: number(h, 2) }) },
+  return el(
+    "figure",
+    "curve",
+    el(
+      "figcaption",
+      null,
+      el("span", "secant", `— ${page.word("panel", "numerical")}`),
+      " ",
+      el("span", "claimed", `— ${page.word("panel", "analytical")}`),
+    ),
+    svg(
+      "svg",
+      {
+        viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
+        width: WIDTH,
+        role: "img",
+        "aria-label": page.t("microscope_alt", { step: number(h, 2) }),
+      },
       svg("polyline", { class: "output", points: sound.map(([t, v]) => at(t, v)).join(" ") }),
-      slope("secant", secant, middle), slope("claimed", claimed, 0),
-      ...sound.filter(([t]) => !t || Math.abs(t) === h).map(([t, v]) => svg("circle", { class: "dot", cx: at(t, v)[0], cy: at(t, v)[1], r: 3 }))));
+      slope("secant", secant, middle),
+      slope("claimed", claimed, 0),
+      ...sound
+        .filter(([t]) => !t || Math.abs(t) === h)
+        .map(([t, v]) => svg("circle", { class: "dot", cx: at(t, v)[0], cy: at(t, v)[1], r: 3 })),
+    ),
+  );
 }

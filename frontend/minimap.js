@@ -4,7 +4,8 @@ import { el, svg } from "./shared.js";
 
 /** @typedef {import("./scene.js").Rect} Rect */
 
-const WIDE = 130, NARROW = 46; // px; at most a quarter of the room is taken
+const WIDE = 130,
+  NARROW = 46; // px; at most a quarter of the room is taken
 
 /**
  * @param {import("./scene.js").Layout} layout
@@ -12,20 +13,33 @@ const WIDE = 130, NARROW = 46; // px; at most a quarter of the room is taken
  * @param {(x: number, y: number) => void} go
  */
 export function minimap({ width, height, boxes }, frame, go) {
-  const sight = el("div", "sight"), element = el("div", { class: "minimap", "aria-hidden": "true", hidden: true });
+  const sight = el("div", "sight"),
+    element = el("div", { class: "minimap", "aria-hidden": "true", hidden: true });
   let [w, h] = [NARROW, NARROW];
   const make = () => {
-    const room = frame.parentElement?.clientWidth ?? 0, tall = frame.clientHeight;
+    const room = frame.parentElement?.clientWidth ?? 0,
+      tall = frame.clientHeight;
     const scale = Math.min(Math.min(WIDE, room / 4) / width, tall / height);
     [w, h] = [Math.max(width * scale, NARROW), Math.max(height * scale, Math.min(NARROW, tall))];
-    element.replaceChildren(svg("svg", { width: w, height: h, viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none" },
-      svg("path", { d: boxes.map((b) => `M${b.x},${b.y}h${b.width}v${b.height}h-${b.width}`).join("") })), sight);
+    element.replaceChildren(
+      svg(
+        "svg",
+        { width: w, height: h, viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none" },
+        svg("path", {
+          d: boxes.map((b) => `M${b.x},${b.y}h${b.width}v${b.height}h-${b.width}`).join(""),
+        }),
+      ),
+      sight,
+    );
   };
   const to = (/** @type {PointerEvent} */ event) => {
     const place = element.getBoundingClientRect();
     go(((event.clientX - place.left) / w) * width, ((event.clientY - place.top) / h) * height);
   };
-  element.addEventListener("pointerdown", (event) => (element.setPointerCapture(event.pointerId), to(event)));
+  element.addEventListener(
+    "pointerdown",
+    (event) => (element.setPointerCapture(event.pointerId), to(event)),
+  );
   element.addEventListener("pointermove", (event) => event.buttons && to(event));
   return {
     element,

@@ -2,6 +2,7 @@
 
 import { mostTelling, verdictWord } from "./blocks.js";
 import { methodView } from "./calls.js";
+import { edgeList, sum } from "./flow.js";
 import { firstLine } from "./scene.js";
 import { ask, button, el, icon, shape } from "./shared.js";
 import { ctxView, tensorBody, valueList } from "./values.js";
@@ -24,17 +25,46 @@ export function boxDetail(page, state, box, close, more) {
   const head = el("div", "bar");
   const fill = () => {
     const one = box.nodes.length === 1 ? state.nodes[box.nodes[0]] : null;
-    const lines = [firstLine(box), one ? facts(page, one).join(" · ") : box.nodes.length > 1 && page.t("nodes", { count: box.nodes.length })];
-    head.replaceChildren(el("h4", null, one ? el("code", null, one.label || one.name) : lines[0]), el("span", "faint facts", lines[1]), ...[more, icon("×", page.t("close"), close)].filter((part) => part instanceof Node));
-    body.replaceChildren(...[one && links(page, state, one), one ? nodeBody(page, state, one) : nodeList(state, box), one && ownCalls(page, state, one)].filter((part) => part instanceof Node));
+    const lines = [
+      firstLine(box),
+      one
+        ? facts(page, one).join(" · ")
+        : box.nodes.length > 1 && page.t("nodes", { count: box.nodes.length }),
+    ];
+    head.replaceChildren(
+      el("h4", null, one ? el("code", null, one.label || one.name) : lines[0]),
+      el("span", "faint facts", lines[1]),
+      ...[more, icon("×", page.t("close"), close)].filter((part) => part instanceof Node),
+    );
+    body.replaceChildren(
+      ...[
+        one && links(page, state, one),
+        one ? nodeBody(page, state, one) : nodeList(state, box),
+        one && ownCalls(page, state, one),
+      ].filter((part) => part instanceof Node),
+    );
   };
   fill();
-  need(page, state, box.nodes.slice(0, MOST)).then((late) => late && fill(), (problem) => page.signal.aborted || body.append(el("p", "faint", problem.message)));
+  need(page, state, box.nodes.slice(0, MOST)).then(
+    (late) => late && fill(),
+    (problem) => page.signal.aborted || body.append(el("p", "faint", problem.message)),
+  );
   return el("div", "stack", head, body);
 }
 
 /** @param {any} state @param {Box} box */
-const nodeList = (state, box) => el("ul", "plain-list", ...box.nodes.slice(0, MOST).map((id) => state.nodes[id]).filter(Boolean).map((n) => el("li", null, el("code", null, n.label || n.name), " ", el("span", "faint", n.scope))));
+const nodeList = (state, box) =>
+  el(
+    "ul",
+    "plain-list",
+    ...box.nodes
+      .slice(0, MOST)
+      .map((id) => state.nodes[id])
+      .filter(Boolean)
+      .map((n) =>
+        el("li", null, el("code", null, n.label || n.name), " ", el("span", "faint", n.scope)),
+      ),
+  );
 
 /**
  * Ask Python for the details of nodes of a large graph that did not come at first.
@@ -46,8 +76,17 @@ async function need(page, state, ids) {
   /** @type {Set<number>} */
   const fetched = (state.fetched ??= new Set());
   const nodes = ids.filter((id) => !(id < state.whole || fetched.has(id)));
-  if (!nodes.length || (nodes.every((id) => state.nodes[id]) && !page.can({ kind: "nodes", nodes }))) return false;
-  const { content } = await ask(page.model, { kind: "nodes", nodes }, page.signal, page.t("no_kernel"));
+  if (
+    !nodes.length ||
+    (nodes.every((id) => state.nodes[id]) && !page.can({ kind: "nodes", nodes }))
+  )
+    return false;
+  const { content } = await ask(
+    page.model,
+    { kind: "nodes", nodes },
+    page.signal,
+    page.t("no_kernel"),
+  );
   for (const id of nodes) fetched.add(id);
   for (const node of content.nodes) state.nodes[node.id] ??= node;
   const place = (/** @type {any} */ e) => [e.source, e.input_nr, e.target, e.output_nr].join();
@@ -57,7 +96,9 @@ async function need(page, state, ids) {
 }
 
 /** @param {any} state @param {any} node whether it is of the Function that the report is about */
-const reported = (state, node) => node?.kind === "function" && (!state.function || (node.function || node.name.replace(/Backward$/, "")) === state.function);
+const reported = (state, node) =>
+  node?.kind === "function" &&
+  (!state.function || (node.function || node.name.replace(/Backward$/, "")) === state.function);
 
 /**
  * What is selected along with a custom Function's node: its call and, where it was checked, its block.
@@ -66,9 +107,11 @@ const reported = (state, node) => node?.kind === "function" && (!state.function 
  * @param {number[]} ids
  */
 export function linked(page, state, ids) {
-  const node = ids.length === 1 ? state.nodes[ids[0]] : null, calls = state.calls[ids[0]] ?? [];
+  const node = ids.length === 1 ? state.nodes[ids[0]] : null,
+    calls = state.calls[ids[0]] ?? [];
   if (!reported(state, node)) return {};
-  const block = !page.selection().block && state.blocks?.length ? page.reach(mostTelling(state.blocks)) : {};
+  const block =
+    !page.selection().block && state.blocks?.length ? page.reach(mostTelling(state.blocks)) : {};
   return calls.length ? { ...block, call: calls[calls.length - 1][0] } : block;
 }
 
@@ -80,12 +123,43 @@ export function linked(page, state, ids) {
  */
 function links(page, state, node) {
   if (!reported(state, node)) return null;
-  const calls = (page.tabs.includes("calls") && state.calls[node.id]) || [], blocks = (page.tabs.includes("jacobian") && state.blocks) || [];
-  const to = (/** @type {Node | string} */ words, /** @type {string} */ tab, /** @type {any} */ selection) => button(words, () => (page.select(selection), page.show(tab)), "link");
-  const row = (/** @type {string} */ tab, /** @type {Node[]} */ some) => some.length > 0 && el("div", "queue", el("h5", null, page.t(`tab.${tab}`)), ...some);
-  return el("div", null,
-    row("calls", calls.map((/** @type {[number, string]} */ [call, method]) => to(`${method} #${call}`, "calls", { call }))),
-    row("jacobian", blocks.slice(0, MOST_BLOCKS).map((/** @type {any} */ b) => el("span", null, to(el("code", null, `d ${b.output_name} / d ${b.input_name}`), "jacobian", page.reach([b.output, b.input])), " ", b.verdict && verdictWord(page, b.verdict)))));
+  const calls = (page.tabs.includes("calls") && state.calls[node.id]) || [],
+    blocks = (page.tabs.includes("jacobian") && state.blocks) || [];
+  const to = (
+    /** @type {Node | string} */ words,
+    /** @type {string} */ tab,
+    /** @type {any} */ selection,
+  ) => button(words, () => (page.select(selection), page.show(tab)), "link");
+  const row = (/** @type {string} */ tab, /** @type {Node[]} */ some) =>
+    some.length > 0 && el("div", "queue", el("h5", null, page.t(`tab.${tab}`)), ...some);
+  return el(
+    "div",
+    null,
+    row(
+      "calls",
+      calls.map((/** @type {[number, string]} */ [call, method]) =>
+        to(`${method} #${call}`, "calls", { call }),
+      ),
+    ),
+    row(
+      "jacobian",
+      blocks
+        .slice(0, MOST_BLOCKS)
+        .map((/** @type {any} */ b) =>
+          el(
+            "span",
+            null,
+            to(
+              el("code", null, `d ${b.output_name} / d ${b.input_name}`),
+              "jacobian",
+              page.reach([b.output, b.input]),
+            ),
+            " ",
+            b.verdict && verdictWord(page, b.verdict),
+          ),
+        ),
+    ),
+  );
 }
 
 /**
@@ -97,9 +171,20 @@ function links(page, state, node) {
 function ownCalls(page, state, node) {
   const place = el("div", "values");
   if (node.kind !== "function" || page.tabs.length || !page.can({ kind: "function" })) return place;
-  ask(page.model, { kind: "function", node: node.id }, page.signal, "").then(({ content }) => {
-    if (content.calls.length) place.append(el("h5", null, page.t("tab.calls")), el("div", "pair", ...content.calls.map((/** @type {any} */ call) => methodView(page, call))));
-  }, () => {});
+  ask(page.model, { kind: "function", node: node.id }, page.signal, "").then(
+    ({ content }) => {
+      if (content.calls.length)
+        place.append(
+          el("h5", null, page.t("tab.calls")),
+          el(
+            "div",
+            "pair",
+            ...content.calls.map((/** @type {any} */ call) => methodView(page, call)),
+          ),
+        );
+    },
+    () => {},
+  );
   return place;
 }
 
@@ -121,46 +206,33 @@ function facts(page, node) {
  * @param {any} node
  */
 export function nodeBody(page, state, node) {
-  const incoming = state.edges.filter((/** @type {any} */ e) => e.target === node.id), outgoing = state.edges.filter((/** @type {any} */ e) => e.source === node.id);
+  const incoming = state.edges.filter((/** @type {any} */ e) => e.target === node.id),
+    outgoing = state.edges.filter((/** @type {any} */ e) => e.source === node.id);
   const added = sum(page, state, node);
-  return el("div", "columns",
-    node.gradient && !added && el("section", "values", el("h5", null, page.t(node.kind === "leaf" ? "accumulated" : "gradient_in")), tensorBody(page, page.t("gradient"), node.gradient)),
-    added && el("section", "values", el("h5", null, page.t("summed", { count: incoming.length })), added),
+  return el(
+    "div",
+    "columns",
+    node.gradient &&
+      !added &&
+      el(
+        "section",
+        "values",
+        el("h5", null, page.t(node.kind === "leaf" ? "accumulated" : "gradient_in")),
+        tensorBody(page, page.t("gradient"), node.gradient),
+      ),
+    added &&
+      el("section", "values", el("h5", null, page.t("summed", { count: incoming.length })), added),
     node.ctx && ctxView(page, node.ctx),
     node.saved.length > 0 && !node.ctx && valueList(page, page.t("saved"), node.saved),
-    !added && incoming.length > 1 && edgeList(page, page.t("summed", { count: incoming.length }), incoming, (e) => state.nodes[e.source]),
-    outgoing.length > 0 && edgeList(page, page.t("returned"), outgoing, (e) => state.nodes[e.target]));
-}
-
-/**
- * The contributions that meet at a node, and their sum; null where there is nothing to add.
- * @param {Page} page
- * @param {any} state
- * @param {any} node
- * @param {(source: number) => boolean} [came] which have arrived
- * @param {boolean} [done] whether the sum stands
- */
-export function sum(page, state, node, came = () => true, done = true) {
-  const edges = state.edges.filter((/** @type {any} */ e) => e.target === node.id && e.gradient);
-  if (edges.length < 2 || edges.length > 6 || new Set(edges.map((/** @type {any} */ e) => e.output_nr)).size > 1) return null;
-  const term = (/** @type {string} */ name, /** @type {any} */ gradient) => el("div", "term", el("code", "name", name), tensorBody(page, name, gradient));
-  const terms = edges.filter((/** @type {any} */ e) => came(e.source)).map((/** @type {any} */ e) => term(label(state.nodes[e.source]), e.gradient));
-  const row = terms.flatMap((/** @type {Node} */ t, /** @type {number} */ k) => (k ? [el("span", null, "+"), t] : [t]));
-  if (done && node.gradient) row.push(el("span", null, "="), term(node.kind === "leaf" ? `${label(node)}.grad` : page.t("gradient_in"), node.gradient));
-  return el("div", "sum", ...row);
-}
-
-/** @param {any} node */
-const label = (node) => (node ? node.label || node.function || node.name : "…");
-
-/**
- * @param {Page} page
- * @param {string} title
- * @param {any[]} edges
- * @param {(edge: any) => any} far the node at the other end
- */
-function edgeList(page, title, edges, far) {
-  return el("section", "values", el("h5", null, title), el("ul", null, ...edges.slice(0, 20).map((edge) =>
-    el("li", null, el("div", null, el("code", "name", label(far(edge))), " ", el("span", "faint", [edge.dtype, edge.shape && (shape(edge.shape) || page.t("scalar"))].filter(Boolean).join(" "))),
-      edge.gradient && tensorBody(page, page.t("gradient"), edge.gradient)))));
+    !added &&
+      incoming.length > 1 &&
+      edgeList(
+        page,
+        page.t("summed", { count: incoming.length }),
+        incoming,
+        (e) => state.nodes[e.source],
+      ),
+    outgoing.length > 0 &&
+      edgeList(page, page.t("returned"), outgoing, (e) => state.nodes[e.target]),
+  );
 }

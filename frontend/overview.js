@@ -4,8 +4,10 @@ import { el } from "./shared.js";
 
 /** @typedef {import("./scene.js").Rect} Rect */
 
-const MANY = 400, LEGIBLE = 0.35; // more boxes than that, drawn smaller than that, are painted
-const SHORTEST = 3, DOT = 5; // px on the page: of an edge that is painted, and of a box that is marked
+const MANY = 400,
+  LEGIBLE = 0.35; // more boxes than that, drawn smaller than that, are painted
+const SHORTEST = 3,
+  DOT = 5; // px on the page: of an edge that is painted, and of a box that is marked
 
 /**
  * @param {import("./types").Page} page
@@ -14,28 +16,47 @@ const SHORTEST = 3, DOT = 5; // px on the page: of an edge that is painted, and 
  */
 export function overview(page, { boxes, paths }, picture) {
   const canvas = el("canvas", { class: "overview", "aria-hidden": "true", hidden: true });
-  const ends = Float64Array.from(paths.flatMap(({ points }) => [...points[0], ...points[points.length - 1]]));
+  const ends = Float64Array.from(
+    paths.flatMap(({ points }) => [...points[0], ...points[points.length - 1]]),
+  );
   /** @type {[Rect, number] | null} */
   let last = null;
   const paint = (/** @type {Rect} */ view, /** @type {number} */ scale) => {
-    const sharp = Math.min(2, devicePixelRatio), [w, h] = [view.width * scale, view.height * scale];
-    if (canvas.width !== Math.round(w * sharp) || canvas.height !== Math.round(h * sharp)) Object.assign(canvas, { width: w * sharp, height: h * sharp });
-    const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d")), look = getComputedStyle(canvas);
+    const sharp = Math.min(2, devicePixelRatio),
+      [w, h] = [view.width * scale, view.height * scale];
+    if (canvas.width !== Math.round(w * sharp) || canvas.height !== Math.round(h * sharp))
+      Object.assign(canvas, { width: w * sharp, height: h * sharp });
+    const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d")),
+      look = getComputedStyle(canvas);
     pen.setTransform(sharp, 0, 0, sharp, 0, 0);
     pen.clearRect(0, 0, w, h);
     pen.strokeStyle = look.outlineColor;
     pen.beginPath();
     for (let k = 0; k < ends.length; k += 4) {
-      const [x1, y1, x2, y2] = [(ends[k] - view.x) * scale, (ends[k + 1] - view.y) * scale, (ends[k + 2] - view.x) * scale, (ends[k + 3] - view.y) * scale];
+      const [x1, y1, x2, y2] = [
+        (ends[k] - view.x) * scale,
+        (ends[k + 1] - view.y) * scale,
+        (ends[k + 2] - view.x) * scale,
+        (ends[k + 3] - view.y) * scale,
+      ];
       if (y2 < 0 || y1 > h || Math.abs(x2 - x1) + Math.abs(y2 - y1) < SHORTEST) continue;
       pen.moveTo(x1, y1);
       pen.lineTo(x2, y2);
     }
     pen.stroke();
-    const fill = (/** @type {Rect[]} */ some, /** @type {string} */ colour, /** @type {number} */ least) => {
+    const fill = (
+      /** @type {Rect[]} */ some,
+      /** @type {string} */ colour,
+      /** @type {number} */ least,
+    ) => {
       pen.fillStyle = colour;
       for (const b of some) {
-        const [x, y, bw, bh] = [(b.x - view.x) * scale, (b.y - view.y) * scale, Math.max(least, b.width * scale), Math.max(least, b.height * scale)];
+        const [x, y, bw, bh] = [
+          (b.x - view.x) * scale,
+          (b.y - view.y) * scale,
+          Math.max(least, b.width * scale),
+          Math.max(least, b.height * scale),
+        ];
         if (x < w && y < h && x + bw > 0 && y + bh > 0) pen.fillRect(x, y, bw, bh);
       }
     };

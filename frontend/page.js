@@ -19,7 +19,10 @@ export function page(model, root, signal) {
     model,
     root,
     signal,
-    t: (id, params = {}) => String(words[id] ?? id).replace(/\{(\w+)\}/g, (all, name) => (name in params ? String(params[name]) : all)),
+    t: (id, params = {}) =>
+      String(words[id] ?? id).replace(/\{(\w+)\}/g, (all, name) =>
+        name in params ? String(params[name]) : all,
+      ),
     word: (group, term) => words[`${group}.${term.replaceAll(" ", "_")}`] ?? term,
     ...themes(model, root, signal),
     ...selections(model, signal),
@@ -58,20 +61,34 @@ function themes(model, root, signal) {
   const listeners = [];
   let last = "";
   const check = () => {
-    root.classList.toggle("dark-host", /\bvscode-(dark|high-contrast)\b/.test(document.body.className));
+    root.classList.toggle(
+      "dark-host",
+      /\bvscode-(dark|high-contrast)\b/.test(document.body.className),
+    );
     if (name() === last) return;
     last = name();
     for (const listener of listeners) listener();
   };
   const observer = new MutationObserver(check);
   for (const node of [document.body, document.documentElement]) {
-    observer.observe(node, { attributes: true, attributeFilter: ["class", "style", "data-jp-theme-name", "data-jp-theme-light", "data-theme"] });
+    observer.observe(node, {
+      attributes: true,
+      attributeFilter: [
+        "class",
+        "style",
+        "data-jp-theme-name",
+        "data-jp-theme-light",
+        "data-theme",
+      ],
+    });
   }
-  for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)"]) matchMedia(query).addEventListener("change", check, { signal });
+  for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)"])
+    matchMedia(query).addEventListener("change", check, { signal });
   signal.addEventListener("abort", () => observer.disconnect(), { once: true });
   return {
     colours: () => model.get("_colours")[name()],
-    onTheme: /** @param {() => void} listener @param {AbortSignal} [until] */ (listener, until) => add(listeners, listener, until),
+    onTheme: /** @param {() => void} listener @param {AbortSignal} [until] */ (listener, until) =>
+      add(listeners, listener, until),
   };
 }
 
@@ -83,7 +100,12 @@ function selections(model, signal) {
   /** @type {((selection: Selection) => void)[]} */
   const listeners = [];
   const get = () => /** @type {Selection} */ (model.get("selection") ?? {});
-  listen(model, "change:selection", () => [...listeners].forEach((listener) => listener(get())), signal);
+  listen(
+    model,
+    "change:selection",
+    () => [...listeners].forEach((listener) => listener(get())),
+    signal,
+  );
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
   signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
@@ -94,7 +116,10 @@ function selections(model, signal) {
       clearTimeout(timer);
       timer = setTimeout(() => model.save_changes(), 150);
     },
-    onSelect: /** @param {(selection: Selection) => void} listener @param {AbortSignal} [until] */ (listener, until) => add(listeners, listener, until),
+    onSelect: /** @param {(selection: Selection) => void} listener @param {AbortSignal} [until] */ (
+      listener,
+      until,
+    ) => add(listeners, listener, until),
   };
 }
 
@@ -106,5 +131,7 @@ function selections(model, signal) {
  */
 function add(listeners, listener, until) {
   listeners.push(listener);
-  until?.addEventListener("abort", () => listeners.splice(listeners.indexOf(listener), 1), { once: true });
+  until?.addEventListener("abort", () => listeners.splice(listeners.indexOf(listener), 1), {
+    once: true,
+  });
 }

@@ -41,7 +41,8 @@ function watch(model, anchor, mount) {
       places.delete(report);
     }
     for (const report of document.getElementsByClassName(anchor)) {
-      if (!places.has(report) && trusted(report)) places.set(report, put(/** @type {HTMLElement} */ (report), model, mount));
+      if (!places.has(report) && trusted(report))
+        places.set(report, put(/** @type {HTMLElement} */ (report), model, mount));
     }
   };
   const start = performance.now();
@@ -89,7 +90,10 @@ function put(report, model, mount) {
       report.style.display = display;
     };
   } catch (problem) {
-    console.warn("nbautograd: the static report stays, since the interactive view failed.", problem);
+    console.warn(
+      "nbautograd: the static report stays, since the interactive view failed.",
+      problem,
+    );
     host.remove();
     return () => {};
   }

@@ -11,15 +11,31 @@ const SOON = 1200; // ms in which a kernel that hears messages while it works ha
  * @param {any} state
  */
 export function progressView(page, state) {
-  const words = el("span"), seconds = el("span", "faint"), filled = el("div"), said = el("span", { class: "faint", role: "status" });
-  const track = el("div", { class: "progress", role: "progressbar", "aria-label": page.t("progress"), "aria-valuemin": "0", "aria-valuemax": "100" }, filled);
-  let stopping = false, over = false;
+  const words = el("span"),
+    seconds = el("span", "faint"),
+    filled = el("div"),
+    said = el("span", { class: "faint", role: "status" });
+  const track = el(
+    "div",
+    {
+      class: "progress",
+      role: "progressbar",
+      "aria-label": page.t("progress"),
+      "aria-valuemin": "0",
+      "aria-valuemax": "100",
+    },
+    filled,
+  );
+  let stopping = false,
+    over = false;
   const stop = button(page.t("stop"), () => {
     if (stopping) return;
     stopping = true;
     stop.setAttribute("aria-disabled", "true");
     said.textContent = page.t("stopping");
-    heard("stop").catch(() => interrupt(state.kernel)).catch(own);
+    heard("stop")
+      .catch(() => interrupt(state.kernel))
+      .catch(own);
   });
   const heard = (/** @type {string} */ kind) => ask(page.model, { kind }, page.signal, "", SOON);
   const own = () => {
@@ -33,8 +49,11 @@ export function progressView(page, state) {
     stop.style.visibility = said.textContent = "";
   };
   const show = () => {
-    const now = page.model.get("state"), percent = now.total ? Math.min(100, Math.floor((100 * now.done) / now.total)) : null;
-    words.replaceChildren(prose(percent === null ? now.what : page.t("progress_says", { percent, what: now.what })));
+    const now = page.model.get("state"),
+      percent = now.total ? Math.min(100, Math.floor((100 * now.done) / now.total)) : null;
+    words.replaceChildren(
+      prose(percent === null ? now.what : page.t("progress_says", { percent, what: now.what })),
+    );
     seconds.textContent = page.t("progress_time", { seconds: now.seconds });
     track.classList.toggle("unknown", percent === null && !now.over);
     filled.style.width = `${percent ?? 100}%`;
@@ -47,8 +66,13 @@ export function progressView(page, state) {
   page.model.on("change:state", show);
   page.signal.addEventListener("abort", () => page.model.off("change:state", show), { once: true });
   show();
-  heard("ready").catch(() => server() && state.kernel ? undefined : own());
-  return el("div", { class: "stack", role: "group", "aria-label": page.t("progress") }, el("div", "bar", words, seconds, el("span", "grow"), said, stop), track);
+  heard("ready").catch(() => (server() && state.kernel ? undefined : own()));
+  return el(
+    "div",
+    { class: "stack", role: "group", "aria-label": page.t("progress") },
+    el("div", "bar", words, seconds, el("span", "grow"), said, stop),
+    track,
+  );
 }
 
 /** What a Jupyter server writes into its pages; nothing elsewhere. */
@@ -64,7 +88,14 @@ function server() {
 async function interrupt(kernel) {
   const { baseUrl, token } = server();
   const cookie = document.cookie.match(/(?:^|; *)_xsrf=([^;]*)/)?.[1];
-  const headers = { ...(token && { Authorization: `token ${token}` }), ...(cookie && { "X-XSRFToken": decodeURIComponent(cookie) }) };
-  const answer = await fetch(`${baseUrl}api/kernels/${encodeURIComponent(kernel)}/interrupt`, { method: "POST", headers, credentials: "same-origin" });
+  const headers = {
+    ...(token && { Authorization: `token ${token}` }),
+    ...(cookie && { "X-XSRFToken": decodeURIComponent(cookie) }),
+  };
+  const answer = await fetch(`${baseUrl}api/kernels/${encodeURIComponent(kernel)}/interrupt`, {
+    method: "POST",
+    headers,
+    credentials: "same-origin",
+  });
   if (!answer.ok) throw new Error(answer.statusText);
 }

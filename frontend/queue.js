@@ -15,9 +15,16 @@ export function runOrder({ boxes, paths, order }) {
   const steps = [...together.values()];
   const first = new Map([...together.keys()].map((key, k) => [key, k]));
   const place = new Map(steps.flatMap((keys, k) => keys.map((key) => [key, k])));
-  const ofNode = new Map(boxes.filter((b) => b.kind !== "portal" && place.has(b.key)).flatMap((b) => b.nodes.map((n) => [n, place.get(b.key)])));
+  const ofNode = new Map(
+    boxes
+      .filter((b) => b.kind !== "portal" && place.has(b.key))
+      .flatMap((b) => b.nodes.map((n) => [n, place.get(b.key)])),
+  );
   const boxOf = new Map(boxes.map((box) => [box.key, box]));
-  const into = (/** @type {string} */ key) => (boxOf.get(key)?.kind === "portal" ? ofNode.get(boxOf.get(key)?.nodes[0] ?? -1) : first.get(base(key)));
+  const into = (/** @type {string} */ key) =>
+    boxOf.get(key)?.kind === "portal"
+      ? ofNode.get(boxOf.get(key)?.nodes[0] ?? -1)
+      : first.get(base(key));
   /** @type {number[][]} by step, the steps that send it a gradient */
   const from = steps.map(() => []);
   for (const { source, target } of paths) {
@@ -26,8 +33,15 @@ export function runOrder({ boxes, paths, order }) {
   }
   const last = from.map((sources) => Math.max(-1, ...sources)); // the step after which it is ready
   return {
-    steps, place, from, ofNode,
+    steps,
+    place,
+    from,
+    ofNode,
     /** @param {number} at @returns {number[]} what stood in the queue just before step `at` ran, that one first */
-    ready: (at) => steps.map((_, k) => k).slice(at - 1).filter((k) => last[k] < at - 1),
+    ready: (at) =>
+      steps
+        .map((_, k) => k)
+        .slice(at - 1)
+        .filter((k) => last[k] < at - 1),
   };
 }

@@ -29,8 +29,19 @@ export function scene(page, layout) {
   const shown = new Map();
   /** @type {Record<string, Test>} */
   const looks = {};
-  const edges = svg("g", { "aria-hidden": "true" }), front = svg("g", { role: "none" });
-  const drawing = svg("svg", { role: "application", "aria-label": `${layout.title}. ${page.t("step_help")}`, class: "drawing" }, arrowHead(), edges, front);
+  const edges = svg("g", { "aria-hidden": "true" }),
+    front = svg("g", { role: "none" });
+  const drawing = svg(
+    "svg",
+    {
+      role: "application",
+      "aria-label": `${layout.title}. ${page.t("step_help")}`,
+      class: "drawing",
+    },
+    arrowHead(),
+    edges,
+    front,
+  );
   const ways = by(layout.paths, "source");
   /** @type {((item: Box | Path) => string) | null} */
   let paint = null;
@@ -43,12 +54,22 @@ export function scene(page, layout) {
 
   const dress = (/** @type {Box | Path} */ item, /** @type {SVGGElement} */ group) => {
     const [key, path] = isPath(item) ? [item.source, item] : [item.key];
-    const look = [looksOf(item), ...Object.keys(looks).filter((name) => looks[name](key, path))].join(" ");
+    const look = [
+      looksOf(item),
+      ...Object.keys(looks).filter((name) => looks[name](key, path)),
+    ].join(" ");
     if (group.getAttribute("class") !== look) group.setAttribute("class", look);
     if (paint || group.hasAttribute("style")) group.setAttribute("style", paint ? paint(item) : "");
   };
   const tell = (/** @type {Box} */ box) => {
-    const to = (ways.get(box.key) ?? []).slice(0, TOLD).map((path) => page.t("goes_to", { name: firstLine(/** @type {Box} */ (boxes.get(path.target))), what: path.label }).trim());
+    const to = (ways.get(box.key) ?? []).slice(0, TOLD).map((path) =>
+      page
+        .t("goes_to", {
+          name: firstLine(/** @type {Box} */ (boxes.get(path.target))),
+          what: path.label,
+        })
+        .trim(),
+    );
     return [nameOf(box).replaceAll("\n", ", "), ...to].join("; ");
   };
   const dressAll = () => {
@@ -59,14 +80,23 @@ export function scene(page, layout) {
   const add = (/** @type {Box | Path} */ item) => {
     if (shown.has(item)) return;
     const group = isPath(item) ? pathGroup(item) : boxGroup(item);
-    if (!isPath(item)) fill(group, { role: "button", "aria-label": tell(item), tabindex: item.key === stop ? 0 : -1 });
+    if (!isPath(item))
+      fill(group, {
+        role: "button",
+        "aria-label": tell(item),
+        tabindex: item.key === stop ? 0 : -1,
+      });
     dress(item, group);
     shown.set(item, group);
     (isPath(item) ? edges : front).append(group);
   };
   /** @param {Rect | null} view what is in sight; nothing when it is painted by somebody else */
   const look = (view) => {
-    const range = !view ? [] : [view.x, view.y, view.x + view.width, view.y + view.height].map((v) => Math.floor(v / CELL));
+    const range = !view
+      ? []
+      : [view.x, view.y, view.x + view.width, view.y + view.height].map((v) =>
+          Math.floor(v / CELL),
+        );
     if (range.join() === window_) return;
     window_ = range.join();
     const seen = view ? inCells(cells, range) : new Set();
@@ -77,7 +107,10 @@ export function scene(page, layout) {
   };
   const groupOf = (/** @type {string} */ key) => shown.get(/** @type {Box} */ (boxes.get(key)));
   return {
-    drawing, boxes, look, tell,
+    drawing,
+    boxes,
+    look,
+    tell,
     stop: () => stop,
     /** @param {string} key the one box that Tab reaches; it stays in the page wherever the view goes */
     pin: (key) => {
@@ -98,7 +131,8 @@ export function scene(page, layout) {
     /** @param {() => void} listener */
     onMark: (listener) => void marking.push(listener),
     /** The boxes that are marked for something that one looks for. */
-    marked: () => (marked ??= layout.boxes.filter(({ key }) => LOUD.some((name) => looks[name]?.(key)))),
+    marked: () =>
+      (marked ??= layout.boxes.filter(({ key }) => LOUD.some((name) => looks[name]?.(key)))),
   };
 }
 
@@ -106,7 +140,8 @@ export function scene(page, layout) {
 export const isPath = (item) => "points" in item;
 
 /** @param {Box | Path} item */
-const looksOf = (item) => (isPath(item) ? `edge ${item.style}` : `box ${item.kind}${item.freed ? " freed" : ""}`);
+const looksOf = (item) =>
+  isPath(item) ? `edge ${item.style}` : `box ${item.kind}${item.freed ? " freed" : ""}`;
 
 /**
  * Boxes and paths by the cells of a grid that they touch.
@@ -115,15 +150,30 @@ const looksOf = (item) => (isPath(item) ? `edge ${item.style}` : `box ${item.kin
 function index({ boxes, paths }) {
   /** @type {Map<string, (Box | Path)[]>} */
   const cells = new Map();
-  const put = (/** @type {Box | Path} */ item, /** @type {number[]} */ xs, /** @type {number[]} */ ys) => {
-    const [left, top, right, bottom] = [Math.min(...xs), Math.min(...ys), Math.max(...xs), Math.max(...ys)].map((v) => Math.floor(v / CELL));
-    for (let x = left; x <= right; x++) for (let y = top; y <= bottom; y++) {
-      const cell = cells.get(`${x},${y}`);
-      if (cell) cell.push(item);
-      else cells.set(`${x},${y}`, [item]);
-    }
+  const put = (
+    /** @type {Box | Path} */ item,
+    /** @type {number[]} */ xs,
+    /** @type {number[]} */ ys,
+  ) => {
+    const [left, top, right, bottom] = [
+      Math.min(...xs),
+      Math.min(...ys),
+      Math.max(...xs),
+      Math.max(...ys),
+    ].map((v) => Math.floor(v / CELL));
+    for (let x = left; x <= right; x++)
+      for (let y = top; y <= bottom; y++) {
+        const cell = cells.get(`${x},${y}`);
+        if (cell) cell.push(item);
+        else cells.set(`${x},${y}`, [item]);
+      }
   };
-  for (const path of paths) put(path, path.points.map((p) => p[0]), path.points.map((p) => p[1]));
+  for (const path of paths)
+    put(
+      path,
+      path.points.map((p) => p[0]),
+      path.points.map((p) => p[1]),
+    );
   for (const box of boxes) put(box, [box.x, box.x + box.width], [box.y, box.y + box.height]);
   return cells;
 }
@@ -132,7 +182,9 @@ function index({ boxes, paths }) {
 function inCells(cells, [left, top, right, bottom]) {
   /** @type {Set<Box | Path>} */
   const seen = new Set();
-  for (let x = left; x <= right; x++) for (let y = top; y <= bottom; y++) for (const item of cells.get(`${x},${y}`) ?? []) seen.add(item);
+  for (let x = left; x <= right; x++)
+    for (let y = top; y <= bottom; y++)
+      for (const item of cells.get(`${x},${y}`) ?? []) seen.add(item);
   return seen;
 }
 
@@ -152,24 +204,59 @@ export function by(paths, end) {
 export const nameOf = (box) => box.title || box.lines.map((line) => line.text).join(" ");
 
 /** @param {{lines: {text: string, y: number}[]} | undefined} box what stands in its first line */
-export const firstLine = (box) => (box ? box.lines.filter((line) => line.y === box.lines[0].y).map((line) => line.text).join(" ") : "");
+export const firstLine = (box) =>
+  box
+    ? box.lines
+        .filter((line) => line.y === box.lines[0].y)
+        .map((line) => line.text)
+        .join(" ")
+    : "";
 
 /** @param {Box} box */
 export function boxGroup(box) {
-  return svg("g", { class: looksOf(box), transform: `translate(${box.x},${box.y})`, "data-key": box.key },
+  return svg(
+    "g",
+    { class: looksOf(box), transform: `translate(${box.x},${box.y})`, "data-key": box.key },
     svg("title", null, nameOf(box)),
-    svg("rect", { width: box.width, height: box.height, rx: ROUND[/** @type {keyof ROUND} */ (box.kind)] ?? 11 }),
-    ...box.lines.map((line) => svg("text", { x: line.x, y: line.y, class: line.style }, line.text)));
+    svg("rect", {
+      width: box.width,
+      height: box.height,
+      rx: ROUND[/** @type {keyof ROUND} */ (box.kind)] ?? 11,
+    }),
+    ...box.lines.map((line) => svg("text", { x: line.x, y: line.y, class: line.style }, line.text)),
+  );
 }
 
 /** @param {Path} path */
 export function pathGroup(path) {
-  return svg("g", { class: looksOf(path) },
+  return svg(
+    "g",
+    { class: looksOf(path) },
     svg("path", { d: course(path), "marker-end": "url(#nbag-arrow)" }),
-    path.label && svg("text", { x: path.label_x, y: path.label_y }, path.label));
+    path.label && svg("text", { x: path.label_x, y: path.label_y }, path.label),
+  );
 }
 
 /** @param {Path} path */
-const course = ({ points: [start, ...rest] }) => `M${start.join(",")} ${rest.length ? `C${rest.map((p) => p.join(",")).join(" ")}` : ""}`;
+const course = ({ points: [start, ...rest] }) =>
+  `M${start.join(",")} ${rest.length ? `C${rest.map((p) => p.join(",")).join(" ")}` : ""}`;
 
-export const arrowHead = () => svg("defs", null, svg("marker", { id: "nbag-arrow", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 8.4, markerHeight: 8.4, markerUnits: "userSpaceOnUse", orient: "auto" }, svg("path", { d: "M0,0.5 L8,4 L0,7.5 Z", class: "arrow" })));
+export const arrowHead = () =>
+  svg(
+    "defs",
+    null,
+    svg(
+      "marker",
+      {
+        id: "nbag-arrow",
+        viewBox: "0 0 8 8",
+        refX: 7,
+        refY: 4,
+        markerWidth: 8.4,
+        markerHeight: 8.4,
+        markerUnits: "userSpaceOnUse",
+        orient: "auto",
+      },
+      svg("path", { d: "M0,0.5 L8,4 L0,7.5 Z", class: "arrow" }),
+    ),
+  );

@@ -19,12 +19,20 @@ const SVG = "http://www.w3.org/2000/svg";
  * @returns {E}
  */
 export function fill(element, attributes, children = []) {
-  for (const [name, value] of Object.entries(typeof attributes === "string" ? { class: attributes } : attributes ?? {})) {
+  for (const [name, value] of Object.entries(
+    typeof attributes === "string" ? { class: attributes } : (attributes ?? {}),
+  )) {
     if (value === null || value === undefined || value === false) continue;
-    if (name === "on") for (const [event, listener] of Object.entries(value)) element.addEventListener(event, listener);
+    if (name === "on")
+      for (const [event, listener] of Object.entries(value))
+        element.addEventListener(event, listener);
     else element.setAttribute(name, value === true ? "" : String(value));
   }
-  element.append(...children.filter((c) => c !== null && c !== undefined && c !== false).map((c) => (c instanceof Node ? c : String(c).replace(TURNS, "\ufffd"))));
+  element.append(
+    ...children
+      .filter((c) => c !== null && c !== undefined && c !== false)
+      .map((c) => (c instanceof Node ? c : String(c).replace(TURNS, "\ufffd"))),
+  );
   return element;
 }
 
@@ -35,19 +43,22 @@ export function fill(element, attributes, children = []) {
  * @param {...Child} children
  * @returns {HTMLElementTagNameMap[T]}
  */
-export const el = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
+export const el = (tag, attributes, ...children) =>
+  fill(document.createElement(tag), attributes, children);
 
 /**
  * A small button with a sign on it.
  * @param {string} sign @param {string} name @param {() => void} act
  */
-export const icon = (sign, name, act) => el("button", { class: "button icon", "aria-label": name, title: name, on: { click: act } }, sign);
+export const icon = (sign, name, act) =>
+  el("button", { class: "button icon", "aria-label": name, title: name, on: { click: act } }, sign);
 
 /**
  * A button with words on it.
  * @param {Child} words @param {() => void} act @param {string} [look]
  */
-export const button = (words, act, look = "button") => el("button", { class: look, on: { click: act } }, words);
+export const button = (words, act, look = "button") =>
+  el("button", { class: look, on: { click: act } }, words);
 
 /**
  * @template {keyof SVGElementTagNameMap} T
@@ -65,7 +76,11 @@ export const svg = (tag, attributes, ...children) =>
  */
 export function prose(sentence) {
   const parts = sentence.split(/`([^`\n]+)`/);
-  return fill(document.createDocumentFragment().appendChild(el("span")), null, parts.map((p, k) => (k % 2 ? el("code", null, p) : p)));
+  return fill(
+    document.createDocumentFragment().appendChild(el("span")),
+    null,
+    parts.map((p, k) => (k % 2 ? el("code", null, p) : p)),
+  );
 }
 
 /**
@@ -76,7 +91,8 @@ export function prose(sentence) {
  */
 export function number(value, digits = 4) {
   if (value === null || value === undefined) return "-";
-  if (Array.isArray(value)) return `${number(value[0], digits)}${/^-/.test(String(value[1])) ? "" : "+"}${number(value[1], digits)}j`;
+  if (Array.isArray(value))
+    return `${number(value[0], digits)}${/^-/.test(String(value[1])) ? "" : "+"}${number(value[1], digits)}j`;
   if (typeof value !== "number") return String(value);
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "nan" : value > 0 ? "inf" : "-inf";
   if (Number.isInteger(value) && Math.abs(value) < 1e6) return value.toFixed(1);
@@ -112,7 +128,10 @@ export const index = (position) => (position.length ? `[${position.join(",")}]` 
  * @param {import("./types").Block} block @param {"output" | "input"} side @param {number[]} position
  */
 export const element = (block, side, position) =>
-  block[`${side}_name`] + (block[`${side}_complex`] ? `${index(position.slice(0, -1))}.${["real", "imag"][position[position.length - 1]]}` : index(position));
+  block[`${side}_name`] +
+  (block[`${side}_complex`]
+    ? `${index(position.slice(0, -1))}.${["real", "imag"][position[position.length - 1]]}`
+    : index(position));
 
 /**
  * Position of a row-major element number in a tensor.
@@ -146,13 +165,19 @@ export function numbers({ dtype, buffer, values }) {
 }
 
 /** @param {DataView} bytes deflated @returns {Promise<string>} */
-export const inflate = (bytes) => new Response(new Blob([/** @type {DataView<ArrayBuffer>} */ (bytes)]).stream().pipeThrough(new DecompressionStream("deflate"))).text();
+export const inflate = (bytes) =>
+  new Response(
+    new Blob([/** @type {DataView<ArrayBuffer>} */ (bytes)])
+      .stream()
+      .pipeThrough(new DecompressionStream("deflate")),
+  ).text();
 
 /** @param {any} stored with bytes as `{"$b64": text}` @returns {any} the same with bytes */
 export function restored(stored) {
   if (Array.isArray(stored)) return stored.map(restored);
   if (!stored || typeof stored !== "object") return stored;
-  if ("$b64" in stored) return new DataView(Uint8Array.from(atob(stored.$b64), (c) => c.charCodeAt(0)).buffer);
+  if ("$b64" in stored)
+    return new DataView(Uint8Array.from(atob(stored.$b64), (c) => c.charCodeAt(0)).buffer);
   return Object.fromEntries(Object.entries(stored).map(([name, part]) => [name, restored(part)]));
 }
 
@@ -180,7 +205,8 @@ export function ask(model, question, signal, late, patience = 20_000) {
       if (content?.id !== id) return;
       stop();
       if (content.error) reject(new Error(content.error));
-      else if (content.packed) opened(buffers[0]).then((whole) => resolve({ content: whole, buffers: [] }), reject);
+      else if (content.packed)
+        opened(buffers[0]).then((whole) => resolve({ content: whole, buffers: [] }), reject);
       else resolve({ content, buffers });
     }
     signal.addEventListener("abort", () => (stop(), reject(new Error(late))), { once: true });
@@ -199,7 +225,10 @@ export function keys(element, actions) {
   element.addEventListener("keydown", (event) => {
     const e = /** @type {KeyboardEvent} */ (event);
     if (e.target !== element && /** @type {Element} */ (e.target).matches(":read-write")) return; // it is being typed
-    const action = Object.hasOwn(actions, e.key) && !e.ctrlKey && !e.metaKey && !e.altKey ? actions[e.key] : null;
+    const action =
+      Object.hasOwn(actions, e.key) && !e.ctrlKey && !e.metaKey && !e.altKey
+        ? actions[e.key]
+        : null;
     if (!action) return;
     e.preventDefault();
     e.stopPropagation();

@@ -11,10 +11,12 @@ import { el } from "./shared.js";
  */
 export function sourceView(page, state, findings) {
   const lines = state.text.replace(/\n$/, "").split("\n");
-  const rows = lines.map((text, k) => el("span", "row", el("span", "nr", String(state.first_line + k)), text));
+  const rows = lines.map((text, k) =>
+    el("span", "row", el("span", "nr", String(state.first_line + k)), text),
+  );
   for (const { line, message } of findings) {
     const row = rows[(line ?? NaN) - state.first_line];
-    if (row) row.classList.add("found"), (row.title = message);
+    if (row) (row.classList.add("found"), (row.title = message));
   }
   const mark = () => {
     const line = page.selection().line ?? findings.find((finding) => finding.line)?.line;
@@ -24,5 +26,9 @@ export function sourceView(page, state, findings) {
   };
   page.onSelect(mark);
   queueMicrotask(mark);
-  return el("pre", { class: "source", tabindex: "0", "aria-label": page.t("tab.source") }, el("code", null, ...rows));
+  return el(
+    "pre",
+    { class: "source", tabindex: "0", "aria-label": page.t("tab.source") },
+    el("code", null, ...rows),
+  );
 }

@@ -1,6 +1,7 @@
 // One step of backward: what arrived and how it adds up, what the formula reads, what is ready next, what .grad holds.
 
-import { nodeBody, sum } from "./node.js";
+import { sum } from "./flow.js";
+import { nodeBody } from "./node.js";
 import { firstLine } from "./scene.js";
 import { button, el } from "./shared.js";
 import { tensorBody } from "./values.js";
@@ -19,14 +20,34 @@ const MOST = 8;
  */
 export function stepPanel(page, state, picture, run, at, visit) {
   const name = (/** @type {number} */ step) => firstLine(picture.boxes.get(run.steps[step][0]));
-  const link = (/** @type {number} */ step) => button(el("code", null, name(step)), () => visit(run.steps[step][0]), "link");
-  const row = (/** @type {string} */ title, /** @type {number[]} */ steps) => el("div", "queue", el("h5", null, title), ...steps.slice(0, MOST).map(link), steps.length > MOST && el("span", "faint", page.t("more_steps", { count: steps.length - MOST })), !steps.length && el("span", "faint", page.t("nothing")));
+  const link = (/** @type {number} */ step) =>
+    button(el("code", null, name(step)), () => visit(run.steps[step][0]), "link");
+  const row = (/** @type {string} */ title, /** @type {number[]} */ steps) =>
+    el(
+      "div",
+      "queue",
+      el("h5", null, title),
+      ...steps.slice(0, MOST).map(link),
+      steps.length > MOST &&
+        el("span", "faint", page.t("more_steps", { count: steps.length - MOST })),
+      !steps.length && el("span", "faint", page.t("nothing")),
+    );
   const box = /** @type {any} */ (picture.boxes.get(run.steps[at - 1][0]));
   const node = box.nodes.length === 1 ? state.nodes[box.nodes[0]] : null;
-  return el("div", "stack",
+  return el(
+    "div",
+    "stack",
     row(page.t("queue"), run.ready(at).slice(1)),
-    node ? nodeBody(page, state, node) : el("div", "queue", el("h5", null, page.t("arrived_from")), ...run.from[at - 1].slice(0, MOST).map(link)),
-    leaves(page, state, picture, run, at));
+    node
+      ? nodeBody(page, state, node)
+      : el(
+          "div",
+          "queue",
+          el("h5", null, page.t("arrived_from")),
+          ...run.from[at - 1].slice(0, MOST).map(link),
+        ),
+    leaves(page, state, picture, run, at),
+  );
 }
 
 /**
@@ -38,13 +59,38 @@ export function stepPanel(page, state, picture, run, at, visit) {
  * @param {number} at
  */
 function leaves(page, state, picture, run, at) {
-  const all = run.steps.map((keys, k) => ({ k, node: state.nodes[picture.boxes.get(keys[0])?.nodes[0] ?? -1] })).filter(({ k, node }) => node?.kind === "leaf" && run.from[k].some((s) => s < at));
-  const shown = all.filter(({ k }) => k >= at).concat(all.filter(({ k }) => k < at).reverse()).slice(0, MOST);
+  const all = run.steps
+    .map((keys, k) => ({ k, node: state.nodes[picture.boxes.get(keys[0])?.nodes[0] ?? -1] }))
+    .filter(({ k, node }) => node?.kind === "leaf" && run.from[k].some((s) => s < at));
+  const shown = all
+    .filter(({ k }) => k >= at)
+    .concat(all.filter(({ k }) => k < at).reverse())
+    .slice(0, MOST);
   if (!shown.length) return null;
-  return el("section", "values", el("h5", null, page.t("grads")), el("ul", "columns", ...shown.map(({ k, node }) => {
-    const came = run.from[k].filter((s) => s < at).length, done = k < at;
-    return el("li", null, el("code", "name", `${node.label || node.name}.grad`), " ",
-      el("span", "faint", done ? page.t("accumulated_now") : page.t("came", { came, count: run.from[k].length })),
-      sum(page, state, node, (source) => (run.ofNode.get(source) ?? at) < at, done) ?? (done && node.gradient && tensorBody(page, page.t("gradient"), node.gradient)));
-  })));
+  return el(
+    "section",
+    "values",
+    el("h5", null, page.t("grads")),
+    el(
+      "ul",
+      "columns",
+      ...shown.map(({ k, node }) => {
+        const came = run.from[k].filter((s) => s < at).length,
+          done = k < at;
+        return el(
+          "li",
+          null,
+          el("code", "name", `${node.label || node.name}.grad`),
+          " ",
+          el(
+            "span",
+            "faint",
+            done ? page.t("accumulated_now") : page.t("came", { came, count: run.from[k].length }),
+          ),
+          sum(page, state, node, (source) => (run.ofNode.get(source) ?? at) < at, done) ??
+            (done && node.gradient && tensorBody(page, page.t("gradient"), node.gradient)),
+        );
+      }),
+    ),
+  );
 }

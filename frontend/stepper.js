@@ -25,9 +25,21 @@ export function stepper(page, state, picture, reveal, visit) {
   let timer;
   const said = el("p", { class: "faint said", role: "status" });
   const panel = el("div", { class: "step", hidden: true });
-  const slider = el("input", { type: "range", min: 0, max: most, value: 0, "aria-label": page.t("engine_order"), title: page.t("engine_order") });
+  const slider = el("input", {
+    type: "range",
+    min: 0,
+    max: most,
+    value: 0,
+    "aria-label": page.t("engine_order"),
+    title: page.t("engine_order"),
+  });
   const title = (/** @type {string} */ key) => firstLine(picture.boxes.get(key));
-  const say = (/** @type {string} */ sentence) => (said.textContent = sentence || (at ? page.t("step_at", { step: at, steps: most, name: title(run.steps[at - 1][0]) }) : page.t("step_help")));
+  const say = (/** @type {string} */ sentence) =>
+    (said.textContent =
+      sentence ||
+      (at
+        ? page.t("step_at", { step: at, steps: most, name: title(run.steps[at - 1][0]) })
+        : page.t("step_help")));
   const place = (/** @type {string} */ key) => run.place.get(key) ?? -1;
   const show = () => {
     const queue = new Set(at ? run.ready(at).slice(1) : []);
@@ -59,7 +71,14 @@ export function stepper(page, state, picture, reveal, visit) {
   const play = icon("▶", page.t("play"), () => (timer ? stop() : start()));
   slider.addEventListener("input", () => (stop(), to(Number(slider.value))));
   page.signal.addEventListener("abort", () => clearInterval(timer), { once: true });
-  const element = el("span", "group steps", icon("‹", page.t("step_back"), () => by(-1)), play, icon("›", page.t("step_on"), () => by(1)), slider);
+  const element = el(
+    "span",
+    "group steps",
+    icon("‹", page.t("step_back"), () => by(-1)),
+    play,
+    icon("›", page.t("step_on"), () => by(1)),
+    slider,
+  );
   element.hidden = said.hidden = most < 2;
   say("");
   return { element, said, panel, by, say };

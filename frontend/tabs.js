@@ -14,8 +14,28 @@ let made = 0;
 export function tabs(page, parts, first) {
   const prefix = `nbag${++made}`;
   page.tabs = parts.map((part) => part.id);
-  const buttons = parts.map(({ id }) => el("button", { role: "tab", id: `${prefix}-${id}`, "aria-controls": `${prefix}-${id}-panel`, class: "tab" }, page.t(`tab.${id}`)));
-  const panels = parts.map(({ id }) => el("div", { role: "tabpanel", id: `${prefix}-${id}-panel`, "aria-labelledby": `${prefix}-${id}`, tabindex: "0", class: "panel", hidden: true }));
+  const buttons = parts.map(({ id }) =>
+    el(
+      "button",
+      {
+        role: "tab",
+        id: `${prefix}-${id}`,
+        "aria-controls": `${prefix}-${id}-panel`,
+        class: "tab",
+      },
+      page.t(`tab.${id}`),
+    ),
+  );
+  const panels = parts.map(({ id }) =>
+    el("div", {
+      role: "tabpanel",
+      id: `${prefix}-${id}-panel`,
+      "aria-labelledby": `${prefix}-${id}`,
+      tabindex: "0",
+      class: "panel",
+      hidden: true,
+    }),
+  );
   const box = el("div", "panels", ...panels);
   const open = (/** @type {string} */ wanted) => {
     const chosen = Math.max(0, page.tabs.indexOf(wanted));
@@ -33,8 +53,17 @@ export function tabs(page, parts, first) {
   };
   const now = () => buttons.findIndex((button) => button.getAttribute("aria-selected") === "true");
   buttons.forEach((button, k) => button.addEventListener("click", () => page.show(page.tabs[k])));
-  const list = el("div", { role: "tablist", class: "tabs", "aria-label": page.t("tabs") }, ...buttons);
-  keys(list, { ArrowLeft: () => go(now() - 1), ArrowRight: () => go(now() + 1), Home: () => go(0), End: () => go(-1) });
+  const list = el(
+    "div",
+    { role: "tablist", class: "tabs", "aria-label": page.t("tabs") },
+    ...buttons,
+  );
+  keys(list, {
+    ArrowLeft: () => go(now() - 1),
+    ArrowRight: () => go(now() + 1),
+    Home: () => go(0),
+    End: () => go(-1),
+  });
   page.onShow(open);
   open(page.tabs.includes(page.model.get("tab")) ? page.model.get("tab") : first);
   return el("div", "tabbed", list, box);

@@ -14,8 +14,14 @@ import { count, el, number, numbers, shape, size } from "./shared.js";
  * @param {Value[]} values
  */
 export function valueList(page, title, values) {
-  return el("section", "values", el("h5", null, title),
-    values.length ? el("ul", null, ...values.map((value) => el("li", null, valueView(page, value)))) : el("p", "faint", page.t("nothing")));
+  return el(
+    "section",
+    "values",
+    el("h5", null, title),
+    values.length
+      ? el("ul", null, ...values.map((value) => el("li", null, valueView(page, value))))
+      : el("p", "faint", page.t("nothing")),
+  );
 }
 
 /**
@@ -23,8 +29,16 @@ export function valueList(page, title, values) {
  * @param {Value} value
  */
 function valueView(page, { name, type, repr, tensor, same_as }) {
-  const head = el("div", null, el("code", "name", name), " ", tensor ? tensorKind(page, tensor) : el("code", { class: type === "NoneType" ? "faint" : "" }, repr),
-    same_as && el("span", "faint", ` ${page.t("same_as", { name: same_as })}`));
+  const head = el(
+    "div",
+    null,
+    el("code", "name", name),
+    " ",
+    tensor
+      ? tensorKind(page, tensor)
+      : el("code", { class: type === "NoneType" ? "faint" : "" }, repr),
+    same_as && el("span", "faint", ` ${page.t("same_as", { name: same_as })}`),
+  );
   return el("div", "value", head, tensor && !same_as && tensorBody(page, name, tensor));
 }
 
@@ -42,11 +56,25 @@ function tensorKind(page, tensor) {
  * @param {Summary} tensor
  */
 export function tensorBody(page, name, tensor) {
-  const odd = ["nan", "inf"].filter((id) => tensor[id] > 0).map((id) => el("span", "bad", page.t(`stat.${id}`, { count: count(tensor[id]) })));
+  const odd = ["nan", "inf"]
+    .filter((id) => tensor[id] > 0)
+    .map((id) => el("span", "bad", page.t(`stat.${id}`, { count: count(tensor[id]) })));
   const said = tensor.min === tensor.max ? ["constant"] : ["min_max", "mean_std"];
-  const facts = Object.fromEntries(["min", "max", "mean", "std"].map((id) => [id, number(tensor[id], 3)]));
-  const stats = typeof tensor.min === "number" && tensor.numel > 1 ? said.map((id) => page.t(`stat.${id}`, facts)) : [];
-  const line = el("div", "faint stats", stats.join(" · "), ...odd.flatMap((o) => [" ", o]), tensor.reason && ` ${tensor.reason}`, tensor.sampled && ` ${page.t("sampled")}`);
+  const facts = Object.fromEntries(
+    ["min", "max", "mean", "std"].map((id) => [id, number(tensor[id], 3)]),
+  );
+  const stats =
+    typeof tensor.min === "number" && tensor.numel > 1
+      ? said.map((id) => page.t(`stat.${id}`, facts))
+      : [];
+  const line = el(
+    "div",
+    "faint stats",
+    stats.join(" · "),
+    ...odd.flatMap((o) => [" ", o]),
+    tensor.reason && ` ${tensor.reason}`,
+    tensor.sampled && ` ${page.t("sampled")}`,
+  );
   return el("div", null, tensor.thumbnail && picture(page, name, tensor), line.textContent && line);
 }
 
@@ -55,7 +83,12 @@ function picture(page, name, tensor) {
   const packed = /** @type {import("./types").Packed} */ (tensor.thumbnail);
   const [rows, cols] = packed.shape;
   const readable = cols <= 6 && rows <= 8 && rows * cols === tensor.numel;
-  return thumbnail(page, { rows, cols, values: numbers(packed) }, readable ? cols * 46 : Math.min(128, Math.max(16, cols * 9)), page.t("thumbnail", { name, dtype: tensor.dtype, shape: shape(tensor.shape ?? []) }));
+  return thumbnail(
+    page,
+    { rows, cols, values: numbers(packed) },
+    readable ? cols * 46 : Math.min(128, Math.max(16, cols * 9)),
+    page.t("thumbnail", { name, dtype: tensor.dtype, shape: shape(tensor.shape ?? []) }),
+  );
 }
 
 /**
@@ -67,9 +100,12 @@ function picture(page, name, tensor) {
 export function ctxView(page, ctx, flags = true) {
   const values = [...ctx.saved, ...ctx.attributes];
   const facts = [
-    ctx.needs_input_grad.length && flags && `needs_input_grad = (${ctx.needs_input_grad.map((/** @type {boolean} */ b) => (b ? "True" : "False")).join(", ")})`,
+    ctx.needs_input_grad.length &&
+      flags &&
+      `needs_input_grad = (${ctx.needs_input_grad.map((/** @type {boolean} */ b) => (b ? "True" : "False")).join(", ")})`,
     ctx.dirty.length && `mark_dirty(${ctx.dirty.join(", ")})`,
-    ctx.non_differentiable.length && `mark_non_differentiable(${ctx.non_differentiable.join(", ")})`,
+    ctx.non_differentiable.length &&
+      `mark_non_differentiable(${ctx.non_differentiable.join(", ")})`,
     ctx.materialize_grads === false && "set_materialize_grads(False)",
   ].filter(Boolean);
   const list = valueList(page, `ctx${ctx.bytes ? ` · ${size(ctx.bytes)}` : ""}`, values);

@@ -14,7 +14,12 @@ export function neighbour({ boxes, paths }, key, way) {
   const from = boxes.find((box) => box.key === key);
   if (!from) return key;
   const centre = (/** @type {Box} */ b) => b.x + b.width / 2;
-  const beside = boxes.filter((b) => b.y < from.y + from.height && from.y < b.y + b.height && (way === "left" ? centre(b) < centre(from) : centre(b) > centre(from)));
+  const beside = boxes.filter(
+    (b) =>
+      b.y < from.y + from.height &&
+      from.y < b.y + b.height &&
+      (way === "left" ? centre(b) < centre(from) : centre(b) > centre(from)),
+  );
   beside.sort((a, b) => Math.abs(centre(a) - centre(from)) - Math.abs(centre(b) - centre(from)));
   return beside[0]?.key ?? key;
 }

@@ -15,16 +15,36 @@ export function whyNone(page, state, picture, see) {
   const { asked, names } = state;
   const answer = el("div", { class: "why", role: "status", hidden: !asked });
   if (!canRepaint(page, state) || !names.length) return { element: null, answer };
-  const select = el("select", { "data-at": "why" }, el("option", { value: "" }, page.t("choose_tensor")), ...names.map((/** @type {string} */ name) => el("option", { value: name }, name)));
+  const select = el(
+    "select",
+    { "data-at": "why" },
+    el("option", { value: "" }, page.t("choose_tensor")),
+    ...names.map((/** @type {string} */ name) => el("option", { value: name }, name)),
+  );
   select.value = asked?.name ?? "";
   select.addEventListener("change", () => {
-    repaint(page, state, { name: select.value }).catch((problem) => page.signal.aborted || ((answer.hidden = false), answer.replaceChildren(problem.message)));
+    repaint(page, state, { name: select.value }).catch(
+      (problem) =>
+        page.signal.aborted || ((answer.hidden = false), answer.replaceChildren(problem.message)),
+    );
   });
   if (asked) {
-    const key = asked.ghost !== null ? `x${asked.ghost}` : [...picture.boxes.values()].find((b) => b.nodes.includes(asked.node))?.key ?? "";
-    const line = asked.line && page.tabs.includes("source") && button(page.t("show_line", { line: asked.line }), () => (page.select({ line: asked.line }), page.show("source")), "link");
+    const key =
+      asked.ghost !== null
+        ? `x${asked.ghost}`
+        : ([...picture.boxes.values()].find((b) => b.nodes.includes(asked.node))?.key ?? "");
+    const line =
+      asked.line &&
+      page.tabs.includes("source") &&
+      button(
+        page.t("show_line", { line: asked.line }),
+        () => (page.select({ line: asked.line }), page.show("source")),
+        "link",
+      );
     answer.append(prose(asked.message), " ", ...(line ? [line] : []));
-    picture.mark("asked", (k, path) => (path ? path.target === key && path.style !== "" : k === key));
+    picture.mark("asked", (k, path) =>
+      path ? path.target === key && path.style !== "" : k === key,
+    );
     if (picture.boxes.has(key)) requestAnimationFrame(() => requestAnimationFrame(() => see(key)));
   }
   return { element: el("label", "slider", page.t("why_none"), select), answer };
@@ -38,6 +58,13 @@ export function whyNone(page, state, picture, see) {
  */
 export function whyButton(page, state, box) {
   const node = state.nodes[box?.nodes[0] ?? -1];
-  const name = box?.kind === "ghost" ? state.ghosts[Number(box.key.slice(1))] : box?.kind === "leaf" && !node?.gradient ? node?.label : "";
-  return name && canRepaint(page, state) ? waiting(page, page.t("why_none"), () => repaint(page, state, { name })) : null;
+  const name =
+    box?.kind === "ghost"
+      ? state.ghosts[Number(box.key.slice(1))]
+      : box?.kind === "leaf" && !node?.gradient
+        ? node?.label
+        : "";
+  return name && canRepaint(page, state)
+    ? waiting(page, page.t("why_none"), () => repaint(page, state, { name }))
+    : null;
 }

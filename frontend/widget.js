@@ -16,7 +16,15 @@ import { el, inflate, opened } from "./shared.js";
 /** @typedef {import("./types").Model} Model */
 
 /** @type {Record<string, (page: import("./types").Page, state: any) => Node>} */
-const VIEWS = { inspector: inspectorView, graph: graphView, jacobian: jacobianView, gradcheck: gradcheckView, calls: callsView, compare: compareView, progress: progressView };
+const VIEWS = {
+  inspector: inspectorView,
+  graph: graphView,
+  jacobian: jacobianView,
+  gradcheck: gradcheckView,
+  calls: callsView,
+  compare: compareView,
+  progress: progressView,
+};
 
 /**
  * Draw the model's view into an element.
@@ -32,7 +40,12 @@ export function mount(model, element) {
   element.append(host);
   claimKeys(host, end.signal);
   try {
-    root.append(VIEWS[model.get("_kind")](page(model, root, end.signal), states.get(model) ?? model.get("state")));
+    root.append(
+      VIEWS[model.get("_kind")](
+        page(model, root, end.signal),
+        states.get(model) ?? model.get("state"),
+      ),
+    );
   } catch (problem) {
     end.abort();
     host.remove();
@@ -40,7 +53,8 @@ export function mount(model, element) {
   }
   // what is typed into our fields is not for the notebook
   root.addEventListener("keydown", (event) => {
-    if (/** @type {Element} */ (event.target).matches("input, select, textarea")) event.stopPropagation();
+    if (/** @type {Element} */ (event.target).matches("input, select, textarea"))
+      event.stopPropagation();
   });
   return () => (end.abort(), host.remove());
 }
@@ -55,7 +69,7 @@ const states = new WeakMap();
 
 /** @param {Model} model the stylesheet comes deflated, since it is stored in every saved widget, and so does a large state */
 async function unpack(model) {
-  if (!sheets.has(model)) sheets.set(model, sheet ??= await inflate(model.get("_stylesheet")));
+  if (!sheets.has(model)) sheets.set(model, (sheet ??= await inflate(model.get("_stylesheet"))));
   const { packed } = model.get("state");
   if (packed && !states.has(model)) states.set(model, await opened(packed));
 }
@@ -88,6 +102,7 @@ async function render({ model, el: element, signal }) {
 }
 
 const thawed = Symbol.for("nbautograd");
+const window_ = /** @type {any} */ (globalThis);
 
 /**
  * Show what a widget stored, where no kernel is: in the place of its static report, and of every copy of it.
@@ -95,7 +110,7 @@ const thawed = Symbol.for("nbautograd");
  */
 export function thaw(traits) {
   /** @type {Set<string>} */
-  const known = (/** @type {any} */ (globalThis)[thawed] ??= new Set());
+  const known = (window_[thawed] ??= new Set());
   if (known.has(traits._anchor)) return undefined;
   known.add(traits._anchor);
   return initialize({ model: frozenModel(traits) });

@@ -56,3 +56,8 @@ def test_the_committed_bundle_is_a_fresh_build(front: Path, tmp_path: Path) -> N
 @pytest.mark.slow
 def test_the_types_agree(front: Path) -> None:
     assert run(front, "tsc", "-p", ".") == ""
+
+
+@pytest.mark.slow
+def test_the_sources_are_formatted(front: Path) -> None:
+    assert "All matched files" in run(front, "prettier", "--check", ".")

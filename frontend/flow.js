@@ -1,0 +1,81 @@
+// The gradients that flow into a node and out of it: their sum, and the list of the edges.
+
+import { el, shape } from "./shared.js";
+import { tensorBody } from "./values.js";
+
+/** @typedef {import("./types").Page} Page */
+
+/**
+ * The contributions that meet at a node, and their sum; null where there is nothing to add.
+ * @param {Page} page
+ * @param {any} state
+ * @param {any} node
+ * @param {(source: number) => boolean} [came] which have arrived
+ * @param {boolean} [done] whether the sum stands
+ */
+export function sum(page, state, node, came = () => true, done = true) {
+  const edges = state.edges.filter((/** @type {any} */ e) => e.target === node.id && e.gradient);
+  if (
+    edges.length < 2 ||
+    edges.length > 6 ||
+    new Set(edges.map((/** @type {any} */ e) => e.output_nr)).size > 1
+  )
+    return null;
+  const term = (/** @type {string} */ name, /** @type {any} */ gradient) =>
+    el("div", "term", el("code", "name", name), tensorBody(page, name, gradient));
+  const terms = edges
+    .filter((/** @type {any} */ e) => came(e.source))
+    .map((/** @type {any} */ e) => term(label(state.nodes[e.source]), e.gradient));
+  const row = terms.flatMap((/** @type {Node} */ t, /** @type {number} */ k) =>
+    k ? [el("span", null, "+"), t] : [t],
+  );
+  if (done && node.gradient)
+    row.push(
+      el("span", null, "="),
+      term(node.kind === "leaf" ? `${label(node)}.grad` : page.t("gradient_in"), node.gradient),
+    );
+  return el("div", "sum", ...row);
+}
+
+/** @param {any} node */
+const label = (node) => (node ? node.label || node.function || node.name : "…");
+
+/**
+ * @param {Page} page
+ * @param {string} title
+ * @param {any[]} edges
+ * @param {(edge: any) => any} far the node at the other end
+ */
+export function edgeList(page, title, edges, far) {
+  return el(
+    "section",
+    "values",
+    el("h5", null, title),
+    el(
+      "ul",
+      null,
+      ...edges
+        .slice(0, 20)
+        .map((edge) =>
+          el(
+            "li",
+            null,
+            el(
+              "div",
+              null,
+              el("code", "name", label(far(edge))),
+              " ",
+              el(
+                "span",
+                "faint",
+                [edge.dtype, edge.shape && (shape(edge.shape) || page.t("scalar"))]
+                  .filter(Boolean)
+                  .join(" "),
+              ),
+            ),
+            edge.gradient && tensorBody(page, page.t("gradient"), edge.gradient),
+          ),
+        ),
+    ),
+  );
+}
