@@ -10,7 +10,7 @@ from nbautograd.core.checking.block import Block, Entry
 from nbautograd.core.checking.jacobians.storage import Layout, Matrices
 from nbautograd.core.checking.subject import Subject
 from nbautograd.core.checking.tolerance import AGREED
-from nbautograd.core.torch_internals import gradients
+from nbautograd.core.torch_private.tensors import gradients
 
 STEP = float(np.finfo(float).eps) ** (1 / 3)
 ONE = (1,)

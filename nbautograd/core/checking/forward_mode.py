@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from nbautograd.core import torch_internals
 from nbautograd.core.checking import words
 from nbautograd.core.checking.probes.raw import close, precision
 from nbautograd.core.checking.subject import Outputs, Subject, separate_context
 from nbautograd.core.findings import Finding
+from nbautograd.core.torch_private import tensors as internals
 
 TANGENTS = 2
 
@@ -78,7 +78,7 @@ def over_reverse(subject: Subject, derived: Subject) -> Iterator[Finding]:
     generator = torch.Generator().manual_seed(derived.seed + 55)
     weights = [torch.randn(y.shape, generator=generator, dtype=y.dtype) for y in outputs]
     leaves = [outputs.inputs[i] for i in derived.differentiable]
-    gradients = torch_internals.gradients(outputs, leaves, weights)
+    gradients = internals.gradients(outputs, leaves, weights)
     forward = [_dot(w, t) for w, t in zip(weights, tangents, strict=True)]
     reverse = [_dot(g, u) for g, u in zip(gradients, directions, strict=True) if g is not None]
     size = sum(map(abs, forward)) + sum(map(abs, reverse))

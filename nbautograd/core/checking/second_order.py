@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from nbautograd import messages
-from nbautograd.core import syntax, torch_internals
+from nbautograd.core import syntax
 from nbautograd.core.checking import words
 from nbautograd.core.checking.at_first_sight import settled
 from nbautograd.core.checking.block import Block, GradcheckReport
@@ -25,6 +25,7 @@ from nbautograd.core.checking.probes.state import elsewhere
 from nbautograd.core.checking.subject import Outputs, Subject
 from nbautograd.core.findings import Finding
 from nbautograd.core.source import methods_of
+from nbautograd.core.torch_private import tensors as internals
 
 MOST = 120  # elements of inputs and outputs together; of a larger Function the second derivatives are sampled
 TOO_MANY = 4_000_000  # elements of which not even a sample is taken
@@ -102,7 +103,7 @@ def _gradients(subject: Subject, outputs: Outputs, v: Sequence[Tensor | None]) -
     leaves = [outputs.inputs[i] for i in subject.differentiable]
     pairs = [(o, c.requires_grad_()) for o, c in zip(outputs, v, strict=True) if c is not None]
     tensors, grads = zip(*pairs, strict=True)
-    return torch_internals.gradients(tensors, leaves, grads, create_graph=True)
+    return internals.gradients(tensors, leaves, grads, create_graph=True)
 
 
 def _claims_none(gradients: Sequence[Tensor | None]) -> bool:
@@ -124,7 +125,7 @@ def _subject(subject: Subject, outputs: Outputs) -> Subject:
             outputs = subject.call(xs)
             leaves = [xs[i] for i in subject.differentiable]
             tensors = [outputs[k] for k in takes]
-            grads = torch_internals.gradients(tensors, leaves, given[count:], create_graph=graph)
+            grads = internals.gradients(tensors, leaves, given[count:], create_graph=graph)
             found = tuple(torch.zeros_like(x) if g is None else g for g, x in zip(grads, leaves, strict=True))
             if not graph or all(g.requires_grad for g in found):
                 return found
@@ -219,7 +220,7 @@ def _reasons(subject: Subject, outputs: Outputs) -> Iterator[tuple[str, dict[str
 
 def _ignored(subject: Subject, outputs: Outputs, tensor: Tensor) -> bool:
     leaves = [outputs.inputs[i] for i in subject.differentiable]
-    found = torch_internals.gradients([tensor], leaves, [torch.ones_like(tensor)])
+    found = internals.gradients([tensor], leaves, [torch.ones_like(tensor)])
     return all(g is None or not bool(g.any()) for g in found)
 
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from nbautograd.core.checking import preparation
 from nbautograd.core.checking.quiet import quiet, seed_all
 from nbautograd.core.source import FunctionSource, function_class, read_source
-from nbautograd.core.torch_internals import gradients
+from nbautograd.core.torch_private.tensors import gradients
 
 
 class Outputs(tuple[Tensor, ...]):

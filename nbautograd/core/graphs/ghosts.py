@@ -11,7 +11,7 @@ from nbautograd.core.graphs.callers import CallersCode
 from nbautograd.core.graphs.cuts import Cut
 from nbautograd.core.graphs.graph import Ghost
 from nbautograd.core.graphs.naming import Names
-from nbautograd.core.torch_nodes import function_of, raw_slot_names, raw_slots, saved_peek
+from nbautograd.core.torch_private.nodes import function_of, raw_slot_names, raw_slots, saved_peek
 
 MOST_GHOSTS = 12
 MOST_FOLLOWED = 6  # ghosts whose way through functions is looked for

@@ -12,7 +12,7 @@ from nbautograd.core.graphs.flow import Flow
 from nbautograd.core.graphs.graph import AutogradGraph
 from nbautograd.core.graphs.naming import Names
 from nbautograd.core.graphs.walk import Walk
-from nbautograd.core.torch_nodes import next_sequence_number, node_name
+from nbautograd.core.torch_private.nodes import next_sequence_number, node_name
 from nbautograd.core.values import TensorSummary, summarise
 
 Gradients = Sequence[torch.Tensor | None]

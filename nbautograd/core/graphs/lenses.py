@@ -10,7 +10,7 @@ import torch
 
 from nbautograd.core.graphs.callers import CallersCode
 from nbautograd.core.graphs.graph import Stale, Storage
-from nbautograd.core.torch_nodes import function_of, node_name, raw_slot_names, raw_slots, saved_peek
+from nbautograd.core.torch_private.nodes import function_of, node_name, raw_slot_names, raw_slots, saved_peek
 
 VERSIONS = re.compile(r"is at version (\d+); expected version (\d+)")
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
-from nbautograd.core.torch_nodes import next_sequence_number
+from nbautograd.core.torch_private.nodes import next_sequence_number
 
 MOST_CALLS = 100_000
 

@@ -11,7 +11,7 @@ from nbautograd.core.graphs.lenses import Lenses
 from nbautograd.core.graphs.naming import Names
 from nbautograd.core.graphs.quick import make, of
 from nbautograd.core.graphs.saved import SavedReader
-from nbautograd.core.torch_nodes import function_of, gradient_slots, node_name
+from nbautograd.core.torch_private.nodes import function_of, gradient_slots, node_name
 
 EMPTY = Slot()
 RARE = ("label", "scope", "saved", "freed", "line", "outputs", "stops", "storages", "stale")  # often as by default

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from nbautograd.core.source import FunctionSource, read_source
-from nbautograd.core.torch_nodes import all_gone, forward_line, raw_slot_names, raw_slots, refuses, saved_peek
+from nbautograd.core.torch_private.nodes import all_gone, forward_line, raw_slot_names, raw_slots, refuses, saved_peek
 from nbautograd.core.values import CtxSnapshot, TensorSummary, Value, describe, tensor_repr
 
 PACKED = "packed"  # a saved_tensors_hooks context packed it; only unpacking would show it

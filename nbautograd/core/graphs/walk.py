@@ -21,7 +21,7 @@ from nbautograd.core.graphs.order import LEAF, engine_order
 from nbautograd.core.graphs.quick import of
 from nbautograd.core.graphs.saved import SavedReader
 from nbautograd.core.graphs.scopes import infer_scopes, scope_types
-from nbautograd.core.torch_nodes import leaf_tensor, root_edge, sequence_number
+from nbautograd.core.torch_private.nodes import leaf_tensor, root_edge, sequence_number
 
 SAVED_OF_OPS = 300  # in larger graphs only custom Functions tell what they saved
 MOST_NODES = 1_000_000

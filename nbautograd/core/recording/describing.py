@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 
-from nbautograd.core import torch_internals as internals
 from nbautograd.core.recording.snapshot import DATA, SHAPES, SUMMARY, VALUES, WHOLE, Raw, raw
+from nbautograd.core.torch_private import tensors as internals
 
 Known = dict[int, Any]  # id of a tensor met in this call -> its description
 Describe = Callable[[Iterable[Any], Known], tuple[Raw, ...]]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from nbautograd.core import torch_internals as internals
 from nbautograd.core.recording import quick
 from nbautograd.core.recording.recorder import Recorder
 from nbautograd.core.recording.state import Subject, ThreadState, local
 from nbautograd.core.recording.writer import Writer
 from nbautograd.core.source import METHODS
+from nbautograd.core.torch_private import tensors as internals
 
 
 class Engine(Protocol):

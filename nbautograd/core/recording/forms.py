@@ -12,7 +12,6 @@ from typing import Any
 
 import torch
 
-from nbautograd.core import torch_internals as internals
 from nbautograd.core.recording.ring import SHORT
 from nbautograd.core.recording.short import ABSENT, OTHER, Told
 from nbautograd.core.recording.snapshot import (
@@ -28,6 +27,7 @@ from nbautograd.core.recording.snapshot import (
     grad_fn_name,
 )
 from nbautograd.core.recording.unrolled import NOTHING, PLAIN, TENSOR, compiled
+from nbautograd.core.torch_private import tensors as internals
 
 _PLAIN = frozenset({int, float, bool})
 _TYPES = PLAIN_TYPES | _PLAIN | {type(None)}  # what a form can have: nothing of it changes unseen

@@ -12,13 +12,13 @@ from collections.abc import Callable
 from typing import Any
 
 from nbautograd import messages
-from nbautograd.core import torch_internals as internals
 from nbautograd.core.recording import materialising
 from nbautograd.core.recording.engine import recordable_methods
 from nbautograd.core.recording.recorder import Recorder
 from nbautograd.core.recording.state import Open, Subject, local
 from nbautograd.core.recording.writer import Writer
 from nbautograd.core.recording.writers import writer
+from nbautograd.core.torch_private import tensors as internals
 
 _TEMPLATE = """
 def {name}({parameters}):

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from nbautograd.core import torch_internals as internals
+from nbautograd.core.torch_private import tensors as internals
 
 _NAME = "materialize_grads"
 _in_c = getattr(torch._C._FunctionBase, _NAME, None)

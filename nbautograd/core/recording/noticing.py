@@ -12,13 +12,13 @@ from typing import Any
 
 import torch
 
-from nbautograd.core import torch_internals as internals
 from nbautograd.core.recording.describing import DESCRIBE, Known
 from nbautograd.core.recording.materialising import told
 from nbautograd.core.recording.side_effects import found, harmless, loose_names
 from nbautograd.core.recording.snapshot import DATA, PLAIN_TYPES, STRIDES, SUMMARY, VERSION, Raw
 from nbautograd.core.recording.state import GIVEN, KNOWN, NUMBER, Noticed, Open, Subject
 from nbautograd.core.source import as_written
+from nbautograd.core.torch_private import tensors as internals
 
 _DETAILED = DATA + 1  # fields of a tensor described with more than its shape
 

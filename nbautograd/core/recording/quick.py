@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from nbautograd.core import torch_internals as internals
 from nbautograd.core.recording.quick_backward import backward, setup_context
 from nbautograd.core.recording.quick_forward import forward
 from nbautograd.core.recording.writer import Begin, End, Writer
+from nbautograd.core.torch_private import tensors as internals
 
 _PAIRS: dict[str, Callable[[Writer], tuple[Begin, End]]] = {
     "forward": forward,

@@ -13,7 +13,6 @@ from typing import Any
 
 import torch
 
-from nbautograd.core import torch_internals as internals
 from nbautograd.core.recording import prints
 from nbautograd.core.recording.reading_ctx import beside_saved, innermost, places
 from nbautograd.core.recording.ring import EVERY, SHORT
@@ -33,6 +32,7 @@ from nbautograd.core.recording.state import (
 )
 from nbautograd.core.recording.unrolled import picks
 from nbautograd.core.recording.writer import Begin, End, Writer, unwind
+from nbautograd.core.torch_private import tensors as internals
 
 _modes, _get_frame, _heard = internals.function_mode_active, sys._getframe, prints.heard
 _grad_enabled, _keep_graph = torch.is_grad_enabled, internals.keep_graph

@@ -10,7 +10,6 @@ from time import perf_counter
 from types import FrameType
 from typing import Any
 
-from nbautograd.core import torch_internals as internals
 from nbautograd.core.recording import prints
 from nbautograd.core.recording.reading_ctx import beside_saved
 from nbautograd.core.recording.recorder import CALLERS, USERS, caller, whose
@@ -18,6 +17,7 @@ from nbautograd.core.recording.ring import EVERY
 from nbautograd.core.recording.snapshot import SUMMARY
 from nbautograd.core.recording.state import BEGAN, HEAD, NUMBER, PRINTED, QUICK, Head, Open, ThreadState
 from nbautograd.core.recording.writer import Begin, End, Writer, unwind
+from nbautograd.core.torch_private import tensors as internals
 
 _modes, _get_frame, _heard, _CALLER = internals.function_mode_active, sys._getframe, prints.heard, CALLERS + 1
 _NOBODY = (None, 0)

@@ -10,9 +10,9 @@ from typing import Any
 
 import torch
 
-from nbautograd.core import torch_internals as internals
 from nbautograd.core.recording.describing import DESCRIBE, Known
 from nbautograd.core.recording.snapshot import PLAIN_TYPES, SUMMARY
+from nbautograd.core.torch_private import tensors as internals
 
 ONLY_SAVES = frozenset({"save_for_backward", "needs_input_grad"})  # of these only the first leaves anything
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from nbautograd.core import torch_internals as internals
+from nbautograd.core.torch_private import tensors as internals
 
 SHAPES, SUMMARY, VALUES = 1, 2, 3
 LEVELS = {"off": 0, "shapes": SHAPES, "summary": SUMMARY, "values": VALUES}

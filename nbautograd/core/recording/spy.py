@@ -15,12 +15,12 @@ from types import FunctionType
 from typing import Any
 
 from nbautograd import messages
-from nbautograd.core import torch_internals as internals
 from nbautograd.core.recording import materialising
 from nbautograd.core.recording.engine import recordable_methods, wrapper
 from nbautograd.core.recording.recorder import Recorder
 from nbautograd.core.recording.state import Subject, local
 from nbautograd.core.recording.writers import writer
+from nbautograd.core.torch_private import tensors as internals
 
 _CODES, _FILES = internals.machinery()
 _GET_USER_FN = internals.user_function_code()  # asked first: comparing code objects for identity is fast

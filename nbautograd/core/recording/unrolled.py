@@ -8,7 +8,7 @@ from itertools import combinations
 from types import CodeType
 from typing import Any
 
-from nbautograd.core import torch_internals as internals
+from nbautograd.core.torch_private import tensors as internals
 
 TENSOR, NOTHING, PLAIN = "tensor", "None", "plain"  # what a value can be; a number: the same tensor as that one
 

@@ -12,7 +12,6 @@ from time import perf_counter
 from types import CodeType, FrameType, FunctionType
 from typing import Any, TypeVar
 
-from nbautograd.core import torch_internals as internals
 from nbautograd.core.recording import prints
 from nbautograd.core.recording.ctx_use import used_of_ctx
 from nbautograd.core.recording.describing import COPIED, DESCRIBE, Describe
@@ -39,6 +38,7 @@ from nbautograd.core.recording.state import (
     begun,
 )
 from nbautograd.core.source import as_written
+from nbautograd.core.torch_private import tensors as internals
 
 T = TypeVar("T")
 Begin = Callable[..., "Open | None"]

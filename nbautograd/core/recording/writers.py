@@ -10,7 +10,6 @@ from typing import Any
 
 import torch
 
-from nbautograd.core import torch_internals as internals
 from nbautograd.core.recording import prints
 from nbautograd.core.recording.describing import COPIED, DESCRIBE, Known
 from nbautograd.core.recording.reading_ctx import innermost, read_ctx
@@ -18,6 +17,7 @@ from nbautograd.core.recording.recorder import Recorder, caller, who_called
 from nbautograd.core.recording.snapshot import Raw
 from nbautograd.core.recording.state import BEGAN, GIVEN, KNOWN, NUMBER, Noticed, Open, Subject, ThreadState
 from nbautograd.core.recording.writer import Writer, without_modes
+from nbautograd.core.torch_private import tensors as internals
 
 _tracing, _modes = internals.tracing, internals.function_mode_active
 _grad_enabled, _keep_graph = torch.is_grad_enabled, internals.keep_graph

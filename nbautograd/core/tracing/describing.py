@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch.overrides import resolve_name
 
-from nbautograd.core import torch_internals as internals
 from nbautograd.core.recording.decode import value_of
 from nbautograd.core.recording.snapshot import PLAIN_TYPES, SUMMARY, Raw, named, raw, safe_repr
+from nbautograd.core.torch_private import tensors as internals
 from nbautograd.core.values import Value
 
 LISTED = 4  # attributes or items that are shown of an object

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbautograd.core.torch_internals import modes_kept
+from nbautograd.core.torch_private.tensors import modes_kept
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure
 from nbautograd.course.exercises.scalar_tensors import dense_fallback, scalar_tensor

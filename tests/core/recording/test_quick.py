@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.autograd import Function
 
-from nbautograd.core import torch_internals as internals
 from nbautograd.core.recording import log, quick, quick_forward, short, unrolled
+from nbautograd.core.torch_private import tensors as internals
 
 
 class Combined(Function):

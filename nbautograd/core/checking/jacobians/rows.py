@@ -19,7 +19,7 @@ from nbautograd.core.checking.jacobians.real import (
 )
 from nbautograd.core.checking.progress import Progress
 from nbautograd.core.checking.quiet import seed_all
-from nbautograd.core.torch_internals import gradients
+from nbautograd.core.torch_private.tensors import gradients
 
 FEW = 4  # up to so many cotangents a loop is faster than a batch
 BATCH_ELEMENTS = 2_000_000  # elements that one batch of cotangents and gradients may hold

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from nbautograd.core.checking.quiet import seed_all
 from nbautograd.core.checking.subject import Outputs, Subject
-from nbautograd.core.torch_internals import gradients
+from nbautograd.core.torch_private.tensors import gradients
 
 Backward = Callable[..., Any]
 

@@ -25,7 +25,7 @@ from nbautograd.core.checking.probes.raw import (
 from nbautograd.core.checking.subject import Outputs, Subject
 from nbautograd.core.checking.words import about
 from nbautograd.core.findings import Finding
-from nbautograd.core.torch_internals import gradients
+from nbautograd.core.torch_private.tensors import gradients
 
 MOST = 4  # inputs of which all subsets are tried
 

@@ -1,6 +1,6 @@
 """The private torch names by which a node of the backward graph tells about itself, each behind a probe.
 
-Belongs to ``torch_internals.py``: what a torch version does not have is answered with "not known", never with an error.
+Belongs to ``tensors.py``: what a torch version does not have is answered with "not known", never with an error.
 """
 
 from __future__ import annotations
