@@ -7,9 +7,11 @@ from string import Formatter
 
 import pytest
 
+from nbautograd import messages
 from nbautograd.messages import LANGUAGES, catalogue, language, set_language, text
 
 ROOT = Path(__file__).parents[2]
+MESSAGES = Path(messages.__file__).parent
 
 
 def places(template: str) -> set[str]:
@@ -33,6 +35,43 @@ def test_both_languages_say_the_same_things():
     english, chinese = (catalogue(lang) for lang in LANGUAGES)
     assert english.keys() == chinese.keys()
     assert {key for key in english if places(english[key]) != places(chinese[key])} == set()
+
+
+def table(lang: str) -> list[tuple[int, str]]:
+    """The line and the id of every sentence, as the file has them: a dict would hide an id that stands twice."""
+    (entries,) = (
+        node
+        for node in ast.walk(ast.parse((MESSAGES / f"{lang}.py").read_text(encoding="utf-8")))
+        if isinstance(node, ast.Dict)
+    )
+    return [(key.lineno, key.value) for key in entries.keys if isinstance(key, ast.Constant)]
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_every_id_stands_once_and_on_a_line_of_its_own(lang):
+    ids, lines = [key for _, key in table(lang)], [line for line, _ in table(lang)]
+    assert sorted({key for key in ids if ids.count(key) > 1}) == []
+    assert len(set(lines)) == len(lines) == len(catalogue(lang))
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_ids_stand_in_the_group_of_their_subject(lang):
+    """The subjects in the order of the alphabet, each under its heading."""
+    source = (MESSAGES / f"{lang}.py").read_text(encoding="utf-8").splitlines()
+    subject, misplaced = None, []
+    headings = []
+    for line in source:
+        if heading := re.fullmatch(r"    # ---- (\w+) ----", line):
+            subject = heading[1]
+            headings.append(subject)
+        elif (key := re.match(r'    "([^"]+)": ', line)) and key[1].split(".")[0] != subject:
+            misplaced.append(key[1])
+    assert misplaced == []
+    assert headings == sorted(set(headings))
+
+
+def test_both_languages_have_their_ids_in_the_same_order():
+    assert [key for _, key in table("en")] == [key for _, key in table("zh")]
 
 
 def test_chinese_is_chinese():
@@ -65,3 +104,10 @@ def test_a_language_that_nobody_wrote():
         set_language("fr")
     with pytest.raises(KeyError):
         text("no.such.sentence")
+
+
+def test_the_package_s_own_variable_goes_first(monkeypatch):
+    monkeypatch.setattr(messages, "_chosen", None)
+    monkeypatch.setenv("LC_ALL", "en_US.UTF-8")
+    monkeypatch.setenv("NBAUTOGRAD_LANG", "zh")
+    assert text("views.compare.agree", first="f", second="g") == "f 与 g 一致。"

@@ -33,7 +33,6 @@ def expected_in_wheel():
     """Every module of the package, its data, and the notebooks, which live beside the package in the repository."""
     files = {f"nbautograd/{p.relative_to(ROOT / 'nbautograd')}" for p in ROOT.glob("nbautograd/**/*.py")}
     files |= {f"nbautograd/static/{p.name}" for p in ROOT.glob("nbautograd/static/*.[jc]s*")}
-    files |= {f"nbautograd/{p.relative_to(ROOT / 'nbautograd')}" for p in ROOT.glob("nbautograd/**/*.mo")}
     files |= {f"nbautograd/notebooks/{p.relative_to(ROOT / 'notebooks')}" for p in ROOT.glob("notebooks/**/*.ipynb")}
     return files | {"nbautograd/py.typed"}
 
