@@ -27,8 +27,8 @@ import torch
 from torch.autograd import Function
 
 import nbautograd
-from nbautograd.core.checking.inquiry import Inquiry
-from nbautograd.core.checking.subject import Subject
+from nbautograd.core.checking.problem import Subject
+from nbautograd.core.checking.run import Inquiry
 
 LEAST = 25.0  # ms that a tool runs in each round
 Case = tuple[Callable[..., torch.Tensor], tuple[torch.Tensor, ...]]

@@ -24,8 +24,8 @@ from pathlib import Path
 import torch
 
 import nbautograd
-from nbautograd.core.checking.inquiry import Inquiry
-from nbautograd.core.checking.subject import Subject
+from nbautograd.core.checking.problem import Subject
+from nbautograd.core.checking.run import Inquiry
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "core" / "checking"))
 

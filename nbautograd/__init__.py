@@ -13,21 +13,21 @@ from nbautograd.core import display as _display
 
 if TYPE_CHECKING:
     from nbautograd.core.checking.block import Block, Entry, GradcheckReport, JacobianReport
-    from nbautograd.core.checking.check import gradcheck, jacobian
-    from nbautograd.core.comparison import Comparison, compare
+    from nbautograd.core.checking.gradcheck import gradcheck, jacobian
     from nbautograd.core.findings import Finding, Fix
-    from nbautograd.core.graphs.gradients import backward
+    from nbautograd.core.graphs.backward import backward
+    from nbautograd.core.graphs.build import graph
     from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
     from nbautograd.core.graphs.modules import watch_modules
-    from nbautograd.core.graphs.reasons import why_none
-    from nbautograd.core.graphs.walk import graph
+    from nbautograd.core.graphs.why_none import why_none
     from nbautograd.core.recording.calls import Call, CallLog
     from nbautograd.core.recording.log import calls, instrument, recording, uninstrument
-    from nbautograd.core.report import FunctionReport, inspect
     from nbautograd.core.tracing.dispatches import Dispatch, DispatchLog
     from nbautograd.core.tracing.log import dispatches, trace, tracing, untrace
     from nbautograd.core.values import CtxSnapshot, TensorSummary, Value
     from nbautograd.errors import CallError, GradcheckError, InputError, NbautogradError
+    from nbautograd.inspection.comparison import Comparison, compare
+    from nbautograd.inspection.report import FunctionReport, inspect
     from nbautograd.messages import set_language
 
 __version__ = "0.1.0"
@@ -38,17 +38,17 @@ _HOME = {
     **dict.fromkeys(("Call", "CallLog"), "core.recording.calls"),
     **dict.fromkeys(("CtxSnapshot", "TensorSummary", "Value"), "core.values"),
     **dict.fromkeys(("Finding", "Fix"), "core.findings"),
-    **dict.fromkeys(("gradcheck", "jacobian"), "core.checking.check"),
+    **dict.fromkeys(("gradcheck", "jacobian"), "core.checking.gradcheck"),
     **dict.fromkeys(("Block", "Entry", "GradcheckReport", "JacobianReport"), "core.checking.block"),
-    **dict.fromkeys(("compare", "Comparison"), "core.comparison"),
+    **dict.fromkeys(("compare", "Comparison"), "inspection.comparison"),
     **dict.fromkeys(("trace", "untrace", "tracing", "dispatches"), "core.tracing.log"),
     **dict.fromkeys(("Dispatch", "DispatchLog"), "core.tracing.dispatches"),
-    "graph": "core.graphs.walk",
-    "backward": "core.graphs.gradients",
-    "why_none": "core.graphs.reasons",
+    "graph": "core.graphs.build",
+    "backward": "core.graphs.backward",
+    "why_none": "core.graphs.why_none",
     "watch_modules": "core.graphs.modules",
     **dict.fromkeys(("AutogradGraph", "Node", "Edge"), "core.graphs.graph"),
-    **dict.fromkeys(("inspect", "FunctionReport"), "core.report"),
+    **dict.fromkeys(("inspect", "FunctionReport"), "inspection.report"),
     **dict.fromkeys(("NbautogradError", "CallError", "InputError", "GradcheckError"), "errors"),
     "set_language": "messages",
 }

@@ -39,7 +39,7 @@ def assert_gradients(fn: Any, inputs: Any, *, unsure: bool = False, **options: A
         'right'
     """
     __tracebackhide__ = True
-    from nbautograd.core.checking.check import gradcheck
+    from nbautograd.core.checking.gradcheck import gradcheck
     from nbautograd.core.display import render
     from nbautograd.errors import GradcheckError
 

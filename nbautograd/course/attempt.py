@@ -11,9 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbautograd.core.checking.preparation import callable_of, is_differentiable
+from nbautograd.core.checking.prepared_inputs import callable_of, is_differentiable
+from nbautograd.core.checking.problem import Subject
 from nbautograd.core.checking.quiet import seed_all
-from nbautograd.core.checking.subject import Subject
 from nbautograd.core.source import function_class
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise

@@ -8,7 +8,7 @@ from typing import Any
 
 from nbautograd import messages
 from nbautograd.core.checking.hints import Opening, cut
-from nbautograd.core.checking.words import Phrase
+from nbautograd.core.checking.phrases import Phrase
 from nbautograd.core.findings import Finding
 from nbautograd.course.exercise import Failure, Sentence
 

@@ -16,16 +16,16 @@ from IPython.core.magic import Magics, line_magic, magics_class, needs_local_sco
 from IPython.display import display
 
 from nbautograd import messages
-from nbautograd.core.checking.check import gradcheck, jacobian
+from nbautograd.core.checking.gradcheck import gradcheck, jacobian
 from nbautograd.core.checking.progress import watched
-from nbautograd.core.comparison import compare
-from nbautograd.core.graphs.walk import graph
+from nbautograd.core.graphs.build import graph
 from nbautograd.core.recording.calls import CallLog
 from nbautograd.core.recording.log import calls
 from nbautograd.core.source import function_class
 from nbautograd.core.tracing.log import dispatches
 from nbautograd.core.tracing.spying import PROTOCOLS
 from nbautograd.errors import NbautogradError
+from nbautograd.inspection.comparison import compare
 from nbautograd.magics import saying
 from nbautograd.magics.inputs import as_function, one_line
 from nbautograd.magics.options import BY_SPELLING, choice

@@ -12,8 +12,8 @@ from IPython.display import display
 from nbautograd import messages
 from nbautograd.core.recording.contract import read_contract
 from nbautograd.core.recording.legacy import Legacy, recognise
-from nbautograd.core.report import run_inspection
 from nbautograd.errors import NbautogradError
+from nbautograd.inspection.report import run_inspection
 from nbautograd.magics import saying
 from nbautograd.magics.card import Cards
 from nbautograd.magics.inputs import Inputs, read_inputs, read_reference

@@ -9,7 +9,7 @@ from typing import Literal
 from nbautograd import messages
 from nbautograd.core.checking.block import Block, GradcheckReport
 from nbautograd.core.findings import Finding
-from nbautograd.core.report import FunctionReport
+from nbautograd.inspection.report import FunctionReport
 from nbautograd.views import numbers
 from nbautograd.views.words import code, counted, entry_name, listed, say, without_example
 

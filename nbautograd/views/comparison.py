@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from nbautograd import messages
-from nbautograd.core.comparison import Comparison
 from nbautograd.core.values import Value
+from nbautograd.inspection.comparison import Comparison
 from nbautograd.views import numbers
 from nbautograd.views.tensors import contents
 

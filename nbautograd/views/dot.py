@@ -9,7 +9,7 @@ from nbautograd import messages
 from nbautograd.core.graphs.folding import contract
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Ghost, Node
 from nbautograd.core.graphs.repeats import find_repeats
-from nbautograd.core.graphs.stretches import Stretch, inner_order
+from nbautograd.core.graphs.segments import Stretch, inner_order
 from nbautograd.views.layout.contents import (
     commonest_dtype,
     edge_text,

@@ -17,8 +17,8 @@ from matplotlib.patches import Rectangle
 
 from nbautograd import messages
 from nbautograd.core.checking.block import Block, GradcheckReport, JacobianBlock, JacobianReport
-from nbautograd.core.report import FunctionReport
 from nbautograd.errors import CallError, InputError
+from nbautograd.inspection.report import FunctionReport
 from nbautograd.views import numbers, palette
 from nbautograd.views.heatmap.marks import short
 from nbautograd.views.jacobian import PANELS, by_interest, drawable, labels, worst_cell

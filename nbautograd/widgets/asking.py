@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from nbautograd.core.checking import again
+from nbautograd.core.checking import entry_curve
 from nbautograd.core.checking.block import GradcheckReport, JacobianReport
 from nbautograd.core.display import plain
 from nbautograd.errors import InputError
@@ -35,20 +35,25 @@ def microscope(report: GradcheckReport | JacobianReport, question: Mapping[str, 
     block = report.blocks.get(place)
     if block is None or not (row < block.shape[0] and col < block.shape[1]):
         raise InputError("widgets.no_block")
-    curves = again.along(again.subject_of(report), place, (row, col))
+    curves = entry_curve.along(entry_curve.subject_of(report), place, (row, col))
     claimed, found = (float(part([row], [col])[0, 0].real) for part in (block.analytical, block.numerical))
-    return {"steps": plain(again.STEPS), "curves": plain(curves), "claimed": plain(claimed), "found": plain(found)}, []
+    return {
+        "steps": plain(entry_curve.STEPS),
+        "curves": plain(curves),
+        "claimed": plain(claimed),
+        "found": plain(found),
+    }, []
 
 
 def elsewhere(report: GradcheckReport, question: Mapping[str, Any]) -> Reply:
     """The check again at random inputs; its headline and a verdict per block."""
-    from nbautograd.core.checking.check import gradcheck
+    from nbautograd.core.checking.gradcheck import gradcheck
 
     seed = question.get("seed")
     if type(seed) is not int or not 0 <= seed < 2**31:
         raise InputError("widgets.no_block")
-    subject = again.subject_of(report)
-    other = gradcheck(subject.fn, again.elsewhere(subject, seed), order=1, seed=seed)
+    subject = entry_curve.subject_of(report)
+    other = gradcheck(subject.fn, entry_curve.elsewhere(subject, seed), order=1, seed=seed)
     told = answer(other)
     blocks = [{"name": block_name(b), "verdict": b.verdict, "wrong": b.wrong} for b in other.blocks.values()]
     return {"verdict": other.verdict, "headline": told.headline, "blocks": blocks}, []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nbautograd.core.comparison import Comparison
+from nbautograd.inspection.comparison import Comparison
 from nbautograd.views.comparison import Row, headline, rows
 from nbautograd.widgets import parts
 from nbautograd.widgets.base import ViewWidget

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from nbautograd.core.graphs.asked import Asked, ask, askable
-from nbautograd.core.graphs.cuts import CELLS
 from nbautograd.core.graphs.graph import AutogradGraph
+from nbautograd.core.graphs.source_cuts import CELLS
+from nbautograd.core.graphs.why_none_by_name import Asked, ask, askable
 from nbautograd.errors import InputError
 
 MOST_NAMES = 400

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from nbautograd.core.display import plain
-from nbautograd.core.report import FunctionReport
 from nbautograd.core.values import Value
+from nbautograd.inspection.report import FunctionReport
 from nbautograd.views.answer import answer
 from nbautograd.widgets import parts
 from nbautograd.widgets.asking import questions

@@ -8,7 +8,7 @@ from torch.autograd import Function
 
 import nbautograd
 from nbautograd.core.recording.log import instrumented
-from nbautograd.core.report import run_inspection
+from nbautograd.inspection.report import run_inspection
 
 F64 = torch.float64
 

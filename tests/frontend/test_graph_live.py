@@ -15,10 +15,10 @@ import torch
 from playwright.sync_api import expect
 from torch import nn
 
-from nbautograd.core.graphs.gradients import backward
+from nbautograd.core.graphs.backward import backward
+from nbautograd.core.graphs.build import graph
 from nbautograd.core.graphs.graph import AutogradGraph
 from nbautograd.core.graphs.schedule import schedule
-from nbautograd.core.graphs.walk import graph
 from nbautograd.views.layout import Layout, layout
 from nbautograd.widgets.graph import graph_questions
 

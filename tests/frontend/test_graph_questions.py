@@ -10,9 +10,9 @@ import torch
 from playwright.sync_api import Page, expect
 from torch import nn
 
-from nbautograd.core.graphs.gradients import backward
+from nbautograd.core.graphs.backward import backward
+from nbautograd.core.graphs.build import graph
 from nbautograd.core.graphs.graph import AutogradGraph
-from nbautograd.core.graphs.walk import graph
 from nbautograd.views.layout import layout
 from nbautograd.widgets.graph import graph_questions, graph_state
 

@@ -14,9 +14,9 @@ from playwright.sync_api import expect
 from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.findings import Finding, Fix
 from nbautograd.core.recording.calls import Call, CallLog
-from nbautograd.core.report import FunctionReport
 from nbautograd.core.source import FunctionSource
 from nbautograd.core.values import Value
+from nbautograd.inspection.report import FunctionReport
 from nbautograd.messages import catalogue
 from nbautograd.widgets.base import labels
 

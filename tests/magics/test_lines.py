@@ -124,7 +124,7 @@ def test_a_forward_that_raises_shows_its_own_traceback_without_ours(filled, line
 
 
 def test_a_mistake_of_ours_is_one_sentence(filled, monkeypatch) -> None:
-    monkeypatch.setattr("nbautograd.core.checking.check.judgement", None)
+    monkeypatch.setattr("nbautograd.core.checking.gradcheck.report_verdict", None)
     ran = filled("%gradcheck product(a, b)")
     assert "%gradcheck stumbled over a mistake of its own (AttributeError: 'NoneType' object" in ran.stderr
 

@@ -206,7 +206,7 @@ def test_an_interrupt_of_the_check_is_one_sentence(notebook, monkeypatch) -> Non
 
 def test_a_mistake_of_ours_is_one_sentence_too(notebook, monkeypatch) -> None:
     notebook(X)
-    monkeypatch.setattr("nbautograd.core.report.ranked", None)
+    monkeypatch.setattr("nbautograd.inspection.report.ranked", None)
     ran = notebook(square("--inputs x"))
     assert "stumbled over a mistake of its own (TypeError: 'NoneType' object is not callable)" in ran.text
     assert "Traceback" not in ran.stdout + ran.stderr

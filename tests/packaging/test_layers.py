@@ -32,7 +32,8 @@ def test_the_contracts_hold():
 @pytest.mark.parametrize(
     ("file", "line", "contract"),
     [
-        ("core/values.py", "import nbautograd.views", "command -> magics -> widgets -> views -> core"),
+        ("core/values.py", "import nbautograd.views", "command -> magics -> widgets -> views -> inspection -> core"),
+        ("core/values.py", "import nbautograd.inspection", "widgets -> views -> inspection -> core"),
         ("core/recording/calls.py", "import nbautograd.core.checking", "inside core"),
         ("core/findings.py", "import matplotlib", "core knows no IPython"),
         ("views/__init__.py", "import ipywidgets", "views know no IPython"),

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from nbautograd.core.checking.block import Block, Entry, GradcheckReport, JacobianReport, Pooled, Statement
-from nbautograd.core.comparison import Comparison
 from nbautograd.core.findings import Finding, Fix
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
 from nbautograd.core.recording.calls import Call, CallLog
-from nbautograd.core.report import FunctionReport
 from nbautograd.core.values import CtxSnapshot, TensorSummary, Value
+from nbautograd.inspection.comparison import Comparison
+from nbautograd.inspection.report import FunctionReport
 
 Array = np.ndarray[Any, Any]
 

@@ -13,7 +13,7 @@ from comm_wire import Wire
 from torch.autograd import Function
 
 import nbautograd
-from nbautograd.core.checking import again
+from nbautograd.core.checking import entry_curve
 from nbautograd.core.recording.calls import CallLog
 from nbautograd.core.source import FunctionSource
 from nbautograd.errors import InputError
@@ -102,16 +102,18 @@ def test_another_point_is_judged_on_its_own() -> None:
 def test_the_function_goes_with_its_report() -> None:
     cls = squared()
     report, kept = nbautograd.gradcheck(cls, point()), weakref.ref(cls)
-    assert again.subject_of(report).cls is cls
+    assert entry_curve.subject_of(report).cls is cls
     del cls, report
     gc.collect()
     assert kept() is None
 
 
 def test_large_inputs_are_not_kept() -> None:
-    report = nbautograd.gradcheck(torch.sin, torch.zeros(again.LARGEST + 1, dtype=torch.float64, requires_grad=True))
+    report = nbautograd.gradcheck(
+        torch.sin, torch.zeros(entry_curve.LARGEST + 1, dtype=torch.float64, requires_grad=True)
+    )
     with pytest.raises(InputError, match="not known any more"):
-        again.subject_of(report)
+        entry_curve.subject_of(report)
 
 
 def test_what_became_of_it_since_the_last_check(samples: Any) -> None:

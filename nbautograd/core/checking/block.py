@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from nbautograd.core.checking.jacobians.storage import Matrices, Which, indices
+from nbautograd.core.checking.jacobian.layout import Matrices, Which, indices
 from nbautograd.core.display import Displayable, plain
 from nbautograd.core.findings import Finding
 from nbautograd.core.source import FunctionSource

@@ -6,17 +6,17 @@ import contextlib
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from nbautograd.core.checking import words
+from nbautograd.core.checking import phrases
+from nbautograd.core.checking.backward_call import cotangents, observe
 from nbautograd.core.checking.block import Block
-from nbautograd.core.checking.causes import surroundings
-from nbautograd.core.checking.causes.ranking import causes
-from nbautograd.core.checking.probes.all import after_values, before_values, first_run, quietly
+from nbautograd.core.checking.diagnosis import candidate_terms
+from nbautograd.core.checking.diagnosis.table import causes
+from nbautograd.core.checking.probes.determinism import equal
 from nbautograd.core.checking.probes.linearity import linearity
-from nbautograd.core.checking.probes.raw import cotangents, observe
-from nbautograd.core.checking.probes.saving import changed_after_saving
-from nbautograd.core.checking.probes.state import equal
+from nbautograd.core.checking.probes.mutated_after_save import changed_after_saving
+from nbautograd.core.checking.probes.run_probes import after_values, before_values, first_run, quietly
+from nbautograd.core.checking.problem import Outputs, Subject
 from nbautograd.core.checking.repair.search import repaired
-from nbautograd.core.checking.subject import Outputs, Subject
 from nbautograd.core.findings import Finding, Fix
 
 KINDS = {"bug": 0, "lint": 1, "note": 2}
@@ -71,7 +71,7 @@ def _all(
 ) -> Iterator[Finding]:
     if not _repeats(subject, outputs):
         # what changes from call to call cannot be compared; the verdict says so
-        yield words.about(subject, "nondeterministic_forward", "lint", words.forward_line(subject))
+        yield phrases.about(subject, "nondeterministic_forward", "lint", phrases.forward_line(subject))
         return
     between()
     first = tuple(before_values(subject, outputs))
@@ -105,7 +105,7 @@ def _values(subject: Subject, outputs: Outputs, blocks: Mapping[tuple[int, int],
     none: frozenset[int] = frozenset()
     if subject.direct and seen.returned is not None:
         none = frozenset(i for i, g in enumerate(seen.returned) if g is None)
-    tensors, scalars = surroundings.tensors(subject, outputs), surroundings.scalars(subject, outputs)
+    tensors, scalars = candidate_terms.tensors(subject, outputs), candidate_terms.scalars(subject, outputs)
     changed = changed_after_saving(subject)
     for finding in causes(subject, blocks, tensors, scalars, none):
         yield _explained(finding, changed)

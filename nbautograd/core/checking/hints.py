@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, get_args
 
-from nbautograd.core.checking.words import Phrase
+from nbautograd.core.checking.phrases import Phrase
 from nbautograd.core.findings import Finding
 from nbautograd.errors import CallError
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from nbautograd.core.checking.jacobians.real import Array
-from nbautograd.core.checking.jacobians.storage import Matrices
+from nbautograd.core.checking.jacobian.layout import Matrices
+from nbautograd.core.numerics.arrays import Array
 
 AGREED = 1e-7  # two independent computations that agree to 7 digits need no error estimate
 SLIGHT = 1e-9  # of the largest of its row: less than what is ever called wrong, and often only round-off

@@ -11,7 +11,7 @@ from nbautograd import messages
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
 from nbautograd.core.graphs.repeat_names import common_path, sibling_modules, sibling_of, sliced
 from nbautograd.core.graphs.repeats import find_repeats
-from nbautograd.core.graphs.stretches import Stretch, by_module, inner_order
+from nbautograd.core.graphs.segments import Stretch, by_module, inner_order
 from nbautograd.core.values import TensorSummary
 
 LEAST_SIBLING = 8  # nodes of a module beside a repeat of its kind that are worth a box

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import torch
 
 from nbautograd.core.graphs.graph import Node, Slot
-from nbautograd.core.graphs.lenses import Lenses
-from nbautograd.core.graphs.naming import Names
+from nbautograd.core.graphs.names import Names
 from nbautograd.core.graphs.quick import make, of
 from nbautograd.core.graphs.saved import SavedReader
+from nbautograd.core.graphs.saved_memory import Lenses
 from nbautograd.core.torch_private.nodes import function_of, gradient_slots, node_name
 
 EMPTY = Slot()

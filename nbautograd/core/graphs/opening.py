@@ -11,7 +11,7 @@ from nbautograd.core.graphs.folding import begun, contract
 from nbautograd.core.graphs.graph import AutogradGraph
 from nbautograd.core.graphs.repeat_names import named, parts
 from nbautograd.core.graphs.repeats import find_repeats
-from nbautograd.core.graphs.stretches import Stretch, cut
+from nbautograd.core.graphs.segments import Stretch, cut
 
 PART = 40  # nodes of one box, when what is opened has no modules inside
 TIMES = 120  # parts that a repeat is opened into; of more, at most PART boxes are made, each a repeat

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from nbautograd import messages
 from nbautograd.core.graphs.graph import AutogradGraph, Node
-from nbautograd.core.graphs.stretches import Stretch
+from nbautograd.core.graphs.segments import Stretch
 
 T = TypeVar("T")
 MOST_OPS = 3  # of a part that are named

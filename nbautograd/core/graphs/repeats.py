@@ -15,7 +15,7 @@ import numpy as np
 
 from nbautograd.core.graphs.graph import AutogradGraph
 from nbautograd.core.graphs.repeat_names import named, sibling_depth
-from nbautograd.core.graphs.stretches import Stretch, inner_order
+from nbautograd.core.graphs.segments import Stretch, inner_order
 
 LEAST_TIMES = 4  # fewer equal parts are drawn one by one
 LEAST_SAVED = 24  # nodes that must be folded away for it to be worth a click

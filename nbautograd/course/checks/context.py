@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbautograd.core.checking.probes.keeping import kept
-from nbautograd.core.checking.probes.raw import nodes
+from nbautograd.core.checking.backward_call import nodes
+from nbautograd.core.checking.probes.ctx_retention import kept
 from nbautograd.core.findings import Finding
 from nbautograd.course.attempt import Attempt, copies, cotangents, forward, vjp
 from nbautograd.course.checks import raised

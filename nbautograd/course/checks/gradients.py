@@ -6,9 +6,9 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
-from nbautograd.core.checking import judgement
-from nbautograd.core.checking.inquiry import Inquiry
+from nbautograd.core.checking import report_verdict
 from nbautograd.core.checking.probes.linearity import linearity
+from nbautograd.core.checking.run import Inquiry
 from nbautograd.core.findings import Finding
 from nbautograd.course.attempt import POINTS, Attempt, copies, cotangents, forward, positions, ready, vjp
 from nbautograd.course.checks import declared, raised
@@ -44,7 +44,7 @@ def _why(attempt: Attempt, inputs: tuple[Any, ...]) -> Iterator[Failure]:
     inquiry = Inquiry(attempt.subject(inputs), None, None, None)
     with inquiry.subject.session():
         inquiry.blocks_found()
-        findings = judgement.findings(inquiry, fixes=False)
+        findings = report_verdict.findings(inquiry, fixes=False)
     yield from itertools.islice((from_finding(f) for f in findings if f.kind == "bug"), TOLD)
 
 

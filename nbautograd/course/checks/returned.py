@@ -8,11 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbautograd.core.checking import words
-from nbautograd.core.checking.probes.agreement import contract
-from nbautograd.core.checking.probes.raw import Observed, cotangents, observe
-from nbautograd.core.checking.probes.state import equal, state
-from nbautograd.core.checking.subject import Outputs, Subject
+from nbautograd.core.checking import phrases
+from nbautograd.core.checking.backward_call import Observed, cotangents, observe
+from nbautograd.core.checking.probes.determinism import equal, state
+from nbautograd.core.checking.probes.return_values import contract
+from nbautograd.core.checking.problem import Outputs, Subject
 from nbautograd.course.attempt import Attempt, copies, forward, is_float, vjp
 from nbautograd.course.attempt import cotangents as random_weights
 from nbautograd.course.checks import raised
@@ -130,7 +130,7 @@ def repeatable(attempt: Attempt) -> Iterator[Failure]:
     told = list(changes(attempt, {"nondeterministic_backward", "shared_state", "grad_buffer_reused", "mutates_saved"}))
     yield from told
     if not told and _remembers(attempt, inputs):
-        yield Failure("shared_state", words.Phrase("causes.shared_state"))
+        yield Failure("shared_state", phrases.Phrase("causes.shared_state"))
 
 
 def _remembers(attempt: Attempt, inputs: tuple[Any, ...]) -> bool:

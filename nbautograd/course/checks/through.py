@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from nbautograd.core import syntax
-from nbautograd.core.checking.subject import functions_of
+from nbautograd.core.checking.problem import functions_of
 from nbautograd.core.source import function_class, methods_of
 from nbautograd.course.attempt import Attempt
 from nbautograd.course.exercise import Failure

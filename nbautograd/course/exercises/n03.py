@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from nbautograd.core.checking.check import gradcheck
+from nbautograd.core.checking.gradcheck import gradcheck
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure, Texts
 from nbautograd.course.exercises.gradchecks_tried import RIGHT, WRONG, Case

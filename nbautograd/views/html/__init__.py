@@ -7,13 +7,13 @@ from typing import Any
 
 from nbautograd import messages
 from nbautograd.core.checking.block import GradcheckReport, JacobianBlock, JacobianReport
-from nbautograd.core.comparison import Comparison
 from nbautograd.core.findings import Finding
 from nbautograd.core.graphs.graph import AutogradGraph
 from nbautograd.core.recording.calls import Call, CallLog
-from nbautograd.core.report import FunctionReport
 from nbautograd.core.tracing.dispatches import DispatchLog
 from nbautograd.core.values import CtxSnapshot, TensorSummary, Value
+from nbautograd.inspection.comparison import Comparison
+from nbautograd.inspection.report import FunctionReport
 from nbautograd.views.answer import answer as what_to_say
 from nbautograd.views.comparison import headline as comparison_headline
 from nbautograd.views.html.calls import call_markup, call_title, calls_markup, log_markup

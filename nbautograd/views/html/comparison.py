@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from nbautograd import messages
-from nbautograd.core.comparison import Comparison
 from nbautograd.core.graphs.graph import AutogradGraph
 from nbautograd.core.values import Value
+from nbautograd.inspection.comparison import Comparison
 from nbautograd.views.comparison import Row, headline, rows
 from nbautograd.views.html.graph import graph_picture
 from nbautograd.views.html.values import thumb

@@ -7,14 +7,14 @@ from typing import Any
 
 from nbautograd import messages
 from nbautograd.core.checking.block import GradcheckReport, JacobianBlock, JacobianReport
-from nbautograd.core.comparison import Comparison
 from nbautograd.core.findings import Finding
 from nbautograd.core.graphs.graph import AutogradGraph, Node
 from nbautograd.core.recording.calls import Call, CallLog
-from nbautograd.core.report import FunctionReport
 from nbautograd.core.source import FunctionSource
 from nbautograd.core.tracing.dispatches import Dispatch, DispatchLog
 from nbautograd.core.values import CtxSnapshot, TensorSummary, Value
+from nbautograd.inspection.comparison import Comparison
+from nbautograd.inspection.report import FunctionReport
 from nbautograd.views.answer import answer
 from nbautograd.views.tables import indent
 from nbautograd.views.text.blocks import (

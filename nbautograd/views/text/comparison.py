@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nbautograd.core.comparison import Comparison
+from nbautograd.inspection.comparison import Comparison
 from nbautograd.views.comparison import headline, rows
 from nbautograd.views.tables import table
 

@@ -13,8 +13,8 @@ from torch.autograd import Function
 import nbautograd
 from nbautograd.core.checking import diagnose
 from nbautograd.core.checking.block import Block, Entry
-from nbautograd.core.checking.causes import evidence, patterns
-from nbautograd.core.checking.jacobians.storage import Layout, Matrices
+from nbautograd.core.checking.diagnosis import evidence, patterns
+from nbautograd.core.checking.jacobian.layout import Layout, Matrices
 from nbautograd.core.findings import Finding
 
 

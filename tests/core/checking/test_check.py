@@ -196,7 +196,7 @@ def test_an_old_style_function_gets_advice():
 
 
 def test_a_mistake_of_ours_is_not_blamed_on_backward(monkeypatch):
-    from nbautograd.core.checking.jacobians import structure
+    from nbautograd.core.checking.jacobian import structure
 
     def broken(*_):
         raise IndexError("ours")

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from nbautograd.core.checking.inquiry import Inquiry
+from nbautograd.core.checking.problem import Subject
+from nbautograd.core.checking.run import Inquiry
 from nbautograd.core.checking.steps.refine import refine
-from nbautograd.core.checking.subject import Subject
 
 mpmath = pytest.importorskip("mpmath")
 

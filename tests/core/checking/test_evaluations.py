@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from nbautograd import gradcheck
-from nbautograd.core.checking.inquiry import Inquiry
-from nbautograd.core.checking.subject import Subject
+from nbautograd.core.checking.problem import Subject
+from nbautograd.core.checking.run import Inquiry
 
 SIZE = 40
 RANDOM = np.random.default_rng(0)

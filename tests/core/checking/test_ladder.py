@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nbautograd import gradcheck
-from nbautograd.core.checking.jacobians import columns
-from nbautograd.core.checking.jacobians.assembly import Raw
-from nbautograd.core.checking.jacobians.forward import Forward
-from nbautograd.core.checking.jacobians.storage import Layout, Matrices
+from nbautograd.core.checking.jacobian import central_differences
+from nbautograd.core.checking.jacobian.assembly import Raw
+from nbautograd.core.checking.jacobian.forward_values import Forward
+from nbautograd.core.checking.jacobian.layout import Layout, Matrices
+from nbautograd.core.checking.problem import Subject
 from nbautograd.core.checking.steps import kinks
 from nbautograd.core.checking.steps.refine import refine
-from nbautograd.core.checking.subject import Subject
 
 # closed forms: name -> (function of a tensor, derivative as a plain function, range of inputs)
 CLOSED = {
@@ -38,7 +38,7 @@ def climbed(fn, x):
         forward = Forward(subject, subject.call(), (0,))
         layout = Layout((len(x),), (len(x),), ((0, 0),))
         nothing = np.zeros(layout.sizes)
-        raw = Raw(Matrices(layout, nothing, nothing), forward, columns.single(0, layout))
+        raw = Raw(Matrices(layout, nothing, nothing), forward, central_differences.single(0, layout))
         return refine(forward, raw, (0, 0), np.ones(layout.sizes, dtype=bool))
 
 

@@ -9,8 +9,8 @@ from itertools import islice
 import pytest
 import torch
 
-from nbautograd.core.checking.inquiry import Inquiry
-from nbautograd.core.checking.subject import Subject
+from nbautograd.core.checking.problem import Subject
+from nbautograd.core.checking.run import Inquiry
 
 pytest.importorskip("expecttest", reason="torch's op_db needs the package expecttest")
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]

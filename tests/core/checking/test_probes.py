@@ -8,10 +8,9 @@ from own_mistakes import draw
 from torch.autograd import Function
 
 import nbautograd
-from nbautograd.core.checking.causes.evidence import kept
-from nbautograd.core.checking.probes import raw
-from nbautograd.core.checking.repair import truth, variants
-from nbautograd.core.checking.subject import Subject
+from nbautograd.core.checking import backward_call, directional, other_points
+from nbautograd.core.checking.diagnosis.evidence import kept
+from nbautograd.core.checking.problem import Subject
 
 
 class Scaled(Function):
@@ -35,7 +34,7 @@ def test_raw_gradients_are_seen_before_the_engine_makes_them_fit() -> None:
     subject = subject_of(Scaled.apply, draw(5, 3), draw(3, seed=1))
     with subject.session():
         outputs = subject.call()
-        seen = raw.observe(subject, outputs, raw.cotangents(subject, outputs, 0))
+        seen = backward_call.observe(subject, outputs, backward_call.cotangents(subject, outputs, 0))
     assert seen.returned is not None
     assert seen.returned[1].shape == (5, 3)
     assert seen.returned[1].dtype == torch.float32
@@ -48,12 +47,12 @@ def test_a_stand_in_is_used_and_taken_away_again() -> None:
     subject = subject_of(Scaled.apply, draw(5, 3), draw(3, seed=1))
     with subject.session():
         outputs = subject.call()
-        node = raw.own_node(subject, outputs)
-        v = raw.cotangents(subject, outputs, 0)
-        before = raw.pull(subject, outputs, v)
-        with raw.standing_in(node, lambda ctx, g: (None, None)):
-            assert raw.pull(subject, outputs, v) == (None, None)
-        after = raw.pull(subject, outputs, v)
+        node = backward_call.own_node(subject, outputs)
+        v = backward_call.cotangents(subject, outputs, 0)
+        before = backward_call.pull(subject, outputs, v)
+        with backward_call.standing_in(node, lambda ctx, g: (None, None)):
+            assert backward_call.pull(subject, outputs, v) == (None, None)
+        after = backward_call.pull(subject, outputs, v)
     assert "_forward_cls" not in vars(node)
     assert all(torch.equal(a, b) for a, b in zip(before, after, strict=True))
 
@@ -62,9 +61,9 @@ def test_a_stand_in_is_taken_away_when_it_raises() -> None:
     subject = subject_of(Scaled.apply, draw(5, 3), draw(3, seed=1))
     with subject.session():
         outputs = subject.call()
-        node = raw.own_node(subject, outputs)
-        with pytest.raises(ZeroDivisionError), raw.standing_in(node, lambda ctx, g: 1 / 0):
-            raw.pull(subject, outputs, raw.cotangents(subject, outputs, 0))
+        node = backward_call.own_node(subject, outputs)
+        with pytest.raises(ZeroDivisionError), backward_call.standing_in(node, lambda ctx, g: 1 / 0):
+            backward_call.pull(subject, outputs, backward_call.cotangents(subject, outputs, 0))
     assert "_forward_cls" not in vars(node)
 
 
@@ -88,8 +87,8 @@ def test_directions_agree_with_the_true_gradient_and_with_no_other() -> None:
     subject = subject_of(torch.sin, x)
     with subject.session():
         outputs = subject.call()
-        v = raw.cotangents(subject, outputs, 5)
-        asked = truth.direction(subject, subject.fresh(), 0, v, 6)
+        v = backward_call.cotangents(subject, outputs, 5)
+        asked = directional.direction(subject, subject.fresh(), 0, v, 6)
     assert asked is not None
     right = v[0] * x.detach().cos()
     assert asked.agrees(right)
@@ -101,15 +100,17 @@ def test_no_direction_is_asked_across_a_kink() -> None:
     subject = subject_of(torch.abs, torch.tensor([0.0, 1.0], dtype=torch.float64, requires_grad=True))
     with subject.session():
         outputs = subject.call()
-        assert truth.direction(subject, subject.fresh(), 0, raw.cotangents(subject, outputs, 5), 6) is None
+        assert (
+            directional.direction(subject, subject.fresh(), 0, backward_call.cotangents(subject, outputs, 5), 6) is None
+        )
 
 
 def test_sizes_that_belong_together_move_together() -> None:
     subject = subject_of(torch.mm, draw(3, 3), draw(3, 3, seed=1))
     with subject.session():
         subject.call()
-        groups = list(variants.groups(subject, 0))
-        shapes = [[tuple(t.shape) for t in given] for given in variants.apart(subject, 0)]
+        groups = list(other_points.groups(subject, 0))
+        shapes = [[tuple(t.shape) for t in given] for given in other_points.apart(subject, 0)]
     assert ((0, 1), (1, 0)) in groups
     assert [(3, 4), (4, 3)] in shapes
     assert [(4, 3), (3, 3)] in shapes

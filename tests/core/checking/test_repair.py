@@ -12,9 +12,9 @@ from own_mistakes import draw
 from torch.autograd import Function
 
 import nbautograd
+from nbautograd.core.checking.problem import Subject
 from nbautograd.core.checking.repair import budget, script
 from nbautograd.core.checking.repair import search as repair
-from nbautograd.core.checking.subject import Subject
 from nbautograd.core.findings import Fix
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nbautograd.core.checking.jacobians import structure
-from nbautograd.core.checking.jacobians.storage import Layout, Matrices, indices
+from nbautograd.core.checking.jacobian import structure
+from nbautograd.core.checking.jacobian.layout import Layout, Matrices, indices
 from nbautograd.errors import InputError
 
 

@@ -9,9 +9,9 @@ import torch
 from torch import nn
 from torch.autograd import Function
 
-from nbautograd.core.graphs.asked import ask, askable
-from nbautograd.core.graphs.gradients import backward
-from nbautograd.core.graphs.walk import graph
+from nbautograd.core.graphs.backward import backward
+from nbautograd.core.graphs.build import graph
+from nbautograd.core.graphs.why_none_by_name import ask, askable
 
 
 class Silent(Function):

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from test_graph_folding import is_acyclic
 
 import nbautograd
+from nbautograd.core.graphs.build import Walk
 from nbautograd.core.graphs.folding import fold_to
-from nbautograd.core.graphs.naming import Names
-from nbautograd.core.graphs.walk import Walk
+from nbautograd.core.graphs.names import Names
 
 
 class TwoOutputs(torch.autograd.Function):

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 import nbautograd
-from nbautograd.core.graphs.following import Follower, Frame
+from nbautograd.core.graphs.source_dataflow import Follower, Frame
 
 
 def leaf():

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 import nbautograd
-from nbautograd.core.graphs.cuts import carried, find_cut
+from nbautograd.core.graphs.source_cuts import carried, find_cut
 from nbautograd.views.layout import layout
 
 

@@ -10,9 +10,9 @@ import pytest
 import torch
 
 import nbautograd
-from nbautograd.core.graphs import gradients
-from nbautograd.core.graphs.naming import Names
-from nbautograd.core.graphs.walk import Walk
+from nbautograd.core.graphs import backward
+from nbautograd.core.graphs.build import Walk
+from nbautograd.core.graphs.names import Names
 
 MAKERS = [models.linear_function, models.mlp, models.rnn, models.residual_network]
 
@@ -91,12 +91,12 @@ def test_only_what_inputs_ask_for_is_reached():
 def test_hooks_leave_no_trace(monkeypatch):
     kept = []
 
-    class Watched(gradients.Flow):
+    class Watched(backward.Flow):
         def __init__(self) -> None:
             super().__init__()
             kept.append(weakref.ref(self))
 
-    monkeypatch.setattr(gradients, "Flow", Watched)
+    monkeypatch.setattr(backward, "Flow", Watched)
     x = torch.ones(2, requires_grad=True)
     loss = models.Linear.apply(x.reshape(1, 2), torch.ones(2, 2), None).exp().sum()
     nbautograd.backward(loss, retain_graph=True)

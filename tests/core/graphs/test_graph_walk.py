@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 import nbautograd
-from nbautograd.core.graphs import walk
+from nbautograd.core.graphs import build
 
 STATES = sorted(models.states())
 
@@ -101,7 +101,7 @@ def test_freed_buffers_are_marked():
 
 def test_freed_buffers_of_ops_are_marked_in_small_and_in_large_graphs(monkeypatch):
     for limit in (300, 0):
-        monkeypatch.setattr(walk, "SAVED_OF_OPS", limit)
+        monkeypatch.setattr(build, "SAVED_OF_OPS", limit)
         x = torch.ones(3, requires_grad=True)
         loss = (x.exp() * 2).sum()
         assert not any(n.freed for n in nbautograd.graph(loss).nodes)
@@ -165,7 +165,7 @@ def test_an_interrupt_gives_what_was_found(monkeypatch):
         self.live.append(root)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(walk.Walk, "_descend", interrupt)
+    monkeypatch.setattr(build.Walk, "_descend", interrupt)
     made = nbautograd.graph(torch.ones(2, requires_grad=True).sum())
     assert len(made.nodes) == 1
     assert not made.complete

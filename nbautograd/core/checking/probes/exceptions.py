@@ -8,9 +8,9 @@ import traceback
 from types import CodeType
 from typing import Any
 
-from nbautograd.core.checking import words
-from nbautograd.core.checking.probes import raised
-from nbautograd.core.checking.subject import Subject
+from nbautograd.core.checking import phrases
+from nbautograd.core.checking.probes import backward_traceback
+from nbautograd.core.checking.problem import Subject
 from nbautograd.core.findings import Finding
 from nbautograd.core.source import methods_of
 
@@ -62,13 +62,13 @@ def explain(error: BaseException, subject: Subject) -> Finding:
     said = " ".join(str(error).split())
     params: dict[str, Any] = {
         "error": type(error).__name__,
-        "said": words.short(said, 160),
-        "place": words.Phrase("causes.on_line", line=line) if line is not None else "",
+        "said": phrases.short(said, 160),
+        "place": phrases.Phrase("causes.on_line", line=line) if line is not None else "",
         "name": subject.name,
     }
-    place = raised.where(error, subject)
+    place = backward_traceback.where(error, subject)
     if _came_as_none(error, said, place):
-        return Finding("undefined_grad", "bug", "causes.undefined_grad", {"said": words.short(said, 120)}, None, line)
+        return Finding("undefined_grad", "bug", "causes.undefined_grad", {"said": phrases.short(said, 120)}, None, line)
     special = _special(error, said, subject, place)
     if special is not None:
         return Finding("exception", "bug", f"causes.exception_{special}", params, None, line)
@@ -83,14 +83,14 @@ def explain(error: BaseException, subject: Subject) -> Finding:
     return Finding("exception", "bug", "causes.exception_other", params, None, line)
 
 
-def _came_as_none(error: BaseException, said: str, place: raised.Raised | None) -> bool:
+def _came_as_none(error: BaseException, said: str, place: backward_traceback.Raised | None) -> bool:
     """Whether backward failed on a grad_output that was None, which only an author who asked for it gets."""
     return (
         isinstance(error, (TypeError, AttributeError)) and "NoneType" in said and bool(place and place.came_as_none())
     )
 
 
-def _special(error: BaseException, said: str, subject: Subject, place: raised.Raised | None) -> str | None:
+def _special(error: BaseException, said: str, subject: Subject, place: backward_traceback.Raised | None) -> str | None:
     text = subject.source.text if subject.source is not None else ""
     if "values to unpack" in said and text.count("save_for_backward(") > 1:
         return "saved_twice"
@@ -102,14 +102,14 @@ def _special(error: BaseException, said: str, subject: Subject, place: raised.Ra
     return None
 
 
-def _shapes(said: str, place: raised.Raised | None) -> tuple[str, dict[str, Any]] | None:
+def _shapes(said: str, place: backward_traceback.Raised | None) -> tuple[str, dict[str, Any]] | None:
     """Which sentence tells of shapes that do not fit, with the names on the line and their shapes."""
     shapes = {} if place is None else place.shapes()
     statement = None if place is None else place.statement()
     if not shapes or statement is None:
         return None
-    listed = words.shapes(shapes)
-    code = words.short(ast.unparse(statement).removeprefix("return "), 80)
+    listed = phrases.shapes(shapes)
+    code = phrases.short(ast.unparse(statement).removeprefix("return "), 80)
     for pattern, message in SHAPES:
         found = re.search(pattern, said)
         if found:
@@ -123,8 +123,8 @@ def _spoken(groups: dict[str, str | None], subject: Subject) -> dict[str, Any]:
     if position is not None:
         known = position < len(subject.input_names) and subject.direct
         spoken["input"] = subject.input_names[position] if known else f"input {position}"
-        spoken["value"] = words.value(subject, position) if known else words.ordinal(position)
-        spoken["nth"] = words.ordinal(position)
+        spoken["value"] = phrases.value(subject, position) if known else phrases.ordinal(position)
+        spoken["nth"] = phrases.ordinal(position)
     return spoken
 
 
@@ -141,4 +141,4 @@ def _line(error: BaseException, subject: Subject) -> int | None:
     lines = [n for f, n in traceback.walk_tb(error.__traceback__) if f.f_code.co_filename == subject.source.file]
     methods = _codes(subject.cls, ("backward", "vjp", "forward", "setup_context"))
     inside = [n for f, n in traceback.walk_tb(error.__traceback__) if f.f_code in methods]
-    return inside[-1] if inside else words.backward_line(subject) or (lines[-1] if lines else None)
+    return inside[-1] if inside else phrases.backward_line(subject) or (lines[-1] if lines else None)

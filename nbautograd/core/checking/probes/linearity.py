@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
-from nbautograd.core.checking import words
-from nbautograd.core.checking.jacobians.rounding import SMALL, ULPS, nudged
-from nbautograd.core.checking.probes.raw import close, cotangents, noise, precision, pull
-from nbautograd.core.checking.subject import Outputs, Subject
+from nbautograd.core.checking import phrases
+from nbautograd.core.checking.backward_call import close, cotangents, noise, precision, pull
+from nbautograd.core.checking.jacobian.backward_rounding import SMALL, ULPS, nudged
+from nbautograd.core.checking.problem import Outputs, Subject
 from nbautograd.core.findings import Finding
 
 Gradients = tuple[Tensor | None, ...]
@@ -32,9 +32,9 @@ def linearity(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
             continue
         code = _code(at_zero[k], here, other[k], both[k], rel)
         if code is not None and not _rounded(subject, v, k, here):
-            found = words.returned(subject, position)
-            line = (found.line if found is not None else None) or words.backward_line(subject)
-            params = {"input": subject.input_names[position], "value": words.value(subject, position)}
+            found = phrases.returned(subject, position)
+            line = (found.line if found is not None else None) or phrases.backward_line(subject)
+            params = {"input": subject.input_names[position], "value": phrases.value(subject, position)}
             message = f"causes.{code}" if code != "nonlinear_in_grad_output" else f"causes.{_manner(here, rel)}"
             where = (subject.differentiable_outputs(outputs) or (0,))[0], position
             yield Finding(code, "bug", message, params, where, line)

@@ -10,9 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbautograd.core.checking import words
-from nbautograd.core.checking.probes.exceptions import explain
-from nbautograd.core.checking.probes.raw import (
+from nbautograd.core.checking import phrases
+from nbautograd.core.checking.backward_call import (
     close,
     cotangents,
     nodes,
@@ -22,8 +21,9 @@ from nbautograd.core.checking.probes.raw import (
     pull,
     user_backward,
 )
-from nbautograd.core.checking.subject import Outputs, Subject
-from nbautograd.core.checking.words import about
+from nbautograd.core.checking.phrases import about
+from nbautograd.core.checking.probes.exceptions import explain
+from nbautograd.core.checking.problem import Outputs, Subject
 from nbautograd.core.findings import Finding
 from nbautograd.core.torch_private.tensors import gradients
 
@@ -39,7 +39,7 @@ def dead(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
         return
     raw = subject.fn(*subject.fresh())
     if isinstance(raw, (list, dict)) and not any(t.requires_grad for t in outputs):
-        found = about(subject, "output_not_tensor_tuple", "bug", words.forward_line(subject), type=type(raw).__name__)
+        found = about(subject, "output_not_tensor_tuple", "bug", phrases.forward_line(subject), type=type(raw).__name__)
         yield found
     elif any(t.requires_grad for t in outputs):
         yield about(subject, "backward_never_called", "bug", None, name=named[0].__name__)
@@ -121,9 +121,9 @@ def inputs_alone(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
         try:
             found = _only(subject, given, wanted, v)
         except Exception as error:
-            said = words.short(" ".join(str(error).split()), 120)
+            said = phrases.short(" ".join(str(error).split()), 120)
             params = {"input": name, "said": said}
-            line = words.backward_line(subject)
+            line = phrases.backward_line(subject)
             yield Finding("needs_input_grad_wrong", "bug", "causes.needs_input_grad_raises", params, None, line)
             return
         for position, gradient in zip(wanted, found, strict=True):

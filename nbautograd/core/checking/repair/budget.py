@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from nbautograd.core.checking.repair.stage import Stage
+from nbautograd.core.checking.repair.verification_points import Stage
 
 TRIES = 1200.0  # calls of an edited backward on something small: about half a second
 PAIRS = 200.0  # of these, for two edits in sequence

@@ -15,7 +15,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from nbautograd.core import syntax
-from nbautograd.core.checking.probes.raw import user_backward
+from nbautograd.core.checking.backward_call import user_backward
 
 FORBIDDEN = frozenset(
     ("open", "exec", "eval", "compile", "input", "breakpoint", "exit", "quit", "__import__", "globals", "locals")

@@ -11,14 +11,14 @@ import torch
 from torch import Tensor
 
 from nbautograd.core import syntax
-from nbautograd.core.checking import words
-from nbautograd.core.checking.repair import unseen, variants
+from nbautograd.core.checking import other_points, phrases
+from nbautograd.core.checking.problem import Subject
+from nbautograd.core.checking.repair import untestable
 from nbautograd.core.checking.repair.budget import TRIES, Budget
 from nbautograd.core.checking.repair.edit import Edit, Hints
 from nbautograd.core.checking.repair.edits import edits
 from nbautograd.core.checking.repair.script import Script, constants, dims, names, read
-from nbautograd.core.checking.repair.stage import ODD, TIDY, Stage, Stages, stage
-from nbautograd.core.checking.subject import Subject
+from nbautograd.core.checking.repair.verification_points import ODD, TIDY, Stage, Stages, stage
 from nbautograd.core.findings import Finding, Fix
 
 LIKELY = 1.6  # what each of two edits in sequence may cost
@@ -49,11 +49,11 @@ class Repair:
         sure, doubtful, fresh = self._tried_at(targets, finding.code)
         if not targets or not sure.at_least(2) or all(s.passes(self.subject, s.original) for s in sure):
             return None
-        hints, near, hidden = self._hints(finding), self._near(finding), unseen.values(self.script, self.subject)
+        hints, near, hidden = self._hints(finding), self._near(finding), untestable.values(self.script, self.subject)
         for script, edit in self._candidates(self.script, hints, near):
             if self.budget.spent:
                 break
-            if unseen.touched(edit, hidden):
+            if untestable.touched(edit, hidden):
                 continue
             backward = script.compiled(script.changed(edit.nodes, edit.replacement))
             stages = itertools.chain(sure, doubtful, fresh)
@@ -91,9 +91,9 @@ class Repair:
         key = (tuple(targets), code if code in ODD or code in TIDY else "")
         if key not in self._stages:
             subject, seed = self.subject, self.subject.seed + 101
-            same = itertools.chain([subject.fresh()], variants.points(subject, seed))
-            sure = itertools.chain(same, variants.together(subject, seed))
-            places = sure, variants.apart(subject, seed), variants.fresh(subject, subject.seed + 307)
+            same = itertools.chain([subject.fresh()], other_points.points(subject, seed))
+            sure = itertools.chain(same, other_points.together(subject, seed))
+            places = sure, other_points.apart(subject, seed), other_points.fresh(subject, subject.seed + 307)
             first, second, third = (Stages(self._made(given, targets, code)) for given in places)
             self._stages[key] = first, second, third
         return self._stages[key]
@@ -113,7 +113,7 @@ class Repair:
         assert self.script is not None
         lines = [finding.line] if finding.line is not None else []
         if finding.where is not None:
-            found = words.returned(self.subject, finding.where[1])
+            found = phrases.returned(self.subject, finding.where[1])
             lines += [found.line] if found is not None and found.line is not None else []
         inside = [n - self.script.first_line + 1 for n in lines]
         return [n for n in inside if n > 1]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from nbautograd.core.checking.jacobians.real import Array
 from nbautograd.core.checking.steps.ladder import RUNGS, Series
+from nbautograd.core.numerics.arrays import Array
 
 SMOOTH, KINK, JUMP, EDGE_RIGHT, EDGE_LEFT, NOWHERE, STAIRCASE = range(7)
 VISIBLE = 1e-3  # a gap smaller than this beside the slopes is round-off, or too small to matter

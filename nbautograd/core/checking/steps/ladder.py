@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nbautograd.core.checking.jacobians.real import Array
+from nbautograd.core.numerics.arrays import Array
 
 RUNGS, RATIO = 11, 4.0
 COARSEST = 0.9173 * 2.0**-4  # no power of two, so that x + h uses all bits and granularity can be seen

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from nbautograd.core.checking.jacobians.assembly import Raw
-from nbautograd.core.checking.jacobians.forward import Values
-from nbautograd.core.checking.jacobians.real import Array
+from nbautograd.core.checking.jacobian.assembly import Raw
+from nbautograd.core.checking.jacobian.forward_values import Values
 from nbautograd.core.checking.steps import kinks
-from nbautograd.core.checking.steps.brief import brief
-from nbautograd.core.checking.steps.climb import POINTS, Refined, along, better, joined
-from nbautograd.core.checking.steps.entries import counts, entries_of
+from nbautograd.core.checking.steps.column_entries import counts, entries_of
+from nbautograd.core.checking.steps.evaluate_ladder import POINTS, Refined, along, better, joined
+from nbautograd.core.checking.steps.three_steps import brief
+from nbautograd.core.numerics.arrays import Array
 
 FEW = 128  # entries that get the whole ladder in any case where many points are answered at once; where more disagree,
 LEAST = 2  # columns do, and three steps must do for the others; unless these tell too little, then

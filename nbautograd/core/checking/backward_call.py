@@ -1,0 +1,174 @@
+"""What backward really gets and returns, before the engine sums shapes, casts dtypes or turns None into zeros.
+
+Another function can stand in for the user's backward on one node of a graph of ours: the node looks its class up on
+itself first, so the user's class is never touched.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nbautograd.core.checking.problem import Outputs, Subject
+from nbautograd.core.checking.quiet import seed_all
+from nbautograd.core.torch_private.tensors import gradients
+
+Backward = Callable[..., Any]
+
+
+def nodes(tensors: Sequence[Tensor]) -> list[Any]:
+    """All nodes of custom Functions in the graph of these tensors, nearest first."""
+    found: list[Any] = []
+    stack: list[Any] = [t.grad_fn for t in tensors if t.grad_fn is not None]
+    seen: set[Any] = set()
+    while stack:
+        node = stack.pop(0)
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if isinstance(getattr(node, "_forward_cls", None), type):
+            found.append(node)
+        stack.extend(following for following, _ in node.next_functions)
+    return found
+
+
+def own_node(subject: Subject, outputs: Sequence[Tensor]) -> Any:
+    """The node of the Function that is checked; None when there is none, or more than one."""
+    found = [n for n in nodes(outputs) if subject.cls is None or n._forward_cls is subject.cls]
+    return found[0] if len(found) == 1 else None
+
+
+def user_backward(cls: Any) -> Backward:
+    """The class's own ``backward`` or ``vjp``."""
+    function: Backward = cls.backward if cls.vjp is torch.autograd.Function.vjp else cls.vjp
+    return function
+
+
+@contextlib.contextmanager
+def standing_in(node: Any, backward: Backward) -> Iterator[None]:
+    """Let another function stand in for backward on this node."""
+    boxed = getattr(type(node)._forward_cls, "boxed_grads_call", False)
+    node._forward_cls = SimpleNamespace(
+        backward=backward, vjp=torch.autograd.Function.vjp, boxed_grads_call=boxed, __name__=type(node).__name__
+    )
+    try:
+        yield
+    finally:
+        del node._forward_cls
+
+
+@dataclass
+class Observed:
+    """One call of backward, seen from inside.
+
+    Attributes:
+        grad_outputs: what it was given.
+        returned: what it returned, as a tuple; None while it has not returned.
+        versions: of each grad_output before and after.
+        changed: positions of grad_outputs whose values or version changed.
+        gradients: what the engine made of it, one per differentiable input.
+    """
+
+    grad_outputs: tuple[Any, ...] = ()
+    returned: tuple[Any, ...] | None = None
+    changed: list[int] = field(default_factory=list)
+    gradients: tuple[Tensor | None, ...] = ()
+
+
+def observe(subject: Subject, outputs: Outputs, cotangents: Sequence[Tensor | None]) -> Observed:
+    """Run backward once through the engine and keep what went in and out of the user's method."""
+    node, seen = own_node(subject, outputs), Observed()
+    if node is None:
+        seen.gradients = pull(subject, outputs, cotangents)
+        return seen
+    original = user_backward(type(node)._forward_cls)
+
+    def watching(ctx: Any, *grads: Any) -> Any:
+        seen.grad_outputs = grads
+        before = [(g.detach().clone(), g._version) if isinstance(g, Tensor) else None for g in grads]
+        result = original(ctx, *grads)
+        seen.changed = [k for k, (g, was) in enumerate(zip(grads, before, strict=True)) if _differs(g, was)]
+        seen.returned = result if isinstance(result, tuple) else (result,)
+        return result
+
+    with standing_in(node, watching):
+        seen.gradients = pull(subject, outputs, cotangents)
+    return seen
+
+
+def _differs(now: Any, was: tuple[Tensor, int] | None) -> bool:
+    if was is None:
+        return False
+    return now._version != was[1] or not torch.equal(torch.nan_to_num(now), torch.nan_to_num(was[0]))
+
+
+def pull(
+    subject: Subject, outputs: Outputs, cotangents: Sequence[Tensor | None], seed: int | None = None
+) -> tuple[Tensor | None, ...]:
+    """Gradients of the differentiable inputs as copies of their own, with the generators seeded as asked.
+
+    The cotangents are copied as well (strides kept), so that a backward that writes into them does no harm.
+    """
+    leaves = [outputs.inputs[i] for i in subject.differentiable]
+    pairs = [(o, c) for o, c in zip(outputs, cotangents, strict=True) if c is not None and o.requires_grad]
+    if not pairs:
+        return (None,) * len(leaves)
+    seed_all(subject.seed if seed is None else seed)
+    tensors, grads = zip(*((o, _copy(c)) for o, c in pairs), strict=True)
+    found = gradients(tensors, leaves, grads)
+    return tuple(None if g is None else g.detach().clone() for g in found)
+
+
+def _copy(c: Tensor) -> Tensor:
+    dense = c.is_contiguous() or 0 in c.stride() or c.layout is not torch.strided
+    return c if not dense else (c if 0 in c.stride() else c.clone())
+
+
+def cotangents(subject: Subject, outputs: Sequence[Tensor], seed: int, only: int | None = None) -> list[Tensor | None]:
+    """Random cotangents of both signs, one per output that can take one (or for one output only)."""
+    generator = torch.Generator().manual_seed(seed + 7919)
+    takes = subject.differentiable_outputs(outputs)
+    return [
+        torch.randn(o.shape, generator=generator, dtype=o.dtype).to(o.device)
+        if k in takes and (only is None or only == k)
+        else None
+        for k, o in enumerate(outputs)
+    ]
+
+
+def close(a: Tensor | None, b: Tensor | None, rel: float, low: float = 0.0) -> bool:
+    """Whether two gradients agree; None counts as zero, NaN agrees with NaN, what is below ``low`` is noise."""
+    if a is None or b is None:
+        other = b if a is None else a
+        return other is None or not bool((other.detach().abs().nan_to_num() > low).any())
+    if a.shape != b.shape:
+        return False
+    if torch.equal(a, b):
+        return True
+    scale = float(torch.maximum(a.abs().nan_to_num().max(), b.abs().nan_to_num().max())) if a.numel() else 0.0
+    return bool(torch.isclose(a, b.to(a.dtype), rtol=rel, atol=rel * scale + low, equal_nan=True).all())
+
+
+def precision(outputs: Sequence[Tensor], inputs: Sequence[Any]) -> float:
+    """How closely two computations of the same gradient should agree, by the coarsest dtype that takes part."""
+    tensors = [t for t in (*outputs, *inputs) if isinstance(t, Tensor) and (t.is_floating_point() or t.is_complex())]
+    return max((100 * float(torch.finfo(t.dtype).eps) ** 0.75 for t in tensors), default=1e-9)
+
+
+def noise(outputs: Sequence[Tensor], inputs: Sequence[Any]) -> float:
+    """The size below which a gradient of these inputs, for cotangents of about 1, is only rounding."""
+    from_outputs = [float(y.detach().abs().max()) for y in outputs if y.requires_grad and y.numel()]
+    to_inputs = [
+        float(x.detach().abs().mean()) for x in inputs if isinstance(x, Tensor) and x.requires_grad and x.numel()
+    ]
+    if not from_outputs or not to_inputs or min(to_inputs) == 0.0:
+        return 0.0
+    size = max(from_outputs) / min(to_inputs)
+    coarsest = max(torch.finfo(y.dtype).eps for y in outputs if y.requires_grad)
+    return 4 * coarsest * size if size < float("inf") else 0.0

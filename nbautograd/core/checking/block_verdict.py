@@ -1,0 +1,247 @@
+"""From two Jacobians to a verdict: which entries agree, which differ, which cannot be told."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from nbautograd.core.checking.block import BlockVerdict, Entry
+from nbautograd.core.checking.jacobian.assembly import Raw
+from nbautograd.core.checking.jacobian.central_differences import first_step
+from nbautograd.core.checking.jacobian.forward_values import Values
+from nbautograd.core.checking.jacobian.layout import Matrices
+from nbautograd.core.checking.steps import fourth_order_check, kinks, staircase
+from nbautograd.core.checking.steps.evaluate_ladder import Refined
+from nbautograd.core.checking.steps.refine import refine
+from nbautograd.core.checking.tolerance import AGREED, Scale, Tolerance, close, same, scales
+from nbautograd.core.numerics.arrays import Array
+
+SIGNIFICANT = 1e-6  # relative difference below which nothing is called wrong
+NEAR = 1e-3  # relative difference up to which a closer look may settle it
+UNSEEN = 1e-9  # beside the spread of the output, an error bar (or a derivative) this small is nothing
+BITS = 8  # last ones that a value may be off by
+UNSURE = 0.02  # error bar, relative to the entry's scale, above which nothing is called right
+
+
+@dataclasses.dataclass(frozen=True)
+class Judged:
+    """A block with its verdict; see ``Block`` for the fields; ``unsure`` are the entries that could not be decided."""
+
+    matrices: Matrices
+    verdict: BlockVerdict
+    reason: str
+    wrong: int
+    worst: Entry | None
+    largest_error: float
+    steps: Array
+    errors: Array
+    unsure: Array
+
+
+def judge(forward: Values, raw: Raw, where: tuple[int, int], tolerance: Tolerance) -> Judged:
+    """Compare the two Jacobians of a block.
+
+    Args:
+        forward: values of the function.
+        raw: the block as the first pass found it.
+        where: numbers of output and input among the differentiable ones.
+        tolerance: what counts as equal.
+    """
+    matrices = raw.matrices
+    if raw.agreed and tolerance.atol is None and tolerance.rtol is None:
+        return _agreed(matrices)
+    scale = scales(matrices)
+    doubtful = ~close(matrices, scale, tolerance)
+    if doubtful.any():
+        matrices = dataclasses.replace(matrices, numerical=matrices.numerical.copy())
+        doubtful &= ~_settled(forward, raw, where, (matrices, scale, doubtful, tolerance))
+    refined = refine(forward, raw, where, doubtful) if doubtful.any() else None
+    state = _State(matrices, scale, doubtful, tolerance)
+    state.tiny = UNSEEN * _spread(forward.values[where[0]])
+    if refined is not None:
+        state.take(refined)
+    if (state.wrong.any() or state.reasons) and staircase.piecewise_constant(forward, where, raw.matrices, state.jumps):
+        state.wrong[:] = False
+        state.reasons["flat"] = 1
+    return state.judged()
+
+
+def _settled(
+    forward: Values, raw: Raw, where: tuple[int, int], what: tuple[Matrices, Scale, Array, Tolerance]
+) -> Array:
+    """The doubtful entries that agree at a closer look, whose numbers are taken over, or that are nothing."""
+    matrices, scale, doubtful, tolerance = what
+    analytical, done = matrices.analytical, _nothing(forward, where, matrices, doubtful)
+    with np.errstate(invalid="ignore"):
+        near = np.abs(analytical - matrices.numerical) <= NEAR * scale.size
+    chosen = doubtful & ~done & near, doubtful & ~done & ~near
+
+    def agrees(entries: Array, found: Array) -> Array:
+        at = tuple(entries.T)
+        return same(analytical[at], found, scale[at], tolerance, SIGNIFICANT / 2)
+
+    entries, values = fourth_order_check.settled(forward, raw, where, chosen, agrees)
+    matrices.numerical[tuple(entries.T)] = values
+    done[tuple(entries.T)] = True
+    return done
+
+
+def _nothing(forward: Values, where: tuple[int, int], matrices: Matrices, doubtful: Array) -> Array:
+    """The doubtful entries that round-off hides from any difference, and that are nothing beside the output."""
+    (i, j), layout, found = where, matrices.layout, np.zeros_like(doubtful)
+    tiny = UNSEEN * _spread(forward.values[i])
+    at = np.nonzero(doubtful & (np.abs(matrices.analytical) <= tiny))
+    if at[0].size:
+        value = np.abs(layout.rows(forward.values[i][None])[0][at[0], at[1]])
+        step = layout.cols(first_step(forward, j)[None])[0][at[0], at[2]]
+        blur = BITS * forward.eps * value / step
+        found[at] = (blur <= tiny) & (np.abs(matrices.analytical[at] - matrices.numerical[at]) <= blur)
+    return found
+
+
+def _agreed(matrices: Matrices) -> Judged:
+    """The judgement of two Jacobians that are known to agree."""
+    none, nowhere = np.empty(0), np.empty((0, 3), dtype=int)
+    size = matrices.analytical.shape
+    matrices = dataclasses.replace(matrices, wrong=np.zeros(size, dtype=bool))
+    difference = np.abs(matrices.analytical - matrices.numerical)
+    if not difference.size:
+        return Judged(matrices, "match", "", 0, None, 0.0, none, none, nowhere)
+    block, row, col = map(int, np.unravel_index(int(difference.argmax()), size))
+    where = block, row, col
+    values = float(matrices.analytical[where]), float(matrices.numerical[where])
+    bar = AGREED * max(abs(values[0]), abs(values[1]), 1e-3 * float(np.abs(matrices.analytical[block, row]).max()))
+    worst = Entry(*matrices.place(where), *values, bar)
+    return Judged(matrices, "match", "", 0, worst, float(difference[where]), none, none, nowhere)
+
+
+def _spread(values: Array) -> float:
+    known = values[np.isfinite(values)]
+    return float(known.max() - known.min()) if known.size else 0.0
+
+
+class _State:
+    """The judgement while it is being made."""
+
+    def __init__(self, matrices: Matrices, scale: Scale, doubtful: Array, tolerance: Tolerance) -> None:
+        self.matrices = matrices
+        self.scale, self.tolerance = scale, tolerance
+        self.wrong = doubtful.copy()
+        self.refined: Refined | None = None
+        self.reasons: dict[str, int] = {}
+
+    def take(self, refined: Refined) -> None:
+        """Believe the ladder where it looked."""
+        at = tuple(refined.entries.T)
+        analytical = self.matrices.analytical[at]
+        self.matrices.numerical[at] = np.where(np.isfinite(refined.value), refined.value, self.matrices.numerical[at])
+        self.scale = scales(self.matrices)
+        wrong, unsure, reason = decide(refined, analytical, self.scale[at], self.tolerance, self.tiny)
+        self.wrong[at] = wrong
+        self.unsure = refined.entries[unsure]
+        for name in np.unique(reason[unsure]):
+            self.reasons[str(name)] = int((reason[unsure] == name).sum())
+        self.refined = refined
+        self.kinks = np.zeros(self.wrong.shape, dtype=bool)
+        self.kinks[at] = refined.nature == kinks.KINK
+        self.between = [str(name) for name in reason[~wrong & ~unsure & np.isin(reason, ("kink", "jump"))]]
+
+    @property
+    def jumps(self) -> Array:
+        """Where the function jumps at the very input."""
+        found = np.zeros(self.wrong.shape, dtype=bool)
+        if self.refined is not None:
+            found[tuple(self.refined.entries[self.refined.nature == kinks.JUMP].T)] = True
+        return found
+
+    between: Sequence[str] = ()
+    kinks: Array | None = None
+    unsure = np.empty((0, 3), dtype=int)
+    tiny = 0.0
+
+    def judged(self) -> Judged:
+        matrices = dataclasses.replace(self.matrices, wrong=self.wrong, kinks=self.kinks)
+        difference = np.abs(matrices.stored("difference"))
+        count = int(self.wrong.sum())
+        verdict, reason = self._verdict(count)
+        where = self._worst(difference)
+        largest = float(np.nan_to_num(difference, nan=np.inf).max(initial=0.0))
+        return Judged(
+            matrices, verdict, reason, count, self._entry(where), largest, *_curve(self.refined, where), self.unsure
+        )
+
+    def _verdict(self, count: int) -> tuple[BlockVerdict, str]:
+        if count:
+            return "mismatch", ""
+        if "flat" in self.reasons:
+            return "flat", "staircase"
+        if self.reasons:
+            return "undecided", max(self.reasons, key=lambda name: self.reasons[name])
+        return ("subgradient", max(self.between)) if self.between else ("match", "")
+
+    def _worst(self, difference: Array) -> tuple[int, int, int] | None:
+        if not difference.size:
+            return None
+        ranked = np.where(np.isnan(difference), np.inf, difference)
+        if self.wrong.any():
+            ranked[~self.wrong] = -1.0
+        return tuple(map(int, np.unravel_index(int(ranked.argmax()), ranked.shape)))  # type: ignore[return-value]
+
+    def _entry(self, where: tuple[int, int, int] | None) -> Entry | None:
+        if where is None:
+            return None
+        out, inp = self.matrices.place(where)
+        hit = _found(self.refined, where)
+        bar = float(self.scale[where].slack(AGREED, self.tolerance))
+        if self.refined is not None and hit is not None:
+            bar = float(self.refined.error[hit])
+        values = (float(self.matrices.analytical[where]), float(self.matrices.numerical[where]))
+        return Entry(out, inp, *values, bar)
+
+
+def decide(
+    refined: Refined, analytical: Array, scale: Scale, tolerance: Tolerance, tiny: float
+) -> tuple[Array, Array, Array]:
+    """For each entry of the second look: is it wrong, is it unsure, and the reason if it is neither plain."""
+    value, error = refined.value, refined.error
+    kind = np.where((refined.nature == kinks.STAIRCASE) & (error <= tiny), kinks.SMOOTH, refined.nature)
+    smooth = np.isin(kind, (kinks.SMOOTH, kinks.EDGE_LEFT, kinks.EDGE_RIGHT))
+    with np.errstate(invalid="ignore"):
+        slack = scale.slack(SIGNIFICANT, tolerance)
+        apart = np.abs(analytical - value)
+        differs = ~(apart <= np.maximum(10 * error, slack))
+        outside = ~((analytical >= refined.low - slack) & (analytical <= refined.high + slack))
+        blurred = ~(error <= np.maximum(UNSURE * scale.size, tiny))
+    # a root at the edge of its domain: the true slope is infinite, and so is what backward says
+    steep = (
+        np.isin(kind, (kinks.EDGE_LEFT, kinks.EDGE_RIGHT)) & np.isinf(analytical) & ~(error <= UNSURE * np.abs(value))
+    )
+    unknown = ~np.isfinite(value) | (kind == kinks.NOWHERE) | steep
+    reason = np.select(
+        [unknown, kind == kinks.KINK, kind == kinks.JUMP, kind == kinks.STAIRCASE, ~smooth, blurred],
+        ["domain edge", "kink", "jump", "staircase", "domain edge", "noise"], "",
+    )  # fmt: skip
+    stairs = (kind == kinks.STAIRCASE) & (np.abs(analytical) > slack)
+    unsure = unknown | (smooth & blurred & ~differs) | ((kind == kinks.JUMP) & outside) | (stairs & ~outside)
+    wrong = ~unknown & np.where(smooth, differs, np.isin(kind, (kinks.KINK, kinks.STAIRCASE)) & outside)
+    given = tolerance.given(analytical, value)
+    if given is not None:
+        wrong, unsure = wrong & ~given, unsure & ~given
+    return wrong, unsure, reason
+
+
+def _found(refined: Refined | None, where: tuple[int, int, int]) -> int | None:
+    """Which of the refined entries is at this place."""
+    if refined is None:
+        return None
+    hits = np.flatnonzero((refined.entries == np.array(where)).all(axis=1))
+    return int(hits[0]) if hits.size else None
+
+
+def _curve(refined: Refined | None, where: tuple[int, int, int] | None) -> tuple[Array, Array]:
+    hit = None if where is None else _found(refined, where)
+    if refined is None or hit is None or np.isnan(refined.steps[:, hit]).all():
+        return np.empty(0), np.empty(0)
+    return refined.steps[:, hit], refined.errors[:, hit]

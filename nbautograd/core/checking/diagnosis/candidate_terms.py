@@ -1,0 +1,80 @@
+"""What is at hand to explain a wrong gradient: inputs, outputs, saved tensors and numbers, with their names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nbautograd.core.checking.backward_call import own_node
+from nbautograd.core.checking.diagnosis.evidence import Named
+from nbautograd.core.checking.problem import Subject
+
+
+def tensors(subject: Subject, outputs: Sequence[Tensor]) -> tuple[Named, ...]:
+    """Inputs, outputs and what ctx holds, as arrays with names; each tensor once."""
+    named = [Named(subject.input_names[i], "input", array(t), i) for i, t in _tensors(subject.inputs)]
+    named += [Named(subject.output_names[k], "output", array(t), k) for k, t in _tensors(outputs)]
+    known = [(n.values.shape, n.values.tobytes()) for n in named]
+    for name, tensor in on_ctx(subject, own_node(subject, outputs)):
+        values = array(tensor)
+        if (values.shape, values.tobytes()) not in known and values.dtype.kind in "fbi":
+            named.append(Named(name, "saved", values))
+    return tuple(n for n in named if n.values.ndim)
+
+
+def scalars(subject: Subject, outputs: Sequence[Tensor]) -> dict[str, float]:
+    """Numbers that a constant may be: arguments that are no tensors, numbers and scalar tensors on ctx."""
+    found: dict[str, float] = {}
+    for i, item in enumerate(subject.inputs):
+        if _is_number(item) or _is_scalar(item):
+            found[subject.input_names[i]] = float(item)
+    node = own_node(subject, outputs)
+    for name, value in vars(node).items() if node is not None else ():
+        if _is_number(value):
+            found[f"ctx.{name}"] = float(value)
+    for name, tensor in on_ctx(subject, node):
+        if _is_scalar(tensor):
+            found[name] = float(tensor)
+    return found
+
+
+def on_ctx(subject: Subject, node: Any) -> Iterator[tuple[str, Tensor]]:
+    """The tensors that ctx holds, with the names of the source."""
+    if node is None:
+        return
+    try:
+        saved = node.saved_tensors
+    except RuntimeError:
+        saved = ()
+    names = subject.source.saved if subject.source is not None else None
+    for k, tensor in enumerate(saved):
+        if isinstance(tensor, Tensor):
+            yield (names[k] if names is not None and k < len(names) else f"saved_tensors[{k}]"), tensor
+    for name, value in vars(node).items():
+        if isinstance(value, Tensor):
+            yield f"ctx.{name}", value
+
+
+def array(tensor: Tensor) -> Any:
+    """The values of a tensor as a numpy array of doubles or integers; complex as a last dimension of 2."""
+    plain = tensor.detach().cpu()
+    if plain.is_complex():
+        plain = torch.view_as_real(plain.resolve_conj())
+    if plain.is_floating_point():
+        plain = plain.double()
+    return plain.contiguous().numpy().copy()
+
+
+def _tensors(items: Sequence[Any]) -> Iterator[tuple[int, Tensor]]:
+    return ((i, t) for i, t in enumerate(items) if isinstance(t, Tensor) and t.layout is torch.strided)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _is_scalar(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.numel() == 1 and value.is_floating_point()

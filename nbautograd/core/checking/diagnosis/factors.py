@@ -1,0 +1,153 @@
+"""Hypotheses on the ratio N/A and the rest N - A: a factor or a term that backward left out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from nbautograd.core.checking.block import Array
+from nbautograd.core.checking.diagnosis.evidence import Evidence, Named, off_diagonal
+from nbautograd.core.checking.diagnosis.hypothesis import Cause
+from nbautograd.core.checking.diagnosis.patterns import number, sizes
+
+# what a student may have left out, or put in too much, as a function of a tensor that is at hand
+FORMS: tuple[tuple[str, Callable[[Array], Array]], ...] = (
+    ("{x}", lambda x: x),
+    ("{x}**2", lambda x: x * x),
+    ("{x}.abs()", np.abs),
+    ("{x}.sign()", np.sign),
+    ("(1 - {x})", lambda x: 1 - x),
+    ("(1 + {x})", lambda x: 1 + x),
+    ("(1 - {x}**2)", lambda x: 1 - x * x),
+    ("(1 + {x}**2)", lambda x: 1 + x * x),
+    ("{x}**3", lambda x: x**3),
+    ("{x}.sqrt()", lambda x: np.sqrt(np.where(x > 0, x, np.nan))),
+    ("{x}.exp()", np.exp),
+    ("{x}.sin()", np.sin),
+    ("{x}.cos()", np.cos),
+    ("{x}.tanh()", np.tanh),
+    ("{x}.log()", lambda x: np.log(np.where(x > 0, x, np.nan))),
+)
+
+
+def missing_factor(e: Evidence) -> Cause | None:
+    """N/A, or A/N, is a constant times something that is at hand."""
+    alive = ~e.equal(e.N, np.zeros_like(e.N))
+    if not bool((alive == ~e.equal(e.A, np.zeros_like(e.A))).all()) or alive.sum() < 3:
+        return None
+    with np.errstate(all="ignore"):
+        ratio = np.where(alive, e.N / np.where(alive, e.A, 1), np.nan)
+        for label, values in candidates(e):
+            spread = np.broadcast_to(values, e.N.shape)
+            c = _proportional(ratio, spread, alive, e)
+            if c is not None:
+                return _said("missing_factor", c, label, e)
+            c = _proportional(1 / ratio, spread, alive, e)
+            if c is not None:
+                return _said("extra_factor", c, label, e)
+    return None
+
+
+def _said(message: str, c: float, label: str, e: Evidence) -> Cause:
+    if round_number(c, e):
+        return Cause("missing_factor", message, {"factor": _times(c, label)})
+    # the constant may well depend on the values: nothing is claimed of it
+    return Cause("missing_factor", f"{message}_about", {"about": label})
+
+
+def round_number(c: float, e: Evidence) -> bool:
+    """Whether a person may have written this constant: a simple fraction, or something at hand."""
+    simple = (c * q * f for q in range(1, 13) for f in (1.0, math.pi, 1 / math.pi, math.sqrt(2), math.sqrt(math.pi)))
+    if any(abs(x - round(x)) <= 1e-5 * abs(x) and abs(x) < 200 for x in simple):
+        return True
+    known = [v for v in e.scalars.values() if v] + [v for _, v in sizes(e)]
+    near = (f(v) for v in known for f in (float, lambda v: 1 / v, lambda v: v * v, lambda v: 1 / (v * v)))
+    return any(abs(abs(c) - abs(value)) <= 1e-5 * abs(c) for value in near)
+
+
+def missing_term(e: Evidence) -> Cause | None:
+    """N - A is a constant times something that is at hand, in an elementwise Function."""
+    if not e.elementwise or len(e.A) < 3:
+        return None
+    rest = (e.N - e.A).diagonal()
+    alive = np.ones(rest.shape, dtype=bool)
+    with np.errstate(all="ignore"):
+        for tensor in _at_hand(e):
+            if tensor.values.shape == e.in_shape:
+                for label, values in _forms(tensor):
+                    c = _proportional(rest, values.reshape(-1), alive, e)
+                    if c is not None:
+                        return Cause("wrong_derivative", "missing_term", {"term": _times(c, label)})
+    return None
+
+
+def whole(e: Evidence) -> str:
+    """What the right derivative is, where it is a constant times something at hand; empty when nothing fits."""
+    if e.out_shape != e.in_shape or off_diagonal(e.N, e) or len(e.N) < 3:
+        return ""
+    right = e.N.diagonal()
+    with np.errstate(all="ignore"):
+        for tensor in _at_hand(e):
+            for label, values in _forms(tensor) if tensor.values.shape == e.in_shape else ():
+                c = _proportional(right, values.reshape(-1), np.ones(right.shape, dtype=bool), e)
+                if c is not None:
+                    return _times(c, label)
+    return ""
+
+
+def _proportional(ratio: Array, f: Array, alive: Array, e: Evidence) -> float | None:
+    """The c with ratio == c * f where alive; None when f varies too little to tell, or does not fit."""
+    r, f = ratio[alive], f[alive]
+    if not (np.isfinite(r).all() and np.isfinite(f).all()) or len(np.unique(np.round(f, 9))) < 3:
+        return None
+    c = float((r * f).sum() / (f * f).sum())
+    fits = np.abs(r - c * f) <= 30 * e.rel * np.maximum(np.abs(r), 1e-2 * np.abs(r).max())
+    return c if c != 0 and bool(fits.all()) else None
+
+
+def _times(c: float, label: str) -> str:
+    rounded = round(c, 5)
+    if rounded == 1:
+        return label
+    return f"-{label}" if rounded == -1 else f"{number(rounded)} * {label}"
+
+
+def candidates(e: Evidence) -> Iterator[tuple[str, Array]]:
+    """Factors by name, each shaped to go over the rows (output) or the columns (input) of the block."""
+    for tensor in _at_hand(e):
+        for label, values in _forms(tensor):
+            shaped = _over_columns(values, e)
+            if shaped is not None:
+                yield label, shaped
+            shaped = _over_rows(values, e)
+            if shaped is not None:
+                yield label, shaped
+
+
+def _at_hand(e: Evidence) -> list[Named]:
+    own = [t for t in e.tensors if t.role == "input" and t.position == e.block.input]
+    return own + [t for t in e.tensors if t not in own and t.values.dtype.kind == "f"]
+
+
+def _forms(tensor: Named) -> Iterator[tuple[str, Array]]:
+    for form, function in FORMS:
+        yield form.format(x=tensor.name), function(tensor.values.astype(float))
+
+
+def _over_columns(values: Array, e: Evidence) -> Array | None:
+    spread = _spread(values, e.in_shape)
+    return None if spread is None else spread.reshape(1, -1)
+
+
+def _over_rows(values: Array, e: Evidence) -> Array | None:
+    spread = _spread(values, e.out_shape)
+    return None if spread is None else spread.reshape(-1, 1)
+
+
+def _spread(values: Array, shape: tuple[int, ...]) -> Array | None:
+    try:
+        return np.broadcast_to(values, shape)
+    except ValueError:
+        return None

@@ -1,0 +1,231 @@
+"""Hypotheses on a whole block: A is N with a factor, a sign, two dimensions exchanged, in another order, ..."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from nbautograd.core.checking.block import Array
+from nbautograd.core.checking.diagnosis.evidence import Evidence
+from nbautograd.core.checking.diagnosis.hypothesis import Cause
+
+
+def zero(e: Evidence) -> Cause | None:
+    """Nothing came where something should."""
+    return Cause("zero_gradient", "zero_gradient") if not e.A.any() and e.N.any() else None
+
+
+def collapsed(e: Evidence) -> Cause | None:
+    """All rows of A are equal: backward uses only the sum or the mean of grad_output."""
+    rows = e.A.shape[0]
+    if rows < 2 or not e.A.any() or e.same(e.N, np.broadcast_to(e.N[:1], e.N.shape)):
+        return None
+    equal = e.same(e.A, np.broadcast_to(e.A[:1], e.A.shape))
+    return Cause("collapsed_grad_output", "collapsed_grad_output") if equal else None
+
+
+def factor(A: Array, N: Array, e: Evidence) -> float | None:
+    """The constant c with A == c * N, or None."""
+    power = float((N * N).sum())
+    if power == 0.0 or not np.isfinite(A).all() or not np.isfinite(N).all():
+        return None
+    c = float((A * N).sum()) / power
+    close = np.abs(A - c * N) <= e.rel * np.maximum(np.abs(c * N), 1e-2 * abs(c) * np.abs(N).max()) + e.tiny
+    return c if c != 0.0 and bool(close.all()) else None
+
+
+def constant(e: Evidence) -> Cause | None:
+    """A is N times a constant; minus one is a sign."""
+    c = factor(e.A, e.N, e)
+    if c is None:
+        return None
+    if abs(c + 1) <= 1e-5:
+        return Cause("sign", "sign")
+    name = next(constant_names(c, e), "")
+    if name:
+        told = {"ratio": number(c), "inverse": number(1 / c), "name": name}
+        return Cause("constant_factor", "constant_factor_named", told)
+    return Cause("constant_factor", "constant_factor", {"ratio": number(c), "inverse": number(1 / c)})
+
+
+def number(c: float) -> str:
+    """A number as a person would write it: ``2``, ``0.5``, ``0.99949``."""
+    return f"{c + 0.0:.6g}"  # no "-0"
+
+
+def constant_names(c: float, e: Evidence) -> Iterator[str]:
+    """What this constant may be, the likeliest first: ``"x.numel()"``, ``"1/sqrt(q.shape[1])"``, ``"scale"``."""
+    known = [(name, value) for name, value in sizes(e) if value > 1]
+    for name, value in [*known, *((f"sqrt({name})", math.sqrt(value)) for name, value in known)]:
+        if abs(c - value) <= 1e-5 * abs(c):
+            yield name
+        if abs(c - 1 / value) <= 1e-5 * abs(c):
+            yield f"1/{name}"
+    for name, value in e.scalars.items():
+        for label, size in ((name, value), (f"1/{name}", _inverse(value)), (f"1 - {name}", 1 - value)):
+            if size not in (0.0, 1.0) and abs(c - size) <= 1e-5 * abs(c):
+                yield label
+    for label, size in (("pi", math.pi), ("1/pi", 1 / math.pi), ("2*pi", 2 * math.pi), ("log(2)", math.log(2))):
+        if abs(c - size) <= 1e-6 * abs(c):
+            yield label
+    for name, value in known:
+        if value > 2 and abs(c - (value - 1) / value) <= 1e-5 * abs(c):
+            yield f"({name} - 1)/{name}"
+        if value > 2 and abs(c - value / (value - 1)) <= 1e-5 * abs(c):
+            yield f"{name}/({name} - 1)"
+
+
+def _inverse(value: float) -> float:
+    return 1 / value if value else 0.0
+
+
+def sizes(e: Evidence) -> Iterator[tuple[str, float]]:
+    """The sizes that a forgotten division is likely to be: batch, numbers of elements, single dimensions."""
+    block = e.block
+    pairs = block.input_complex, block.output_complex  # the last dimension is then of real and imaginary part
+    shapes = [s[:-1] if p else s for s, p in zip((block.input_shape, block.output_shape), pairs, strict=True)]
+    for name, shape in zip((block.input_name, block.output_name), shapes, strict=True):
+        for k, size in enumerate(shape):
+            yield f"{name}.shape[{k}]", float(size)
+        yield f"{name}.numel()", float(np.prod(shape, dtype=float))
+    for tensor in e.tensors:
+        if tensor.role == "input" and tensor.position != block.input:
+            for k, size in enumerate(tensor.values.shape):
+                yield f"{tensor.name}.shape[{k}]", float(size)
+            yield f"{tensor.name}.numel()", float(tensor.values.size)
+
+
+def conjugate(e: Evidence) -> Cause | None:
+    """Real and imaginary part of A have the signs of the conjugate."""
+    block = e.block
+    flip = np.array([1.0, -1.0])
+    complex_in = block.input_shape[-1:] == (2,)
+    complex_out = block.output_shape[-1:] == (2,)
+    N = e.N.reshape(e.tensor_shape)
+    signs_in = flip.reshape((1,) * (N.ndim - 1) + (2,)) if complex_in else None
+    shape_out = (1,) * (len(e.out_shape) - 1) + (2,) + (1,) * len(e.in_shape)
+    signs_out = flip.reshape(shape_out) if complex_out else None
+    tries = [signs_in, signs_out, signs_in * signs_out if signs_in is not None and signs_out is not None else None]
+    for signs in tries:
+        if signs is not None and e.same(e.A, (N * signs).reshape(e.N.shape)):
+            return Cause("missing_conj", "missing_conj")
+    return None
+
+
+def transposed_grad(e: Evidence) -> Cause | None:
+    """The returned gradient is the transpose of the right one (two dimensions of the input exchanged)."""
+    m = len(e.out_shape)
+    for a, b in itertools.combinations(range(len(e.in_shape)), 2):
+        if e.in_shape[a] == e.in_shape[b] and e.same(e.A, exchanged(e, m + a, m + b)):
+            if len(e.out_shape) < len(e.in_shape) and _uniform(e.N, e):
+                return Cause("wrong_reduction_dim", "wrong_expansion_dim", {"dims": f"{a}, {b}"})
+            return Cause("transposed_grad", "transposed_grad", {"dims": f"{a}, {b}"})
+    return None
+
+
+def _uniform(N: Array, e: Evidence) -> bool:
+    """Whether each row is one number wherever it is not zero, as for a sum or a mean."""
+    largest = np.take_along_axis(N, np.abs(N).argmax(axis=1)[:, None], axis=1)
+    return bool((e.equal(N, np.zeros_like(N)) | e.equal(N, np.broadcast_to(largest, N.shape))).all())
+
+
+def transposed_jacobian(e: Evidence) -> Cause | None:
+    """A is N with a dimension of the output exchanged with one of the input, or with all of them exchanged."""
+    m, n = len(e.out_shape), len(e.in_shape)
+    for a, b in itertools.product(range(m), range(n)) if m * n > 1 else ():
+        if e.out_shape[a] == e.in_shape[b] and e.same(e.A, exchanged(e, a, m + b)):
+            return Cause("transposed_jacobian", "transposed_jacobian_dims", {"a": a, "b": b})
+    if e.out_shape == e.in_shape and e.same(e.A, e.N.T):
+        return Cause("transposed_jacobian", "transposed_jacobian")
+    return None
+
+
+def exchanged(e: Evidence, a: int, b: int) -> Array:
+    """N with two dimensions of (output dimensions, input dimensions) exchanged."""
+    return np.swapaxes(e.N.reshape(e.tensor_shape), a, b).reshape(e.N.shape)
+
+
+def reduced_over_wrong_dim(e: Evidence) -> Cause | None:
+    """A is N with two dimensions of the output exchanged: a sum over the wrong one."""
+    for a, b in itertools.combinations(range(len(e.out_shape)), 2):
+        if e.out_shape[a] == e.out_shape[b] and e.same(e.A, exchanged(e, a, b)):
+            if len(e.out_shape) == len(e.in_shape):
+                return Cause("transposed_grad", "transposed_grad_output", {"dims": f"{a}, {b}"})
+            return Cause("wrong_reduction_dim", "wrong_reduction_dim", {"dims": f"{a}, {b}"})
+    return None
+
+
+def couples_along_wrong_dim(e: Evidence) -> Cause | None:
+    """Outputs depend on inputs along one dimension, and backward couples them along another."""
+    if e.out_shape != e.in_shape or len(e.in_shape) < 2:
+        return None
+    right, wrong = coupled_dims(e.N, e), coupled_dims(e.A, e)
+    if right and wrong and not right & wrong and len(right) == len(wrong):
+        dims = {"right": ", ".join(map(str, sorted(right))), "wrong": ", ".join(map(str, sorted(wrong)))}
+        return Cause("wrong_reduction_dim", "couples_along_wrong_dim", dims)
+    return None
+
+
+def coupled_dims(X: Array, e: Evidence) -> set[int]:
+    """Along which dimensions an output element depends on input elements at other positions."""
+    hot = ~e.equal(X, np.zeros_like(X))
+    rows, cols = np.nonzero(hot)
+    out, inn = np.unravel_index(rows, e.out_shape), np.unravel_index(cols, e.in_shape)
+    return {k for k in range(len(e.out_shape)) if bool((out[k] != inn[k]).any())}
+
+
+def shifted(e: Evidence) -> Cause | None:
+    """A is N moved by a few places along a dimension of the input or the output, around the end or not."""
+    if e.elementwise:
+        return None
+    N, m = e.N.reshape(e.tensor_shape), len(e.out_shape)
+    for axis, size in enumerate(e.tensor_shape):
+        for k in [s for d in range(1, min(4, size)) for s in (d, -d)]:
+            for moved in (np.roll(N, k, axis), _moved(N, k, axis)):
+                if 2 * np.count_nonzero(moved) > np.count_nonzero(N) and e.same(e.A, moved.reshape(e.A.shape)):
+                    dim = axis if axis < m else axis - m
+                    return Cause("shifted", "shifted", {"by": abs(k), "dim": dim})
+    return None
+
+
+def _moved(X: Array, k: int, axis: int) -> Array:
+    moved = np.roll(X, k, axis)
+    edge = [slice(None)] * X.ndim
+    edge[axis] = slice(0, k) if k > 0 else slice(k, None)
+    moved[tuple(edge)] = 0
+    return moved
+
+
+def permuted(e: Evidence) -> Cause | None:
+    """The entries of A are those of N in another order along the input, or along the output."""
+    if e.elementwise:
+        return None
+    N = e.N.reshape((-1, *e.in_shape))
+    for axis in range(len(e.in_shape)):
+        if e.same(e.A, np.flip(N, axis + 1).reshape(e.A.shape)):
+            return Cause("permuted_entries", "flipped", {"dim": axis})
+    if _reordered(e.A.T, e.N.T, e) or _reordered(e.A, e.N, e):
+        return Cause("permuted_entries", "permuted_entries")
+    return Cause("permuted_entries", "other_elements") if _picked(e) else None
+
+
+def _picked(e: Evidence) -> bool:
+    """Whether each output element comes from a few input elements, with the right weights but from other places."""
+    few = (e.N != 0).sum(axis=1).max(initial=0) <= max(1, e.N.shape[1] // 4)
+    return bool(few) and e.same(np.sort(e.A, axis=1), np.sort(e.N, axis=1))
+
+
+def _reordered(X: Array, Y: Array, e: Evidence) -> bool:
+    """Whether the rows of X are those of Y, each used once, in another order; rows of zeros say nothing."""
+    if len(X) < 2 or len(X) * X.size > 2_000_000 or len(np.unique(np.round(Y / (e.scale or 1), 6), axis=0)) < 2:
+        return False
+    free = list(range(len(Y)))
+    for row in X:
+        found = next((i for i in free if e.same(row, Y[i])), None)
+        if found is None:
+            return False
+        free.remove(found)
+    return True

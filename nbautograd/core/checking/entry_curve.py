@@ -1,0 +1,116 @@
+"""Asking once more at what was checked: the Function and its inputs, known for as long as the report lives."""
+
+from __future__ import annotations
+
+import weakref
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from nbautograd.core.checking import prepared_inputs
+from nbautograd.core.checking.problem import Subject
+from nbautograd.core.numerics.arrays import from_array, to_array, to_real
+from nbautograd.errors import InputError
+
+Array = np.ndarray[Any, Any]
+MOST_REPORTS = 16
+LARGEST = 100_000  # elements of all inputs together
+STEPS = 10.0 ** -np.arange(0, 12.5, 0.5)  # from 1 to 1e-12
+PRECISIONS = (torch.float64, torch.float32)
+
+_subjects: OrderedDict[int, tuple[weakref.ref[Any], Subject]] = OrderedDict()
+
+
+def keep(report: Any, subject: Subject) -> None:
+    """Remember what a report is about until the report is gone, for the last reports and inputs that are not large."""
+    if sum(item.numel() for item in subject.inputs if isinstance(item, Tensor)) > LARGEST:
+        return
+    key = id(report)
+    _subjects[key] = weakref.ref(report, lambda _gone: _subjects.pop(key, None)), subject
+    while len(_subjects) > MOST_REPORTS:
+        _subjects.popitem(last=False)
+
+
+def subject_of(report: Any) -> Subject:
+    """The subject of a report.
+
+    Raises:
+        InputError: when it is not known any more, as in a kernel that did not make the report.
+    """
+    reference, subject = _subjects.get(id(report), (None, None))
+    if reference is None or subject is None or reference() is not report:
+        raise InputError("checking.not_kept")
+    return subject
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One element of an output along one element of an input, in one precision.
+
+    Attributes:
+        center: the output at the input itself.
+        plus, minus: the output with the input moved up and down by each of ``STEPS``.
+    """
+
+    center: float
+    plus: Array
+    minus: Array
+
+
+def along(subject: Subject, block: tuple[int, int], entry: tuple[int, int]) -> dict[str, Curve]:
+    """The forward along one input element, by precision; a precision that forward refuses is left out.
+
+    Args:
+        subject: what was checked.
+        block: positions of the output and the input.
+        entry: numbers of the output's element (row) and the input's (column); complex ones count as pairs.
+    """
+    with subject.session(), torch.no_grad():
+        curves = {str(d).removeprefix("torch."): _curve(subject, block, entry, d) for d in PRECISIONS}
+    return {name: curve for name, curve in curves.items() if curve is not None}
+
+
+def _curve(subject: Subject, block: tuple[int, int], entry: tuple[int, int], dtype: torch.dtype) -> Curve | None:
+    try:
+        return _sampled(subject, block, entry, dtype)
+    except (RuntimeError, TypeError, ValueError):
+        return None
+
+
+def _sampled(subject: Subject, block: tuple[int, int], entry: tuple[int, int], dtype: torch.dtype) -> Curve:
+    center, plus, minus = (
+        np.array([_value(subject, block, entry, dtype, float(t)) for t in moves]) for moves in ((0.0,), STEPS, -STEPS)
+    )
+    return Curve(float(center[0]), plus, minus)
+
+
+def _value(subject: Subject, block: tuple[int, int], entry: tuple[int, int], dtype: torch.dtype, move: float) -> float:
+    given = [_in_precision(prepared_inputs.copy(item), dtype) for item in subject.inputs]
+    moved = to_array(given[block[1]])
+    moved.reshape(-1)[entry[1]] += move
+    given[block[1]] = from_array(moved, given[block[1]])
+    output = subject.evaluate(tuple(given))[block[0]]
+    return float(to_real(output).reshape(-1)[entry[0]])
+
+
+def _in_precision(item: Any, dtype: torch.dtype) -> Any:
+    if not isinstance(item, Tensor):
+        return item
+    if item.is_complex():
+        return item.detach().to(dtype.to_complex())
+    return item.detach().to(dtype) if item.is_floating_point() else item
+
+
+def elsewhere(subject: Subject, seed: int) -> tuple[Any, ...]:
+    """Other inputs of the same shapes and kinds: random where the check differentiates, else the same."""
+    generator = torch.Generator().manual_seed(seed)
+    return tuple(
+        torch.randn(item.shape, generator=generator, dtype=item.dtype).to(item.device).requires_grad_()
+        if k in subject.differentiable
+        else item
+        for k, item in enumerate(subject.fresh())
+    )

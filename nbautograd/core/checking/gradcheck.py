@@ -1,0 +1,119 @@
+"""gradcheck and jacobian: the two calls that compare what backward says with what the function does."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from typing import Any
+
+from nbautograd.core.checking import entry_curve, report_verdict
+from nbautograd.core.checking.block import GradcheckReport, JacobianBlock, JacobianReport
+from nbautograd.core.checking.hints import Hints, checked, cut
+from nbautograd.core.checking.problem import Subject
+from nbautograd.core.checking.progress import Tell, watched
+from nbautograd.core.checking.run import Inquiry
+
+
+def gradcheck(
+    fn: Any,
+    inputs: Any,
+    *,
+    atol: float | None = None,
+    rtol: float | None = None,
+    eps: float | None = None,
+    order: int = 2,
+    seed: int = 0,
+    hints: str = "fix",
+    progress: Tell | None = None,
+) -> GradcheckReport:
+    """Compare the backward of a Function with independent witnesses, and say why where they differ.
+
+    Central differences at a ladder of steps with Richardson's extrapolation give each doubtful entry an error bar;
+    an entry is wrong when it is off by more than ten of them.
+
+    Args:
+        fn: a Function class, its ``apply``, or any callable that returns tensors.
+        inputs: a tuple of arguments, tensors or not; those that require grad are differentiated. A single tensor will
+            do. Complex tensors count as pairs of real numbers.
+        atol, rtol: when given, an entry that is off by at most ``atol + rtol * |numerical|`` is right.
+        eps: first step of the differences, absolute; by default by precision and size of the input.
+        order: 2 to check second derivatives as well, 1 not to.
+        hints: how much the findings give away: ``"none"`` that a gradient is wrong, ``"what"`` also what is wrong
+            with it, ``"where"`` also the line, ``"fix"`` also what to do, with a change that was tried if one is found.
+        progress: called with (steps done, steps in all, what is being done) as a large check goes on. An interrupt
+            (Ctrl-C, the stop button, or a KeyboardInterrupt that this raises) ends the check with what it has.
+        seed: of the random cotangents and probes, and given to all random generators before each call.
+
+    Returns:
+        The report; its truth value is True when everything agrees. A wrong gradient never raises.
+
+    Raises:
+        CallError: the call makes no sense: ``fn`` cannot be called, or the inputs are no tuple,
+            or there are no such hints.
+        InputError: nothing in the inputs can be differentiated.
+
+    Example:
+        >>> import torch, nbautograd
+        >>> x = torch.linspace(0, 1, 5, dtype=torch.float64, requires_grad=True)
+        >>> nbautograd.gradcheck(torch.sin, x).verdict
+        'right'
+    """  # fmt: skip
+    start, given = time.perf_counter(), checked(hints)
+    with watched(progress) as tell:
+        inquiry = Inquiry(Subject(fn, inputs, seed), atol, rtol, eps, tell=tell)
+        report = _reported(inquiry, order, given, start)
+    entry_curve.keep(report, inquiry.subject)
+    return report
+
+
+def _reported(inquiry: Inquiry, order: int, given: Hints, start: float) -> GradcheckReport:
+    """Run the inquiry; findings are cut to the hints given, time counts from the start."""
+    with inquiry.subject.session():
+        inquiry.blocks_found()
+        inquiry.curves()
+        findings = report_verdict.findings(inquiry, fixes=given == "fix")
+        second = report_verdict.second(inquiry, findings) if order > 1 else None
+        inquiry.told_all()
+    findings = report_verdict.joined(findings, second)
+    verdict, reason = report_verdict.verdict(inquiry, findings, second)
+    second = None if second is None else dataclasses.replace(second, findings=cut(second.findings, given))
+    return GradcheckReport(
+        inquiry.subject.name, verdict, cut(findings, given), inquiry.blocks, inquiry.subject.input_names,
+        inquiry.subject.output_names, inquiry.subject.seed, time.perf_counter() - start, inquiry.complete, second,
+        inquiry.subject.source, reason,
+    )  # fmt: skip
+
+
+def jacobian(fn: Any, inputs: Any, *, eps: float | None = None) -> JacobianReport:
+    """Both Jacobians of a Function at one point: what backward says and what finite differences say.
+
+    Args:
+        fn: a Function class, its ``apply``, or any callable that returns tensors.
+        inputs: a tuple of arguments, tensors or not; those that require grad are differentiated.
+        eps: step of the differences, absolute; by default by precision and size of the input.
+
+    Returns:
+        One block per output and input, without verdicts.
+
+    Raises:
+        CallError: the call makes no sense: ``fn`` cannot be called, or the inputs are no tuple.
+        InputError: nothing in the inputs can be differentiated.
+
+    Example:
+        >>> import torch, nbautograd
+        >>> a = torch.ones(2, dtype=torch.float64, requires_grad=True)
+        >>> nbautograd.jacobian(lambda a: 3 * a, a).blocks[0, 0].analytical()
+        array([[3., 0.],
+               [0., 3.]])
+    """
+    with watched() as tell:
+        inquiry = Inquiry(Subject(fn, inputs), None, None, eps, judge=False, tell=tell)
+        with inquiry.subject.session():
+            inquiry.blocks_found()
+    if inquiry.error is not None:
+        raise inquiry.error
+    fields = JacobianBlock.__dataclass_fields__
+    plain = {k: JacobianBlock(**{name: getattr(b, name) for name in fields}) for k, b in inquiry.blocks.items()}
+    report = JacobianReport(inquiry.subject.name, plain, inquiry.complete)
+    entry_curve.keep(report, inquiry.subject)
+    return report

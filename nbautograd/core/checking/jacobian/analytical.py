@@ -1,0 +1,104 @@
+"""Rows of the analytical Jacobian: many cotangents through backward at once where that works, else one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from nbautograd.core.checking.progress import Progress
+from nbautograd.core.checking.quiet import seed_all
+from nbautograd.core.numerics.arrays import (
+    Array,
+    as_array,
+    from_array,
+    real_shape,
+    real_size,
+    to_array,
+    to_real,
+)
+from nbautograd.core.torch_private.tensors import gradients
+
+FEW = 4  # up to so many cotangents a loop is faster than a batch
+BATCH_ELEMENTS = 2_000_000  # elements that one batch of cotangents and gradients may hold
+
+
+class Rows:
+    """The vjp of one output with respect to several leaves, asked for many cotangents.
+
+    Args:
+        output: the output tensor, with its graph.
+        leaves: the inputs to differentiate with respect to.
+        seed: given to the random generators before every backward.
+        progress: told of every cotangent that was answered.
+
+    Attributes:
+        batched: False once backward turned out not to work for many cotangents at once.
+        error: what a plain backward raised, or None.
+    """
+
+    def __init__(self, output: Tensor, leaves: Sequence[Tensor], seed: int, progress: Progress | None = None) -> None:
+        self.progress = progress or Progress()
+        self.output, self.leaves, self.seed = output, list(leaves), seed
+        self.batched = True
+        self.error: Exception | None = None
+
+    def one(self, cotangent: Array) -> list[Array]:
+        """Gradients (float64, shaped ``real_shape``) of all leaves for one cotangent, by one plain backward."""
+        return self._plain(from_array(cotangent, self.output))
+
+    def many(self, cotangents: Array) -> list[Array]:
+        """Gradients of all leaves, each shaped (number of cotangents, *real_shape)."""
+        each = real_size(self.output) + sum(map(real_size, self.leaves))
+        step = max(1, BATCH_ELEMENTS // max(1, each))
+        parts = [self._batch(cotangents[i : i + step]) for i in range(0, len(cotangents), step)]
+        return [np.concatenate(column) for column in zip(*parts, strict=True)]
+
+    def _batch(self, cotangents: Array) -> list[Array]:
+        tensors = from_array(cotangents, self.output, batched=True)
+        if self.batched and len(cotangents) > FEW:
+            try:
+                answers = self._vmapped(tensors)
+                self.progress.tick(len(cotangents))
+                return answers
+            except Exception:
+                # no batching rule, random numbers, numpy, writes into plain buffers, ...: ask one by one
+                self.batched = False
+        each = [self._ticked(t.reshape(self.output.shape)) for t in tensors]
+        return [np.stack(column) for column in zip(*each, strict=True)]
+
+    def _ticked(self, cotangent: Tensor) -> list[Array]:
+        answer = self._plain(cotangent)
+        self.progress.tick()
+        return answer
+
+    def _plain(self, cotangent: Tensor) -> list[Array]:
+        seed_all(self.seed)
+        try:
+            found = gradients([self.output], self.leaves, [cotangent])
+        except Exception as error:
+            self.error = error
+            raise
+        return [_array(g, leaf) for g, leaf in zip(found, self.leaves, strict=True)]
+
+    def _vmapped(self, cotangents: Tensor) -> list[Array]:
+        used: list[bool] = []
+
+        def backward(cotangent: Tensor) -> tuple[Tensor, ...]:
+            found = gradients([self.output], self.leaves, [cotangent])
+            used[:] = [g is not None for g in found]
+            return tuple(g for g in found if g is not None)
+
+        seed_all(self.seed)
+        results = iter(torch.func.vmap(backward)(cotangents.reshape(-1, *self.output.shape)))
+        count = len(cotangents)
+        return [
+            as_array(to_real(next(results))) if there else np.zeros((count, *real_shape(leaf)))
+            for leaf, there in zip(self.leaves, used, strict=True)
+        ]
+
+
+def _array(gradient: Tensor | None, leaf: Tensor) -> Array:
+    return np.zeros(real_shape(leaf)) if gradient is None else to_array(gradient)

@@ -1,0 +1,298 @@
+"""Both Jacobians of all blocks, from as few backwards and forwards as their verified structure allows."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from nbautograd.core.checking.jacobian import central_differences, sample, structure
+from nbautograd.core.checking.jacobian.analytical import Rows
+from nbautograd.core.checking.jacobian.forward_values import Forward, Values
+from nbautograd.core.checking.jacobian.joint_perturbations import Moves
+from nbautograd.core.checking.jacobian.layout import LIMIT, Layout, Matrices
+from nbautograd.core.checking.problem import Outputs, Subject
+from nbautograd.core.checking.progress import PARTS, Progress
+from nbautograd.core.numerics.arrays import Array, epsilon, real_shape
+
+Key = tuple[int, int]  # numbers of output and input, counted among the differentiable ones
+
+
+@dataclasses.dataclass
+class Raw:
+    """The two Jacobians of a block as the first pass found them.
+
+    Attributes:
+        matrices: the numbers.
+        forward: values of the function, for taking a second look; of a sample only its elements.
+        directions: along which the numerical one was taken.
+        pattern: which rows a column reaches, when columns share directions.
+        linear: False when backward of a random combination was not the combination of the rows.
+        verified: False when finite differences along a random direction disagreed with the numerical Jacobian.
+        agreed: True when the two are known to agree to seven digits everywhere.
+    """
+
+    matrices: Matrices
+    forward: Values
+    directions: central_differences.Directions
+    pattern: Array | None = None
+    linear: bool = True
+    verified: bool = True
+    agreed: bool = False
+
+
+class Assembly:
+    """Takes both Jacobians apart and puts them together.
+
+    Args:
+        subject: what is checked; a session of it must be open.
+        outputs: what its first call returned.
+        eps: step of the first pass, or None for one by precision.
+        progress: told how far it is.
+
+    Attributes:
+        wanted: positions of the outputs that are differentiated.
+        forward: values of the function.
+        steps: steps of the first pass, per input.
+        probes: for each output taken so far a random cotangent and backward's answer per input.
+        partial: the block in work, its numerical entries NaN where they were not asked yet; for when it is interrupted.
+    """
+
+    def __init__(
+        self, subject: Subject, outputs: Outputs, eps: float | None = None, progress: Progress | None = None
+    ) -> None:
+        self.progress = progress or Progress()
+        self.subject, self.outputs = subject, outputs
+        self.wanted = subject.differentiable_outputs(outputs)
+        self.random = np.random.default_rng(subject.seed)
+        leaves = [outputs.inputs[i] for i in subject.differentiable]
+        self.rows = [Rows(outputs[i], leaves, subject.seed, self.progress) for i in self.wanted]
+        self.tolerance = max(1e-10, *(200 * epsilon(t) for t in (*leaves, *(outputs[i] for i in self.wanted))))
+        self.forward = Forward(subject, outputs, self.wanted, self.progress)
+        self.given_step = eps is not None
+        self.moves = Moves(self.forward, self.random, eps)
+        self.steps = self.moves.steps
+        self.combos: dict[Key, set[structure.Pair]] = {}
+        self._diagonal: dict[Key, Array] = {}
+        self._matrices: dict[Key, Matrices] = {}
+        self.linear: dict[Key, bool] = {}
+        self._agreed: set[Key] = set()
+        self.probes: dict[int, tuple[Array, list[Array]]] = {}
+        self.partial: dict[Key, Matrices] = {}
+
+    def blocks(self) -> Iterator[tuple[Key, Raw]]:
+        """All blocks, output by output."""
+        for i in range(len(self.wanted)):
+            probe = structure.probe(real_shape(self.outputs[self.wanted[i]]), self.random)
+            answers = self._probe(i, probe)
+            self.probes[i] = (probe, answers)
+            for j, raw in self._of_output(i, probe, answers):
+                yield (i, j), raw
+                self.partial.clear()
+                self.progress.done(i * len(self.steps) * PARTS + self._after(j))
+
+    def _stage(self, i: int, j: int, span: tuple[int, int], of: int) -> None:
+        """The next questions are about this block, or about all of this output when they go to backward."""
+        start = i * len(self.steps) * PARTS
+        names = self.subject.output_names, self.subject.input_names
+        what = f"d {names[0][self.wanted[i]]} / d {names[1][self.subject.differentiable[j]]}"
+        self.progress.stage(start + span[0], start + span[1], of, what)
+
+    def _after(self, j: int) -> int:
+        """Steps of an output that are done with its block of input j: half of them are backward's, of all inputs."""
+        return (len(self.steps) + j + 1) * PARTS // 2
+
+    def _probe(self, i: int, probe: Array) -> list[Array]:
+        """Ask backward for a random cotangent, plain and scaled; note which dimensions may go together."""
+        rows = self.rows[i]
+        plain = rows.one(probe)
+        rest = self._not_diagonal(i, probe, plain)
+        factors = structure.scales(probe.shape, self.random) if rest else {}
+        scaled = rows.many(np.stack([probe * f for f in factors.values()])) if factors else [np.empty(0)] * len(plain)
+        for j in rest:
+            by_dim = {a: scaled[j][n] for n, a in enumerate(factors)}
+            self.combos[i, j] = structure.candidates(factors, plain[j], by_dim, self.tolerance)
+        return plain
+
+    def _not_diagonal(self, i: int, probe: Array, plain: list[Array]) -> list[int]:
+        """The inputs whose blocks are not plainly diagonal; of those that are, one backward tells all.
+
+        What differences say where everything moves at once confirms that; where they do not, one of ones is asked too.
+        """
+        alike = [j for j, answer in enumerate(plain) if answer.shape == probe.shape and answer.size > 1]
+        for j in list(alike):
+            said = plain[j] / probe  # exact, by powers of two
+            spacing, changes = self.moves.at_once(j)
+            if structure.agree(said.reshape(-1, 1, 1), (changes[i] / spacing).reshape(-1, 1, 1)):
+                self.combos[i, j] = {(d, d) for d, size in enumerate(probe.shape) if size > 1}
+                self._diagonal[i, j] = said
+                alike.remove(j)
+        if alike:
+            ones = self.rows[i].one(np.ones(probe.shape))
+            for j in alike:
+                if structure.elementwise(ones[j], probe, plain[j], self.tolerance):
+                    self.combos[i, j] = {(d, d) for d, size in enumerate(probe.shape) if size > 1}
+                    self._diagonal[i, j] = ones[j]
+        return [j for j in range(len(plain)) if (i, j) not in self._diagonal]
+
+    def _of_output(self, i: int, probe: Array, answers: list[Array]) -> Iterator[tuple[int, Raw]]:
+        """All blocks of one output."""
+        shapes = [p.shape for p in self.forward.points]
+        layouts = {
+            j: Layout(probe.shape, shape, structure.matching(self.combos[i, j])) for j, shape in enumerate(shapes)
+        }
+        large = {j for j, layout in layouts.items() if math.prod(layout.sizes) > LIMIT}
+        known = {
+            j: layouts[j].rows(self._diagonal[i, j][None])[0][:, :, None]
+            for j in layouts
+            if (i, j) in self._diagonal and j not in large
+        }
+        rest = {j: layout for j, layout in layouts.items() if j not in large and j not in known}
+        analytical = {**known, **self._analytical(i, rest, probe, answers)}
+        layouts.update(rest)
+        for j in layouts:
+            if j in large:
+                yield j, Raw(*sample.sampled(self.rows[i], self.forward, (i, j), self.steps[j], self.random))
+            else:
+                yield j, self._numerical(i, j, layouts[j], analytical[j])
+
+    def _analytical(self, i: int, layouts: dict[int, Layout], probe: Array, answers: list[Array]) -> dict[int, Array]:
+        """The stored analytical Jacobians, vouched for by the plain backward of the random cotangent."""
+        found = self._fill(i, layouts)
+        doubtful = [j for j in found if not self._vouched(layouts[j], found[j], probe, answers[j])]
+        if doubtful and self.rows[i].batched:
+            self.rows[i].batched = False
+            found.update(self._fill(i, {j: layouts[j] for j in doubtful}))
+            doubtful = [j for j in doubtful if not self._vouched(layouts[j], found[j], probe, answers[j])]
+        for j in doubtful:
+            self.linear[i, j] = False
+            dense = Layout(layouts[j].output_shape, layouts[j].input_shape)
+            if layouts[j].pairs and math.prod(dense.sizes) <= LIMIT:
+                layouts[j] = dense
+                found.update(self._fill(i, {j: dense}))
+        return found
+
+    def _fill(self, i: int, layouts: dict[int, Layout]) -> dict[int, Array]:
+        found: dict[int, Array] = {}
+        asked = sum(layouts[group[0]].sizes[1] for group in _alike(layouts))
+        self._stage(i, 0, (0, len(self.steps) * PARTS // 2), asked)
+        for group in _alike(layouts):
+            first = layouts[group[0]]
+            data = {j: np.zeros(layouts[j].sizes) for j in group}
+            _, count, _ = first.sizes
+            step = max(1, LIMIT // max(1, math.prod(first.output_shape)))
+            for start in range(0, count, step):
+                chosen = np.arange(start, min(start + step, count))
+                answers = self.rows[i].many(structure.seeds(first, chosen))
+                for j in group:
+                    data[j][:, chosen, :] = layouts[j].cols(answers[j]).transpose(1, 0, 2)
+            found.update(data)
+        return found
+
+    def _vouched(self, layout: Layout, data: Array, probe: Array, answer: Array) -> bool:
+        found = structure.pull_back(layout, data, probe)
+        bound = structure.pull_back(layout, np.abs(data), np.abs(probe))
+        with np.errstate(invalid="ignore"):
+            return not bool(
+                (np.abs(found - answer) > 1e4 * self.tolerance * (bound + np.abs(answer).max(initial=0))).any()
+            )
+
+    def _numerical(self, i: int, j: int, layout: Layout, analytical: Array) -> Raw:
+        """Add the numerical Jacobian; look for couplings that the analytical one lacks."""
+        raw = self._differences(i, j, layout, analytical)
+        if raw.verified or not layout.pairs or (layout.sizes[2] == 1 and self.moves.apart(i, j, layout)):
+            return raw
+        kept = structure.matching(self.combos[i, j] & self._seen_numerically(i, j))
+        smaller = Layout(layout.output_shape, layout.input_shape, kept)
+        if kept == layout.pairs or math.prod(smaller.sizes) > LIMIT:
+            return raw
+        data = self._fill(i, {j: smaller})[j]
+        again = self._differences(i, j, smaller, data)
+        dense = Layout(layout.output_shape, layout.input_shape)
+        if again.verified or not kept or math.prod(dense.sizes) > LIMIT // 16:
+            return again
+        return self._differences(i, j, dense, self._fill(i, {j: dense})[j])
+
+    def _differences(self, i: int, j: int, layout: Layout, analytical: Array) -> Raw:
+        pattern = (analytical != 0).any(axis=0)
+        directions = self._directions(j, layout, pattern)
+        self._stage(i, j, (self._after(j - 1), self._after(j) - 1), 2 * len(directions.groups))
+        numerical = np.full(layout.sizes, 0.0 if directions.grouped else np.nan)
+        self.partial[i, j] = Matrices(layout, analytical, numerical)
+        if layout.sizes[2] == 1:
+            spacing, changes = self.moves.at_once(j)
+            numerical[:, :, 0] = central_differences.slopes(layout, spacing, changes[i])
+        else:
+            central_differences.central(
+                self.forward, directions, {i: layout}, self.steps[j], {i: pattern}, {i: numerical}
+            )
+        # steps of random sizes: where all entries agree no coupling can hide, except in rows that no column reaches
+        agreed = structure.agree(analytical, numerical)
+        # by as many digits as _verified asks for
+        verified = (agreed or structure.agree(analytical, numerical, 1e-6, 1e-9)) and not (
+            self.given_step or directions.grouped
+        )
+        verified = verified or self._verified(i, j, layout, numerical)
+        if not verified and directions.grouped:
+            directions = central_differences.single(j, layout)
+            numerical = central_differences.central(self.forward, directions, {i: layout}, self.steps[j])[i]
+            agreed = False
+            verified = self._verified(i, j, layout, numerical)
+        if agreed:
+            self._agreed.add((i, j))
+        matrices = self._matrices[i, j] = Matrices(layout, analytical, numerical)
+        shared = pattern if directions.grouped else None
+        return Raw(matrices, self.forward, directions, shared, self.linear.get((i, j), True), verified, agreed)
+
+    def _directions(self, j: int, layout: Layout, pattern: Array) -> central_differences.Directions:
+        cols = pattern.shape[1]
+        if cols < 32 or pattern.size == 0 or pattern.mean() > 0.25 or not pattern.any():
+            return central_differences.single(j, layout)
+        groups = structure.colours(pattern)
+        return (
+            central_differences.Directions(j, layout, tuple(groups))
+            if 2 * len(groups) < cols
+            else central_differences.single(j, layout)
+        )
+
+    def _verified(self, i: int, j: int, layout: Layout, numerical: Array) -> bool:
+        """Whether differences along a random direction are what the numerical Jacobian says."""
+        spacing, changes = self.moves.along(j)
+        said = structure.push_forward(layout, numerical, spacing)
+        size = structure.push_forward(layout, np.abs(numerical), np.abs(spacing))
+        value = np.abs(self.forward.values[i])
+        noise = 50 * self.forward.eps * (value + value.max(initial=0.0)) + 10 * self.forward.noise[i]
+        smooth = float(self.forward.eps ** (1 / 3)) / 6
+        with np.errstate(invalid="ignore"):
+            return not bool((np.abs(changes[i] - said) > smooth * size + noise).any())
+
+    def settled(self, i: int, j: int) -> bool:
+        """Whether differences agree with backward in all entries of a block, to seven digits."""
+        return (i, j) in self._agreed
+
+    def told(self, i: int, j: int, probe: Array) -> tuple[Array, Array]:
+        """What differences make of a random cotangent along a direction: the direction, and v'J by its elements."""
+        held = self._matrices.get((i, j))
+        if held is None:  # only a sample is known
+            spacing, changes = self.moves.along(j)
+            return spacing, probe * changes[i]
+        return self.steps[j], structure.pull_back(held.layout, held.numerical, probe) * self.steps[j]
+
+    def _seen_numerically(self, i: int, j: int) -> set[structure.Pair]:
+        """The pairs of dimensions for which finite differences scale as the direction was scaled."""
+        direction: Array = np.asarray(self.random.normal(size=self.forward.points[j].shape))
+        factors = structure.scales(direction.shape, self.random)
+        stack = np.stack([direction, *(direction * f for f in factors.values())])
+        _, changes = central_differences.differences(self.forward, j, stack * self.steps[j])
+        by_dim = {b: changes[i][n + 1] for n, b in enumerate(factors)}
+        return {(a, b) for b, a in structure.candidates(factors, changes[i][0], by_dim, 1e-4)}
+
+
+def _alike(layouts: dict[int, Layout]) -> Iterable[list[int]]:
+    """Inputs whose blocks can be asked with the same cotangents."""
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for j, layout in layouts.items():
+        groups.setdefault(tuple(a for a, _ in layout.pairs), []).append(j)
+    return groups.values()

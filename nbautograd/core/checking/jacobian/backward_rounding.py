@@ -1,0 +1,55 @@
+"""Is a tiny disagreement only the rounding of backward itself?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from nbautograd.core.checking.jacobian.assembly import Assembly
+from nbautograd.core.checking.jacobian.layout import Matrices
+from nbautograd.core.checking.jacobian.structure import pull_back
+from nbautograd.core.checking.problem import Subject
+from nbautograd.core.numerics.arrays import Array, from_array, to_array
+
+SMALL = 1e-9  # a larger difference, beside the largest entry or 1, is never rounding in double precision
+ULPS = (1.0, -2.0, 3.0, -5.0)
+
+
+def only_rounding(assembly: Assembly, where: tuple[int, int], matrices: Matrices) -> bool:
+    """Whether backward moves by as much as it is off when the inputs move by a few last bits.
+
+    Args:
+        assembly: the check, the block taken.
+        where: numbers of output and input among the differentiable ones.
+        matrices: the block's, with what is wrong.
+    """
+    assert matrices.wrong is not None
+    off = np.where(matrices.wrong, np.abs(matrices.analytical - matrices.numerical), 0.0)
+    largest = float(off.max(initial=0.0))
+    if matrices.rows is not None or not largest <= SMALL * max(1.0, float(np.abs(matrices.analytical).max())):
+        return False
+    i, j = where
+    probe, answers = assembly.probes[i]
+    moved = [_answer(assembly, i, j, probe, ulps) for ulps in ULPS]
+    noise = np.max([np.abs(a - answers[j]) for a in moved], axis=0)
+    return bool((pull_back(matrices.layout, off, np.abs(probe)) <= 20 * noise).all())
+
+
+def _answer(assembly: Assembly, i: int, j: int, probe: Array, ulps: float) -> Array:
+    """Backward's answer to the probe where all inputs are a few last bits away."""
+    subject = assembly.subject
+    outputs = subject.call(nudged(subject, ulps))
+    v = [from_array(probe, y) if k == assembly.wanted[i] else None for k, y in enumerate(outputs)]
+    found = subject.vjp(outputs, v)[j]
+    return np.zeros_like(assembly.forward.points[j]) if found is None else to_array(found)
+
+
+def nudged(subject: Subject, ulps: float) -> tuple[Any, ...]:
+    """The inputs with those to differentiate moved by a few last bits."""
+    given: list[Any] = list(subject.fresh())
+    for k in subject.differentiable:
+        x = given[k].detach()
+        given[k] = (x * (1 + ulps * torch.finfo(x.dtype).eps)).requires_grad_()
+    return tuple(given)

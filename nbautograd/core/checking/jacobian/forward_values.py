@@ -1,0 +1,245 @@
+"""Forward: the function's values at many points near the inputs, for finite differences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from nbautograd.core.checking import prepared_inputs
+from nbautograd.core.checking.jacobian.stub_ctx import raw_forward
+from nbautograd.core.checking.problem import Outputs, Subject
+from nbautograd.core.checking.progress import Progress
+from nbautograd.core.numerics.arrays import (
+    Array,
+    as_array,
+    epsilon,
+    from_array,
+    real_shape,
+    real_size,
+    to_array,
+    to_real,
+)
+
+BATCH_ELEMENTS = 2_000_000
+KEPT_ELEMENTS = 1_000_000
+FEW = 6  # up to so many points a loop is faster than a batch
+
+
+class Values(Protocol):
+    """What differences need of a function; see ``Forward``."""
+
+    eps: float
+    promoted: bool
+
+    @property
+    def points(self) -> Sequence[Array] | Mapping[int, Array]:
+        """The input values by number."""
+
+    @property
+    def values(self) -> Sequence[Array] | Mapping[int, Array]:
+        """The outputs at the inputs, by number."""
+
+    @property
+    def noise(self) -> Sequence[Array] | Mapping[int, Array]:
+        """How much two calls at the same point differed, by number of the output."""
+
+    @property
+    def batched(self) -> bool:
+        """Whether many points are answered at once."""
+
+    @property
+    def left(self) -> int:
+        """How many more points there are until all central differences would have been had one by one."""
+
+    def rounded(self, which: int, points: Array) -> Array:
+        """The points as the input's dtype can represent them."""
+
+    def at(self, which: int, points: Array) -> Sequence[Array] | Mapping[int, Array]:
+        """The outputs for many values of one input."""
+
+
+class Forward:
+    """Values of the differentiable outputs when one input is moved.
+
+    Inputs of lower precision are promoted to float64 where the function accepts that and answers in float64: then
+    differences are as sharp as for float64 inputs.
+
+    Args:
+        subject: what is checked.
+        outputs: what its first call returned.
+        wanted: positions of the outputs to look at.
+        progress: told of every point that was answered.
+
+    Attributes:
+        promoted: True when the values are computed in float64 though the inputs are not float64.
+        eps: spacing of the floating numbers that the values are computed with.
+        points: the input values by position among ``subject.differentiable``, float64, shaped ``real_shape``.
+        values: the outputs at the inputs.
+    """
+
+    def __init__(
+        self, subject: Subject, outputs: Outputs, wanted: tuple[int, ...], progress: Progress | None = None
+    ) -> None:
+        self.progress = progress or Progress()
+        self.subject, self.wanted = subject, wanted
+        self.shapes = [real_shape(outputs[i]) for i in wanted]
+        self.base = tuple(prepared_inputs.copy(item, requires_grad=False) for item in subject.inputs)
+        self.promoted = self._promote(outputs)
+        self.tensors = [self.base[i] for i in subject.differentiable]
+        self.eps = max(map(epsilon, self.tensors))
+        self.points = [to_array(t) for t in self.tensors]
+        self.values = self._one(0, self.points[0]) if self.promoted else [to_array(outputs[i]) for i in wanted]
+        self._last: dict[int, tuple[Array, list[Array]]] = {}
+        self._asked = 0
+        self._batched: Callable[..., Any] | None = raw_forward(subject)
+
+    @property
+    def batched(self) -> bool:
+        """Whether many points are answered at once, as far as is known."""
+        return self._batched is not None
+
+    @property
+    def left(self) -> int:
+        """How many more points and cotangents a plain check would ask for one by one: two of each per element."""
+        whole = 2 * sum(p.size for p in self.points) + 2 * sum(map(math.prod, self.shapes))
+        return max(0, whole - self._asked)
+
+    @cached_property
+    def noise(self) -> list[Array]:
+        """How much two calls at the same point differ, per wanted output; it is rarely asked for."""
+        again = self._one(0, self.points[0])
+        with np.errstate(invalid="ignore"):
+            return [np.abs(np.nan_to_num(a - b)) for a, b in zip(self.values, again, strict=True)]
+
+    def rounded(self, which: int, points: Array) -> Array:
+        """The points as the input's dtype can represent them."""
+        dtype = self.tensors[which].dtype.to_real()
+        return points if dtype is torch.float64 else torch.from_numpy(points).to(dtype).to(torch.float64).numpy()
+
+    def at(self, which: int, points: Array) -> list[Array]:
+        """The wanted outputs for many values of one input.
+
+        Args:
+            which: position among the differentiable inputs.
+            points: values of that input, shaped (k, *its real shape).
+
+        Returns:
+            For each wanted output an array (k, *its real shape); NaN where the function raised.
+        """
+        known = self._last.get(which)
+        if known is not None and np.array_equal(known[0], points, equal_nan=True):
+            return known[1]  # asked for another output before
+        each = real_size(self.tensors[which]) + sum(map(math.prod, self.shapes))
+        step = max(1, BATCH_ELEMENTS // max(1, each))
+        parts = [self._chunk(which, points[i : i + step]) for i in range(0, len(points), step)]
+        answers = parts[0] if len(parts) == 1 else [np.concatenate(column) for column in zip(*parts, strict=True)]
+        if len(self.wanted) > 1 and len(points) * each < KEPT_ELEMENTS:
+            self._last[which] = points, answers
+        return answers
+
+    def _chunk(self, which: int, points: Array) -> list[Array]:
+        if self._batched is not None and len(points) > FEW:
+            try:
+                answers = self._vmapped(which, points)
+                if self._agrees(which, points, answers):
+                    self.progress.tick(len(points))
+                    return answers
+            except Exception:
+                # no batching rule for something in the forward
+                pass
+            self._batched = None
+        each = [self._ticked(which, point) for point in points]
+        return [np.stack(column) for column in zip(*each, strict=True)]
+
+    def _ticked(self, which: int, point: Array) -> list[Array]:
+        answer = self._one(which, point)
+        self._asked += 1
+        self.progress.tick()
+        return answer
+
+    def _agrees(self, which: int, points: Array, answers: list[Array]) -> bool:
+        last = self._one(which, points[-1])
+        return all(
+            np.allclose(a[-1], b, rtol=1e3 * self.eps, atol=1e3 * self.eps * np.abs(b).max(initial=0.0), equal_nan=True)
+            for a, b in zip(answers, last, strict=True)
+        )
+
+    def _vmapped(self, which: int, points: Array) -> list[Array]:
+        assert self._batched is not None
+        position = self.subject.differentiable[which]
+        given, points = self._to_give(points)
+        batch = from_array(points, self.tensors[which], batched=True)
+        axes = tuple(0 if i == position else None for i in range(len(given)))
+        given[position] = batch.reshape(-1, *self.tensors[which].shape)
+        with torch.no_grad():
+            found = torch.func.vmap(self._batched, in_dims=axes)(*given)
+        return [as_array(to_real(found[i])) for i in self.wanted]
+
+    def _one(self, which: int, point: Array) -> list[Array]:
+        position = self.subject.differentiable[which]
+        given, point = self._to_give(point)
+        given[position] = _strided_like(from_array(point, self.tensors[which]), self.tensors[which])
+        try:
+            with torch.no_grad():
+                found = self.subject.evaluate(tuple(given))
+        except Exception:
+            return [np.full(shape, np.nan) for shape in self.shapes]
+        picked = [found[i] if i < len(found) else None for i in self.wanted]
+        return [_value(t, shape) for t, shape in zip(picked, self.shapes, strict=True)]
+
+    def _to_give(self, points: Array) -> tuple[list[Any], Array]:
+        """All inputs and these points; copies where the function may change what it gets."""
+        if not self.subject.mutates_inputs:
+            return list(self.base), points
+        return [prepared_inputs.copy(item, False) for item in self.base], points.copy()
+
+    def _promote(self, outputs: Outputs) -> bool:
+        if all(not isinstance(t, Tensor) or _is_double(t) for t in self.base):
+            return False
+        higher = tuple(_double(item) for item in self.base)
+        try:
+            with torch.no_grad():
+                found = self.subject.evaluate(tuple(prepared_inputs.copy(item, False) for item in higher))
+        except Exception:
+            return False
+        if len(found) != len(outputs) or not all(_same(found[i], outputs[i]) for i in self.wanted):
+            return False
+        self.base = higher
+        return True
+
+
+def _strided_like(tensor: Tensor, like: Tensor) -> Tensor:
+    if tensor.stride() == like.stride() or like.layout is not torch.strided:
+        return tensor
+    return torch.empty_strided(like.shape, like.stride(), dtype=like.dtype, device=like.device).copy_(tensor)
+
+
+def _value(tensor: Tensor | None, shape: tuple[int, ...]) -> Array:
+    if tensor is None or real_shape(tensor) != shape:
+        return np.full(shape, np.nan)
+    return to_array(tensor)
+
+
+def _is_double(tensor: Tensor) -> bool:
+    return not (tensor.is_floating_point() or tensor.is_complex()) or tensor.dtype in (torch.float64, torch.complex128)
+
+
+def _double(item: Any) -> Any:
+    if not isinstance(item, Tensor) or _is_double(item):
+        return item
+    return item.to(torch.complex128 if item.is_complex() else torch.float64)
+
+
+def _same(high: Tensor, low: Tensor) -> bool:
+    """Whether a value in float64 is the one in lower precision, up to that one's rounding."""
+    if not _is_double(high) or _is_double(low) or high.shape != low.shape:
+        return False
+    exact, rough = to_array(high), to_array(low)
+    bound = 1e3 * epsilon(low) * (1e-3 * np.abs(exact).max(initial=0.0) + np.abs(exact))
+    return bool((np.abs(exact - rough) <= bound).all())

@@ -1,0 +1,149 @@
+"""A sample of a Jacobian that is too large to hold: some rows crossed with some columns, and a search for errors."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from nbautograd.core.checking.jacobian import central_differences
+from nbautograd.core.checking.jacobian.layout import Layout, Matrices
+from nbautograd.core.checking.jacobian.structure import probe
+from nbautograd.core.numerics.arrays import Array
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from nbautograd.core.checking.jacobian.analytical import Rows
+    from nbautograd.core.checking.jacobian.forward_values import Forward
+
+SIZE = 64
+CLEAR = 1e-7  # disagreement of a random combination, relative to its terms, that is worth a search
+Where = tuple[int, int]
+
+
+class Window:
+    """Some elements of one input and of one output, as if they were all: what is moved, and what is looked at.
+
+    Args:
+        forward: values of the whole function.
+        where: numbers of output and input among the differentiable ones.
+        rows, cols: the chosen elements of the output and of the input.
+    """
+
+    def __init__(self, forward: Forward, where: Where, rows: Array, cols: Array) -> None:
+        self.whole, self.where, self.rows, self.cols = forward, where, rows, cols
+        i, j = where
+        self.eps, self.promoted = forward.eps, forward.promoted
+        self.points = {j: forward.points[j].reshape(-1)[cols]}
+        self.values = {i: forward.values[i].reshape(-1)[rows]}
+        self.noise = {i: forward.noise[i].reshape(-1)[rows]}
+
+    @property
+    def batched(self) -> bool:
+        """Whether many points are answered at once."""
+        return self.whole.batched
+
+    @property
+    def left(self) -> int:
+        """How many more points a plain check would ask for."""
+        return self.whole.left
+
+    def rounded(self, which: int, points: Array) -> Array:
+        """The points as the input's dtype can represent them."""
+        return self.whole.rounded(which, points)
+
+    def at(self, which: int, points: Array) -> dict[int, Array]:
+        """The chosen elements of the output for many values of the chosen elements of the input."""
+        full = np.repeat(self.whole.points[which].reshape(1, -1), len(points), axis=0)
+        full[:, self.cols] = points
+        found = self.whole.at(which, full.reshape(-1, *self.whole.points[which].shape))
+        return {self.where[0]: found[self.where[0]].reshape(len(points), -1)[:, self.rows]}
+
+
+def sampled(
+    rows: Rows, forward: Forward, where: Where, steps: Array, random: np.random.Generator
+) -> tuple[Matrices, Window, central_differences.Directions]:
+    """Both Jacobians at up to 64 rows and 64 columns: random ones, and a wrong entry when a search finds one.
+
+    Args:
+        rows: the vjp of the output.
+        forward: values of the function.
+        where: numbers of output and input among the differentiable ones.
+        steps: steps of the differences per element of the input.
+        random: chooses rows and columns.
+    """
+    i, j = where
+    counts = math.prod(forward.shapes[i]), forward.points[j].size
+    chosen = [random.choice(count, min(SIZE, count), replace=False) for count in counts]
+    suspect = Search(rows, forward, where, steps, random).entry()
+    if suspect is not None:
+        chosen = [np.append(ids, one) for ids, one in zip(chosen, suspect, strict=True)]
+    row_ids, col_ids = (np.unique(ids) for ids in chosen)
+    layout = Layout((len(row_ids),), (len(col_ids),))
+    window, directions = Window(forward, where, row_ids, col_ids), central_differences.single(j, layout)
+    shapes = forward.shapes[i], forward.points[j].shape
+    answers = [rows.one(_unit(row, shapes[0]))[j].reshape(-1)[col_ids] for row in row_ids]
+    numerical = central_differences.central(window, directions, {i: layout}, steps.reshape(-1)[col_ids])[i]
+    return (
+        Matrices(layout, np.stack(answers)[None], numerical, rows=row_ids, cols=col_ids, shapes=shapes),
+        window,
+        directions,
+    )
+
+
+class Search:
+    """Looks for a wrong entry by halving: w' J u by backward against the same by differences.
+
+    Args: as ``sampled`` takes them.
+    """
+
+    def __init__(self, rows: Rows, forward: Forward, where: Where, steps: Array, random: np.random.Generator) -> None:
+        self.rows, self.forward, self.steps = rows, forward, steps
+        self.i, self.j = where
+        self.w = probe(forward.shapes[self.i], random)  # no element so small that its row would not count
+        self.u = random.choice([-1.0, 1.0], size=forward.points[self.j].shape)
+
+    def entry(self) -> tuple[int, int] | None:
+        """(row, column) of an entry that seems wrong, or None when the combinations agree."""
+        gradient = self.rows.one(self.w)[self.j]
+        if not self._differs(gradient, self.w, self.u):
+            return None
+        col = self._halved(self.u.size, lambda chosen: self._differs(gradient, self.w, _keep(self.u, chosen)))
+        column = _keep(self.u, np.array([col]))
+        row = self._halved(self.w.size, lambda chosen: self._row_differs(_keep(self.w, chosen), column))
+        return row, col
+
+    def _row_differs(self, w: Array, u: Array) -> bool:
+        return self._differs(self.rows.one(w)[self.j], w, u)
+
+    def _differs(self, gradient: Array, w: Array, u: Array) -> bool:
+        spacing, changes = central_differences.differences(self.forward, self.j, (u * self.steps)[None])
+        said, seen = gradient * spacing[0], w * changes[self.i][0]
+        terms = float(np.abs(said).sum() + np.abs(seen).sum())
+        value = self.forward.values[self.i]
+        noise = 50 * self.forward.eps * float(np.abs(w * value).sum())
+        apart = abs(float(said.sum() - seen.sum()))
+        precise = CLEAR if self.rows.output.dtype in (torch.float64, torch.complex128) else 1e-3
+        return not apart <= precise * terms + noise
+
+    def _halved(self, size: int, differs: Callable[[Array], bool]) -> int:
+        chosen = np.arange(size)
+        while len(chosen) > 1:
+            first, second = np.array_split(chosen, 2)
+            chosen = first if differs(first) else second
+        return int(chosen[0])
+
+
+def _keep(array: Array, chosen: Array) -> Array:
+    kept = np.zeros(array.size)
+    kept[chosen] = array.reshape(-1)[chosen]
+    return kept.reshape(array.shape)
+
+
+def _unit(position: int, shape: tuple[int, ...]) -> Array:
+    unit = np.zeros(math.prod(shape))
+    unit[position] = 1.0
+    return unit.reshape(shape)

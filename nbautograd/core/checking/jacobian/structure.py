@@ -1,0 +1,144 @@
+"""Structure of a Jacobian, found by random probes: which dimensions of output and input go together.
+
+When v is scaled slice by slice along one dimension of the output and J'v comes out scaled in the same way along a
+dimension of the input, then with probability 1 J is zero wherever the indices along these two dimensions differ: it
+falls into blocks, and one backward (or one pair of forwards) can ask all blocks at once. Whatever is found in this
+way is a hypothesis until a random combination of the finished Jacobian agrees with one plain backward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from nbautograd.core.checking.jacobian.layout import Layout
+from nbautograd.core.numerics.arrays import Array
+
+Pair = tuple[int, int]
+
+
+def probe(shape: tuple[int, ...], random: np.random.Generator) -> Array:
+    """A random cotangent of powers of two from 1/8 to 4, of both signs: to multiply and divide by them is exact."""
+    lots = random.integers(0, 12, shape, dtype=np.int8)
+    chosen: Array = POWERS[lots]
+    return chosen
+
+
+POWERS = np.concatenate([2.0 ** np.arange(-3, 3), -(2.0 ** np.arange(-3, 3))])
+
+
+def scales(shape: tuple[int, ...], random: np.random.Generator) -> dict[int, Array]:
+    """For each dimension longer than 1 random factors in [0.5, 2], shaped to multiply an array of this shape."""
+    return {
+        d: random.uniform(0.5, 2.0, size).reshape([-1 if e == d else 1 for e in range(len(shape))])
+        for d, size in enumerate(shape)
+        if size > 1
+    }
+
+
+def candidates(factors: dict[int, Array], plain: Array, scaled: dict[int, Array], tolerance: float) -> set[Pair]:
+    """Pairs (probed dimension, dimension of the answer) for which the answer scales as the probe was scaled.
+
+    Args:
+        factors: what the probe was multiplied with, by dimension.
+        plain: the answer to the unscaled probe.
+        scaled: the answers to the scaled probes, by dimension.
+        tolerance: largest difference, relative to the largest entry, that still counts as equal.
+    """
+    known = np.isfinite(plain)
+    bound = tolerance * float(np.abs(plain[known]).max(initial=0.0))
+    found = set()
+    for a, answer in scaled.items():
+        factor = factors[a].reshape(-1)
+        for b, size in enumerate(plain.shape):
+            if size == len(factor):
+                shape = [-1 if d == b else 1 for d in range(plain.ndim)]
+                with np.errstate(invalid="ignore"):
+                    apart = np.abs(answer - plain * factor.reshape(shape))
+                if not (apart[known] > bound).any() and np.array_equal(known, np.isfinite(answer)):
+                    found.add((a, b))
+    return found
+
+
+def elementwise(ones: Array, probe: Array, answer: Array, tolerance: float) -> bool:
+    """Whether the answer to a random probe is the answer to ones times the probe: then J is diagonal, and it is that.
+
+    Args:
+        ones: backward's answer to ones.
+        probe: a random cotangent of the same shape.
+        answer: backward's answer to it.
+        tolerance: largest difference, relative to the largest entry, that still counts as equal.
+    """
+    with np.errstate(invalid="ignore"):
+        apart = np.abs(answer - ones * probe)
+    known = np.isfinite(apart)
+    if known.all():
+        return bool(apart.max() <= tolerance * float(np.abs(answer).max()))
+    bound = tolerance * float(np.abs(answer[known]).max(initial=0.0))
+    same = np.array_equal(known, np.isfinite(answer)) and np.array_equal(known, np.isfinite(ones))
+    return same and bool(apart[known].max(initial=0.0) <= bound)
+
+
+def agree(analytical: Array, numerical: Array, within: float = 1e-7, floor: float = 0.0) -> bool:
+    """Whether two stored Jacobians are the same to seven digits, small entries beside the largest of their row.
+
+    Args:
+        analytical, numerical: the two.
+        within: how large a relative difference may be.
+        floor: what an entry may be off by in any case, relative to the largest of all.
+    """
+    if not analytical.size:
+        return True
+    apart, size = np.abs(analytical - numerical), np.abs(analytical)
+    if analytical.shape[2] > 1:
+        size = np.maximum(size, 1e-2 * size.max(axis=2, keepdims=True))
+    return bool((apart <= within * size + floor * float(size.max())).all())
+
+
+def matching(pairs: Iterable[Pair]) -> tuple[Pair, ...]:
+    """As many of the pairs as greed finds with each dimension used once; equal positions from the end come first."""
+    chosen: list[Pair] = []
+    for a, b in sorted(pairs, key=lambda pair: (pair[0] != pair[1], pair)):
+        if all(a != c and b != d for c, d in chosen):
+            chosen.append((a, b))
+    return tuple(sorted(chosen))
+
+
+def seeds(layout: Layout, rows: Array) -> Array:
+    """Cotangents that ask for the given rows of all blocks at once, shaped (number of rows, *output_shape)."""
+    blocks, per_block, _ = layout.sizes
+    unit = np.zeros((len(rows), blocks, per_block))
+    unit[np.arange(len(rows)), :, rows] = 1.0
+    return layout.output_like(unit)
+
+
+def pull_back(layout: Layout, data: Array, cotangent: Array) -> Array:
+    """J'v of a stored Jacobian, shaped like the input."""
+    v = layout.rows(cotangent[None])[0]
+    answer: Array = layout.input_like(np.einsum("br,brc->bc", v, data)[None])[0]
+    return answer
+
+
+def push_forward(layout: Layout, data: Array, tangent: Array) -> Array:
+    """J u of a stored Jacobian, shaped like the output."""
+    u = layout.cols(tangent[None])[0]
+    answer: Array = layout.output_like(np.einsum("brc,bc->br", data, u)[None])[0]
+    return answer
+
+
+def colours(pattern: Array) -> list[Array]:
+    """Groups of columns no two of which share a row, greedily; ``pattern`` is a boolean matrix (rows, columns)."""
+    packed = np.packbits(pattern, axis=0).T
+    reaches = [int.from_bytes(column.tobytes(), "little") for column in packed]  # the rows of a column as bits
+    taken: list[int] = []
+    groups: list[list[int]] = []
+    for col, reach in enumerate(reaches):
+        free = next((n for n, rows in enumerate(taken) if not rows & reach), None)
+        if free is None:
+            groups.append([col])
+            taken.append(reach)
+        else:
+            groups[free].append(col)
+            taken[free] |= reach
+    return [np.array(group) for group in groups]

@@ -1,0 +1,180 @@
+"""Two more witnesses beside backward and differences: autograd of the forward, and the Function's own jvp."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from nbautograd.core.checking.jacobian.analytical import Rows
+from nbautograd.core.checking.jacobian.assembly import Assembly
+from nbautograd.core.checking.jacobian.layout import Matrices
+from nbautograd.core.checking.jacobian.stub_ctx import raw_forward
+from nbautograd.core.checking.problem import functions_of
+from nbautograd.core.checking.quiet import seed_all
+from nbautograd.core.numerics.arrays import Array, from_array, real_shape, to_array
+
+ROWS = 256  # so many rows of a block are asked of autograd of the forward
+SAME = 1e-9
+TRUSTED = 1e-5  # how well a witness must agree with differences along a random direction, relative to the terms
+
+
+@dataclasses.dataclass
+class Testimony:
+    """What a witness says of one block for a random cotangent, or why it was not asked.
+
+    Attributes:
+        apart: largest difference from backward, relative to the largest entry; None when it was not asked.
+        absent: why it was not asked, the end of a message id; empty when it was.
+        largest: largest absolute difference from backward.
+    """
+
+    apart: float | None = None
+    absent: str = ""
+    largest: float = 0.0
+
+
+class ForwardWitness:
+    """Autograd of the class's own forward, run with a stand-in ctx in grad mode: exact, without a step.
+
+    It is no witness where the forward leaves torch, gives other values than ``apply``, changes its inputs, or does not
+    agree with differences along a random direction (a surrogate, a detached part).
+
+    Args:
+        assembly: the check, all its blocks taken.
+
+    Attributes:
+        absent: why it cannot be asked, the end of a message id; empty when it can.
+    """
+
+    def __init__(self, assembly: Assembly) -> None:
+        self.assembly, self.subject = assembly, assembly.subject
+        self.rows: list[Rows | None] = []
+        self.absent = self._prepare()
+
+    def testimony(self, i: int, j: int) -> Testimony:
+        """What it says of one block, for the cotangent that backward was probed with."""
+        rows = None if self.absent else self.rows[i]
+        if rows is None:
+            return Testimony(absent=self.absent or "leaves_torch")
+        probe, answers = self.assembly.probes[i]
+        try:
+            found = rows.one(probe)[j]
+        except Exception:
+            return Testimony(absent="raised")
+        said = _compare(answers[j], found)
+        if said.apart is not None and said.apart < SAME and self.assembly.settled(i, j):
+            return said  # the numbers of backward, which differences agree with everywhere
+        return said if self._trusted(i, j, probe, found) else Testimony(absent="not_smooth")
+
+    def entries(self, i: int, j: int, rows: Array) -> Array | None:
+        """Full rows (number of rows, columns) of one block as autograd of the forward has them."""
+        witness = None if self.absent else self.rows[i]
+        if witness is None or self.testimony(i, j).absent:
+            return None
+        unit = np.zeros((len(rows), int(np.prod(self.assembly.forward.shapes[i]))))
+        unit[np.arange(len(rows)), rows] = 1.0
+        return witness.many(unit.reshape(len(rows), *self.assembly.forward.shapes[i]))[j].reshape(len(rows), -1)
+
+    def _prepare(self) -> str:
+        raw = raw_forward(self.subject) if self.subject.cls is not None else None
+        if raw is None:
+            return "no_own_forward" if self.subject.cls is None else "not_entered"
+        given = self.subject.fresh()
+        seed_all(self.subject.seed)
+        try:
+            outputs = raw(*given)
+        except Exception:
+            return "raised"
+        if functions_of([t for t in outputs if isinstance(t, Tensor)]):
+            return "not_entered"
+        wanted = self.assembly.wanted
+        if len(outputs) != len(self.assembly.outputs) or not all(
+            _equal(outputs[i], self.assembly.outputs[i]) for i in wanted
+        ):
+            return "other_values"
+        leaves = [given[i] for i in self.subject.differentiable]
+        self.rows = [Rows(outputs[i], leaves, self.subject.seed) if outputs[i].requires_grad else None for i in wanted]
+        return "" if any(self.rows) else "leaves_torch"
+
+    def _trusted(self, i: int, j: int, probe: Array, gradient: Array) -> bool:
+        forward = self.assembly.forward
+        direction, seen = self.assembly.told(i, j, probe)
+        said = gradient * direction
+        terms = float(np.abs(said).sum() + np.abs(seen).sum())
+        noise = 50 * forward.eps * float(np.abs(probe * forward.values[i]).sum()) * math.sqrt(max(1, gradient.size))
+        precise = max(TRUSTED, 10 * self.assembly.tolerance)
+        return bool(abs(float(said.sum() - seen.sum())) <= precise * terms + noise)
+
+
+class JvpWitness:
+    """The Function's own ``jvp``, asked along a random direction by forward-mode differentiation.
+
+    Args:
+        assembly: the check, all its blocks taken.
+    """
+
+    def __init__(self, assembly: Assembly) -> None:
+        self.assembly, self.subject = assembly, assembly.subject
+        own = getattr(self.subject.cls, "jvp", None)
+        self.absent = "" if own is not None and own is not torch.autograd.Function.jvp else "no_jvp"
+
+    def testimony(self, i: int, j: int) -> Testimony:
+        """What it says of one block: v' J u against backward's (J' v)' u."""
+        if self.absent:
+            return Testimony(absent=self.absent)
+        probe, answers = self.assembly.probes[i]
+        direction: Array = np.asarray(np.random.default_rng(self.subject.seed + 2).normal(size=answers[j].shape))
+        try:
+            tangent = self._tangent(self.assembly.wanted[i], j, direction)
+        except Exception:
+            return Testimony(absent="raised")
+        if tangent is None:
+            tangent = np.zeros(probe.shape)
+        terms = float(np.abs(probe * tangent).sum() + np.abs(answers[j] * direction).sum())
+        apart = abs(float((probe * tangent).sum() - (answers[j] * direction).sum()))
+        return Testimony(apart / terms if terms else 0.0, "", apart)
+
+    def _tangent(self, output: int, j: int, direction: Array) -> Array | None:
+        given: list[Any] = list(self.subject.fresh())
+        position = self.subject.differentiable[j]
+        with torch.autograd.forward_ad.dual_level():
+            leaf: Tensor = given[position].detach()
+            given[position] = torch.autograd.forward_ad.make_dual(leaf, from_array(direction, leaf))
+            found = self.subject.evaluate(tuple(given))[output]
+            tangent = torch.autograd.forward_ad.unpack_dual(found).tangent
+            return None if tangent is None else to_array(tangent)
+
+
+def _compare(analytical: Array, witness: Array) -> Testimony:
+    with np.errstate(invalid="ignore"):
+        largest = float(np.abs(analytical - witness).max(initial=0.0))
+    size = float(np.fmax(np.abs(analytical), np.abs(witness)).max(initial=0.0))
+    return Testimony(largest / size if size else 0.0, "", largest)
+
+
+def _equal(mine: Any, theirs: Tensor) -> bool:
+    if not isinstance(mine, Tensor) or real_shape(mine) != real_shape(theirs):
+        return False
+    if mine.dtype == theirs.dtype and torch.equal(mine, theirs):
+        return True
+    return bool(np.allclose(to_array(mine), to_array(theirs), rtol=1e-6, atol=0, equal_nan=True))
+
+
+def confirmed(witness: ForwardWitness, where: tuple[int, int], matrices: Matrices, unsure: Array) -> bool:
+    """Whether autograd of the forward says of all unsure entries (block, row, column) what backward says."""
+    if matrices.rows is not None or not len(unsure):
+        return False
+    rows = matrices.layout.row_ids[unsure[:, 0], unsure[:, 1]]
+    chosen, back = np.unique(rows, return_inverse=True)
+    found = witness.entries(*where, chosen) if len(chosen) <= ROWS else None
+    if found is None:
+        return False
+    said = found[back, matrices.layout.col_ids[unsure[:, 0], unsure[:, 2]]]
+    analytical = matrices.analytical[tuple(unsure.T)]
+    scale = np.maximum(np.abs(said), 1e-3 * np.abs(found).max(axis=1)[back])
+    return bool((np.abs(said - analytical) <= max(1e-6, 100 * witness.assembly.tolerance) * scale).all())

@@ -1,0 +1,130 @@
+"""Other points and other shapes to try a Function at."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nbautograd.core.checking.probes.determinism import elsewhere
+from nbautograd.core.checking.problem import Subject
+
+Slot = tuple[int, int]  # (input, dimension)
+
+
+def points(subject: Subject, seed: int) -> Iterator[tuple[Any, ...]]:
+    """Inputs of the same shapes: near the user's twice, then of both signs."""
+    for k in range(2):
+        yield elsewhere(subject, seed + k)
+    generator = torch.Generator().manual_seed(seed + 2)
+    yield tuple(_signed(item, generator) for item in subject.inputs)
+
+
+def _signed(item: Any, generator: torch.Generator, scale: float = 1.0) -> Any:
+    if not isinstance(item, Tensor) or not item.requires_grad or item.is_complex():
+        return item
+    size = float(item.detach().abs().mean() + 0.1) * scale
+    values = torch.randn(item.shape, generator=generator, dtype=torch.float64) * size
+    return values.to(item.dtype).requires_grad_()
+
+
+def fresh(subject: Subject, seed: int) -> Iterator[tuple[Any, ...]]:
+    """Inputs that no edit has met: small, usual and large values of both signs, at these sizes and at larger ones."""
+    grown = [g for g in (resized(subject, group, 4, seed) for group in alike(subject)) if works(subject, g)]
+    places = [subject.inputs, *(elsewhere(subject, seed + k) for k in (5, 6)), *grown]
+    yield from places[1:]
+    for k, (given, scale) in enumerate(itertools.product([subject.inputs, *grown], (0.4, 1.0, 2.5))):
+        generator = torch.Generator().manual_seed(seed + 30 + k)
+        yield tuple(_signed(item, generator, scale) for item in given)
+
+
+def together(subject: Subject, seed: int) -> Iterator[tuple[Any, ...]]:
+    """Inputs of other sizes, all dimensions of one size moved alike, where the forward takes them."""
+    for group in alike(subject):
+        inputs = resized(subject, group, 1, seed)
+        if works(subject, inputs):
+            yield inputs
+
+
+def alike(subject: Subject) -> Iterator[tuple[Slot, ...]]:
+    """The dimensions of the inputs, those of the same size together."""
+    slots = [(i, d) for i, x in enumerate(subject.inputs) if isinstance(x, Tensor) for d in range(x.dim())]
+    for size in dict.fromkeys(subject.inputs[i].shape[d] for i, d in slots):
+        yield tuple(s for s in slots if subject.inputs[s[0]].shape[s[1]] == size)
+
+
+def apart(subject: Subject, seed: int, most: int = 3) -> Iterator[tuple[Any, ...]]:
+    """Inputs of other sizes, as few dimensions moved as the forward allows: one more, and of size one."""
+    for group in itertools.islice(groups(subject, seed), most):
+        yield resized(subject, group, 1, seed)
+        single = resized(subject, group, 0, seed)
+        if works(subject, single):
+            yield single
+
+
+def groups(subject: Subject, seed: int) -> Iterator[tuple[Slot, ...]]:
+    """The smallest sets of dimensions whose sizes can grow by one together."""
+    slots = [(i, d) for i, x in enumerate(subject.inputs) if isinstance(x, Tensor) for d in range(x.dim())]
+    free: list[Slot] = []
+    for size in (1, 2, 3):
+        for group in itertools.combinations([s for s in slots if s not in free], size):
+            if len({subject.inputs[i].shape[d] for i, d in group}) > 1 or _torn(subject, group, slots):
+                continue
+            if works(subject, resized(subject, group, 1, seed)):
+                free.extend(group)
+                yield group
+        if len(slots) > 12:
+            return
+
+
+def _torn(subject: Subject, group: tuple[Slot, ...], slots: list[Slot]) -> bool:
+    """Whether indices or masks would get another size than what they belong to: forward may take that by chance."""
+    size = subject.inputs[group[0][0]].shape[group[0][1]]
+    alike = {s for s in slots if subject.inputs[s[0]].shape[s[1]] == size}
+    fixed = {s for s in alike if not subject.inputs[s[0]].is_floating_point() and not subject.inputs[s[0]].is_complex()}
+    return bool(fixed) and fixed != alike and (not fixed <= set(group) or set(group) <= fixed)
+
+
+def works(subject: Subject, inputs: tuple[Any, ...]) -> bool:
+    """Whether the forward takes these inputs."""
+    try:
+        outputs = subject.call(inputs)
+    except Exception:
+        return False
+    return any(y.requires_grad for y in outputs)
+
+
+def resized(subject: Subject, group: tuple[Slot, ...], change: int, seed: int) -> tuple[Any, ...]:
+    """The inputs with some sizes changed by this much (0: set to one), filled with values like the user's."""
+    generator = torch.Generator().manual_seed(seed + 17)
+    given = []
+    for i, item in enumerate(subject.inputs):
+        dims = [d for k, d in group if k == i]
+        given.append(_resized(item, dims, change, generator) if isinstance(item, Tensor) else item)
+    return tuple(given)
+
+
+def _resized(item: Tensor, dims: list[int], change: int, generator: torch.Generator) -> Tensor:
+    if not dims:
+        return item.detach().clone().requires_grad_(item.requires_grad)
+    shape = [(n + change if change else 1) if d in dims else n for d, n in enumerate(item.shape)]
+    pool = item.detach().reshape(-1)
+    count = 1
+    for n in shape:
+        count *= n
+    if _permutation(pool):
+        return torch.randperm(count, generator=generator).to(pool).reshape(shape)  # as the user's, each number once
+    picked = pool[torch.randint(len(pool), (count,), generator=generator)].reshape(shape)
+    if item.is_floating_point() and item.requires_grad:
+        factor = torch.rand(shape, generator=generator, dtype=torch.float64) * 0.4 + 0.8
+        picked = picked * factor.to(item.dtype)
+    return picked.clone().requires_grad_(item.requires_grad)
+
+
+def _permutation(values: Tensor) -> bool:
+    """Whether whole numbers from 0 stand here, each once."""
+    whole = values.dtype in (torch.int64, torch.int32) and len(values) > 1
+    return whole and torch.equal(values.sort()[0], torch.arange(len(values)).to(values))

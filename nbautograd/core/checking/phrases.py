@@ -1,0 +1,107 @@
+"""Phrases of a finding's sentence, put into words when the sentence is read, in the language of that moment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nbautograd import messages
+from nbautograd.core.checking.problem import Subject
+from nbautograd.core.findings import Finding, Kind
+from nbautograd.core.source import Returned
+
+
+class Phrase:
+    """A piece of a sentence: a message of its own, as a parameter of another.
+
+    Example:
+        >>> from nbautograd import set_language
+        >>> from nbautograd.core.checking.phrases import Phrase
+        >>> set_language("en")
+        >>> str(Phrase("causes.value_only"))
+        'the value that backward returns'
+    """
+
+    def __init__(self, message_id: str, **params: Any) -> None:
+        self.message_id = message_id
+        self.params = params
+
+    def __str__(self) -> str:
+        return messages.text(self.message_id, **self.params)
+
+    def __repr__(self) -> str:
+        return f"Phrase({self.message_id!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Phrase) and (self.message_id, self.params) == (other.message_id, other.params)
+
+    def __hash__(self) -> int:
+        return hash(self.message_id)
+
+
+def ordinal(position: int) -> Phrase:
+    """The position counted from 1: ``"2nd"``."""
+    number = position + 1
+    return Phrase(f"causes.nth_{number}" if number <= 3 else "causes.nth", n=number)
+
+
+def returned(subject: Subject, position: int) -> Returned | None:
+    """What the source says of the gradient of this input, where it is an argument of forward."""
+    argument = subject.arguments.get(position)
+    if subject.source is None or argument is None:
+        return None
+    gradients = subject.source.gradients
+    return gradients[argument] if argument < len(gradients) else None
+
+
+def value(subject: Subject, position: int) -> Phrase:
+    """What to call the gradient of an input.
+
+    Returns:
+        Such as "`grad_weight`, the 2nd value returned, line 23: `input.mm(grad_output)`".
+    """
+    argument = subject.arguments.get(position)
+    if argument is None:
+        return Phrase("causes.value_of_input", input=subject.input_names[position])
+    several = subject.source is not None and len(subject.source.gradients) > 1
+    which = Phrase("causes.value_nth", nth=ordinal(argument)) if several else Phrase("causes.value_only")
+    found = returned(subject, position)
+    if found is None or found.line is None or not found.expression:
+        return which
+    place = {"which": which, "line": found.line, "expression": short(found.expression)}
+    if found.name is None or found.name == found.expression:
+        return Phrase("causes.value_expression", **place)
+    return Phrase("causes.value_named", name=found.name, **place)
+
+
+def shapes(known: Mapping[str, Sequence[int]]) -> str:
+    """Names with their shapes: "`x` [4, 3], `w` [3, 5]"."""
+    return ", ".join(f"`{name}` {list(shape)}" for name, shape in known.items())
+
+
+def short(expression: str, most: int = 60) -> str:
+    """An expression on one line, cut when it is long."""
+    text = " ".join(expression.split())
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def backward_line(subject: Subject) -> int | None:
+    """The line of ``def backward``."""
+    if subject.source is None:
+        return None
+    return subject.source.lines.get("backward") or subject.source.lines.get("vjp")
+
+
+def forward_line(subject: Subject) -> int | None:
+    """The line of ``def forward``."""
+    return None if subject.source is None else subject.source.lines.get("forward")
+
+
+def jvp_line(subject: Subject) -> int | None:
+    """The line of ``def jvp``."""
+    return None if subject.source is None else subject.source.lines.get("jvp")
+
+
+def about(subject: Subject, code: str, kind: Kind, line: int | None = None, **params: Any) -> Finding:
+    """A finding on the whole Function: the sentence of its code, the line of backward if none is given."""
+    return Finding(code, kind, f"causes.{code}", params, None, line or backward_line(subject))

@@ -1,0 +1,98 @@
+"""What stays on ctx or behind the back of autograd: inputs, outputs, shared memory, tensors that are no arguments."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from torch import Tensor
+
+from nbautograd.core import syntax
+from nbautograd.core.checking import phrases
+from nbautograd.core.checking.backward_call import own_node
+from nbautograd.core.checking.jacobian.stub_ctx import raw_forward
+from nbautograd.core.checking.phrases import about
+from nbautograd.core.checking.problem import Outputs, Subject
+from nbautograd.core.findings import Finding
+from nbautograd.core.source import methods_of
+
+
+def kept(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
+    """Inputs and outputs kept as attributes of ctx; outputs that share memory with an input."""
+    node = own_node(subject, outputs)
+    if node is None or not subject.direct:
+        return
+    given = outputs.inputs
+    for name, value in vars(node).items():
+        if not isinstance(value, Tensor):
+            continue
+        if any(isinstance(x, Tensor) and _same_memory(value, x) for x in given):
+            yield about(subject, "tensor_on_ctx", "lint", _kept_on(subject, name), name=name)
+        elif any(_same_memory(value, y) for y in outputs):
+            yield about(subject, "output_on_ctx", "lint", _kept_on(subject, name), name=name)
+    dirty = subject.source is not None and "mark_dirty" in subject.source.text
+    for k, y in enumerate(outputs):
+        for i, x in enumerate(given):
+            if isinstance(x, Tensor) and _same_memory(y, x) and not dirty:
+                names = {"output": subject.output_names[k], "input": subject.input_names[i]}
+                yield about(subject, "output_aliases_input", "lint", phrases.forward_line(subject), **names)
+
+
+def _kept_on(subject: Subject, name: str) -> int | None:
+    """The line that puts something on ctx under this name, else that of forward."""
+    for code in methods_of(subject.cls).codes.values() if subject.cls is not None else ():
+        function = syntax.method_at(code)
+        for node in ast.walk(function) if function is not None else ():
+            if isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Store):
+                return node.lineno
+    return phrases.forward_line(subject)
+
+
+def _same_memory(a: Tensor, b: Tensor) -> bool:
+    try:
+        return a.numel() > 0 and a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
+    except (RuntimeError, NotImplementedError):
+        return False
+
+
+def hidden(subject: Subject) -> Iterator[Finding]:
+    """Tensors that require grad and that forward reads although they are no arguments: they get no gradient."""
+    forward = raw_forward(subject) if subject.cls is not None else None
+    if forward is None:
+        return
+    given = subject.fresh()
+    try:
+        outputs = tuple(t for t in forward(*given) if isinstance(t, Tensor))
+    except Exception:
+        return
+    # what the real call's graph ends in gets its gradient: the arguments, and what a wrapper hands on besides
+    known = {id(x) for x in given} | {id(leaf) for leaf in _leaves(subject.call())}
+    for leaf in _leaves(outputs):
+        if id(leaf) not in known:
+            name = _global_name(subject, leaf)
+            message = "causes.hidden_input" if name else "causes.hidden_input_unnamed"
+            line = phrases.forward_line(subject)
+            yield Finding("hidden_input", "bug", message, {"name": name, "shape": list(leaf.shape)}, None, line)
+            return
+
+
+def _leaves(outputs: Sequence[Tensor]) -> Iterator[Tensor]:
+    stack: list[Any] = [t.grad_fn for t in outputs]
+    seen: set[Any] = set()
+    while stack:
+        node = stack.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if hasattr(node, "variable"):
+            yield node.variable
+        stack.extend(following for following, _ in node.next_functions)
+
+
+def _global_name(subject: Subject, leaf: Tensor) -> str:
+    function = getattr(subject.cls, "forward", None)
+    code = getattr(function, "__code__", None)
+    if code is None or function is None:
+        return ""
+    return next((n for n in code.co_names if function.__globals__.get(n) is leaf), "")

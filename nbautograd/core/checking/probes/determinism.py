@@ -1,0 +1,131 @@
+"""Does backward leave things as they were, and give the same answer whatever else was called in between?"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nbautograd.core.checking import phrases
+from nbautograd.core.checking.backward_call import close, cotangents, noise, observe, own_node, precision, pull
+from nbautograd.core.checking.diagnosis.candidate_terms import on_ctx
+from nbautograd.core.checking.phrases import about
+from nbautograd.core.checking.problem import Outputs, Subject
+from nbautograd.core.findings import Finding
+
+
+def state(subject: Subject) -> Iterator[Finding]:
+    """Findings on what backward changes, and on what changes backward."""
+    outputs = subject.call()
+    v = cotangents(subject, outputs, subject.seed + 11)
+    told = list(_changes(subject, outputs, v))
+    yield from told
+    found = list(_repeated(subject, v))
+    yield from found if not told else ()
+    if not found:
+        yield from _between(subject, v)
+        yield from _buffer(subject, v)
+    if subject.mutates_inputs and _differentiable_changed(subject):
+        yield about(subject, "mutates_input", "bug", phrases.forward_line(subject))
+
+
+def _changes(subject: Subject, outputs: Outputs, v: Sequence[Tensor | None]) -> Iterator[Finding]:
+    node = own_node(subject, outputs)
+    before = [(name, t, t.detach().clone(), t._version) for name, t in on_ctx(subject, node)]
+    seen = observe(subject, outputs, v)
+    after = dict(on_ctx(subject, node)) if node is not None else {}
+    for k in seen.changed:
+        names = subject.source.grad_outputs if subject.source is not None else ()
+        yield about(subject, "mutates_grad_output", "bug", name=names[k] if k < len(names) else "grad_output")
+    for name, tensor, was, version in before:
+        now = after.get(name, tensor)
+        if now.shape != was.shape or tensor._version != version or not equal(now.detach(), was):
+            yield about(subject, "mutates_saved", "bug", name=name)
+            return
+
+
+def equal(a: Tensor, b: Tensor) -> bool:
+    """Whether two tensors agree in every bit, NaN with NaN."""
+    return bool(torch.equal(a, b)) or bool(((a == b) | ((a != a) & (b != b))).all())
+
+
+def _repeated(subject: Subject, v: Sequence[Tensor | None]) -> Iterator[Finding]:
+    """The same backward again: with the same random numbers, then with others."""
+    outputs = subject.call()
+    numbers = _numbers(own_node(subject, outputs))
+    first = pull(subject, outputs, v)
+    changed = [name for name, was in numbers.items() if _numbers(own_node(subject, outputs)).get(name) != was]
+    again, other = pull(subject, outputs, v), pull(subject, outputs, v, subject.seed + 1)
+    rel = max(1e-7, precision(outputs, subject.inputs))
+    for which in (again, other):
+        exact = all(_same_bits(a, b) for a, b in zip(first, which, strict=True))
+        if not exact:
+            near = all(close(a, b, rel) for a, b in zip(first, which, strict=True))
+            if changed and which is again:
+                found = about(subject, "nondeterministic_backward", "bug", attribute=f"ctx.{changed[0]}")
+                yield dataclasses.replace(found, message_id="causes.backward_counts")
+                return
+            yield about(subject, "nondeterministic_backward", "lint" if near else "bug")
+            return
+
+
+def _numbers(node: Any) -> dict[str, Any]:
+    """The plain numbers on ctx."""
+    kept = vars(node) if node is not None else {}
+    return {name: value for name, value in kept.items() if isinstance(value, (int, float, complex))}
+
+
+def _same_bits(a: Tensor | None, b: Tensor | None) -> bool:
+    return (a is None and b is None) or (a is not None and b is not None and a.shape == b.shape and equal(a, b))
+
+
+def _between(subject: Subject, v: Sequence[Tensor | None]) -> Iterator[Finding]:
+    """Two calls before the first one's backward: what the second leaves must not reach the first."""
+    outputs = subject.call()
+    alone = pull(subject, outputs, v)
+    outputs = subject.call()
+    subject.call(elsewhere(subject, subject.seed + 3))
+    together = pull(subject, outputs, v)
+    subject.call()
+    rel, low = precision(outputs, subject.inputs), noise(outputs, subject.inputs)
+    if not all(close(a, b, rel, low) for a, b in zip(alone, together, strict=True)):
+        yield about(subject, "shared_state", "bug")
+
+
+def elsewhere(subject: Subject, seed: int) -> tuple[Any, ...]:
+    """Inputs of the same shapes with other values of the same signs and about the same size."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def other(item: Any) -> Any:
+        if not isinstance(item, Tensor) or not (item.is_floating_point() or item.is_complex()):
+            return item
+        real = item.real if item.is_complex() else item
+        factor = torch.rand(item.shape, generator=generator, dtype=torch.float64) * 0.4 + 0.8
+        return (item.detach() * factor.to(real.dtype)).requires_grad_(item.requires_grad)
+
+    return tuple(other(item) for item in subject.inputs)
+
+
+def _buffer(subject: Subject, v: Sequence[Tensor | None]) -> Iterator[Finding]:
+    """A gradient that was handed out must not change when backward runs again."""
+    outputs = subject.call()
+    node = own_node(subject, outputs)
+    if node is None:
+        return
+    first = observe(subject, outputs, v)
+    kept = [(g, g.detach().clone()) for g in first.returned or () if isinstance(g, Tensor)]
+    observe(subject, outputs, [None if t is None else -2 * t for t in v])
+    other = subject.call()
+    observe(subject, other, [None if t is None else 3 * t for t in v])
+    given = {t.data_ptr() for t in first.grad_outputs if isinstance(t, Tensor)}
+    if any(not equal(g, was) for g, was in kept if g.data_ptr() not in given):
+        yield about(subject, "grad_buffer_reused", "bug")
+
+
+def _differentiable_changed(subject: Subject) -> bool:
+    given = subject.fresh()
+    subject.call(given)
+    return any(not equal(given[i].detach(), subject.inputs[i].detach()) for i in subject.differentiable)

@@ -1,0 +1,117 @@
+"""Forward mode beyond one tangent at a time: several under vmap, and forward over reverse, as torch.func.hessian asks.
+
+Only a Function with a ``jvp`` of its own is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import forward_ad
+
+from nbautograd.core.checking import phrases
+from nbautograd.core.checking.backward_call import close, precision
+from nbautograd.core.checking.problem import Outputs, Subject, separate_context
+from nbautograd.core.findings import Finding
+from nbautograd.core.torch_private import tensors as internals
+
+TANGENTS = 2
+
+
+def own_jvp(subject: Subject) -> bool:
+    """Whether the Function has a ``jvp`` of its own."""
+    own = getattr(subject.cls, "jvp", None)
+    return own is not None and own is not torch.autograd.Function.jvp
+
+
+def batched(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
+    """A jvp that raises, or answers otherwise, where torch.func asks it for several tangents at once."""
+    if not own_jvp(subject) or subject.cls is None or not separate_context(subject.cls):
+        return  # without setup_context torch.func refuses by itself
+    tangents = _directions(subject, TANGENTS)
+    single = [_pushed(subject, [u[k] for u in tangents]) for k in range(TANGENTS)]
+    try:
+        given = tuple(x.detach() if isinstance(x, Tensor) else x for x in subject.fresh())
+        together = torch.func.vmap(lambda *us: _functional(subject, given, us))(*tangents)
+    except Exception as error:
+        yield _finding(subject, "jvp_batched", "lint", said=phrases.short(" ".join(str(error).split()), 120))
+        return
+    rel = precision(outputs, subject.inputs)
+    for k, one in enumerate(single):
+        if not all(close(a, b[k], rel) for a, b in zip(_dense(one, outputs), together, strict=True)):
+            yield _finding(subject, "jvp_batched_wrong", "bug")
+            return
+
+
+def _functional(subject: Subject, given: tuple[Any, ...], tangents: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """The tangents of the floating outputs, by torch.func."""
+
+    def fn(*moved: Tensor) -> tuple[Tensor, ...]:
+        by_position = dict(zip(subject.differentiable, moved, strict=True))
+        found = subject.evaluate(tuple(by_position.get(i, item) for i, item in enumerate(given)))
+        return tuple(y for y in found if y.is_floating_point() or y.is_complex())
+
+    points = tuple(given[i] for i in subject.differentiable)
+    return tuple(torch.func.jvp(fn, points, tuple(tangents))[1])
+
+
+def over_reverse(subject: Subject, derived: Subject) -> Iterator[Finding]:
+    """Derivatives of backward by forward mode that differ from those by reverse mode.
+
+    Args:
+        subject: what was checked, right in both orders.
+        derived: its backward as a function of inputs and grad_outputs.
+    """
+    if not own_jvp(subject):
+        return
+    outputs = derived.call()
+    directions = [u[0] for u in _directions(derived, 1)]
+    try:
+        tangents = _dense(_pushed(derived, directions), outputs)
+    except Exception as error:
+        said = phrases.short(" ".join(str(error).split()), 120)
+        yield _finding(subject, "forward_over_reverse", "lint", said=said)
+        return
+    generator = torch.Generator().manual_seed(derived.seed + 55)
+    weights = [torch.randn(y.shape, generator=generator, dtype=y.dtype) for y in outputs]
+    leaves = [outputs.inputs[i] for i in derived.differentiable]
+    gradients = internals.gradients(outputs, leaves, weights)
+    forward = [_dot(w, t) for w, t in zip(weights, tangents, strict=True)]
+    reverse = [_dot(g, u) for g, u in zip(gradients, directions, strict=True) if g is not None]
+    size = sum(map(abs, forward)) + sum(map(abs, reverse))
+    if abs(sum(forward) - sum(reverse)) > 1e2 * precision(outputs, derived.inputs) * size:
+        yield _finding(subject, "forward_over_reverse_wrong", "bug")
+
+
+def _dot(a: Tensor, b: Tensor) -> float:
+    """The real inner product."""
+    return float((a.detach().conj() * b.detach()).real.double().sum())
+
+
+def _directions(subject: Subject, count: int) -> list[Tensor]:
+    generator = torch.Generator().manual_seed(subject.seed + 53)
+    leaves = (subject.inputs[i] for i in subject.differentiable)
+    return [torch.randn((count, *x.shape), generator=generator, dtype=x.dtype).to(x.device) for x in leaves]
+
+
+def _pushed(subject: Subject, tangents: Sequence[Tensor]) -> tuple[Tensor | None, ...]:
+    """The tangents of all outputs; None where none came."""
+    given: list[Any] = list(subject.fresh())
+    with forward_ad.dual_level():
+        for i, u in zip(subject.differentiable, tangents, strict=True):
+            given[i] = forward_ad.make_dual(given[i], u)
+        found = subject.evaluate(tuple(given))
+        return tuple(forward_ad.unpack_dual(y).tangent for y in found)
+
+
+def _dense(tangents: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> list[Tensor]:
+    """The tangents of the floating outputs, zeros where none came."""
+    pairs = [(t, y) for t, y in zip(tangents, outputs, strict=True) if y.is_floating_point() or y.is_complex()]
+    return [torch.zeros_like(y.detach()) if t is None else t for t, y in pairs]
+
+
+def _finding(subject: Subject, code: str, kind: Any, **params: Any) -> Finding:
+    return Finding(code, kind, f"checking.{code}", params, None, phrases.jvp_line(subject))

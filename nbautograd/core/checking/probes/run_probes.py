@@ -1,0 +1,80 @@
+"""All probes beyond values, most serious first; one that fails says nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from nbautograd.core.checking.backward_call import cotangents, pull
+from nbautograd.core.checking.block import Block
+from nbautograd.core.checking.probes.ctx_retention import hidden, kept
+from nbautograd.core.checking.probes.determinism import state
+from nbautograd.core.checking.probes.exceptions import contract_broken, explain, from_forward
+from nbautograd.core.checking.probes.forward_mode import batched
+from nbautograd.core.checking.probes.memory_layout import layout
+from nbautograd.core.checking.probes.return_values import contract, differentiable_outputs
+from nbautograd.core.checking.probes.stale_state import later
+from nbautograd.core.checking.probes.usage import dead, inputs_alone, outputs_alone
+from nbautograd.core.checking.problem import Outputs, Subject
+from nbautograd.core.findings import Finding
+
+Probe = Callable[[], Iterable[Finding]]
+
+
+def first_run(subject: Subject) -> tuple[Outputs | None, tuple[Finding, ...]]:
+    """Call forward and backward once; what torch or backward raises becomes a finding.
+
+    Returns:
+        The outputs, or None where the call failed or nothing in it can be differentiated; and what there is to say.
+
+    Raises:
+        Exception: the user's own, from ``forward`` or from a callable around it.
+    """
+    try:
+        outputs = subject.call()
+    except Exception as error:
+        if from_forward(error, subject.cls) or not contract_broken(error):
+            raise
+        return None, (explain(error, subject),)
+    found = tuple(quietly(lambda: dead(subject, outputs)))
+    if found or not subject.differentiable_outputs(outputs):
+        return None, found
+    try:
+        pull(subject, outputs, cotangents(subject, outputs, subject.seed))
+    except Exception as error:
+        return None, (explain(error, subject),)
+    return outputs, ()
+
+
+def before_values(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
+    """What makes every other answer doubtful: state, hidden inputs."""
+    yield from quietly(lambda: state(subject))
+    yield from quietly(lambda: hidden(subject))
+
+
+def after_values(
+    subject: Subject, outputs: Outputs, blocks: Mapping[tuple[int, int], Block], between: Callable[[], None]
+) -> Iterator[Finding]:
+    """Use and layout, then what is legal but risky; ``between`` is called before each probe."""
+    tries: tuple[Probe, ...] = (
+        lambda: outputs_alone(subject, outputs),
+        lambda: inputs_alone(subject, outputs),
+        lambda: layout(subject),
+        lambda: later(subject, blocks),
+        lambda: differentiable_outputs(subject, outputs, blocks),
+        lambda: contract(subject, outputs),
+        lambda: kept(subject, outputs),
+        lambda: batched(subject, outputs),
+    )
+    for probe in tries:
+        between()
+        yield from quietly(probe)
+
+
+def quietly(probe: Probe) -> list[Finding]:
+    """What a probe finds; nothing when it meets something that it was not made for."""
+    found: list[Finding] = []
+    try:
+        found.extend(probe())
+    except Exception:
+        return found
+    return found

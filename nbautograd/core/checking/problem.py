@@ -1,0 +1,282 @@
+"""Subject: what is being checked, ready to be called and differentiated as often as a check needs."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nbautograd.core.checking import prepared_inputs
+from nbautograd.core.checking.quiet import quiet, seed_all
+from nbautograd.core.source import FunctionSource, function_class, read_source
+from nbautograd.core.torch_private.tensors import gradients
+
+
+class Outputs(tuple[Tensor, ...]):
+    """The output tensors of one call, and the inputs that this call was given."""
+
+    inputs: tuple[Any, ...]
+
+    def __new__(cls, tensors: Sequence[Tensor], inputs: tuple[Any, ...]) -> Outputs:
+        """Remember the inputs beside the tensors."""
+        self = super().__new__(cls, tensors)
+        self.inputs = inputs
+        return self
+
+
+class Subject:
+    """A Function (or any callable) with the inputs to check it at.
+
+    Complex tensors are differentiated as pairs of real numbers: wherever a Jacobian is spoken of, they count as real
+    tensors with one more dimension of size 2 (real, imaginary) at the end, as ``torch.view_as_real`` shows them.
+
+    Args:
+        fn: a Function class, its ``apply`` or any callable.
+        inputs: what to call it with; a single tensor counts as a tuple of one.
+        seed: given to all random generators before each call and each backward.
+
+    Attributes:
+        fn: what is called.
+        cls: the Function class, or the only one in the graph of a callable's outputs; None when there is none.
+        direct: True when ``fn`` is the class itself or its ``apply``, so that inputs are the arguments of forward.
+        source: what the source of ``cls`` tells, or None.
+        inputs: detached copies of the inputs, strides kept, requiring grad as the caller's did.
+        differentiable: positions of the floating or complex tensors among them that require grad.
+        output_names: one per output tensor; filled in by the first call.
+        has_functions: True when there is any Function in the graph of the outputs.
+        arguments: which argument of the Function's forward each input became, by its position, as far as it was handed
+            on as it is; filled in by the first call.
+        overlapped: positions of inputs that were made contiguous since their elements shared memory.
+
+    Raises:
+        CallError: ``fn`` cannot be called, is an old-style Function, or the inputs are no tuple.
+        InputError: nothing among the inputs can be differentiated.
+
+    Example:
+        >>> import torch
+        >>> from nbautograd.core.checking.problem import Subject
+        >>> subject = Subject(lambda x: x * x, torch.tensor([3.0], requires_grad=True))
+        >>> outputs = subject.call()
+        >>> subject.vjp(outputs, [torch.ones(1)])
+        (tensor([6.]),)
+    """
+
+    def __init__(self, fn: Any, inputs: Any, seed: int = 0) -> None:
+        self.fn = prepared_inputs.callable_of(fn)
+        self.inputs = prepared_inputs.prepare(inputs)
+        given = (inputs,) if isinstance(inputs, Tensor) else inputs
+        self.overlapped = tuple(i for i, item in enumerate(given) if prepared_inputs.overlapping(item))
+        self.differentiable = tuple(i for i, item in enumerate(self.inputs) if prepared_inputs.is_differentiable(item))
+        self.seed = seed
+        self.cls: type | None = function_class(fn)
+        self.direct = self.has_functions = self.cls is not None
+        self.source: FunctionSource | None = None if self.cls is None else _source(self.cls)
+        self.input_names = _input_names(self._signed(), self.source if self.direct else None, len(self.inputs))
+        self.output_names: tuple[str, ...] = ()
+        self.arguments: dict[int, int] = {i: i for i in range(len(self.inputs))} if self.direct else {}
+        self.mutates_inputs = False
+        self._through_clone = False
+        self._depth = 0
+
+    def _signed(self) -> Callable[..., Any]:
+        """What has the signature that names the inputs."""
+        if isinstance(self.fn, torch.nn.Module):
+            return self.fn.forward
+        if self.cls is None:
+            return self.fn
+        forward: Callable[..., Any] = self.cls.forward  # type: ignore[attr-defined]
+        return forward if separate_context(self.cls) else functools.partial(forward, None)
+
+    @property
+    def name(self) -> str:
+        """What to call it in a sentence: the class's name, else the function's."""
+        if self.cls is not None:
+            return self.cls.__name__
+        return getattr(self.fn, "__name__", type(self.fn).__name__)
+
+    @contextlib.contextmanager
+    def session(self, *, recorded: bool = False) -> Iterator[None]:
+        """Stay in the quiet room for several calls; each call enters it by itself otherwise."""
+        if self._depth:
+            yield
+            return
+        with quiet(recorded=recorded):
+            self._depth += 1
+            try:
+                yield
+            finally:
+                self._depth -= 1
+
+    def fresh(self) -> tuple[Any, ...]:
+        """New copies of the inputs, tensors among them requiring grad as ``inputs`` do."""
+        return tuple(prepared_inputs.copy(item) for item in self.inputs)
+
+    def call(self, inputs: tuple[Any, ...] | None = None) -> Outputs:
+        """Call the function with the random generators seeded; on fresh copies of the inputs when none are given.
+
+        Returns:
+            The output tensors, flat and in order (lists, tuples and dicts opened, other objects left out).
+        """
+        with self.session():
+            first = not self.output_names
+            given = self.fresh() if inputs is None else inputs
+            seed_all(self.seed)
+            tensors = tuple(_tensors(self._run(given)))
+            if first:
+                self._learn(tensors, given if inputs is None else None)
+            return Outputs(tensors, given)
+
+    def evaluate(self, inputs: tuple[Any, ...]) -> tuple[Tensor, ...]:
+        """Call within a session, in the caller's grad mode, random generators seeded; the short way for many values."""
+        seed_all(self.seed)
+        return tuple(_tensors(self.fn(*inputs)))
+
+    def flat(self, raw: Any) -> Iterator[Tensor]:
+        """The tensors in what a function returned, in order."""
+        return _tensors(raw)
+
+    def vjp(self, outputs: Sequence[Tensor], cotangents: Sequence[Tensor | None]) -> tuple[Tensor | None, ...]:
+        """The gradients of the differentiable inputs for these cotangents; the graph stays for the next call.
+
+        Args:
+            outputs: what ``call`` returned.
+            cotangents: one per output, None for an output that nothing flows into.
+
+        Returns:
+            One gradient per position in ``differentiable``, None where none came.
+        """
+        inputs = getattr(outputs, "inputs", self.inputs)
+        leaves = [inputs[i] for i in self.differentiable]
+        pairs = [(o, c) for o, c in zip(outputs, cotangents, strict=True) if c is not None and o.requires_grad]
+        if not pairs:
+            return (None,) * len(leaves)
+        with self.session():
+            seed_all(self.seed)
+            tensors, grads = zip(*pairs, strict=True)
+            return gradients(tensors, leaves, grads)
+
+    def differentiable_outputs(self, outputs: Sequence[Tensor]) -> tuple[int, ...]:
+        """Positions of the floating or complex outputs that require grad."""
+        return tuple(i for i, o in enumerate(outputs) if o.requires_grad and (o.is_floating_point() or o.is_complex()))
+
+    def _run(self, given: tuple[Any, ...]) -> Any:
+        if self._through_clone:
+            return self.fn(*(_cloned(item) for item in given))
+        try:
+            return self.fn(*given)
+        except RuntimeError as error:
+            if "leaf Variable that requires grad" not in str(error):
+                raise
+        # an in-place Function cannot be given a leaf; users clone first, so do we, and undo what it did to the leaves
+        self._through_clone = True
+        for item, before in zip(given, self.inputs, strict=True):
+            if isinstance(item, Tensor):
+                item.detach().copy_(before.detach())
+        return self.fn(*(_cloned(item) for item in given))
+
+    def _learn(self, tensors: tuple[Tensor, ...], given: tuple[Any, ...] | None) -> None:
+        if given is not None:
+            changed = any(_changed(a, b) for a, b in zip(given, self.inputs, strict=True))
+            self.mutates_inputs = changed or self._through_clone
+        if self.cls is None:
+            found = functions_of(tensors)
+            self.has_functions = bool(found)
+            self.cls = found.pop() if len(found) == 1 else None
+            self.source = None if self.cls is None else _source(self.cls)
+            self.arguments = _handed_on(tensors, self.cls, given or ())
+        named = [r.name for r in self.source.outputs] if self.direct and self.source is not None else []
+        names = named if len(named) == len(tensors) else [None] * len(tensors)
+        alone = len(names) == 1
+        self.output_names = tuple(name or ("output" if alone else f"output {i}") for i, name in enumerate(names))
+
+
+_sources: weakref.WeakKeyDictionary[type, FunctionSource | None] = weakref.WeakKeyDictionary()
+
+
+def _source(cls: type) -> FunctionSource | None:
+    """The class's source, parsed once; a cell that is run again makes a new class."""
+    if cls not in _sources:
+        _sources[cls] = read_source(cls)
+    return _sources[cls]
+
+
+def separate_context(cls: type) -> bool:
+    """Whether a Function class has a ``setup_context``, so that its forward takes no ctx."""
+    return getattr(cls, "setup_context", None) is not torch.autograd.Function.setup_context
+
+
+def functions_of(tensors: Sequence[Tensor]) -> set[type]:
+    """The Function classes in the graph of these tensors."""
+    found = (getattr(node, "_forward_cls", None) for node in _nodes(tensors))
+    return {cls for cls in found if isinstance(cls, type)}
+
+
+def _nodes(tensors: Sequence[Tensor]) -> Iterator[Any]:
+    """The nodes of the graph of these tensors."""
+    stack: list[Any] = [t.grad_fn for t in tensors if t.grad_fn is not None]
+    seen: set[Any] = set()
+    while stack:
+        node = stack.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        yield node
+        stack.extend(following for following, _ in node.next_functions)
+
+
+def _handed_on(tensors: Sequence[Tensor], cls: type | None, given: Sequence[Any]) -> dict[int, int]:
+    """Which argument each input became, where one call of the Function is in the graph and got the input itself."""
+    nodes = [] if cls is None else [n for n in _nodes(tensors) if getattr(n, "_forward_cls", None) is cls]
+    if len(nodes) != 1:
+        return {}
+    edges = [following for following, _ in nodes[0].next_functions if following is not None]
+    arguments = [k for k, needed in enumerate(nodes[0].needs_input_grad) if needed]  # one edge for each, in order
+    found = {id(getattr(edge, "variable", None)): k for edge, k in zip(edges, arguments, strict=False)}
+    return {i: found[id(x)] for i, x in enumerate(given) if isinstance(x, Tensor) and id(x) in found}
+
+
+def _tensors(raw: Any) -> Iterator[Tensor]:
+    if isinstance(raw, Tensor):
+        yield raw
+    elif isinstance(raw, Mapping):
+        for item in raw.values():
+            yield from _tensors(item)
+    elif isinstance(raw, (tuple, list)):
+        for item in raw:
+            yield from _tensors(item)
+
+
+def _cloned(item: Any) -> Any:
+    return item.clone() if isinstance(item, Tensor) and item.requires_grad else item
+
+
+def _changed(now: Any, before: Any) -> bool:
+    if not isinstance(now, Tensor) or now.shape != before.shape:
+        return isinstance(now, Tensor)
+    if torch.equal(now, before):
+        return False
+    same = (now.detach() == before.detach()) | ((now != now) & (before != before)).detach()
+    return not bool(same.all())
+
+
+def _input_names(fn: Callable[..., Any], source: FunctionSource | None, count: int) -> tuple[str, ...]:
+    names = list(source.inputs) if source is not None else _signature_names(fn)
+    if names and names[-1].startswith("*"):
+        star = names.pop().lstrip("*")
+        names += [f"{star}[{i}]" for i in range(count - len(names))]
+    return tuple(names[i] if i < len(names) else f"input {i}" for i in range(count))
+
+
+def _signature_names(fn: Callable[..., Any]) -> list[str]:
+    try:
+        parameters = inspect.signature(fn).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    named = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.VAR_POSITIONAL)]
+    return [f"*{p.name}" if p.kind is p.VAR_POSITIONAL else p.name for p in named]

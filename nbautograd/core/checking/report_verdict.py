@@ -1,0 +1,118 @@
+"""The Function's verdict: from blocks and findings to right, wrong or cannot tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from nbautograd import messages
+from nbautograd.core.checking import phrases
+from nbautograd.core.checking.block import Block, GradcheckReport, Verdict
+from nbautograd.core.checking.diagnose import UNSTEADY, diagnose, mended, ranked
+from nbautograd.core.checking.probes.exceptions import explain
+from nbautograd.core.checking.run import Inquiry
+from nbautograd.core.checking.second_order.check import second_order
+from nbautograd.core.findings import Finding
+
+PROBES = 12  # that the search for causes consists of
+
+
+def findings(inquiry: Inquiry, fixes: bool = True) -> tuple[Finding, ...]:
+    """What was found, most serious first; every block that disagrees has at least one finding of its own.
+
+    Args:
+        inquiry: with its blocks.
+        fixes: False spends no time on looking for a fix.
+    """
+    if inquiry.error is not None:
+        said = (explain(inquiry.error, inquiry.subject),)
+        return mended(inquiry.subject, said) if fixes else said
+    found = _searched(inquiry, fixes)
+    told = {f.where for f in found if f.kind == "bug"}
+    inputs = {w[1] for w in told if w is not None}
+    wrong = {w: b for w, b in inquiry.blocks.items() if b.verdict == "mismatch" and w[1] not in inputs}
+    if any(f.code == "nondeterministic_forward" or (f.code in UNSTEADY and f.kind == "bug") for f in found):
+        return found  # what changes from call to call proves nothing
+    plain = [_unclassified(b) for b in wrong.values()]
+    return ranked((*found, *plain, *_jvp(inquiry)))
+
+
+def _searched(inquiry: Inquiry, fixes: bool) -> tuple[Finding, ...]:
+    """What the probes and hypotheses found, mended where that is wanted; when interrupted what there is by then."""
+    found: list[Finding] = []
+    try:
+        if inquiry.complete:
+            inquiry.searching(PROBES)
+            with inquiry.subject.session():
+                found.extend(diagnose(inquiry.subject, inquiry.blocks, inquiry.progress.tick))  # what came stays
+                return mended(inquiry.subject, ranked(found)) if fixes else ranked(found)
+    except KeyboardInterrupt:
+        inquiry.complete = False
+    return ranked(found)
+
+
+def _jvp(inquiry: Inquiry) -> Iterator[Finding]:
+    """A Function's own jvp that contradicts a backward found right."""
+    for where, block in inquiry.blocks.items():
+        for said in block.witnesses:
+            if said.witness == "jvp" and said.took_part and block.verdict == "match" and said.apart > 1e-4:
+                params = {"input": block.input_name, "apart": f"{100 * min(said.apart, 1.0):.2g} %"}
+                line = phrases.jvp_line(inquiry.subject)
+                yield Finding("jvp_wrong", "bug", "checking.jvp_wrong", params, where, line)
+
+
+def second(inquiry: Inquiry, found: tuple[Finding, ...]) -> GradcheckReport | None:
+    """The report on second derivatives, where the Function claims them and the first ones are right."""
+    if not inquiry.complete or not inquiry.blocks or any(f.kind == "bug" for f in found):
+        return None
+    try:
+        return second_order(inquiry.subject)
+    except KeyboardInterrupt:
+        inquiry.complete = False
+        return None
+
+
+def joined(found: tuple[Finding, ...], order2: GradcheckReport | None) -> tuple[Finding, ...]:
+    """The findings on first and second derivatives together."""
+    return found if order2 is None else ranked((*found, *order2.findings))
+
+
+def verdict(inquiry: Inquiry, found: tuple[Finding, ...], order2: GradcheckReport | None) -> tuple[Verdict, str]:
+    """The verdict and, for "cannot tell", the reason in one sentence."""
+    if any(f.kind == "bug" for f in found) or (order2 is not None and order2.verdict == "wrong"):
+        return "wrong", ""
+    if not inquiry.complete:
+        return "cannot tell", messages.text("checking.interrupted")
+    if not inquiry.blocks:
+        return "cannot tell", messages.text("checking.no_blocks")
+    for block in inquiry.blocks.values():
+        if block.verdict in ("undecided", "flat"):
+            return "cannot tell", reason(block)
+    return "right", ""
+
+
+def reason(block: Block) -> str:
+    """Why a block could not be decided."""
+    message = f"checking.because_{block.reason.replace(' ', '_')}"
+    return messages.text(message, output=block.output_name, input=block.input_name)
+
+
+def _unclassified(block: Block) -> Finding:
+    worst = block.worst
+    assert worst is not None
+    params = {
+        "output": block.output_name,
+        "input": block.input_name,
+        "wrong": block.wrong,
+        "entries": block.entries,
+        "at": f"{_index(block.output_name, worst.output_index, block.output_complex)} / d "
+        + _index(block.input_name, worst.input_index, block.input_complex),
+        "analytical": f"{worst.analytical + 0.0:.6g}",
+        "numerical": f"{worst.numerical + 0.0:.6g}",
+    }  # fmt: skip
+    return Finding("wrong_unclassified", "bug", "checking.wrong_unclassified", params, (block.output, block.input))
+
+
+def _index(name: str, index: tuple[int, ...], pair: bool) -> str:
+    if pair:
+        return f"{_index(name, index[:-1], False)}.{('real', 'imag')[index[-1]]}"
+    return f"{name}[{', '.join(map(str, index))}]" if index else name

@@ -1,0 +1,199 @@
+"""Inquiry: one check while it runs: the call, the blocks as they come, and what went wrong on the way."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+from functools import cached_property
+from typing import TypedDict
+
+import numpy as np
+
+from nbautograd import messages
+from nbautograd.core.checking.block import Block
+from nbautograd.core.checking.block_verdict import Judged, judge
+from nbautograd.core.checking.jacobian import statements
+from nbautograd.core.checking.jacobian.assembly import Assembly, Raw
+from nbautograd.core.checking.jacobian.backward_rounding import only_rounding
+from nbautograd.core.checking.jacobian.layout import Matrices
+from nbautograd.core.checking.jacobian.witnesses import ForwardWitness, JvpWitness, confirmed
+from nbautograd.core.checking.probes.exceptions import contract_broken, from_forward
+from nbautograd.core.checking.problem import Outputs, Subject
+from nbautograd.core.checking.progress import PARTS, Progress, Tell
+from nbautograd.core.checking.steps.convergence_curve import curve
+from nbautograd.core.checking.tolerance import Tolerance
+from nbautograd.core.numerics.arrays import epsilon
+
+CURVES = 8  # blocks that agree and get the V of their worst entry
+_About = tuple[int, int, str, str, tuple[int, ...], tuple[int, ...], str, int]
+
+
+class _Pairs(TypedDict):
+    """Which tensors of a block are complex."""
+
+    output_complex: bool
+    input_complex: bool
+
+
+class Inquiry:
+    """Finds and judges all blocks of a subject.
+
+    Args:
+        subject: what is checked.
+        atol, rtol, eps: as given to ``gradcheck``.
+        judge: False to leave out the second look and the verdicts.
+        tell: called with (steps done, steps in all, what is being done).
+
+    Attributes:
+        blocks: by (output, input) positions.
+        outputs: what the first call returned, or None when it could not be made.
+        error: what backward raised, or torch on account of the Function's contract; None when nothing.
+        complete: False when it was interrupted.
+        raws: by position, the numbers of output and input among the differentiable ones, and what the first pass found.
+    """
+
+    def __init__(
+        self,
+        subject: Subject,
+        atol: float | None,
+        rtol: float | None,
+        eps: float | None,
+        judge: bool = True,
+        tell: Tell | None = None,
+    ) -> None:
+        self.subject, self.eps, self.judge = subject, eps, judge
+        self.atol, self.rtol = atol, rtol
+        self.blocks: dict[tuple[int, int], Block] = {}
+        self.outputs: Outputs | None = None
+        self.error: Exception | None = None
+        self.complete = True
+        self.assembly: Assembly | None = None
+        self.progress = Progress(tell)
+        self.raws: dict[tuple[int, int], tuple[tuple[int, int], Raw]] = {}
+
+    def blocks_found(self) -> None:
+        """Run the check; what the user's forward raises propagates, an interrupt ends it early."""
+        try:
+            with messages.speaking(messages.language()):  # asked once, not for every sentence
+                self._run()
+        except KeyboardInterrupt:
+            self.complete = False
+            self._keep_partial()
+
+    def told_all(self) -> None:
+        """Say that everything is done, unless it was interrupted."""
+        if self.complete:
+            with contextlib.suppress(KeyboardInterrupt):  # too late to stop anything
+                self.progress.done(self.progress.total)
+
+    def searching(self, of: int) -> None:
+        """From now on the causes are searched for, in so many parts, each told by a tick."""
+        total = self.progress.total
+        self.progress.stage(total - PARTS, total - 1, of, messages.text("checking.looking_for_causes"))
+
+    def curves(self) -> None:
+        """Give the first few blocks that agree the V of their worst entry as well; the others have it already."""
+        try:
+            self.progress.done(self.progress.total - PARTS, messages.text("checking.looking_for_causes"))
+            for where, (numbers, raw) in list(self.raws.items())[:CURVES]:
+                block = self.blocks[where]
+                if not block.steps.size and raw.matrices.rows is None:
+                    steps, errors = curve(raw, numbers)
+                    self.blocks[where] = dataclasses.replace(block, steps=steps, errors=errors)
+        except KeyboardInterrupt:
+            self.complete = False
+
+    def _keep_partial(self) -> None:
+        """The block that was in work when the check was interrupted, unasked entries NaN."""
+        if self.assembly is None:
+            return
+        for (i, j), matrices in self.assembly.partial.items():
+            where = (self.assembly.wanted[i], self.subject.differentiable[j])
+            if where not in self.blocks:
+                about = self._described((i, j), where, matrices)
+                self.blocks[where] = Block(*about, matrices, "undecided", "interrupted", **self._pairs(where))
+
+    def _run(self) -> None:
+        try:
+            self.outputs = self.subject.call()
+        except Exception as error:
+            if from_forward(error, self.subject.cls) or not contract_broken(error):
+                raise
+            self.error = error
+            return
+        try:
+            self._take(self.outputs)
+        except Exception as error:
+            if self.assembly is None or all(rows.error is not error for rows in self.assembly.rows):
+                raise  # not backward's doing
+            self.error = error
+
+    def _take(self, outputs: Outputs) -> None:
+        self.assembly = assembly = Assembly(self.subject, outputs, self.eps, self.progress)
+        self.progress.plan(len(assembly.wanted) * len(self.subject.differentiable))
+        for (i, j), raw in assembly.blocks():
+            where = (assembly.wanted[i], self.subject.differentiable[j])
+            self.blocks[where] = self._block((i, j), where, raw)
+            self.raws[where] = (i, j), raw
+
+    def _block(self, numbers: tuple[int, int], where: tuple[int, int], raw: Raw) -> Block:
+        assert self.assembly is not None
+        if not self.judge:
+            return Block(*self._described(numbers, where, raw.matrices), raw.matrices, **self._pairs(where))
+        judged = self._judged(numbers, where, raw)
+        said = statements.said(
+            raw, judged, self._forward_witness.testimony(*numbers), self._jvp_witness.testimony(*numbers)
+        )
+        return Block(
+            *self._described(numbers, where, judged.matrices), judged.matrices, judged.verdict, judged.reason,
+            judged.wrong, judged.worst, judged.largest_error, said, judged.steps, judged.errors,
+            **self._pairs(where),
+        )  # fmt: skip
+
+    def _described(self, numbers: tuple[int, int], where: tuple[int, int], matrices: Matrices) -> _About:
+        """What a block is about: positions, names, shapes, structure and number of entries."""
+        assert self.assembly is not None
+        shapes = self.assembly.forward.shapes[numbers[0]], self.assembly.forward.points[numbers[1]].shape
+        names = self.subject.output_names[where[0]], self.subject.input_names[where[1]]
+        return *where, *names, *shapes, structure(matrices), math.prod((*shapes[0], *shapes[1]))
+
+    def _pairs(self, where: tuple[int, int]) -> _Pairs:
+        """Which of the two tensors are complex."""
+        assert self.outputs is not None
+        tensors = self.outputs[where[0]], self.outputs.inputs[where[1]]
+        return {"output_complex": tensors[0].is_complex(), "input_complex": tensors[1].is_complex()}
+
+    def _judged(self, numbers: tuple[int, int], where: tuple[int, int], raw: Raw) -> Judged:
+        assert self.outputs is not None
+        assert self.assembly is not None
+        precision = max(epsilon(self.outputs.inputs[where[1]]), epsilon(self.outputs[where[0]]))
+        judged = judge(raw.forward, raw, numbers, Tolerance(self.atol, self.rtol, precision))
+        if judged.verdict in ("undecided", "flat") and confirmed(
+            self._forward_witness, numbers, judged.matrices, judged.unsure
+        ):
+            return dataclasses.replace(judged, verdict="match", reason="")
+        if judged.verdict == "mismatch" and only_rounding(self.assembly, numbers, judged.matrices):
+            right = dataclasses.replace(judged.matrices, wrong=np.zeros_like(judged.matrices.wrong))
+            return dataclasses.replace(judged, matrices=right, verdict="match", wrong=0)
+        low = precision > 1e-10 and not raw.forward.promoted
+        return dataclasses.replace(judged, reason="float32") if low and judged.reason == "noise" else judged
+
+    @cached_property
+    def _forward_witness(self) -> ForwardWitness:
+        assert self.assembly is not None
+        return ForwardWitness(self.assembly)
+
+    @cached_property
+    def _jvp_witness(self) -> JvpWitness:
+        assert self.assembly is not None
+        return JvpWitness(self.assembly)
+
+
+def structure(matrices: Matrices) -> str:
+    """What a block looks like: ``"zero"``, ``"sampled"``, ``"diagonal"``, ``"block diagonal"`` or ``"dense"``."""
+    if matrices.rows is not None:
+        return "sampled"
+    if not matrices.analytical.any() and not matrices.numerical.any():
+        return "zero"
+    return matrices.layout.structure

@@ -1,0 +1,1 @@
+"""Second derivatives: is the backward of backward right."""

@@ -1,0 +1,247 @@
+"""Second derivatives: is the backward of backward right, and if not, what was lost on the way?"""
+
+from __future__ import annotations
+
+import ast
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nbautograd import messages
+from nbautograd.core import syntax
+from nbautograd.core.checking import phrases
+from nbautograd.core.checking.backward_call import cotangents, own_node, precision
+from nbautograd.core.checking.block import Block, GradcheckReport
+from nbautograd.core.checking.diagnosis.candidate_terms import on_ctx
+from nbautograd.core.checking.probes.determinism import elsewhere
+from nbautograd.core.checking.probes.forward_mode import over_reverse
+from nbautograd.core.checking.probes.run_probes import quietly
+from nbautograd.core.checking.problem import Outputs, Subject
+from nbautograd.core.checking.run import Inquiry
+from nbautograd.core.checking.second_order.sampled_directions import DIRECTIONS, TOGETHER, along
+from nbautograd.core.checking.second_order.scalar_check import settled
+from nbautograd.core.findings import Finding
+from nbautograd.core.source import methods_of
+from nbautograd.core.torch_private import tensors as internals
+
+MOST = 120  # elements of inputs and outputs together; of a larger Function the second derivatives are sampled
+TOO_MANY = 4_000_000  # elements of which not even a sample is taken
+CUTS = ("data", "detach", "numpy", "item", "tolist")
+
+
+def second_order(subject: Subject) -> GradcheckReport | None:
+    """Check the derivatives of backward, as gradgradcheck does.
+
+    Args:
+        subject: what was checked, right in first order.
+
+    Returns:
+        A report whose blocks are the derivatives of each gradient with respect to inputs and grad_outputs; None where
+        the Function does not claim them (``once_differentiable``), has no custom node, or is too large. Those of a
+        Function of more than 120 elements are taken along a few directions, which the blocks' names say, in float64.
+    """
+    start = time.perf_counter()
+    outputs = subject.call()
+    if own_node(subject, outputs) is None or _size(subject, outputs) > TOO_MANY:
+        return None
+    try:
+        gradients = _gradients(subject, outputs, cotangents(subject, outputs, subject.seed + 41))
+    except Exception as error:
+        return _report(subject, (_unsupported(subject, error),), start)
+    if _claims_none(gradients):
+        return None
+    inquiry = _asked(_subject(subject, outputs), _size(subject, outputs))
+    if inquiry is None:
+        return None
+    if inquiry.error is not None:
+        return _report(subject, (_unsupported(subject, inquiry.error),), start)
+    found = tuple(_findings(subject, outputs, inquiry))
+    findings = found or tuple(quietly(lambda: over_reverse(subject, _subject(subject, outputs))))
+    size, sampled = _size(subject, outputs), ""
+    if size > MOST:
+        sampled = messages.text("checking.sampled_directions", elements=f"{size:,}")
+    return _report(subject, findings, start, inquiry, sampled)
+
+
+def _asked(whole: Subject, size: int) -> Inquiry | None:
+    """The blocks of a small Function; of a large one along all elements at once, and where that does not settle it,
+    along a few directions of few elements, which hardly ever meet a kink."""
+    found = None
+    for derived in [whole] if size <= MOST else _sampled(whole):
+        found = Inquiry(derived, None, None, None)
+        with derived.session():
+            at_once = _settled(derived) if derived is not whole else None
+            if at_once is not None:
+                found.blocks = at_once
+                break
+            found.blocks_found()
+        if found.error is not None or {b.verdict for b in found.blocks.values()} <= {"match"}:
+            break
+    return found
+
+
+def _settled(derived: Subject) -> dict[tuple[int, int], Block] | None:
+    """The blocks along one direction where all agree at first sight."""
+    if any(derived.inputs[i].numel() != 1 for i in derived.differentiable):
+        return None
+    try:
+        return settled(derived)
+    except Exception:  # what backward raises is told by the inquiry
+        return None
+
+
+def _size(subject: Subject, outputs: Outputs) -> int:
+    takes = subject.differentiable_outputs(outputs)
+    tensors: list[Tensor] = [*(outputs[k] for k in takes), *(subject.inputs[i] for i in subject.differentiable)]
+    return sum(t.numel() for t in tensors)
+
+
+def _gradients(subject: Subject, outputs: Outputs, v: Sequence[Tensor | None]) -> tuple[Tensor | None, ...]:
+    leaves = [outputs.inputs[i] for i in subject.differentiable]
+    pairs = [(o, c.requires_grad_()) for o, c in zip(outputs, v, strict=True) if c is not None]
+    tensors, grads = zip(*pairs, strict=True)
+    return internals.gradients(tensors, leaves, grads, create_graph=True)
+
+
+def _claims_none(gradients: Sequence[Tensor | None]) -> bool:
+    """Whether ``once_differentiable`` stands above backward: its results lead to a node that raises."""
+    stack: list[Any] = [g.grad_fn for g in gradients if g is not None]
+    return any(node is not None and "Error" in type(node).__name__ + node.name() for node in stack)
+
+
+def _subject(subject: Subject, outputs: Outputs) -> Subject:
+    """The backward as a function of the inputs and the grad_outputs, to be checked like any other."""
+    takes = subject.differentiable_outputs(outputs)
+    v = cotangents(subject, outputs, subject.seed + 41)
+    count = len(subject.inputs)
+
+    def gradients(*given: Any) -> tuple[Tensor, ...]:
+        graph = torch.is_grad_enabled()  # differences need none
+        with torch.enable_grad():
+            xs = tuple(_leaf(x, i in subject.differentiable) for i, x in enumerate(given[:count]))
+            outputs = subject.call(xs)
+            leaves = [xs[i] for i in subject.differentiable]
+            tensors = [outputs[k] for k in takes]
+            grads = internals.gradients(tensors, leaves, given[count:], create_graph=graph)
+            found = tuple(torch.zeros_like(x) if g is None else g for g, x in zip(grads, leaves, strict=True))
+            if not graph or all(g.requires_grad for g in found):
+                return found
+            # a gradient cut off from its graph counts as one with derivative zero, so that it can be compared
+            tie = sum((0 * (x - x.detach())).sum() for x in (*leaves, *given[count:]))
+            return tuple(g + tie for g in found)
+
+    weights = [v[k].detach().requires_grad_() for k in takes]  # type: ignore[union-attr]
+    derived = Subject(gradients, (*subject.fresh(), *weights), subject.seed)
+    derived.has_functions = True
+    derived.input_names = (*subject.input_names, *(_grad_name(subject, k, len(takes)) for k in takes))
+    derived.output_names = tuple(f"grad of {subject.input_names[i]}" for i in subject.differentiable)
+    return derived
+
+
+def _sampled(derived: Subject) -> Iterator[Subject]:
+    """The derivatives along directions; none below double precision, where their differences drown in noise."""
+    if any(derived.inputs[i].dtype != torch.float64 for i in derived.differentiable):
+        return
+    for directions, together in ((1, None), (DIRECTIONS, TOGETHER)):
+        small = along(derived, derived.seed + 43, directions, together)
+        if small is None:
+            return
+        small.output_names = tuple(f"{name} (sampled)" for name in derived.output_names)
+        small.input_names = tuple(f"{name} (sampled)" for name in small.input_names)
+        yield small
+
+
+def _leaf(x: Any, differentiable: bool) -> Any:
+    return x if not differentiable or x.requires_grad else x.detach().requires_grad_()
+
+
+def _grad_name(subject: Subject, k: int, count: int) -> str:
+    names = subject.source.grad_outputs if subject.source is not None else ()
+    if k < len(names) and not names[k].startswith("*"):
+        return names[k]
+    return "grad_output" if count == 1 else f"grad_output {k}"
+
+
+def _report(
+    subject: Subject, findings: tuple[Finding, ...], start: float, inquiry: Inquiry | None = None, reason: str = ""
+) -> GradcheckReport:
+    wrong = any(f.kind == "bug" for f in findings)
+    blocks: dict[tuple[int, int], Block] = {} if inquiry is None else inquiry.blocks
+    decided = blocks and all(b.verdict in ("match", "subgradient") for b in blocks.values())
+    names = ((), ()) if inquiry is None else (inquiry.subject.input_names, inquiry.subject.output_names)
+    return GradcheckReport(
+        subject.name, "wrong" if wrong else "right" if decided else "cannot tell", findings, blocks, *names,
+        subject.seed, time.perf_counter() - start, inquiry is None or inquiry.complete, None, subject.source, reason,
+    )  # fmt: skip
+
+
+def _unsupported(subject: Subject, error: Exception) -> Finding:
+    said = phrases.short(" ".join(str(error).split()), 120)
+    line = phrases.backward_line(subject)
+    return Finding(
+        "double_backward_unsupported", "lint", "causes.double_backward_unsupported", {"said": said}, None, line
+    )
+
+
+def _findings(subject: Subject, outputs: Outputs, inquiry: Inquiry) -> Iterator[Finding]:
+    wrong = [b for b in inquiry.blocks.values() if b.verdict == "mismatch"]
+    if not wrong:
+        return
+    block = max(wrong, key=lambda b: b.largest_error)
+    position = subject.differentiable[block.output]
+    params: dict[str, Any] = {"input": subject.input_names[position], "by": block.input_name.removesuffix(" (sampled)")}
+    line = phrases.backward_line(subject)
+    for message, more, place in _reasons(subject, outputs):
+        yield Finding("double_backward_wrong", "bug", message, {**params, **more}, None, place or line)
+        return
+    yield Finding("double_backward_wrong", "bug", "causes.double_backward_wrong", params, None, line)
+
+
+def _reasons(subject: Subject, outputs: Outputs) -> Iterator[tuple[str, dict[str, Any], int | None]]:
+    node = own_node(subject, outputs)
+    other = own_node(subject, subject.call(elsewhere(subject, subject.seed + 42)))
+    moved = dict(on_ctx(subject, other))
+    for name, tensor in on_ctx(subject, node):
+        if not (tensor.is_floating_point() or tensor.is_complex()):
+            continue
+        if tensor.grad_fn is node:
+            if _ignored(subject, outputs, tensor):
+                nr = tensor.output_nr
+                names = {"name": name, "grad": _grad_name(subject, nr, 2)}
+                yield "causes.double_backward_output_ignored", names, None
+        elif not tensor.requires_grad and not _is_input(tensor, outputs) and _moves(tensor, moved.get(name)):
+            yield "causes.double_backward_guilty", {"name": name}, phrases.forward_line(subject)
+    for what, line in _cuts(subject):
+        yield "causes.double_backward_cut", {"what": what, "place": phrases.Phrase("causes.on_line", line=line)}, line
+
+
+def _ignored(subject: Subject, outputs: Outputs, tensor: Tensor) -> bool:
+    leaves = [outputs.inputs[i] for i in subject.differentiable]
+    found = internals.gradients([tensor], leaves, [torch.ones_like(tensor)])
+    return all(g is None or not bool(g.any()) for g in found)
+
+
+def _is_input(tensor: Tensor, outputs: Outputs) -> bool:
+    return any(isinstance(x, Tensor) and x.data_ptr() == tensor.data_ptr() and x.numel() for x in outputs.inputs)
+
+
+def _moves(tensor: Tensor, other: Tensor | None) -> bool:
+    rel = precision([tensor], [])
+    return other is None or other.shape != tensor.shape or not torch.allclose(tensor, other, rtol=rel, atol=0.0)
+
+
+def _cuts(subject: Subject) -> Iterator[tuple[str, int]]:
+    """Where backward leaves the graph: ``.data``, ``.detach()``, numpy, an inner autograd.grad."""
+    code = methods_of(subject.cls).codes.get("backward") if subject.cls is not None else None
+    tree = syntax.method_at(code) if code is not None else None
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.Attribute) and node.attr in CUTS:
+            yield f".{node.attr}", node.lineno
+        inner = isinstance(node, ast.Call) and ast.unparse(node.func).endswith("autograd.grad")
+        if isinstance(node, ast.Call) and inner and not any(k.arg == "create_graph" for k in node.keywords):
+            yield "autograd.grad", node.lineno
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("no_grad"):
+            yield "no_grad", node.lineno

@@ -1,0 +1,84 @@
+"""The second look for very many columns: three steps instead of eleven, all columns of a chunk at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from nbautograd.core.checking.jacobian.central_differences import Directions
+from nbautograd.core.checking.jacobian.forward_values import Values
+from nbautograd.core.checking.steps import kinks, ladder
+from nbautograd.core.checking.steps.evaluate_ladder import Refined, chosen
+from nbautograd.core.numerics.arrays import Array
+
+USUAL = 5  # the rung that serves a smooth function best
+CHUNK = 64  # directions at once
+
+
+def brief(
+    forward: Values,
+    directions: Directions,
+    where: tuple[int, int],
+    columns: Sequence[tuple[int, Array]],
+    known: Refined,
+    finer: int = 0,
+) -> Iterator[Refined]:
+    """Differences at three steps for many columns, one by one.
+
+    Args:
+        forward: values of the function.
+        directions: how its input is moved.
+        where: numbers of output and input among the differentiable ones.
+        columns: (number of the direction, its entries as (block, row, column)).
+        known: what the whole ladder found for other columns: which steps served best, and how noisy values are.
+        finer: take steps so many rungs below those.
+    """
+    point = forward.points[where[1]]
+    climbs = ladder.factors()[_rungs(known, finer)]
+    size = climbs.reshape(3, 1, *[1] * point.ndim) * np.maximum(1.0, np.abs(np.nan_to_num(point)))
+    layout = directions.layout
+    here = layout.rows(forward.values[where[0]][None])[0]
+    for start in range(0, len(columns), CHUNK):
+        part = columns[start : start + CHUNK]
+        up = directions.masks([number for number, _ in part]) * size
+        offsets = np.concatenate([up, -up]).reshape(-1, *point.shape)
+        points = forward.rounded(where[1], point + offsets)
+        values = layout.rows(forward.at(where[1], points)[where[0]]).reshape(6, len(part), *layout.sizes[:2])
+        steps = layout.cols(points - point).reshape(6, len(part), layout.sizes[0], layout.sizes[2])
+        which = np.concatenate([np.full(len(entries), k) for k, (_, entries) in enumerate(part)])
+        entries = np.concatenate([entries for _, entries in part])
+        blocks, rows, cols = entries.T
+        found = _found(
+            entries,
+            (values[:, which, blocks, rows], steps[:, which, blocks, cols], here[blocks, rows]),
+            forward.eps,
+            known,
+        )
+        yield from (chosen(found, which == k) for k in range(len(part)))
+
+
+def _rungs(known: Refined, finer: int) -> Array:
+    """The three rungs that served the whole ladder best, coarsest first."""
+    smooth = known.rung[known.nature == kinks.SMOOTH]
+    finest = int(np.median(smooth)) if smooth.size else USUAL
+    return np.arange(3) + min(max(finest - 2, 0) + finer, ladder.RUNGS - 3)
+
+
+def _found(entries: Array, seen: tuple[Array, Array, Array], eps: float, known: Refined) -> Refined:
+    """The derivative from three differences, with an error bar; a kink when the gap between sides stays."""
+    values, steps, middle = seen
+    with np.errstate(all="ignore"):
+        largest = np.abs(np.concatenate([values, middle[None]])).max(axis=0)
+        noise = np.maximum(4 * eps * largest, float(np.nan_to_num(known.noise).max(initial=0.0)))
+        series = ladder.Series(values[:3], values[3:], steps[:3], -steps[3:], middle, noise)
+        found = ladder.two_sided(series)
+        right, left = (series.up - middle) / series.above, (middle - series.down) / series.below
+        gap, slope = (right - left)[-2:], np.maximum(np.abs(right), np.abs(left))[-1]
+        blur = 2 * noise / series.above[-1]
+        stays = (np.abs(gap[1]) > 0.6 * np.abs(gap[0])) & (np.abs(gap[1]) > kinks.VISIBLE * slope + 4 * blur)
+        low, high = np.minimum(right, left)[-1] - 2 * found.error, np.maximum(right, left)[-1] + 2 * found.error
+    nature = np.where(np.isfinite(found.value), np.where(stays, kinks.KINK, kinks.SMOOTH), kinks.NOWHERE)
+    unknown = np.full((ladder.RUNGS, len(entries)), np.nan)
+    sides = np.where(stays, low, found.value - found.error), np.where(stays, high, found.value + found.error)
+    return Refined(entries, found.value, found.error, *sides, nature, unknown, unknown, found.rung, noise)

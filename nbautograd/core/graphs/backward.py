@@ -1,0 +1,144 @@
+"""Run backward and keep what flowed on every edge, leaving no trace in the graph or in the gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from nbautograd import messages
+from nbautograd.core.graphs.build import Walk
+from nbautograd.core.graphs.flow import Flow
+from nbautograd.core.graphs.graph import AutogradGraph
+from nbautograd.core.graphs.names import Names
+from nbautograd.core.torch_private.nodes import next_sequence_number, node_name
+from nbautograd.core.values import TensorSummary, summarise
+
+Gradients = Sequence[torch.Tensor | None]
+
+
+def backward(
+    tensors: torch.Tensor | Sequence[torch.Tensor],
+    gradient: torch.Tensor | Sequence[torch.Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: torch.Tensor | Sequence[torch.Tensor] | None = None,
+    *,
+    names: Any = None,
+    raises: bool = True,
+) -> AutogradGraph:
+    """Run ``torch.autograd.backward`` and return the graph with the gradient on every node and every edge.
+
+    ``.grad`` of the leaves accumulates bit for bit as without this function; the sum of what the edges into a node
+    carry is the node's gradient.
+
+    Args:
+        tensors: the tensor or tensors to differentiate, as for ``torch.autograd.backward``.
+        gradient: the cotangent of each; None for scalars.
+        retain_graph, create_graph, inputs: as for ``torch.autograd.backward``.
+        names: variable name -> tensor or module for the labels, as for ``graph``.
+        raises: False returns what flowed, with a note, when backward raises; True lets the exception go on its way.
+
+    Returns:
+        The graph as it stood before backward, with summaries of the gradients.
+
+    Raises:
+        Exception: whatever the user's backward or torch raises, unless ``raises`` is False.
+
+    Example:
+        >>> import torch, nbautograd
+        >>> a = torch.ones(3, requires_grad=True)
+        >>> graph = nbautograd.backward((a * a).sum())
+        >>> [edge.gradient.norm for edge in graph.edges if edge.target == 2]
+        [1.7320508075688772, 1.7320508075688772]
+    """
+    walk, flow = Walk(tensors, Names(names)), Flow()
+    handles = _attach(walk, flow)
+    try:
+        torch.autograd.backward(tensors, gradient, retain_graph, create_graph, inputs=inputs)
+    except KeyboardInterrupt:
+        walk.notes.append(messages.text("graphs.backward_interrupted"))
+    except Exception as error:
+        if raises:
+            raise
+        walk.notes.append(_stopped(walk, flow, error))
+    finally:
+        for handle in handles:
+            handle.remove()
+    _look_for_bad(walk, flow)
+    return walk.finish(flow)
+
+
+def _look_for_bad(walk: Walk, flow: Flow) -> None:
+    """Remember the first NaN or infinity in the engine's order, and say so."""
+    flow.first_bad = _first_bad(walk, flow)
+    if flow.first_bad is not None:
+        node, what = flow.first_bad
+        walk.remarks.append(messages.text("graphs.first_bad", what=what, node=node_name(walk.live[node])))
+
+
+def _attach(walk: Walk, flow: Flow) -> list[Any]:
+    handles = []
+    for i, node in enumerate(walk.live):
+        handles.append(node.register_prehook(_arrived(i, flow)))
+        handles.append(node.register_hook(_left(i, walk, flow)))
+    return handles
+
+
+def _arrived(i: int, flow: Flow) -> Callable[[Gradients], None]:
+    """A hook that sees the sum that arrives at a node."""
+
+    def hook(grad_outputs: Gradients) -> None:
+        flow.ran.append(i)
+        flow.arrived(i, [_summary(g) for g in grad_outputs])
+        if torch.is_grad_enabled():  # create_graph: what is made from here on is the derivative of this node
+            number = next_sequence_number() or 0
+            flow.made[i] = number, number
+
+    return hook
+
+
+def _left(i: int, walk: Walk, flow: Flow) -> Callable[[Gradients, Gradients], None]:
+    """A hook that sees what a node sends to each of the next."""
+
+    def hook(grad_inputs: Gradients, grad_outputs: Gradients) -> None:
+        if i in flow.made:
+            flow.made[i] = flow.made[i][0], next_sequence_number() or 0
+        for _, position, _ in walk.following[i]:
+            if position < len(grad_inputs):
+                flow.edges[i, position] = _summary(grad_inputs[position], walk.expected(i, position))
+
+    return hook
+
+
+def _summary(gradient: torch.Tensor | None, expected: tuple[int, ...] | None = None) -> TensorSummary | None:
+    """Summarise a gradient as the engine passes it on: summed to the shape that is expected."""
+    if gradient is None:
+        return None
+    try:
+        with torch.no_grad():
+            if expected is not None and tuple(gradient.shape) != expected:
+                gradient = gradient.sum_to_size(expected)
+            return summarise(gradient)
+    except Exception as error:  # a wrong shape is the engine's to complain about; sparse and nested ones cannot sum
+        shape = tuple(gradient.shape)
+        return TensorSummary(shape, str(gradient.dtype).removeprefix("torch."), reason=str(error))
+
+
+def _stopped(walk: Walk, flow: Flow, error: Exception) -> str:
+    node = node_name(walk.live[flow.ran[-1]]) if flow.ran else "backward"
+    first = (str(error).strip().splitlines() or [""])[0]
+    return messages.text("graphs.backward_raised", node=node, error=f"{type(error).__name__}: {first}")
+
+
+def _first_bad(walk: Walk, flow: Flow) -> tuple[int, str] | None:
+    """The first node, in the order in which the engine ran, that made a NaN or an Inf out of finite gradients."""
+    for i in flow.ran:
+        if any(summary is not None and (summary.nan or summary.inf) for summary in flow.nodes.get(i, ())):
+            continue
+        for _, position, _ in walk.following[i]:
+            sent = flow.edges.get((i, position))
+            if sent is not None and (sent.nan or sent.inf):
+                return i, "NaN" if sent.nan else "Inf"
+    return None

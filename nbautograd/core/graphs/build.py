@@ -1,0 +1,258 @@
+"""From tensors to their backward graph: an iterative walk that runs nothing and never raises for a graph's state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from torch import nn
+
+from nbautograd import messages
+from nbautograd.core.collector import collector_paused
+from nbautograd.core.graphs.derivatives import tie
+from nbautograd.core.graphs.disconnected import ghosts
+from nbautograd.core.graphs.flow import Flow
+from nbautograd.core.graphs.graph import AutogradGraph, Edge, Ghost, Node, Stale
+from nbautograd.core.graphs.modules import made_by
+from nbautograd.core.graphs.names import Names, tensors_in
+from nbautograd.core.graphs.nodes import EMPTY, Describer, Known, argument_names, stale_edges
+from nbautograd.core.graphs.order import LEAF, engine_order
+from nbautograd.core.graphs.quick import of
+from nbautograd.core.graphs.saved import SavedReader
+from nbautograd.core.graphs.scopes import infer_scopes, scope_types
+from nbautograd.core.torch_private.nodes import leaf_tensor, root_edge, sequence_number
+
+SAVED_OF_OPS = 300  # in larger graphs only custom Functions tell what they saved
+MOST_NODES = 1_000_000
+MOST_TOLD = 3  # sentences of one kind
+NO_NAMES: dict[int, str] = {}
+
+
+def graph(
+    tensors: Any,
+    *,
+    names: Mapping[str, Any] | nn.Module | None = None,
+    saved: bool | None = None,
+    first: AutogradGraph | None = None,
+) -> AutogradGraph:
+    """Read the backward graph of one or more tensors, before or after backward, without running anything.
+
+    Args:
+        tensors: a tensor, or any nesting of lists, tuples, dicts and model outputs that holds tensors.
+        names: variable name -> tensor or module, for the labels (other values are ignored), or a module; None takes the
+            variables of the calling code.
+        saved: whether to read what torch's own nodes saved; None does so in graphs of at most 300 nodes. What custom
+            Functions saved is always read.
+        first: for a gradient made by ``backward(..., create_graph=True)`` what that returned: each node then tells
+            which node of it it comes from.
+
+    Returns:
+        The graph. Buffers that a backward freed are marked, a tensor without a graph is a root without a node.
+
+    Example:
+        >>> import torch, nbautograd
+        >>> a = torch.ones(3, requires_grad=True)
+        >>> loss = (a * a).sum()
+        >>> [node.name for node in nbautograd.graph(loss).nodes]
+        ['SumBackward0', 'MulBackward0', 'AccumulateGrad']
+    """
+    with collector_paused():
+        made = Walk(tensors, Names(names), saved).finish()
+        return made if first is None else replace(made, nodes=tuple(tie(made.nodes, first)), first=first)
+
+
+class Walk:
+    """The live nodes behind some tensors; gone as soon as the graph of plain data is made.
+
+    Attributes:
+        live: torch's own node objects, by node id.
+        described: the nodes as plain data, as they were when the walk met them.
+        following: for each node (target id, position among the source's gradients, output of the target).
+        tensors: the tensors asked for, with their places.
+        notes: sentences about what is missing; remarks: about what was seen.
+        roots: node id and output of each of them.
+    """
+
+    def __init__(self, tensors: Any, names: Names, saved: bool | None = None) -> None:
+        self._saved = saved
+        self.names = names
+        self.tensors = tensors_in(tensors)
+        self.live: list[Any] = []
+        self._next: list[Any] = []
+        self.following: list[list[tuple[int, int, int]]] = []
+        self.stops: dict[int, tuple[int, ...]] = {}
+        self.notes: list[str] = []
+        self.remarks: list[str] = []
+        self.roots: list[tuple[int | None, int]] = []
+        self._walk()
+        self.sequence = [sequence_number(node) for node in self.live]
+        self.leaves = [
+            leaf_tensor(node) if number == LEAF else None for node, number in zip(self.live, self.sequence, strict=True)
+        ]
+        self.described = self._describe()
+
+    def _walk(self) -> None:
+        index: dict[Any, int] = {}
+        starts = [root_edge(tensor) for _, tensor in self.tensors]
+        try:
+            for node, _ in starts:
+                if node is not None and node not in index:
+                    self._descend(node, index)
+        except KeyboardInterrupt:
+            self.notes.append(messages.text("graphs.interrupted", nodes=len(self.live)))
+        self.roots = [(index.get(node), number) for node, number in starts]
+        self._link(index)
+
+    def _descend(self, root: Any, index: dict[Any, int]) -> None:
+        stack = [root]
+        while stack:
+            node = stack.pop()
+            if node in index:
+                continue
+            if len(self.live) >= MOST_NODES:
+                self.notes.append(messages.text("graphs.cut", nodes=len(self.live)))
+                return
+            index[node] = len(self.live)
+            self.live.append(node)
+            following = node.next_functions
+            self._next.append(following)
+            for n, _ in reversed(following):
+                if n is not None and n not in index:
+                    stack.append(n)
+
+    def _link(self, index: dict[Any, int]) -> None:
+        self._next += [()] * (len(self.live) - len(self._next))  # after an interrupt between the two
+        for i, following in enumerate(self._next):
+            self.following.append([(index[n], k, nr) for k, (n, nr) in enumerate(following) if n in index])
+            if len(self.following[-1]) < len(following):
+                self.stops[i] = tuple([k for k, (n, _) in enumerate(following) if n is None])
+        self._next.clear()
+
+    def expected(self, i: int, position: int) -> tuple[int, ...] | None:
+        """The shape that the target of an edge expects."""
+        for target, k, nr in self.following[i]:
+            if k == position and nr < len(self.described[target].gradients):
+                return self.described[target].gradients[nr].shape
+        return None
+
+    def _describe(self) -> list[Node]:
+        saved = len(self.live) <= SAVED_OF_OPS if self._saved is None else self._saved
+        describer = Describer(self.names, SavedReader(self.names.label), saved)
+        labels = {i: self.names.label(leaf) for i, leaf in enumerate(self.leaves) if leaf is not None}
+        scopes = infer_scopes(labels, self.numbers(), self.following, self.names.modules)
+        exact = made_by(self.sequence, self.names.paths)
+        if exact:  # watched while it ran: nothing is guessed, but for the leaves
+            scopes = {i: scope for i, scope in scopes.items() if i in labels} | {i: m.scope for i, m in exact.items()}
+        outputs: dict[int, tuple[int, ...]] = {}
+        for position, (root, _) in enumerate(self.roots):
+            if root is not None:
+                outputs[root] = (*outputs.get(root, ()), position)
+        nodes = []
+        for i, node in enumerate(self.live):
+            leaf = self.leaves[i]
+            number = None if leaf is not None else self.sequence[i]
+            known = Known(number, leaf, self.stops.get(i, ()), scopes.get(i, ""), outputs.get(i, ()))
+            nodes.append(describer.describe(i, node, known))
+        if exact:
+            nodes = [replace(node, calls=exact[node.id].calls) if node.id in exact else node for node in nodes]
+        return nodes
+
+    def numbers(self) -> list[int]:
+        """Sequence numbers, with the highest where torch does not say."""
+        return [LEAF if number is None else number for number in self.sequence]
+
+    def order(self) -> list[int]:
+        """The engine's order, predicted."""
+        following = [[target for target, _, _ in edges] for edges in self.following]
+        return engine_order(following, self.numbers(), [node for node, _ in self.roots if node is not None])
+
+    def finish(self, flow: Flow | None = None) -> AutogradGraph:
+        """Make the graph of plain data, with what a backward carried if one ran."""
+        flow = flow or Flow()
+        nodes = self.described
+        if flow.ran:
+            bad = flow.first_bad or (-1, "")
+            nodes = [
+                replace(node, gradient=flow.into(node.id), first_bad=bad[1] if node.id == bad[0] else "")
+                for node in nodes
+            ]
+        names = self.output_names()
+        cut_off = ghosts(self.live, self.leaves, self.names, names)
+        return AutogradGraph(
+            nodes=tuple(nodes),
+            edges=tuple([edge for i in range(len(nodes)) for edge in self._edges(nodes[i], nodes, flow)]),
+            roots=tuple((node, name) for (node, _), name in zip(self.roots, names, strict=True)),
+            order=tuple(self.order()),
+            scopes=scope_types(nodes, self.names.modules),
+            slots=tuple(number for _, number in self.roots),
+            ran=tuple(flow.ran),
+            complete=not self.notes,
+            notes=(*self.notes, *self.remarks, *self._about(nodes, names), *[_told(ghost) for ghost in cut_off]),
+            ghosts=cut_off,
+            made=flow.made,
+        )
+
+    def output_names(self) -> list[str]:
+        """What each tensor asked for is called: the user's name, else its place, else "output"."""
+        many = len(self.tensors) > 1
+        return [
+            self.names.label(tensor) or place or messages.text("graphs.output", number=f" {i}" if many else "").strip()
+            for i, (place, tensor) in enumerate(self.tensors)
+        ]
+
+    def _edges(self, node: Node, nodes: list[Node], flow: Flow) -> list[Edge]:
+        following = self.following[node.id]
+        names = argument_names(node, [k for _, k, _ in following]) if node.ctx is not None else NO_NAMES
+        stale = stale_edges(node, [k for _, k, _ in following]) if node.stale else None
+        edges = []
+        for target, k, nr in following:
+            slots = nodes[target].gradients
+            slot = slots[nr] if nr < len(slots) else EMPTY
+            fields: dict[str, Any] = {
+                "source": node.id,
+                "target": target,
+                "input_nr": k,
+                "output_nr": nr,
+                "shape": slot.shape,
+                "dtype": slot.dtype,
+            }
+            if flow.ran:
+                fields["gradient"], fields["state"] = flow.carried(node.id, k, target)
+            if k in names:
+                fields["name"] = names[k]
+            if stale:
+                fields["stale"] = stale.get(k, "")
+            edges.append(of(Edge, fields))
+        return edges
+
+    def _about(self, nodes: list[Node], names: list[str]) -> list[str]:
+        cut = [name for (node, _), name in zip(self.roots, names, strict=True) if node is None]
+        remarks = [messages.text("graphs.no_graph", name=name) for name in cut]
+        if not self.tensors:
+            remarks.append(messages.text("graphs.no_tensor"))
+        freed = sum(node.freed for node in nodes)
+        if freed:
+            remarks.append(messages.text("graphs.freed", count=freed))
+        remarks += list(dict.fromkeys(_changed(node, stale) for node in nodes for stale in node.stale))[:MOST_TOLD]
+        return remarks
+
+
+def _told(ghost: Ghost) -> str:
+    if ghost.line is None:
+        return messages.text("graphs.ghost", name=ghost.name)
+    where = messages.text("graphs.none.where", where=ghost.where) if ghost.where else ""
+    kind = "line" if ghost.sure else "likely"
+    return messages.text(f"graphs.ghost_{kind}", name=ghost.name, line=ghost.line, text=ghost.text, where=where)
+
+
+def _changed(node: Node, stale: Stale) -> str:
+    by = messages.text("graphs.changed_line", by=stale.by, line=stale.line) if stale.line is not None else stale.by
+    return messages.text(
+        f"graphs.stale{'_by' if by else ''}",
+        name=stale.name or stale.slot,
+        node=node.function or node.name,
+        saved=stale.saved,
+        now=stale.now,
+        by=by,
+    )

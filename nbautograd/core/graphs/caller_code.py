@@ -1,0 +1,117 @@
+"""The code that called this package: its text, its variables, and what they say about a tensor."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import sys
+from collections.abc import Iterator, Sequence
+from types import FrameType
+from typing import Any
+
+import torch
+from torch import nn
+
+from nbautograd.core.graphs.source_cuts import CELLS, Cut, carried, cuts_in, find_change, find_cut, tree_of
+from nbautograd.core.graphs.source_dataflow import Flow, Follower, Frame
+
+PACKAGE = __name__.partition(".")[0]
+
+
+class CallersCode:
+    """The code that called this package, read when first asked for."""
+
+    def __init__(self) -> None:
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == PACKAGE:
+            frame = frame.f_back
+        self._pieces = [] if frame is None else [piece for piece in _pieces(frame) if piece]
+        self._line = 0 if frame is None else frame.f_lineno
+        self._values: dict[str, Any] = {} if frame is None else {**frame.f_globals, **frame.f_locals}
+
+    def cut(self, name: str) -> Cut | None:
+        """The line that cuts ``name`` off, in the calling code or the latest cell that has one."""
+        return next((cut for code in self._pieces if (cut := find_cut(name, code))), None)
+
+    def follow(self, tensor: torch.Tensor, name: str, goals: Sequence[str]) -> Cut | None:
+        """The line where what is made of a tensor loses its way back, on the way to one of the variables ``goals``.
+
+        Args:
+            tensor: the tensor.
+            name: what it is called.
+            goals: variables, such as the loss; else what the calling line hands over.
+        """
+        held = {name, *held_as(tensor, self._values)}
+        frame = Frame(self._values, set(held), held=frozenset(held))
+        follower, flow = Follower(), Flow()
+        try:
+            for piece in reversed(self._pieces):
+                latest = piece is self._pieces[0]
+                before = [s for s in _statements(piece) if not latest or s.lineno <= self._line]
+                follower.read(before, frame)
+            for call in self._calling():
+                flow |= follower.flow(call, frame)
+        except Exception:  # the line is an extra; whatever the source holds, a graph is drawn without it
+            return None
+        return next((frame.dead[goal] for goal in goals if goal in frame.dead), flow.cut)
+
+    def _calling(self) -> list[ast.expr]:
+        """The arguments in the statement that called."""
+        tree = tree_of(self._pieces[0]) if self._pieces else None
+        here = [s for s in ast.walk(tree) if isinstance(s, ast.stmt) and not hasattr(s, "body")] if tree else []
+        at = [s for s in here if s.lineno <= self._line <= (s.end_lineno or 0)]
+        return [argument for s in at for part in ast.walk(s) if isinstance(part, ast.Call) for argument in part.args]
+
+    def leads(self, name: str, goals: set[str]) -> bool:
+        """Whether what a cut made of ``name`` goes on into one of the variables ``goals``, or into the calling line."""
+        held: set[str] = set()
+        for code in reversed(self._pieces):
+            held = carried(name, code, held)
+        return bool(held & goals) or any(self._called_with(name, held))
+
+    def _called_with(self, name: str, held: set[str]) -> Iterator[bool]:
+        """Whether the statement that called uses one of the variables, or cuts by itself."""
+        tree = tree_of(self._pieces[0]) if self._pieces else None
+        for statement in ast.walk(tree) if tree is not None else ():
+            if isinstance(statement, ast.stmt) and statement.lineno <= self._line <= (statement.end_lineno or 0):
+                for part in ast.walk(statement) if not hasattr(statement, "body") else ():
+                    yield isinstance(part, ast.Name) and part.id in held
+                    yield any(cuts_in(part, name))
+
+    def change(self, name: str) -> Cut | None:
+        """The line that changes ``name`` in place."""
+        return next((found for code in self._pieces if (found := find_change(name, code))), None)
+
+
+def _pieces(frame: FrameType) -> Iterator[str]:
+    code = frame.f_code
+    lines = linecache.getlines(code.co_filename, frame.f_globals)
+    if code.co_name == "<module>":
+        yield "".join(lines)
+        cells = frame.f_globals.get("In")
+        if isinstance(cells, list):
+            yield from [cell for cell in reversed(cells[-CELLS:]) if isinstance(cell, str)]
+        return
+    last = max((line for _, _, line in code.co_lines() if line), default=code.co_firstlineno)
+    body = lines[code.co_firstlineno - 1 : last]
+    indent = len(body[0]) - len(body[0].lstrip()) if body else 0
+    # as many lines before it as in the file, so that line numbers are the file's
+    yield "\n" * (code.co_firstlineno - 1) + "".join(line[indent:] or "\n" for line in body)
+
+
+def held_as(tensor: torch.Tensor, values: dict[str, Any]) -> set[str]:
+    """What some code can call a tensor: its variables, and its paths in modules."""
+    names = {name for name, value in values.items() if value is tensor}
+    for name, module in list(values.items()):
+        if isinstance(module, nn.Module):
+            names |= {f"{name}.{path}" for path, parameter in module.named_parameters() if parameter is tensor}
+    return names
+
+
+def _statements(piece: str) -> list[ast.stmt]:
+    """The statements of a file or a cell, or those of the function that is all of it."""
+    tree = tree_of(piece)
+    body = [] if tree is None else tree.body
+    if len(body) == 1 and isinstance(body[0], ast.FunctionDef):
+        return body[0].body
+    return body

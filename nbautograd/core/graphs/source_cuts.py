@@ -1,0 +1,139 @@
+"""Cuts: where the user's own lines take a tensor out of the graph, or change it in place.
+
+A detached tensor leaves no trace in the graph; what remains is the line that did it. Only the code that calls is read:
+its function, its file outside functions, or the notebook's latest cells.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+CELLS = 20  # how many of the notebook's latest cells are looked at
+CUTTING = {
+    **dict.fromkeys(("detach", "detach_", "data"), "detach"),
+    **dict.fromkeys(("item", "tolist", "numpy"), "python"),
+    **dict.fromkeys(("long", "int", "bool", "short", "byte", "argmax", "argmin", "argsort"), "integer"),
+}
+KINDS = (ast.Attribute, ast.With, ast.AugAssign, ast.Assign, ast.Call)
+SILENT = {"no_grad", "inference_mode"}
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A line that takes a tensor out of the graph.
+
+    Attributes:
+        reason: ``"detach"``, ``"python"`` (a Python number, list or array was made), ``"integer"`` or ``"no_grad"``.
+        line: in the cell or file, from 1.
+        text: what is written there, such as ``"a.detach()"``.
+        where: name of the function that the line is in, such as ``"Net.forward"``; empty in the calling code.
+        sure: False when the line was only read in a branch or in another function, and need not have run.
+    """
+
+    reason: str
+    line: int
+    text: str
+    where: str = ""
+    sure: bool = True
+
+
+def find_cut(name: str, code: str) -> Cut | None:
+    """Find the last line of some code that takes the variable ``name`` out of the graph.
+
+    Example:
+        >>> from nbautograd.core.graphs.source_cuts import find_cut
+        >>> cut = find_cut("a", "b = a * 2\\nloss = (a.detach() * c).sum()")
+        >>> cut.reason, cut.line, cut.text
+        ('detach', 2, 'a.detach()')
+    """
+    found = [cut for node in _nodes(code) for cut in cuts_in(node, name)] if name in code else []
+    return max(found, key=lambda cut: cut.line, default=None)
+
+
+def find_change(name: str, code: str) -> Cut | None:
+    """Find the last line of some code that changes the variable ``name`` in place.
+
+    Example:
+        >>> from nbautograd.core.graphs.source_cuts import find_change
+        >>> find_change("y", "y[0] = 3").text
+        'y[0] = 3'
+    """
+    found = [node for node in _nodes(code) if _changes(node, name)] if name in code else []
+    cuts = [Cut("changed", node.lineno, ast.unparse(node)) for node in found]  # type: ignore[attr-defined]
+    return max(cuts, key=lambda cut: cut.line, default=None)
+
+
+def _changes(node: ast.AST, name: str) -> bool:
+    if isinstance(node, ast.AugAssign):
+        target: ast.expr = node.target
+        return _is(target, name) or (isinstance(target, ast.Subscript) and _is(target.value, name))
+    if isinstance(node, ast.Assign):
+        return any(isinstance(target, ast.Subscript) and _is(target.value, name) for target in node.targets)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _is(node.func.value, name):
+        return node.func.attr.endswith("_") and not node.func.attr.startswith(("_", "requires_grad", "detach"))
+    return False
+
+
+def carried(name: str, code: str, known: set[str]) -> set[str]:
+    """The variables that hold what was made of ``name`` on the far side of a cut.
+
+    Args:
+        name: a variable.
+        code: where to look, statement by statement.
+        known: such variables of earlier code.
+    """
+    nodes = _nodes(code)
+    lines = {cut.line for node in nodes for cut in cuts_in(node, name)} if name in code else set()
+    held = set(known)
+    assigned = [node for node in nodes if isinstance(node, (ast.Assign, ast.AugAssign))]
+    for statement in sorted(assigned, key=lambda node: node.lineno):
+        parts = list(ast.walk(statement))
+        names = [part for part in parts if isinstance(part, ast.Name)]
+        if any(getattr(part, "lineno", 0) in lines for part in parts) or any(part.id in held for part in names):
+            held |= {part.id for part in names if isinstance(part.ctx, ast.Store)}
+    return held
+
+
+@lru_cache(maxsize=CELLS)
+def _nodes(code: str) -> tuple[ast.AST, ...]:
+    """What of the code can cut or change; empty when it is no Python, such as a cell with magics."""
+    tree = tree_of(code)
+    return () if tree is None else tuple([node for node in ast.walk(tree) if isinstance(node, KINDS)])
+
+
+@lru_cache(maxsize=CELLS)
+def tree_of(code: str) -> ast.Module | None:
+    """The code parsed, or None when it is no Python, such as a cell with magics."""
+    try:
+        return ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+
+
+def cuts_in(node: ast.AST, name: str) -> Iterator[Cut]:
+    """The cuts of a variable in one node of the code."""
+    if isinstance(node, ast.Attribute) and node.attr in CUTTING and _is(node.value, name):
+        text = ast.unparse(node) + ("" if node.attr == "data" else "()")
+        yield Cut(CUTTING[node.attr], node.lineno, text)
+    if isinstance(node, ast.With) and (silent := silence(node)):
+        for use in (part for line in node.body for part in ast.walk(line)):
+            if isinstance(use, ast.Name) and use.id == name and isinstance(use.ctx, ast.Load):
+                yield Cut("no_grad", use.lineno, f"with {silent}")
+
+
+def _is(node: ast.expr, name: str) -> bool:
+    return isinstance(node, (ast.Name, ast.Attribute)) and ast.unparse(node) == name
+
+
+def silence(node: ast.With | ast.expr) -> str:
+    """What is written in a ``with`` statement or as a decorator that turns gradients off; empty otherwise."""
+    for call in [item.context_expr for item in node.items] if isinstance(node, ast.With) else [node]:
+        function = call.func if isinstance(call, ast.Call) else call
+        name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+        off = name == "set_grad_enabled" and isinstance(call, ast.Call) and ast.unparse(call).endswith("(False)")
+        if name in SILENT or off:
+            return ast.unparse(call)
+    return ""

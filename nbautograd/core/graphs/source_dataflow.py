@@ -1,0 +1,270 @@
+"""Following: what is made of a tensor, statement by statement, through the user's functions and modules, to its cut.
+
+Nothing is run: the source is read in order, and of each variable it is kept whether a gradient could get through it to
+the tensor, or else which line cut it off. Branches are read as if they were all taken; a cut in one of them, or in
+another function, is therefore only likely.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import CellType
+from typing import Any
+
+from nbautograd.core.graphs.called_functions import Callee, Each, callee, definition, own, resolve
+from nbautograd.core.graphs.source_cuts import CUTTING, Cut, silence
+
+DEEPEST = 8  # calls inside of calls
+MOST_CALLS = 300  # that are followed in all
+NEW = {"tensor", "from_numpy", "array", "asarray", "float", "int", "bool"}  # give something without a graph
+WHOLE = {"argmax", "argmin", "argsort"}  # give integers
+GROWING = {"append", "extend", "insert", "add"}
+INTEGERS = ("long", "int", "bool", "uint8", "short")
+
+
+@dataclass(frozen=True)
+class Flow:
+    """What an expression holds.
+
+    Attributes:
+        alive: whether a gradient could get through it to the tensor.
+        cut: what cut a part of it off, if anything did.
+    """
+
+    alive: bool = False
+    cut: Cut | None = None
+
+    def __or__(self, other: Flow) -> Flow:
+        return Flow(self.alive or other.alive, self.cut or other.cut)
+
+
+@dataclass
+class Frame:
+    """What is known while one function, or the calling code, is read.
+
+    Attributes:
+        values: what names stand for now, to look up functions and modules.
+        alive: variables, and paths of parameters, through which a gradient could get to the tensor.
+        dead: variables that were made of the tensor, with what cut them off.
+        where: name of the function; empty in the calling code.
+        silent: what is written where gradients are off; else empty.
+        branches: how many branches enclose the statement.
+        returned: what the function gives back.
+        held: variables that hold the tensor itself now, whatever the source assigned to them before.
+    """
+
+    values: dict[str, Any]
+    alive: set[str] = field(default_factory=set)
+    dead: dict[str, Cut] = field(default_factory=dict)
+    where: str = ""
+    silent: str = ""
+    branches: int = 0
+    returned: Flow = Flow()
+    held: frozenset[str] = frozenset()
+
+
+class Follower:
+    """Reads statements and the functions that they call."""
+
+    def __init__(self) -> None:
+        self._calls = 0
+        self._depth = 0
+
+    def read(self, statements: Iterable[ast.stmt], frame: Frame) -> None:
+        """Read statements in order."""
+        for statement in statements:
+            self._statement(statement, frame)
+
+    def _statement(self, node: ast.stmt, frame: Frame) -> None:
+        if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+            self._assign(node, frame)
+        elif isinstance(node, ast.Return):
+            frame.returned |= self._silenced(self.flow(node.value, frame), node, frame)
+        elif isinstance(node, ast.Expr):
+            self._grow(node.value, frame)
+        elif isinstance(node, ast.With):
+            outside = frame.silent
+            frame.silent = silence(node) or outside
+            self.read(node.body, frame)
+            frame.silent = outside
+        elif isinstance(node, (ast.If, ast.For, ast.While, ast.Try)):
+            frame.branches += isinstance(node, ast.If)
+            if isinstance(node, ast.For):
+                self._loop(node, frame)
+            for body in (node.body, node.orelse, getattr(node, "finalbody", [])):
+                self.read(body, frame)
+            frame.branches -= isinstance(node, ast.If)
+
+    def _assign(self, node: ast.Assign | ast.AnnAssign | ast.AugAssign, frame: Frame) -> None:
+        flow = self._silenced(self.flow(node.value, frame), node, frame)
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        for target in targets:
+            if isinstance(node, ast.AugAssign):
+                flow |= self.flow(target, frame)
+            parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
+            for part in parts:
+                bind(part, flow, frame, keep=isinstance(part, ast.Subscript))
+
+    def _silenced(self, flow: Flow, node: ast.stmt, frame: Frame) -> Flow:
+        if not (frame.silent and flow.alive):
+            return flow
+        return Flow(False, flow.cut or self._cut("no_grad", node, f"with {frame.silent}", frame))
+
+    def _grow(self, node: ast.expr, frame: Frame) -> None:
+        """A call for its effect: something may be put into a list."""
+        flow = self.flow(node, frame)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in GROWING:
+            bind(node.func.value, flow, frame, keep=True)
+
+    def _loop(self, node: ast.For, frame: Frame) -> None:
+        found = resolve(node.iter, frame.values)
+        if isinstance(found, (list, tuple)) or (
+            found is not None and type(found).__name__ in ("ModuleList", "Sequential")
+        ):
+            modules = tuple(found)
+            if isinstance(node.target, ast.Name) and modules and all(own(m) or hasattr(m, "_modules") for m in modules):
+                frame.values[node.target.id] = Each(ast.unparse(node.iter), modules)
+                return
+        bind(node.target, self.flow(node.iter, frame), frame)
+
+    def flow(self, node: ast.expr | None, frame: Frame) -> Flow:
+        """What an expression holds."""
+        if node is None or isinstance(node, (ast.Lambda, ast.Constant)):
+            return Flow()
+        if isinstance(node, (ast.Name, ast.Attribute)) and (known := _known(ast.unparse(node), frame)) is not None:
+            return known
+        if isinstance(node, ast.Attribute):
+            return self._leaving(node.attr == "data", "detach", self.flow(node.value, frame), node, frame)
+        if isinstance(node, ast.Compare):
+            return self._leaving(True, "integer", self._all(ast.iter_child_nodes(node), frame), node, frame)
+        if isinstance(node, ast.Call):
+            return self._call(node, frame)
+        if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
+            for generator in node.generators:
+                bind(generator.target, self.flow(generator.iter, frame), frame)
+            return self.flow(node.elt, frame)
+        return self._all(ast.iter_child_nodes(node), frame)
+
+    def _all(self, nodes: Iterable[ast.AST], frame: Frame) -> Flow:
+        flow = Flow()
+        for node in nodes:
+            if isinstance(node, ast.expr):
+                flow |= self.flow(node, frame)
+            elif isinstance(node, (ast.keyword, ast.comprehension)):
+                flow |= self._all([node.value if isinstance(node, ast.keyword) else node.iter], frame)
+        return flow
+
+    def _leaving(self, cuts: bool, reason: str, flow: Flow, node: ast.expr, frame: Frame) -> Flow:
+        if not (cuts and flow.alive):
+            return flow
+        return Flow(False, self._cut(reason, node, ast.unparse(node), frame))
+
+    def _cut(self, reason: str, node: ast.stmt | ast.expr, text: str, frame: Frame) -> Cut:
+        return Cut(reason, node.lineno, text, frame.where, not (frame.where or frame.branches))
+
+    def _call(self, node: ast.Call, frame: Frame) -> Flow:
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        given = [self.flow(argument, frame) for argument in node.args]
+        named = {keyword.arg: self.flow(keyword.value, frame) for keyword in node.keywords}
+        everything = _joined([*given, *named.values()])
+        if isinstance(node.func, ast.Attribute) and (receiver := self.flow(node.func.value, frame)) != Flow():
+            reason = CUTTING.get(name) or ("integer" if name in ("to", "type") and _to_integers(node) else "")
+            return self._leaving(bool(reason), reason, receiver, node, frame) | everything
+        if name in NEW | WHOLE and own(resolve(node.func, frame.values)) is None:
+            return self._leaving(True, "integer" if name in WHOLE else "python", everything, node, frame)
+        found = callee(node.func, frame.values)
+        path = ast.unparse(node.func)
+        if isinstance(found, Each):
+            return self._chain(found, everything, frame)
+        inner = _inside(path, frame)
+        if found is None or not (everything != Flow() or inner):
+            return everything | Flow(bool(inner))
+        return self._enter(found, given, named, inner, everything | Flow(bool(inner)))
+
+    def _chain(self, each: Each, flow: Flow, frame: Frame) -> Flow:
+        for k, module in enumerate(each.modules):
+            inner, found = _inside(f"{each.path}.{k}", frame) | _inside(f"{each.path}[{k}]", frame), own(module)
+            if found is None or not (inner or flow != Flow()):
+                flow |= Flow(bool(inner))
+            else:
+                flow = self._enter(found, [flow], {}, inner, flow | Flow(bool(inner)))
+        return flow
+
+    def _enter(
+        self, found: Callee, given: Sequence[Flow], named: Mapping[str | None, Flow], inner: set[str], otherwise: Flow
+    ) -> Flow:
+        """Read a function of the user's with what it is given; ``otherwise`` when it cannot be read."""
+        source = definition(found.function)
+        self._calls += 1
+        if source is None or self._depth >= DEEPEST or self._calls > MOST_CALLS:
+            return otherwise
+        names = [argument.arg for argument in (*source.args.posonlyargs, *source.args.args)]
+        frame = Frame({**found.function.__globals__, **_closure(found)}, where=found.name)
+        if found.owner is not None and names:
+            frame.values[names[0]] = found.owner
+            frame.alive |= {f"{names[0]}.{rest}" for rest in inner}
+            names = names[1:]
+        for name, flow in [*zip(names, given, strict=False), *named.items()]:
+            if name is not None:
+                bind(ast.Name(name), flow, frame)
+        frame.silent = next((text for decorator in source.decorator_list if (text := silence(decorator))), "")
+        self._depth += 1
+        self.read(source.body, frame)
+        self._depth -= 1
+        return frame.returned
+
+
+def bind(target: ast.expr, flow: Flow, frame: Frame, keep: bool = False) -> None:
+    """Let a variable, an attribute or the container of an item hold something."""
+    while isinstance(target, (ast.Subscript, ast.Starred)):
+        target = target.value
+    name = ast.unparse(target)
+    if name in frame.held:
+        return
+    if not keep:
+        frame.alive.discard(name)
+        frame.dead.pop(name, None)
+        if frame.where:  # elsewhere the values are those of now
+            frame.values.pop(name, None)
+    if flow.alive:
+        frame.alive.add(name)
+    if flow.cut is not None:
+        frame.dead.setdefault(name, flow.cut)
+
+
+def _known(name: str, frame: Frame) -> Flow | None:
+    if name in frame.alive or name in frame.dead:
+        return Flow(name in frame.alive, frame.dead.get(name))
+    return None
+
+
+def _inside(path: str, frame: Frame) -> set[str]:
+    """The parameters inside a module that are the tensor, by their paths in it."""
+    return {name.removeprefix(f"{path}.") for name in frame.alive if name.startswith(f"{path}.")}
+
+
+def _joined(flows: Iterable[Flow]) -> Flow:
+    whole = Flow()
+    for flow in flows:
+        whole |= flow
+    return whole
+
+
+def _to_integers(node: ast.Call) -> bool:
+    kinds = [ast.unparse(argument) for argument in [*node.args, *[keyword.value for keyword in node.keywords]]]
+    return any(kind.startswith("torch.") and kind.removeprefix("torch.").startswith(INTEGERS) for kind in kinds)
+
+
+def _closure(found: Callee) -> dict[str, Any]:
+    """The variables of enclosing functions."""
+    cells = zip(found.function.__code__.co_freevars, found.function.__closure__ or (), strict=False)
+    return {name: value for name, cell in cells if (value := _content(cell)) is not None}
+
+
+def _content(cell: CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not yet set
+        return None

@@ -1,0 +1,1 @@
+"""Numerics: arrays, comparisons and derivatives that know nothing of a check."""

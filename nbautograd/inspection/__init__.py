@@ -1,0 +1,1 @@
+"""Inspection: reports and comparisons, made from everything in core."""

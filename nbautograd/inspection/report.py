@@ -1,0 +1,235 @@
+"""FunctionReport: everything about one Function in one value, and ``inspect``, which makes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from nbautograd import messages
+from nbautograd.core.checking.block import GradcheckReport, JacobianReport, Verdict
+from nbautograd.core.checking.gradcheck import gradcheck
+from nbautograd.core.checking.hints import checked as allowed
+from nbautograd.core.checking.hints import cut
+from nbautograd.core.checking.problem import Subject
+from nbautograd.core.checking.progress import Tell, watched
+from nbautograd.core.display import Displayable, render
+from nbautograd.core.findings import Finding
+from nbautograd.core.graphs.backward import backward
+from nbautograd.core.graphs.graph import AutogradGraph
+from nbautograd.core.recording.calls import CallLog
+from nbautograd.core.recording.contract import read_contract
+from nbautograd.core.recording.log import recording
+from nbautograd.core.source import FunctionSource, read_source
+from nbautograd.inspection.comparison import Comparison, compare
+
+SERIOUSNESS = {"bug": 0, "lint": 1, "note": 2}
+
+
+@dataclass(frozen=True, repr=False)
+class FunctionReport(Displayable):
+    """What the magic shows: one Function called on one set of inputs.
+
+    Attributes:
+        function: name of the Function.
+        calls: what forward, backward, ... saw.
+        graph: the backward graph with gradients on its edges, or None when there is none.
+        gradcheck: the check, or None when it was not asked for.
+        jacobian: the same blocks without verdicts, or None.
+        findings: of the checker and of the contract, most serious first.
+        comparison: beside the reference, when one was given.
+        source: the source of the class, or None.
+        view: which parts to show first: ``"all"``, ``"calls"``, ``"graph"``, ``"jacobian"`` or ``"gradcheck"``.
+        notes: sentences about what is missing.
+    """
+
+    function: str
+    calls: CallLog = field(default_factory=CallLog)
+    graph: AutogradGraph | None = None
+    gradcheck: GradcheckReport | None = None
+    jacobian: JacobianReport | None = None
+    findings: tuple[Finding, ...] = ()
+    comparison: Comparison | None = None
+    source: FunctionSource | None = field(default=None, repr=False)
+    view: str = "all"
+    notes: tuple[str, ...] = ()
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """The checker's verdict; None when nothing was checked."""
+        return None if self.gradcheck is None else self.gradcheck.verdict
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the Jacobian with matplotlib; returns the Figure."""
+        return render("plot", self, ax=ax)
+
+    def __repr__(self) -> str:
+        return f"<FunctionReport {self.function}: {self.verdict or 'not checked'}, {len(self.calls)} calls>"
+
+
+def inspect(
+    fn: Callable[..., Any], *inputs: Any, reference: Callable[..., Any] | None = None, hints: str = "fix"
+) -> FunctionReport:
+    """Run a Function once, differentiate it with a random cotangent, check it, and report everything.
+
+    Args:
+        fn: a Function class, its ``apply``, or any callable that uses one.
+        inputs: its arguments; copies are used, so nobody's ``.grad`` changes.
+        reference: a native op or plain function to compare with.
+        hints: how much the findings give away, as for ``gradcheck``.
+
+    Returns:
+        The report; show it by putting it last in a cell.
+
+    Raises:
+        CallError: when ``fn`` cannot be called, or there are no such hints.
+        InputError: when no input can be differentiated.
+
+    Example:
+        >>> import torch, nbautograd
+        >>> class Double(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         return 2 * x
+        ...     @staticmethod
+        ...     def backward(ctx, grad_output):
+        ...         return 2 * grad_output
+        >>> nbautograd.inspect(Double, torch.ones(3, dtype=torch.float64, requires_grad=True)).verdict
+        'right'
+    """
+    return run_inspection(fn, inputs, reference=reference, hints=hints)
+
+
+def run_inspection(
+    fn: Callable[..., Any],
+    inputs: tuple[Any, ...],
+    *,
+    reference: Callable[..., Any] | None = None,
+    reference_name: str = "",
+    names: Mapping[str, Any] | None = None,
+    check: bool = True,
+    view: str = "all",
+    progress: Tell | None = None,
+    hints: str = "fix",
+) -> FunctionReport:
+    """``inspect`` with what the magic knows besides.
+
+    Args:
+        fn, inputs, reference: as for ``inspect``.
+        reference_name: what to call the reference.
+        names: the user's variables by name, to label the graph's leaves.
+        check: False leaves the gradient check out.
+        view: which part to show first.
+        progress: told how far the check is, as for ``gradcheck``.
+        hints: how much the findings give away, as for ``gradcheck``.
+
+    Returns:
+        The report. What could not be had is said in ``notes``.
+    """
+    with watched(progress) as tell:
+        run = _Run(fn, inputs, names or {})
+        checked = gradcheck(fn, inputs, progress=tell, hints=hints) if check else None
+    noticed = (() if run.cls is None else read_contract(run.cls)) + tuple(
+        f for call in run.calls for f in call.warnings
+    )
+    return FunctionReport(
+        function=run.name,
+        calls=run.calls,
+        graph=run.graph,
+        gradcheck=checked,
+        jacobian=None if checked is None else JacobianReport(run.name, checked.blocks, checked.complete),
+        findings=ranked(() if checked is None else checked.findings, cut(noticed, allowed(hints))),
+        comparison=_compare(fn, reference, reference_name, inputs, run),
+        source=None if run.cls is None else read_source(run.cls),
+        view=view,
+        notes=tuple(run.notes),
+    )
+
+
+def ranked(checked: tuple[Finding, ...], noticed: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """The findings of the checker and of the contract, most serious first, each code told once per place.
+
+    What the checker has found is not said again by whoever read the source or saw the calls. Where backward raised,
+    the checker has explained it; what the contract says of the same mistake is left out.
+    """
+    raised = any(finding.code == "exception" for finding in checked)
+    codes = {finding.code for finding in checked}
+    others = [f for f in noticed if f.code not in codes and not (raised and f.kind == "bug")]
+    kept: dict[tuple[Any, ...], Finding] = {}
+    for finding in (*checked, *others):
+        kept.setdefault((finding.code, finding.where, finding.line), finding)
+    return tuple(sorted(kept.values(), key=lambda finding: SERIOUSNESS[finding.kind]))
+
+
+def _compare(
+    fn: Callable[..., Any], reference: Callable[..., Any] | None, name: str, inputs: tuple[Any, ...], run: _Run
+) -> Comparison | None:
+    if reference is None:
+        return None
+    names = (run.name, name or str(getattr(reference, "__name__", type(reference).__name__)))
+    try:
+        return compare(fn, reference, inputs, names=names)
+    except Exception as error:
+        run.notes.append(messages.text("inspection.reference_failed", name=names[1], error=_one_line(error)))
+        return None
+
+
+class _Run:
+    """One forward and one backward of the Function on copies of the inputs, recorded.
+
+    Attributes:
+        cls: the Function class, or the only one that took part; None when there is none.
+        calls: what was recorded.
+        graph: the graph with gradients, or None when nothing requires grad.
+        notes: what is missing.
+    """
+
+    def __init__(self, fn: Callable[..., Any], inputs: tuple[Any, ...], names: Mapping[str, Any]) -> None:
+        self.subject = Subject(fn, inputs)
+        self.subject.call()  # shows which Function takes part, and whether leaves have to be cloned first
+        self.name = self.subject.name
+        self.cls = self.subject.cls
+        self.notes: list[str] = []
+        self.graph: AutogradGraph | None = None
+        given = self.subject.fresh()
+        self.labels = _labels(self.subject, given, inputs, names)
+        self.calls = self._recorded(given)
+
+    def _recorded(self, given: tuple[Any, ...]) -> CallLog:
+        if self.cls is None:
+            self.notes.append(messages.text("inspection.no_function"))
+            with self.subject.session():
+                self._differentiate(given)
+            return CallLog()
+        with self.subject.session(recorded=True), recording(self.cls) as log:
+            self._differentiate(given)
+        return CallLog(log.calls, log.dropped, log.engine, log.problems)
+
+    def _differentiate(self, given: tuple[Any, ...]) -> None:
+        outputs = self.subject.call(given)
+        positions = self.subject.differentiable_outputs(outputs)
+        if not positions:
+            self.notes.append(messages.text("inspection.no_graph", function=self.name))
+            return
+        leaves = [given[i] for i in self.subject.differentiable]
+        roots = [outputs[i] for i in positions]
+        cotangents = [torch.randn_like(y) for y in roots]
+        names = {**{self.subject.output_names[i]: outputs[i] for i in positions}, **self.labels}
+        self.graph = backward(roots, cotangents, inputs=leaves, names=names, raises=False)
+
+
+def _labels(
+    subject: Subject, given: tuple[Any, ...], inputs: tuple[Any, ...], names: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Names for the leaves of the graph: the user's variables where the inputs are some, else forward's arguments."""
+    variables = {id(value): name for name, value in names.items() if not name.startswith("_")}
+    labels = {}
+    for copy, original, argument in zip(given, inputs, subject.input_names, strict=True):
+        labels[variables.get(id(original), argument)] = copy
+    return labels
+
+
+def _one_line(error: BaseException) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
