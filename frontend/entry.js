@@ -1,5 +1,6 @@
 // One chosen entry of a Jacobian: the elements it belongs to, ways to the other views, the microscope.
 
+import { entryName } from "./levels.js";
 import { microscope } from "./microscope.js";
 import { button, el, element, number, unravel } from "./shared.js";
 
@@ -28,9 +29,8 @@ export function entryView(page, block, entry, signal) {
     el(
       "div",
       "bar",
-      shown("output", entry[0]),
-      el("span", "faint", "←"),
-      shown("input", entry[1]),
+      el("h4", null, el("code", null, entryName(block, entry))),
+      el("span", "faint", shown("output", entry[0]), ", ", shown("input", entry[1])),
       el("span", "grow"),
       way("gradcheck", page.t("show_gradcheck")),
       call !== undefined && way("calls", page.t("show_calls")),
@@ -45,7 +45,7 @@ export function lensButton(page, block, entry, signal) {
   if (!page.can({ kind: "microscope", block: [block.output, block.input], entry }))
     return el("p", "faint", page.t("frozen_lens"));
   const open = button(page.t("microscope"), () =>
-    open.replaceWith(microscope(page, [block.output, block.input], entry, signal)),
+    open.replaceWith(microscope(page, block, entry, signal)),
   );
   open.title = page.t("microscope_help");
   return el("div", null, open);

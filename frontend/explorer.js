@@ -85,7 +85,12 @@ export function explorer(page, block, signal, tell) {
     mark: () => worst && cellOf(top(), worst),
     zoomed: () => levels.length > 1,
     opens: () => Boolean(block.whole) || page.can({ kind: "zoom" }),
-    toWorst: () => goTo(worst),
+    /** Choose the worst entry, so that everything that shows a chosen entry shows this one. */
+    toWorst: () => {
+      const { block: chosen, entry } = page.selection();
+      if (String([chosen, entry]) === String([place, worst])) goTo(worst);
+      else if (worst) page.select(page.reach(place, worst));
+    },
     by: (/** @type {number} */ rows, /** @type {number} */ cols) =>
       move(cursor[0] + rows, cursor[1] + cols),
     /** @param {import("./types").Selection} selection */

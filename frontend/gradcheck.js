@@ -6,11 +6,14 @@ import { curveView, nearest, pointsOf } from "./curve.js";
 import { lensButton } from "./entry.js";
 import { findingsList } from "./findings.js";
 import { worstEntry } from "./levels.js";
-import { powers } from "./microscope.js";
+import { slider } from "./microscope.js";
 import { ask, button, count, el, element, number, prose } from "./shared.js";
 
 /** @typedef {import("./types").Page} Page */
 /** @typedef {import("./types").Block} Block */
+
+// those of widgets/jacobian.py
+const TOLERANCES = Array.from({ length: 31 }, (_, k) => 10 ** ((k - 30) / 2));
 
 /**
  * @param {Page} page
@@ -28,19 +31,30 @@ export function gradcheckView(page, state) {
     return blocks.find((b) => `${b.output},${b.input}` === wanted) ?? blocks[0];
   };
   let step = 1e-6,
-    tolerance = 1e-5;
+    tolerance = TOLERANCES[20]; // 1e-5
   const grid = table(page, blocks, chosen),
-    said = el("p", { role: "status" });
-  const show = () => {
+    said = el("p", { role: "status" }),
+    curve = el("div"),
+    steps = el("span");
+  /** What the sliders change. */
+  function weigh() {
+    grid.weigh(tolerance);
+    curve.replaceChildren(curveView(page, chosen(), step) ?? "");
+    said.textContent = naive(page, chosen(), step, tolerance);
+  }
+  function show() {
     if (!blocks.length) return;
     wholeBlock(page, chosen())?.then(
       show,
       (problem) => page.signal.aborted || said.replaceChildren(problem.message),
     );
-    detail.replaceChildren(blockDetail(page, chosen(), step));
-    grid.weigh(tolerance);
-    said.textContent = naive(page, chosen(), step, tolerance);
-  };
+    const stops = pointsOf(chosen()).map(([stop]) => stop);
+    steps.replaceChildren(
+      stops.length > 1 ? slider(page.t("step"), stops, step, (to) => ((step = to), weigh())) : "",
+    );
+    detail.replaceChildren(blockDetail(page, chosen(), curve));
+    weigh();
+  }
   page.onSelect(show);
   show();
   return el(
@@ -53,8 +67,8 @@ export function gradcheckView(page, state) {
       el(
         "div",
         "bar",
-        powers(page.t("step"), -10, -6, (to) => ((step = to), show())),
-        powers(page.t("tolerance"), -15, -5, (to) => ((tolerance = to), show())),
+        steps,
+        slider(page.t("tolerance"), TOLERANCES, tolerance, (to) => ((tolerance = to), weigh())),
         page.can({ kind: "elsewhere", seed: 1 }) && elsewhere(page, said),
       ),
     said,
@@ -118,9 +132,7 @@ function table(page, blocks, chosen) {
     head[3].textContent = page.t("beyond", { tolerance: number(tolerance, 2) });
     counts.forEach(
       (cell, b) =>
-        (cell.textContent = String(
-          blocks[b].beyond?.[Math.round(2 * Math.log10(tolerance) + 30)] ?? "-",
-        )),
+        (cell.textContent = String(blocks[b].beyond?.[TOLERANCES.indexOf(tolerance)] ?? "-")),
     );
   };
   const element = el(
@@ -199,9 +211,9 @@ function worst(block) {
 /**
  * @param {Page} page
  * @param {Block} block
- * @param {number} step
+ * @param {Node} curve
  */
-function blockDetail(page, block, step) {
+function blockDetail(page, block, curve) {
   const worst = worstEntry(block);
   const witnesses = block.witnesses ?? [];
   return el(
@@ -253,7 +265,7 @@ function blockDetail(page, block, step) {
             ),
           ),
         ),
-      curveView(page, block, step),
+      curve,
     ),
     worst && !page.tabs.includes("jacobian") && lensButton(page, block, worst, page.signal),
   );

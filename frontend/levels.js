@@ -111,6 +111,10 @@ export function around(block, entry) {
 export const worstEntry = ({ worst, output_shape, input_shape }) =>
   worst ? [ravel(worst.output_index, output_shape), ravel(worst.input_index, input_shape)] : null;
 
+/** @param {Block} block @param {Pair} entry a single entry, such as "d out[0,2] / d weight[1,2]" */
+export const entryName = (block, entry) =>
+  cellName(block, { first: entry, step: [1, 1], rows: 1, cols: 1, values: [] }, [0, 0]);
+
 /**
  * "d out[0,2] / d weight[1,2]", or the ranges that a pooled cell stands for.
  * @param {Block} block @param {Level} level @param {Pair} cell

@@ -1,55 +1,59 @@
 // One entry close up: the output along that input, the slope that backward claims, the secant of finite differences.
 
 import { curve, nearest } from "./curve.js";
+import { entryName } from "./levels.js";
 import { ask, el, number, svg } from "./shared.js";
 
 /** @typedef {import("./types").Page} Page */
+/** @typedef {import("./types").Block} Block */
 
 const WIDTH = 300,
   HEIGHT = 150,
   EDGE = 14;
 
 /**
- * A slider over powers of ten, up to 1.
+ * A slider over some numbers: it stops at those that there are, and says the one it stands on.
  * @param {string} name
- * @param {number} min exponent
- * @param {number} value exponent
- * @param {(value: number) => void} moved
+ * @param {number[]} stops
+ * @param {number} at the number to begin with; the nearest stop is taken
+ * @param {(stop: number) => void} moved
  */
-export function powers(name, min, value, moved) {
-  const shown = el("span", { "aria-hidden": "true" }, number(10 ** value, 2));
-  const input = el("input", {
-    type: "range",
-    min,
-    max: 0,
-    step: 0.5,
-    value,
-    "aria-valuetext": shown.textContent,
-  });
-  input.oninput = () => {
-    shown.textContent = number(10 ** +input.value, 2);
+export function slider(name, stops, at, moved) {
+  const shown = el("span", { "aria-hidden": "true" });
+  const value = nearest(
+    stops.map((stop) => [stop]),
+    at,
+  );
+  const input = el("input", { type: "range", min: 0, max: stops.length - 1, step: 1, value });
+  function say() {
+    shown.textContent = number(stops[+input.value], 2);
     input.setAttribute("aria-valuetext", shown.textContent);
-    moved(10 ** +input.value);
-  };
+  }
+  input.addEventListener("input", () => {
+    say();
+    moved(stops[+input.value]);
+  });
+  say();
   return el("label", "slider", name, input, shown);
 }
 
 /**
  * @param {Page} page
- * @param {[number, number]} block
+ * @param {Block} block
  * @param {[number, number]} entry
  * @param {AbortSignal} signal
  */
 export function microscope(page, block, entry, signal) {
-  const box = el("div", "stack", page.t("asking"));
-  ask(page.model, { kind: "microscope", block, entry }, signal, page.t("no_kernel"))
-    .then(({ content }) => box.replaceChildren(...lens(page, content)))
+  const box = el("section", "stack", page.t("asking"));
+  const place = [block.output, block.input];
+  ask(page.model, { kind: "microscope", block: place, entry }, signal, page.t("no_kernel"))
+    .then(({ content }) => box.replaceChildren(...lens(page, entryName(block, entry), content)))
     .catch((problem) => box.replaceChildren(problem.message));
   return box;
 }
 
-/** @param {Page} page @param {any} seen what Python answered */
-function lens(page, { steps, curves, claimed, found }) {
+/** @param {Page} page @param {string} entry its name @param {any} seen what Python answered */
+function lens(page, entry, { steps, curves, claimed, found }) {
   const names = Object.keys(curves),
     drawing = el("div", "columns"),
     said = el("p", { role: "status" });
@@ -85,11 +89,13 @@ function lens(page, { steps, curves, claimed, found }) {
     ...names.map((name) => el("option", null, name)),
   );
   paint();
+  const ascending = [...steps].sort((a, b) => a - b);
   return [
     el(
       "div",
       "bar",
-      powers(page.t("step"), -12, -2, (to) => ((step = to), paint())),
+      el("h5", null, page.t("microscope"), ": ", el("code", null, entry)),
+      slider(page.t("step"), ascending, step, (to) => ((step = to), paint())),
       choice,
     ),
     drawing,

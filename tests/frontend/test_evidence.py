@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from playwright.sync_api import expect
@@ -79,6 +81,7 @@ def test_the_microscope_asks_and_shows_both_slopes(show: Any, cubed: Any) -> Non
     assert (question["kind"], question["block"], question["entry"]) == ("microscope", [0, 0], [1, 1])
     ask(page, microscope, cubed, question)
     detail = page.locator("section.detail")
+    expect(detail).to_contain_text("Microscope: d output[1] / d x[1]")
     expect(detail).to_contain_text(
         re.compile(r"Step 0.01, float64: finite differences give 27.0001, your backward claims 9.0")
     )
@@ -112,6 +115,21 @@ def test_step_and_tolerance_judge_again_from_kept_numbers(show: Any, samples: An
     page.get_by_role("slider", name="tolerance").press("Home")
     expect(said).to_contain_text("tolerance 1e-15 could not tell")
     assert page.evaluate("nb.sent.length") == 0
+
+
+def test_a_slider_stands_on_the_step_that_the_sentence_names(show: Any, samples: Any) -> None:
+    report = samples.gradcheck(wrong=True)
+    steps = np.array([3e-9, 6.6e-7, 2e-4, 0.13])
+    block = replace(report.blocks[0, 1], steps=steps, errors=np.array([1e-6, 1e-9, 1e-7, 1e-3]))
+    page = show(replace(report, blocks={**report.blocks, (0, 1): block}))
+    slider, said = page.get_by_role("slider", name="step"), page.get_by_role("status").first
+    seen = []
+    for key in ("Home", "ArrowRight", "ArrowRight", "ArrowRight", "ArrowRight"):
+        slider.press(key)
+        step = slider.get_attribute("aria-valuetext")
+        expect(said).to_contain_text(f"With step {step} ")
+        seen.append(step)
+    assert seen == ["3e-9", "6.6e-7", "0.0002", "0.13", "0.13"]
 
 
 def test_another_random_point_is_asked_for(show: Any, cubed: Any) -> None:

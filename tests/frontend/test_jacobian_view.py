@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
-from nbautograd.core.checking.block import GradcheckReport, JacobianReport
+from nbautograd.core.checking.block import Entry, GradcheckReport, JacobianReport
 from nbautograd.views.palette import colours
 
 pytestmark = pytest.mark.browser
@@ -104,6 +104,24 @@ def test_python_moves_the_cursor(show: Any, small: Any) -> None:
     page = show(small)
     page.evaluate("nb.model.set('selection', {block: [0, 0], entry: [0, 1]})")
     expect(reading(page)).to_contain_text("d y[0] / d x[1]")
+
+
+def test_worst_entry_becomes_the_chosen_one(show: Any, small: Any) -> None:
+    worst = "d y[1] / d x[0]"
+    page = show(replace(small, blocks={(0, 0): replace(small.blocks[0, 0], worst=Entry((1,), (0,), -2.0, 2.0, 1e-9))}))
+    maps(page).focus()
+    for key in ("Home", "PageUp", "Enter"):
+        page.keyboard.press(key)
+    expect(page.locator(".detail h4")).to_have_text("d y[0] / d x[0]")
+    page.get_by_role("button", name="Worst entry").click()
+    expect(reading(page)).to_contain_text(worst)
+    expect(page.locator(".detail h4")).to_have_text(worst)
+    assert page.evaluate("nb.model.get('selection')") == {"block": [0, 0], "entry": [1, 0]}
+    page.get_by_role("button", name="Microscope").click()
+    assert page.evaluate("nb.sent.at(-1).entry") == [1, 0]
+    page.keyboard.press("Home")
+    page.get_by_role("button", name="Worst entry").click()  # chosen already: the cursor comes back
+    expect(reading(page)).to_contain_text(worst)
 
 
 def test_pooled_cells_say_what_they_stand_for(show: Any, large: Any) -> None:
