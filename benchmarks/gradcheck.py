@@ -28,7 +28,7 @@ from torch.autograd import Function
 
 import nbautograd
 from nbautograd.core.checking.problem import Subject
-from nbautograd.core.checking.run import Inquiry
+from nbautograd.core.checking.run import GradcheckRun
 
 LEAST = 25.0  # ms that a tool runs in each round
 Case = tuple[Callable[..., torch.Tensor], tuple[torch.Tensor, ...]]
@@ -113,10 +113,10 @@ CASES: dict[str, Callable[[], Case]] = {
 
 
 def blocks(fn: Callable[..., torch.Tensor], inputs: tuple[torch.Tensor, ...]) -> None:
-    inquiry = Inquiry(Subject(fn, inputs), None, None, None)
-    with inquiry.subject.session():
-        inquiry.blocks_found()
-    assert {b.verdict for b in inquiry.blocks.values()} == {"match"}
+    run = GradcheckRun(Subject(fn, inputs), None, None, None)
+    with run.subject.session():
+        run.find_blocks()
+    assert {b.verdict for b in run.blocks.values()} == {"match"}
 
 
 TOOLS: dict[str, Callable[..., object]] = {

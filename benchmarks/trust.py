@@ -25,7 +25,7 @@ import torch
 
 import nbautograd
 from nbautograd.core.checking.problem import Subject
-from nbautograd.core.checking.run import Inquiry
+from nbautograd.core.checking.run import GradcheckRun
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "core" / "checking"))
 
@@ -88,10 +88,10 @@ class Damaged(torch.autograd.Function):
 
 def verdicts(fn, inputs):
     """The verdicts of the blocks alone, without probes and causes."""
-    inquiry = Inquiry(Subject(fn, inputs), None, None, None)
-    with inquiry.subject.session():
-        inquiry.blocks_found()
-    return {b.verdict for b in inquiry.blocks.values()} | ({"error"} if inquiry.error else set())
+    run = GradcheckRun(Subject(fn, inputs), None, None, None)
+    with run.subject.session():
+        run.find_blocks()
+    return {b.verdict for b in run.blocks.values()} | ({"error"} if run.error else set())
 
 
 def torch_passes(fn, inputs):

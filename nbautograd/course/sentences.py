@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from nbautograd import messages
-from nbautograd.core.checking.hints import Opening, cut
+from nbautograd.core.checking.hints import Opening, limit_findings
 from nbautograd.core.checking.phrases import Phrase
 from nbautograd.core.findings import Finding
 from nbautograd.course.exercise import Failure, Sentence
@@ -72,7 +72,7 @@ def from_finding(finding: Finding) -> Failure:
     """
     params = dict(finding.params)
     name = finding.message_id.rpartition(".")[2]
-    [short] = cut([finding], "what")
+    [short] = limit_findings([finding], "what")
     mild = Phrase(MILD + name, **params)
     opening = mild if mild.message_id in messages.catalogue("en") else Phrase(short.message_id, **short.params)
     code = name if finding.code == "exception" else finding.code

@@ -11,8 +11,8 @@ import torch
 from nbautograd import messages
 from nbautograd.core.checking.block import GradcheckReport, JacobianReport, Verdict
 from nbautograd.core.checking.gradcheck import gradcheck
-from nbautograd.core.checking.hints import checked as allowed
-from nbautograd.core.checking.hints import cut
+from nbautograd.core.checking.hints import limit_findings
+from nbautograd.core.checking.hints import validated_hints as allowed
 from nbautograd.core.checking.problem import Subject
 from nbautograd.core.checking.progress import Tell, watched
 from nbautograd.core.display import Displayable, render
@@ -140,7 +140,7 @@ def run_inspection(
         graph=run.graph,
         gradcheck=checked,
         jacobian=None if checked is None else JacobianReport(run.name, checked.blocks, checked.complete),
-        findings=ranked(() if checked is None else checked.findings, cut(noticed, allowed(hints))),
+        findings=ranked(() if checked is None else checked.findings, limit_findings(noticed, allowed(hints))),
         comparison=_compare(fn, reference, reference_name, inputs, run),
         source=None if run.cls is None else read_source(run.cls),
         view=view,

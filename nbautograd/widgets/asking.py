@@ -35,7 +35,7 @@ def microscope(report: GradcheckReport | JacobianReport, question: Mapping[str, 
     block = report.blocks.get(place)
     if block is None or not (row < block.shape[0] and col < block.shape[1]):
         raise InputError("widgets.no_block")
-    curves = entry_curve.along(entry_curve.subject_of(report), place, (row, col))
+    curves = entry_curve.entry_curves(entry_curve.subject_of(report), place, (row, col))
     claimed, found = (float(part([row], [col])[0, 0].real) for part in (block.analytical, block.numerical))
     return {
         "steps": plain(entry_curve.STEPS),
@@ -53,7 +53,7 @@ def elsewhere(report: GradcheckReport, question: Mapping[str, Any]) -> Reply:
     if type(seed) is not int or not 0 <= seed < 2**31:
         raise InputError("widgets.no_block")
     subject = entry_curve.subject_of(report)
-    other = gradcheck(subject.fn, entry_curve.elsewhere(subject, seed), order=1, seed=seed)
+    other = gradcheck(subject.fn, entry_curve.random_inputs(subject, seed), order=1, seed=seed)
     told = answer(other)
     blocks = [{"name": block_name(b), "verdict": b.verdict, "wrong": b.wrong} for b in other.blocks.values()]
     return {"verdict": other.verdict, "headline": told.headline, "blocks": blocks}, []

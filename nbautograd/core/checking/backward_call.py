@@ -51,7 +51,7 @@ def user_backward(cls: Any) -> Backward:
 
 
 @contextlib.contextmanager
-def standing_in(node: Any, backward: Backward) -> Iterator[None]:
+def backward_replaced(node: Any, backward: Backward) -> Iterator[None]:
     """Let another function stand in for backward on this node."""
     boxed = getattr(type(node)._forward_cls, "boxed_grads_call", False)
     node._forward_cls = SimpleNamespace(
@@ -97,7 +97,7 @@ def observe(subject: Subject, outputs: Outputs, cotangents: Sequence[Tensor | No
         seen.returned = result if isinstance(result, tuple) else (result,)
         return result
 
-    with standing_in(node, watching):
+    with backward_replaced(node, watching):
         seen.gradients = pull(subject, outputs, cotangents)
     return seen
 
@@ -142,7 +142,7 @@ def cotangents(subject: Subject, outputs: Sequence[Tensor], seed: int, only: int
     ]
 
 
-def close(a: Tensor | None, b: Tensor | None, rel: float, low: float = 0.0) -> bool:
+def gradients_agree(a: Tensor | None, b: Tensor | None, rel: float, low: float = 0.0) -> bool:
     """Whether two gradients agree; None counts as zero, NaN agrees with NaN, what is below ``low`` is noise."""
     if a is None or b is None:
         other = b if a is None else a
@@ -155,13 +155,13 @@ def close(a: Tensor | None, b: Tensor | None, rel: float, low: float = 0.0) -> b
     return bool(torch.isclose(a, b.to(a.dtype), rtol=rel, atol=rel * scale + low, equal_nan=True).all())
 
 
-def precision(outputs: Sequence[Tensor], inputs: Sequence[Any]) -> float:
+def gradient_tolerance(outputs: Sequence[Tensor], inputs: Sequence[Any]) -> float:
     """How closely two computations of the same gradient should agree, by the coarsest dtype that takes part."""
     tensors = [t for t in (*outputs, *inputs) if isinstance(t, Tensor) and (t.is_floating_point() or t.is_complex())]
     return max((100 * float(torch.finfo(t.dtype).eps) ** 0.75 for t in tensors), default=1e-9)
 
 
-def noise(outputs: Sequence[Tensor], inputs: Sequence[Any]) -> float:
+def rounding_level(outputs: Sequence[Tensor], inputs: Sequence[Any]) -> float:
     """The size below which a gradient of these inputs, for cotangents of about 1, is only rounding."""
     from_outputs = [float(y.detach().abs().max()) for y in outputs if y.requires_grad and y.numel()]
     to_inputs = [

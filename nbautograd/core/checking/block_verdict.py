@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from nbautograd.core.checking.block import BlockVerdict, Entry
-from nbautograd.core.checking.jacobian.assembly import Raw
+from nbautograd.core.checking.jacobian.assembly import FirstPass
 from nbautograd.core.checking.jacobian.central_differences import first_step
 from nbautograd.core.checking.jacobian.forward_values import Values
 from nbautograd.core.checking.jacobian.layout import Matrices
@@ -40,40 +40,40 @@ class Judged:
     unsure: Array
 
 
-def judge(forward: Values, raw: Raw, where: tuple[int, int], tolerance: Tolerance) -> Judged:
+def judge(forward: Values, raw: FirstPass, ij: tuple[int, int], tolerance: Tolerance) -> Judged:
     """Compare the two Jacobians of a block.
 
     Args:
         forward: values of the function.
         raw: the block as the first pass found it.
-        where: numbers of output and input among the differentiable ones.
+        ij: numbers of output and input among the differentiable ones.
         tolerance: what counts as equal.
     """
     matrices = raw.matrices
     if raw.agreed and tolerance.atol is None and tolerance.rtol is None:
-        return _agreed(matrices)
+        return _match(matrices)
     scale = scales(matrices)
     doubtful = ~close(matrices, scale, tolerance)
     if doubtful.any():
         matrices = dataclasses.replace(matrices, numerical=matrices.numerical.copy())
-        doubtful &= ~_settled(forward, raw, where, (matrices, scale, doubtful, tolerance))
-    refined = refine(forward, raw, where, doubtful) if doubtful.any() else None
+        doubtful &= ~_agree_by_fourth_order(forward, raw, ij, (matrices, scale, doubtful, tolerance))
+    refined = refine(forward, raw, ij, doubtful) if doubtful.any() else None
     state = _State(matrices, scale, doubtful, tolerance)
-    state.tiny = UNSEEN * _spread(forward.values[where[0]])
+    state.tiny = UNSEEN * _spread(forward.values[ij[0]])
     if refined is not None:
         state.take(refined)
-    if (state.wrong.any() or state.reasons) and staircase.piecewise_constant(forward, where, raw.matrices, state.jumps):
+    if (state.wrong.any() or state.reasons) and staircase.piecewise_constant(forward, ij, raw.matrices, state.jumps):
         state.wrong[:] = False
         state.reasons["flat"] = 1
     return state.judged()
 
 
-def _settled(
-    forward: Values, raw: Raw, where: tuple[int, int], what: tuple[Matrices, Scale, Array, Tolerance]
+def _agree_by_fourth_order(
+    forward: Values, raw: FirstPass, ij: tuple[int, int], what: tuple[Matrices, Scale, Array, Tolerance]
 ) -> Array:
     """The doubtful entries that agree at a closer look, whose numbers are taken over, or that are nothing."""
     matrices, scale, doubtful, tolerance = what
-    analytical, done = matrices.analytical, _nothing(forward, where, matrices, doubtful)
+    analytical, done = matrices.analytical, _hidden_by_rounding(forward, ij, matrices, doubtful)
     with np.errstate(invalid="ignore"):
         near = np.abs(analytical - matrices.numerical) <= NEAR * scale.size
     chosen = doubtful & ~done & near, doubtful & ~done & ~near
@@ -82,15 +82,15 @@ def _settled(
         at = tuple(entries.T)
         return same(analytical[at], found, scale[at], tolerance, SIGNIFICANT / 2)
 
-    entries, values = fourth_order_check.settled(forward, raw, where, chosen, agrees)
+    entries, values = fourth_order_check.agreeing_entries(forward, raw, ij, chosen, agrees)
     matrices.numerical[tuple(entries.T)] = values
     done[tuple(entries.T)] = True
     return done
 
 
-def _nothing(forward: Values, where: tuple[int, int], matrices: Matrices, doubtful: Array) -> Array:
+def _hidden_by_rounding(forward: Values, ij: tuple[int, int], matrices: Matrices, doubtful: Array) -> Array:
     """The doubtful entries that round-off hides from any difference, and that are nothing beside the output."""
-    (i, j), layout, found = where, matrices.layout, np.zeros_like(doubtful)
+    (i, j), layout, found = ij, matrices.layout, np.zeros_like(doubtful)
     tiny = UNSEEN * _spread(forward.values[i])
     at = np.nonzero(doubtful & (np.abs(matrices.analytical) <= tiny))
     if at[0].size:
@@ -101,7 +101,7 @@ def _nothing(forward: Values, where: tuple[int, int], matrices: Matrices, doubtf
     return found
 
 
-def _agreed(matrices: Matrices) -> Judged:
+def _match(matrices: Matrices) -> Judged:
     """The judgement of two Jacobians that are known to agree."""
     none, nowhere = np.empty(0), np.empty((0, 3), dtype=int)
     size = matrices.analytical.shape
@@ -138,7 +138,7 @@ class _State:
         analytical = self.matrices.analytical[at]
         self.matrices.numerical[at] = np.where(np.isfinite(refined.value), refined.value, self.matrices.numerical[at])
         self.scale = scales(self.matrices)
-        wrong, unsure, reason = decide(refined, analytical, self.scale[at], self.tolerance, self.tiny)
+        wrong, unsure, reason = classify_entries(refined, analytical, self.scale[at], self.tolerance, self.tiny)
         self.wrong[at] = wrong
         self.unsure = refined.entries[unsure]
         for name in np.unique(reason[unsure]):
@@ -189,19 +189,19 @@ class _State:
             ranked[~self.wrong] = -1.0
         return tuple(map(int, np.unravel_index(int(ranked.argmax()), ranked.shape)))  # type: ignore[return-value]
 
-    def _entry(self, where: tuple[int, int, int] | None) -> Entry | None:
-        if where is None:
+    def _entry(self, entry: tuple[int, int, int] | None) -> Entry | None:
+        if entry is None:
             return None
-        out, inp = self.matrices.place(where)
-        hit = _found(self.refined, where)
-        bar = float(self.scale[where].slack(AGREED, self.tolerance))
+        out, inp = self.matrices.place(entry)
+        hit = _index_of(self.refined, entry)
+        bar = float(self.scale[entry].slack(AGREED, self.tolerance))
         if self.refined is not None and hit is not None:
             bar = float(self.refined.error[hit])
-        values = (float(self.matrices.analytical[where]), float(self.matrices.numerical[where]))
+        values = (float(self.matrices.analytical[entry]), float(self.matrices.numerical[entry]))
         return Entry(out, inp, *values, bar)
 
 
-def decide(
+def classify_entries(
     refined: Refined, analytical: Array, scale: Scale, tolerance: Tolerance, tiny: float
 ) -> tuple[Array, Array, Array]:
     """For each entry of the second look: is it wrong, is it unsure, and the reason if it is neither plain."""
@@ -232,16 +232,16 @@ def decide(
     return wrong, unsure, reason
 
 
-def _found(refined: Refined | None, where: tuple[int, int, int]) -> int | None:
+def _index_of(refined: Refined | None, entry: tuple[int, int, int]) -> int | None:
     """Which of the refined entries is at this place."""
     if refined is None:
         return None
-    hits = np.flatnonzero((refined.entries == np.array(where)).all(axis=1))
+    hits = np.flatnonzero((refined.entries == np.array(entry)).all(axis=1))
     return int(hits[0]) if hits.size else None
 
 
-def _curve(refined: Refined | None, where: tuple[int, int, int] | None) -> tuple[Array, Array]:
-    hit = None if where is None else _found(refined, where)
+def _curve(refined: Refined | None, entry: tuple[int, int, int] | None) -> tuple[Array, Array]:
+    hit = None if entry is None else _index_of(refined, entry)
     if refined is None or hit is None or np.isnan(refined.steps[:, hit]).all():
         return np.empty(0), np.empty(0)
     return refined.steps[:, hit], refined.errors[:, hit]

@@ -17,7 +17,7 @@ COARSE = (1.2e-1, 6e-2, 3e-2)
 
 
 @dataclass(frozen=True)
-class Direction:
+class DirectionalDerivative:
     """A question that has one right answer: how much <v, f(x)> grows when one input moves along u.
 
     Attributes:
@@ -49,9 +49,9 @@ class Direction:
         )
 
 
-def direction(
+def directional_derivative(
     subject: Subject, inputs: Sequence[Any], which: int, cotangents: Sequence[Tensor | None], seed: int
-) -> Direction | None:
+) -> DirectionalDerivative | None:
     """Ask in a random direction; None when differences give no clear answer (a kink, noise, outside the domain)."""
     position = subject.differentiable[which]
     x = inputs[position].detach()
@@ -78,7 +78,7 @@ def direction(
         return None
     slope, error = min(pairs, key=lambda pair: pair[1])
     scale = max(abs(a) for a in answers if a == a)
-    return Direction(which, u, slope, error, rel) if error <= 1e3 * rel * scale + 1e-300 else None
+    return DirectionalDerivative(which, u, slope, error, rel) if error <= 1e3 * rel * scale + 1e-300 else None
 
 
 def _richardson(
@@ -110,10 +110,10 @@ def _value(
     given = [copy(item) for item in inputs]
     given[position] = (inputs[position].detach() + h * u).requires_grad_()
     with torch.no_grad():
-        return paired(subject.evaluate(tuple(given)), cotangents)
+        return inner_product(subject.evaluate(tuple(given)), cotangents)
 
 
-def paired(outputs: Sequence[Tensor], cotangents: Sequence[Tensor | None]) -> float:
+def inner_product(outputs: Sequence[Tensor], cotangents: Sequence[Tensor | None]) -> float:
     """The sum over outputs of <v, y>, complex numbers as pairs of real ones."""
     total = 0.0
     for y, v in zip(outputs, cotangents, strict=True):

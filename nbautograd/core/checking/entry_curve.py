@@ -25,7 +25,7 @@ PRECISIONS = (torch.float64, torch.float32)
 _subjects: OrderedDict[int, tuple[weakref.ref[Any], Subject]] = OrderedDict()
 
 
-def keep(report: Any, subject: Subject) -> None:
+def remember_problem(report: Any, subject: Subject) -> None:
     """Remember what a report is about until the report is gone, for the last reports and inputs that are not large."""
     if sum(item.numel() for item in subject.inputs if isinstance(item, Tensor)) > LARGEST:
         return
@@ -48,7 +48,7 @@ def subject_of(report: Any) -> Subject:
 
 
 @dataclass(frozen=True)
-class Curve:
+class EntryCurve:
     """One element of an output along one element of an input, in one precision.
 
     Attributes:
@@ -61,7 +61,7 @@ class Curve:
     minus: Array
 
 
-def along(subject: Subject, block: tuple[int, int], entry: tuple[int, int]) -> dict[str, Curve]:
+def entry_curves(subject: Subject, block: tuple[int, int], entry: tuple[int, int]) -> dict[str, EntryCurve]:
     """The forward along one input element, by precision; a precision that forward refuses is left out.
 
     Args:
@@ -74,18 +74,18 @@ def along(subject: Subject, block: tuple[int, int], entry: tuple[int, int]) -> d
     return {name: curve for name, curve in curves.items() if curve is not None}
 
 
-def _curve(subject: Subject, block: tuple[int, int], entry: tuple[int, int], dtype: torch.dtype) -> Curve | None:
+def _curve(subject: Subject, block: tuple[int, int], entry: tuple[int, int], dtype: torch.dtype) -> EntryCurve | None:
     try:
         return _sampled(subject, block, entry, dtype)
     except (RuntimeError, TypeError, ValueError):
         return None
 
 
-def _sampled(subject: Subject, block: tuple[int, int], entry: tuple[int, int], dtype: torch.dtype) -> Curve:
+def _sampled(subject: Subject, block: tuple[int, int], entry: tuple[int, int], dtype: torch.dtype) -> EntryCurve:
     center, plus, minus = (
         np.array([_value(subject, block, entry, dtype, float(t)) for t in moves]) for moves in ((0.0,), STEPS, -STEPS)
     )
-    return Curve(float(center[0]), plus, minus)
+    return EntryCurve(float(center[0]), plus, minus)
 
 
 def _value(subject: Subject, block: tuple[int, int], entry: tuple[int, int], dtype: torch.dtype, move: float) -> float:
@@ -105,7 +105,7 @@ def _in_precision(item: Any, dtype: torch.dtype) -> Any:
     return item.detach().to(dtype) if item.is_floating_point() else item
 
 
-def elsewhere(subject: Subject, seed: int) -> tuple[Any, ...]:
+def random_inputs(subject: Subject, seed: int) -> tuple[Any, ...]:
     """Other inputs of the same shapes and kinds: random where the check differentiates, else the same."""
     generator = torch.Generator().manual_seed(seed)
     return tuple(

@@ -8,10 +8,10 @@ from typing import Any
 
 from nbautograd.core.checking import entry_curve, report_verdict
 from nbautograd.core.checking.block import GradcheckReport, JacobianBlock, JacobianReport
-from nbautograd.core.checking.hints import Hints, checked, cut
+from nbautograd.core.checking.hints import Hints, limit_findings, validated_hints
 from nbautograd.core.checking.problem import Subject
 from nbautograd.core.checking.progress import Tell, watched
-from nbautograd.core.checking.run import Inquiry
+from nbautograd.core.checking.run import GradcheckRun
 
 
 def gradcheck(
@@ -58,29 +58,29 @@ def gradcheck(
         >>> nbautograd.gradcheck(torch.sin, x).verdict
         'right'
     """  # fmt: skip
-    start, given = time.perf_counter(), checked(hints)
+    start, given = time.perf_counter(), validated_hints(hints)
     with watched(progress) as tell:
-        inquiry = Inquiry(Subject(fn, inputs, seed), atol, rtol, eps, tell=tell)
-        report = _reported(inquiry, order, given, start)
-    entry_curve.keep(report, inquiry.subject)
+        run = GradcheckRun(Subject(fn, inputs, seed), atol, rtol, eps, tell=tell)
+        report = _reported(run, order, given, start)
+    entry_curve.remember_problem(report, run.subject)
     return report
 
 
-def _reported(inquiry: Inquiry, order: int, given: Hints, start: float) -> GradcheckReport:
-    """Run the inquiry; findings are cut to the hints given, time counts from the start."""
-    with inquiry.subject.session():
-        inquiry.blocks_found()
-        inquiry.curves()
-        findings = report_verdict.findings(inquiry, fixes=given == "fix")
-        second = report_verdict.second(inquiry, findings) if order > 1 else None
-        inquiry.told_all()
-    findings = report_verdict.joined(findings, second)
-    verdict, reason = report_verdict.verdict(inquiry, findings, second)
-    second = None if second is None else dataclasses.replace(second, findings=cut(second.findings, given))
+def _reported(run: GradcheckRun, order: int, given: Hints, start: float) -> GradcheckReport:
+    """Run the run; findings are cut to the hints given, time counts from the start."""
+    with run.subject.session():
+        run.find_blocks()
+        run.add_curves()
+        findings = report_verdict.findings(run, fixes=given == "fix")
+        second = report_verdict.second_order_report(run, findings) if order > 1 else None
+        run.report_done()
+    findings = report_verdict.joined_findings(findings, second)
+    verdict, reason = report_verdict.verdict(run, findings, second)
+    second = None if second is None else dataclasses.replace(second, findings=limit_findings(second.findings, given))
     return GradcheckReport(
-        inquiry.subject.name, verdict, cut(findings, given), inquiry.blocks, inquiry.subject.input_names,
-        inquiry.subject.output_names, inquiry.subject.seed, time.perf_counter() - start, inquiry.complete, second,
-        inquiry.subject.source, reason,
+        run.subject.name, verdict, limit_findings(findings, given), run.blocks, run.subject.input_names,
+        run.subject.output_names, run.subject.seed, time.perf_counter() - start, run.complete, second,
+        run.subject.source, reason,
     )  # fmt: skip
 
 
@@ -107,13 +107,13 @@ def jacobian(fn: Any, inputs: Any, *, eps: float | None = None) -> JacobianRepor
                [0., 3.]])
     """
     with watched() as tell:
-        inquiry = Inquiry(Subject(fn, inputs), None, None, eps, judge=False, tell=tell)
-        with inquiry.subject.session():
-            inquiry.blocks_found()
-    if inquiry.error is not None:
-        raise inquiry.error
+        run = GradcheckRun(Subject(fn, inputs), None, None, eps, judge=False, tell=tell)
+        with run.subject.session():
+            run.find_blocks()
+    if run.error is not None:
+        raise run.error
     fields = JacobianBlock.__dataclass_fields__
-    plain = {k: JacobianBlock(**{name: getattr(b, name) for name in fields}) for k, b in inquiry.blocks.items()}
-    report = JacobianReport(inquiry.subject.name, plain, inquiry.complete)
-    entry_curve.keep(report, inquiry.subject)
+    plain = {k: JacobianBlock(**{name: getattr(b, name) for name in fields}) for k, b in run.blocks.items()}
+    report = JacobianReport(run.subject.name, plain, run.complete)
+    entry_curve.remember_problem(report, run.subject)
     return report

@@ -30,7 +30,7 @@ class Opening(Phrase):
         return text
 
 
-def checked(hints: str) -> Hints:
+def validated_hints(hints: str) -> Hints:
     """The same, if it is one of the four.
 
     Raises:
@@ -41,7 +41,7 @@ def checked(hints: str) -> Hints:
     return hints  # type: ignore[return-value]
 
 
-def cut(findings: Iterable[Finding], hints: Hints) -> tuple[Finding, ...]:
+def limit_findings(findings: Iterable[Finding], hints: Hints) -> tuple[Finding, ...]:
     """The findings with no more in them than these hints allow.
 
     Args:

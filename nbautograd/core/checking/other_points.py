@@ -9,16 +9,29 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbautograd.core.checking.probes.determinism import elsewhere
 from nbautograd.core.checking.problem import Subject
 
 Slot = tuple[int, int]  # (input, dimension)
 
 
+def nearby_inputs(subject: Subject, seed: int) -> tuple[Any, ...]:
+    """Inputs of the same shapes with other values of the same signs and about the same size."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def other(item: Any) -> Any:
+        if not isinstance(item, Tensor) or not (item.is_floating_point() or item.is_complex()):
+            return item
+        real = item.real if item.is_complex() else item
+        factor = torch.rand(item.shape, generator=generator, dtype=torch.float64) * 0.4 + 0.8
+        return (item.detach() * factor.to(real.dtype)).requires_grad_(item.requires_grad)
+
+    return tuple(other(item) for item in subject.inputs)
+
+
 def points(subject: Subject, seed: int) -> Iterator[tuple[Any, ...]]:
     """Inputs of the same shapes: near the user's twice, then of both signs."""
     for k in range(2):
-        yield elsewhere(subject, seed + k)
+        yield nearby_inputs(subject, seed + k)
     generator = torch.Generator().manual_seed(seed + 2)
     yield tuple(_signed(item, generator) for item in subject.inputs)
 
@@ -34,7 +47,7 @@ def _signed(item: Any, generator: torch.Generator, scale: float = 1.0) -> Any:
 def fresh(subject: Subject, seed: int) -> Iterator[tuple[Any, ...]]:
     """Inputs that no edit has met: small, usual and large values of both signs, at these sizes and at larger ones."""
     grown = [g for g in (resized(subject, group, 4, seed) for group in alike(subject)) if works(subject, g)]
-    places = [subject.inputs, *(elsewhere(subject, seed + k) for k in (5, 6)), *grown]
+    places = [subject.inputs, *(nearby_inputs(subject, seed + k) for k in (5, 6)), *grown]
     yield from places[1:]
     for k, (given, scale) in enumerate(itertools.product([subject.inputs, *grown], (0.4, 1.0, 2.5))):
         generator = torch.Generator().manual_seed(seed + 30 + k)

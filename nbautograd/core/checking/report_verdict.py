@@ -9,82 +9,82 @@ from nbautograd.core.checking import phrases
 from nbautograd.core.checking.block import Block, GradcheckReport, Verdict
 from nbautograd.core.checking.diagnose import UNSTEADY, diagnose, mended, ranked
 from nbautograd.core.checking.probes.exceptions import explain
-from nbautograd.core.checking.run import Inquiry
+from nbautograd.core.checking.run import GradcheckRun
 from nbautograd.core.checking.second_order.check import second_order
 from nbautograd.core.findings import Finding
 
 PROBES = 12  # that the search for causes consists of
 
 
-def findings(inquiry: Inquiry, fixes: bool = True) -> tuple[Finding, ...]:
+def findings(run: GradcheckRun, fixes: bool = True) -> tuple[Finding, ...]:
     """What was found, most serious first; every block that disagrees has at least one finding of its own.
 
     Args:
-        inquiry: with its blocks.
+        run: with its blocks.
         fixes: False spends no time on looking for a fix.
     """
-    if inquiry.error is not None:
-        said = (explain(inquiry.error, inquiry.subject),)
-        return mended(inquiry.subject, said) if fixes else said
-    found = _searched(inquiry, fixes)
+    if run.error is not None:
+        said = (explain(run.error, run.subject),)
+        return mended(run.subject, said) if fixes else said
+    found = _diagnosed(run, fixes)
     told = {f.where for f in found if f.kind == "bug"}
     inputs = {w[1] for w in told if w is not None}
-    wrong = {w: b for w, b in inquiry.blocks.items() if b.verdict == "mismatch" and w[1] not in inputs}
+    wrong = {w: b for w, b in run.blocks.items() if b.verdict == "mismatch" and w[1] not in inputs}
     if any(f.code == "nondeterministic_forward" or (f.code in UNSTEADY and f.kind == "bug") for f in found):
         return found  # what changes from call to call proves nothing
     plain = [_unclassified(b) for b in wrong.values()]
-    return ranked((*found, *plain, *_jvp(inquiry)))
+    return ranked((*found, *plain, *_jvp_findings(run)))
 
 
-def _searched(inquiry: Inquiry, fixes: bool) -> tuple[Finding, ...]:
+def _diagnosed(run: GradcheckRun, fixes: bool) -> tuple[Finding, ...]:
     """What the probes and hypotheses found, mended where that is wanted; when interrupted what there is by then."""
     found: list[Finding] = []
     try:
-        if inquiry.complete:
-            inquiry.searching(PROBES)
-            with inquiry.subject.session():
-                found.extend(diagnose(inquiry.subject, inquiry.blocks, inquiry.progress.tick))  # what came stays
-                return mended(inquiry.subject, ranked(found)) if fixes else ranked(found)
+        if run.complete:
+            run.start_diagnosis(PROBES)
+            with run.subject.session():
+                found.extend(diagnose(run.subject, run.blocks, run.progress.tick))  # what came stays
+                return mended(run.subject, ranked(found)) if fixes else ranked(found)
     except KeyboardInterrupt:
-        inquiry.complete = False
+        run.complete = False
     return ranked(found)
 
 
-def _jvp(inquiry: Inquiry) -> Iterator[Finding]:
+def _jvp_findings(run: GradcheckRun) -> Iterator[Finding]:
     """A Function's own jvp that contradicts a backward found right."""
-    for where, block in inquiry.blocks.items():
+    for where, block in run.blocks.items():
         for said in block.witnesses:
             if said.witness == "jvp" and said.took_part and block.verdict == "match" and said.apart > 1e-4:
                 params = {"input": block.input_name, "apart": f"{100 * min(said.apart, 1.0):.2g} %"}
-                line = phrases.jvp_line(inquiry.subject)
+                line = phrases.jvp_line(run.subject)
                 yield Finding("jvp_wrong", "bug", "checking.jvp_wrong", params, where, line)
 
 
-def second(inquiry: Inquiry, found: tuple[Finding, ...]) -> GradcheckReport | None:
+def second_order_report(run: GradcheckRun, found: tuple[Finding, ...]) -> GradcheckReport | None:
     """The report on second derivatives, where the Function claims them and the first ones are right."""
-    if not inquiry.complete or not inquiry.blocks or any(f.kind == "bug" for f in found):
+    if not run.complete or not run.blocks or any(f.kind == "bug" for f in found):
         return None
     try:
-        return second_order(inquiry.subject)
+        return second_order(run.subject)
     except KeyboardInterrupt:
-        inquiry.complete = False
+        run.complete = False
         return None
 
 
-def joined(found: tuple[Finding, ...], order2: GradcheckReport | None) -> tuple[Finding, ...]:
+def joined_findings(found: tuple[Finding, ...], order2: GradcheckReport | None) -> tuple[Finding, ...]:
     """The findings on first and second derivatives together."""
     return found if order2 is None else ranked((*found, *order2.findings))
 
 
-def verdict(inquiry: Inquiry, found: tuple[Finding, ...], order2: GradcheckReport | None) -> tuple[Verdict, str]:
+def verdict(run: GradcheckRun, found: tuple[Finding, ...], order2: GradcheckReport | None) -> tuple[Verdict, str]:
     """The verdict and, for "cannot tell", the reason in one sentence."""
     if any(f.kind == "bug" for f in found) or (order2 is not None and order2.verdict == "wrong"):
         return "wrong", ""
-    if not inquiry.complete:
+    if not run.complete:
         return "cannot tell", messages.text("checking.interrupted")
-    if not inquiry.blocks:
+    if not run.blocks:
         return "cannot tell", messages.text("checking.no_blocks")
-    for block in inquiry.blocks.values():
+    for block in run.blocks.values():
         if block.verdict in ("undecided", "flat"):
             return "cannot tell", reason(block)
     return "right", ""

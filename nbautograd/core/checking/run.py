@@ -1,4 +1,4 @@
-"""Inquiry: one check while it runs: the call, the blocks as they come, and what went wrong on the way."""
+"""GradcheckRun: one check while it runs: the call, the blocks as they come, and what went wrong on the way."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from nbautograd import messages
 from nbautograd.core.checking.block import Block
 from nbautograd.core.checking.block_verdict import Judged, judge
 from nbautograd.core.checking.jacobian import statements
-from nbautograd.core.checking.jacobian.assembly import Assembly, Raw
+from nbautograd.core.checking.jacobian.assembly import Assembly, FirstPass
 from nbautograd.core.checking.jacobian.backward_rounding import only_rounding
 from nbautograd.core.checking.jacobian.layout import Matrices
-from nbautograd.core.checking.jacobian.witnesses import ForwardWitness, JvpWitness, confirmed
+from nbautograd.core.checking.jacobian.witnesses import ForwardWitness, JvpWitness, forward_confirms
 from nbautograd.core.checking.probes.exceptions import contract_broken, from_forward
 from nbautograd.core.checking.problem import Outputs, Subject
 from nbautograd.core.checking.progress import PARTS, Progress, Tell
-from nbautograd.core.checking.steps.convergence_curve import curve
+from nbautograd.core.checking.steps.convergence_curve import convergence_curve
 from nbautograd.core.checking.tolerance import Tolerance
 from nbautograd.core.numerics.arrays import epsilon
 
@@ -36,7 +36,7 @@ class _Pairs(TypedDict):
     input_complex: bool
 
 
-class Inquiry:
+class GradcheckRun:
     """Finds and judges all blocks of a subject.
 
     Args:
@@ -70,36 +70,36 @@ class Inquiry:
         self.complete = True
         self.assembly: Assembly | None = None
         self.progress = Progress(tell)
-        self.raws: dict[tuple[int, int], tuple[tuple[int, int], Raw]] = {}
+        self.raws: dict[tuple[int, int], tuple[tuple[int, int], FirstPass]] = {}
 
-    def blocks_found(self) -> None:
+    def find_blocks(self) -> None:
         """Run the check; what the user's forward raises propagates, an interrupt ends it early."""
         try:
-            with messages.speaking(messages.language()):  # asked once, not for every sentence
+            with messages.speaking(messages.language()):  # read once, not for every sentence
                 self._run()
         except KeyboardInterrupt:
             self.complete = False
             self._keep_partial()
 
-    def told_all(self) -> None:
+    def report_done(self) -> None:
         """Say that everything is done, unless it was interrupted."""
         if self.complete:
             with contextlib.suppress(KeyboardInterrupt):  # too late to stop anything
                 self.progress.done(self.progress.total)
 
-    def searching(self, of: int) -> None:
+    def start_diagnosis(self, of: int) -> None:
         """From now on the causes are searched for, in so many parts, each told by a tick."""
         total = self.progress.total
         self.progress.stage(total - PARTS, total - 1, of, messages.text("checking.looking_for_causes"))
 
-    def curves(self) -> None:
+    def add_curves(self) -> None:
         """Give the first few blocks that agree the V of their worst entry as well; the others have it already."""
         try:
             self.progress.done(self.progress.total - PARTS, messages.text("checking.looking_for_causes"))
             for where, (numbers, raw) in list(self.raws.items())[:CURVES]:
                 block = self.blocks[where]
                 if not block.steps.size and raw.matrices.rows is None:
-                    steps, errors = curve(raw, numbers)
+                    steps, errors = convergence_curve(raw, numbers)
                     self.blocks[where] = dataclasses.replace(block, steps=steps, errors=errors)
         except KeyboardInterrupt:
             self.complete = False
@@ -137,24 +137,24 @@ class Inquiry:
             self.blocks[where] = self._block((i, j), where, raw)
             self.raws[where] = (i, j), raw
 
-    def _block(self, numbers: tuple[int, int], where: tuple[int, int], raw: Raw) -> Block:
+    def _block(self, ij: tuple[int, int], where: tuple[int, int], raw: FirstPass) -> Block:
         assert self.assembly is not None
         if not self.judge:
-            return Block(*self._described(numbers, where, raw.matrices), raw.matrices, **self._pairs(where))
-        judged = self._judged(numbers, where, raw)
-        said = statements.said(
-            raw, judged, self._forward_witness.testimony(*numbers), self._jvp_witness.testimony(*numbers)
+            return Block(*self._described(ij, where, raw.matrices), raw.matrices, **self._pairs(where))
+        judged = self._judged(ij, where, raw)
+        said = statements.statements(
+            raw, judged, self._forward_witness.testimony(*ij), self._jvp_witness.testimony(*ij)
         )
         return Block(
-            *self._described(numbers, where, judged.matrices), judged.matrices, judged.verdict, judged.reason,
+            *self._described(ij, where, judged.matrices), judged.matrices, judged.verdict, judged.reason,
             judged.wrong, judged.worst, judged.largest_error, said, judged.steps, judged.errors,
             **self._pairs(where),
         )  # fmt: skip
 
-    def _described(self, numbers: tuple[int, int], where: tuple[int, int], matrices: Matrices) -> _About:
+    def _described(self, ij: tuple[int, int], where: tuple[int, int], matrices: Matrices) -> _About:
         """What a block is about: positions, names, shapes, structure and number of entries."""
         assert self.assembly is not None
-        shapes = self.assembly.forward.shapes[numbers[0]], self.assembly.forward.points[numbers[1]].shape
+        shapes = self.assembly.forward.shapes[ij[0]], self.assembly.forward.points[ij[1]].shape
         names = self.subject.output_names[where[0]], self.subject.input_names[where[1]]
         return *where, *names, *shapes, structure(matrices), math.prod((*shapes[0], *shapes[1]))
 
@@ -164,16 +164,16 @@ class Inquiry:
         tensors = self.outputs[where[0]], self.outputs.inputs[where[1]]
         return {"output_complex": tensors[0].is_complex(), "input_complex": tensors[1].is_complex()}
 
-    def _judged(self, numbers: tuple[int, int], where: tuple[int, int], raw: Raw) -> Judged:
+    def _judged(self, ij: tuple[int, int], where: tuple[int, int], raw: FirstPass) -> Judged:
         assert self.outputs is not None
         assert self.assembly is not None
         precision = max(epsilon(self.outputs.inputs[where[1]]), epsilon(self.outputs[where[0]]))
-        judged = judge(raw.forward, raw, numbers, Tolerance(self.atol, self.rtol, precision))
-        if judged.verdict in ("undecided", "flat") and confirmed(
-            self._forward_witness, numbers, judged.matrices, judged.unsure
+        judged = judge(raw.forward, raw, ij, Tolerance(self.atol, self.rtol, precision))
+        if judged.verdict in ("undecided", "flat") and forward_confirms(
+            self._forward_witness, ij, judged.matrices, judged.unsure
         ):
             return dataclasses.replace(judged, verdict="match", reason="")
-        if judged.verdict == "mismatch" and only_rounding(self.assembly, numbers, judged.matrices):
+        if judged.verdict == "mismatch" and only_rounding(self.assembly, ij, judged.matrices):
             right = dataclasses.replace(judged.matrices, wrong=np.zeros_like(judged.matrices.wrong))
             return dataclasses.replace(judged, matrices=right, verdict="match", wrong=0)
         low = precision > 1e-10 and not raw.forward.promoted

@@ -1,4 +1,4 @@
-"""Folding: several nodes drawn as one, without ever making a cycle; see ``stretches``."""
+"""Folding: several nodes drawn as one, without ever making a cycle; see ``segments``."""
 
 from __future__ import annotations
 

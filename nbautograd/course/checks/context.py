@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.checking.backward_call import nodes
-from nbautograd.core.checking.probes.ctx_retention import kept
+from nbautograd.core.checking.probes.ctx_retention import retained_tensors
 from nbautograd.core.findings import Finding
 from nbautograd.course.attempt import Attempt, copies, cotangents, forward, vjp
 from nbautograd.course.checks import raised
@@ -23,7 +23,7 @@ def context(attempt: Attempt) -> Iterator[Failure]:
     """C: tensors go through save_for_backward, nothing is kept alive, and no more bytes than allowed."""
     subject = attempt.subject(attempt.point())
     with subject.session():
-        found = [f for f in kept(subject, subject.call()) if f.code in ("tensor_on_ctx", "output_on_ctx")]
+        found = [f for f in retained_tensors(subject, subject.call()) if f.code in ("tensor_on_ctx", "output_on_ctx")]
     found += [] if subject.direct else list(_inputs_on_ctx(attempt))
     yield from map(from_finding, found)
     if not found and _outlives(attempt):

@@ -8,7 +8,7 @@ from typing import Any
 
 from nbautograd.core.checking import report_verdict
 from nbautograd.core.checking.probes.linearity import linearity
-from nbautograd.core.checking.run import Inquiry
+from nbautograd.core.checking.run import GradcheckRun
 from nbautograd.core.findings import Finding
 from nbautograd.course.attempt import POINTS, Attempt, copies, cotangents, forward, positions, ready, vjp
 from nbautograd.course.checks import declared, raised
@@ -41,10 +41,10 @@ def gradient(attempt: Attempt) -> Iterator[Failure]:
 
 def _why(attempt: Attempt, inputs: tuple[Any, ...]) -> Iterator[Failure]:
     """The checker's findings on values; only of use where the derivative of forward is what is asked for."""
-    inquiry = Inquiry(attempt.subject(inputs), None, None, None)
-    with inquiry.subject.session():
-        inquiry.blocks_found()
-        findings = report_verdict.findings(inquiry, fixes=False)
+    check = GradcheckRun(attempt.subject(inputs), None, None, None)
+    with check.subject.session():
+        check.find_blocks()
+        findings = report_verdict.findings(check, fixes=False)
     yield from itertools.islice((from_finding(f) for f in findings if f.kind == "bug"), TOLD)
 
 
@@ -120,12 +120,12 @@ def _at_kink(attempt: Attempt, inputs: tuple[Any, ...]) -> Failure | None:
 
 
 def _between(attempt: Attempt, inputs: tuple[Any, ...]) -> Failure | None:
-    inquiry = Inquiry(attempt.subject(inputs), None, None, None)
-    with inquiry.subject.session():
-        inquiry.blocks_found()
-    if inquiry.error is not None:
-        raise inquiry.error
-    for block in inquiry.blocks.values():
+    check = GradcheckRun(attempt.subject(inputs), None, None, None)
+    with check.subject.session():
+        check.find_blocks()
+    if check.error is not None:
+        raise check.error
+    for block in check.blocks.values():
         worst = block.worst
         if block.verdict == "mismatch" or (worst is not None and worst.analytical != worst.analytical):
             return Failure("kink_wrong", "course.kink_wrong", {"input": block.input_name})

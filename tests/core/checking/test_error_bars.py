@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from nbautograd.core.checking.problem import Subject
-from nbautograd.core.checking.run import Inquiry
+from nbautograd.core.checking.run import GradcheckRun
 from nbautograd.core.checking.steps.refine import refine
 
 mpmath = pytest.importorskip("mpmath")
@@ -31,10 +31,10 @@ def bars(fn, low, high):
     """Points, and the derivative with its error bar at each, as the ladder finds them."""
     generator = torch.Generator().manual_seed(9)
     x = torch.rand(POINTS, generator=generator, dtype=torch.float64) * (high - low) + low
-    inquiry = Inquiry(Subject(fn, x.requires_grad_()), None, None, None)
-    with inquiry.subject.session():
-        inquiry.blocks_found()
-        numbers, raw = inquiry.raws[0, 0]
+    run = GradcheckRun(Subject(fn, x.requires_grad_()), None, None, None)
+    with run.subject.session():
+        run.find_blocks()
+        numbers, raw = run.raws[0, 0]
         found = refine(raw.forward, raw, numbers, np.ones(raw.matrices.analytical.shape, dtype=bool))
     return x.detach().numpy()[found.entries[:, 0]], found.value, found.error
 

@@ -8,7 +8,7 @@ import torch
 
 from nbautograd import gradcheck
 from nbautograd.core.checking.problem import Subject
-from nbautograd.core.checking.run import Inquiry
+from nbautograd.core.checking.run import GradcheckRun
 
 SIZE = 40
 RANDOM = np.random.default_rng(0)
@@ -45,10 +45,10 @@ def counted(fn, x):
         return plain(inputs)
 
     subject.evaluate = evaluate
-    inquiry = Inquiry(subject, None, None, None)
+    run = GradcheckRun(subject, None, None, None)
     with subject.session():
-        inquiry.blocks_found()
-    return inquiry.blocks[0, 0], calls
+        run.find_blocks()
+    return run.blocks[0, 0], calls
 
 
 @pytest.fixture

@@ -92,13 +92,13 @@ def whole(mistake: Mistake) -> tuple[nbautograd.Finding, ...]:
 def test_no_sentence_gives_away_more_than_it_may(mistake: Mistake, language: str) -> None:
     findings = whole(mistake)
     nbautograd.set_language(language)
-    for found in cutting.cut(findings, "what"):
+    for found in cutting.limit_findings(findings, "what"):
         assert found.message
         assert "line " not in found.message
         assert found.message.count("`") % 2 == 0
-    for found in cutting.cut(findings, "none"):
+    for found in cutting.limit_findings(findings, "none"):
         assert found.line is found.fix is None
-    assert [f.code for f in cutting.cut(findings, "where")] == [f.code for f in findings]
+    assert [f.code for f in cutting.limit_findings(findings, "where")] == [f.code for f in findings]
 
 
 def test_lints_are_left_out_with_none() -> None:
@@ -107,8 +107,8 @@ def test_lints_are_left_out_with_none() -> None:
     )
     assert report.findings == ()
     lint = nbautograd.Finding("input_on_ctx", "lint", "causes.tensor_on_ctx", {"name": "x"})
-    assert cutting.cut([lint], "none") == ()
-    assert cutting.cut([lint], "what")[0].message == "`ctx.x` keeps an input."
+    assert cutting.limit_findings([lint], "none") == ()
+    assert cutting.limit_findings([lint], "what")[0].message == "`ctx.x` keeps an input."
 
 
 def test_second_derivatives_are_cut_too() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from nbautograd import gradcheck
 from nbautograd.core.checking.jacobian import central_differences
-from nbautograd.core.checking.jacobian.assembly import Raw
+from nbautograd.core.checking.jacobian.assembly import FirstPass
 from nbautograd.core.checking.jacobian.forward_values import Forward
 from nbautograd.core.checking.jacobian.layout import Layout, Matrices
 from nbautograd.core.checking.problem import Subject
@@ -38,7 +38,7 @@ def climbed(fn, x):
         forward = Forward(subject, subject.call(), (0,))
         layout = Layout((len(x),), (len(x),), ((0, 0),))
         nothing = np.zeros(layout.sizes)
-        raw = Raw(Matrices(layout, nothing, nothing), forward, central_differences.single(0, layout))
+        raw = FirstPass(Matrices(layout, nothing, nothing), forward, central_differences.single(0, layout))
         return refine(forward, raw, (0, 0), np.ones(layout.sizes, dtype=bool))
 
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from nbautograd.core.checking.problem import Subject
-from nbautograd.core.checking.run import Inquiry
+from nbautograd.core.checking.run import GradcheckRun
 
 pytest.importorskip("expecttest", reason="torch's op_db needs the package expecttest")
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -25,10 +25,10 @@ DAMAGES = {
 
 
 def verdicts(fn, inputs):
-    inquiry = Inquiry(Subject(fn, inputs), None, None, None)
-    with inquiry.subject.session():
-        inquiry.blocks_found()
-    return {b.verdict for b in inquiry.blocks.values()} | ({"error"} if inquiry.error else set())
+    run = GradcheckRun(Subject(fn, inputs), None, None, None)
+    with run.subject.session():
+        run.find_blocks()
+    return {b.verdict for b in run.blocks.values()} | ({"error"} if run.error else set())
 
 
 def torch_passes(fn, inputs):

@@ -9,7 +9,7 @@ from torch.autograd import Function
 
 import nbautograd
 from nbautograd.core.checking import backward_call, directional, other_points
-from nbautograd.core.checking.diagnosis.evidence import kept
+from nbautograd.core.checking.diagnosis.evidence import kept_indices
 from nbautograd.core.checking.problem import Subject
 
 
@@ -50,7 +50,7 @@ def test_a_stand_in_is_used_and_taken_away_again() -> None:
         node = backward_call.own_node(subject, outputs)
         v = backward_call.cotangents(subject, outputs, 0)
         before = backward_call.pull(subject, outputs, v)
-        with backward_call.standing_in(node, lambda ctx, g: (None, None)):
+        with backward_call.backward_replaced(node, lambda ctx, g: (None, None)):
             assert backward_call.pull(subject, outputs, v) == (None, None)
         after = backward_call.pull(subject, outputs, v)
     assert "_forward_cls" not in vars(node)
@@ -62,7 +62,7 @@ def test_a_stand_in_is_taken_away_when_it_raises() -> None:
     with subject.session():
         outputs = subject.call()
         node = backward_call.own_node(subject, outputs)
-        with pytest.raises(ZeroDivisionError), backward_call.standing_in(node, lambda ctx, g: 1 / 0):
+        with pytest.raises(ZeroDivisionError), backward_call.backward_replaced(node, lambda ctx, g: 1 / 0):
             backward_call.pull(subject, outputs, backward_call.cotangents(subject, outputs, 0))
     assert "_forward_cls" not in vars(node)
 
@@ -88,7 +88,7 @@ def test_directions_agree_with_the_true_gradient_and_with_no_other() -> None:
     with subject.session():
         outputs = subject.call()
         v = backward_call.cotangents(subject, outputs, 5)
-        asked = directional.direction(subject, subject.fresh(), 0, v, 6)
+        asked = directional.directional_derivative(subject, subject.fresh(), 0, v, 6)
     assert asked is not None
     right = v[0] * x.detach().cos()
     assert asked.agrees(right)
@@ -101,7 +101,10 @@ def test_no_direction_is_asked_across_a_kink() -> None:
     with subject.session():
         outputs = subject.call()
         assert (
-            directional.direction(subject, subject.fresh(), 0, backward_call.cotangents(subject, outputs, 5), 6) is None
+            directional.directional_derivative(
+                subject, subject.fresh(), 0, backward_call.cotangents(subject, outputs, 5), 6
+            )
+            is None
         )
 
 
@@ -117,10 +120,10 @@ def test_sizes_that_belong_together_move_together() -> None:
 
 
 def test_thinning_keeps_named_indices_and_few_others() -> None:
-    chosen = kept(1000, 10, [537])
+    chosen = kept_indices(1000, 10, [537])
     assert 537 in chosen
     assert len(chosen) <= 11
-    assert kept(5, 10) == [0, 1, 2, 3, 4]
+    assert kept_indices(5, 10) == [0, 1, 2, 3, 4]
 
 
 class KillHead(Function):

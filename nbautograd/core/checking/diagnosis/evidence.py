@@ -95,7 +95,7 @@ def off_diagonal(X: Array, e: Evidence) -> int:
     return int(hot.sum())
 
 
-def kept(size: int, most: int, also: Sequence[int] = ()) -> list[int]:
+def kept_indices(size: int, most: int, also: Sequence[int] = ()) -> list[int]:
     """Which indices of a dimension of this size stay: at most ``most``, spread evenly, and the named ones."""
     if size <= most:
         return list(range(size))
@@ -110,7 +110,9 @@ def indices(block: Block) -> dict[int, list[int]]:
     most = max(shape, default=1)
     while _entries(shape, most) > MOST_ENTRIES and most > 2:
         most = max(2, most * 3 // 4)
-    return {size: kept(size, most, [p for p, s in zip(places, shape, strict=False) if s == size]) for size in shape}
+    return {
+        size: kept_indices(size, most, [p for p, s in zip(places, shape, strict=False) if s == size]) for size in shape
+    }
 
 
 def _entries(shape: tuple[int, ...], most: int) -> float:

@@ -12,15 +12,15 @@ from torch import Tensor
 from nbautograd.core.checking import other_points
 from nbautograd.core.checking.backward_call import cotangents, pull
 from nbautograd.core.checking.diagnosis.hypothesis import Cause
-from nbautograd.core.checking.directional import direction
-from nbautograd.core.checking.probes.determinism import elsewhere
+from nbautograd.core.checking.directional import directional_derivative
+from nbautograd.core.checking.other_points import nearby_inputs
 from nbautograd.core.checking.problem import Outputs, Subject
 
 SIZE = re.compile(r"([^()\s/]+)\.(?:shape\[(\d+)\]|numel\(\))")
-Met = tuple[float, Outputs]
+RatioAt = tuple[float, Outputs]
 
 
-def ratio(subject: Subject, which: int, inputs: tuple[Any, ...]) -> Met | None:
+def gradient_ratio(subject: Subject, which: int, inputs: tuple[Any, ...]) -> RatioAt | None:
     """The gradient along a random direction over the true slope there, and the outputs; None where nothing is clear."""
     try:
         outputs = subject.call(inputs)
@@ -28,42 +28,46 @@ def ratio(subject: Subject, which: int, inputs: tuple[Any, ...]) -> Met | None:
         gradient = pull(subject, outputs, v)[which]
     except Exception:
         return None
-    asked = direction(subject, outputs.inputs, which, v, subject.seed + 62)
+    asked = directional_derivative(subject, outputs.inputs, which, v, subject.seed + 62)
     if asked is None or gradient is None or gradient.is_complex() or abs(asked.slope) <= 1e3 * asked.error:
         return None
     return float((gradient.double() * asked.u.double()).sum()) / asked.slope, outputs
 
 
-def met(subject: Subject, which: int, places: Iterable[tuple[Any, ...]]) -> list[Met]:
+def ratios_at(subject: Subject, which: int, places: Iterable[tuple[Any, ...]]) -> list[RatioAt]:
     """The ratios at these inputs, as far as they are clear."""
-    found = (ratio(subject, which, inputs) for inputs in places)
+    found = (gradient_ratio(subject, which, inputs) for inputs in places)
     return [r for r in found if r is not None]
 
 
-def varies(c: float, found: Sequence[Met]) -> bool:
+def varies(c: float, found: Sequence[RatioAt]) -> bool:
     """Whether the ratio is another one at one of these places."""
     return any(abs(r - c) > 1e-4 * abs(c) for r, _ in found)
 
 
-def confirmed(subject: Subject, position: int, c: float, names: Iterable[str], cause: Cause) -> Cause:
+def confirm_constant(subject: Subject, position: int, c: float, names: Iterable[str], cause: Cause) -> Cause:
     """A constant factor with the first of its names that other sizes bear out, or said to vary where it does."""
     which = subject.differentiable.index(position)
     numbers = {key: cause.params[key] for key in ("ratio", "inverse")}
-    sized: list[Met] | None = None
+    sized: list[RatioAt] | None = None
     for name in names:
         if isinstance(_argument(subject, name), Tensor) or name.removeprefix("1/") in _computed(subject):
             return Cause("missing_factor", "constant_factor_named", {**numbers, "name": name})
         if SIZE.search(name):
-            sized = sized if sized is not None else met(subject, which, other_points.apart(subject, subject.seed + 63))
+            sized = (
+                sized
+                if sized is not None
+                else ratios_at(subject, which, other_points.apart(subject, subject.seed + 63))
+            )
             if not _follows(subject, name, sized) or not (varies(c, sized) or not sized):
                 continue
         return Cause("constant_factor", "constant_factor_named", {**numbers, "name": name})
-    if varies(c, met(subject, which, [elsewhere(subject, subject.seed + k) for k in (64, 65)])):
+    if varies(c, ratios_at(subject, which, [nearby_inputs(subject, subject.seed + k) for k in (64, 65)])):
         return Cause("constant_factor", "constant_factor_varies", numbers)
     return Cause("constant_factor", "constant_factor", numbers)
 
 
-def _follows(subject: Subject, name: str, found: Sequence[Met]) -> bool:
+def _follows(subject: Subject, name: str, found: Sequence[RatioAt]) -> bool:
     """Whether the ratio is what the name stands for at all of these places."""
     pairs = [(r, _size(subject, name, outputs)) for r, outputs in found]
     return all(value is None or abs(r - value) <= 1e-4 * abs(value) for r, value in pairs)

@@ -13,7 +13,7 @@ from nbautograd.core.checking.diagnosis import averages, exchanges, factors, los
 from nbautograd.core.checking.diagnosis.evidence import Evidence, Named, gather
 from nbautograd.core.checking.diagnosis.hypothesis import Cause
 from nbautograd.core.checking.diagnosis.patterns import number
-from nbautograd.core.checking.diagnosis.ratio_confirmation import confirmed
+from nbautograd.core.checking.diagnosis.ratio_confirmation import confirm_constant
 from nbautograd.core.checking.problem import Subject
 from nbautograd.core.findings import Finding
 
@@ -70,7 +70,7 @@ def causes(
         cause = _cause(e, blocks, i in none)
         if cause.code == "constant_factor":
             c = patterns.factor(e.A, e.N, e) or 1.0
-            cause = confirmed(subject, i, c, patterns.constant_names(c, e), cause)
+            cause = confirm_constant(subject, i, c, patterns.constant_names(c, e), cause)
         key = (i, cause.code, cause.message, str(cause.params))
         if key not in told:
             told.add(key)

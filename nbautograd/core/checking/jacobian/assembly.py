@@ -11,7 +11,7 @@ import numpy as np
 from nbautograd.core.checking.jacobian import central_differences, sample, structure
 from nbautograd.core.checking.jacobian.analytical import Rows
 from nbautograd.core.checking.jacobian.forward_values import Forward, Values
-from nbautograd.core.checking.jacobian.joint_perturbations import Moves
+from nbautograd.core.checking.jacobian.joint_perturbations import JointPerturbations
 from nbautograd.core.checking.jacobian.layout import LIMIT, Layout, Matrices
 from nbautograd.core.checking.problem import Outputs, Subject
 from nbautograd.core.checking.progress import PARTS, Progress
@@ -21,7 +21,7 @@ Key = tuple[int, int]  # numbers of output and input, counted among the differen
 
 
 @dataclasses.dataclass
-class Raw:
+class FirstPass:
     """The two Jacobians of a block as the first pass found them.
 
     Attributes:
@@ -72,8 +72,8 @@ class Assembly:
         self.tolerance = max(1e-10, *(200 * epsilon(t) for t in (*leaves, *(outputs[i] for i in self.wanted))))
         self.forward = Forward(subject, outputs, self.wanted, self.progress)
         self.given_step = eps is not None
-        self.moves = Moves(self.forward, self.random, eps)
-        self.steps = self.moves.steps
+        self.joint = JointPerturbations(self.forward, self.random, eps)
+        self.steps = self.joint.steps
         self.combos: dict[Key, set[structure.Pair]] = {}
         self._diagonal: dict[Key, Array] = {}
         self._matrices: dict[Key, Matrices] = {}
@@ -82,7 +82,7 @@ class Assembly:
         self.probes: dict[int, tuple[Array, list[Array]]] = {}
         self.partial: dict[Key, Matrices] = {}
 
-    def blocks(self) -> Iterator[tuple[Key, Raw]]:
+    def blocks(self) -> Iterator[tuple[Key, FirstPass]]:
         """All blocks, output by output."""
         for i in range(len(self.wanted)):
             probe = structure.probe(real_shape(self.outputs[self.wanted[i]]), self.random)
@@ -124,7 +124,7 @@ class Assembly:
         alike = [j for j, answer in enumerate(plain) if answer.shape == probe.shape and answer.size > 1]
         for j in list(alike):
             said = plain[j] / probe  # exact, by powers of two
-            spacing, changes = self.moves.at_once(j)
+            spacing, changes = self.joint.by_steps(j)
             if structure.agree(said.reshape(-1, 1, 1), (changes[i] / spacing).reshape(-1, 1, 1)):
                 self.combos[i, j] = {(d, d) for d, size in enumerate(probe.shape) if size > 1}
                 self._diagonal[i, j] = said
@@ -137,7 +137,7 @@ class Assembly:
                     self._diagonal[i, j] = ones[j]
         return [j for j in range(len(plain)) if (i, j) not in self._diagonal]
 
-    def _of_output(self, i: int, probe: Array, answers: list[Array]) -> Iterator[tuple[int, Raw]]:
+    def _of_output(self, i: int, probe: Array, answers: list[Array]) -> Iterator[tuple[int, FirstPass]]:
         """All blocks of one output."""
         shapes = [p.shape for p in self.forward.points]
         layouts = {
@@ -154,7 +154,7 @@ class Assembly:
         layouts.update(rest)
         for j in layouts:
             if j in large:
-                yield j, Raw(*sample.sampled(self.rows[i], self.forward, (i, j), self.steps[j], self.random))
+                yield j, FirstPass(*sample.sampled(self.rows[i], self.forward, (i, j), self.steps[j], self.random))
             else:
                 yield j, self._numerical(i, j, layouts[j], analytical[j])
 
@@ -176,9 +176,9 @@ class Assembly:
 
     def _fill(self, i: int, layouts: dict[int, Layout]) -> dict[int, Array]:
         found: dict[int, Array] = {}
-        asked = sum(layouts[group[0]].sizes[1] for group in _alike(layouts))
+        asked = sum(layouts[group[0]].sizes[1] for group in _with_the_same_cotangents(layouts))
         self._stage(i, 0, (0, len(self.steps) * PARTS // 2), asked)
-        for group in _alike(layouts):
+        for group in _with_the_same_cotangents(layouts):
             first = layouts[group[0]]
             data = {j: np.zeros(layouts[j].sizes) for j in group}
             _, count, _ = first.sizes
@@ -199,10 +199,14 @@ class Assembly:
                 (np.abs(found - answer) > 1e4 * self.tolerance * (bound + np.abs(answer).max(initial=0))).any()
             )
 
-    def _numerical(self, i: int, j: int, layout: Layout, analytical: Array) -> Raw:
+    def _numerical(self, i: int, j: int, layout: Layout, analytical: Array) -> FirstPass:
         """Add the numerical Jacobian; look for couplings that the analytical one lacks."""
         raw = self._differences(i, j, layout, analytical)
-        if raw.verified or not layout.pairs or (layout.sizes[2] == 1 and self.moves.apart(i, j, layout)):
+        if (
+            raw.verified
+            or not layout.pairs
+            or (layout.sizes[2] == 1 and self.joint.blocks_are_independent(i, j, layout))
+        ):
             return raw
         kept = structure.matching(self.combos[i, j] & self._seen_numerically(i, j))
         smaller = Layout(layout.output_shape, layout.input_shape, kept)
@@ -215,14 +219,14 @@ class Assembly:
             return again
         return self._differences(i, j, dense, self._fill(i, {j: dense})[j])
 
-    def _differences(self, i: int, j: int, layout: Layout, analytical: Array) -> Raw:
+    def _differences(self, i: int, j: int, layout: Layout, analytical: Array) -> FirstPass:
         pattern = (analytical != 0).any(axis=0)
         directions = self._directions(j, layout, pattern)
         self._stage(i, j, (self._after(j - 1), self._after(j) - 1), 2 * len(directions.groups))
         numerical = np.full(layout.sizes, 0.0 if directions.grouped else np.nan)
         self.partial[i, j] = Matrices(layout, analytical, numerical)
         if layout.sizes[2] == 1:
-            spacing, changes = self.moves.at_once(j)
+            spacing, changes = self.joint.by_steps(j)
             numerical[:, :, 0] = central_differences.slopes(layout, spacing, changes[i])
         else:
             central_differences.central(
@@ -244,7 +248,7 @@ class Assembly:
             self._agreed.add((i, j))
         matrices = self._matrices[i, j] = Matrices(layout, analytical, numerical)
         shared = pattern if directions.grouped else None
-        return Raw(matrices, self.forward, directions, shared, self.linear.get((i, j), True), verified, agreed)
+        return FirstPass(matrices, self.forward, directions, shared, self.linear.get((i, j), True), verified, agreed)
 
     def _directions(self, j: int, layout: Layout, pattern: Array) -> central_differences.Directions:
         cols = pattern.shape[1]
@@ -259,7 +263,7 @@ class Assembly:
 
     def _verified(self, i: int, j: int, layout: Layout, numerical: Array) -> bool:
         """Whether differences along a random direction are what the numerical Jacobian says."""
-        spacing, changes = self.moves.along(j)
+        spacing, changes = self.joint.in_random_direction(j)
         said = structure.push_forward(layout, numerical, spacing)
         size = structure.push_forward(layout, np.abs(numerical), np.abs(spacing))
         value = np.abs(self.forward.values[i])
@@ -268,15 +272,15 @@ class Assembly:
         with np.errstate(invalid="ignore"):
             return not bool((np.abs(changes[i] - said) > smooth * size + noise).any())
 
-    def settled(self, i: int, j: int) -> bool:
+    def agrees_everywhere(self, i: int, j: int) -> bool:
         """Whether differences agree with backward in all entries of a block, to seven digits."""
         return (i, j) in self._agreed
 
-    def told(self, i: int, j: int, probe: Array) -> tuple[Array, Array]:
+    def numerical_response(self, i: int, j: int, probe: Array) -> tuple[Array, Array]:
         """What differences make of a random cotangent along a direction: the direction, and v'J by its elements."""
         held = self._matrices.get((i, j))
         if held is None:  # only a sample is known
-            spacing, changes = self.moves.along(j)
+            spacing, changes = self.joint.in_random_direction(j)
             return spacing, probe * changes[i]
         return self.steps[j], structure.pull_back(held.layout, held.numerical, probe) * self.steps[j]
 
@@ -290,7 +294,7 @@ class Assembly:
         return {(a, b) for b, a in structure.candidates(factors, changes[i][0], by_dim, 1e-4)}
 
 
-def _alike(layouts: dict[int, Layout]) -> Iterable[list[int]]:
+def _with_the_same_cotangents(layouts: dict[int, Layout]) -> Iterable[list[int]]:
     """Inputs whose blocks can be asked with the same cotangents."""
     groups: dict[tuple[int, ...], list[int]] = {}
     for j, layout in layouts.items():

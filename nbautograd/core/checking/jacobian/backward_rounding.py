@@ -17,12 +17,12 @@ SMALL = 1e-9  # a larger difference, beside the largest entry or 1, is never rou
 ULPS = (1.0, -2.0, 3.0, -5.0)
 
 
-def only_rounding(assembly: Assembly, where: tuple[int, int], matrices: Matrices) -> bool:
+def only_rounding(assembly: Assembly, ij: tuple[int, int], matrices: Matrices) -> bool:
     """Whether backward moves by as much as it is off when the inputs move by a few last bits.
 
     Args:
         assembly: the check, the block taken.
-        where: numbers of output and input among the differentiable ones.
+        ij: numbers of output and input among the differentiable ones.
         matrices: the block's, with what is wrong.
     """
     assert matrices.wrong is not None
@@ -30,7 +30,7 @@ def only_rounding(assembly: Assembly, where: tuple[int, int], matrices: Matrices
     largest = float(off.max(initial=0.0))
     if matrices.rows is not None or not largest <= SMALL * max(1.0, float(np.abs(matrices.analytical).max())):
         return False
-    i, j = where
+    i, j = ij
     probe, answers = assembly.probes[i]
     moved = [_answer(assembly, i, j, probe, ulps) for ulps in ULPS]
     noise = np.max([np.abs(a - answers[j]) for a in moved], axis=0)

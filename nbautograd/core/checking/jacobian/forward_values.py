@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.checking import prepared_inputs
-from nbautograd.core.checking.jacobian.stub_ctx import raw_forward
+from nbautograd.core.checking.jacobian.stub_ctx import forward_without_autograd
 from nbautograd.core.checking.problem import Outputs, Subject
 from nbautograd.core.checking.progress import Progress
 from nbautograd.core.numerics.arrays import (
@@ -97,7 +97,7 @@ class Forward:
         self.values = self._one(0, self.points[0]) if self.promoted else [to_array(outputs[i]) for i in wanted]
         self._last: dict[int, tuple[Array, list[Array]]] = {}
         self._asked = 0
-        self._batched: Callable[..., Any] | None = raw_forward(subject)
+        self._batched: Callable[..., Any] | None = forward_without_autograd(subject)
 
     @property
     def batched(self) -> bool:

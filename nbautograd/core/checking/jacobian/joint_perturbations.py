@@ -9,11 +9,11 @@ from nbautograd.core.checking.jacobian.forward_values import Forward
 from nbautograd.core.checking.jacobian.layout import Layout
 from nbautograd.core.numerics.arrays import Array
 
-FAR = 0.1  # how far elements move, relative to their size or 1, when it only matters whether anything changes
-Seen = tuple[Array, list[Array]]  # how far each element of the input moved, and how each output changed
+PERTURBATION = 0.1  # how far elements move, relative to their size or 1, when it only matters whether anything changes
+Response = tuple[Array, list[Array]]  # how far each element of the input moved, and how each output changed
 
 
-class Moves:
+class JointPerturbations:
     """What all outputs do when an input moves as a whole.
 
     Args:
@@ -31,23 +31,23 @@ class Moves:
             self._varied(central_differences.first_step(forward, j, eps), eps is None)
             for j in range(len(forward.points))
         ]
-        self._at_once: dict[int, Seen] = {}
-        self._along: dict[int, Seen] = {}
+        self._by_steps: dict[int, Response] = {}
+        self._in_random_direction: dict[int, Response] = {}
 
-    def at_once(self, j: int) -> Seen:
-        """By each element's own step, as ``columns.central`` would take them."""
-        if j not in self._at_once:
-            self._at_once[j] = self._moved(j, self.steps[j])
-        return self._at_once[j]
+    def by_steps(self, j: int) -> Response:
+        """By each element's own step, as ``central_differences.central`` would take them."""
+        if j not in self._by_steps:
+            self._by_steps[j] = self._moved(j, self.steps[j])
+        return self._by_steps[j]
 
-    def along(self, j: int) -> Seen:
+    def in_random_direction(self, j: int) -> Response:
         """In a random direction, which has nothing to do with the steps."""
-        if j not in self._along:
+        if j not in self._in_random_direction:
             lots = self.random.random(self.steps[j].shape) - 0.5
-            self._along[j] = self._moved(j, np.copysign(0.5 + np.abs(lots), lots) * self.steps[j])
-        return self._along[j]
+            self._in_random_direction[j] = self._moved(j, np.copysign(0.5 + np.abs(lots), lots) * self.steps[j])
+        return self._in_random_direction[j]
 
-    def apart(self, i: int, j: int, layout: Layout) -> bool:
+    def blocks_are_independent(self, i: int, j: int, layout: Layout) -> bool:
         """Whether no output of a diagonal block moves at all unless an input of that block does.
 
         All blocks with a given bit in their number move, and those without it are watched, then the other way round:
@@ -57,14 +57,14 @@ class Moves:
         point, here = self.forward.points[j], layout.rows(self.forward.values[i][None])[0]
         bits = [(np.arange(blocks) >> bit) & 1 for bit in range((blocks - 1).bit_length())]
         for mask in (m.astype(bool) for bit in bits for m in (bit, 1 - bit)):
-            far = FAR * layout.input_like(np.repeat(mask[None, :, None], cols, axis=2))[0]
+            far = PERTURBATION * layout.input_like(np.repeat(mask[None, :, None], cols, axis=2))[0]
             moved = self.forward.rounded(j, (point + far * np.maximum(1.0, np.abs(point)))[None])
             found = layout.rows(self.forward.at(j, moved)[i])[0]
             if not np.array_equal(found[~mask], here[~mask], equal_nan=True):
                 return False
         return True
 
-    def _moved(self, j: int, by: Array) -> Seen:
+    def _moved(self, j: int, by: Array) -> Response:
         spacing, changes = central_differences.differences(self.forward, j, by[None])
         return spacing[0], [changes[i][0] for i in range(len(self.forward.shapes))]
 

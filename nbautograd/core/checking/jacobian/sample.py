@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 SIZE = 64
 CLEAR = 1e-7  # disagreement of a random combination, relative to its terms, that is worth a search
-Where = tuple[int, int]
+BlockIndex = tuple[int, int]
 
 
 class Window:
@@ -33,9 +33,9 @@ class Window:
         rows, cols: the chosen elements of the output and of the input.
     """
 
-    def __init__(self, forward: Forward, where: Where, rows: Array, cols: Array) -> None:
-        self.whole, self.where, self.rows, self.cols = forward, where, rows, cols
-        i, j = where
+    def __init__(self, forward: Forward, ij: BlockIndex, rows: Array, cols: Array) -> None:
+        self.whole, self.ij, self.rows, self.cols = forward, ij, rows, cols
+        i, j = ij
         self.eps, self.promoted = forward.eps, forward.promoted
         self.points = {j: forward.points[j].reshape(-1)[cols]}
         self.values = {i: forward.values[i].reshape(-1)[rows]}
@@ -60,30 +60,30 @@ class Window:
         full = np.repeat(self.whole.points[which].reshape(1, -1), len(points), axis=0)
         full[:, self.cols] = points
         found = self.whole.at(which, full.reshape(-1, *self.whole.points[which].shape))
-        return {self.where[0]: found[self.where[0]].reshape(len(points), -1)[:, self.rows]}
+        return {self.ij[0]: found[self.ij[0]].reshape(len(points), -1)[:, self.rows]}
 
 
 def sampled(
-    rows: Rows, forward: Forward, where: Where, steps: Array, random: np.random.Generator
+    rows: Rows, forward: Forward, ij: BlockIndex, steps: Array, random: np.random.Generator
 ) -> tuple[Matrices, Window, central_differences.Directions]:
     """Both Jacobians at up to 64 rows and 64 columns: random ones, and a wrong entry when a search finds one.
 
     Args:
         rows: the vjp of the output.
         forward: values of the function.
-        where: numbers of output and input among the differentiable ones.
+        ij: numbers of output and input among the differentiable ones.
         steps: steps of the differences per element of the input.
         random: chooses rows and columns.
     """
-    i, j = where
+    i, j = ij
     counts = math.prod(forward.shapes[i]), forward.points[j].size
     chosen = [random.choice(count, min(SIZE, count), replace=False) for count in counts]
-    suspect = Search(rows, forward, where, steps, random).entry()
+    suspect = Search(rows, forward, ij, steps, random).entry()
     if suspect is not None:
         chosen = [np.append(ids, one) for ids, one in zip(chosen, suspect, strict=True)]
     row_ids, col_ids = (np.unique(ids) for ids in chosen)
     layout = Layout((len(row_ids),), (len(col_ids),))
-    window, directions = Window(forward, where, row_ids, col_ids), central_differences.single(j, layout)
+    window, directions = Window(forward, ij, row_ids, col_ids), central_differences.single(j, layout)
     shapes = forward.shapes[i], forward.points[j].shape
     answers = [rows.one(_unit(row, shapes[0]))[j].reshape(-1)[col_ids] for row in row_ids]
     numerical = central_differences.central(window, directions, {i: layout}, steps.reshape(-1)[col_ids])[i]
@@ -100,9 +100,9 @@ class Search:
     Args: as ``sampled`` takes them.
     """
 
-    def __init__(self, rows: Rows, forward: Forward, where: Where, steps: Array, random: np.random.Generator) -> None:
+    def __init__(self, rows: Rows, forward: Forward, ij: BlockIndex, steps: Array, random: np.random.Generator) -> None:
         self.rows, self.forward, self.steps = rows, forward, steps
-        self.i, self.j = where
+        self.i, self.j = ij
         self.w = probe(forward.shapes[self.i], random)  # no element so small that its row would not count
         self.u = random.choice([-1.0, 1.0], size=forward.points[self.j].shape)
 

@@ -7,13 +7,13 @@ import math
 from nbautograd import messages
 from nbautograd.core.checking.block import Statement
 from nbautograd.core.checking.block_verdict import Judged
-from nbautograd.core.checking.jacobian.assembly import Raw
+from nbautograd.core.checking.jacobian.assembly import FirstPass
 from nbautograd.core.checking.jacobian.witnesses import Testimony
 
 SAME = 1e-6  # relative; closer than this two witnesses say the same
 
 
-def said(raw: Raw, judged: Judged, forward: Testimony, jvp: Testimony) -> tuple[Statement, ...]:
+def statements(raw: FirstPass, judged: Judged, forward: Testimony, jvp: Testimony) -> tuple[Statement, ...]:
     """The statements of all four witnesses."""
     return (
         backward(raw),
@@ -33,7 +33,7 @@ def _other(witness: str, testimony: Testimony) -> Statement:
     return Statement(witness, True, says, testimony.largest, testimony.apart)
 
 
-def backward(raw: Raw) -> Statement:
+def backward(raw: FirstPass) -> Statement:
     """How the analytical Jacobian came about."""
     shape = raw.matrices.layout.structure
     message = "checking.backward_said" if raw.linear else "checking.backward_not_linear"
@@ -42,7 +42,7 @@ def backward(raw: Raw) -> Statement:
     )
 
 
-def differences(raw: Raw, judged: Judged) -> Statement:
+def differences(raw: FirstPass, judged: Judged) -> Statement:
     """How the numerical Jacobian came about, and how far it is from backward."""
     precision = messages.text("checking.promoted" if raw.forward.promoted else "checking.same_precision")
     says = messages.text("checking.differences_said", largest=number(judged.largest_error), precision=precision)

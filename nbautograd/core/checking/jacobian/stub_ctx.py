@@ -11,7 +11,7 @@ from torch import Tensor
 from nbautograd.core.checking.problem import Subject, separate_context
 
 
-class StandIn:
+class StubContext:
     """A ctx that accepts whatever a forward puts on it and does nothing."""
 
     def __init__(self, needs_input_grad: tuple[bool, ...]) -> None:
@@ -34,7 +34,7 @@ class StandIn:
         """Nothing is needed."""
 
 
-def raw_forward(subject: Subject) -> Callable[..., tuple[Any, ...]] | None:
+def forward_without_autograd(subject: Subject) -> Callable[..., tuple[Any, ...]] | None:
     """The forward as a plain function from the subject's inputs to a tuple of outputs; None where there is none.
 
     For a Function class this is its ``forward`` with a stand-in ctx; for a callable in whose graph no Function was
@@ -51,17 +51,17 @@ def raw_forward(subject: Subject) -> Callable[..., tuple[Any, ...]] | None:
 
     def alone(*args: Any) -> Any:
         needs = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
-        return forward(*args) if separate else forward(StandIn(needs), *args)
+        return forward(*args) if separate else forward(StubContext(needs), *args)
 
     def within(*args: Any) -> tuple[Any, ...]:
-        with _applied(cls, alone):
+        with _apply_replaced(cls, alone):
             return tuple(subject.flat(subject.fn(*args)))
 
     return (lambda *args: tuple(subject.flat(alone(*args)))) if subject.direct else within
 
 
 @contextlib.contextmanager
-def _applied(cls: type, run: Callable[..., Any]) -> Iterator[None]:
+def _apply_replaced(cls: type, run: Callable[..., Any]) -> Iterator[None]:
     """For the time, ``cls.apply`` is ``run``."""
     own = vars(cls).get("apply")
     cls.apply = staticmethod(run)  # type: ignore[attr-defined]

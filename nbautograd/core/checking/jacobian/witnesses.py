@@ -13,7 +13,7 @@ from torch import Tensor
 from nbautograd.core.checking.jacobian.analytical import Rows
 from nbautograd.core.checking.jacobian.assembly import Assembly
 from nbautograd.core.checking.jacobian.layout import Matrices
-from nbautograd.core.checking.jacobian.stub_ctx import raw_forward
+from nbautograd.core.checking.jacobian.stub_ctx import forward_without_autograd
 from nbautograd.core.checking.problem import functions_of
 from nbautograd.core.checking.quiet import seed_all
 from nbautograd.core.numerics.arrays import Array, from_array, real_shape, to_array
@@ -67,7 +67,7 @@ class ForwardWitness:
         except Exception:
             return Testimony(absent="raised")
         said = _compare(answers[j], found)
-        if said.apart is not None and said.apart < SAME and self.assembly.settled(i, j):
+        if said.apart is not None and said.apart < SAME and self.assembly.agrees_everywhere(i, j):
             return said  # the numbers of backward, which differences agree with everywhere
         return said if self._trusted(i, j, probe, found) else Testimony(absent="not_smooth")
 
@@ -81,7 +81,7 @@ class ForwardWitness:
         return witness.many(unit.reshape(len(rows), *self.assembly.forward.shapes[i]))[j].reshape(len(rows), -1)
 
     def _prepare(self) -> str:
-        raw = raw_forward(self.subject) if self.subject.cls is not None else None
+        raw = forward_without_autograd(self.subject) if self.subject.cls is not None else None
         if raw is None:
             return "no_own_forward" if self.subject.cls is None else "not_entered"
         given = self.subject.fresh()
@@ -103,7 +103,7 @@ class ForwardWitness:
 
     def _trusted(self, i: int, j: int, probe: Array, gradient: Array) -> bool:
         forward = self.assembly.forward
-        direction, seen = self.assembly.told(i, j, probe)
+        direction, seen = self.assembly.numerical_response(i, j, probe)
         said = gradient * direction
         terms = float(np.abs(said).sum() + np.abs(seen).sum())
         noise = 50 * forward.eps * float(np.abs(probe * forward.values[i]).sum()) * math.sqrt(max(1, gradient.size))
@@ -165,13 +165,13 @@ def _equal(mine: Any, theirs: Tensor) -> bool:
     return bool(np.allclose(to_array(mine), to_array(theirs), rtol=1e-6, atol=0, equal_nan=True))
 
 
-def confirmed(witness: ForwardWitness, where: tuple[int, int], matrices: Matrices, unsure: Array) -> bool:
+def forward_confirms(witness: ForwardWitness, ij: tuple[int, int], matrices: Matrices, unsure: Array) -> bool:
     """Whether autograd of the forward says of all unsure entries (block, row, column) what backward says."""
     if matrices.rows is not None or not len(unsure):
         return False
     rows = matrices.layout.row_ids[unsure[:, 0], unsure[:, 1]]
     chosen, back = np.unique(rows, return_inverse=True)
-    found = witness.entries(*where, chosen) if len(chosen) <= ROWS else None
+    found = witness.entries(*ij, chosen) if len(chosen) <= ROWS else None
     if found is None:
         return False
     said = found[back, matrices.layout.col_ids[unsure[:, 0], unsure[:, 2]]]

@@ -57,7 +57,7 @@ class Raised:
         return self.function is not None and any(True for _ in _whole(self.function))
 
 
-def where(error: BaseException, subject: Subject) -> Raised | None:
+def raised_in_backward(error: BaseException, subject: Subject) -> Raised | None:
     """Where in backward an exception was raised; None when it did not pass through it."""
     codes = methods_of(subject.cls).codes if subject.cls is not None else {}
     backward: set[CodeType] = {code for name, code in codes.items() if name in ("backward", "vjp")}

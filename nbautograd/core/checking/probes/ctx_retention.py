@@ -11,14 +11,14 @@ from torch import Tensor
 from nbautograd.core import syntax
 from nbautograd.core.checking import phrases
 from nbautograd.core.checking.backward_call import own_node
-from nbautograd.core.checking.jacobian.stub_ctx import raw_forward
+from nbautograd.core.checking.jacobian.stub_ctx import forward_without_autograd
 from nbautograd.core.checking.phrases import about
 from nbautograd.core.checking.problem import Outputs, Subject
 from nbautograd.core.findings import Finding
 from nbautograd.core.source import methods_of
 
 
-def kept(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
+def retained_tensors(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
     """Inputs and outputs kept as attributes of ctx; outputs that share memory with an input."""
     node = own_node(subject, outputs)
     if node is None or not subject.direct:
@@ -56,9 +56,9 @@ def _same_memory(a: Tensor, b: Tensor) -> bool:
         return False
 
 
-def hidden(subject: Subject) -> Iterator[Finding]:
+def hidden_inputs(subject: Subject) -> Iterator[Finding]:
     """Tensors that require grad and that forward reads although they are no arguments: they get no gradient."""
-    forward = raw_forward(subject) if subject.cls is not None else None
+    forward = forward_without_autograd(subject) if subject.cls is not None else None
     if forward is None:
         return
     given = subject.fresh()

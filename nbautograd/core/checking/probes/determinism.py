@@ -10,8 +10,17 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.checking import phrases
-from nbautograd.core.checking.backward_call import close, cotangents, noise, observe, own_node, precision, pull
+from nbautograd.core.checking.backward_call import (
+    cotangents,
+    gradient_tolerance,
+    gradients_agree,
+    observe,
+    own_node,
+    pull,
+    rounding_level,
+)
 from nbautograd.core.checking.diagnosis.candidate_terms import on_ctx
+from nbautograd.core.checking.other_points import nearby_inputs
 from nbautograd.core.checking.phrases import about
 from nbautograd.core.checking.problem import Outputs, Subject
 from nbautograd.core.findings import Finding
@@ -59,11 +68,11 @@ def _repeated(subject: Subject, v: Sequence[Tensor | None]) -> Iterator[Finding]
     first = pull(subject, outputs, v)
     changed = [name for name, was in numbers.items() if _numbers(own_node(subject, outputs)).get(name) != was]
     again, other = pull(subject, outputs, v), pull(subject, outputs, v, subject.seed + 1)
-    rel = max(1e-7, precision(outputs, subject.inputs))
+    rel = max(1e-7, gradient_tolerance(outputs, subject.inputs))
     for which in (again, other):
         exact = all(_same_bits(a, b) for a, b in zip(first, which, strict=True))
         if not exact:
-            near = all(close(a, b, rel) for a, b in zip(first, which, strict=True))
+            near = all(gradients_agree(a, b, rel) for a, b in zip(first, which, strict=True))
             if changed and which is again:
                 found = about(subject, "nondeterministic_backward", "bug", attribute=f"ctx.{changed[0]}")
                 yield dataclasses.replace(found, message_id="causes.backward_counts")
@@ -87,26 +96,12 @@ def _between(subject: Subject, v: Sequence[Tensor | None]) -> Iterator[Finding]:
     outputs = subject.call()
     alone = pull(subject, outputs, v)
     outputs = subject.call()
-    subject.call(elsewhere(subject, subject.seed + 3))
+    subject.call(nearby_inputs(subject, subject.seed + 3))
     together = pull(subject, outputs, v)
     subject.call()
-    rel, low = precision(outputs, subject.inputs), noise(outputs, subject.inputs)
-    if not all(close(a, b, rel, low) for a, b in zip(alone, together, strict=True)):
+    rel, low = gradient_tolerance(outputs, subject.inputs), rounding_level(outputs, subject.inputs)
+    if not all(gradients_agree(a, b, rel, low) for a, b in zip(alone, together, strict=True)):
         yield about(subject, "shared_state", "bug")
-
-
-def elsewhere(subject: Subject, seed: int) -> tuple[Any, ...]:
-    """Inputs of the same shapes with other values of the same signs and about the same size."""
-    generator = torch.Generator().manual_seed(seed)
-
-    def other(item: Any) -> Any:
-        if not isinstance(item, Tensor) or not (item.is_floating_point() or item.is_complex()):
-            return item
-        real = item.real if item.is_complex() else item
-        factor = torch.rand(item.shape, generator=generator, dtype=torch.float64) * 0.4 + 0.8
-        return (item.detach() * factor.to(real.dtype)).requires_grad_(item.requires_grad)
-
-    return tuple(other(item) for item in subject.inputs)
 
 
 def _buffer(subject: Subject, v: Sequence[Tensor | None]) -> Iterator[Finding]:

@@ -66,7 +66,7 @@ def explain(error: BaseException, subject: Subject) -> Finding:
         "place": phrases.Phrase("causes.on_line", line=line) if line is not None else "",
         "name": subject.name,
     }
-    place = backward_traceback.where(error, subject)
+    place = backward_traceback.raised_in_backward(error, subject)
     if _came_as_none(error, said, place):
         return Finding("undefined_grad", "bug", "causes.undefined_grad", {"said": phrases.short(said, 120)}, None, line)
     special = _special(error, said, subject, place)

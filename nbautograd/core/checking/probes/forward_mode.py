@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from nbautograd.core.checking import phrases
-from nbautograd.core.checking.backward_call import close, precision
+from nbautograd.core.checking.backward_call import gradient_tolerance, gradients_agree
 from nbautograd.core.checking.problem import Outputs, Subject, separate_context
 from nbautograd.core.findings import Finding
 from nbautograd.core.torch_private import tensors as internals
@@ -39,9 +39,9 @@ def batched(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
     except Exception as error:
         yield _finding(subject, "jvp_batched", "lint", said=phrases.short(" ".join(str(error).split()), 120))
         return
-    rel = precision(outputs, subject.inputs)
+    rel = gradient_tolerance(outputs, subject.inputs)
     for k, one in enumerate(single):
-        if not all(close(a, b[k], rel) for a, b in zip(_dense(one, outputs), together, strict=True)):
+        if not all(gradients_agree(a, b[k], rel) for a, b in zip(_dense(one, outputs), together, strict=True)):
             yield _finding(subject, "jvp_batched_wrong", "bug")
             return
 
@@ -82,7 +82,7 @@ def over_reverse(subject: Subject, derived: Subject) -> Iterator[Finding]:
     forward = [_dot(w, t) for w, t in zip(weights, tangents, strict=True)]
     reverse = [_dot(g, u) for g, u in zip(gradients, directions, strict=True) if g is not None]
     size = sum(map(abs, forward)) + sum(map(abs, reverse))
-    if abs(sum(forward) - sum(reverse)) > 1e2 * precision(outputs, derived.inputs) * size:
+    if abs(sum(forward) - sum(reverse)) > 1e2 * gradient_tolerance(outputs, derived.inputs) * size:
         yield _finding(subject, "forward_over_reverse_wrong", "bug")
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.checking import phrases
-from nbautograd.core.checking.backward_call import close, cotangents, noise, precision, pull
+from nbautograd.core.checking.backward_call import cotangents, gradient_tolerance, gradients_agree, pull, rounding_level
 from nbautograd.core.checking.jacobian.backward_rounding import SMALL, ULPS, nudged
 from nbautograd.core.checking.problem import Outputs, Subject
 from nbautograd.core.findings import Finding
@@ -19,7 +19,7 @@ Gradients = tuple[Tensor | None, ...]
 def linearity(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
     """Findings for every input whose gradient is not linear in grad_output."""
     # a backward that computes in single precision is linear, only not to all digits
-    rel, low = max(3e-6, precision(outputs, subject.inputs)), noise(outputs, subject.inputs)
+    rel, low = max(3e-6, gradient_tolerance(outputs, subject.inputs)), rounding_level(outputs, subject.inputs)
     v, w = (cotangents(subject, outputs, subject.seed + k) for k in (1, 2))
     at_zero = pull(subject, outputs, _scaled(v, 0.0))
     answers = {c: pull(subject, outputs, _scaled(v, c)) for c in (1.0, -1.0, 3.0, 1024.0, 1 / 1024)}
@@ -43,24 +43,26 @@ def linearity(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
 def _code(
     zero: Tensor | None, here: dict[float, Tensor | None], other: Tensor | None, both: Tensor | None, rel: float
 ) -> str | None:
-    if not close(zero, None, rel):
-        if all(close(g, zero, rel) for g in (*here.values(), other)):
+    if not gradients_agree(zero, None, rel):
+        if all(gradients_agree(g, zero, rel) for g in (*here.values(), other)):
             return "ignores_grad_output"
-        linear = all(close(_sub(g, zero), _times(_sub(here[1.0], zero), c), 1e3 * rel) for c, g in here.items())
+        linear = all(
+            gradients_agree(_sub(g, zero), _times(_sub(here[1.0], zero), c), 1e3 * rel) for c, g in here.items()
+        )
         return "affine_in_grad_output" if linear else "nonlinear_in_grad_output"
-    scales = all(close(g, _times(here[1.0], c), rel) for c, g in here.items())
-    added = close(both, _sub(here[1.0], _times(other, -1.0)), rel)
+    scales = all(gradients_agree(g, _times(here[1.0], c), rel) for c, g in here.items())
+    added = gradients_agree(both, _sub(here[1.0], _times(other, -1.0)), rel)
     return None if scales and added else "nonlinear_in_grad_output"
 
 
 def _manner(here: dict[float, Tensor | None], rel: float) -> str:
     """Which sentence fits: positive scales go through but signs do not, size is lost, or something else."""
     v = here[1.0]
-    if close(here[-1.0], v, rel):
+    if gradients_agree(here[-1.0], v, rel):
         return "sign_lost"
-    if all(close(here[c], v, rel) for c in (3.0, 1024.0)):
+    if all(gradients_agree(here[c], v, rel) for c in (3.0, 1024.0)):
         return "size_lost"
-    if all(close(here[c], _times(v, c), rel) for c in (3.0, 1024.0, 1 / 1024)):
+    if all(gradients_agree(here[c], _times(v, c), rel) for c in (3.0, 1024.0, 1 / 1024)):
         return "negative_lost"
     return "clipped" if _largest(here[1024.0]) < 4 * _largest(here[3.0]) else "nonlinear_in_grad_output"
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.checking import phrases
-from nbautograd.core.checking.backward_call import close, cotangents, noise, precision, pull
+from nbautograd.core.checking.backward_call import cotangents, gradient_tolerance, gradients_agree, pull, rounding_level
 from nbautograd.core.checking.problem import Subject
 from nbautograd.core.findings import Finding, Kind
 
@@ -29,7 +29,7 @@ def _finding(subject: Subject, code: str, kind: Kind, error: Exception | None = 
 
 def _grad_outputs(subject: Subject) -> Iterator[Finding]:
     outputs = subject.call()
-    rel, low = precision(outputs, subject.inputs), noise(outputs, subject.inputs)
+    rel, low = gradient_tolerance(outputs, subject.inputs), rounding_level(outputs, subject.inputs)
     for change in (expanded, strided):
         odd = [None if v is None else change(v) for v in cotangents(subject, outputs, subject.seed + 21)]
         plain = [None if v is None else v.contiguous() for v in odd]
@@ -39,7 +39,7 @@ def _grad_outputs(subject: Subject) -> Iterator[Finding]:
         except Exception as error:
             yield _finding(subject, "fails_noncontiguous_grad", "bug", error)
             return
-        if not all(close(a, b, rel, low) for a, b in zip(found, right, strict=True)):
+        if not all(gradients_agree(a, b, rel, low) for a, b in zip(found, right, strict=True)):
             yield _finding(subject, "wrong_noncontiguous_grad", "bug")
             return
 
@@ -72,12 +72,12 @@ def _inputs(subject: Subject) -> Iterator[Finding]:
         except Exception as error:
             yield _finding(subject, "fails_noncontiguous_input", "lint", error)
             return
-        rel, low = precision(outputs, subject.inputs), noise(outputs, subject.inputs)
+        rel, low = gradient_tolerance(outputs, subject.inputs), rounding_level(outputs, subject.inputs)
         floating = [(a, b) for a, b in zip(outputs, moved, strict=True) if a.is_floating_point() or a.is_complex()]
         # which of several equal numbers is the largest may depend on how they lie; their shares together may not
         shares = [(_total(a), _total(b)) if change is expanded else (a, b) for a, b in zip(found, right, strict=True)]
-        same = all(close(a.detach(), b.detach(), rel) for a, b in floating)
-        if not same or not all(close(a, b, rel, low) for a, b in shares):
+        same = all(gradients_agree(a.detach(), b.detach(), rel) for a, b in floating)
+        if not same or not all(gradients_agree(a, b, rel, low) for a, b in shares):
             yield _finding(subject, "wrong_noncontiguous_input", "bug")
             return
 
@@ -126,8 +126,8 @@ def _batched(subject: Subject) -> Iterator[Finding]:
         yield dataclasses.replace(found, message_id=f"causes.{advice}")
         return
     one = pull(subject, outputs, v)[0]
-    rel, low = precision(outputs, subject.inputs), noise(outputs, subject.inputs)
-    if both is None or one is None or close(both, torch.stack([one, -2 * one]), rel, low):
+    rel, low = gradient_tolerance(outputs, subject.inputs), rounding_level(outputs, subject.inputs)
+    if both is None or one is None or gradients_agree(both, torch.stack([one, -2 * one]), rel, low):
         return
     yield dataclasses.replace(
         _finding(subject, "fails_batched", "note", None, **params), message_id="causes.fails_batched_wrong"
@@ -138,6 +138,8 @@ def _twice(subject: Subject, outputs: Sequence[Tensor], batched: Sequence[Tensor
     """Whether a batch of two gave the same outputs twice."""
     if [tuple(y.shape) for y in batched] != [(2, *y.shape) for y in outputs]:
         return False
-    rel = precision(outputs, subject.inputs)
+    rel = gradient_tolerance(outputs, subject.inputs)
     pairs = zip(batched, outputs, strict=True)
-    return all(close(b.detach(), torch.stack([y.detach()] * 2), rel) for b, y in pairs if y.is_floating_point())
+    return all(
+        gradients_agree(b.detach(), torch.stack([y.detach()] * 2), rel) for b, y in pairs if y.is_floating_point()
+    )

@@ -7,12 +7,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbautograd.core.checking.jacobian.stub_ctx import StandIn
+from nbautograd.core.checking.jacobian.stub_ctx import StubContext
 from nbautograd.core.checking.problem import Subject, separate_context
 from nbautograd.core.checking.quiet import seed_all
 
 
-class _Watching(StandIn):
+class _Watching(StubContext):
     """Remembers the values that tensors had when they were saved."""
 
     def save_for_backward(self, *tensors: Any) -> None:

@@ -10,7 +10,7 @@ from torch import Tensor
 from nbautograd.core.checking import phrases
 from nbautograd.core.checking.backward_call import cotangents, observe
 from nbautograd.core.checking.block import Block
-from nbautograd.core.checking.directional import direction
+from nbautograd.core.checking.directional import directional_derivative
 from nbautograd.core.checking.phrases import about
 from nbautograd.core.checking.problem import Outputs, Subject
 from nbautograd.core.findings import Finding
@@ -70,7 +70,7 @@ def _wrongly_marked(subject: Subject, outputs: Outputs, k: int) -> Iterator[Find
     weights: list[Tensor | None] = [None] * len(outputs)
     weights[k] = torch.randn(outputs[k].shape, generator=generator, dtype=outputs[k].dtype)
     for which, position in enumerate(subject.differentiable):
-        slopes = [direction(subject, subject.fresh(), which, weights, subject.seed + s) for s in (36, 37)]
+        slopes = [directional_derivative(subject, subject.fresh(), which, weights, subject.seed + s) for s in (36, 37)]
         if all(s is not None and abs(s.slope) > 100 * s.error + 1e-9 for s in slopes):
             names = {"output": subject.output_names[k], "input": subject.input_names[position]}
             yield about(subject, "nondiff_marked_wrongly", "bug", phrases.forward_line(subject), **names)

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from nbautograd.core.checking.backward_call import cotangents, pull
 from nbautograd.core.checking.block import Block
-from nbautograd.core.checking.probes.ctx_retention import hidden, kept
+from nbautograd.core.checking.probes.ctx_retention import hidden_inputs, retained_tensors
 from nbautograd.core.checking.probes.determinism import state
 from nbautograd.core.checking.probes.exceptions import contract_broken, explain, from_forward
 from nbautograd.core.checking.probes.forward_mode import batched
 from nbautograd.core.checking.probes.memory_layout import layout
 from nbautograd.core.checking.probes.return_values import contract, differentiable_outputs
-from nbautograd.core.checking.probes.stale_state import later
-from nbautograd.core.checking.probes.usage import dead, inputs_alone, outputs_alone
+from nbautograd.core.checking.probes.stale_state import wrong_at_other_inputs
+from nbautograd.core.checking.probes.usage import backward_never_called, inputs_alone, outputs_alone
 from nbautograd.core.checking.problem import Outputs, Subject
 from nbautograd.core.findings import Finding
 
@@ -35,7 +35,7 @@ def first_run(subject: Subject) -> tuple[Outputs | None, tuple[Finding, ...]]:
         if from_forward(error, subject.cls) or not contract_broken(error):
             raise
         return None, (explain(error, subject),)
-    found = tuple(quietly(lambda: dead(subject, outputs)))
+    found = tuple(quietly(lambda: backward_never_called(subject, outputs)))
     if found or not subject.differentiable_outputs(outputs):
         return None, found
     try:
@@ -48,7 +48,7 @@ def first_run(subject: Subject) -> tuple[Outputs | None, tuple[Finding, ...]]:
 def before_values(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
     """What makes every other answer doubtful: state, hidden inputs."""
     yield from quietly(lambda: state(subject))
-    yield from quietly(lambda: hidden(subject))
+    yield from quietly(lambda: hidden_inputs(subject))
 
 
 def after_values(
@@ -59,10 +59,10 @@ def after_values(
         lambda: outputs_alone(subject, outputs),
         lambda: inputs_alone(subject, outputs),
         lambda: layout(subject),
-        lambda: later(subject, blocks),
+        lambda: wrong_at_other_inputs(subject, blocks),
         lambda: differentiable_outputs(subject, outputs, blocks),
         lambda: contract(subject, outputs),
-        lambda: kept(subject, outputs),
+        lambda: retained_tensors(subject, outputs),
         lambda: batched(subject, outputs),
     )
     for probe in tries:

@@ -8,15 +8,15 @@ from collections.abc import Iterator, Mapping
 from nbautograd.core.checking import phrases
 from nbautograd.core.checking.backward_call import cotangents
 from nbautograd.core.checking.block import Block
-from nbautograd.core.checking.directional import direction
-from nbautograd.core.checking.probes.determinism import elsewhere
+from nbautograd.core.checking.directional import directional_derivative
+from nbautograd.core.checking.other_points import nearby_inputs
 from nbautograd.core.checking.problem import Subject
 from nbautograd.core.findings import Finding
 
 TWICE = (61, 67)  # one disagreement may be a kink that was met
 
 
-def later(subject: Subject, blocks: Mapping[tuple[int, int], Block]) -> Iterator[Finding]:
+def wrong_at_other_inputs(subject: Subject, blocks: Mapping[tuple[int, int], Block]) -> Iterator[Finding]:
     """A gradient that is right at the inputs given and wrong at others: something of an earlier call is left over."""
     if not subject.has_functions or not blocks or not all(map(_plainly_right, blocks.values())):
         return
@@ -39,10 +39,10 @@ def _plainly_right(block: Block) -> bool:
 
 def _wrong(subject: Subject, seed: int) -> set[int]:
     """Numbers of the inputs whose gradient is wrong at other values of the same signs."""
-    inputs = elsewhere(subject, seed)
+    inputs = nearby_inputs(subject, seed)
     outputs = subject.call(inputs)
     v = cotangents(subject, outputs, seed)
     gradients = subject.vjp(outputs, v)
-    truths = [direction(subject, inputs, k, v, seed) for k in range(len(gradients))]
+    truths = [directional_derivative(subject, inputs, k, v, seed) for k in range(len(gradients))]
     pairs = zip(truths, gradients, strict=True)
     return {k for k, (truth, g) in enumerate(pairs) if truth is not None and not truth.agrees(g)}

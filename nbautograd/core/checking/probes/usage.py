@@ -12,13 +12,13 @@ from torch import Tensor
 
 from nbautograd.core.checking import phrases
 from nbautograd.core.checking.backward_call import (
-    close,
     cotangents,
+    gradient_tolerance,
+    gradients_agree,
     nodes,
-    noise,
     own_node,
-    precision,
     pull,
+    rounding_level,
     user_backward,
 )
 from nbautograd.core.checking.phrases import about
@@ -30,7 +30,7 @@ from nbautograd.core.torch_private.tensors import gradients
 MOST = 4  # inputs of which all subsets are tried
 
 
-def dead(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
+def backward_never_called(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
     """Backward can never run: forward was called without ``apply``, or the outputs were hidden in a list."""
     if nodes(outputs):
         return
@@ -73,18 +73,19 @@ def outputs_alone(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
         return
     v = cotangents(subject, outputs, subject.seed + 31)
     together = pull(subject, outputs, v)
-    rel, low = precision(outputs, subject.inputs), noise(outputs, subject.inputs)
+    rel, low = gradient_tolerance(outputs, subject.inputs), rounding_level(outputs, subject.inputs)
     try:
         shares = [pull(subject, outputs, [c if k == o else None for k, c in enumerate(v)]) for o in takes]
     except Exception as error:
         yield explain(error, subject)
         return
     total = [_sum(parts) for parts in zip(*shares, strict=True)]
-    if not all(close(a, b, rel, low) for a, b in zip(together, total, strict=True)):
+    if not all(gradients_agree(a, b, rel, low) for a, b in zip(together, total, strict=True)):
         zeros = [torch.zeros_like(c) if c is not None else None for c in v]
         filled = [pull(subject, outputs, [c if k == o else zeros[k] for k, c in enumerate(v)]) for o in takes]
         if not all(
-            close(a, _sum(parts), 1e3 * rel, low) for a, parts in zip(total, zip(*filled, strict=True), strict=True)
+            gradients_agree(a, _sum(parts), 1e3 * rel, low)
+            for a, parts in zip(total, zip(*filled, strict=True), strict=True)
         ):
             yield about(subject, "undefined_grad", "bug", None, said="")
 
@@ -110,7 +111,7 @@ def inputs_alone(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
     if len(subject.differentiable) < 2 or not subject.has_functions:
         return
     v = cotangents(subject, outputs, subject.seed + 32)
-    rel, low = precision(outputs, subject.inputs), noise(outputs, subject.inputs)
+    rel, low = gradient_tolerance(outputs, subject.inputs), rounding_level(outputs, subject.inputs)
     together = dict(zip(subject.differentiable, pull(subject, outputs, v), strict=True))
     for wanted in _subsets(subject.differentiable):
         given = tuple(
@@ -127,7 +128,7 @@ def inputs_alone(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
             yield Finding("needs_input_grad_wrong", "bug", "causes.needs_input_grad_raises", params, None, line)
             return
         for position, gradient in zip(wanted, found, strict=True):
-            if not close(gradient, together[position], rel, low):
+            if not gradients_agree(gradient, together[position], rel, low):
                 yield about(subject, "needs_input_grad_wrong", "bug", None, input=subject.input_names[position])
                 return
 

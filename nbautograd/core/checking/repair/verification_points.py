@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbautograd.core.checking.backward_call import cotangents, own_node, pull, standing_in, user_backward
-from nbautograd.core.checking.directional import Direction, direction
+from nbautograd.core.checking.backward_call import backward_replaced, cotangents, own_node, pull, user_backward
+from nbautograd.core.checking.directional import DirectionalDerivative, directional_derivative
 from nbautograd.core.checking.probes.memory_layout import expanded, strided
 from nbautograd.core.checking.problem import Outputs, Subject
 
@@ -36,7 +36,7 @@ class Stage:
     outputs: Outputs
     node: Any
     v: Sequence[Tensor | None]
-    directions: tuple[Direction, ...]
+    directions: tuple[DirectionalDerivative, ...]
     tidy: bool = False
 
     @property
@@ -66,7 +66,7 @@ class Stage:
         """Whether this backward gives gradients that agree in every direction."""
         outputs, node = (self.outputs, self.node) if not self.tidy else self._anew(subject)
         try:
-            with standing_in(node, _watched(backward) if self.tidy else backward):
+            with backward_replaced(node, _watched(backward) if self.tidy else backward):
                 gradients = pull(subject, outputs, self.v)
         except Exception:
             return False
@@ -104,9 +104,9 @@ def stage(
     v = [c if c is None or odd is None else odd(c) for c in cotangents(subject, outputs, seed)]
     if node is None or any(isinstance(y, Tensor) and not torch.isfinite(y.detach()).all() for y in outputs):
         return None
-    asked: list[Direction] = []
+    asked: list[DirectionalDerivative] = []
     for k, s in itertools.product(targets, (1, 2)):
-        found = direction(subject, outputs.inputs, k, v, seed + s)
+        found = directional_derivative(subject, outputs.inputs, k, v, seed + s)
         if found is None:
             return None
         asked.append(found)

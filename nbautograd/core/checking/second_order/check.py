@@ -13,16 +13,16 @@ from torch import Tensor
 from nbautograd import messages
 from nbautograd.core import syntax
 from nbautograd.core.checking import phrases
-from nbautograd.core.checking.backward_call import cotangents, own_node, precision
+from nbautograd.core.checking.backward_call import cotangents, gradient_tolerance, own_node
 from nbautograd.core.checking.block import Block, GradcheckReport
 from nbautograd.core.checking.diagnosis.candidate_terms import on_ctx
-from nbautograd.core.checking.probes.determinism import elsewhere
+from nbautograd.core.checking.other_points import nearby_inputs
 from nbautograd.core.checking.probes.forward_mode import over_reverse
 from nbautograd.core.checking.probes.run_probes import quietly
 from nbautograd.core.checking.problem import Outputs, Subject
-from nbautograd.core.checking.run import Inquiry
-from nbautograd.core.checking.second_order.sampled_directions import DIRECTIONS, TOGETHER, along
-from nbautograd.core.checking.second_order.scalar_check import settled
+from nbautograd.core.checking.run import GradcheckRun
+from nbautograd.core.checking.second_order.sampled_directions import DIRECTIONS, TOGETHER, restrict_to_directions
+from nbautograd.core.checking.second_order.scalar_check import agree_along_direction
 from nbautograd.core.findings import Finding
 from nbautograd.core.source import methods_of
 from nbautograd.core.torch_private import tensors as internals
@@ -53,31 +53,31 @@ def second_order(subject: Subject) -> GradcheckReport | None:
         return _report(subject, (_unsupported(subject, error),), start)
     if _claims_none(gradients):
         return None
-    inquiry = _asked(_subject(subject, outputs), _size(subject, outputs))
-    if inquiry is None:
+    run = _asked(_subject(subject, outputs), _size(subject, outputs))
+    if run is None:
         return None
-    if inquiry.error is not None:
-        return _report(subject, (_unsupported(subject, inquiry.error),), start)
-    found = tuple(_findings(subject, outputs, inquiry))
+    if run.error is not None:
+        return _report(subject, (_unsupported(subject, run.error),), start)
+    found = tuple(_findings(subject, outputs, run))
     findings = found or tuple(quietly(lambda: over_reverse(subject, _subject(subject, outputs))))
     size, sampled = _size(subject, outputs), ""
     if size > MOST:
         sampled = messages.text("checking.sampled_directions", elements=f"{size:,}")
-    return _report(subject, findings, start, inquiry, sampled)
+    return _report(subject, findings, start, run, sampled)
 
 
-def _asked(whole: Subject, size: int) -> Inquiry | None:
+def _asked(whole: Subject, size: int) -> GradcheckRun | None:
     """The blocks of a small Function; of a large one along all elements at once, and where that does not settle it,
     along a few directions of few elements, which hardly ever meet a kink."""
     found = None
     for derived in [whole] if size <= MOST else _sampled(whole):
-        found = Inquiry(derived, None, None, None)
+        found = GradcheckRun(derived, None, None, None)
         with derived.session():
             at_once = _settled(derived) if derived is not whole else None
             if at_once is not None:
                 found.blocks = at_once
                 break
-            found.blocks_found()
+            found.find_blocks()
         if found.error is not None or {b.verdict for b in found.blocks.values()} <= {"match"}:
             break
     return found
@@ -88,8 +88,8 @@ def _settled(derived: Subject) -> dict[tuple[int, int], Block] | None:
     if any(derived.inputs[i].numel() != 1 for i in derived.differentiable):
         return None
     try:
-        return settled(derived)
-    except Exception:  # what backward raises is told by the inquiry
+        return agree_along_direction(derived)
+    except Exception:  # what backward raises is told by the run
         return None
 
 
@@ -146,7 +146,7 @@ def _sampled(derived: Subject) -> Iterator[Subject]:
     if any(derived.inputs[i].dtype != torch.float64 for i in derived.differentiable):
         return
     for directions, together in ((1, None), (DIRECTIONS, TOGETHER)):
-        small = along(derived, derived.seed + 43, directions, together)
+        small = restrict_to_directions(derived, derived.seed + 43, directions, together)
         if small is None:
             return
         small.output_names = tuple(f"{name} (sampled)" for name in derived.output_names)
@@ -166,15 +166,15 @@ def _grad_name(subject: Subject, k: int, count: int) -> str:
 
 
 def _report(
-    subject: Subject, findings: tuple[Finding, ...], start: float, inquiry: Inquiry | None = None, reason: str = ""
+    subject: Subject, findings: tuple[Finding, ...], start: float, run: GradcheckRun | None = None, reason: str = ""
 ) -> GradcheckReport:
     wrong = any(f.kind == "bug" for f in findings)
-    blocks: dict[tuple[int, int], Block] = {} if inquiry is None else inquiry.blocks
+    blocks: dict[tuple[int, int], Block] = {} if run is None else run.blocks
     decided = blocks and all(b.verdict in ("match", "subgradient") for b in blocks.values())
-    names = ((), ()) if inquiry is None else (inquiry.subject.input_names, inquiry.subject.output_names)
+    names = ((), ()) if run is None else (run.subject.input_names, run.subject.output_names)
     return GradcheckReport(
         subject.name, "wrong" if wrong else "right" if decided else "cannot tell", findings, blocks, *names,
-        subject.seed, time.perf_counter() - start, inquiry is None or inquiry.complete, None, subject.source, reason,
+        subject.seed, time.perf_counter() - start, run is None or run.complete, None, subject.source, reason,
     )  # fmt: skip
 
 
@@ -186,8 +186,8 @@ def _unsupported(subject: Subject, error: Exception) -> Finding:
     )
 
 
-def _findings(subject: Subject, outputs: Outputs, inquiry: Inquiry) -> Iterator[Finding]:
-    wrong = [b for b in inquiry.blocks.values() if b.verdict == "mismatch"]
+def _findings(subject: Subject, outputs: Outputs, run: GradcheckRun) -> Iterator[Finding]:
+    wrong = [b for b in run.blocks.values() if b.verdict == "mismatch"]
     if not wrong:
         return
     block = max(wrong, key=lambda b: b.largest_error)
@@ -202,7 +202,7 @@ def _findings(subject: Subject, outputs: Outputs, inquiry: Inquiry) -> Iterator[
 
 def _reasons(subject: Subject, outputs: Outputs) -> Iterator[tuple[str, dict[str, Any], int | None]]:
     node = own_node(subject, outputs)
-    other = own_node(subject, subject.call(elsewhere(subject, subject.seed + 42)))
+    other = own_node(subject, subject.call(nearby_inputs(subject, subject.seed + 42)))
     moved = dict(on_ctx(subject, other))
     for name, tensor in on_ctx(subject, node):
         if not (tensor.is_floating_point() or tensor.is_complex()):
@@ -229,7 +229,7 @@ def _is_input(tensor: Tensor, outputs: Outputs) -> bool:
 
 
 def _moves(tensor: Tensor, other: Tensor | None) -> bool:
-    rel = precision([tensor], [])
+    rel = gradient_tolerance([tensor], [])
     return other is None or other.shape != tensor.shape or not torch.allclose(tensor, other, rtol=rel, atol=0.0)
 
 

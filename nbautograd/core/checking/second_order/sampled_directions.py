@@ -15,7 +15,9 @@ DIRECTIONS = 4  # per input
 TOGETHER = 8  # elements that one direction moves; more would meet a kink too easily
 
 
-def along(subject: Subject, seed: int, directions: int = DIRECTIONS, together: int | None = TOGETHER) -> Subject | None:
+def restrict_to_directions(
+    subject: Subject, seed: int, directions: int = DIRECTIONS, together: int | None = TOGETHER
+) -> Subject | None:
     """The same function of a few numbers per input, each of which moves a few elements.
 
     Args:

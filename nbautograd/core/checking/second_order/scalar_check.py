@@ -16,11 +16,11 @@ STEP = float(np.finfo(float).eps) ** (1 / 3)
 ONE = (1,)
 
 
-def settled(small: Subject) -> dict[tuple[int, int], Block] | None:
+def agree_along_direction(small: Subject) -> dict[tuple[int, int], Block] | None:
     """All blocks where each entry agrees to seven digits by one backward and one pair of forwards; else None.
 
     Args:
-        small: as ``few_directions.along`` makes it for one direction, in float64; its session must be open.
+        small: as ``restrict_to_directions`` makes it for one direction, in float64; its session must be open.
     """
     outputs = small.call()
     leaves = [outputs.inputs[i] for i in small.differentiable]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from nbautograd.core.checking.jacobian.assembly import Raw
+from nbautograd.core.checking.jacobian.assembly import FirstPass
 from nbautograd.core.checking.jacobian.forward_values import Values
 from nbautograd.core.checking.steps import ladder
 from nbautograd.core.numerics.arrays import Array
 
 
-def curve(raw: Raw, where: tuple[int, int]) -> tuple[Array, Array]:
+def convergence_curve(raw: FirstPass, ij: tuple[int, int]) -> tuple[Array, Array]:
     """Steps and errors of differences at the entry of a block that differs most from backward."""
     apart = np.abs(raw.matrices.stored("difference"))
     if not np.isfinite(apart).any():
@@ -19,18 +19,18 @@ def curve(raw: Raw, where: tuple[int, int]) -> tuple[Array, Array]:
     chosen.reshape(-1)[int(np.nanargmax(apart))] = True
     held = raw.matrices.layout
     block, row, col = np.argwhere(chosen)[0]
-    return _course(raw.forward, where, (int(held.row_ids[block, row]), int(held.col_ids[block, col])))
+    return _ladder_of_entry(raw.forward, ij, (int(held.row_ids[block, row]), int(held.col_ids[block, col])))
 
 
-def _course(forward: Values, where: tuple[int, int], entry: tuple[int, int]) -> tuple[Array, Array]:
+def _ladder_of_entry(forward: Values, ij: tuple[int, int], entry: tuple[int, int]) -> tuple[Array, Array]:
     """The ladder for one entry that is not in doubt: its steps, and how far differences are from the best value.
 
     Args:
         forward: values of the function.
-        where: numbers of output and input among the differentiable ones.
+        ij: numbers of output and input among the differentiable ones.
         entry: row and column.
     """
-    (i, j), (row, col) = where, entry
+    (i, j), (row, col) = ij, entry
     point = forward.points[j].reshape(-1)
     climbs = np.concatenate([ladder.factors(), -ladder.factors()])
     wanted = np.repeat(point[None], len(climbs), axis=0)

@@ -49,7 +49,7 @@ class Refined:
 FIELDS = tuple(field.name for field in dataclasses.fields(Refined) if field.name != "entries")
 
 
-def joined(parts: list[Refined]) -> Refined:
+def concatenate(parts: list[Refined]) -> Refined:
     """All entries of several looks in one."""
     if not parts:
         none = np.empty(0)
@@ -60,37 +60,37 @@ def joined(parts: list[Refined]) -> Refined:
     return Refined(entries=np.concatenate([p.entries for p in parts]), **by_name)
 
 
-def chosen(found: Refined, which: Array) -> Refined:
+def select(found: Refined, which: Array) -> Refined:
     """Some of the entries, by a boolean array."""
     by_name = {name: getattr(found, name)[..., which] for name in FIELDS}
     return Refined(entries=found.entries[which], **by_name)
 
 
-def along(
-    forward: Values, directions: Directions, where: tuple[int, int], columns: Sequence[tuple[int, Array]]
+def evaluate_ladder(
+    forward: Values, directions: Directions, ij: tuple[int, int], columns: Sequence[tuple[int, Array]]
 ) -> Iterator[Refined]:
     """The ladder for some entries (block, row, column) of several directions, given by their numbers."""
-    size = forward.points[where[1]].size + forward.values[where[0]].size
+    size = forward.points[ij[1]].size + forward.values[ij[0]].size
     most = max(1, CHUNK_ELEMENTS // (POINTS * max(1, size)))
     for start in range(0, len(columns), most):
-        yield _along(forward, directions, where, columns[start : start + most])
+        yield _evaluate_direction(forward, directions, ij, columns[start : start + most])
 
 
-def _along(
-    forward: Values, directions: Directions, where: tuple[int, int], columns: Sequence[tuple[int, Array]]
+def _evaluate_direction(
+    forward: Values, directions: Directions, ij: tuple[int, int], columns: Sequence[tuple[int, Array]]
 ) -> Refined:
-    point = np.abs(np.nan_to_num(forward.points[where[1]]))
-    found = _climb(forward, directions, where, columns, np.maximum(1.0, point))
+    point = np.abs(np.nan_to_num(forward.points[ij[1]]))
+    found = _evaluate_once(forward, directions, ij, columns, np.maximum(1.0, point))
     layout = directions.layout
     small = layout.cols(point[None])[0][found.entries[:, 0], found.entries[:, 2]]
     again = (small < NEAR_ZERO) & (small > 0)
     if again.any():
-        closer = _climb(forward, directions, where, columns, np.where(point > 0, point, 1.0))
+        closer = _evaluate_once(forward, directions, ij, columns, np.where(point > 0, point, 1.0))
         found = _choose(found, closer, again & (closer.error < found.error))
     return found
 
 
-def better(first: Refined, second: Refined) -> Refined:
+def sharper(first: Refined, second: Refined) -> Refined:
     """Of two looks at the same entries the one with the smaller error bar, entry by entry."""
     return _choose(first, second, second.error < first.error)
 
@@ -100,10 +100,10 @@ def _choose(first: Refined, second: Refined, take: Array) -> Refined:
     return Refined(entries=first.entries, **picked)
 
 
-def _climb(
-    forward: Values, directions: Directions, where: tuple[int, int], columns: Sequence[tuple[int, Array]], scale: Array
+def _evaluate_once(
+    forward: Values, directions: Directions, ij: tuple[int, int], columns: Sequence[tuple[int, Array]], scale: Array
 ) -> Refined:
-    i, j = where
+    i, j = ij
     which = np.concatenate([np.full(len(entries), k) for k, (_, entries) in enumerate(columns)])
     entries = np.concatenate([entries for _, entries in columns])
     moved = directions.masks([number for number, _ in columns]) * scale

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from nbautograd.core.checking.jacobian.assembly import Raw
+from nbautograd.core.checking.jacobian.assembly import FirstPass
 from nbautograd.core.checking.jacobian.forward_values import Values
 from nbautograd.core.checking.steps.column_entries import counts, entries_of
 from nbautograd.core.numerics.arrays import Array
@@ -22,15 +22,15 @@ FIRST, CHUNK = 4, 64  # directions at once; where the first few settle nothing, 
 Agrees = Callable[[Array, Array], Array]
 
 
-def settled(
-    forward: Values, raw: Raw, where: tuple[int, int], chosen: tuple[Array, Array], agrees: Agrees
+def agreeing_entries(
+    forward: Values, raw: FirstPass, ij: tuple[int, int], chosen: tuple[Array, Array], agrees: Agrees
 ) -> tuple[Array, Array]:
     """Which of the chosen entries agree with backward after all.
 
     Args:
         forward: values of the function.
         raw: the block; it must have directions.
-        where: numbers of output and input among the differentiable ones.
+        ij: numbers of output and input among the differentiable ones.
         chosen: which entries to look at, boolean arrays like the stored matrices: those that nearly agree, and others.
         agrees: for entries (block, row, column) and derivatives, where these are what backward says.
 
@@ -40,24 +40,22 @@ def settled(
     near, others = (each.copy() for each in chosen)
     looks = [(np.empty((0, 3), dtype=int), np.empty(0))]
     for left, size in [*((near, size) for size in SIZES), (others, FINEST)]:
-        for entries, values in _looked(forward, raw, where, (left, size), agrees):
+        for entries, values in _agreeing_at_step(forward, raw, ij, (left, size), agrees):
             looks.append((entries, values))
             left[tuple(entries.T)] = False
     entries, values = map(np.concatenate, zip(*looks, strict=True))
     return entries, values
 
 
-def _looked(
-    forward: Values, raw: Raw, where: tuple[int, int], what: tuple[Array, float], agrees: Agrees
+def _agreeing_at_step(
+    forward: Values, raw: FirstPass, ij: tuple[int, int], what: tuple[Array, float], agrees: Agrees
 ) -> Iterator[tuple[Array, Array]]:
     """The entries that agree at one size of step, and their derivatives, some directions at a time."""
     chosen, size = what
     waiting, most = [int(number) for number in np.flatnonzero(counts(raw, chosen))], FIRST
     while waiting:
         part, waiting, most = waiting[:most], waiting[most:], CHUNK
-        entries, values = map(
-            np.concatenate, zip(*_derivatives(forward, raw, where, (part, chosen), size), strict=True)
-        )
+        entries, values = map(np.concatenate, zip(*_derivatives(forward, raw, ij, (part, chosen), size), strict=True))
         good = agrees(entries, values)
         yield entries[good], values[good]
         if not good.any():
@@ -65,10 +63,10 @@ def _looked(
 
 
 def _derivatives(
-    forward: Values, raw: Raw, where: tuple[int, int], what: tuple[list[int], Array], factor: float
+    forward: Values, raw: FirstPass, ij: tuple[int, int], what: tuple[list[int], Array], factor: float
 ) -> Iterator[tuple[Array, Array]]:
     """The entries of each direction, their derivatives, from four points."""
-    (i, j), (numbers, chosen) = where, what
+    (i, j), (numbers, chosen) = ij, what
     point, layout = forward.points[j], raw.directions.layout
     size = factor * float(forward.eps ** (1 / 5)) * np.maximum(1.0, np.abs(np.nan_to_num(point)))
     moved = raw.directions.masks(numbers) * size

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from nbautograd.core.checking.jacobian.assembly import Raw
+from nbautograd.core.checking.jacobian.assembly import FirstPass
 from nbautograd.core.checking.jacobian.forward_values import Values
 from nbautograd.core.checking.steps import kinks
 from nbautograd.core.checking.steps.column_entries import counts, entries_of
-from nbautograd.core.checking.steps.evaluate_ladder import POINTS, Refined, along, better, joined
-from nbautograd.core.checking.steps.three_steps import brief
+from nbautograd.core.checking.steps.evaluate_ladder import POINTS, Refined, concatenate, evaluate_ladder, sharper
+from nbautograd.core.checking.steps.three_steps import evaluate_three_steps
 from nbautograd.core.numerics.arrays import Array
 
 FEW = 128  # entries that get the whole ladder in any case where many points are answered at once; where more disagree,
@@ -19,7 +19,7 @@ CLEAR = 1e-7  # an error bar larger than this, relative to the derivative, is wo
 FINER = 3  # rungs down for three steps where the first three tell too little
 
 
-def refine(forward: Values, raw: Raw, where: tuple[int, int], chosen: Array) -> Refined:
+def refine(forward: Values, raw: FirstPass, ij: tuple[int, int], chosen: Array) -> Refined:
     """Run the ladder for the chosen entries, a boolean array like the stored matrices.
 
     Where that would take more points than central differences of everything, some columns get the whole ladder, the
@@ -28,51 +28,55 @@ def refine(forward: Values, raw: Raw, where: tuple[int, int], chosen: Array) -> 
     Args:
         forward: values of the function.
         raw: the block; it must have directions.
-        where: numbers of output and input among the differentiable ones.
+        ij: numbers of output and input among the differentiable ones.
         chosen: which entries to look at.
     """
     number_of = counts(raw, chosen)
     waiting = [int(n) for n in np.argsort(-number_of, kind="stable")[: np.count_nonzero(number_of)]]
-    deep = _first(forward, len(waiting), int(number_of.sum()))
-    parts = _climbed(forward, raw, where, (waiting[:deep], chosen))
+    deep = _columns_with_whole_ladder(forward, len(waiting), int(number_of.sum()))
+    parts = _by_whole_ladder(forward, raw, ij, (waiting[:deep], chosen))
     if waiting[deep:]:
-        parts += _briefly(forward, raw, where, (waiting[deep:], chosen), joined(parts))
-    return joined(parts)
+        parts += _by_three_steps(forward, raw, ij, (waiting[deep:], chosen), concatenate(parts))
+    return concatenate(parts)
 
 
-def _first(forward: Values, columns: int, entries: int) -> int:
+def _columns_with_whole_ladder(forward: Values, columns: int, entries: int) -> int:
     """How many of so many columns get the whole ladder first: all of them where that is cheap."""
     cheap = entries <= FEW if forward.batched else columns <= forward.left // POINTS
     return columns if cheap else min(LEAST, columns)
 
 
-def _after_all(forward: Values) -> int:
+def _columns_with_second_ladder(forward: Values) -> int:
     """How many columns may have the whole ladder where three steps tell too little."""
     return MOST if forward.batched else max(LEAST, forward.left // POINTS)
 
 
-def _climbed(forward: Values, raw: Raw, where: tuple[int, int], what: tuple[list[int], Array]) -> list[Refined]:
+def _by_whole_ladder(
+    forward: Values, raw: FirstPass, ij: tuple[int, int], what: tuple[list[int], Array]
+) -> list[Refined]:
     numbers, chosen = what
-    return list(along(forward, raw.directions, where, [(n, entries_of(raw, chosen, n)) for n in numbers]))
+    return list(evaluate_ladder(forward, raw.directions, ij, [(n, entries_of(raw, chosen, n)) for n in numbers]))
 
 
-def _briefly(
-    forward: Values, raw: Raw, where: tuple[int, int], what: tuple[list[int], Array], known: Refined
+def _by_three_steps(
+    forward: Values, raw: FirstPass, ij: tuple[int, int], what: tuple[list[int], Array], known: Refined
 ) -> list[Refined]:
     """Three steps for these columns, and the whole ladder for some of those where they tell too little."""
     numbers, chosen = what
     columns = [(n, entries_of(raw, chosen, n)) for n in numbers]
-    parts = list(brief(forward, raw.directions, where, columns, known))
-    unclear = [k for k, part in enumerate(parts) if not _clear(part, raw.matrices.analytical)]
-    finer = brief(forward, raw.directions, where, [columns[k] for k in unclear], known, FINER)
+    parts = list(evaluate_three_steps(forward, raw.directions, ij, columns, known))
+    unclear = [k for k, part in enumerate(parts) if not _is_sharp(part, raw.matrices.analytical)]
+    finer = evaluate_three_steps(forward, raw.directions, ij, [columns[k] for k in unclear], known, FINER)
     for k, part in zip(unclear, finer, strict=True):
-        parts[k] = better(parts[k], part)
-    again = [k for k in unclear if not _clear(parts[k], raw.matrices.analytical)][: _after_all(forward)]
+        parts[k] = sharper(parts[k], part)
+    again = [k for k in unclear if not _is_sharp(parts[k], raw.matrices.analytical)][
+        : _columns_with_second_ladder(forward)
+    ]
     kept = [part for k, part in enumerate(parts) if k not in set(again)]
-    return [*kept, *along(forward, raw.directions, where, [columns[k] for k in again])]
+    return [*kept, *evaluate_ladder(forward, raw.directions, ij, [columns[k] for k in again])]
 
 
-def _clear(part: Refined, analytical: Array) -> bool:
+def _is_sharp(part: Refined, analytical: Array) -> bool:
     size = np.maximum(np.abs(part.value), np.abs(np.nan_to_num(analytical[tuple(part.entries.T)])))
     sharp = part.error <= CLEAR * np.maximum(size, 1e-3 * np.nan_to_num(size).max(initial=0.0))
     return bool(((part.nature == kinks.SMOOTH) & sharp).all())

@@ -11,7 +11,7 @@ from nbautograd.core.numerics.arrays import Array
 FAR = (0.3, 1.0, 3.0, 10.0)
 
 
-def piecewise_constant(forward: Values, where: tuple[int, int], matrices: Matrices, jumps: Array) -> bool:
+def piecewise_constant(forward: Values, ij: tuple[int, int], matrices: Matrices, jumps: Array) -> bool:
     """Whether backward claims a slope where the function is flat here and at random points further off.
 
     Such a function with a gradient is a surrogate (straight-through, spiking neurons), not a mistake of arithmetic. A
@@ -20,7 +20,7 @@ def piecewise_constant(forward: Values, where: tuple[int, int], matrices: Matric
     """
     if matrices.numerical[~jumps].any() or not matrices.analytical.any() or not matrices.numerical.size:
         return False
-    i, j = where
+    i, j = ij
     random = np.random.default_rng(0)
     point = forward.points[j]
     far = np.stack([point + f * random.normal(size=point.shape) for f in FAR])

@@ -9,17 +9,17 @@ import numpy as np
 from nbautograd.core.checking.jacobian.central_differences import Directions
 from nbautograd.core.checking.jacobian.forward_values import Values
 from nbautograd.core.checking.steps import kinks, ladder
-from nbautograd.core.checking.steps.evaluate_ladder import Refined, chosen
+from nbautograd.core.checking.steps.evaluate_ladder import Refined, select
 from nbautograd.core.numerics.arrays import Array
 
 USUAL = 5  # the rung that serves a smooth function best
 CHUNK = 64  # directions at once
 
 
-def brief(
+def evaluate_three_steps(
     forward: Values,
     directions: Directions,
-    where: tuple[int, int],
+    ij: tuple[int, int],
     columns: Sequence[tuple[int, Array]],
     known: Refined,
     finer: int = 0,
@@ -29,33 +29,33 @@ def brief(
     Args:
         forward: values of the function.
         directions: how its input is moved.
-        where: numbers of output and input among the differentiable ones.
+        ij: numbers of output and input among the differentiable ones.
         columns: (number of the direction, its entries as (block, row, column)).
         known: what the whole ladder found for other columns: which steps served best, and how noisy values are.
         finer: take steps so many rungs below those.
     """
-    point = forward.points[where[1]]
+    point = forward.points[ij[1]]
     climbs = ladder.factors()[_rungs(known, finer)]
     size = climbs.reshape(3, 1, *[1] * point.ndim) * np.maximum(1.0, np.abs(np.nan_to_num(point)))
     layout = directions.layout
-    here = layout.rows(forward.values[where[0]][None])[0]
+    here = layout.rows(forward.values[ij[0]][None])[0]
     for start in range(0, len(columns), CHUNK):
         part = columns[start : start + CHUNK]
         up = directions.masks([number for number, _ in part]) * size
         offsets = np.concatenate([up, -up]).reshape(-1, *point.shape)
-        points = forward.rounded(where[1], point + offsets)
-        values = layout.rows(forward.at(where[1], points)[where[0]]).reshape(6, len(part), *layout.sizes[:2])
+        points = forward.rounded(ij[1], point + offsets)
+        values = layout.rows(forward.at(ij[1], points)[ij[0]]).reshape(6, len(part), *layout.sizes[:2])
         steps = layout.cols(points - point).reshape(6, len(part), layout.sizes[0], layout.sizes[2])
         which = np.concatenate([np.full(len(entries), k) for k, (_, entries) in enumerate(part)])
         entries = np.concatenate([entries for _, entries in part])
         blocks, rows, cols = entries.T
-        found = _found(
+        found = _estimate(
             entries,
             (values[:, which, blocks, rows], steps[:, which, blocks, cols], here[blocks, rows]),
             forward.eps,
             known,
         )
-        yield from (chosen(found, which == k) for k in range(len(part)))
+        yield from (select(found, which == k) for k in range(len(part)))
 
 
 def _rungs(known: Refined, finer: int) -> Array:
@@ -65,7 +65,7 @@ def _rungs(known: Refined, finer: int) -> Array:
     return np.arange(3) + min(max(finest - 2, 0) + finer, ladder.RUNGS - 3)
 
 
-def _found(entries: Array, seen: tuple[Array, Array, Array], eps: float, known: Refined) -> Refined:
+def _estimate(entries: Array, seen: tuple[Array, Array, Array], eps: float, known: Refined) -> Refined:
     """The derivative from three differences, with an error bar; a kink when the gap between sides stays."""
     values, steps, middle = seen
     with np.errstate(all="ignore"):
