@@ -20,7 +20,8 @@ def assert_gradients(fn: Any, inputs: Any, *, unsure: bool = False, **options: A
     Args:
         fn: a Function class, its ``apply``, or any callable that returns tensors.
         inputs: a tuple of arguments, tensors or not; those that require grad are differentiated.
-        unsure: True lets "cannot tell" pass, as for a straight-through gradient; "wrong" always fails.
+        unsure: True lets "cannot tell" pass, as for a straight-through gradient; "wrong" always fails. Second
+            derivatives count with ``order=2``.
         options: as for ``nbautograd.gradcheck``: ``atol``, ``rtol``, ``eps``, ``order``, ``seed``, ``hints``.
 
     Returns:
@@ -44,7 +45,7 @@ def assert_gradients(fn: Any, inputs: Any, *, unsure: bool = False, **options: A
     from nbautograd.errors import GradcheckError
 
     report = gradcheck(fn, inputs, **options)
-    if report.verdict == "wrong" or not (report or unsure):
+    if report.wrong or not (report or unsure):
         raise GradcheckError("report.as_text", text=render("text", report))
     return report
 

@@ -70,7 +70,11 @@ class FunctionReport(Displayable):
 
 
 def inspect(
-    fn: Callable[..., Any], *inputs: Any, reference: Callable[..., Any] | None = None, hints: str = "fix"
+    fn: Callable[..., Any],
+    *inputs: Any,
+    reference: Callable[..., Any] | None = None,
+    hints: str = "fix",
+    order: int | None = None,
 ) -> FunctionReport:
     """Run a Function once, differentiate it with a random cotangent, check it, and report everything.
 
@@ -79,6 +83,7 @@ def inspect(
         inputs: its arguments; copies are used, so nobody's ``.grad`` changes.
         reference: a native op or plain function to compare with.
         hints: how much the findings give away, as for ``gradcheck``.
+        order: whether second derivatives count, as for ``gradcheck``.
 
     Returns:
         The report; show it by putting it last in a cell.
@@ -99,7 +104,7 @@ def inspect(
         >>> nbautograd.inspect(Double, torch.ones(3, dtype=torch.float64, requires_grad=True)).verdict
         'right'
     """
-    return run_inspection(fn, inputs, reference=reference, hints=hints)
+    return run_inspection(fn, inputs, reference=reference, hints=hints, order=order)
 
 
 def run_inspection(
@@ -113,6 +118,7 @@ def run_inspection(
     view: str = "all",
     progress: Tell | None = None,
     hints: str = "fix",
+    order: int | None = None,
 ) -> FunctionReport:
     """``inspect`` with what the magic knows besides.
 
@@ -124,13 +130,14 @@ def run_inspection(
         view: which part to show first.
         progress: told how far the check is, as for ``gradcheck``.
         hints: how much the findings give away, as for ``gradcheck``.
+        order: whether second derivatives count, as for ``gradcheck``.
 
     Returns:
         The report. What could not be had is said in ``notes``.
     """
     with watched(progress) as tell:
         run = _Run(fn, inputs, names or {})
-        checked = gradcheck(fn, inputs, progress=tell, hints=hints) if check else None
+        checked = gradcheck(fn, inputs, progress=tell, hints=hints, order=order) if check else None
     noticed = (() if run.cls is None else read_contract(run.cls)) + tuple(
         f for call in run.calls for f in call.warnings
     )

@@ -17,7 +17,8 @@ _MAGIC_LINE = re.compile(re.escape(MAGIC) + r"\s(.*)", re.DOTALL)
 _LINE_MAGIC = re.compile(r"(?:.*=)?\s*%(gradcheck|jacobian|autograd_(?:graph|calls|compare|dispatches))\s(.*)")
 _EXERCISE = re.compile(r"%%exercise\s(.*)", re.DOTALL)
 HINTS = ("--hints", "1", "2", "3")
-_HINTS = re.compile(r"(?:^|\s)(?:--?[a-z]*|--hints +\w*)$")
+_LINE_OPTIONS = ("--hints", "--order")  # of %gradcheck
+_OPTION = re.compile(r"(?:^|\s)(?:--?[a-z]*|(?P<named>--hints|--order) +\w*)$")
 _CLASS = re.compile(r"^\s*class\s+(\w+)", re.MULTILINE)
 _NAME_TAIL = re.compile(r"[^\W\d]\w*$|$")
 
@@ -38,8 +39,9 @@ def matcher(shell: Any) -> Callable[[CompletionContext], SimpleMatcherResult]:
         if line_magic is None:
             return _result((), "", "")
         name, rest = line_magic.groups()
-        if name == "gradcheck" and _HINTS.search(rest):
-            return _hints(rest)
+        option = _OPTION.search(rest) if name == "gradcheck" else None
+        if option is not None:
+            return _line_option(rest, option["named"])
         if name == "autograd_calls" and "." not in rest:
             return _names(_functions(shell), rest.split(" ")[-1])
         return _expression(shell, rest)
@@ -77,12 +79,12 @@ def _on_magic_line(shell: Any, text: str, cell: str) -> SimpleMatcherResult:
     return _result(_unused(used), typed, "param") if typed.startswith("-") or not typed else _result((), "", "")
 
 
-def _hints(rest: str) -> SimpleMatcherResult:
-    """``--hints`` or a level of it, at the start or at the end of the line."""
+def _line_option(rest: str, named: str | None) -> SimpleMatcherResult:
+    """Offer an option of ``%gradcheck`` that is not there yet, or the values of the one that was typed."""
     typed = rest.rsplit(" ", 1)[-1]
-    if typed.startswith("-"):
-        return _result(["--hints"], typed, "param")
-    return _result(BY_SPELLING["--hints"].choices, typed, "value")
+    if named is None:
+        return _result([o for o in _LINE_OPTIONS if o not in rest.split()], typed, "param")
+    return _result(BY_SPELLING[named].choices, typed, "value")
 
 
 def _unused(used: list[Option]) -> list[str]:

@@ -41,7 +41,8 @@ from nbautograd.magics.written import (
 
 NAMES = ("gradcheck", "jacobian", "autograd_graph", "autograd_calls", "autograd_compare", "autograd_dispatches")
 
-_HINTS = re.compile(r"^--hints[ =]+(\S+)\s+|\s+--hints[ =]+(?P<last>\S+)$")
+# an option of %gradcheck with its value, before the call or behind it
+_OPTION = re.compile(r"^--(?P<name>hints|order)[ =]+(?P<value>\S+)\s+|\s+--(?P<last>hints|order)[ =]+(?P<end>\S+)$")
 
 
 @magics_class
@@ -129,10 +130,14 @@ def set_help() -> None:
 
 
 def _gradcheck(magic: str, line: str, namespace: Namespace) -> Any:
-    asked = _HINTS.search(line)
-    call = read_call(_HINTS.sub("", line), magic, namespace)
-    hints = choice(BY_SPELLING["--hints"], "--hints", asked[1] or asked["last"]) if asked else "fix"
-    return gradcheck(call.function, call.arguments, hints=hints)
+    options: dict[str, str] = {}
+    while found := _OPTION.search(line):
+        name = found["name"] or found["last"]
+        options[name] = choice(BY_SPELLING[f"--{name}"], f"--{name}", found["value"] or found["end"])
+        line = line[: found.start()] + line[found.end() :]
+    call = read_call(line, magic, namespace)
+    order = int(options["order"]) if "order" in options else None
+    return gradcheck(call.function, call.arguments, hints=options.get("hints", "fix"), order=order)
 
 
 def _jacobian(magic: str, line: str, namespace: Namespace) -> Any:

@@ -49,6 +49,7 @@ TABLE = (
     Option(("--gradcheck",), "gradcheck"),
     Option(("--no-gradcheck",), "gradcheck", value=False),
     Option(("--hints",), "hints", "HINTS", get_args(Hints)),
+    Option(("--order",), "order", "ORDER", ("1", "2")),
     Option(("--view",), "view", "VIEW", VIEWS),
     Option(("--quiet",), "quiet"),
 )
@@ -65,6 +66,7 @@ class Options:
         reference: expression for what to compare with, or empty.
         gradcheck: False after ``--no-gradcheck``.
         hints: how much the findings give away.
+        order: "2" lets second derivatives count, "1" leaves them out; empty looks at them as a risk.
         view: which part of the report comes first.
         quiet: True to record without showing or checking anything.
     """
@@ -74,6 +76,7 @@ class Options:
     reference: str = ""
     gradcheck: bool = True
     hints: str = "fix"
+    order: str = ""
     view: str = "all"
     quiet: bool = False
 

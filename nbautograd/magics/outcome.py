@@ -123,6 +123,7 @@ class Outcome:
                     check=options.gradcheck,
                     view=options.view,
                     hints=options.hints,
+                    order=int(options.order) if options.order else None,
                     progress=bar,
                 )
         except UsageError as error:

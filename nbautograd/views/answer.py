@@ -15,7 +15,7 @@ from nbautograd.views.words import code, counted, entry_name, listed, say, witho
 
 Tone = Literal["right", "wrong", "cannot tell", "unchecked"]
 TOLD = 3  # findings told in the answer; the rest follow below
-JVP = {"jvp_wrong", "jvp_batched_wrong", "forward_over_reverse_wrong"}  # what is wrong is forward mode alone
+JVP = {"jvp_wrong", "jvp_batched_wrong"}  # what is wrong is forward mode alone
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Answer:
         tone: the verdict, or ``"unchecked"``.
         headline: one sentence.
         aside: what is right beside what is wrong; may be empty.
-        findings: the causes, told in full.
+        findings: the causes, told in full; beside what is right the risk of its second derivatives.
         evidence: sentences with the numbers, then what to try.
         others: findings that did not fit, and those that are not bugs.
     """
@@ -52,6 +52,16 @@ def answer(report: FunctionReport | GradcheckReport) -> Answer:
     return Answer(check.verdict, headline, aside, told, _evidence(check, told), others)
 
 
+def second_answer(check: GradcheckReport) -> Answer:
+    """Return what to say first about the second derivatives of a report."""
+    second = check.order2
+    assert second is not None
+    told = _told(second.findings, second.verdict)
+    others = tuple(f for f in second.findings if f not in told)
+    headline = messages.text(f"views.headline.order2.{second.verdict.replace(' ', '_')}", function=check.function)
+    return Answer(second.verdict, headline, "", told, _numbers(second, told), others)
+
+
 def _unchecked(report: FunctionReport) -> Answer:
     told = tuple(f for f in report.findings if f.kind == "bug")[:TOLD]
     calls = counted("calls", len(report.calls))
@@ -70,9 +80,9 @@ def _unique(findings: Sequence[Finding]) -> tuple[Finding, ...]:
 
 
 def _told(findings: Sequence[Finding], verdict: str) -> tuple[Finding, ...]:
-    """The bugs; of several on the line where backward raised only what it raised."""
+    """Return the bugs, of several on the line where backward raised only what it raised; of what is right its risk."""
     if verdict != "wrong":
-        return ()
+        return tuple(f for f in findings if f.code == "not_twice_differentiable" and verdict == "right")[:1]
     bugs = [f for f in findings if f.kind == "bug"]
     raised = {f.line for f in bugs if f.code == "exception" and f.line is not None}
     return tuple(f for f in bugs if f.code == "exception" or f.line not in raised)[:TOLD]
@@ -87,8 +97,6 @@ def _headline(check: GradcheckReport, told: Sequence[Finding]) -> tuple[str, str
         return messages.text("views.headline.jvp", function=name), ""
     if told and told[0].code == "exception" and not wrong:
         return messages.text("views.headline.raises", function=name), ""
-    if _only_second_order(check):
-        return messages.text("views.headline.order2", function=name), messages.text("views.aside.order1")
     if not wrong:
         return messages.text("views.headline.wrong", function=name), ""
     headline = messages.text("views.headline.wrong_for", function=name, inputs=listed([code(n) for n in wrong]))
@@ -96,13 +104,6 @@ def _headline(check: GradcheckReport, told: Sequence[Finding]) -> tuple[str, str
         return headline, ""
     number = "one" if len(right) == 1 else "many"
     return headline, messages.text(f"views.aside.right.{number}", inputs=listed([code(n) for n in right]))
-
-
-def _only_second_order(check: GradcheckReport) -> bool:
-    """Whether all that is wrong is the derivative of backward, backward itself being right."""
-    bugs = {f.code for f in check.findings if f.kind == "bug"}
-    second = check.order2 is not None and check.order2.verdict == "wrong"
-    return second and bugs == {"double_backward_wrong"} and not any(b.wrong for b in check.blocks.values())
 
 
 def _inputs(check: GradcheckReport) -> tuple[list[str], list[str]]:
@@ -115,16 +116,22 @@ def _inputs(check: GradcheckReport) -> tuple[list[str], list[str]]:
 
 
 def _evidence(check: GradcheckReport, told: Sequence[Finding]) -> tuple[str, ...]:
-    only_second = _only_second_order(check)
-    if check.verdict == "wrong" and not only_second:
+    lines = [*_numbers(check, told)]
+    second = check.order2
+    if second is not None and (second.verdict != "wrong" or check.order == 2):  # otherwise a risk that was told
+        said = messages.text(f"views.evidence.order2.{second.verdict.replace(' ', '_')}")
+        lines.append(f"{said} {second.reason}".rstrip())
+    if not check.complete and not check.reason:  # the reason says it already
+        lines.append(messages.text("views.evidence.incomplete"))
+    return tuple(lines)
+
+
+def _numbers(check: GradcheckReport, told: Sequence[Finding]) -> tuple[str, ...]:
+    """Return the evidence for a verdict: the entry that is worst, how far all agree, or why nobody can tell."""
+    if check.verdict == "wrong":
         lines = _wrong(check, " ".join(map(without_example, told)))
     else:
         lines = _cannot_tell(check) if check.verdict == "cannot tell" else _right(check)
-    if check.order2 is not None and not only_second:
-        said = messages.text(f"views.evidence.order2.{check.order2.verdict.replace(' ', '_')}")
-        lines.append(f"{said} {check.order2.reason}".rstrip())
-    if not check.complete and not check.reason:  # the reason says it already
-        lines.append(messages.text("views.evidence.incomplete"))
     return tuple(line for line in lines if line)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.display import plain
-from nbautograd.views.answer import Answer, answer
+from nbautograd.views.answer import Answer, answer, second_answer
 from nbautograd.views.words import without_example
 from nbautograd.widgets import parts
 from nbautograd.widgets.asking import questions
@@ -17,14 +17,16 @@ from nbautograd.widgets.jacobian import block_questions, blocks_state
 
 def verdict_state(report: GradcheckReport) -> dict[str, Any]:
     """The report without its heat maps: its verdict, how long it took, and what the second order says."""
-    second = report.order2
+    second = None
+    if report.order2 is not None:
+        second = {"verdict": report.order2.verdict, "answer": answer_state(second_answer(report))}
     return {
         "function": report.function,
         "verdict": report.verdict,
         "seconds": plain(report.seconds),
         "seed": report.seed,
         "since": since_last(report),
-        "order2": None if second is None else {"verdict": second.verdict, "answer": answer_state(answer(second))},
+        "order2": second,
     }
 
 

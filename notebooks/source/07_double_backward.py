@@ -121,7 +121,7 @@ class Exp(Function):
 # **先猜一猜**：梯度对吗？二阶导数对吗？会报错吗？
 
 # %%
-# %%autograd_function --inputs x
+# %%autograd_function --inputs x --order 2
 class ForgetfulCube(Function):
     @staticmethod
     def forward(ctx, x):
@@ -630,7 +630,7 @@ class Sinh(Function):
 # **先猜一猜**：下面 `backward` 的两行里，是哪一行毁了二阶导数？第一行、第二行，还是各自都会？
 
 # %% tags=["shown"]
-# %%autograd_function --inputs x
+# %%autograd_function --inputs x --order 2
 class CutSilu(Function):
     @staticmethod
     def forward(ctx, x):

@@ -18,11 +18,31 @@ def complete(notebook, code: str, cursor: int | None = None) -> list[str]:
     [
         (
             "%%autograd_function --",
-            ["--inputs", "--name", "--reference", "--gradcheck", "--no-gradcheck", "--hints", "--view", "--quiet"],
+            [
+                "--inputs",
+                "--name",
+                "--reference",
+                "--gradcheck",
+                "--no-gradcheck",
+                "--hints",
+                "--order",
+                "--view",
+                "--quiet",
+            ],
         ),
         (
             "%%autograd_function ",
-            ["--inputs", "--name", "--reference", "--gradcheck", "--no-gradcheck", "--hints", "--view", "--quiet"],
+            [
+                "--inputs",
+                "--name",
+                "--reference",
+                "--gradcheck",
+                "--no-gradcheck",
+                "--hints",
+                "--order",
+                "--view",
+                "--quiet",
+            ],
         ),
         ("%%autograd_function --in", ["--inputs"]),
         ("%%autograd_function --no", ["--no-gradcheck"]),
@@ -41,7 +61,9 @@ def test_options_and_choices(notebook, line: str, expected: list[str]) -> None:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("%gradcheck --", ["--hints"]),
+        ("%gradcheck --", ["--hints", "--order"]),
+        ("%gradcheck linear(a) --order ", ["1", "2"]),
+        ("%gradcheck --hints what linear(a) --", ["--order"]),
         ("%gradcheck linear(a) --hi", ["--hints"]),
         ("%gradcheck --hints wh", ["what", "where"]),
         ("report = %gradcheck linear(a) --hints n", ["none"]),

@@ -141,6 +141,18 @@ def test_a_graph_in_a_notebook_leaves_unrelated_tensors_out(filled) -> None:
     assert "stranger" not in [ghost.name for ghost in graph.ghosts]
 
 
+@pytest.mark.parametrize(("before", "behind", "order"), [("", "", None), ("", " --order 2", 2), ("--order=1 ", "", 1),
+                                                        ("--hints what ", " --order 2", 2)])  # fmt: skip
+def test_order_of_gradcheck(filled, before, behind, order):
+    report = filled(f"report = %gradcheck {before}product(a, b){behind}\nreport").result.result
+    assert report.order == order
+    assert (report.order2 is None) == (order == 1)
+
+
+def test_an_order_that_there_is_not_gets_the_choices(notebook):
+    assert "--order cannot be 3; it is one of 1, 2." in notebook("%gradcheck torch.sin(x) --order 3").stderr
+
+
 def test_hints_that_do_not_exist_get_the_nearest(notebook):
     notebook("x = torch.ones(2, dtype=torch.float64, requires_grad=True)")
     assert "--hints cannot be fx; did you mean fix?" in notebook("%gradcheck torch.sin(x) --hints fx").stderr

@@ -7,27 +7,47 @@ from dataclasses import replace
 import sample_values as samples
 
 from nbautograd.core.findings import Finding
-from nbautograd.views.answer import answer
+from nbautograd.views.answer import answer, second_answer
+from nbautograd.views.html import html
 
 LOST = Finding("double_backward_wrong", "bug", "report.as_text", {"text": "`x` carries no graph."})
+RISK = Finding("not_twice_differentiable", "lint", "causes.not_twice_differentiable", {"why": ""})
 
 
-def second_order_wrong():
+def second_order_wrong(order=None):
     check = samples.gradcheck()
-    return replace(check, verdict="wrong", findings=(LOST,), order2=replace(check, verdict="wrong", findings=(LOST,)))
+    second = replace(check, verdict="wrong", findings=(LOST,))
+    return replace(check, findings=(RISK,), order2=second, order=order)
 
 
-def test_when_only_the_second_derivative_is_wrong_the_first_is_said_to_be_right():
+def test_a_wrong_second_derivative_is_one_risk_below_the_verdict_of_the_first():
     told = answer(second_order_wrong())
-    assert told.headline == "LinearFunction: second derivatives are wrong."
-    assert told.aside == "First derivatives are right."
-    assert [f.code for f in told.findings] == ["double_backward_wrong"]
+    assert (told.tone, told.headline) == ("right", "LinearFunction: backward is right.")
+    assert told.findings == (RISK,)
+    assert told.others == ()
     assert len(told.evidence) == 1
     assert "entries" in told.evidence[0]
 
 
-def test_a_wrong_first_derivative_comes_first():
-    check = replace(samples.gradcheck(wrong=True), order2=second_order_wrong().order2)
-    told = answer(check)
+def test_where_it_counts_the_answer_says_so_and_keeps_its_headline():
+    told = answer(second_order_wrong(order=2))
+    assert told.headline == "LinearFunction: backward is right."
+    assert told.evidence[-1] == "Second derivatives are wrong, and `order=2` lets them count."
+
+
+def test_second_derivatives_have_a_headline_of_their_own():
+    told = second_answer(second_order_wrong())
+    assert (told.tone, told.headline) == ("wrong", "LinearFunction: second derivatives are wrong.")
+    assert told.findings == (LOST,)
+
+
+def test_the_page_titles_the_second_report_as_second_derivatives():
+    page = html(second_order_wrong())
+    assert "LinearFunction: second derivatives are wrong." in page
+    assert "backward is wrong" not in page
+
+
+def test_a_wrong_first_derivative_says_nothing_of_second_ones():
+    told = answer(samples.gradcheck(wrong=True))
     assert told.headline == "LinearFunction: backward is wrong for `weight`."
-    assert told.evidence[-1] == "Second derivatives are wrong."
+    assert not any("Second" in sentence for sentence in told.evidence)

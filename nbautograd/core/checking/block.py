@@ -201,17 +201,19 @@ class GradcheckReport(Displayable):
 
     Attributes:
         function: name of the Function.
-        verdict: ``"right"``, ``"wrong"`` or ``"cannot tell"``; ``bool(report)`` is True for right.
+        verdict: ``"right"``, ``"wrong"`` or ``"cannot tell"``, of the first derivatives. ``bool(report)`` is True for
+            right; after an explicit ``order=2`` only when ``order2`` is right as well.
         findings: most serious first.
         blocks: by (output, input) positions.
         input_names, output_names: names by position.
         seed: of the random cotangents and probes.
         seconds: wall time of the check.
         complete: False when it was interrupted; then it holds what was done so far.
-        order2: the report on second derivatives, or None where the Function does not claim them.
+        order2: the report on second derivatives with a verdict of its own, or None where they were not looked at.
         source: the Function's source, or None.
         reason: for "cannot tell" why, in one sentence of the reader's language; for second derivatives that were only
             sampled, how; else empty.
+        order: as given: 2 lets second derivatives count, 1 leaves them out, None looks at them as a risk.
     """
 
     function: str
@@ -226,16 +228,22 @@ class GradcheckReport(Displayable):
     order2: GradcheckReport | None = None
     source: FunctionSource | None = field(default=None, repr=False)
     reason: str = ""
+    order: int | None = None
 
     def __bool__(self) -> bool:
-        return self.verdict == "right"
+        return self.verdict == "right" and (self.order != 2 or (self.order2 is not None and bool(self.order2)))
+
+    @property
+    def wrong(self) -> bool:
+        """True when what was asked for is wrong: first derivatives, or with ``order=2`` the second ones."""
+        return self.verdict == "wrong" or (self.order == 2 and self.order2 is not None and self.order2.wrong)
 
     def raise_if_wrong(self) -> GradcheckReport:
-        """Return the report itself, or raise GradcheckError with the report's text when the verdict is wrong."""
+        """Return the report itself, or raise GradcheckError with the report's text when ``wrong`` is True."""
         from nbautograd.core.display import render
         from nbautograd.errors import GradcheckError
 
-        if self.verdict == "wrong":
+        if self.wrong:
             raise GradcheckError("report.as_text", text=render("text", self))
         return self
 

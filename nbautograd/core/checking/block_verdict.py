@@ -22,6 +22,7 @@ SIGNIFICANT = 1e-6  # relative difference below which nothing is called wrong
 NEAR = 1e-3  # relative difference up to which a closer look may settle it
 UNSEEN = 1e-9  # beside the spread of the output, an error bar (or a derivative) this small is nothing
 BITS = 8  # last ones that a value may be off by
+NEARING = 1e-2  # relative distance at the finest step from which on differences count as on their way to a value
 UNSURE = 0.02  # error bar, relative to the entry's scale, above which nothing is called right
 
 
@@ -213,7 +214,9 @@ def classify_entries(
         apart = np.abs(analytical - value)
         differs = ~(apart <= np.maximum(10 * error, slack))
         outside = ~((analytical >= refined.low - slack) & (analytical <= refined.high + slack))
-        blurred = ~(error <= np.maximum(UNSURE * scale.size, tiny))
+        nearing = differs & _nearing(refined, analytical)
+        blurred = ~(error <= np.maximum(UNSURE * scale.size, tiny)) | nearing
+        differs &= ~nearing
     # a root at the edge of its domain: the true slope is infinite, and so is what backward says
     steep = (
         np.isin(kind, (kinks.EDGE_LEFT, kinks.EDGE_RIGHT)) & np.isinf(analytical) & ~(error <= UNSURE * np.abs(value))
@@ -230,6 +233,19 @@ def classify_entries(
     if given is not None:
         wrong, unsure = wrong & ~given, unsure & ~given
     return wrong, unsure, reason
+
+
+def _nearing(refined: Refined, analytical: Array) -> Array:
+    """Return where differences are on their way to what backward says, however sure another value seems.
+
+    Beyond a pole (an inverse of a nearly singular matrix) coarse steps agree with each other on a value that is not
+    the derivative at x. Where the finest steps lead to backward's value instead, each by less than a quarter as far
+    off as the one before (truncation shrinks by 16), the ladder is too coarse for this entry and shows no mistake.
+    """
+    with np.errstate(invalid="ignore"):
+        far = np.abs(refined.errors[-3:] - np.abs(analytical - refined.value))
+        result: Array = (far[2] <= NEARING * np.abs(analytical)) & (far[2] < far[1] / 4) & (far[1] < far[0] / 4)
+    return result
 
 
 def _index_of(refined: Refined | None, entry: tuple[int, int, int]) -> int | None:

@@ -12,6 +12,7 @@ from nbautograd.core.checking.hints import Hints, limit_findings, validated_hint
 from nbautograd.core.checking.problem import Subject
 from nbautograd.core.checking.progress import Tell, watched
 from nbautograd.core.checking.run import GradcheckRun
+from nbautograd.errors import CallError
 
 
 def gradcheck(
@@ -21,7 +22,7 @@ def gradcheck(
     atol: float | None = None,
     rtol: float | None = None,
     eps: float | None = None,
-    order: int = 2,
+    order: int | None = None,
     seed: int = 0,
     hints: str = "fix",
     progress: Tell | None = None,
@@ -37,7 +38,8 @@ def gradcheck(
             do. Complex tensors count as pairs of real numbers.
         atol, rtol: when given, an entry that is off by at most ``atol + rtol * |numerical|`` is right.
         eps: first step of the differences, absolute; by default by precision and size of the input.
-        order: 2 to check second derivatives as well, 1 not to.
+        order: 2 lets second derivatives count in ``bool(report)`` and ``raise_if_wrong()``; 1 does not look at them;
+            None, the default, looks at them where the first ones are right, and tells what is wrong as a risk.
         hints: how much the findings give away: ``"none"`` that a gradient is wrong, ``"what"`` also what is wrong
             with it, ``"where"`` also the line, ``"fix"`` also what to do, with a change that was tried if one is found.
         progress: called with (steps done, steps in all, what is being done) as a large check goes on. An interrupt
@@ -45,11 +47,12 @@ def gradcheck(
         seed: of the random cotangents and probes, and given to all random generators before each call.
 
     Returns:
-        The report; its truth value is True when everything agrees. A wrong gradient never raises.
+        The report; its verdict is about first derivatives, ``report.order2`` about second ones. A wrong gradient
+        never raises.
 
     Raises:
         CallError: the call makes no sense: ``fn`` cannot be called, or the inputs are no tuple,
-            or there are no such hints.
+            or there are no such hints, or no such order.
         InputError: nothing in the inputs can be differentiated.
 
     Example:
@@ -59,6 +62,8 @@ def gradcheck(
         'right'
     """  # fmt: skip
     start, given = time.perf_counter(), validated_hints(hints)
+    if order not in (None, 1, 2):
+        raise CallError("checking.order_unknown", given=repr(order))
     with watched(progress) as tell:
         run = GradcheckRun(Subject(fn, inputs, seed), atol, rtol, eps, tell=tell)
         report = _reported(run, order, given, start)
@@ -66,21 +71,23 @@ def gradcheck(
     return report
 
 
-def _reported(run: GradcheckRun, order: int, given: Hints, start: float) -> GradcheckReport:
+def _reported(run: GradcheckRun, order: int | None, given: Hints, start: float) -> GradcheckReport:
     """Run the run; findings are cut to the hints given, time counts from the start."""
     with run.subject.session():
         run.find_blocks()
         run.add_curves()
         findings = report_verdict.findings(run, fixes=given == "fix")
-        second = report_verdict.second_order_report(run, findings) if order > 1 else None
+        verdict, reason = report_verdict.verdict(run, findings)
+        second = (
+            report_verdict.second_order_report(run, asked=order == 2) if order != 1 and verdict == "right" else None
+        )
         run.report_done()
     findings = report_verdict.joined_findings(findings, second)
-    verdict, reason = report_verdict.verdict(run, findings, second)
     second = None if second is None else dataclasses.replace(second, findings=limit_findings(second.findings, given))
     return GradcheckReport(
         run.subject.name, verdict, limit_findings(findings, given), run.blocks, run.subject.input_names,
         run.subject.output_names, run.subject.seed, time.perf_counter() - start, run.complete, second,
-        run.subject.source, reason,
+        run.subject.source, reason, order,
     )  # fmt: skip
 
 

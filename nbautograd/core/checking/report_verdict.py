@@ -8,6 +8,7 @@ from nbautograd import messages
 from nbautograd.core.checking import phrases
 from nbautograd.core.checking.block import Block, GradcheckReport, Verdict
 from nbautograd.core.checking.diagnose import UNSTEADY, diagnose, mended, ranked
+from nbautograd.core.checking.phrases import Phrase
 from nbautograd.core.checking.probes.exceptions import explain
 from nbautograd.core.checking.run import GradcheckRun
 from nbautograd.core.checking.second_order.check import second_order
@@ -60,25 +61,38 @@ def _jvp_findings(run: GradcheckRun) -> Iterator[Finding]:
                 yield Finding("jvp_wrong", "bug", "checking.jvp_wrong", params, where, line)
 
 
-def second_order_report(run: GradcheckRun, found: tuple[Finding, ...]) -> GradcheckReport | None:
-    """The report on second derivatives, where the Function claims them and the first ones are right."""
-    if not run.complete or not run.blocks or any(f.kind == "bug" for f in found):
-        return None
+def second_order_report(run: GradcheckRun, asked: bool = False) -> GradcheckReport | None:
+    """Return the report on second derivatives; None where they were not looked at.
+
+    Args:
+        run: right in first order, on which second derivatives rest.
+        asked: True when second derivatives count.
+    """
     try:
-        return second_order(run.subject)
+        return second_order(run.subject, asked)
     except KeyboardInterrupt:
         run.complete = False
         return None
 
 
 def joined_findings(found: tuple[Finding, ...], order2: GradcheckReport | None) -> tuple[Finding, ...]:
-    """The findings on first and second derivatives together."""
-    return found if order2 is None else ranked((*found, *order2.findings))
+    """Return the findings on first derivatives with those on second ones, which are no more than a risk here."""
+    return found if order2 is None else ranked((*found, *map(_risk, order2.findings)))
 
 
-def verdict(run: GradcheckRun, found: tuple[Finding, ...], order2: GradcheckReport | None) -> tuple[Verdict, str]:
-    """The verdict and, for "cannot tell", the reason in one sentence."""
-    if any(f.kind == "bug" for f in found) or (order2 is not None and order2.verdict == "wrong"):
+def _risk(finding: Finding) -> Finding:
+    """Return a finding on second derivatives as it stands beside those on first ones."""
+    if finding.kind != "bug":
+        return finding
+    cause = finding.message_id.replace("causes.", "causes.risk_")
+    why: Phrase | str = Phrase(cause, **finding.params) if cause in messages.catalogue("en") else ""
+    message = "causes.not_twice_differentiable"
+    return Finding("not_twice_differentiable", "lint", message, {"why": why}, None, finding.line)
+
+
+def verdict(run: GradcheckRun, found: tuple[Finding, ...]) -> tuple[Verdict, str]:
+    """Return the verdict on first derivatives and, for "cannot tell", the reason in one sentence."""
+    if any(f.kind == "bug" for f in found):
         return "wrong", ""
     if not run.complete:
         return "cannot tell", messages.text("checking.interrupted")

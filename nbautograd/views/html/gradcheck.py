@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from nbautograd import messages
 from nbautograd.core.checking.block import Block, GradcheckReport
 from nbautograd.views import numbers
-from nbautograd.views.answer import answer
+from nbautograd.views.answer import answer, second_answer
 from nbautograd.views.html.jacobian import blocks_pictures
 from nbautograd.views.html.summary import card, findings_part
 from nbautograd.views.jacobian import by_interest, pick
@@ -52,14 +52,15 @@ def _pictures(blocks: Sequence[Block]) -> Markup | None:
 
 
 def order2(report: GradcheckReport) -> Markup | None:
-    """The report on second derivatives, folded unless it is wrong."""
+    """The report on second derivatives, folded unless it is wrong and counts."""
     second = report.order2
     if second is None:
         return None
-    told, words = answer(second), say("verdict", second.verdict)
+    told, words = second_answer(report), say("verdict", second.verdict)
     parts = (card(told), blocks_markup(list(second.blocks.values()), asked=False), findings_part(told.others))
     body = join(p for p in parts if p)
-    return fold(messages.text("views.part.order2"), body, words, opened=second.verdict == "wrong", strong=False)
+    opened = report.order == 2 and second.wrong
+    return fold(messages.text("views.part.order2"), body, words, opened=opened, strong=False)
 
 
 def gradcheck_summary(blocks: Sequence[Block]) -> str:

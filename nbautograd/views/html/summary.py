@@ -24,7 +24,7 @@ def _lines(told: Answer) -> list[Markup]:
     mark = chip(f"{VERDICT_MARKS[told.tone]} {say('verdict', told.tone)}", told.tone)
     head = join((mark, " ", tag("strong", None, prose(told.headline)), " ", prose(told.aside)))
     parts = [block(head, style="line-height:1.6")]
-    parts += [finding_markup(f, len(told.findings) > 1, without_example(f)) for f in told.findings]
+    parts += [finding_markup(f, len(told.findings) > 1 or f.kind != "bug", without_example(f)) for f in told.findings]
     return [*parts, *(paragraph(sentence) for sentence in told.evidence)]
 
 

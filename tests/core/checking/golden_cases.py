@@ -59,6 +59,7 @@ def summary(fn: Callable[..., Any], inputs: tuple[Any, ...], hints: str) -> dict
         "verdict": report.verdict,
         "complete": report.complete,
         "has_reason": bool(report.reason),
+        "order2": None if report.order2 is None else [report.order2.verdict, *(f.code for f in report.order2.findings)],
         "blocks": {
             f"{o},{i}": f"{b.verdict} {b.wrong}/{b.entries} {b.structure}" for (o, i), b in report.blocks.items()
         },

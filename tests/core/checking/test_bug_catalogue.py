@@ -43,6 +43,11 @@ def test_all_mistakes_are_detected_and_nearly_all_named(catalogue: ModuleType) -
             continue
         report = nbautograd.gradcheck(bug.fn, bug.make_inputs())
         count += 1
+        if bug.family == "second_order" and bug.expected.startswith("double_backward"):
+            if report.verdict != "right" or report.order2 is None:
+                missed.append(name)
+                continue
+            report = report.order2  # where a Function may as well be unable to be differentiated again
         if bug.kind == "bug" and report.verdict != "wrong":
             missed.append(name)
         if not report.findings or report.findings[0].code not in (bug.expected, *bug.also_ok):

@@ -7,7 +7,7 @@ import functools
 import numpy as np
 import pytest
 import torch
-from own_mistakes import CORRECT, MISTAKES, Mistake, draw
+from own_mistakes import CORRECT, MISTAKES, Mistake, draw, in_second_order
 from torch.autograd import Function
 
 import nbautograd
@@ -33,6 +33,10 @@ def checked(mistake: Mistake) -> nbautograd.GradcheckReport:
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda m: m.name)
 def test_a_mistake_is_found_and_named_first(mistake: Mistake) -> None:
     report = checked(mistake)
+    if in_second_order(mistake):
+        assert (report.verdict, report.findings[0].code) == ("right", "not_twice_differentiable")
+        assert report.order2 is not None
+        report = report.order2
     assert report.verdict == "wrong"
     assert report.findings[0].code in mistake.codes
     assert report.findings[0].kind == "bug"
@@ -56,7 +60,7 @@ def test_the_right_twin_of_a_mistake_is_not_accused(mistake: Mistake) -> None:
 def test_every_sentence_can_be_read_in_both_languages(mistake: Mistake, language: str) -> None:
     report = checked(mistake)
     nbautograd.set_language(language)
-    for finding in report.findings:
+    for finding in (*report.findings, *(report.order2.findings if report.order2 is not None else ())):
         assert finding.message
         assert "Phrase(" not in finding.message
         assert "{value}" not in finding.message

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 from own_mistakes import draw
@@ -9,6 +11,8 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 import nbautograd
+from nbautograd.errors import CallError, GradcheckError
+from nbautograd.pytest_plugin import assert_gradients
 
 
 class MyCube(Function):
@@ -79,17 +83,108 @@ def test_the_cube_without_its_second_share_names_the_tensor() -> None:
     fn, x = (lambda x: MyCubeWithoutGradDx.apply(x)[0]), draw(4)
     assert torch.autograd.gradcheck(fn, (x,))
     report = nbautograd.gradcheck(fn, (x,))
-    assert report.verdict == "wrong"
+    assert report.verdict == "right"
     assert {b.verdict for b in report.blocks.values()} == {"match"}
     assert report.order2 is not None
+    assert report.order2.verdict == "wrong"
     assert report.order2.blocks[0, 0].verdict == "mismatch"
-    assert report.findings[0].code == "double_backward_wrong"
-    assert report.findings[0].params["name"] == "dx"
-    assert report.findings[0].message == (
+    [cause] = report.order2.findings
+    assert (cause.code, cause.kind) == ("double_backward_wrong", "bug")
+    assert cause.params["name"] == "dx"
+    assert cause.message == (
         "The gradient is right, but its derivative is not: backward uses `dx`, an output of forward, and ignores the"
         " gradient `grad_dx` that comes back for it. Add its share, `grad_dx` times the derivative of `dx`, to the"
         " gradient of `x`."
     )
+
+
+def test_a_silently_wrong_second_derivative_is_a_risk_with_its_cause_and_its_cures() -> None:
+    report = nbautograd.gradcheck(lambda x: MyCubeWithoutGradDx.apply(x)[0], (draw(4),))
+    assert [(f.code, f.kind) for f in report.findings] == [("not_twice_differentiable", "lint")]
+    assert report.findings[0].message == (
+        "Not twice differentiable: first derivatives are right, second ones are silently wrong (backward uses `dx`, an"
+        " output of forward, and ignores the gradient `grad_dx` that comes back for it). Save the inputs and compute"
+        " from them in backward, or add `@once_differentiable`; mind that it stays silent where grad_output needs no"
+        " gradient."
+    )
+
+
+@pytest.mark.parametrize(("order", "counts"), [(None, False), (1, False), (2, True)])
+def test_second_derivatives_count_where_order_is_two(order: int | None, counts: bool) -> None:
+    report = nbautograd.gradcheck(CubeOfData, draw(4), order=order)
+    assert report.verdict == "right"
+    assert report.wrong is counts
+    assert bool(report) is not counts
+    if counts:
+        with pytest.raises(GradcheckError, match="Second derivatives are wrong"):
+            report.raise_if_wrong()
+        with pytest.raises(GradcheckError):
+            assert_gradients(CubeOfData, draw(4), order=order)
+    else:
+        assert report.raise_if_wrong() is report
+        assert assert_gradients(CubeOfData, draw(4), order=order).verdict == "right"
+
+
+def test_with_order_two_a_plain_torch_function_is_looked_at_too() -> None:
+    report = nbautograd.gradcheck(torch.sin, draw(3), order=2)
+    assert report.order2 is not None
+    assert report.order2.verdict == "right"
+    assert report
+
+
+def test_with_order_two_what_cannot_be_looked_at_does_not_count_as_right() -> None:
+    report = nbautograd.gradcheck(Sine, draw(4), order=2)
+    assert report.verdict == "right"
+    assert report.order2 is not None
+    assert report.order2.verdict == "cannot tell"
+    assert report.order2.reason == "backward is marked `@once_differentiable`, so there are none to check."
+    assert not report
+    assert not report.wrong
+
+
+@pytest.mark.parametrize("order", [0, 3, "2"])
+def test_an_order_that_there_is_not_is_refused(order: object) -> None:
+    with pytest.raises(CallError, match="must be 1"):
+        nbautograd.gradcheck(Sine, draw(4), order=order)  # type: ignore[arg-type]
+
+
+class Solve(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return torch.linalg.solve(a, b)
+
+    @staticmethod
+    def backward(ctx, g):
+        a, b = ctx.saved_tensors
+        v = torch.linalg.solve(a.mT, g)
+        return -v.unsqueeze(-1) * torch.linalg.solve(a, b), v
+
+
+@pytest.mark.parametrize("condition", [1e2, 1e4, 1e6])
+@pytest.mark.parametrize("size", [4, 6])
+def test_an_ill_conditioned_solve_is_never_called_wrong_in_any_order(condition: float, size: int) -> None:
+    u, v = (torch.linalg.qr(draw(size, size, seed=s).detach())[0] for s in (1, 2))
+    values = torch.logspace(0, -math.log10(condition), size, dtype=torch.float64)
+    report = nbautograd.gradcheck(Solve, ((u * values @ v).requires_grad_(), draw(size)), hints="where")
+    assert [f for f in report.findings if f.kind != "note"] == []
+    assert report.verdict in ("right", "cannot tell")
+    assert report.order2 is None or report.order2.verdict != "wrong"
+
+
+def test_second_derivatives_are_silent_where_the_first_ones_are_not_right() -> None:
+    class Straight(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.round()
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    report = nbautograd.gradcheck(Straight, draw(4), order=2)
+    assert (report.verdict, report.order2) == ("cannot tell", None)
+    assert not report
 
 
 def test_once_differentiable_is_respected() -> None:
@@ -146,9 +241,11 @@ def test_a_large_function_is_sampled() -> None:
 
 def test_a_large_function_that_lost_its_graph_is_found() -> None:
     report = nbautograd.gradcheck(CubeOfData, draw(40, 30))
-    assert report.verdict == "wrong"
-    assert report.findings[0].code == "double_backward_wrong"
-    assert "`.data`" in report.findings[0].message
+    assert report.verdict == "right"
+    assert report.order2 is not None
+    assert report.order2.verdict == "wrong"
+    assert report.order2.findings[0].code == "double_backward_wrong"
+    assert "`.data`" in report.order2.findings[0].message
 
 
 def test_a_large_function_of_complex_numbers_is_left_out() -> None:

@@ -7,7 +7,7 @@ import mistakes_in_plumbing
 import mistakes_in_reductions
 import odd_but_right
 import pytest
-from own_mistakes import Mistake
+from own_mistakes import Mistake, in_second_order
 
 import nbautograd
 
@@ -24,6 +24,10 @@ def english():
 @pytest.mark.parametrize("mistake", UNSEEN, ids=lambda m: m.name)
 def test_an_unseen_mistake_is_found_and_named_first(mistake: Mistake) -> None:
     report = nbautograd.gradcheck(mistake.fn, mistake.inputs(), hints="where")
+    if in_second_order(mistake):
+        assert (report.verdict, report.findings[0].code) == ("right", "not_twice_differentiable")
+        assert report.order2 is not None
+        report = report.order2
     assert report.verdict == "wrong"
     assert report.findings[0].code in mistake.codes
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -14,7 +14,6 @@ from nbautograd.core import syntax
 from nbautograd.core.checking import other_points, phrases
 from nbautograd.core.checking.problem import Subject
 from nbautograd.core.checking.repair import untestable
-from nbautograd.core.checking.repair.bounds import indexes
 from nbautograd.core.checking.repair.budget import TRIES, Budget
 from nbautograd.core.checking.repair.edit import Edit, Hints
 from nbautograd.core.checking.repair.edits import edits
@@ -36,9 +35,6 @@ class Repair:
     def __init__(self, subject: Subject, budget: Budget) -> None:
         self.subject, self.budget = subject, budget
         self.script: Script | None = None if subject.cls is None else read(subject.cls)
-        away = any(isinstance(x, Tensor) and x.device.type != "cpu" for x in subject.inputs)
-        if self.script is not None and away and indexes(self.script.tree):
-            self.script = None
         self._stages: dict[tuple[tuple[int, ...], str], tuple[Stages, Stages, Stages]] = {}
 
     def fix(self, finding: Finding) -> Fix | None:
@@ -61,17 +57,9 @@ class Repair:
                 continue
             backward = script.compiled(script.changed(edit.nodes, edit.replacement))
             stages = itertools.chain(sure, doubtful, fresh)
-            if backward is not None and self._passes(backward, stages):
+            if backward is not None and all(self.budget.paid(s) and s.passes(self.subject, backward) for s in stages):
                 return self._offered(script.tidied(edit.nodes, edit.replacement))
         return None
-
-    def _passes(self, backward: Callable[..., Any], stages: Iterable[Stage]) -> bool:
-        """Whether an edited backward agrees at all of these, each call of it paid for."""
-        for at in stages:
-            self.budget.pay(at)
-            if not at.passes(self.subject, backward):
-                return False
-        return True
 
     def _candidates(self, script: Script, hints: Hints, near: list[int]) -> Iterator[tuple[Script, Edit]]:
         """Single edits, the likeliest first; then likely ones on the wrong value's line followed by a second one."""
@@ -114,7 +102,7 @@ class Repair:
         """The stages at these inputs; shapes for which the user's own backward fails say nothing."""
         for k, inputs in enumerate(places):
             made = stage(self.subject, inputs, targets, self.subject.seed + 101 + 10 * k, ODD.get(code), code in TIDY)
-            if made is not None and (code in ODD or code == "exception" or made.ends):
+            if made is not None and (code in ODD or code == "exception" or made.runs(self.subject)):
                 yield made
 
     def _node(self) -> Any:

@@ -14,16 +14,11 @@ from nbautograd.core.checking.backward_call import backward_replaced, cotangents
 from nbautograd.core.checking.directional import DirectionalDerivative, directional_derivative
 from nbautograd.core.checking.probes.memory_layout import expanded, strided
 from nbautograd.core.checking.problem import Outputs, Subject
-from nbautograd.core.checking.repair.bounds import Meter, Usage, reachable
 
 # for these the values are right, but something is changed that must stay as it is
 TIDY = ("mutates_grad_output", "mutates_saved")
 # for these the values are right, but only for gradients that lie in memory as usual
 ODD: dict[str, Callable[[Tensor], Tensor]] = {"fails_noncontiguous_grad": expanded, "wrong_noncontiguous_grad": strided}
-
-
-ELEMENTS = 20_000  # that make a call as dear as the call of something small
-CALLS = 100  # of torch, likewise
 
 
 @dataclass(frozen=True)
@@ -35,8 +30,6 @@ class Stage:
         node: the Function's node in it.
         v: the cotangents.
         directions: what the gradients must agree with.
-        usage: what the user's own backward takes here.
-        ends: whether it comes to an end here, rather than raise.
         tidy: True when grad_outputs and ctx must be left as they were.
     """
 
@@ -44,8 +37,6 @@ class Stage:
     node: Any
     v: Sequence[Tensor | None]
     directions: tuple[DirectionalDerivative, ...]
-    usage: Usage
-    ends: bool
     tidy: bool = False
 
     @property
@@ -63,17 +54,19 @@ class Stage:
         outputs = subject.call(self.outputs.inputs)
         return outputs, own_node(subject, outputs)
 
-    @property
-    def price(self) -> float:
-        """What one call here takes off a budget: one for something small."""
-        return 1 + self.elements / ELEMENTS + self.usage.calls / CALLS
+    def runs(self, subject: Subject) -> bool:
+        """Whether the user's own backward comes to an end here."""
+        try:
+            pull(subject, self.outputs, self.v)
+        except Exception:
+            return False
+        return True
 
     def passes(self, subject: Subject, backward: Callable[..., Any]) -> bool:
-        """Whether this backward, within its bounds, gives gradients that agree in every direction."""
+        """Whether this backward gives gradients that agree in every direction."""
         outputs, node = (self.outputs, self.node) if not self.tidy else self._anew(subject)
-        bounded = Meter(self.usage.allowance()).around(_watched(backward) if self.tidy else backward)
         try:
-            with backward_replaced(node, bounded):
+            with backward_replaced(node, _watched(backward) if self.tidy else backward):
                 gradients = pull(subject, outputs, self.v)
         except Exception:
             return False
@@ -109,9 +102,7 @@ def stage(
         return None
     node = own_node(subject, outputs)
     v = [c if c is None or odd is None else odd(c) for c in cotangents(subject, outputs, seed)]
-    if node is None or not all(map(reachable, vars(node).values())):
-        return None
-    if any(isinstance(y, Tensor) and not torch.isfinite(y.detach()).all() for y in outputs):
+    if node is None or any(isinstance(y, Tensor) and not torch.isfinite(y.detach()).all() for y in outputs):
         return None
     asked: list[DirectionalDerivative] = []
     for k, s in itertools.product(targets, (1, 2)):
@@ -119,13 +110,7 @@ def stage(
         if found is None:
             return None
         asked.append(found)
-    meter, ends = Meter(), True
-    try:
-        with backward_replaced(node, meter.around(user_backward(type(node)._forward_cls))):
-            pull(subject, outputs, v)
-    except Exception:
-        ends = False
-    return Stage(outputs, node, v, tuple(asked), meter.usage, ends, tidy)
+    return Stage(outputs, node, v, tuple(asked), tidy)
 
 
 class Stages:

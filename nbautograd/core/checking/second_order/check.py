@@ -32,11 +32,13 @@ TOO_MANY = 4_000_000  # elements of which not even a sample is taken
 CUTS = ("data", "detach", "numpy", "item", "tolist")
 
 
-def second_order(subject: Subject) -> GradcheckReport | None:
+def second_order(subject: Subject, asked: bool = False) -> GradcheckReport | None:
     """Check the derivatives of backward, as gradgradcheck does.
 
     Args:
         subject: what was checked, right in first order.
+        asked: True where second derivatives count: then a Function without a custom node is checked as well, and what
+            cannot be looked at is a report that cannot tell, with its reason.
 
     Returns:
         A report whose blocks are the derivatives of each gradient with respect to inputs and grad_outputs; None where
@@ -45,22 +47,25 @@ def second_order(subject: Subject) -> GradcheckReport | None:
     """
     start = time.perf_counter()
     outputs = subject.call()
-    if own_node(subject, outputs) is None or _size(subject, outputs) > TOO_MANY:
+    if own_node(subject, outputs) is None and not asked:
         return None
+    size = _size(subject, outputs)
+    if size > TOO_MANY:
+        return _left_out(subject, start, "checking.order2_too_large", size) if asked else None
     try:
         gradients = _gradients(subject, outputs, cotangents(subject, outputs, subject.seed + 41))
     except Exception as error:
         return _report(subject, (_unsupported(subject, error),), start)
     if _claims_none(gradients):
-        return None
-    run = _asked(_subject(subject, outputs), _size(subject, outputs))
+        return _left_out(subject, start, "checking.order2_not_claimed", size) if asked else None
+    run = _asked(_subject(subject, outputs), size)
     if run is None:
-        return None
+        return _left_out(subject, start, "checking.order2_not_sampled", size) if asked else None
     if run.error is not None:
         return _report(subject, (_unsupported(subject, run.error),), start)
     found = tuple(_findings(subject, outputs, run))
     findings = found or tuple(quietly(lambda: over_reverse(subject, _subject(subject, outputs))))
-    size, sampled = _size(subject, outputs), ""
+    sampled = ""
     if size > MOST:
         sampled = messages.text("checking.sampled_directions", elements=f"{size:,}")
     return _report(subject, findings, start, run, sampled)
@@ -178,6 +183,11 @@ def _report(
     )  # fmt: skip
 
 
+def _left_out(subject: Subject, start: float, why: str, size: int) -> GradcheckReport:
+    """Return a report that says why second derivatives were not looked at."""
+    return _report(subject, (), start, None, messages.text(why, function=subject.name, elements=f"{size:,}"))
+
+
 def _unsupported(subject: Subject, error: Exception) -> Finding:
     said = phrases.short(" ".join(str(error).split()), 120)
     line = phrases.backward_line(subject)
@@ -202,6 +212,8 @@ def _findings(subject: Subject, outputs: Outputs, run: GradcheckRun) -> Iterator
 
 def _reasons(subject: Subject, outputs: Outputs) -> Iterator[tuple[str, dict[str, Any], int | None]]:
     node = own_node(subject, outputs)
+    if node is None:
+        return
     other = own_node(subject, subject.call(nearby_inputs(subject, subject.seed + 42)))
     moved = dict(on_ctx(subject, other))
     for name, tensor in on_ctx(subject, node):
