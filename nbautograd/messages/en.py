@@ -122,7 +122,8 @@ SENTENCES: dict[str, str] = {
     # state
     "causes.mutates_grad_output": "backward changes `{name}` in place. Others may still need that tensor: their gradients become wrong. Make a new one, `{name} * 2` instead of `{name} *= 2`.",
     "causes.mutates_saved": "backward changes what forward left in `{name}`: a second backward gives another answer. Compute on a copy.",
-    "causes.wrong_later": "The gradient of `{input}` is right at these inputs and wrong at others that were tried after them: backward seems to compute with what an earlier call left (a class attribute, a list, a cache). What belongs to one call belongs on ctx.",
+    "causes.wrong_later": "The gradient of `{input}` is right at these inputs and wrong at others that were tried after them, yet right at the others where they come first: backward computes with what an earlier call left (a class attribute, a list, a cache). What belongs to one call belongs on ctx.",
+    "causes.wrong_elsewhere": "The gradient of `{input}` is right at these inputs and wrong at others of the same signs and about the same size: backward holds only for special values. Check at such inputs, `{input} * 1.1` for example, to see which entries are wrong.",
     "causes.backward_counts": "backward changes `{attribute}` and computes with it: a second backward gives another answer. Leave ctx as forward left it.",
     "causes.mutates_input": "forward changes its input in place without `ctx.mark_dirty`. Work on a copy, or mark it and return it.",
     "causes.nondeterministic_forward": "Two calls of forward with the same input give different outputs, although all random generators were given the same seed. Its gradient cannot be compared with differences of the forward.",

@@ -122,7 +122,8 @@ SENTENCES: dict[str, str] = {
     # state
     "causes.mutates_grad_output": "backward 原地修改了 `{name}`。别处可能还要用这个张量，它们的梯度就会出错。请新建一个：用 `{name} * 2` 代替 `{name} *= 2`。",
     "causes.mutates_saved": "backward 修改了 forward 留在 `{name}` 里的值：第二次反向传播会得到不同的结果。请在拷贝上计算。",
-    "causes.wrong_later": "`{input}` 的梯度在这组输入上是对的，之后换一组输入却是错的：backward 似乎用到了之前某次调用留下的东西（类属性、列表、缓存）。属于某一次调用的东西应当放在 ctx 上。",
+    "causes.wrong_later": "`{input}` 的梯度在这组输入上是对的，之后换一组输入就错了，而先用那组输入调用时又是对的：backward 用到了之前某次调用留下的东西（类属性、列表、缓存）。属于某一次调用的东西应当放在 ctx 上。",
+    "causes.wrong_elsewhere": "`{input}` 的梯度在这组输入上是对的，在符号相同、大小相近的其他输入上却是错的：backward 只对特殊的取值成立。换一组这样的输入（例如 `{input} * 1.1`）再检查一次，就能看到哪些元素是错的。",
     "causes.backward_counts": "backward 修改了 `{attribute}`，又用它来计算：第二次反向传播会得到不同的结果。请让 ctx 保持 forward 留下的样子。",
     "causes.mutates_input": "forward 原地修改了输入，却没有调用 `ctx.mark_dirty`。请在拷贝上计算，或者标记它并把它返回。",
     "causes.nondeterministic_forward": "所有随机数发生器的种子都相同，forward 对同样的输入两次调用却得到不同的输出。因此无法用前向的差分来核对它的梯度。",

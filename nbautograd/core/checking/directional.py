@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,9 +50,24 @@ class DirectionalDerivative:
 
 
 def directional_derivative(
-    subject: Subject, inputs: Sequence[Any], which: int, cotangents: Sequence[Tensor | None], seed: int
+    subject: Subject,
+    inputs: Sequence[Any],
+    which: int,
+    cotangents: Sequence[Tensor | None],
+    seed: int,
+    lay: Callable[[Tensor], Tensor] | None = None,
 ) -> DirectionalDerivative | None:
-    """Ask in a random direction; None when differences give no clear answer (a kink, noise, outside the domain)."""
+    """Ask in a random direction; None when differences give no clear answer (a kink, noise, outside the domain).
+
+    Args:
+        subject: what is checked.
+        inputs: the point.
+        which: number of the input that moves, among the differentiable ones.
+        cotangents: one per output, what <v, f(x)> is made with.
+        seed: of the direction.
+        lay: lays each differentiable input out in memory before the call; an input of one number seen everywhere
+            moves as a whole.
+    """
     position = subject.differentiable[which]
     x = inputs[position].detach()
     generator = torch.Generator().manual_seed(seed)
@@ -65,52 +80,62 @@ def directional_derivative(
     )
     # each element moves by a part of itself: logs, roots and 1/x stay inside their domain
     u = u * torch.where(size > 1e-3 * typical, size, torch.full_like(size, typical)).to(x.dtype)
+    u = u if lay is None else lay(u)  # a direction that the layout can follow
     single = torch.finfo(x.dtype).bits < 64
     rel = 5e-3 if single else 1e-7
+    digit = float(torch.finfo(x.dtype).eps)
+
+    def value(h: float) -> float:
+        given = [copy(item) for item in inputs]
+        given[position] = (x + h * u).requires_grad_()
+        if lay is not None:
+            given = [_laid(item, lay) if k in subject.differentiable else item for k, item in enumerate(given)]
+        with torch.no_grad():
+            return inner_product(subject.evaluate(tuple(given)), cotangents)
+
     answers: list[float] = []
     pairs: list[tuple[float, float]] = []
-    for h in COARSE if single else STEPS:
-        answers.append(_richardson(subject, inputs, position, u, cotangents, h))
-        pairs += [(b, abs(a - b)) for a, b in [answers[-2:]] if a == a and b == b] if len(answers) > 1 else []
+    steps = COARSE if single else STEPS
+    size_there = _size(subject, inputs, cotangents)
+    for h in steps:
+        answers.append(_richardson(value, h))
+        # two answers that agree by chance are no surer than the last digits of the values that they are made of
+        round_off = 8 * digit * size_there / h
+        pairs += [(b, abs(a - b) + round_off) for a, b in [answers[-2:]] if a == a and b == b] if answers[1:] else []
         if pairs and pairs[-1][1] <= 1e-2 * rel * abs(pairs[-1][0]):
             break  # more steps would not tell more than the comparison asks for
-    if not pairs or _kinked(subject, inputs, position, u, cotangents, (COARSE if single else STEPS)[-1]):
+    if not pairs or _kinked(value, steps[-1]):
         return None
     slope, error = min(pairs, key=lambda pair: pair[1])
-    scale = max(abs(a) for a in answers if a == a)
+    scale = max(size_there, *(abs(a) for a in answers if a == a))
     return DirectionalDerivative(which, u, slope, error, rel) if error <= 1e3 * rel * scale + 1e-300 else None
 
 
-def _richardson(
-    subject: Subject, inputs: Sequence[Any], position: int, u: Tensor, cotangents: Sequence[Tensor | None], h: float
-) -> float:
-    wide, narrow = (_central(subject, inputs, position, u, cotangents, k) for k in (h, h / 2))
+def _size(subject: Subject, inputs: Sequence[Any], cotangents: Sequence[Tensor | None]) -> float:
+    """The sum over outputs of <|v|, |y|>: what <v, y> is a difference of."""
+    with torch.no_grad():
+        outputs = subject.evaluate(tuple(copy(item) for item in inputs))
+    return sum(float((y.abs() * v.abs()).sum()) for y, v in zip(outputs, cotangents, strict=True) if v is not None)
+
+
+def _laid(item: Tensor, lay: Callable[[Tensor], Tensor]) -> Tensor:
+    return lay(item.detach()).requires_grad_(item.requires_grad)
+
+
+def _richardson(value: Callable[[float], float], h: float) -> float:
+    wide, narrow = (_central(value, k) for k in (h, h / 2))
     return (4 * narrow - wide) / 3
 
 
-def _central(
-    subject: Subject, inputs: Sequence[Any], position: int, u: Tensor, cotangents: Sequence[Tensor | None], h: float
-) -> float:
-    high, low = (_value(subject, inputs, position, u, cotangents, k) for k in (h, -h))
-    return (high - low) / (2 * h)
+def _central(value: Callable[[float], float], h: float) -> float:
+    return (value(h) - value(-h)) / (2 * h)
 
 
-def _kinked(
-    subject: Subject, inputs: Sequence[Any], position: int, u: Tensor, cotangents: Sequence[Tensor | None], h: float
-) -> bool:
+def _kinked(value: Callable[[float], float], h: float) -> bool:
     """Whether the slopes to both sides differ, as they do at a kink."""
-    low, here, high = (_value(subject, inputs, position, u, cotangents, k) for k in (-h, 0.0, h))
+    low, here, high = (value(k) for k in (-h, 0.0, h))
     right, left = (high - here) / h, (here - low) / h
     return abs(right - left) > 2e-2 * max(abs(right), abs(left)) + 1e-9
-
-
-def _value(
-    subject: Subject, inputs: Sequence[Any], position: int, u: Tensor, cotangents: Sequence[Tensor | None], h: float
-) -> float:
-    given = [copy(item) for item in inputs]
-    given[position] = (inputs[position].detach() + h * u).requires_grad_()
-    with torch.no_grad():
-        return inner_product(subject.evaluate(tuple(given)), cotangents)
 
 
 def inner_product(outputs: Sequence[Tensor], cotangents: Sequence[Tensor | None]) -> float:

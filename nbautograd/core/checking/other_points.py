@@ -15,17 +15,18 @@ Slot = tuple[int, int]  # (input, dimension)
 
 
 def nearby_inputs(subject: Subject, seed: int) -> tuple[Any, ...]:
-    """Inputs of the same shapes with other values of the same signs and about the same size."""
+    """Return the inputs with other values of the same signs and about the same size where they require grad.
+
+    What needs no gradient stays: a mask, a label or a rotation is a fair argument only as it is.
+    """
     generator = torch.Generator().manual_seed(seed)
 
-    def other(item: Any) -> Any:
-        if not isinstance(item, Tensor) or not (item.is_floating_point() or item.is_complex()):
-            return item
+    def other(item: Tensor) -> Tensor:
         real = item.real if item.is_complex() else item
         factor = torch.rand(item.shape, generator=generator, dtype=torch.float64) * 0.4 + 0.8
-        return (item.detach() * factor.to(real.dtype)).requires_grad_(item.requires_grad)
+        return (item.detach() * factor.to(real.device, real.dtype)).requires_grad_()
 
-    return tuple(other(item) for item in subject.inputs)
+    return tuple(other(item) if i in subject.differentiable else item for i, item in enumerate(subject.fresh()))
 
 
 def points(subject: Subject, seed: int) -> Iterator[tuple[Any, ...]]:

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.checking import prepared_inputs
+from nbautograd.core.checking.class_state import ClassState
 from nbautograd.core.checking.quiet import quiet, seed_all
 from nbautograd.core.source import FunctionSource, function_class, read_source
 from nbautograd.core.torch_private.tensors import gradients
@@ -52,6 +53,7 @@ class Subject:
         has_functions: True when there is any Function in the graph of the outputs.
         arguments: which argument of the Function's forward each input became, by its position, as far as it was handed
             on as it is; filled in by the first call.
+        state: what the class kept outside ctx before its first call; before the second for a callable around it.
         overlapped: positions of inputs that were made contiguous since their elements shared memory.
 
     Raises:
@@ -80,6 +82,7 @@ class Subject:
         self.input_names = _input_names(self._signed(), self.source if self.direct else None, len(self.inputs))
         self.output_names: tuple[str, ...] = ()
         self.arguments: dict[int, int] = {i: i for i in range(len(self.inputs))} if self.direct else {}
+        self.state = ClassState(self.cls)
         self.mutates_inputs = False
         self._through_clone = False
         self._depth = 0
@@ -117,8 +120,12 @@ class Subject:
         """New copies of the inputs, tensors among them requiring grad as ``inputs`` do."""
         return tuple(prepared_inputs.copy(item) for item in self.inputs)
 
-    def call(self, inputs: tuple[Any, ...] | None = None) -> Outputs:
+    def call(self, inputs: tuple[Any, ...] | None = None, seed: int | None = None) -> Outputs:
         """Call the function with the random generators seeded; on fresh copies of the inputs when none are given.
+
+        Args:
+            inputs: what to call it with.
+            seed: given to the generators in place of the subject's own.
 
         Returns:
             The output tensors, flat and in order (lists, tuples and dicts opened, other objects left out).
@@ -126,7 +133,7 @@ class Subject:
         with self.session():
             first = not self.output_names
             given = self.fresh() if inputs is None else inputs
-            seed_all(self.seed)
+            seed_all(self.seed if seed is None else seed)
             tensors = tuple(_tensors(self._run(given)))
             if first:
                 self._learn(tensors, given if inputs is None else None)
@@ -189,6 +196,7 @@ class Subject:
             self.has_functions = bool(found)
             self.cls = found.pop() if len(found) == 1 else None
             self.source = None if self.cls is None else _source(self.cls)
+            self.state = ClassState(self.cls)
             self.arguments = _handed_on(tensors, self.cls, given or ())
         named = [r.name for r in self.source.outputs] if self.direct and self.source is not None else []
         names = named if len(named) == len(tensors) else [None] * len(tensors)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import torch
 from nbautograd.core.checking.jacobian.assembly import Assembly
 from nbautograd.core.checking.jacobian.layout import Matrices
 from nbautograd.core.checking.jacobian.structure import pull_back
+from nbautograd.core.checking.prepared_inputs import copy
 from nbautograd.core.checking.problem import Subject
 from nbautograd.core.numerics.arrays import Array, from_array, to_array
 
@@ -46,9 +48,9 @@ def _answer(assembly: Assembly, i: int, j: int, probe: Array, ulps: float) -> Ar
     return np.zeros_like(assembly.forward.points[j]) if found is None else to_array(found)
 
 
-def nudged(subject: Subject, ulps: float) -> tuple[Any, ...]:
-    """The inputs with those to differentiate moved by a few last bits."""
-    given: list[Any] = list(subject.fresh())
+def nudged(subject: Subject, ulps: float, inputs: Sequence[Any] | None = None) -> tuple[Any, ...]:
+    """The inputs (the subject's by default) with those to differentiate moved by a few last bits."""
+    given: list[Any] = list(subject.fresh()) if inputs is None else [copy(item) for item in inputs]
     for k in subject.differentiable:
         x = given[k].detach()
         given[k] = (x * (1 + ulps * torch.finfo(x.dtype).eps)).requires_grad_()

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from torch import Tensor
 
 from nbautograd.core import syntax
 from nbautograd.core.checking import phrases
-from nbautograd.core.checking.backward_call import own_node
+from nbautograd.core.checking.backward_call import cotangents, own_node, pull
 from nbautograd.core.checking.jacobian.stub_ctx import forward_without_autograd
 from nbautograd.core.checking.phrases import about
 from nbautograd.core.checking.problem import Outputs, Subject
@@ -57,19 +57,24 @@ def _same_memory(a: Tensor, b: Tensor) -> bool:
 
 
 def hidden_inputs(subject: Subject) -> Iterator[Finding]:
-    """Tensors that require grad and that forward reads although they are no arguments: they get no gradient."""
+    """Tensors that require grad and that forward reads although they are no arguments: they get no gradient.
+
+    A leaf that forward makes for itself is another one in each call; one that was there before is the same. What
+    backward fills in by itself, as a backward that runs forward again does, is served.
+    """
     forward = forward_without_autograd(subject) if subject.cls is not None else None
     if forward is None:
         return
     given = subject.fresh()
     try:
-        outputs = tuple(t for t in forward(*given) if isinstance(t, Tensor))
+        first, second = (_leaves(t for t in forward(*given) if isinstance(t, Tensor)) for _ in range(2))
     except Exception:
         return
     # what the real call's graph ends in gets its gradient: the arguments, and what a wrapper hands on besides
     known = {id(x) for x in given} | {id(leaf) for leaf in _leaves(subject.call())}
-    for leaf in _leaves(outputs):
-        if id(leaf) not in known:
+    lasting = {id(leaf) for leaf in first} & {id(leaf) for leaf in second}
+    for leaf in first:
+        if id(leaf) in lasting and id(leaf) not in known and not _served(subject, leaf):
             name = _global_name(subject, leaf)
             message = "causes.hidden_input" if name else "causes.hidden_input_unnamed"
             line = phrases.forward_line(subject)
@@ -77,17 +82,32 @@ def hidden_inputs(subject: Subject) -> Iterator[Finding]:
             return
 
 
-def _leaves(outputs: Sequence[Tensor]) -> Iterator[Tensor]:
+def _served(subject: Subject, leaf: Tensor) -> bool:
+    """Whether backward fills in the gradient of this leaf."""
+    before, leaf.grad = leaf.grad, None
+    try:
+        outputs = subject.call()
+        pull(subject, outputs, cotangents(subject, outputs, subject.seed + 13))
+        return leaf.grad is not None
+    finally:
+        leaf.grad = before
+
+
+def _leaves(outputs: Iterable[Tensor]) -> list[Tensor]:
+    """The leaves that require grad of the graph of these tensors."""
+    outputs = list(outputs)
     stack: list[Any] = [t.grad_fn for t in outputs]
     seen: set[Any] = set()
+    found = [t for t in outputs if t.is_leaf and t.requires_grad]
     while stack:
         node = stack.pop()
         if node is None or node in seen:
             continue
         seen.add(node)
         if hasattr(node, "variable"):
-            yield node.variable
+            found.append(node.variable)
         stack.extend(following for following, _ in node.next_functions)
+    return found
 
 
 def _global_name(subject: Subject, leaf: Tensor) -> str:

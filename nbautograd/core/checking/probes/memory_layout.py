@@ -11,8 +11,16 @@ from torch import Tensor
 
 from nbautograd.core.checking import phrases
 from nbautograd.core.checking.backward_call import cotangents, gradient_tolerance, gradients_agree, pull, rounding_level
-from nbautograd.core.checking.problem import Subject
+from nbautograd.core.checking.directional import directional_derivative
+from nbautograd.core.checking.jacobian.backward_rounding import ULPS, nudged
+from nbautograd.core.checking.other_points import nearby_inputs
+from nbautograd.core.checking.probes.determinism import equal
+from nbautograd.core.checking.problem import Outputs, Subject
 from nbautograd.core.findings import Finding, Kind
+
+Gradients = tuple[Tensor | None, ...]
+ROUNDINGS = 20  # times what a few last bits of the inputs change: more is no rounding
+TWICE = (26, 27)  # seeds of directions; one disagreement may be a kink that was met
 
 
 def layout(subject: Subject) -> Iterator[Finding]:
@@ -29,7 +37,6 @@ def _finding(subject: Subject, code: str, kind: Kind, error: Exception | None = 
 
 def _grad_outputs(subject: Subject) -> Iterator[Finding]:
     outputs = subject.call()
-    rel, low = gradient_tolerance(outputs, subject.inputs), rounding_level(outputs, subject.inputs)
     for change in (expanded, strided):
         odd = [None if v is None else change(v) for v in cotangents(subject, outputs, subject.seed + 21)]
         plain = [None if v is None else v.contiguous() for v in odd]
@@ -39,9 +46,39 @@ def _grad_outputs(subject: Subject) -> Iterator[Finding]:
         except Exception as error:
             yield _finding(subject, "fails_noncontiguous_grad", "bug", error)
             return
-        if not all(gradients_agree(a, b, rel, low) for a, b in zip(found, right, strict=True)):
-            yield _finding(subject, "wrong_noncontiguous_grad", "bug")
-            return
+        for k in _apart(subject, outputs, plain, (found, right)):
+            truth = directional_derivative(subject, outputs.inputs, k, plain, subject.seed + 24)
+            # the same cotangent, so where differences tell nothing the contiguous one is the measure
+            if truth is None or (truth.agrees(right[k]) and not truth.agrees(found[k])):
+                yield _finding(subject, "wrong_noncontiguous_grad", "bug")
+                return
+
+
+def _apart(
+    subject: Subject, outputs: Outputs, v: Sequence[Tensor | None], two: tuple[Gradients, Gradients]
+) -> Iterator[int]:
+    """The numbers of the inputs whose two gradients differ by more than rounding does."""
+    rel, low = gradient_tolerance(outputs, subject.inputs), rounding_level(outputs, subject.inputs)
+    differing = [k for k, (a, b) in enumerate(zip(*two, strict=True)) if not gradients_agree(a, b, rel, low)]
+    if not differing:
+        return
+    # sums in another order round otherwise: so do those of a backward whose inputs are a few last bits away
+    here = pull(subject, outputs, v)
+    moved = [pull(subject, subject.call(nudged(subject, ulps, outputs.inputs)), v) for ulps in ULPS]
+    for k in differing:
+        rounding = max(_largest_gap(answer[k], here[k]) for answer in moved)
+        if _largest_gap(two[0][k], two[1][k]) > ROUNDINGS * rounding:
+            yield k
+
+
+def _largest_gap(a: Tensor | None, b: Tensor | None) -> float:
+    there = [g for g in (a, b) if g is not None]
+    if not there or there[0].numel() == 0:
+        return 0.0
+    if len(there) == 2 and there[0].shape != there[1].shape:
+        return float("inf")
+    gap = (there[0] - there[1]) if len(there) == 2 else there[0]
+    return float(gap.abs().nan_to_num().max())
 
 
 def expanded(v: Tensor) -> Tensor:
@@ -72,18 +109,57 @@ def _inputs(subject: Subject) -> Iterator[Finding]:
         except Exception as error:
             yield _finding(subject, "fails_noncontiguous_input", "lint", error)
             return
-        rel, low = gradient_tolerance(outputs, subject.inputs), rounding_level(outputs, subject.inputs)
-        floating = [(a, b) for a, b in zip(outputs, moved, strict=True) if a.is_floating_point() or a.is_complex()]
-        # which of several equal numbers is the largest may depend on how they lie; their shares together may not
-        shares = [(_total(a), _total(b)) if change is expanded else (a, b) for a, b in zip(found, right, strict=True)]
-        same = all(gradients_agree(a.detach(), b.detach(), rel) for a, b in floating)
-        if not same or not all(gradients_agree(a, b, rel, low) for a, b in shares):
+        if _other_values(outputs, moved, subject.inputs):
+            if not _draws(subject) and not _rounded_alike(subject, outputs, moved):
+                yield _finding(subject, "wrong_noncontiguous_input", "bug")
+                return
+        elif all(
+            gradients_agree(a, b, gradient_tolerance(outputs, subject.inputs))
+            for a, b in zip(found, right, strict=True)
+        ):
+            continue
+        if _contradicts(subject, moved, found, v, change):
             yield _finding(subject, "wrong_noncontiguous_input", "bug")
             return
 
 
-def _total(gradient: Tensor | None) -> Tensor | None:
-    return None if gradient is None else gradient.sum()
+def _other_values(outputs: Outputs, moved: Outputs, inputs: Sequence[Any]) -> bool:
+    """Whether forward gives other values for the same numbers in another layout."""
+    rel = gradient_tolerance(outputs, inputs)
+    pairs = [(a, b) for a, b in zip(outputs, moved, strict=True) if a.is_floating_point() or a.is_complex()]
+    return not all(gradients_agree(a.detach(), b.detach(), rel) for a, b in pairs)
+
+
+def _agree(subject: Subject, outputs: Outputs, found: Gradients, right: Gradients) -> bool:
+    rel = gradient_tolerance(outputs, subject.inputs)
+    return all(gradients_agree(a, b, rel) for a, b in zip(found, right, strict=True))
+
+
+def _draws(subject: Subject) -> bool:
+    """Whether forward draws random numbers, which may be drawn in the order of memory."""
+    one, other = subject.call(), subject.call(seed=subject.seed + 25)
+    return not all(a.shape == b.shape and equal(a.detach(), b.detach()) for a, b in zip(one, other, strict=True))
+
+
+def _rounded_alike(subject: Subject, outputs: Outputs, moved: Outputs) -> bool:
+    """Whether outputs differ by no more than they do where the inputs are a few last bits away."""
+    others = [subject.call(nudged(subject, ulps, outputs.inputs)) for ulps in ULPS]
+    return all(
+        _largest_gap(y.detach(), moved[k].detach())
+        <= ROUNDINGS * max(_largest_gap(y.detach(), other[k].detach()) for other in others)
+        for k, y in enumerate(outputs)
+    )
+
+
+def _contradicts(
+    subject: Subject, moved: Outputs, found: Gradients, v: Sequence[Tensor | None], change: Callable[[Tensor], Tensor]
+) -> bool:
+    """Whether the gradient is not that of the forward in this very layout."""
+    for k, gradient in enumerate(found):
+        truths = [directional_derivative(subject, moved.inputs, k, v, subject.seed + s, change) for s in TWICE]
+        if all(truth is not None and not truth.agrees(gradient) for truth in truths):
+            return True
+    return False
 
 
 def _packed(item: Any) -> Any:
@@ -101,23 +177,25 @@ def _laid_out(subject: Subject, change: Callable[[Tensor], Tensor]) -> tuple[Any
 
 
 def _batched(subject: Subject) -> Iterator[Finding]:
-    """One more dimension in front of the first input, where the forward really takes it: both halves come out alike."""
+    """Stack two values of the first input, where forward takes each half by itself, and compare both gradients."""
     if not subject.has_functions or not subject.differentiable:
         return
-    outputs, position = subject.call(), subject.differentiable[0]
-    given = list(subject.fresh())
-    x = given[position].detach()
-    if x.dim() < 2:
+    position = subject.differentiable[0]
+    two = [list(subject.fresh()), list(subject.fresh())]
+    two[1][position] = nearby_inputs(subject, subject.seed + 28)[position]
+    if two[0][position].dim() < 2:
         return
-    given[position] = torch.stack([x, x]).requires_grad_()
+    given = list(subject.fresh())
+    given[position] = torch.stack([item[position].detach() for item in two]).requires_grad_()
     try:
+        halves = [subject.call(tuple(item)) for item in two]
         batched = subject.call(tuple(given))
     except Exception:
         return
-    if not _twice(subject, outputs, batched):
+    if not _side_by_side(subject, halves, batched):
         return
-    params = {"input": subject.input_names[position], "dims": x.dim() + 1}
-    v = cotangents(subject, outputs, subject.seed + 23)
+    params = {"input": subject.input_names[position], "dims": given[position].dim()}
+    v = cotangents(subject, halves[0], subject.seed + 23)
     try:
         both = pull(subject, batched, [None if c is None else torch.stack([c, -2 * c]) for c in v])[0]
     except Exception as error:
@@ -125,21 +203,24 @@ def _batched(subject: Subject) -> Iterator[Finding]:
         found = _finding(subject, "fails_batched", "note", error, **params)
         yield dataclasses.replace(found, message_id=f"causes.{advice}")
         return
-    one = pull(subject, outputs, v)[0]
-    rel, low = gradient_tolerance(outputs, subject.inputs), rounding_level(outputs, subject.inputs)
-    if both is None or one is None or gradients_agree(both, torch.stack([one, -2 * one]), rel, low):
+    cotangent = v, [None if c is None else -2 * c for c in v]
+    each = [pull(subject, half, c)[0] for half, c in zip(halves, cotangent, strict=True)]
+    rel, low = gradient_tolerance(batched, subject.inputs), rounding_level(batched, subject.inputs)
+    if both is None or any(g is None for g in each) or gradients_agree(both, torch.stack(each), rel, low):  # type: ignore[arg-type]
         return
     yield dataclasses.replace(
         _finding(subject, "fails_batched", "note", None, **params), message_id="causes.fails_batched_wrong"
     )
 
 
-def _twice(subject: Subject, outputs: Sequence[Tensor], batched: Sequence[Tensor]) -> bool:
-    """Whether a batch of two gave the same outputs twice."""
-    if [tuple(y.shape) for y in batched] != [(2, *y.shape) for y in outputs]:
+def _side_by_side(subject: Subject, halves: Sequence[Outputs], batched: Outputs) -> bool:
+    """Whether a batch of two gave the outputs of both."""
+    first, second = halves
+    if [tuple(y.shape) for y in batched] != [(2, *y.shape) for y in first]:
         return False
-    rel = gradient_tolerance(outputs, subject.inputs)
-    pairs = zip(batched, outputs, strict=True)
+    rel = gradient_tolerance(first, subject.inputs)
     return all(
-        gradients_agree(b.detach(), torch.stack([y.detach()] * 2), rel) for b, y in pairs if y.is_floating_point()
+        gradients_agree(b.detach(), torch.stack([y.detach(), z.detach()]), rel)
+        for b, y, z in zip(batched, first, second, strict=True)
+        if y.is_floating_point()
     )

@@ -17,6 +17,7 @@ POINTS = 2 * ladder.RUNGS + len(ladder.TABLE)  # that one climb asks for
 FAR = 10  # error bars
 LOST = 64  # last bits
 SINGLE = 2.0**-22  # steps this small beside the largest value come from single precision inside, not from a staircase
+CLEAR = 1e-3  # an error bar no larger than this, relative to the derivative, makes it clear
 NEAR_ZERO = 0.05  # where |x| is smaller than this, a second ladder is scaled by |x|
 
 
@@ -86,7 +87,10 @@ def _evaluate_direction(
     again = (small < NEAR_ZERO) & (small > 0)
     if again.any():
         closer = _evaluate_once(forward, directions, ij, columns, np.where(point > 0, point, 1.0))
-        found = _choose(found, closer, again & (closer.error < found.error))
+        # a kink, a jump or an edge further away than |x| is not at x: what is smooth and clear close by counts
+        clear = (closer.nature == kinks.SMOOTH) & (closer.error <= CLEAR * np.abs(closer.value))
+        near = clear & (found.nature != kinks.SMOOTH)
+        found = _choose(found, closer, again & ((closer.error < found.error) | near))
     return found
 
 

@@ -1,0 +1,455 @@
+"""Right Functions, by the code of the finding that a hasty check would accuse them with."""
+
+from __future__ import annotations
+
+import torch
+from own_mistakes import Mistake, draw
+from torch import Tensor
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+
+RIGHT: list[Mistake] = []
+
+
+def right(code, inputs, call=None):
+    def keep(cls):
+        RIGHT.append(Mistake(cls.__name__, call or cls.apply, inputs, (code,)))
+        return cls
+
+    return keep
+
+
+# ---- shared_state: a floating argument that needs no gradient is special, so that no other value of it is fair ----
+
+
+def binary() -> Tensor:
+    return (draw(6, seed=3) > 0).detach().double()
+
+
+@right("shared_state", lambda: (draw(6), binary()))
+class MaskSquared(Function):
+    @staticmethod
+    def forward(ctx, x, mask):
+        ctx.save_for_backward(mask)
+        return x * mask * mask
+
+    @staticmethod
+    def backward(ctx, g):
+        (mask,) = ctx.saved_tensors
+        return g * mask, None
+
+
+@right("shared_state", lambda: (draw(4, 3), torch.eye(3, dtype=torch.float64)[[0, 2, 1, 0]]))
+class CrossEntropyOfOneHot(Function):
+    @staticmethod
+    def forward(ctx, x, target):
+        ctx.save_for_backward(x.softmax(1), target)
+        return -(target * x.log_softmax(1)).sum()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g):
+        p, target = ctx.saved_tensors
+        return g * (p - target), None
+
+
+@right("shared_state", lambda: (draw(6), 2 * binary() - 1))
+class SquaredMargin(Function):
+    @staticmethod
+    def forward(ctx, x, label):
+        ctx.save_for_backward(x, label)
+        return (1 - label * x) ** 2
+
+    @staticmethod
+    def backward(ctx, g):
+        x, label = ctx.saved_tensors
+        return g * 2 * (x - label), None
+
+
+def symmetric() -> Tensor:
+    a = draw(4, 4, seed=5).detach()
+    return a + a.t()
+
+
+@right("shared_state", lambda: (draw(4), symmetric()))
+class QuadraticForm(Function):
+    @staticmethod
+    def forward(ctx, x, a):
+        ctx.save_for_backward(x, a)
+        return x @ a @ x
+
+    @staticmethod
+    def backward(ctx, g):
+        x, a = ctx.saved_tensors
+        return 2 * g * (a @ x), None
+
+
+@right("shared_state", lambda: (draw(4, 2), torch.linalg.qr(draw(4, 4, seed=6).detach())[0]))
+class SolvesWithOrthonormal(Function):
+    @staticmethod
+    def forward(ctx, x, q):
+        ctx.save_for_backward(q)
+        return torch.linalg.solve(q, x)
+
+    @staticmethod
+    def backward(ctx, g):
+        (q,) = ctx.saved_tensors
+        return q @ g, None
+
+
+@right("shared_state", lambda: (draw(5, 3), torch.nn.functional.normalize(draw(3, seed=7).detach(), dim=0)))
+class ProjectsAwayFromUnit(Function):
+    @staticmethod
+    def forward(ctx, x, n):
+        ctx.save_for_backward(n)
+        return x - (x @ n)[:, None] * n / (n @ n)
+
+    @staticmethod
+    def backward(ctx, g):
+        (n,) = ctx.saved_tensors
+        return g - (g @ n)[:, None] * n, None
+
+
+@right("shared_state", lambda: (draw(3, 4), draw(4, seed=8, low=0.1).detach().softmax(0)))
+class WeightedMean(Function):
+    @staticmethod
+    def forward(ctx, x, weights):
+        ctx.save_for_backward(weights)
+        return (x * weights).sum(1) / weights.sum()
+
+    @staticmethod
+    def backward(ctx, g):
+        (weights,) = ctx.saved_tensors
+        return g[:, None] * weights, None
+
+
+def rotation() -> Tensor:
+    angle = torch.tensor(0.7, dtype=torch.float64)
+    return torch.stack([angle.cos(), -angle.sin(), angle.sin(), angle.cos()]).reshape(2, 2)
+
+
+@right("shared_state", lambda: (draw(2, 5), rotation()))
+class TurnsBack(Function):
+    @staticmethod
+    def forward(ctx, x, r):
+        ctx.save_for_backward(r)
+        return torch.linalg.inv(r) @ x
+
+    @staticmethod
+    def backward(ctx, g):
+        (r,) = ctx.saved_tensors
+        return r @ g, None
+
+
+@right("shared_state", lambda: (draw(6), binary()))
+class RefusesOtherMasks(Function):
+    @staticmethod
+    def forward(ctx, x, mask):
+        if not ((mask == 0) | (mask == 1)).all():
+            raise ValueError("the mask must be binary")
+        ctx.save_for_backward(mask)
+        return x * mask**3
+
+    @staticmethod
+    def backward(ctx, g):
+        (mask,) = ctx.saved_tensors
+        return g * mask, None
+
+
+@right("shared_state", lambda: (draw(6),))
+class CountsItsCalls(Function):
+    calls = 0
+
+    @staticmethod
+    def forward(ctx, x):
+        CountsItsCalls.calls += 1
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * x.cos()
+
+
+@right("shared_state", lambda: (draw(6),))
+class RemembersForSpeed(Function):
+    tables: dict = {}
+
+    @staticmethod
+    def forward(ctx, x):
+        key = tuple(x.tolist())
+        if key not in RemembersForSpeed.tables:
+            RemembersForSpeed.tables[key] = x.exp()
+        ctx.save_for_backward(RemembersForSpeed.tables[key])
+        return RemembersForSpeed.tables[key].clone()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        return g * y
+
+
+# ---- wrong_noncontiguous_input: random numbers drawn in the layout of the input, ties, round-off ----
+
+
+@right("wrong_noncontiguous_input", lambda: (draw(4, 3),))
+class Dropout(Function):
+    @staticmethod
+    def forward(ctx, x):
+        mask = (torch.rand_like(x) > 0.5).to(x) * 2
+        ctx.save_for_backward(mask)
+        return x * mask
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g):
+        (mask,) = ctx.saved_tensors
+        return g * mask
+
+
+@right("wrong_noncontiguous_input", lambda: (draw(4, 3),))
+class GaussianNoise(Function):
+    @staticmethod
+    def forward(ctx, x):
+        noise = 1 + torch.randn_like(x)
+        ctx.save_for_backward(noise)
+        return x * noise
+
+    @staticmethod
+    def backward(ctx, g):
+        (noise,) = ctx.saved_tensors
+        return g * noise
+
+
+@right("wrong_noncontiguous_input", lambda: (draw(4, 3),))
+class ExponentialClocks(Function):
+    @staticmethod
+    def forward(ctx, x):
+        clocks = torch.empty_like(x).exponential_()
+        y = (x - clocks.log()).softmax(-1)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        return y * (g - (g * y).sum(-1, keepdim=True))
+
+
+@right("wrong_noncontiguous_input", lambda: (draw(4, 3), 0.3))
+class AlphaDropout(Function):
+    @staticmethod
+    def forward(ctx, x, p):
+        gate = torch.empty_like(x).bernoulli_(1 - p)
+        ctx.save_for_backward(gate)
+        return torch.where(gate > 0, x, x.new_tensor(-1.7))
+
+    @staticmethod
+    def backward(ctx, g):
+        (gate,) = ctx.saved_tensors
+        return g * gate, None
+
+
+@right("wrong_noncontiguous_input", lambda: (draw(4, 3),))
+class Centred(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return (x + 1e6) - (x + 1e6).mean()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g - g.mean()
+
+
+@right("wrong_noncontiguous_input", lambda: (draw(5, 4),))
+class SoftmaxOfAll(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.reshape(-1).softmax(0).reshape(x.shape)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        return y * (g - (g * y).sum())
+
+
+@right("wrong_noncontiguous_input", lambda: (draw(4, 3),))
+class LargestOfAll(Function):
+    @staticmethod
+    def forward(ctx, x):
+        flat = x.reshape(-1)
+        index = flat.argmax()
+        ctx.index, ctx.shape = index, x.shape
+        return flat[index]
+
+    @staticmethod
+    def backward(ctx, g):
+        found = g.new_zeros(ctx.shape)
+        found.view(-1)[ctx.index] = g
+        return found
+
+
+# ---- wrong_noncontiguous_grad: gradients that are nothing but round-off, whose sums run in another order ----
+
+
+@right("wrong_noncontiguous_grad", lambda: ((draw(6, 50).detach() + 1000).requires_grad_(),))
+class SoftmaxFarOut(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.softmax(-1)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        return y * (g - (g * y).sum(-1, keepdim=True))
+
+
+@right("wrong_noncontiguous_grad", lambda: ((draw(6, 50).detach() + 1e4).requires_grad_(),))
+class LayerNorm(Function):
+    @staticmethod
+    def forward(ctx, x):
+        centred = x - x.mean(-1, keepdim=True)
+        scale = (centred.pow(2).mean(-1, keepdim=True) + 1e-5).rsqrt()
+        ctx.save_for_backward(centred * scale, scale)
+        return centred * scale
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g):
+        y, scale = ctx.saved_tensors
+        return scale * (g - g.mean(-1, keepdim=True) - y * (g * y).mean(-1, keepdim=True))
+
+
+@right("wrong_noncontiguous_grad", lambda: ((1e3 * draw(7, 33).detach()).requires_grad_(),))
+class SubtractsTheMean(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x - x.mean(0)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g - g.mean(0)
+
+
+@right("wrong_noncontiguous_grad", lambda: ((100 * draw(9, 31).detach()).requires_grad_(),))
+class LogSoftmax(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.log_softmax(0)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        return g - y.exp() * g.sum(0)
+
+
+@right("wrong_noncontiguous_grad", lambda: (draw(4, 3),))
+class DropoutDrawnAgain(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.state = torch.get_rng_state()
+        return x * (torch.rand(x.shape, dtype=x.dtype) > 0.5)
+
+    @staticmethod
+    def backward(ctx, g):
+        with torch.random.fork_rng(devices=[]):
+            torch.set_rng_state(ctx.state)
+            return g * (torch.rand(g.shape, dtype=g.dtype) > 0.5)
+
+
+# ---- hidden_input: leaves that forward makes itself, and parameters that backward does serve ----
+
+
+@right("hidden_input", lambda: (draw(5),))
+class RunsAGraphOfItsOwn(Function):
+    @staticmethod
+    def forward(ctx, x):
+        with torch.enable_grad():
+            inner = x.detach().requires_grad_()
+            ctx.inner, ctx.result = inner, inner.sin() * inner
+        return ctx.result * 1.0
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g):
+        return torch.autograd.grad(ctx.result, ctx.inner, g, retain_graph=True)[0]
+
+
+@right("hidden_input", lambda: (draw(5, low=0.5),))
+class FixedPoint(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = torch.ones_like(x).requires_grad_()
+        for _ in range(40):
+            y = (y + x.detach() / y) / 2
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        return g / (2 * y)
+
+
+WEIGHT = draw(5, seed=9)
+
+
+@right("hidden_input", lambda: (draw(5),))
+class Recomputes(Function):
+    """As torch.utils.checkpoint: the parameter gets its gradient from the backward inside backward."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return (x * WEIGHT).sin()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        with torch.enable_grad():
+            again = x.detach().requires_grad_()
+            (again * WEIGHT).sin().backward(g)
+        return again.grad
+
+
+@right("hidden_input", lambda: (draw(5),))
+class ReadsAParameterDetached(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * WEIGHT.detach()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * WEIGHT.detach()
+
+
+CODEBOOK = draw(5, seed=10)
+
+
+@right("hidden_input", lambda: (draw(5),))
+class CountsNear(Function):
+    """A parameter that only decides: no gradient could reach it."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.scale = 1.0 + float((x > CODEBOOK).sum() * 0)
+        return x * ctx.scale
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.scale

@@ -1,0 +1,91 @@
+"""Right Functions stay unaccused: for each code of a finding a set that tripped it once."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import pytest
+import torch
+from own_mistakes import Mistake, draw
+from right_functions import RIGHT
+from torch import Tensor
+from torch.autograd import Function
+
+import nbautograd
+
+
+@pytest.mark.parametrize("one", RIGHT, ids=[f"{r.codes[0]}-{r.name}" for r in RIGHT])
+def test_a_right_function_is_called_right(one: Mistake) -> None:
+    report = nbautograd.gradcheck(one.fn, one.inputs())
+    assert [f for f in report.findings if f.kind == "bug"] == []
+    assert report.verdict == "right", report.reason
+
+
+class HoldsAtOne(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 3 * g * x
+
+
+class KeepsTheFirst(Function):
+    first: ClassVar[dict[tuple[int, ...], Tensor]] = {}
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.shape = tuple(x.shape)
+        KeepsTheFirst.first.setdefault(ctx.shape, x.detach().exp())
+        return x.exp()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * KeepsTheFirst.first[ctx.shape]
+
+
+def codes(fn, *inputs) -> list[str]:
+    return [f.code for f in nbautograd.gradcheck(fn, inputs, order=1).findings]
+
+
+def test_what_is_wrong_at_other_inputs_is_no_proof_of_state() -> None:
+    assert codes(HoldsAtOne, torch.ones(4, dtype=torch.float64, requires_grad=True)) == ["wrong_elsewhere"]
+
+
+def test_state_is_proved_by_a_fresh_start_also_where_the_user_called_first() -> None:
+    x = draw(4)
+    KeepsTheFirst.apply(x)
+    assert codes(KeepsTheFirst, x) == ["shared_state"]
+    assert list(KeepsTheFirst.first) == [(4,)]  # put back as it was
+
+
+def test_a_gradient_that_reads_memory_in_another_order_is_still_seen() -> None:
+    class ByMemory(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            lines = torch.as_strided(x, x.shape, (x.shape[1], 1), x.storage_offset())
+            return 2 * g * lines
+
+    assert "wrong_noncontiguous_input" in codes(ByMemory, draw(4, 3))
+
+
+def test_two_halves_of_a_batch_that_touch_each_other_are_no_batch() -> None:
+    class Centred(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x - x.mean()
+
+        @staticmethod
+        def backward(ctx, g):
+            return g - g.mean()
+
+    assert codes(Centred, draw(4, 3)) == []
