@@ -70,6 +70,8 @@ for _kind, _target in {
     "plot": "views.figures:plot",
     "svg": "views.svg:svg",
     "dot": "views.dot:dot",
+    "collapse": "core.graphs.folding:collapse",
+    "schedule": "core.graphs.schedule:schedule",
 }.items():
     _display.register_renderer(_kind, f"{__name__}.{_target}")
 del _kind, _target

@@ -9,7 +9,7 @@ from nbautograd import messages
 from nbautograd.core.graphs.folding import contract
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Ghost, Node
 from nbautograd.core.graphs.repeats import find_repeats
-from nbautograd.core.graphs.segments import Stretch, inner_order
+from nbautograd.core.graphs.segments import Segment, inner_order
 from nbautograd.views.layout.contents import (
     commonest_dtype,
     edge_text,
@@ -103,7 +103,7 @@ class _Writer:
         runs = find_repeats(self._graph)
         inside = {i for run in runs for i in run.nodes}
         fans = fan_in(self._graph)
-        singles = [Stretch("", [i]) for i in inner_order(self._graph) if i not in inside]
+        singles = [Segment("", [i]) for i in inner_order(self._graph) if i not in inside]
         boxes = contract(self._graph, [*runs, *singles]).nodes if runs else ()
         for run, box in zip(runs, boxes, strict=False):  # in the same order, the repeats first
             self._repeat(run, box, fans)
@@ -124,7 +124,7 @@ class _Writer:
                 entry = graphviz.escape(_entry(self._graph, position))
                 self._made.edge(self._name(f"o{position}"), self._name(f"n{root}"), entry)
 
-    def _repeat(self, run: Stretch, box: Node, fans: Mapping[int, int]) -> None:
+    def _repeat(self, run: Segment, box: Node, fans: Mapping[int, int]) -> None:
         words = [box.name, *[text for text, _ in lens_texts(box, "memory")]]
         name = f"cluster_{self._prefix}r{run.nodes[0]}"
         with self._made.subgraph(name=name, graph_attr=_cluster(" · ".join(words))) as inside:

@@ -9,7 +9,7 @@ from typing import Any
 
 from nbautograd.core.graphs.graph import AutogradGraph
 from nbautograd.core.graphs.source_cuts import CELLS
-from nbautograd.core.graphs.why_none_by_name import Asked, ask, askable
+from nbautograd.core.graphs.why_none import Answer, ask, askable
 from nbautograd.errors import InputError
 
 MOST_NAMES = 400
@@ -20,7 +20,7 @@ def names(graph: AutogradGraph) -> list[str]:
     return askable(graph, variables())[:MOST_NAMES]
 
 
-def answer(graph: AutogradGraph, question: Mapping[str, Any]) -> Asked:
+def answer(graph: AutogradGraph, question: Mapping[str, Any]) -> Answer:
     """Why the tensor that ``question["name"]`` names has no gradient.
 
     Raises:
@@ -32,7 +32,7 @@ def answer(graph: AutogradGraph, question: Mapping[str, Any]) -> Asked:
     return ask(graph, name, variables(), cells())
 
 
-def with_ghost(graph: AutogradGraph, asked: Asked) -> AutogradGraph:
+def with_ghost(graph: AutogradGraph, asked: Answer) -> AutogradGraph:
     """The graph with the tensor that was asked for among its ghosts, unless it is drawn anyway."""
     if asked.ghost is None or asked.ghost in graph.ghosts:
         return graph

@@ -8,8 +8,7 @@ from typing import Any
 import torch
 
 from nbautograd import messages
-from nbautograd.core.graphs.build import Walk
-from nbautograd.core.graphs.flow import Flow
+from nbautograd.core.graphs.build import BackwardFlow, Walk
 from nbautograd.core.graphs.graph import AutogradGraph
 from nbautograd.core.graphs.names import Names
 from nbautograd.core.torch_private.nodes import next_sequence_number, node_name
@@ -53,7 +52,7 @@ def backward(
         >>> [edge.gradient.norm for edge in graph.edges if edge.target == 2]
         [1.7320508075688772, 1.7320508075688772]
     """
-    walk, flow = Walk(tensors, Names(names)), Flow()
+    walk, flow = Walk(tensors, Names(names)), BackwardFlow()
     handles = _attach(walk, flow)
     try:
         torch.autograd.backward(tensors, gradient, retain_graph, create_graph, inputs=inputs)
@@ -70,7 +69,7 @@ def backward(
     return walk.finish(flow)
 
 
-def _look_for_bad(walk: Walk, flow: Flow) -> None:
+def _look_for_bad(walk: Walk, flow: BackwardFlow) -> None:
     """Remember the first NaN or infinity in the engine's order, and say so."""
     flow.first_bad = _first_bad(walk, flow)
     if flow.first_bad is not None:
@@ -78,7 +77,7 @@ def _look_for_bad(walk: Walk, flow: Flow) -> None:
         walk.remarks.append(messages.text("graphs.first_bad", what=what, node=node_name(walk.live[node])))
 
 
-def _attach(walk: Walk, flow: Flow) -> list[Any]:
+def _attach(walk: Walk, flow: BackwardFlow) -> list[Any]:
     handles = []
     for i, node in enumerate(walk.live):
         handles.append(node.register_prehook(_arrived(i, flow)))
@@ -86,7 +85,7 @@ def _attach(walk: Walk, flow: Flow) -> list[Any]:
     return handles
 
 
-def _arrived(i: int, flow: Flow) -> Callable[[Gradients], None]:
+def _arrived(i: int, flow: BackwardFlow) -> Callable[[Gradients], None]:
     """A hook that sees the sum that arrives at a node."""
 
     def hook(grad_outputs: Gradients) -> None:
@@ -99,7 +98,7 @@ def _arrived(i: int, flow: Flow) -> Callable[[Gradients], None]:
     return hook
 
 
-def _left(i: int, walk: Walk, flow: Flow) -> Callable[[Gradients, Gradients], None]:
+def _left(i: int, walk: Walk, flow: BackwardFlow) -> Callable[[Gradients, Gradients], None]:
     """A hook that sees what a node sends to each of the next."""
 
     def hook(grad_inputs: Gradients, grad_outputs: Gradients) -> None:
@@ -126,13 +125,13 @@ def _summary(gradient: torch.Tensor | None, expected: tuple[int, ...] | None = N
         return TensorSummary(shape, str(gradient.dtype).removeprefix("torch."), reason=str(error))
 
 
-def _stopped(walk: Walk, flow: Flow, error: Exception) -> str:
+def _stopped(walk: Walk, flow: BackwardFlow, error: Exception) -> str:
     node = node_name(walk.live[flow.ran[-1]]) if flow.ran else "backward"
     first = (str(error).strip().splitlines() or [""])[0]
     return messages.text("graphs.backward_raised", node=node, error=f"{type(error).__name__}: {first}")
 
 
-def _first_bad(walk: Walk, flow: Flow) -> tuple[int, str] | None:
+def _first_bad(walk: Walk, flow: BackwardFlow) -> tuple[int, str] | None:
     """The first node, in the order in which the engine ran, that made a NaN or an Inf out of finite gradients."""
     for i in flow.ran:
         if any(summary is not None and (summary.nan or summary.inf) for summary in flow.nodes.get(i, ())):

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from torch import nn
 
 from nbautograd import messages
 from nbautograd.core.collector import collector_paused
-from nbautograd.core.graphs.derivatives import tie
-from nbautograd.core.graphs.disconnected import ghosts
-from nbautograd.core.graphs.flow import Flow
-from nbautograd.core.graphs.graph import AutogradGraph, Edge, Ghost, Node, Stale
+from nbautograd.core.graphs.disconnected import disconnected_tensors
+from nbautograd.core.graphs.graph import AutogradGraph, Edge, Ghost, Node, Origin, Stale
 from nbautograd.core.graphs.modules import made_by
 from nbautograd.core.graphs.names import Names, tensors_in
 from nbautograd.core.graphs.nodes import EMPTY, Describer, Known, argument_names, stale_edges
 from nbautograd.core.graphs.order import LEAF, engine_order
-from nbautograd.core.graphs.quick import of
 from nbautograd.core.graphs.saved import SavedReader
 from nbautograd.core.graphs.scopes import infer_scopes, scope_types
 from nbautograd.core.torch_private.nodes import leaf_tensor, root_edge, sequence_number
+from nbautograd.core.values import TensorSummary
 
 SAVED_OF_OPS = 300  # in larger graphs only custom Functions tell what they saved
 MOST_NODES = 1_000_000
@@ -59,7 +58,43 @@ def graph(
     """
     with collector_paused():
         made = Walk(tensors, Names(names), saved).finish()
-        return made if first is None else replace(made, nodes=tuple(tie(made.nodes, first)), first=first)
+        return made if first is None else replace(made, nodes=tuple(tie_to_first(made.nodes, first)), first=first)
+
+
+@dataclass
+class BackwardFlow:
+    """What one backward carried.
+
+    Attributes:
+        nodes: node id -> the sums that arrived at it, one per output.
+        edges: (node id, position among its gradients) -> what it sent there; None when it sent None.
+        ran: node ids in the order in which the engine ran them.
+        first_bad: the first node that made a NaN or an Inf out of finite gradients, and which of the two it made.
+        made: with ``create_graph``: node id -> sequence numbers of the first node that it made and one past the last.
+    """
+
+    nodes: dict[int, tuple[TensorSummary | None, ...]] = field(default_factory=dict)
+    edges: dict[tuple[int, int], TensorSummary | None] = field(default_factory=dict)
+    ran: list[int] = field(default_factory=list)
+    made: dict[int, tuple[int, int]] = field(default_factory=dict)
+    first_bad: tuple[int, str] | None = None
+
+    def carried(self, node: int, position: int, target: int) -> tuple[TensorSummary | None, str]:
+        """What an edge carried, and its state."""
+        if not self.ran:
+            return None, ""
+        summary = self.edges.get((node, position))
+        if summary is not None:
+            return summary, "flowed"
+        return None, "none" if target in self.nodes and (node, position) in self.edges else "not reached"
+
+    def arrived(self, node: int, sums: list[TensorSummary | None]) -> None:
+        """Keep what arrived at a node."""
+        self.nodes[node] = tuple(sums)
+
+    def into(self, node: int) -> TensorSummary | None:
+        """The first gradient that arrived at a node, of one or several outputs."""
+        return next((summary for summary in self.nodes.get(node, ()) if summary is not None), None)
 
 
 class Walk:
@@ -167,9 +202,9 @@ class Walk:
         following = [[target for target, _, _ in edges] for edges in self.following]
         return engine_order(following, self.numbers(), [node for node, _ in self.roots if node is not None])
 
-    def finish(self, flow: Flow | None = None) -> AutogradGraph:
+    def finish(self, flow: BackwardFlow | None = None) -> AutogradGraph:
         """Make the graph of plain data, with what a backward carried if one ran."""
-        flow = flow or Flow()
+        flow = flow or BackwardFlow()
         nodes = self.described
         if flow.ran:
             bad = flow.first_bad or (-1, "")
@@ -178,7 +213,7 @@ class Walk:
                 for node in nodes
             ]
         names = self.output_names()
-        cut_off = ghosts(self.live, self.leaves, self.names, names)
+        cut_off = disconnected_tensors(self.live, self.leaves, self.names, names)
         return AutogradGraph(
             nodes=tuple(nodes),
             edges=tuple([edge for i in range(len(nodes)) for edge in self._edges(nodes[i], nodes, flow)]),
@@ -201,7 +236,7 @@ class Walk:
             for i, (place, tensor) in enumerate(self.tensors)
         ]
 
-    def _edges(self, node: Node, nodes: list[Node], flow: Flow) -> list[Edge]:
+    def _edges(self, node: Node, nodes: list[Node], flow: BackwardFlow) -> list[Edge]:
         following = self.following[node.id]
         names = argument_names(node, [k for _, k, _ in following]) if node.ctx is not None else NO_NAMES
         stale = stale_edges(node, [k for _, k, _ in following]) if node.stale else None
@@ -209,21 +244,11 @@ class Walk:
         for target, k, nr in following:
             slots = nodes[target].gradients
             slot = slots[nr] if nr < len(slots) else EMPTY
-            fields: dict[str, Any] = {
-                "source": node.id,
-                "target": target,
-                "input_nr": k,
-                "output_nr": nr,
-                "shape": slot.shape,
-                "dtype": slot.dtype,
-            }
-            if flow.ran:
-                fields["gradient"], fields["state"] = flow.carried(node.id, k, target)
-            if k in names:
-                fields["name"] = names[k]
-            if stale:
-                fields["stale"] = stale.get(k, "")
-            edges.append(of(Edge, fields))
+            gradient, state = flow.carried(node.id, k, target) if flow.ran else (None, "")
+            spoilt = stale.get(k, "") if stale else ""
+            edges.append(
+                Edge(node.id, target, k, nr, slot.shape, slot.dtype, gradient, names.get(k, ""), state, (), spoilt)
+            )
         return edges
 
     def _about(self, nodes: list[Node], names: list[str]) -> list[str]:
@@ -256,3 +281,40 @@ def _changed(node: Node, stale: Stale) -> str:
         now=stale.now,
         by=by,
     )
+
+
+def tie_to_first(nodes: Sequence[Node], first: AutogradGraph) -> list[Node]:
+    """Say of each node which node of the first graph it is, or which one's backward made it.
+
+    Args:
+        nodes: of the second graph.
+        first: what ``backward(..., create_graph=True)`` returned. Sums of gradients that the engine made between two
+            nodes come from none of them.
+    """
+    own = {node.sequence: node for node in first.nodes if node.sequence is not None}
+    made = sorted((begin, end, i) for i, (begin, end) in first.made.items() if begin < end)
+    begins = [begin for begin, _, _ in made]
+    return [replace(node, origin=_origin(node, own, made, begins, first)) for node in nodes]
+
+
+def _origin(
+    node: Node,
+    own: dict[int, Node],
+    made: Sequence[tuple[int, int, int]],
+    begins: Sequence[int],
+    first: AutogradGraph,
+) -> Origin | None:
+    number = node.sequence
+    if number is None:
+        return None
+    if number in own and own[number].name == node.name:
+        return Origin(own[number].id, _title_of(own[number]), True)
+    at = bisect_right(begins, number) - 1
+    if at < 0 or number >= made[at][1]:
+        return None
+    source = first.nodes[made[at][2]]
+    return Origin(source.id, _title_of(source), False)
+
+
+def _title_of(node: Node) -> str:
+    return (node.label if node.kind == "leaf" else "") or node.function or node.name

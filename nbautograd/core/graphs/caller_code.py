@@ -13,12 +13,12 @@ import torch
 from torch import nn
 
 from nbautograd.core.graphs.source_cuts import CELLS, Cut, carried, cuts_in, find_change, find_cut, tree_of
-from nbautograd.core.graphs.source_dataflow import Flow, Follower, Frame
+from nbautograd.core.graphs.source_dataflow import DataflowReader, Flow, Frame
 
 PACKAGE = __name__.partition(".")[0]
 
 
-class CallersCode:
+class CallerCode:
     """The code that called this package, read when first asked for."""
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class CallersCode:
         """
         held = {name, *held_as(tensor, self._values)}
         frame = Frame(self._values, set(held), held=frozenset(held))
-        follower, flow = Follower(), Flow()
+        follower, flow = DataflowReader(), Flow()
         try:
             for piece in reversed(self._pieces):
                 latest = piece is self._pieces[0]

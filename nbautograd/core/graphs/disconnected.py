@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from nbautograd.core.graphs.caller_code import CallersCode
+from nbautograd.core.graphs.caller_code import CallerCode
 from nbautograd.core.graphs.graph import Ghost
 from nbautograd.core.graphs.names import Names
 from nbautograd.core.graphs.source_cuts import Cut
@@ -19,7 +19,7 @@ MOST_SEARCHED = 300  # nodes whose saved tensors are looked at
 FEW_NAMES = 16  # tensors named one by one are all meant; a whole namespace is not
 
 
-def ghosts(
+def disconnected_tensors(
     live: Sequence[Any], leaves: Sequence[torch.Tensor | None], names: Names, roots: Sequence[str]
 ) -> tuple[Ghost, ...]:
     """Find the named tensors that need a gradient and get none from this graph.
@@ -41,7 +41,7 @@ def ghosts(
     missing = [(name, t) for name, t in missing if t.is_leaf or t.grad_fn not in inner]
     users = _users(live, missing, {_place(leaf) for leaf in leaves if leaf is not None})
     modules = {names.module_of[id(leaf)] for leaf in leaves if leaf is not None and id(leaf) in names.module_of}
-    code, goals = CallersCode(), set(roots)
+    code, goals = CallerCode(), set(roots)
     found: list[Ghost] = []
     for name, tensor in missing:
         user = users.get(_place(tensor))

@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import groupby
 
 from nbautograd import messages
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
-from nbautograd.core.graphs.repeat_names import common_path, sibling_modules, sibling_of, sliced
-from nbautograd.core.graphs.repeats import find_repeats
-from nbautograd.core.graphs.segments import Stretch, by_module, inner_order
+from nbautograd.core.graphs.repeats import (
+    common_path,
+    find_repeats,
+    named_repeat,
+    repeat_parts,
+    sibling_modules,
+    sibling_of,
+    sliced,
+)
+from nbautograd.core.graphs.segments import Segment, cut_by_module, inner_order, module_segments
 from nbautograd.core.values import TensorSummary
 
 LEAST_SIBLING = 8  # nodes of a module beside a repeat of its kind that are worth a box
-Plain = tuple[str, list[int]]  # a stretch of one part
+PART = 40  # nodes of one box, when what is opened has no modules inside
+TIMES = 120  # parts that a repeat is opened into; of more, at most PART boxes are made, each a repeat
+Plain = tuple[str, list[int]]  # a segment of one part
 
 
 def collapse(graph: AutogradGraph, depth: int) -> AutogradGraph:
     """Fold the nodes of modules deeper than ``depth``; see ``AutogradGraph.collapse``."""
-    return contract(graph, by_module(graph, depth))
+    return contract(graph, module_segments(graph, depth))
 
 
 def fold_to(graph: AutogradGraph, most: int) -> AutogradGraph:
@@ -33,31 +42,31 @@ def fold_to(graph: AutogradGraph, most: int) -> AutogradGraph:
     Returns:
         The graph itself where there is nothing to fold, else a smaller one.
     """
-    stretches = begun(graph, most)
-    return graph if len(stretches) == len(inner_order(graph)) else contract(graph, stretches)
+    segments = initial_segments(graph, most)
+    return graph if len(segments) == len(inner_order(graph)) else contract(graph, segments)
 
 
-def repeated(graph: AutogradGraph) -> AutogradGraph:
+def fold_repeats(graph: AutogradGraph) -> AutogradGraph:
     """The graph with its repeats folded, and nothing else; itself where it has none."""
     runs = find_repeats(graph)
     return contract(graph, _with_repeats(graph, runs)) if runs else graph
 
 
-def begun(graph: AutogradGraph, most: int) -> list[Stretch]:
-    """The stretches that are drawn to begin with: one per box."""
+def initial_segments(graph: AutogradGraph, most: int) -> list[Segment]:
+    """The segments that are drawn to begin with: one per box."""
     runs = find_repeats(graph)
     single = _with_repeats(graph, runs)
     if len(graph.nodes) <= most or _size(graph, single) <= most:
         return single
     deepest = max((path.count(".") + 1 for path in graph.scopes), default=0)
     for depth in range(deepest, 0, -1):
-        stretches = by_module(graph, depth, runs)
-        if len(stretches) < len(single) and _size(graph, stretches) <= most:
-            return stretches
-    return _cut(graph, by_module(graph, 1, runs), most)
+        segments = module_segments(graph, depth, runs)
+        if len(segments) < len(single) and _size(graph, segments) <= most:
+            return segments
+    return _fold_the_rest(graph, module_segments(graph, 1, runs), most)
 
 
-def _with_repeats(graph: AutogradGraph, runs: Sequence[Stretch]) -> list[Stretch]:
+def _with_repeats(graph: AutogradGraph, runs: Sequence[Segment]) -> list[Segment]:
     """Every node by itself, but for the repeats and for modules of the same kind beside them.
 
     The block that forward calls first often differs in a few nodes, since its input needs no gradient.
@@ -70,43 +79,43 @@ def _with_repeats(graph: AutogradGraph, runs: Sequence[Stretch]) -> list[Stretch
     for module, group in groupby(kept, key=lambda i: "" if i in inside else sibling_of(graph.nodes[i].scope, siblings)):
         nodes = list(group)
         if module and len(nodes) >= LEAST_SIBLING:
-            found.append(Stretch(module, nodes))
+            found.append(Segment(module, nodes))
         else:
-            found += [first[i] if i in first else Stretch("", [i]) for i in nodes]
+            found += [first[i] if i in first else Segment("", [i]) for i in nodes]
     return found
 
 
-def _size(graph: AutogradGraph, stretches: Sequence[Stretch]) -> int:
-    return len(stretches) + len(_own_leaves(graph, stretches))
+def _size(graph: AutogradGraph, segments: Sequence[Segment]) -> int:
+    return len(segments) + len(_own_leaves(graph, segments))
 
 
-def _cut(graph: AutogradGraph, stretches: list[Stretch], most: int) -> list[Stretch]:
+def _fold_the_rest(graph: AutogradGraph, segments: list[Segment], most: int) -> list[Segment]:
     """Keep what runs first, and fold everything after it into one."""
     leaves: dict[int, int] = {}
     for edge in graph.edges:
         leaves[edge.source] = leaves.get(edge.source, 0) + (graph.nodes[edge.target].kind == "leaf")
     kept, count = 0, 1
-    while kept < len(stretches) and count < most:
-        inside = stretches[kept].nodes
+    while kept < len(segments) and count < most:
+        inside = segments[kept].nodes
         count += 1 + (leaves.get(inside[0], 0) if len(inside) == 1 else 0)
         kept += 1
-    rest = [i for stretch in stretches[kept:] for i in stretch.nodes]
-    return [*stretches[:kept], Stretch("", rest)] if rest else stretches
+    rest = [i for segment in segments[kept:] for i in segment.nodes]
+    return [*segments[:kept], Segment("", rest)] if rest else segments
 
 
-def _homes(stretches: Sequence[Stretch]) -> dict[int, int]:
-    return {i: place for place, stretch in enumerate(stretches) for i in stretch.nodes}
+def _homes(segments: Sequence[Segment]) -> dict[int, int]:
+    return {i: place for place, segment in enumerate(segments) for i in segment.nodes}
 
 
-def _own_leaves(graph: AutogradGraph, stretches: Sequence[Stretch]) -> dict[int, bool]:
-    """Leaves with a box of their own: those that several stretches use, or a single node.
+def _own_leaves(graph: AutogradGraph, segments: Sequence[Segment]) -> dict[int, bool]:
+    """Leaves with a box of their own: those that several segments use, or a single node.
 
     Of a repeat those that several parts use, and those of which not every part has one, such as the first one's input.
     """
     homes: dict[int, tuple[int, int, int]] = {}
-    for place, stretch in enumerate(stretches):
-        size = len(stretch.nodes) // stretch.times
-        homes.update((i, (place, at // size, at % size)) for at, i in enumerate(stretch.nodes))
+    for place, segment in enumerate(segments):
+        size = len(segment.nodes) // segment.times
+        homes.update((i, (place, at // size, at % size)) for at, i in enumerate(segment.nodes))
     users: dict[int, set[tuple[int, int]]] = {}
     slots: dict[tuple[int, int, int], list[int]] = {}
     for edge in graph.edges:
@@ -116,23 +125,23 @@ def _own_leaves(graph: AutogradGraph, stretches: Sequence[Stretch]) -> dict[int,
             slots.setdefault((place, at, edge.input_nr), []).append(edge.target)
     own = {root for root, _ in graph.roots if root is not None and graph.nodes[root].kind == "leaf"}
     for (place, _, _), leaves in slots.items():
-        if len(leaves) < stretches[place].times or len(stretches[place].nodes) == 1:
+        if len(leaves) < segments[place].times or len(segments[place].nodes) == 1:
             own |= set(leaves)
     own |= {leaf for leaf, places in users.items() if len(places) > 1}
     return dict.fromkeys(sorted(own), True)
 
 
-def contract(graph: AutogradGraph, parts: Sequence[Stretch | Plain]) -> AutogradGraph:
-    """Make one node of every stretch, together with the leaves that only it uses.
+def contract(graph: AutogradGraph, parts: Sequence[Segment | Plain]) -> AutogradGraph:
+    """Make one node of every segment, together with the leaves that only it uses.
 
     Args:
         graph: the graph.
         parts: every inner node once; the nodes of each follow one another in ``graph.order``.
     """
-    stretches = [Stretch(*part) for part in parts]
-    homes = _homes(stretches)
-    own = _own_leaves(graph, stretches)
-    members = [list(stretch.nodes) for stretch in stretches]
+    segments = [Segment(*part) for part in parts]
+    homes = _homes(segments)
+    own = _own_leaves(graph, segments)
+    members = [list(segment.nodes) for segment in segments]
     for edge in graph.edges:
         leaf = graph.nodes[edge.target]
         if leaf.kind == "leaf" and leaf.id not in own and leaf.id not in homes:
@@ -141,9 +150,9 @@ def contract(graph: AutogradGraph, parts: Sequence[Stretch | Plain]) -> Autograd
     for leaf_id in own:
         homes[leaf_id] = len(members)
         members.append([leaf_id])
-    stretches += [Stretch("", [leaf_id]) for leaf_id in own]
+    segments += [Segment("", [leaf_id]) for leaf_id in own]
     inside = {edge.source for edge in graph.edges if graph.nodes[edge.target].kind != "leaf"}
-    nodes = tuple([_folded(graph, i, stretches[i], tuple(ids), inside) for i, ids in enumerate(members)])
+    nodes = tuple([_folded(graph, i, segments[i], tuple(ids), inside) for i, ids in enumerate(members)])
     return AutogradGraph(
         nodes=nodes,
         edges=_merged(graph, homes),
@@ -159,20 +168,20 @@ def contract(graph: AutogradGraph, parts: Sequence[Stretch | Plain]) -> Autograd
     )
 
 
-def _folded(graph: AutogradGraph, i: int, stretch: Stretch, members: tuple[int, ...], inside: set[int]) -> Node:
+def _folded(graph: AutogradGraph, i: int, segment: Segment, members: tuple[int, ...], inside: set[int]) -> Node:
     first = graph.nodes[members[0]]
     if len(members) == 1:
-        return Node(**{**vars(first), "id": i, "members": members})
-    path = stretch.path
-    name = stretch.name or f"{path} {graph.scopes.get(path, '')}".strip() or messages.text("graphs.rest")
-    repeated = stretch.times > 1
-    size = len(members) // stretch.times
+        return replace(first, id=i, members=members)
+    path = segment.path
+    name = segment.name or f"{path} {graph.scopes.get(path, '')}".strip() or messages.text("graphs.rest")
+    repeated = segment.times > 1
+    size = len(members) // segment.times
     word = "graphs.group" if not repeated else "graphs.repeat_group" if size > 1 else ""
     return Node(
         i,
         messages.text(word, name=name, count=size) if word else name,
         "op",
-        scope=path or common_path([graph.nodes[m].scope for m in stretch.nodes]),
+        scope=path or common_path([graph.nodes[m].scope for m in segment.nodes]),
         sequence=first.sequence,
         freed=any(graph.nodes[m].freed for m in members),
         shape=first.shape,
@@ -181,14 +190,14 @@ def _folded(graph: AutogradGraph, i: int, stretch: Stretch, members: tuple[int, 
         gradients=first.gradients,
         members=members,
         storages=tuple({s.number: s for m in members for s in graph.nodes[m].storages}.values()),
-        norms=_part_norms(graph, stretch) if repeated else _norms([graph.nodes[m] for m in members if m in inside]),
+        norms=_part_norms(graph, segment) if repeated else _norms([graph.nodes[m] for m in members if m in inside]),
         stale=tuple([s for m in members for s in graph.nodes[m].stale]),
-        repeats=stretch.times if repeated else 0,
+        repeats=segment.times if repeated else 0,
         first_bad=next((graph.nodes[m].first_bad for m in members if graph.nodes[m].first_bad), ""),
     )
 
 
-def _part_norms(graph: AutogradGraph, repeat: Stretch) -> tuple[float, ...]:
+def _part_norms(graph: AutogradGraph, repeat: Segment) -> tuple[float, ...]:
     """Of the gradient that arrives at each part: at the largest of the nodes that get theirs from the part before."""
     part = {i: number for number, nodes in enumerate(sliced(repeat.nodes, repeat.times)) for i in nodes}
     place = {i: at % (len(repeat.nodes) // repeat.times) for at, i in enumerate(repeat.nodes)}
@@ -239,3 +248,55 @@ def _merged(graph: AutogradGraph, homes: dict[int, int]) -> tuple[Edge, ...]:
             )
         )
     return tuple(edges)
+
+
+def open_boxes(graph: AutogradGraph, opened: Collection[str], most: int) -> AutogradGraph:
+    """A graph folded as it is drawn to begin with, with some of its boxes opened.
+
+    Args:
+        graph: the whole graph.
+        opened: keys of the boxes that are opened: ``"g12"`` is the box whose first node, in the engine's order, is 12.
+            A box may begin with the same node as one of its parts and so have the same key; a key opens as often as it
+            is given. Keys that nothing has are ignored.
+        most: as for ``fold_to``.
+    """
+    found = [
+        inner for segment in initial_segments(graph, most) for inner in _open_segment(graph, segment, list(opened))
+    ]
+    return contract(graph, found)
+
+
+def _open_segment(graph: AutogradGraph, segment: Segment, opened: list[str]) -> list[Segment]:
+    """A segment as it is, or its parts when it is opened, those opened in turn."""
+    key = f"g{segment.nodes[0]}"
+    if len(segment.nodes) < 2 or key not in opened:
+        return [segment]
+    rest = list(opened)
+    rest.remove(key)
+    return [inner for part in _parts_inside(graph, segment) for inner in _open_segment(graph, part, rest)]
+
+
+def _parts_inside(graph: AutogradGraph, segment: Segment) -> list[Segment]:
+    """The parts of a repeat; of a module the calls one level deeper, repeats folded, and what is outside single."""
+    if segment.times > TIMES:
+        return _fewer_parts(graph, segment)
+    if segment.times > 1:
+        return repeat_parts(graph, segment)
+    runs = find_repeats(graph, segment.nodes)
+    found = cut_by_module(graph, segment.nodes, segment.path.count(".") + 2 if segment.path else 1, runs)
+    if len(found) == len(segment.nodes) > PART:
+        return [Segment(segment.path, nodes) for nodes in _equal_pieces(segment.nodes)]
+    return found if len(found) > 1 else [Segment("", [i]) for i in segment.nodes]
+
+
+def _fewer_parts(graph: AutogradGraph, repeat: Segment) -> list[Segment]:
+    """A repeat of very many parts as repeats of fewer."""
+    size = len(repeat.nodes) // repeat.times
+    each = size * -(-repeat.times // PART)
+    pieces = [repeat.nodes[at : at + each] for at in range(0, len(repeat.nodes), each)]
+    return [named_repeat(graph, piece, len(piece) // size) for piece in pieces]
+
+
+def _equal_pieces(nodes: Sequence[int]) -> list[list[int]]:
+    size = max(PART, -(-len(nodes) // PART))
+    return [list(nodes[at : at + size]) for at in range(0, len(nodes), size)]

@@ -4,21 +4,100 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from nbautograd.core.display import Displayable, render
-from nbautograd.core.graphs.facts import Ghost as Ghost
-from nbautograd.core.graphs.facts import Origin as Origin
-from nbautograd.core.graphs.facts import Slot as Slot
-from nbautograd.core.graphs.facts import Stale as Stale
-from nbautograd.core.graphs.facts import Storage as Storage
 from nbautograd.core.values import CtxSnapshot, TensorSummary, Value
 
-if TYPE_CHECKING:
-    from nbautograd.core.graphs.schedule import Step
+
+@dataclass(frozen=True)
+class Slot:
+    """What the engine expects of one gradient.
+
+    Attributes:
+        shape, dtype: of the gradient; None when torch does not say.
+        device: such as ``"cpu"``.
+    """
+
+    shape: tuple[int, ...] | None = None
+    dtype: str | None = None
+    device: str = ""
 
 
-@dataclass(frozen=True, repr=False)
+class Storage(NamedTuple):
+    """Memory that a node keeps for its backward.
+
+    Attributes:
+        number: the same for the same memory, in one graph: what two nodes share is counted once.
+        bytes: its size.
+        name: the user's name of the tensor, if it has one.
+    """
+
+    number: int
+    bytes: int
+    name: str = ""
+
+
+class Stale(NamedTuple):
+    """A saved tensor that was changed in place after it was saved; backward will refuse it.
+
+    Attributes:
+        slot: what the node calls it, such as ``"self"`` or ``"saved[0]"``.
+        name: the user's name of it, if it has one.
+        saved, now: its version when it was saved, and now.
+        by: what changed it: the op that torch names, or what is written in ``line``; empty when that is not known.
+        line: of the calling code, if one was found that changes it; else None.
+    """
+
+    slot: str
+    name: str
+    saved: int
+    now: int
+    by: str = ""
+    line: int | None = None
+
+
+class Origin(NamedTuple):
+    """Where a node of a second graph comes from in the first one.
+
+    Attributes:
+        node: id of the node in the first graph.
+        name: its name.
+        same: True when it is that very node; False when that node's backward made it.
+    """
+
+    node: int
+    name: str
+    same: bool
+
+
+@dataclass(frozen=True)
+class Ghost:
+    """A tensor of the user that needs a gradient and gets none from this graph, since no way leads to it.
+
+    Attributes:
+        name: the user's name of it.
+        reason: ``"detach"``, ``"no_grad"``, ``"integer"``, ``"python"`` (it became a Python number, list or array) or
+            ``"unused"`` (nothing says that it was used).
+        line: of the code that cuts it off, if that was found; else None.
+        text: what is written there, such as ``"a.detach()"``; else empty.
+        shape: of the tensor.
+        node: id of the node that used its values, if that is known; else None.
+        where: name of the function that the line is in; empty in the calling code.
+        sure: False when the line was only read in a branch or in another function, and need not have run.
+    """
+
+    name: str
+    reason: str
+    line: int | None = None
+    text: str = ""
+    shape: tuple[int, ...] = ()
+    node: int | None = None
+    where: str = ""
+    sure: bool = True
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Node(Displayable):
     """One node of the backward graph.
 
@@ -90,7 +169,7 @@ class Node(Displayable):
         return f"<Node {self.id} {self.name}{f' {self.label}' if self.label else ''}>"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Edge:
     """A gradient's way from one node to the next.
 
@@ -120,6 +199,32 @@ class Edge:
     state: str = ""
     members: tuple[int, ...] = ()
     stale: str = ""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of backward: one node runs.
+
+    Attributes:
+        node: id of the node that runs.
+        ready: the queue just before: ids of the nodes that have all of their gradients, in the order in which the
+            engine would take them, ``node`` first; at most 16.
+        queued: how long the queue is, ``node`` counted.
+        arrived: positions in ``graph.edges`` of the edges whose gradients were summed for it.
+        sent: positions in ``graph.edges`` of the edges along which it sends a gradient.
+        waiting: for each of ``sent`` how many gradients its target still waits for afterwards.
+        woken: ids of the nodes that become ready by this step.
+        accumulated: id of the leaf whose ``.grad`` grows in this step: the node, when it is a leaf; else None.
+    """
+
+    node: int
+    ready: tuple[int, ...]
+    queued: int
+    arrived: tuple[int, ...]
+    sent: tuple[int, ...]
+    waiting: tuple[int, ...]
+    woken: tuple[int, ...]
+    accumulated: int | None
 
 
 @dataclass(frozen=True, repr=False)
@@ -187,9 +292,8 @@ class AutogradGraph(Displayable):
         Returns:
             A smaller graph; a node with several ``members`` stands for all of them.
         """
-        from nbautograd.core.graphs.folding import collapse
-
-        return collapse(self, depth)
+        folded: AutogradGraph = render("collapse", self, depth)
+        return folded
 
     def schedule(self) -> tuple[Step, ...]:
         """Backward step by step: which node runs, which are ready, what is sent, which leaf's ``.grad`` grows.
@@ -197,9 +301,8 @@ class AutogradGraph(Displayable):
         Returns:
             One ``Step`` per node, in the order of ``ran``, or of ``order`` when no backward has run.
         """
-        from nbautograd.core.graphs.schedule import schedule
-
-        return schedule(self)
+        steps: tuple[Step, ...] = render("schedule", self)
+        return steps
 
     def to_svg(self, lens: str = "", boxes: int | None = 300) -> str:
         """The picture as an SVG document, drawn without any program.

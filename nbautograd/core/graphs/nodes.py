@@ -8,13 +8,11 @@ import torch
 
 from nbautograd.core.graphs.graph import Node, Slot
 from nbautograd.core.graphs.names import Names
-from nbautograd.core.graphs.quick import make, of
 from nbautograd.core.graphs.saved import SavedReader
-from nbautograd.core.graphs.saved_memory import Lenses
+from nbautograd.core.graphs.saved_memory import SavedMemory
 from nbautograd.core.torch_private.nodes import function_of, gradient_slots, node_name
 
 EMPTY = Slot()
-RARE = ("label", "scope", "saved", "freed", "line", "outputs", "stops", "storages", "stale")  # often as by default
 
 
 class Known(NamedTuple):
@@ -48,7 +46,7 @@ class Describer:
         self._names = names
         self._reader = reader
         self._saved_of_ops = saved_of_ops
-        self._lenses = Lenses(names.label)
+        self._memory = SavedMemory(names.label)
         self._slots: dict[Any, Slot] = {}
         self._dtypes: dict[Any, str] = {}
 
@@ -80,8 +78,7 @@ class Describer:
         tensor = known.leaf
         assert tensor is not None
         slot = slots[0] if slots else self._slot((tuple(tensor.shape), tensor.dtype, tensor.device))
-        return make(
-            Node,
+        return Node(
             id=i,
             name="AccumulateGrad",
             kind="leaf",
@@ -95,27 +92,32 @@ class Describer:
 
     def _op(self, i: int, node: Any, slots: tuple[Slot, ...], known: Known) -> Node:
         saved, freed = self._reader.op(node) if self._saved_of_ops else ((), self._reader.freed(node))
-        storages, stale = self._lenses.read(node, ()) if self._saved_of_ops else ((), ())
+        storages, stale = self._memory.read(node, ()) if self._saved_of_ops else ((), ())
         first = slots[0] if slots else EMPTY
-        fields: dict[str, Any] = {
-            "id": i,
-            "name": node_name(node),
-            "kind": "op",
-            "sequence": known.sequence,
-            "shape": first.shape,
-            "dtype": first.dtype,
-            "gradients": slots,
-        }
-        label = self._names.nodes.get(node)
-        line = self._reader.op_line(node)
-        found = (label, known.scope, saved, freed, line, known.outputs, known.stops, storages, stale)
-        fields.update([(name, value) for name, value in zip(RARE, found, strict=True) if value])
-        return of(Node, fields)
+        return Node(
+            i,
+            node_name(node),
+            "op",
+            self._names.nodes.get(node, ""),
+            known.scope,
+            known.sequence,
+            saved,
+            None,
+            freed,
+            self._reader.op_line(node),
+            first.shape,
+            first.dtype,
+            outputs=known.outputs,
+            gradients=slots,
+            stops=known.stops,
+            storages=storages,
+            stale=stale,
+        )
 
     def _function(self, i: int, node: Any, cls: type, slots: tuple[Slot, ...], known: Known) -> Node:
         source = self._reader.source(cls)
         ctx = self._reader.ctx(node, source)
-        storages, stale = self._lenses.read(node, (source.saved if source is not None else None) or ())
+        storages, stale = self._memory.read(node, (source.saved if source is not None else None) or ())
         first = slots[0] if slots else EMPTY
         return Node(
             i,

@@ -2,13 +2,15 @@
 
 The engine counts for every node how many gradients it still waits for, and keeps the nodes that wait for none in a
 queue from which it takes the one with the highest sequence number: the one that forward made last. Leaves have the
-highest number of all. Equal numbers leave the queue as a binary heap happens to hold them; the two functions at the end
-do to the heap what the C++ library does, so that ties fall the same way.
+highest number of all, so that they run as soon as they are ready. Of equal numbers the one that came first runs first;
+so does the engine with up to three leaves that one node makes ready (of four or more it depends on its heap).
 """
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Sequence
+from itertools import count
 
 LEAF = 2**64 - 1  # the sequence number that torch gives to AccumulateGrad
 
@@ -30,17 +32,24 @@ def engine_order(following: Sequence[Sequence[int]], sequence: Sequence[int], ro
         [0, 1, 2]
     """
     waiting = _dependencies(following, roots)
-    heap: list[tuple[int, int]] = []
+    queue: list[tuple[int, int, int]] = []  # (-sequence number, arrival, node)
+    arrivals = count()
     order: list[int] = []
-    _release(roots, waiting, sequence, heap)
-    while heap:
-        node = _pop(heap)
+    ready: Sequence[int] = roots
+    while True:
+        for node in ready:
+            waiting[node] -= 1
+            if waiting[node] == 0:
+                heapq.heappush(queue, (-sequence[node], next(arrivals), node))
+        if not queue:
+            return order
+        node = heapq.heappop(queue)[2]
         order.append(node)
-        _release(following[node], waiting, sequence, heap)
-    return order
+        ready = following[node]
 
 
 def _dependencies(following: Sequence[Sequence[int]], roots: Sequence[int]) -> list[int]:
+    """Count the gradients that each node waits for, of the nodes that the roots reach."""
     waiting = [0] * len(following)
     seen = bytearray(len(following))
     stack: list[int] = []
@@ -52,49 +61,5 @@ def _dependencies(following: Sequence[Sequence[int]], roots: Sequence[int]) -> l
                 seen[node] = 1
                 stack.append(node)
         if not stack:
-            break
+            return waiting
         arrivals = following[stack.pop()]
-    return waiting
-
-
-def _release(nodes: Sequence[int], waiting: list[int], sequence: Sequence[int], heap: list[tuple[int, int]]) -> None:
-    for node in nodes:
-        waiting[node] -= 1
-        if waiting[node] == 0:
-            _push(heap, (sequence[node], node))
-
-
-def _push(heap: list[tuple[int, int]], item: tuple[int, int]) -> None:
-    heap.append(item)
-    if len(heap) > 1:
-        _sift_up(heap, len(heap) - 1, item)
-
-
-def _sift_up(heap: list[tuple[int, int]], hole: int, item: tuple[int, int]) -> None:
-    while hole > 0:
-        parent = (hole - 1) >> 1
-        if heap[parent][0] >= item[0]:
-            break
-        heap[hole] = heap[parent]
-        hole = parent
-    heap[hole] = item
-
-
-def _pop(heap: list[tuple[int, int]]) -> int:
-    first = heap[0][1]
-    last = heap.pop()
-    size = len(heap)
-    if size:
-        hole = 0
-        child = 2
-        while child < size:
-            if heap[child][0] < heap[child - 1][0]:
-                child -= 1
-            heap[hole] = heap[child]
-            hole = child
-            child = 2 * hole + 2
-        if child == size:
-            heap[hole] = heap[child - 1]
-            hole = child - 1
-        _sift_up(heap, hole, last)
-    return first

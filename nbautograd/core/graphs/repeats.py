@@ -7,22 +7,25 @@ ran first, may send its gradients elsewhere or keep them: what came before it is
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from nbautograd.core.graphs.graph import AutogradGraph
-from nbautograd.core.graphs.repeat_names import named, sibling_depth
-from nbautograd.core.graphs.segments import Stretch, inner_order
+from nbautograd import messages
+from nbautograd.core.graphs.graph import AutogradGraph, Node
+from nbautograd.core.graphs.segments import Segment, inner_order
 
 LEAST_TIMES = 4  # fewer equal parts are drawn one by one
 LEAST_SAVED = 24  # nodes that must be folded away for it to be worth a click
 MOST_PERIODS = 24  # lengths of a part that are tried
 MULTIPLES = (2, 3, 4, 6)  # of the shortest part that may make up a module
 NEAR = 3  # a name's occurrences that are looked at for the length of a part
+MOST_OPS = 3  # of a part that are named
 
+T = TypeVar("T")
 Ends = dict[tuple[int, int], tuple[int, object]]  # (input, output) -> (position of the target, or -1; a leaf's shape)
 
 
@@ -55,7 +58,7 @@ class Run(NamedTuple):
         return self.size * (self.times - 1)
 
 
-def find_repeats(graph: AutogradGraph, nodes: Sequence[int] | None = None) -> list[Stretch]:
+def find_repeats(graph: AutogradGraph, nodes: Sequence[int] | None = None) -> list[Segment]:
     """Find the repeats of a graph that are worth folding, none of which shares a node with another.
 
     Args:
@@ -63,7 +66,7 @@ def find_repeats(graph: AutogradGraph, nodes: Sequence[int] | None = None) -> li
         nodes: only among these inner nodes, which follow one another in the engine's order; None for all of them.
 
     Returns:
-        One stretch per repeat, in the engine's order.
+        One segment per repeat, in the engine's order.
 
     Example:
         >>> import torch, nbautograd
@@ -87,13 +90,13 @@ def find_repeats(graph: AutogradGraph, nodes: Sequence[int] | None = None) -> li
             continue
         run = in_phase(graph, inner, run)
         ends = ends or _ends(graph, inner)
-        agreed = run._replace(length=_agreeing(ends, run) * run.size)
+        agreed = run._replace(length=_equal_parts(ends, run) * run.size)
         if _worth(agreed):
             found.append(agreed)
             free[agreed.start : agreed.end] = False
         if agreed.length < run.length:
             waiting.append(Run(agreed.end, run.size, run.length - agreed.length))
-    return [named(graph, inner[run.start : run.end], run.times) for run in sorted(found)]
+    return [named_repeat(graph, inner[run.start : run.end], run.times) for run in sorted(found)]
 
 
 def _worth(run: Run) -> bool:
@@ -101,7 +104,7 @@ def _worth(run: Run) -> bool:
 
 
 def _candidates(graph: AutogradGraph, inner: Sequence[int]) -> Iterator[Run]:
-    """Stretches in which every name comes again after the same number of nodes; edges are not yet compared."""
+    """Segments in which every name comes again after the same number of nodes; edges are not yet compared."""
     codes = _codes(graph, inner)
     for period in _periods(codes):
         differs = np.flatnonzero(codes[period:] != codes[:-period])
@@ -146,8 +149,8 @@ def in_phase(graph: AutogradGraph, inner: Sequence[int], run: Run) -> Run:
     Where modules are known, a part may be several of the shortest ones: those that make up one of equal modules.
     """
     scopes = [graph.nodes[i].scope.split(".") for i in inner[run.start : run.end]]
-    longer = (_begun(graph, inner, Run(run.start, run.size * k, run.length), scopes) for k in MULTIPLES)
-    best = _begun(graph, inner, run, scopes)
+    longer = (_aligned(graph, inner, Run(run.start, run.size * k, run.length), scopes) for k in MULTIPLES)
+    best = _aligned(graph, inner, run, scopes)
     if any(scope != [""] for scope in scopes) and not _equal_modules(scopes, run, best):
         best = next((it for it in longer if it.times >= LEAST_TIMES and _equal_modules(scopes, run, it)), best)
     return best
@@ -163,7 +166,7 @@ def _equal_modules(scopes: Sequence[Sequence[str]], run: Run, found: Run) -> boo
     return alike[: found.size] == alike[found.size :]
 
 
-def _begun(graph: AutogradGraph, inner: Sequence[int], run: Run, scopes: Sequence[Sequence[str]]) -> Run:
+def _aligned(graph: AutogradGraph, inner: Sequence[int], run: Run, scopes: Sequence[Sequence[str]]) -> Run:
     """The run with its parts begun where a module's call ends, or else where a parameter was used."""
     if run.times < 2:
         return run
@@ -192,7 +195,7 @@ def _ends(graph: AutogradGraph, inner: Sequence[int]) -> list[Ends]:
     return ends
 
 
-def _agreeing(ends: Sequence[Ends], run: Run) -> int:
+def _equal_parts(ends: Sequence[Ends], run: Run) -> int:
     """How many parts, from the first, are equal in their edges too."""
     for part in range(1, run.times):
         border = run.start + part * run.size
@@ -220,3 +223,112 @@ def _compare(one: Ends, two: Ends, size: int, border: int) -> str:
             return "other"
         verdict = "leaves"
     return verdict
+
+
+def named_repeat(graph: AutogradGraph, nodes: list[int], times: int) -> Segment:
+    """A repeat with its name: ``"Block ×12"``, ``"Linear + Relu ×50"``, ``"Tanh, Add, Mm, … ×20"``.
+
+    Args:
+        graph: the graph.
+        nodes: of all parts, in the engine's order.
+        times: how many parts they are.
+    """
+    path = common_path([graph.nodes[i].scope for i in nodes])
+    if times < 2:
+        return Segment(path, nodes)
+    modules = _modules(graph, Segment(path, nodes, times))
+    kinds = {tuple([graph.scopes.get(module, "") for module in own]) for own in modules}
+    first = nodes[: len(nodes) // times]
+    known = len(set(modules)) == times and len(kinds) == 1 and 0 < len(modules[0]) <= MOST_OPS
+    what = _with_ops(graph, first, modules[0]) if known else op_names(graph, first)
+    return Segment(path, nodes, times, messages.text("graphs.repeat", name=what, times=times))
+
+
+def repeat_parts(graph: AutogradGraph, repeat: Segment) -> list[Segment]:
+    """The parts of a repeat, each with its module, or with its number."""
+    found = []
+    slices = zip(sliced(repeat.nodes, repeat.times), _modules(graph, repeat), strict=True)
+    for number, (nodes, modules) in enumerate(slices, start=1):
+        if len(modules) == 1:
+            found.append(Segment(modules[0], nodes, 1, f"{modules[0]} {_with_ops(graph, nodes, modules)}"))
+        else:
+            what = _with_ops(graph, nodes, modules) if 0 < len(modules) <= MOST_OPS else op_names(graph, nodes)
+            name = messages.text("graphs.part", name=what, number=number, times=repeat.times)
+            found.append(Segment(repeat.path, nodes, 1, name))
+    return found
+
+
+def sibling_modules(graph: AutogradGraph, runs: Sequence[Segment]) -> set[str]:
+    """The modules that are of the type of the parts of repeats, and lie as deep."""
+    beside: set[str] = set()
+    for run in runs:
+        own = {modules[0] for modules in _modules(graph, run) if len(modules) == 1}
+        kinds = {(graph.scopes.get(path, ""), path.count(".")) for path in own}
+        beside |= {path for path, kind in graph.scopes.items() if kind and (kind, path.count(".")) in kinds}
+    return beside
+
+
+def sibling_of(scope: str, siblings: Collection[str]) -> str:
+    """The one of some modules that a scope lies in."""
+    while scope and scope not in siblings:
+        scope = scope.rpartition(".")[0]
+    return scope
+
+
+def sliced(nodes: list[T], times: int) -> list[list[T]]:
+    """The nodes of each part."""
+    size = len(nodes) // times
+    return [nodes[at : at + size] for at in range(0, len(nodes), size)]
+
+
+def op_names(graph: AutogradGraph, part: Sequence[int]) -> str:
+    """What a part is made of, custom Functions first."""
+    nodes = [graph.nodes[i] for i in part]
+    names = list(dict.fromkeys([op_name(n) for n in nodes if n.function] + [op_name(n) for n in nodes]))
+    return ", ".join(names[:MOST_OPS]) + (", …" if len(names) > MOST_OPS else "")
+
+
+def op_name(node: Node) -> str:
+    """``"Tanh"`` for ``"TanhBackward0"``."""
+    return node.function or re.sub(r"Backward\d*$", "", node.name) or node.name
+
+
+def common_path(scopes: Sequence[str]) -> str:
+    """The module that all scopes lie in, those of no module left out."""
+    paths = [scope.split(".") for scope in scopes if scope]
+    shared = []
+    for names in zip(*paths, strict=False):
+        if len(set(names)) > 1:
+            break
+        shared.append(names[0])
+    return ".".join(shared)
+
+
+def sibling_depth(scopes: Sequence[Sequence[str]], size: int) -> int:
+    """How deep the modules lie of which each part has its own, by the first two parts; 0 when there are none."""
+    found: Counter[int] = Counter()
+    for one, two in zip(scopes[:size], scopes[size : 2 * size], strict=True):
+        differing = next((k for k, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), None)
+        if differing is not None and one != [""] and two != [""]:
+            found[differing + 1] += 1
+    return max(found, key=lambda depth: (found[depth], -depth), default=0)
+
+
+def _modules(graph: AutogradGraph, repeat: Segment) -> list[tuple[str, ...]]:
+    """For each part of a repeat the modules of its own that have made it, but for what is made outside of them."""
+    size = len(repeat.nodes) // repeat.times
+    scopes = [graph.nodes[i].scope.split(".") for i in repeat.nodes]
+    depth = sibling_depth(scopes, size)
+    if not depth:
+        return [()] * repeat.times
+    inside = [".".join(scope[:depth]) if len(scope) >= depth else "" for scope in scopes]
+    return [tuple(dict.fromkeys(filter(None, part))) for part in sliced(inside, repeat.times)]
+
+
+def _with_ops(graph: AutogradGraph, part: Sequence[int], modules: Sequence[str]) -> str:
+    """The types of some modules, and the ops beside them in the same part."""
+    kinds = ", ".join(dict.fromkeys([graph.scopes.get(module, module) for module in modules]))
+    inside = tuple([f"{module}." for module in modules])
+    beside = [i for i in part if not f"{graph.nodes[i].scope}.".startswith(inside)]
+    watched = any(graph.nodes[i].calls for i in part)  # else a few ops at the border may well be the module's own
+    return f"{kinds} + {op_names(graph, beside)}" if len(beside) * 4 >= len(part) or (beside and watched) else kinds

@@ -1,4 +1,4 @@
-"""Lenses: how much memory each node holds for its backward, and which saved tensors were changed in place since."""
+"""Saved memory: how much each node holds for its backward, and which saved tensors were changed in place since."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 import torch
 
-from nbautograd.core.graphs.caller_code import CallersCode
+from nbautograd.core.graphs.caller_code import CallerCode
 from nbautograd.core.graphs.graph import Stale, Storage
 from nbautograd.core.torch_private.nodes import function_of, node_name, raw_slot_names, raw_slots, saved_peek
 
 VERSIONS = re.compile(r"is at version (\d+); expected version (\d+)")
 
 
-class Lenses:
+class SavedMemory:
     """Reads the memory and the versions of the nodes of one graph.
 
     Args:
@@ -25,7 +25,7 @@ class Lenses:
     def __init__(self, name_of: Callable[[torch.Tensor], str]) -> None:
         self._name_of = name_of
         self._numbers: dict[int, int] = {}
-        self._code: CallersCode | None = None
+        self._code: CallerCode | None = None
 
     def read(self, node: Any, names: tuple[str, ...]) -> tuple[tuple[Storage, ...], tuple[Stale, ...]]:
         """What a node holds, each storage once, and what of it is stale.
@@ -71,7 +71,7 @@ class Lenses:
         """With the line that changes the tensor, where the calling code shows one."""
         if not stale.name:
             return stale
-        self._code = self._code or CallersCode()
+        self._code = self._code or CallerCode()
         line = self._code.change(stale.name)
         return stale if line is None else Stale(*stale[:4], line.text, line.line)
 

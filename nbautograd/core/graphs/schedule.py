@@ -3,37 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
 
-from nbautograd.core.graphs.graph import AutogradGraph
+from nbautograd.core.graphs.graph import AutogradGraph, Step
 
 MOST_READY = 16  # of the queue that one step tells; an unrolled network can have a thousand
-
-
-@dataclass(frozen=True)
-class Step:
-    """One step of backward: one node runs.
-
-    Attributes:
-        node: id of the node that runs.
-        ready: the queue just before: ids of the nodes that have all of their gradients, in the order in which the
-            engine would take them, ``node`` first; at most 16.
-        queued: how long the queue is, ``node`` counted.
-        arrived: positions in ``graph.edges`` of the edges whose gradients were summed for it.
-        sent: positions in ``graph.edges`` of the edges along which it sends a gradient.
-        waiting: for each of ``sent`` how many gradients its target still waits for afterwards.
-        woken: ids of the nodes that become ready by this step.
-        accumulated: id of the leaf whose ``.grad`` grows in this step: the node, when it is a leaf; else None.
-    """
-
-    node: int
-    ready: tuple[int, ...]
-    queued: int
-    arrived: tuple[int, ...]
-    sent: tuple[int, ...]
-    waiting: tuple[int, ...]
-    woken: tuple[int, ...]
-    accumulated: int | None
 
 
 def schedule(graph: AutogradGraph) -> tuple[Step, ...]:

@@ -1,7 +1,7 @@
-"""Stretches: pieces of the engine's order, each of which may be drawn as one box without ever making a cycle.
+"""Segments: pieces of the engine's order, each of which may be drawn as one box without ever making a cycle.
 
 The engine's order is a topological order of the graph. Contracting nodes that follow one another in it directly leaves
-an acyclic graph, so that every stretch is such a piece. A module that is called twice gives two stretches: folding is
+an acyclic graph, so that every segment is such a piece. A module that is called twice gives two segments: folding is
 by call, never by name.
 """
 
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from nbautograd.core.graphs.graph import AutogradGraph, Node
 
 
-class Stretch(NamedTuple):
+class Segment(NamedTuple):
     """Nodes that follow one another in the engine's order.
 
     Attributes:
@@ -35,7 +35,7 @@ def inner_order(graph: AutogradGraph) -> list[int]:
     return [i for i in graph.order if graph.nodes[i].kind != "leaf"]
 
 
-def by_module(graph: AutogradGraph, depth: int, runs: Sequence[Stretch] = ()) -> list[Stretch]:
+def module_segments(graph: AutogradGraph, depth: int, runs: Sequence[Segment] = ()) -> list[Segment]:
     """The engine's order cut into calls of the modules at ``depth``; what is outside of them stays single.
 
     Args:
@@ -43,28 +43,30 @@ def by_module(graph: AutogradGraph, depth: int, runs: Sequence[Stretch] = ()) ->
         depth: 1 for the outermost modules.
         runs: repeats, kept whole unless one module's call holds all of their parts.
     """
-    return cut(graph, inner_order(graph), depth, runs)
+    return cut_by_module(graph, inner_order(graph), depth, runs)
 
 
-def cut(graph: AutogradGraph, nodes: Sequence[int], depth: int, runs: Sequence[Stretch] = ()) -> list[Stretch]:
-    """Some nodes that follow one another, cut as by ``by_module``."""
+def cut_by_module(
+    graph: AutogradGraph, nodes: Sequence[int], depth: int, runs: Sequence[Segment] = ()
+) -> list[Segment]:
+    """Some nodes that follow one another, cut as by ``module_segments``."""
     called = {i: _called(graph.nodes[i], depth) for i in nodes}
     run_of = {i: run for run in runs if _spans(run, called) for i in run.nodes}
 
     def home(i: int) -> tuple[str, int]:
         return ("", run_of[i].nodes[0] + 1) if i in run_of else called[i]
 
-    stretches: list[Stretch] = []
+    segments: list[Segment] = []
     for (path, _), group in groupby(nodes, key=home):
         found = list(group)
         if found[0] in run_of:
-            stretches.append(run_of[found[0]])
+            segments.append(run_of[found[0]])
         else:
-            stretches += [Stretch(path, found)] if path else [Stretch("", [i]) for i in found]
-    return stretches
+            segments += [Segment(path, found)] if path else [Segment("", [i]) for i in found]
+    return segments
 
 
-def _spans(run: Stretch, called: dict[int, tuple[str, int]]) -> bool:
+def _spans(run: Segment, called: dict[int, tuple[str, int]]) -> bool:
     """Whether the parts of a repeat belong to several modules' calls, or to none; and all of them are asked for."""
     if not all(i in called for i in run.nodes):
         return False

@@ -65,7 +65,7 @@ class Frame:
     held: frozenset[str] = frozenset()
 
 
-class Follower:
+class DataflowReader:
     """Reads statements and the functions that they call."""
 
     def __init__(self) -> None:
@@ -105,7 +105,7 @@ class Follower:
                 flow |= self.flow(target, frame)
             parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
             for part in parts:
-                bind(part, flow, frame, keep=isinstance(part, ast.Subscript))
+                assign(part, flow, frame, keep=isinstance(part, ast.Subscript))
 
     def _silenced(self, flow: Flow, node: ast.stmt, frame: Frame) -> Flow:
         if not (frame.silent and flow.alive):
@@ -116,7 +116,7 @@ class Follower:
         """A call for its effect: something may be put into a list."""
         flow = self.flow(node, frame)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in GROWING:
-            bind(node.func.value, flow, frame, keep=True)
+            assign(node.func.value, flow, frame, keep=True)
 
     def _loop(self, node: ast.For, frame: Frame) -> None:
         found = resolve(node.iter, frame.values)
@@ -127,7 +127,7 @@ class Follower:
             if isinstance(node.target, ast.Name) and modules and all(own(m) or hasattr(m, "_modules") for m in modules):
                 frame.values[node.target.id] = Each(ast.unparse(node.iter), modules)
                 return
-        bind(node.target, self.flow(node.iter, frame), frame)
+        assign(node.target, self.flow(node.iter, frame), frame)
 
     def flow(self, node: ast.expr | None, frame: Frame) -> Flow:
         """What an expression holds."""
@@ -143,7 +143,7 @@ class Follower:
             return self._call(node, frame)
         if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
             for generator in node.generators:
-                bind(generator.target, self.flow(generator.iter, frame), frame)
+                assign(generator.target, self.flow(generator.iter, frame), frame)
             return self.flow(node.elt, frame)
         return self._all(ast.iter_child_nodes(node), frame)
 
@@ -208,7 +208,7 @@ class Follower:
             names = names[1:]
         for name, flow in [*zip(names, given, strict=False), *named.items()]:
             if name is not None:
-                bind(ast.Name(name), flow, frame)
+                assign(ast.Name(name), flow, frame)
         frame.silent = next((text for decorator in source.decorator_list if (text := silence(decorator))), "")
         self._depth += 1
         self.read(source.body, frame)
@@ -216,7 +216,7 @@ class Follower:
         return frame.returned
 
 
-def bind(target: ast.expr, flow: Flow, frame: Frame, keep: bool = False) -> None:
+def assign(target: ast.expr, flow: Flow, frame: Frame, keep: bool = False) -> None:
     """Let a variable, an attribute or the container of an item hold something."""
     while isinstance(target, (ast.Subscript, ast.Starred)):
         target = target.value

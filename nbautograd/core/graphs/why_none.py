@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -10,10 +11,10 @@ import torch
 from nbautograd import messages
 from nbautograd.core.findings import Finding
 from nbautograd.core.graphs.build import Walk
-from nbautograd.core.graphs.caller_code import CallersCode
-from nbautograd.core.graphs.graph import AutogradGraph, Node
+from nbautograd.core.graphs.caller_code import CallerCode
+from nbautograd.core.graphs.graph import AutogradGraph, Ghost, Node
 from nbautograd.core.graphs.names import Names
-from nbautograd.core.graphs.source_cuts import Cut
+from nbautograd.core.graphs.source_cuts import Cut, find_cut
 
 
 def why_none(
@@ -40,29 +41,29 @@ def why_none(
     name = walk.names.label(tensor) or f"{type(tensor).__name__} {tuple(tensor.shape)}"
     reason = of_tensor(tensor) or _of_outputs(walk)
     if reason:
-        return finding(reason, name=name)
+        return reason_finding(reason, name=name)
     if tensor.is_leaf and tensor.grad is not None:
         return None
     place = next((i for i, leaf in enumerate(walk.leaves) if leaf is tensor), None)
     if place is None:
         return _cut_off(tensor, name, walk.output_names())
     if ran is None or place >= len(ran.nodes):
-        return finding("not_run", name=name)
+        return reason_finding("not_run", name=name)
     return of_edges(ran, place, name)
 
 
 def _cut_off(tensor: torch.Tensor, name: str, outputs: Sequence[str]) -> Finding:
     """No way leads to the tensor: by the line that cuts it off, if one is found."""
-    code, said = CallersCode(), ", ".join(outputs)
+    code, said = CallerCode(), ", ".join(outputs)
     cut = code.follow(tensor, name, outputs) or code.cut(name)
-    return finding("not_a_part", name=name, outputs=said) if cut is None else of_cut(cut, name, said)
+    return reason_finding("not_a_part", name=name, outputs=said) if cut is None else of_cut(cut, name, said)
 
 
 def of_cut(cut: Cut, name: str, outputs: str) -> Finding:
     """A line cuts the tensor off, or most likely does."""
     where = messages.text("graphs.none.where", where=cut.where) if cut.where else ""
     reason = "cut" if cut.sure else "cut_likely"
-    return finding(reason, cut.line, name=name, outputs=outputs, line=cut.line, text=cut.text, where=where)
+    return reason_finding(reason, cut.line, name=name, outputs=outputs, line=cut.line, text=cut.text, where=where)
 
 
 def of_tensor(tensor: torch.Tensor) -> str:
@@ -86,15 +87,129 @@ def of_edges(ran: AutogradGraph, place: int, name: str) -> Finding:
     edges = [edge for edge in ran.edges if edge.target == place]
     silent = next((edge for edge in edges if edge.state == "none"), None)
     if silent is None:
-        return finding("not_reached", name=name)
+        return reason_finding("not_reached", name=name)
     source = ran.nodes[silent.source]
-    return finding("returned_none", source.line, name=name, source=_called(source), argument=silent.name or name)
+    return reason_finding("returned_none", source.line, name=name, source=_called(source), argument=silent.name or name)
 
 
 def _called(node: Node) -> str:
     return node.function or node.name
 
 
-def finding(reason: str, at: int | None = None, **params: Any) -> Finding:
+def reason_finding(reason: str, at: int | None = None, **params: Any) -> Finding:
     """The finding of a reason, such as ``"not_reached"``."""
     return Finding(f"grad_none_{reason}", "note", f"graphs.none.{reason}", params, line=at)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer about one tensor.
+
+    Attributes:
+        finding: the reason; its code is ``"grad_none_has"`` when there is a gradient after all.
+        node: id of the node that stands for the tensor in the graph, or None.
+        ghost: how the tensor is drawn when no way leads to it; None when it is a part of the graph.
+    """
+
+    finding: Finding
+    node: int | None = None
+    ghost: Ghost | None = None
+
+
+def askable(graph: AutogradGraph, variables: Mapping[str, Any] | None = None) -> list[str]:
+    """The names that can be asked for: of the graph's tensors, of its ghosts, then of the user's other tensors.
+
+    Args:
+        graph: the graph.
+        variables: the user's variables; modules and containers among them are looked into.
+    """
+    leaves = [node.label for node in graph.leaves if node.label]
+    others = [node.label for node in graph.nodes if node.label and node.kind != "leaf"]
+    known = [] if variables is None else Names(variables).labels.values()
+    return list(dict.fromkeys([*leaves, *(ghost.name for ghost in graph.ghosts), *others, *known]))
+
+
+def ask(
+    graph: AutogradGraph, name: str, variables: Mapping[str, Any] | None = None, code: Sequence[str] = ()
+) -> Answer:
+    """Say why a tensor has no gradient from this graph, and how it is drawn.
+
+    Args:
+        graph: the graph, before or after ``nbautograd.backward``.
+        name: one of ``askable``.
+        variables: the user's variables, to look at tensors that the graph does not hold.
+        code: cells or files in which a line that cuts the tensor off is looked for, the latest first.
+
+    Example:
+        >>> import torch, nbautograd
+        >>> from nbautograd.core.graphs.why_none import ask
+        >>> a, n = torch.ones(3, requires_grad=True), torch.arange(3)
+        >>> ask(nbautograd.graph((a * n).sum()), "n", {"a": a, "n": n}).finding.code
+        'grad_none_integer'
+    """
+    node = next((n for n in graph.nodes if n.label == name), None)
+    tensor = None if variables is None else _tensor(name, variables)
+    if node is not None:
+        return Answer(_of_node(graph, node, tensor), node.id)
+    drawn = next((ghost for ghost in graph.ghosts if ghost.name == name), None)
+    reason = "" if tensor is None else of_tensor(tensor)
+    if drawn is None and reason in ("integer", "not_required"):
+        ghost = Ghost(name, reason, None, "", tuple(tensor.shape), _user(graph, name))  # type: ignore[union-attr]
+        return Answer(reason_finding(reason, name=name), None, ghost)
+    return _not_a_part(graph, name, drawn, tensor, code)
+
+
+def _tensor(name: str, variables: Mapping[str, Any]) -> torch.Tensor | None:
+    """The user's tensor of this name, now; named as ``graph`` names it."""
+    wanted = {key for key, label in Names(variables).labels.items() if label == name}
+    return next((t for t in _tensors(variables) if id(t) in wanted), None) if wanted else None
+
+
+def _tensors(variables: Mapping[str, Any]) -> list[torch.Tensor]:
+    """All tensors among the variables, in modules and in containers."""
+    found: list[torch.Tensor] = []
+    stack = [(value, 0) for value in list(variables.values())]
+    while stack:
+        value, depth = stack.pop()
+        if isinstance(value, torch.Tensor):
+            found.append(value)
+        elif isinstance(value, torch.nn.Module):
+            found += value.parameters()
+        elif isinstance(value, (list, tuple, dict)) and depth < 3:
+            items = value.values() if isinstance(value, dict) else value
+            stack += [(item, depth + 1) for item in list(items)[:256]]
+    return found
+
+
+def _of_node(graph: AutogradGraph, node: Node, tensor: torch.Tensor | None) -> Finding:
+    """The tensor is a part of the graph."""
+    if node.kind != "leaf" and not (tensor is not None and tensor.retains_grad):
+        return reason_finding("not_a_leaf", name=node.label)
+    if node.gradient is not None or (not graph.ran and tensor is not None and tensor.grad is not None):
+        return reason_finding("has", name=node.label)
+    if not graph.ran:
+        return reason_finding("not_run", name=node.label)
+    return of_edges(graph, node.id, node.label)
+
+
+def _not_a_part(
+    graph: AutogradGraph, name: str, drawn: Ghost | None, tensor: torch.Tensor | None, code: Sequence[str]
+) -> Answer:
+    """No way leads to the tensor: by the line that cuts it off, if one is found."""
+    outputs = ", ".join(root for _, root in graph.roots)
+    cut: Cut | None = next((hit for text in code if (hit := find_cut(name, text))), None)
+    if drawn is not None and drawn.line is not None:
+        cut = Cut(drawn.reason, drawn.line, drawn.text, drawn.where, drawn.sure)
+    if cut is None:
+        shape = () if tensor is None else tuple(tensor.shape)
+        return Answer(
+            reason_finding("not_a_part", name=name, outputs=outputs), None, drawn or Ghost(name, "unused", shape=shape)
+        )
+    found = of_cut(cut, name, outputs)
+    shape = () if tensor is None else tuple(tensor.shape)
+    return Answer(found, None, drawn or Ghost(name, cut.reason, cut.line, cut.text, shape, _user(graph, name)))
+
+
+def _user(graph: AutogradGraph, name: str) -> int | None:
+    """The first node that keeps the memory of the tensor of this name, if one does."""
+    return next((n.id for n in graph.nodes if any(storage.name == name for storage in n.storages)), None)

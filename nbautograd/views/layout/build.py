@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from nbautograd.core.collector import collector_paused
-from nbautograd.core.graphs.folding import fold_to
+from nbautograd.core.graphs.folding import fold_to, open_boxes
 from nbautograd.core.graphs.graph import AutogradGraph
-from nbautograd.core.graphs.opening import open_boxes
 from nbautograd.views.layout import Box, Layout, Path
 from nbautograd.views.layout.beside import beside
 from nbautograd.views.layout.layers import layered

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from nbautograd import messages
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Ghost, Node, Stale
-from nbautograd.core.graphs.quick import make
 from nbautograd.core.values import TensorSummary
 from nbautograd.views.layout import BoxKind, Line
 from nbautograd.views.layout.text import fit, printable, shape_text, text_width
@@ -143,9 +142,9 @@ def leaf_content(node: Node, uses: int, fan_in: int, dtype: str | None) -> Conte
     start = PAD + text_width(name, "name") + 6
     text = (shape + many).strip()
     width = start + (text_width(text, "muted") + PAD if text else PAD - 6)
-    lines = [make(Line, text=name, x=PAD, y=15, style="name" if node.label else "muted")]
+    lines = [Line(text=name, x=PAD, y=15, style="name" if node.label else "muted")]
     if text:
-        lines.append(make(Line, text=text, x=start, y=15, style="muted"))
+        lines.append(Line(text=text, x=start, y=15, style="muted"))
     height = CHIP
     if fan_in > 1:
         total = sum_text(node, fan_in)

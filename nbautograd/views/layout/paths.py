@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from nbautograd.core.graphs.quick import of
 from nbautograd.views.layout import Box, Path
 from nbautograd.views.layout.contents import Content
 from nbautograd.views.layout.layers import Stack
@@ -159,7 +158,7 @@ def box_of(
         fields["fan_in"] = fan_in
     if freed:
         fields["freed"] = True
-    return of(Box, fields)
+    return Box(**fields)
 
 
 def _path(keys: tuple[str, str], carried: Link | Chip, points: tuple[Point, ...], spot: Point | None) -> Path:
@@ -170,7 +169,7 @@ def _path(keys: tuple[str, str], carried: Link | Chip, points: tuple[Point, ...]
         fields["label_x"], fields["label_y"] = spot
     if carried.style:
         fields["style"] = carried.style
-    return of(Path, fields)
+    return Path(**fields)
 
 
 def chip_boxes(piece: Piece, box: Box) -> tuple[list[Box], list[Path]]:

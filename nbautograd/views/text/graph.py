@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nbautograd import messages
-from nbautograd.core.graphs.folding import repeated
+from nbautograd.core.graphs.folding import fold_repeats
 from nbautograd.core.graphs.graph import AutogradGraph, Node
 from nbautograd.views import numbers
 from nbautograd.views.layout.contents import norm_texts, size_text, stale_text
@@ -48,7 +48,7 @@ def graph_table(graph: AutogradGraph) -> tuple[list[str], list[list[str]]]:
     much it keeps for backward, each memory once, and what was changed in place since it was saved.
     """
     header = [messages.text(f"views.column.{c}") for c in ("node", "shapes", "gradient", "goes_to")]
-    graph = repeated(graph)
+    graph = fold_repeats(graph)
     nodes = in_order(graph)
     rows = graph_rows(graph)
     for word, column in (("keeps", kept(nodes)), ("changed", [_changed(node) for node in nodes])):

@@ -11,7 +11,7 @@ from torch.autograd import Function
 
 from nbautograd.core.graphs.backward import backward
 from nbautograd.core.graphs.build import graph
-from nbautograd.core.graphs.why_none_by_name import ask, askable
+from nbautograd.core.graphs.why_none import ask, askable
 
 
 class Silent(Function):

@@ -92,12 +92,12 @@ def test_any_cut_of_the_engines_order_is_acyclic(lengths):
     _, loss = models.residual_network()
     graph = nbautograd.graph(loss, names={})
     inner = [i for i in graph.order if graph.nodes[i].kind != "leaf"]
-    stretches, at = [], 0
+    segments, at = [], 0
     for length in lengths:
-        stretches.append(("", inner[at : at + length]))
+        segments.append(("", inner[at : at + length]))
         at += length
-    stretches.append(("", inner[at:]))
-    assert is_acyclic(contract(graph, [s for s in stretches if s[1]]))
+    segments.append(("", inner[at:]))
+    assert is_acyclic(contract(graph, [s for s in segments if s[1]]))
 
 
 def test_an_arbitrary_grouping_can_make_a_cycle():

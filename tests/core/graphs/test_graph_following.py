@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 import nbautograd
-from nbautograd.core.graphs.source_dataflow import Follower, Frame
+from nbautograd.core.graphs.source_dataflow import DataflowReader, Frame
 
 
 def leaf():
@@ -147,7 +147,7 @@ def test_no_grad_inside_forward_is_found():
     ("torch.stack([a, b])", ""),
 ])  # fmt: skip
 def test_each_way_out_is_known_and_others_are_not(code, reason):
-    flow = Follower().flow(ast.parse(code, mode="eval").body, Frame({}, {"a"}))
+    flow = DataflowReader().flow(ast.parse(code, mode="eval").body, Frame({}, {"a"}))
     assert (flow.cut.reason if flow.cut else "") == reason
 
 

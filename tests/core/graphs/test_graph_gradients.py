@@ -91,12 +91,12 @@ def test_only_what_inputs_ask_for_is_reached():
 def test_hooks_leave_no_trace(monkeypatch):
     kept = []
 
-    class Watched(backward.Flow):
+    class Watched(backward.BackwardFlow):
         def __init__(self) -> None:
             super().__init__()
             kept.append(weakref.ref(self))
 
-    monkeypatch.setattr(backward, "Flow", Watched)
+    monkeypatch.setattr(backward, "BackwardFlow", Watched)
     x = torch.ones(2, requires_grad=True)
     loss = models.Linear.apply(x.reshape(1, 2), torch.ones(2, 2), None).exp().sum()
     nbautograd.backward(loss, retain_graph=True)

@@ -11,8 +11,7 @@ from test_graph_folding import is_acyclic, transformer
 from torch import nn
 
 import nbautograd
-from nbautograd.core.graphs.folding import contract, fold_to
-from nbautograd.core.graphs.opening import open_boxes
+from nbautograd.core.graphs.folding import contract, fold_to, open_boxes
 from nbautograd.core.graphs.repeats import LEAST_SAVED, find_repeats
 from nbautograd.views.layout import layout
 from nbautograd.views.layout.pieces import box_key
