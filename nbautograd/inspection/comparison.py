@@ -14,6 +14,7 @@ import torch
 from nbautograd.core.checking.problem import Outputs, Subject
 from nbautograd.core.checking.progress import watched
 from nbautograd.core.checking.quiet import quiet
+from nbautograd.core.checking.tensor_kinds import unreadable_kind
 from nbautograd.core.display import Displayable
 from nbautograd.core.graphs.build import graph
 from nbautograd.core.graphs.graph import AutogradGraph
@@ -175,8 +176,9 @@ def _saved_storages() -> Iterator[dict[int, int]]:
     seen: dict[int, int] = {}
 
     def pack(tensor: torch.Tensor) -> torch.Tensor:
-        storage = tensor.untyped_storage()
-        seen[storage.data_ptr()] = storage.nbytes()
+        if unreadable_kind(tensor) is None:  # the others have several storages, or none
+            storage = tensor.untyped_storage()
+            seen[storage.data_ptr()] = storage.nbytes()
         return tensor.detach()  # the tensor itself could hold its own node: a cycle that nothing collects
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):

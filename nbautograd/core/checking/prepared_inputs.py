@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from nbautograd.core.checking.tensor_kinds import refuse_input, unreadable_kind
 from nbautograd.core.recording.legacy import recognise
 from nbautograd.errors import CallError, InputError
 
@@ -42,7 +43,7 @@ def prepare(inputs: Any) -> tuple[Any, ...]:
 
     Raises:
         CallError: when the inputs are no sequence.
-        InputError: when nothing in them can be differentiated, or a sparse tensor should be.
+        InputError: when nothing in them can be differentiated, or one of an unreadable kind should be.
     """
     if isinstance(inputs, Tensor):
         inputs = (inputs,)
@@ -56,6 +57,8 @@ def copy(item: Any, requires_grad: bool | None = None) -> Any:
     """A detached copy of a tensor with its strides; anything else as it is."""
     if not isinstance(item, Tensor):
         return item
+    if unreadable_kind(item) is not None:
+        return item  # one that requires grad is refused before
     keep = item.requires_grad if requires_grad is None else requires_grad
     return _copied(item.detach()).requires_grad_(keep)
 
@@ -80,7 +83,7 @@ def _overlaps(item: Tensor) -> bool:
 
 def overlapping(item: Any) -> bool:
     """Whether an input is a tensor of which several elements share memory."""
-    return isinstance(item, Tensor) and item.layout is torch.strided and _overlaps(item)
+    return isinstance(item, Tensor) and unreadable_kind(item) is None and _overlaps(item)
 
 
 def is_differentiable(item: Any) -> bool:
@@ -89,11 +92,14 @@ def is_differentiable(item: Any) -> bool:
 
 
 def _refuse(inputs: Sequence[Any]) -> None:
-    sparse = [i for i, x in enumerate(inputs) if is_differentiable(x) and x.layout is not torch.strided]
-    if sparse:
-        raise InputError("checking.sparse", position=sparse[0])
+    for position, item in enumerate(inputs):
+        if is_differentiable(item):
+            refuse_input(item, position)
     if any(is_differentiable(item) for item in inputs):
         return
+    for position, item in enumerate(inputs):
+        if isinstance(item, Tensor) and item.is_quantized:
+            refuse_input(item, position)
     tensors = [item for item in inputs if isinstance(item, Tensor)]
     floating = [i for i, item in enumerate(inputs) if isinstance(item, Tensor) and item.is_floating_point()]
     if floating or any(item.is_complex() for item in tensors):

@@ -15,6 +15,7 @@ from torch import Tensor
 from nbautograd.core.checking import prepared_inputs
 from nbautograd.core.checking.class_state import ClassState
 from nbautograd.core.checking.quiet import quiet, seed_all
+from nbautograd.core.checking.tensor_kinds import refuse_outputs, unreadable_kind
 from nbautograd.core.source import FunctionSource, function_class, read_source
 from nbautograd.core.torch_private.tensors import gradients
 
@@ -188,6 +189,7 @@ class Subject:
         return self.fn(*(_cloned(item) for item in given))
 
     def _learn(self, tensors: tuple[Tensor, ...], given: tuple[Any, ...] | None) -> None:
+        refuse_outputs(tensors)
         if given is not None:
             changed = any(_changed(a, b) for a, b in zip(given, self.inputs, strict=True))
             self.mutates_inputs = changed or self._through_clone
@@ -265,8 +267,10 @@ def _cloned(item: Any) -> Any:
 
 
 def _changed(now: Any, before: Any) -> bool:
-    if not isinstance(now, Tensor) or now.shape != before.shape:
-        return isinstance(now, Tensor)
+    if not isinstance(now, Tensor) or unreadable_kind(before) is not None:
+        return False
+    if now.shape != before.shape:
+        return True
     if torch.equal(now, before):
         return False
     same = (now.detach() == before.detach()) | ((now != now) & (before != before)).detach()

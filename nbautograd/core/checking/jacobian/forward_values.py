@@ -15,6 +15,7 @@ from nbautograd.core.checking import prepared_inputs
 from nbautograd.core.checking.jacobian.stub_ctx import forward_without_autograd
 from nbautograd.core.checking.problem import Outputs, Subject
 from nbautograd.core.checking.progress import Progress
+from nbautograd.core.checking.tensor_kinds import unreadable_kind
 from nbautograd.core.numerics.arrays import (
     Array,
     as_array,
@@ -231,7 +232,7 @@ def _is_double(tensor: Tensor) -> bool:
 
 
 def _double(item: Any) -> Any:
-    if not isinstance(item, Tensor) or _is_double(item):
+    if not isinstance(item, Tensor) or _is_double(item) or unreadable_kind(item) is not None:
         return item
     return item.to(torch.complex128 if item.is_complex() else torch.float64)
 
