@@ -17,7 +17,7 @@ def bash(script: str, **environment: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("script", ["environment", "lab", "test", "run", "stages", "packages", "marimo"])
+@pytest.mark.parametrize("script", ["environment", "lab", "test", "run", "stages", "packages", "marimo", "matrix"])
 def test_script_parses(script):
     run = bash(f"bash -n .ci/{script}")
     assert (run.returncode, run.stderr) == (0, "")
@@ -65,3 +65,49 @@ def test_the_constraints_are_versions_that_were_tested():
     assert f"torch={pins['torch']}\n" in (CI / "environment").read_text()
     if os.environ.get("CI"):
         assert {name for name, pin in pins.items() if metadata.version(name).split("+")[0] != pin} == set()
+
+
+STUB = """#!/bin/sh
+# a Python that makes "environments" of itself, installs nothing, and whose tests end as TESTS says
+case "$*" in
+  "-m venv"*) mkdir -p "$4/bin"; cp "$0" "$4/bin/python" ;;
+  *version_info*) echo 3.11 ;;
+  *"-m pytest"*) echo "${TESTS#*:}"; exit "${TESTS%%:*}" ;;
+  *torch.__version__*) echo 2.6.0 ;;
+esac
+"""
+
+
+def matrix(folder: Path, tests: str, *pairs: str) -> tuple[int, list[str]]:
+    """Return the exit status and the table of .ci/matrix with a stub for Python 3.11 and no other Python."""
+    stub = folder / "python3.11"
+    stub.write_text(STUB)
+    stub.chmod(0o755)
+    run = bash(
+        f".ci/matrix {' '.join(pairs)}",
+        PATH=f"{folder}:{os.environ['PATH']}",
+        PYENV_ROOT=str(folder),
+        NBAUTOGRAD_MATRIX=str(folder / "environments"),
+        TESTS=tests,
+    )
+    return run.returncode, run.stdout.splitlines()[-len(pairs) :]
+
+
+def test_a_pair_whose_tests_fail_makes_the_matrix_fail(tmp_path):
+    status, table = matrix(tmp_path, "1:1 failed, 2 passed in 0.10s", "3.11:2.6", "3.99:2.6")
+    assert status == 1
+    assert table[0].split(maxsplit=2) == ["3.11:2.6", "2.6.0", "1 failed, 2 passed in 0.10s"]
+
+
+def test_a_pair_that_cannot_be_made_is_named_and_has_not_passed(tmp_path):
+    status, table = matrix(tmp_path, "0:2 passed in 0.10s", "3.11:2.6", "3.99:2.6")
+    assert status == 0
+    assert "2 passed" in table[0]
+    assert "passed" not in table[1]
+    assert table[1].endswith("not made: there is no Python 3.99 here")
+
+
+def test_tests_that_die_are_a_failure(tmp_path):
+    status, table = matrix(tmp_path, "139:Extension modules: torch._C (total: 1)", "3.11:2.6")
+    assert status == 1
+    assert table[0].endswith("the tests ended with status 139 before their summary")
