@@ -43,6 +43,15 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.fixture
+def saved_tensors_shown() -> None:
+    """Skip where torch shows what a node saved only by unpacking it, as torch 2.6 does."""
+    from nbautograd.core.torch_private.nodes import SHOWS_SAVED
+
+    if not SHOWS_SAVED:
+        pytest.skip("this torch shows saved tensors only by unpacking them")
+
+
 @pytest.fixture(scope="session")
 def artifacts() -> Path:
     """The folder, ignored by git, where screenshots and logs are kept for whoever looks at a run."""

@@ -34,6 +34,7 @@ def sample():
     return nbautograd.graph(loss, names={"weight": weight, "loss": loss})
 
 
+@pytest.mark.usefixtures("saved_tensors_shown")
 def test_nodes_edges_and_ctx_are_all_there():
     source = sample().to_dot().source
     for word in ("loss", "SumBackward0", "LinearFunction", "saved_tensors", "input float32 5×4", "weight 3×4"):
@@ -56,6 +57,7 @@ def test_a_label_that_looks_like_html_stays_text():
     assert '"<i>x</i>' in source
 
 
+@pytest.mark.usefixtures("saved_tensors_shown")
 def test_ghosts_versions_norms_and_the_first_nan_are_there():
     a, b = (torch.ones(3, requires_grad=True) for _ in range(2))
     source = nbautograd.graph((a.detach() * b).sum()).to_dot().source
@@ -75,6 +77,7 @@ def test_ghosts_versions_norms_and_the_first_nan_are_there():
     assert "|g| 1.73" in nbautograd.backward((a * b).sum()).to_dot().source
 
 
+@pytest.mark.usefixtures("saved_tensors_shown")
 def test_repeats_are_clusters_that_keep_their_nodes():
     y = torch.ones(3, requires_grad=True)
     for _ in range(30):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from random import Random
 
+import pytest
 import torch
 
 import nbautograd
@@ -51,6 +52,7 @@ def test_it_is_xml_with_a_title_a_description_and_a_role():
     assert root.get("aria-labelledby") == "t d"
 
 
+@pytest.mark.usefixtures("saved_tensors_shown")
 def test_the_function_tells_its_ctx():
     names, loss = sample()
     told = texts(nbautograd.graph(loss, names=names).to_svg())

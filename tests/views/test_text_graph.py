@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from torch import nn
 
@@ -14,6 +15,7 @@ def column(graph, head):
     return {row[0]: row[header.index(head)] for row in rows}
 
 
+@pytest.mark.usefixtures("saved_tensors_shown")
 def test_memory_is_told_by_node_each_once():
     x = torch.ones(10, requires_grad=True)
     y = x.exp()
@@ -23,6 +25,7 @@ def test_memory_is_told_by_node_each_once():
     assert "Kept for backward: 40 B, shared memory counted once." in graph_text(graph)
 
 
+@pytest.mark.usefixtures("saved_tensors_shown")
 def test_memory_is_told_by_module():
     model = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 2))
     graph = nbautograd.graph(model(torch.randn(5, 3)).sum(), names=model)
@@ -33,6 +36,7 @@ def test_memory_is_told_by_module():
     ]  # fmt: skip
 
 
+@pytest.mark.usefixtures("saved_tensors_shown")
 def test_versions_and_what_changed_them_are_told():
     x = torch.ones(3, requires_grad=True)
     y = x.exp()

@@ -2,7 +2,7 @@
 
 ``ctx.saved_tensors`` and ``grad_fn._saved_self`` run unpack hooks (a checkpoint would recompute), check versions and
 raise once the buffers are freed. Here the raw slots are looked at instead: no hook runs, nothing raises, and what
-cannot be seen that way is said to be packed or freed.
+cannot be seen that way is said to be packed, not shown by this torch, or freed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,11 @@ from nbautograd.core.source import FunctionSource, read_source
 from nbautograd.core.torch_private.nodes import all_gone, forward_line, raw_slot_names, raw_slots, refuses, saved_peek
 from nbautograd.core.values import CtxSnapshot, TensorSummary, Value, describe, tensor_repr
 
-PACKED = "packed"  # a saved_tensors_hooks context packed it; only unpacking would show it
+# what stands in place of a saved tensor that only unpacking would show
+UNSEEN = {
+    "packed": "packed",  # a saved_tensors_hooks context packed it
+    "hidden": f"not shown by torch {torch.__version__.split('+')[0]}",
+}
 
 METHODS = ("forward", "setup_context", "backward", "vjp")
 
@@ -59,8 +63,8 @@ class SavedReader:
                 gone += state == "gone"
                 if tensor is not None:
                     values.append(_brief(f"{name}{where}", tensor))
-                elif state == PACKED:
-                    values.append(Value(f"{name}{where}", "Tensor", PACKED))
+                elif state in UNSEEN:
+                    values.append(Value(f"{name}{where}", "Tensor", UNSEEN[state]))
         return tuple(values), slots == gone and refuses(node)
 
     def freed(self, node: Any) -> bool:
@@ -122,7 +126,7 @@ def _read(cls: type) -> FunctionSource | None:
 
 
 def _missing(state: str) -> tuple[str, str]:
-    return ("Tensor", PACKED) if state == PACKED else ("NoneType", "None")
+    return ("Tensor", UNSEEN[state]) if state in UNSEEN else ("NoneType", "None")
 
 
 def _attributes(node: Any) -> list[tuple[str, Any]]:

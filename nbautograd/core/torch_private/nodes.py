@@ -13,6 +13,9 @@ from typing import Any
 import torch
 from torch.autograd.function import BackwardCFunction
 
+# without these attributes only unpacking shows what was saved, and that runs hooks (a checkpoint would recompute)
+SHOWS_SAVED = all(hasattr(getattr(torch._C._autograd, "SavedTensor", None), name) for name in ("data", "unpack_hook"))
+
 _slot_names: weakref.WeakKeyDictionary[type, tuple[str, ...]] = weakref.WeakKeyDictionary()
 
 
@@ -112,7 +115,7 @@ def all_gone(node: Any) -> bool:
                 return False
     except RuntimeError:  # a list of freed tensors cannot be read at all
         return True
-    except Exception:  # older torch: only unpacking would show it
+    except Exception:  # as without SHOWS_SAVED
         return False
     return refuses(node)
 
@@ -144,15 +147,15 @@ def saved_peek(slot: Any) -> tuple[torch.Tensor | None, str]:
     """Look at a raw saved slot without unpacking it: the tensor, or why there is none.
 
     Returns:
-        ``(tensor, "")``, ``(None, "packed")`` when hooks packed it or this torch shows nothing, ``(None, "gone")`` when
-        it is empty: freed by a backward, or None was saved.
+        ``(tensor, "")``, ``(None, "packed")`` when hooks packed it, ``(None, "hidden")`` when this torch does not tell,
+        ``(None, "gone")`` when it is empty: freed by a backward, or None was saved.
     """
     try:
         if slot.unpack_hook is not None:
             return None, "packed"
         data = slot.data
-    except Exception:  # older torch: only unpacking would show it
-        return None, "packed"
+    except Exception:  # as without SHOWS_SAVED
+        return None, "hidden"
     return (data, "") if isinstance(data, torch.Tensor) else (None, "gone")
 
 

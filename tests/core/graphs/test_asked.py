@@ -75,6 +75,7 @@ def test_a_ghost_that_is_drawn_already_is_the_one_that_is_named(cut: Any) -> Non
     assert asked.finding.line == drawn.line is not None
 
 
+@pytest.mark.usefixtures("saved_tensors_shown")
 def test_what_no_node_uses_hangs_on_the_op_that_saved_it(cut: Any) -> None:
     value, variables = cut
     ghost = ask(value, "x", variables).ghost

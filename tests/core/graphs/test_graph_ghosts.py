@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import graph_models as models
+import pytest
 import torch
 from torch import nn
 
@@ -27,6 +28,7 @@ def test_the_line_that_detaches_is_named():
     assert ghost.line == found.line
 
 
+@pytest.mark.usefixtures("saved_tensors_shown")
 def test_the_node_that_used_the_values_is_found_without_any_line():
     a, b = leaf(), leaf()
     graph = nbautograd.graph((nn.Identity()(a).data * b).sum(), names={"a": a, "b": b})
@@ -78,6 +80,7 @@ def test_what_a_cut_made_is_followed():
     assert carried("a", "loss = z.sum()", {"z"}) == {"z", "loss"}
 
 
+@pytest.mark.usefixtures("saved_tensors_shown")
 def test_a_ghost_is_a_dashed_chip_with_a_word_on_its_edge():
     a, b = leaf(), leaf()
     loss = (a.detach() * b).sum()

@@ -128,6 +128,7 @@ def test_what_flowed_until_the_exception_can_be_asked_for():
     assert {made.nodes[e.target].kind: e.state for e in made.edges} == {"function": "flowed", "leaf": "not reached"}
 
 
+@pytest.mark.usefixtures("saved_tensors_shown")
 def test_ctx_is_shown_as_it_stood_before_backward():
     _, loss = models.linear_function()
     made = nbautograd.backward(loss)

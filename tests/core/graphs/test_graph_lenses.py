@@ -33,6 +33,7 @@ def node(graph, name):
     return next(n for n in graph.nodes if n.name.startswith(name))
 
 
+@pytest.mark.usefixtures("saved_tensors_shown")
 def test_a_tensor_changed_under_no_grad_is_found_with_the_line():
     y = leaf().exp()
     z = (y * 2 * y).sum()
@@ -47,6 +48,7 @@ def test_a_tensor_changed_under_no_grad_is_found_with_the_line():
         z.backward()
 
 
+@pytest.mark.usefixtures("saved_tensors_shown")
 def test_a_change_that_the_graph_knows_is_named_by_its_op():
     y = leaf().exp()
     z = (y * y).sum()
@@ -54,6 +56,7 @@ def test_a_change_that_the_graph_knows_is_named_by_its_op():
     assert {s.by for s in node(nbautograd.graph(z, names={}), "Mul").stale} == {"MulBackward0"}
 
 
+@pytest.mark.usefixtures("saved_tensors_shown")
 def test_functions_that_saved_an_input_or_their_output():
     b = torch.ones(3, 4)
     out = models.Linear.apply(b, torch.ones(2, 4, requires_grad=True), None)
@@ -75,6 +78,7 @@ def test_what_is_not_changed_is_not_stale():
         assert all(not n.stale for n in nbautograd.graph(value, names={}).nodes)
 
 
+@pytest.mark.usefixtures("saved_tensors_shown")
 def test_the_stale_edge_is_red_and_the_box_says_both_versions():
     y, w = leaf().exp(), leaf()
     z = (y * w).sum()
@@ -88,6 +92,7 @@ def test_the_stale_edge_is_red_and_the_box_says_both_versions():
     assert any(line.style == "bad" and "y: v0 → v1" in line.text for box in made.boxes for line in box.lines)
 
 
+@pytest.mark.usefixtures("saved_tensors_shown")
 def test_bytes_are_those_of_the_storages_each_once():
     x = torch.ones(10, requires_grad=True)
     y = x.exp()
@@ -97,6 +102,7 @@ def test_bytes_are_those_of_the_storages_each_once():
     assert sum(n.bytes for n in graph.nodes) == 40 + 40 + 80
 
 
+@pytest.mark.usefixtures("saved_tensors_shown")
 def test_bytes_by_scope_and_in_the_picture():
     model, loss = models.mlp()
     graph = nbautograd.graph(loss, names=model)

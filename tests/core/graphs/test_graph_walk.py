@@ -12,7 +12,8 @@ import torch
 from torch import nn
 
 import nbautograd
-from nbautograd.core.graphs import build
+from nbautograd.core.graphs import build, saved
+from nbautograd.core.torch_private.nodes import SHOWS_SAVED, saved_peek
 
 STATES = sorted(models.states())
 
@@ -26,6 +27,7 @@ def test_every_state_of_a_graph_is_read(state):
     json.dumps(made.to_dict())
 
 
+@pytest.mark.usefixtures("saved_tensors_shown")
 def test_a_custom_function_is_one_node_with_its_ctx():
     names, loss = models.linear_function()
     made = nbautograd.graph(loss, names=names)
@@ -99,6 +101,7 @@ def test_freed_buffers_are_marked():
     assert "1" in made.notes[0]
 
 
+@pytest.mark.usefixtures("saved_tensors_shown")
 def test_freed_buffers_of_ops_are_marked_in_small_and_in_large_graphs(monkeypatch):
     for limit in (300, 0):
         monkeypatch.setattr(build, "SAVED_OF_OPS", limit)
@@ -112,7 +115,16 @@ def test_freed_buffers_of_ops_are_marked_in_small_and_in_large_graphs(monkeypatc
 def test_looking_runs_no_unpack_hook():
     made = nbautograd.graph(models.states()["packed"])  # its hook raises when it runs
     (node,) = [n for n in made.nodes if n.kind == "function"]
-    assert [v.repr for v in node.saved] == ["packed", "packed"]
+    assert [v.repr for v in node.saved] == [saved.UNSEEN["packed" if SHOWS_SAVED else "hidden"]] * 2
+
+
+def test_what_torch_does_not_show_is_not_called_packed(monkeypatch):
+    """As in torch 2.6, whose slots have neither attribute."""
+    monkeypatch.setattr(saved, "saved_peek", lambda slot: saved_peek(object()))
+    x = torch.ones(3, requires_grad=True)
+    node = nbautograd.graph(x.exp(), saved=True).nodes[0]
+    assert [v.repr for v in node.saved] == [f"not shown by torch {torch.__version__.split('+')[0]}"]
+    assert not node.freed
 
 
 def test_looking_leaves_the_version_error_to_backward():
@@ -179,6 +191,7 @@ def test_anomaly_mode_tells_the_line_of_an_op():
     assert all(n.line is not None for n in made.nodes if n.kind == "op")
 
 
+@pytest.mark.usefixtures("saved_tensors_shown")
 def test_an_op_that_saved_none_is_not_freed_until_backward():
     x = torch.ones(2, 4, requires_grad=True)
     loss = torch.nn.functional.layer_norm(x, (4,)).sum()
