@@ -207,6 +207,7 @@ class Endless(torch.autograd.Function):
 """
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_stopped_before_there_is_a_report_a_sentence_takes_its_place(notebook, monkeypatch):
     seen_at_once(monkeypatch)
     monkeypatch.setattr(progress, "GRACE", 0.01)
@@ -245,6 +246,7 @@ class Square(torch.autograd.Function):
 """
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_grading_that_is_stopped_gives_no_grade(notebook, monkeypatch):
     exercise = Exercise("square", "Square", "V G", lambda x: x * x, lambda draw: (draw.normal(3),))
     monkeypatch.setattr(catalogue, "_packaged", lambda: {"square": exercise})
