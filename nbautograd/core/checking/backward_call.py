@@ -44,6 +44,23 @@ def own_node(subject: Subject, outputs: Sequence[Tensor]) -> Any:
     return found[0] if len(found) == 1 else None
 
 
+def tensors_on_ctx(subject: Subject, node: Any) -> Iterator[tuple[str, Tensor]]:
+    """Yield the tensors that ctx holds, with the names of the source."""
+    if node is None:
+        return
+    try:
+        saved = node.saved_tensors
+    except RuntimeError:
+        saved = ()
+    names = subject.source.saved if subject.source is not None else None
+    for k, tensor in enumerate(saved):
+        if isinstance(tensor, Tensor):
+            yield (names[k] if names is not None and k < len(names) else f"saved_tensors[{k}]"), tensor
+    for name, value in vars(node).items():
+        if isinstance(value, Tensor):
+            yield f"ctx.{name}", value
+
+
 def user_backward(cls: Any) -> Backward:
     """The class's own ``backward`` or ``vjp``."""
     function: Backward = cls.backward if cls.vjp is torch.autograd.Function.vjp else cls.vjp

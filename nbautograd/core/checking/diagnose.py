@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
@@ -16,19 +15,10 @@ from nbautograd.core.checking.probes.linearity import linearity
 from nbautograd.core.checking.probes.mutated_after_save import changed_after_saving
 from nbautograd.core.checking.probes.run_probes import after_values, before_values, first_run, quietly
 from nbautograd.core.checking.problem import Outputs, Subject
-from nbautograd.core.checking.repair.search import repaired
-from nbautograd.core.findings import Finding, Fix
+from nbautograd.core.findings import Finding
 
 KINDS = {"bug": 0, "lint": 1, "note": 2}
 LAST = ("fails_batched",)
-# what no edit of backward can mend
-NO_EDIT = {
-    "hidden_input",
-    "mutates_input",
-    "backward_never_called",
-    "output_not_tensor_tuple",
-    "nondiff_marked_wrongly",
-}
 # what says no more than that the values are wrong
 UNEXPLAINED = {"wrong_derivative", "wrong_unclassified", "missing_factor"}
 # a backward that answers differently each time cannot be asked about its values
@@ -55,15 +45,6 @@ def diagnose(
     yield from found
     if outputs is not None:
         yield from _all(subject, outputs, blocks, between)
-
-
-def mended(subject: Subject, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """The findings, with a fix where a small edit of backward was tried and makes the gradient right."""
-    fixes: dict[int, Fix] = {}
-    if any(f.kind == "bug" and f.code not in NO_EDIT for f in findings):
-        with contextlib.suppress(Exception):  # a backward that no edit was made for is not mended
-            fixes = repaired(subject, findings)
-    return tuple(dataclasses.replace(f, fix=fixes[k]) if k in fixes else f for k, f in enumerate(findings))
 
 
 def _all(

@@ -11,6 +11,7 @@ from nbautograd.core.checking.block import GradcheckReport, JacobianBlock, Jacob
 from nbautograd.core.checking.hints import Hints, limit_findings, validated_hints
 from nbautograd.core.checking.problem import Subject
 from nbautograd.core.checking.progress import Tell, watched
+from nbautograd.core.checking.repair.search import mended
 from nbautograd.core.checking.run import GradcheckRun
 from nbautograd.errors import CallError
 
@@ -72,11 +73,11 @@ def gradcheck(
 
 
 def _reported(run: GradcheckRun, order: int | None, given: Hints, start: float) -> GradcheckReport:
-    """Run the run; findings are cut to the hints given, time counts from the start."""
+    """Find, judge and explain the blocks; findings are cut to the hints given, time counts from the start."""
     with run.subject.session():
         run.find_blocks()
         run.add_curves()
-        findings = report_verdict.findings(run, fixes=given == "fix")
+        findings = report_verdict.findings(run, mended if given == "fix" else None)
         verdict, reason = report_verdict.verdict(run, findings)
         second = (
             report_verdict.second_order_report(run, asked=order == 2) if order != 1 and verdict == "right" else None

@@ -142,3 +142,16 @@ def _permutation(values: Tensor) -> bool:
     """Whether whole numbers from 0 stand here, each once."""
     whole = values.dtype in (torch.int64, torch.int32) and len(values) > 1
     return whole and torch.equal(values.sort()[0], torch.arange(len(values)).to(values))
+
+
+def expanded(v: Tensor) -> Tensor:
+    """One number seen everywhere, as ``y.sum().backward()`` sends."""
+    return v.reshape(-1)[:1].reshape(()).expand(v.shape) if v.numel() else v
+
+
+def strided(v: Tensor) -> Tensor:
+    """The same values with gaps in memory, and the last dimension outermost."""
+    if v.dim() == 0:
+        return v
+    wide = torch.empty((*v.shape[::-1], 2), dtype=v.dtype, device=v.device)[..., 0]
+    return wide.permute(*reversed(range(v.dim()))).copy_(v)

@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from nbautograd import messages
 from nbautograd.core.checking import phrases
 from nbautograd.core.checking.block import Block, GradcheckReport, Verdict
-from nbautograd.core.checking.diagnose import UNSTEADY, diagnose, mended, ranked
+from nbautograd.core.checking.diagnose import UNSTEADY, diagnose, ranked
 from nbautograd.core.checking.phrases import Phrase
 from nbautograd.core.checking.probes.exceptions import explain
+from nbautograd.core.checking.problem import Subject
 from nbautograd.core.checking.run import GradcheckRun
 from nbautograd.core.checking.second_order.check import second_order
 from nbautograd.core.findings import Finding
 
 PROBES = 12  # that the search for causes consists of
+Mend = Callable[[Subject, tuple[Finding, ...]], tuple[Finding, ...]]
 
 
-def findings(run: GradcheckRun, fixes: bool = True) -> tuple[Finding, ...]:
+def findings(run: GradcheckRun, mend: Mend | None = None) -> tuple[Finding, ...]:
     """What was found, most serious first; every block that disagrees has at least one finding of its own.
 
     Args:
         run: with its blocks.
-        fixes: False spends no time on looking for a fix.
+        mend: adds fixes to findings; None spends no time on looking for one.
     """
     if run.error is not None:
         said = (explain(run.error, run.subject),)
-        return mended(run.subject, said) if fixes else said
-    found = _diagnosed(run, fixes)
+        return said if mend is None else mend(run.subject, said)
+    found = _diagnosed(run, mend)
     told = {f.where for f in found if f.kind == "bug"}
     inputs = {w[1] for w in told if w is not None}
     wrong = {w: b for w, b in run.blocks.items() if b.verdict == "mismatch" and w[1] not in inputs}
@@ -37,7 +39,7 @@ def findings(run: GradcheckRun, fixes: bool = True) -> tuple[Finding, ...]:
     return ranked((*found, *plain, *_jvp_findings(run)))
 
 
-def _diagnosed(run: GradcheckRun, fixes: bool) -> tuple[Finding, ...]:
+def _diagnosed(run: GradcheckRun, mend: Mend | None) -> tuple[Finding, ...]:
     """What the probes and hypotheses found, mended where that is wanted; when interrupted what there is by then."""
     found: list[Finding] = []
     try:
@@ -45,7 +47,7 @@ def _diagnosed(run: GradcheckRun, fixes: bool) -> tuple[Finding, ...]:
             run.start_diagnosis(PROBES)
             with run.subject.session():
                 found.extend(diagnose(run.subject, run.blocks, run.progress.tick))  # what came stays
-                return mended(run.subject, ranked(found)) if fixes else ranked(found)
+                return ranked(found) if mend is None else mend(run.subject, ranked(found))
     except KeyboardInterrupt:
         run.complete = False
     return ranked(found)

@@ -11,9 +11,9 @@ from typing import TypedDict
 import numpy as np
 
 from nbautograd import messages
+from nbautograd.core.checking import statements
 from nbautograd.core.checking.block import Block
 from nbautograd.core.checking.block_verdict import Judged, judge
-from nbautograd.core.checking.jacobian import statements
 from nbautograd.core.checking.jacobian.assembly import Assembly, FirstPass
 from nbautograd.core.checking.jacobian.backward_rounding import only_rounding
 from nbautograd.core.checking.jacobian.layout import Matrices

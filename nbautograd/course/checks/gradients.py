@@ -44,7 +44,7 @@ def _why(attempt: Attempt, inputs: tuple[Any, ...]) -> Iterator[Failure]:
     check = GradcheckRun(attempt.subject(inputs), None, None, None)
     with check.subject.session():
         check.find_blocks()
-        findings = report_verdict.findings(check, fixes=False)
+        findings = report_verdict.findings(check)
     yield from itertools.islice((from_finding(f) for f in findings if f.kind == "bug"), TOLD)
 
 

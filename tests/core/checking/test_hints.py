@@ -10,7 +10,6 @@ from own_mistakes import MISTAKES, Mistake, draw
 from torch.autograd import Function
 
 import nbautograd
-from nbautograd.core.checking import diagnose
 from nbautograd.core.checking import hints as cutting
 from nbautograd.core.checking.repair import search
 from nbautograd.errors import CallError
@@ -83,7 +82,7 @@ def test_no_time_is_spent_on_a_fix_that_nobody_wants(hints: str, monkeypatch: py
 def whole(mistake: Mistake) -> tuple[nbautograd.Finding, ...]:
     """Its findings in full, without the search for a fix."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(diagnose, "mended", lambda _, findings: findings)
+        patch.setattr("nbautograd.core.checking.gradcheck.mended", lambda _, findings: findings)
         return nbautograd.gradcheck(mistake.fn, mistake.inputs()).findings
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbautograd.core.checking.backward_call import own_node
+from nbautograd.core.checking.backward_call import own_node, tensors_on_ctx
 from nbautograd.core.checking.diagnosis.evidence import Named
 from nbautograd.core.checking.problem import Subject
 
@@ -18,7 +18,7 @@ def tensors(subject: Subject, outputs: Sequence[Tensor]) -> tuple[Named, ...]:
     named = [Named(subject.input_names[i], "input", array(t), i) for i, t in _tensors(subject.inputs)]
     named += [Named(subject.output_names[k], "output", array(t), k) for k, t in _tensors(outputs)]
     known = [(n.values.shape, n.values.tobytes()) for n in named]
-    for name, tensor in on_ctx(subject, own_node(subject, outputs)):
+    for name, tensor in tensors_on_ctx(subject, own_node(subject, outputs)):
         values = array(tensor)
         if (values.shape, values.tobytes()) not in known and values.dtype.kind in "fbi":
             named.append(Named(name, "saved", values))
@@ -35,27 +35,10 @@ def scalars(subject: Subject, outputs: Sequence[Tensor]) -> dict[str, float]:
     for name, value in vars(node).items() if node is not None else ():
         if _is_number(value):
             found[f"ctx.{name}"] = float(value)
-    for name, tensor in on_ctx(subject, node):
+    for name, tensor in tensors_on_ctx(subject, node):
         if _is_scalar(tensor):
             found[name] = float(tensor)
     return found
-
-
-def on_ctx(subject: Subject, node: Any) -> Iterator[tuple[str, Tensor]]:
-    """The tensors that ctx holds, with the names of the source."""
-    if node is None:
-        return
-    try:
-        saved = node.saved_tensors
-    except RuntimeError:
-        saved = ()
-    names = subject.source.saved if subject.source is not None else None
-    for k, tensor in enumerate(saved):
-        if isinstance(tensor, Tensor):
-            yield (names[k] if names is not None and k < len(names) else f"saved_tensors[{k}]"), tensor
-    for name, value in vars(node).items():
-        if isinstance(value, Tensor):
-            yield f"ctx.{name}", value
 
 
 def array(tensor: Tensor) -> Any:

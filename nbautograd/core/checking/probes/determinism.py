@@ -18,8 +18,8 @@ from nbautograd.core.checking.backward_call import (
     own_node,
     pull,
     rounding_level,
+    tensors_on_ctx,
 )
-from nbautograd.core.checking.diagnosis.candidate_terms import on_ctx
 from nbautograd.core.checking.other_points import nearby_inputs
 from nbautograd.core.checking.phrases import about
 from nbautograd.core.checking.problem import Outputs, Subject
@@ -43,9 +43,9 @@ def state(subject: Subject) -> Iterator[Finding]:
 
 def _changes(subject: Subject, outputs: Outputs, v: Sequence[Tensor | None]) -> Iterator[Finding]:
     node = own_node(subject, outputs)
-    before = [(name, t, t.detach().clone(), t._version) for name, t in on_ctx(subject, node)]
+    before = [(name, t, t.detach().clone(), t._version) for name, t in tensors_on_ctx(subject, node)]
     seen = observe(subject, outputs, v)
-    after = dict(on_ctx(subject, node)) if node is not None else {}
+    after = dict(tensors_on_ctx(subject, node)) if node is not None else {}
     for k in seen.changed:
         names = subject.source.grad_outputs if subject.source is not None else ()
         yield about(subject, "mutates_grad_output", "bug", name=names[k] if k < len(names) else "grad_output")

@@ -13,7 +13,7 @@ from nbautograd.core.checking import phrases
 from nbautograd.core.checking.backward_call import cotangents, gradient_tolerance, gradients_agree, pull, rounding_level
 from nbautograd.core.checking.directional import directional_derivative
 from nbautograd.core.checking.jacobian.backward_rounding import ULPS, nudged
-from nbautograd.core.checking.other_points import nearby_inputs
+from nbautograd.core.checking.other_points import expanded, nearby_inputs, strided
 from nbautograd.core.checking.probes.determinism import equal
 from nbautograd.core.checking.problem import Outputs, Subject
 from nbautograd.core.findings import Finding, Kind
@@ -79,19 +79,6 @@ def _largest_gap(a: Tensor | None, b: Tensor | None) -> float:
         return float("inf")
     gap = (there[0] - there[1]) if len(there) == 2 else there[0]
     return float(gap.abs().nan_to_num().max())
-
-
-def expanded(v: Tensor) -> Tensor:
-    """One number seen everywhere, as ``y.sum().backward()`` sends."""
-    return v.reshape(-1)[:1].reshape(()).expand(v.shape) if v.numel() else v
-
-
-def strided(v: Tensor) -> Tensor:
-    """The same values with gaps in memory, and the last dimension outermost."""
-    if v.dim() == 0:
-        return v
-    wide = torch.empty((*v.shape[::-1], 2), dtype=v.dtype, device=v.device)[..., 0]
-    return wide.permute(*reversed(range(v.dim()))).copy_(v)
 
 
 def _inputs(subject: Subject) -> Iterator[Finding]:

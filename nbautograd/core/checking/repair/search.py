@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,6 +23,14 @@ from nbautograd.core.checking.repair.script import Script, constants, dims, name
 from nbautograd.core.checking.repair.verification_points import ODD, TIDY, Stage, Stages, stage
 from nbautograd.core.findings import Finding, Fix
 
+# what no edit of backward can mend
+NO_EDIT = {
+    "hidden_input",
+    "mutates_input",
+    "backward_never_called",
+    "output_not_tensor_tuple",
+    "nondiff_marked_wrongly",
+}
 LIKELY = 1.6  # what each of two edits in sequence may cost
 
 
@@ -170,3 +180,12 @@ def repaired(subject: Subject, findings: Sequence[Finding], tries: float = TRIES
         if fix is not None:
             fixes[k] = fix
     return fixes
+
+
+def mended(subject: Subject, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """Return the findings, with a fix where a small edit of backward was tried and makes the gradient right."""
+    fixes: dict[int, Fix] = {}
+    if any(f.kind == "bug" and f.code not in NO_EDIT for f in findings):
+        with contextlib.suppress(Exception):  # a backward that no edit was made for is not mended
+            fixes = repaired(subject, findings)
+    return tuple(dataclasses.replace(f, fix=fixes[k]) if k in fixes else f for k, f in enumerate(findings))

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from nbautograd.core.checking.backward_call import backward_replaced, cotangents, own_node, pull, user_backward
 from nbautograd.core.checking.directional import DirectionalDerivative, directional_derivative
-from nbautograd.core.checking.probes.memory_layout import expanded, strided
+from nbautograd.core.checking.other_points import expanded, strided
 from nbautograd.core.checking.problem import Outputs, Subject
 
 # for these the values are right, but something is changed that must stay as it is

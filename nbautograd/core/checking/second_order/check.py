@@ -13,9 +13,8 @@ from torch import Tensor
 from nbautograd import messages
 from nbautograd.core import syntax
 from nbautograd.core.checking import phrases
-from nbautograd.core.checking.backward_call import cotangents, gradient_tolerance, own_node
+from nbautograd.core.checking.backward_call import cotangents, gradient_tolerance, own_node, tensors_on_ctx
 from nbautograd.core.checking.block import Block, GradcheckReport
-from nbautograd.core.checking.diagnosis.candidate_terms import on_ctx
 from nbautograd.core.checking.other_points import nearby_inputs
 from nbautograd.core.checking.probes.forward_mode import over_reverse
 from nbautograd.core.checking.probes.run_probes import quietly
@@ -215,8 +214,8 @@ def _reasons(subject: Subject, outputs: Outputs) -> Iterator[tuple[str, dict[str
     if node is None:
         return
     other = own_node(subject, subject.call(nearby_inputs(subject, subject.seed + 42)))
-    moved = dict(on_ctx(subject, other))
-    for name, tensor in on_ctx(subject, node):
+    moved = dict(tensors_on_ctx(subject, other))
+    for name, tensor in tensors_on_ctx(subject, node):
         if not (tensor.is_floating_point() or tensor.is_complex()):
             continue
         if tensor.grad_fn is node:
