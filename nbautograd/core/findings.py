@@ -13,6 +13,16 @@ from nbautograd import messages
 from nbautograd.core.display import Displayable
 
 Kind = Literal["bug", "lint", "note"]
+Hints = Literal["none", "what", "where", "fix"]
+Part = Literal["what", "place", "advice", "example"]
+
+# what a message of a finding consists of, by how much it may give away
+PARTS: Mapping[Hints, tuple[Part, ...]] = {
+    "none": ("what",),
+    "what": ("what",),
+    "where": ("what", "place"),
+    "fix": ("what", "advice", "example"),
+}
 
 
 @dataclass(frozen=True)
@@ -32,23 +42,65 @@ class Fix:
     before: str = ""
 
 
+class Phrase:
+    """A sentence, or a piece of one, put into words when it is read, in the language of that moment.
+
+    Example:
+        >>> from nbautograd import set_language
+        >>> from nbautograd.core.findings import Phrase
+        >>> set_language("en")
+        >>> str(Phrase("causes.value_only"))
+        'the value that backward returns'
+    """
+
+    def __init__(self, message_id: str, **params: Any) -> None:
+        self.message_id = message_id
+        self.params = params
+
+    def shows(self, name: str) -> bool:
+        """Return True where the words show the parameter of this name, their own or that of a phrase in them."""
+        shown = {key: self.params[key] for key in messages.fields(self.message_id) if key in self.params}
+        return name in shown or any(isinstance(value, Phrase) and value.shows(name) for value in shown.values())
+
+    def __str__(self) -> str:
+        return messages.text(self.message_id, **self.params)
+
+    def __repr__(self) -> str:
+        return f"Phrase({self.message_id!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Phrase) and (self.message_id, self.params) == (other.message_id, other.params)
+
+    def __hash__(self) -> int:
+        return hash(self.message_id)
+
+
 @dataclass(frozen=True, repr=False)
 class Finding(Displayable):
     """One thing that a check found: what, how serious, where, and the fix if one is known.
 
+    The sentences of ``checking.jvp_wrong`` in ``nbautograd.messages`` are ``checking.jvp_wrong.what``, and where they
+    exist ``checking.jvp_wrong.advice`` and ``checking.jvp_wrong.example``.
+
     Attributes:
         code: the diagnosis, such as ``"transposed_grad"``; stable, made for programs.
         kind: ``"bug"`` (something is wrong), ``"lint"`` (legal but risky) or ``"note"``.
-        message_id: which sentence of ``nbautograd.messages`` says it.
-        params: what the sentence speaks of; plain data.
+        message_id: what the ids of its sentences begin with.
+        params: what the sentences speak of; plain data.
         where: (output, input) positions of the Jacobian block concerned, if one is.
         line: the line of the cell or file, counted from 1, if known.
         fix: a change that mends it, if one is known.
+        hints: how much its message gives away.
 
     Example:
+        >>> from nbautograd import set_language
         >>> from nbautograd.core.findings import Finding
-        >>> Finding("sign", "bug", "checking.sign", {"input": "b", "value": "2nd value returned"}).kind
-        'bug'
+        >>> set_language("en")
+        >>> lint = Finding("tensor_on_ctx", "lint", "causes.tensor_on_ctx", {"name": "x"})
+        >>> lint.advice
+        'Use `ctx.save_for_backward`, which does notice.'
+        >>> lint.message == f"{lint.what} {lint.advice}"
+        True
     """
 
     code: str
@@ -58,15 +110,69 @@ class Finding(Displayable):
     where: tuple[int, int] | None = None
     line: int | None = None
     fix: Fix | None = None
+    hints: Hints = field(default="fix", repr=False)
+
+    def phrase(self, part: Part) -> Phrase | None:
+        """Return one part of the message; None where there is none, or where the hints do not allow it.
+
+        The place is a sentence of its own only for hints that leave the advice out, which names it.
+        """
+        if part not in (*PARTS[self.hints], *(("place",) if self.hints == "fix" else ())):
+            return None
+        if part == "place":
+            return self._place()
+        message_id = f"{self.message_id}.{part}"
+        if part == "what" and message_id not in messages.catalogue("en"):
+            message_id = self.message_id  # one sentence is all there is
+        if part == "what" or message_id in messages.catalogue("en"):
+            shown = {name: self.params[name] for name in messages.fields(message_id) if name in self.params}
+            return Phrase(message_id, **shown)
+        shared = self.params.get(part)  # an example whose words several findings share
+        return shared if isinstance(shared, Phrase) else None
+
+    def _place(self) -> Phrase | None:
+        advice = f"{self.message_id}.advice"
+        value = self.params.get("value")
+        named = advice in messages.catalogue("en") and "value" in messages.fields(advice)
+        if isinstance(value, Phrase) and (named or self.hints == "where"):
+            return Phrase("findings.look_at_value", value=value)
+        return None if self.line is None else Phrase("findings.look_at_line", line=self.line)
+
+    @property
+    def what(self) -> str:
+        """What is wrong, in the language that is chosen when it is read."""
+        return self.paragraph("what")
+
+    @property
+    def advice(self) -> str:
+        """What to do about it; empty where nothing is advised, or where the hints leave it out."""
+        return self.paragraph("advice")
+
+    @property
+    def example(self) -> str:
+        """Numbers that show it; empty where there are none, or where the hints leave them out."""
+        return self.paragraph("example")
 
     @property
     def message(self) -> str:
-        """The sentence, in the language that is chosen when it is read."""
-        return messages.text(self.message_id, **self.params)
+        """All that the hints allow, as one paragraph, in the language that is chosen when it is read."""
+        return self.paragraph(*PARTS[self.hints])
+
+    def paragraph(self, *parts: Part) -> str:
+        """Return these parts of the message, joined."""
+        phrases = (self.phrase(part) for part in parts)
+        return messages.paragraph(str(phrase) for phrase in phrases if phrase is not None)
+
+    @property
+    def names_its_line(self) -> bool:
+        """True where the message itself says the line, so that it need not stand beside it."""
+        phrases = (self.phrase(part) for part in PARTS[self.hints])
+        return any(phrase.shows("line") for phrase in phrases if phrase is not None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, with the sentence beside its id."""
-        return {**super().to_dict(), "message": self.message}
+        """Plain data, with the sentences beside their id."""
+        parts = {"message": self.message, "what": self.what, "advice": self.advice, "example": self.example}
+        return {**super().to_dict(), **parts}
 
     def __repr__(self) -> str:
         place = "" if self.line is None else f", line {self.line}"

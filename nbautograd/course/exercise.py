@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from nbautograd.core.checking.phrases import Phrase
+from nbautograd.core.findings import Phrase
 from nbautograd.course.draw import Draw
 
 CHECKS = "VGLASMTRNEODFBKCWPQ"

@@ -9,12 +9,12 @@ from typing import Any
 
 from nbautograd import messages
 from nbautograd.core.checking.quiet import quiet
+from nbautograd.core.findings import Phrase
 from nbautograd.course.attempt import Attempt
 from nbautograd.course.checks import ROUTINES
 from nbautograd.course.checks.raised import plainly
 from nbautograd.course.exercise import Exercise, Failure
 from nbautograd.course.result import MOST, Outcome, Result
-from nbautograd.course.sentences import Advice
 
 # after one of these fails, the next ones would only say the same again
 STOPS = {
@@ -134,4 +134,4 @@ def _noted(exercise: Exercise, failure: Failure) -> Failure:
 
 def _advised(failure: Failure) -> bool:
     """Whether it brings advice of its own, as a finding of the checker does."""
-    return any(isinstance(sentence, Advice) for sentence in failure.more)
+    return any(isinstance(s, Phrase) and s.message_id.endswith(".advice") for s in failure.more)

@@ -2,27 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nbautograd import messages
-from nbautograd.core.checking.hints import Opening, limit_findings
-from nbautograd.core.checking.phrases import Phrase
-from nbautograd.core.findings import Finding
+from nbautograd.core.findings import Finding, Phrase
 from nbautograd.course.exercise import Failure, Sentence
-
-# findings whose own first sentence gives the answer away have a milder one, under this and their message's name
-MILD = "course.mild."
-
-
-class Advice(Phrase):
-    """What stands behind the first sentence of a message: what to do about it."""
-
-    def __str__(self) -> str:
-        whole = super().__str__()
-        opening = str(Opening(self.message_id, **self.params))
-        return re.sub(r"\s+", " ", whole.removeprefix(opening)).strip()
 
 
 def said(sentence: Sentence, params: Mapping[str, Any]) -> str:
@@ -42,18 +27,15 @@ def steps(failure: Failure, hints: int = 1) -> tuple[str, ...]:
     """The sentences that this hint level shows, the first one first."""
     chosen = [failure.sentence, *failure.more][: max(0, hints - failure.level + 1)]
     shown = [said(sentence, failure.params) for sentence in chosen]
-    return tuple(s for k, s in enumerate(shown) if s and not _named_again(chosen[k], shown[k + 1 :]))
+    return tuple(s for k, s in enumerate(shown) if s and not _named_again(chosen[k], chosen[k + 1 :]))
 
 
-def _named_again(sentence: Sentence, later: list[str]) -> bool:
+def _named_again(sentence: Sentence, later: Sequence[Sentence]) -> bool:
     """Whether this only says where to look, and a later sentence names the place as well."""
-    place = sentence.params.get("value") if isinstance(sentence, Phrase) else None
-    return (
-        place is not None
-        and isinstance(sentence, Phrase)
-        and sentence.message_id == "course.look_at_value"
-        and any(str(place) in said for said in later)
-    )
+    if not isinstance(sentence, Phrase) or sentence.message_id != "findings.look_at_value":
+        return False
+    value = sentence.params["value"]
+    return any(isinstance(s, Phrase) and s.shows("value") and s.params["value"] == value for s in later)
 
 
 def from_finding(finding: Finding) -> Failure:
@@ -70,19 +52,7 @@ def from_finding(finding: Finding) -> Failure:
         >>> failure.code, len(steps(failure, 1)), len(steps(failure, 3))
         ('zero_gradient', 1, 3)
     """
-    params = dict(finding.params)
-    name = finding.message_id.rpartition(".")[2]
-    [short] = limit_findings([finding], "what")
-    mild = Phrase(MILD + name, **params)
-    opening = mild if mild.message_id in messages.catalogue("en") else Phrase(short.message_id, **short.params)
-    code = name if finding.code == "exception" else finding.code
-    advice = Advice(finding.message_id, **{**params, "example": ""})
-    return Failure(code, opening, params, (*_place(finding), advice))
-
-
-def _place(finding: Finding) -> tuple[Phrase, ...]:
-    value = finding.params.get("value")
-    meant = "{value}" in messages.catalogue("en")[finding.message_id]
-    if meant and isinstance(value, Phrase) and not value.message_id.startswith("causes.nth"):
-        return (Phrase("course.look_at_value", value=value),)
-    return () if finding.line is None else (Phrase("course.look_at_line", line=finding.line),)
+    what, place, advice = (finding.phrase(part) for part in ("what", "place", "advice"))
+    assert what is not None
+    code = finding.message_id.rpartition(".")[2] if finding.code == "exception" else finding.code
+    return Failure(code, what, dict(finding.params), tuple(s for s in (place, advice) if s is not None))

@@ -11,7 +11,7 @@ from typing import get_args
 from IPython.core.error import UsageError
 
 from nbautograd import messages
-from nbautograd.core.checking.hints import Hints
+from nbautograd.core.findings import Hints
 
 MAGIC = "%%autograd_function"
 VIEWS = ("all", "calls", "graph", "jacobian", "gradcheck")

@@ -7,8 +7,10 @@ beside this file: an id, such as ``checking.right``, and a template for ``str.fo
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
+from string import Formatter
 from typing import Any
 
 from nbautograd.messages import en, zh
@@ -61,6 +63,17 @@ def speaking(name: str) -> Iterator[None]:
 def catalogue(lang: str) -> Mapping[str, str]:
     """Return all sentences of one language, by id."""
     return _TABLES[lang]
+
+
+@cache
+def fields(message_id: str) -> frozenset[str]:
+    """Return the names of the parameters that the sentence with this id shows."""
+    return frozenset(name for _, name, _, _ in Formatter().parse(catalogue("en")[message_id]) if name)
+
+
+def paragraph(sentences: Iterable[str]) -> str:
+    """Join sentences as the chosen language does: with a space in English, without one in Chinese."""
+    return ("" if language() == "zh" else " ").join(sentence for sentence in sentences if sentence)
 
 
 def text(message_id: str, /, **params: Any) -> str:

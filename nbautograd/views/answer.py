@@ -11,7 +11,7 @@ from nbautograd.core.checking.block import Block, GradcheckReport
 from nbautograd.core.findings import Finding
 from nbautograd.inspection.report import FunctionReport
 from nbautograd.views import numbers
-from nbautograd.views.words import code, counted, entry_name, listed, say, without_example
+from nbautograd.views.words import code, counted, entry_name, listed, say
 
 Tone = Literal["right", "wrong", "cannot tell", "unchecked"]
 TOLD = 3  # findings told in the answer; the rest follow below
@@ -49,7 +49,7 @@ def answer(report: FunctionReport | GradcheckReport) -> Answer:
     told = _told(findings, check.verdict)
     others = tuple(f for f in findings if f not in told)
     headline, aside = _headline(check, told)
-    return Answer(check.verdict, headline, aside, told, _evidence(check, told), others)
+    return Answer(check.verdict, headline, aside, told, _evidence(check), others)
 
 
 def second_answer(check: GradcheckReport) -> Answer:
@@ -59,7 +59,7 @@ def second_answer(check: GradcheckReport) -> Answer:
     told = _told(second.findings, second.verdict)
     others = tuple(f for f in second.findings if f not in told)
     headline = messages.text(f"views.headline.order2.{second.verdict.replace(' ', '_')}", function=check.function)
-    return Answer(second.verdict, headline, "", told, _numbers(second, told), others)
+    return Answer(second.verdict, headline, "", told, _numbers(second), others)
 
 
 def _unchecked(report: FunctionReport) -> Answer:
@@ -115,8 +115,8 @@ def _inputs(check: GradcheckReport) -> tuple[list[str], list[str]]:
     return wrong, [name for name, v in verdicts.items() if v == {"match"}]
 
 
-def _evidence(check: GradcheckReport, told: Sequence[Finding]) -> tuple[str, ...]:
-    lines = [*_numbers(check, told)]
+def _evidence(check: GradcheckReport) -> tuple[str, ...]:
+    lines = list(_numbers(check))
     second = check.order2
     if second is not None and (second.verdict != "wrong" or check.order == 2):  # otherwise a risk that was told
         said = messages.text(f"views.evidence.order2.{second.verdict.replace(' ', '_')}")
@@ -126,17 +126,17 @@ def _evidence(check: GradcheckReport, told: Sequence[Finding]) -> tuple[str, ...
     return tuple(lines)
 
 
-def _numbers(check: GradcheckReport, told: Sequence[Finding]) -> tuple[str, ...]:
+def _numbers(check: GradcheckReport) -> tuple[str, ...]:
     """Return the evidence for a verdict: the entry that is worst, how far all agree, or why nobody can tell."""
     if check.verdict == "wrong":
-        lines = _wrong(check, " ".join(map(without_example, told)))
+        lines = _wrong(check)
     else:
         lines = _cannot_tell(check) if check.verdict == "cannot tell" else _right(check)
     return tuple(line for line in lines if line)
 
 
-def _wrong(check: GradcheckReport, said: str) -> list[str]:
-    """The entry that differs most, unless a cause has named it already."""
+def _wrong(check: GradcheckReport) -> list[str]:
+    """The entry that differs most."""
     blocks = [b for b in check.blocks.values() if b.verdict == "mismatch"]
     worst = [b for b in blocks if b.worst is not None]
     if not worst:
@@ -144,8 +144,6 @@ def _wrong(check: GradcheckReport, said: str) -> list[str]:
     block = max(worst, key=_size_of_worst)
     entry = block.worst
     assert entry is not None
-    if f"{block.input_name}{numbers.index(entry.input_index)} is" in said:
-        return []
     return [
         messages.text(
             "views.evidence.wrong",

@@ -108,7 +108,7 @@ def _card_html(card: Card) -> Markup:
 
 
 def _finding_text(finding: Finding) -> str:
-    if finding.line is None or "line" in finding.params:  # or the sentence names it already
+    if finding.line is None or finding.names_its_line:
         return finding.message
     return messages.text("magics.at_line", message=finding.message, line=finding.line)
 

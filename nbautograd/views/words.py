@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from nbautograd import messages
 from nbautograd.core.checking.block import Block, Entry, JacobianBlock
-from nbautograd.core.findings import Finding
+from nbautograd.core.findings import PARTS, Finding
 from nbautograd.core.recording.calls import CallLog
 from nbautograd.views import numbers
 
@@ -64,14 +64,14 @@ def block_verdict(block: Block) -> str:
 
 def place(finding: Finding) -> str:
     """``line 23``, unless the sentence says it already."""
-    words = "" if finding.line is None else messages.text("views.line", line=finding.line)
-    return "" if words in finding.message else words
+    if finding.line is None or finding.names_its_line:
+        return ""
+    return messages.text("views.line", line=finding.line)
 
 
 def without_example(finding: Finding) -> str:
-    """A finding's sentence without the numbers that its report gives anyway."""
-    message, example = finding.message, str(finding.params.get("example") or "")
-    return message.removesuffix(example).rstrip() if example else message
+    """A finding's message without the numbers that its report gives anyway."""
+    return finding.paragraph(*(part for part in PARTS[finding.hints] if part != "example"))
 
 
 def dedented(before: str, after: str) -> tuple[list[str], list[str]]:

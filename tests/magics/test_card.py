@@ -42,7 +42,7 @@ def test_a_card_says_what_is_recorded_and_what_to_type_next(live) -> None:
 
 def test_what_the_source_alone_shows_is_said_at_once(live) -> None:
     ran = live(CELL.replace("return 2 * grad_output", "return grad_output, grad_output"))
-    assert "`Double.backward` returns 2 values in line 9, and forward takes 1 arguments (x)." in ran.text
+    assert "`Double.backward` returns 2 values in line 9, but forward takes 1 arguments (x)." in ran.text
     assert ran.text.index("Recording") < ran.text.index("returns 2 values")
 
 

@@ -83,6 +83,24 @@ def test_chinese_is_chinese():
     assert {key for key in words if not re.search(r"[\u4e00-\u9fff]", chinese[key])} == set()
 
 
+def test_the_first_sentence_of_a_finding_names_no_place_in_backward():
+    """Hints may want what is wrong without where: that is the advice's to say."""
+    whats = [key for key in catalogue("en") if re.fullmatch(r"(causes|checking)\..*\.what", key)]
+    assert len(whats) > 80
+    assert {key for key in whats if places(catalogue("en")[key]) & {"value", "example", "place"}} == set()
+
+
+def test_every_finding_has_its_sentence_in_parts():
+    """What the code names in so many words as a finding's message; a sentence alone could not be shortened."""
+    stems = set()
+    for file in (ROOT / "nbautograd").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "Finding" and len(node.args) > 2:
+                stems |= {node.args[2].value} if isinstance(node.args[2], ast.Constant) else set()
+    assert len(stems) > 10
+    assert {stem for stem in stems if f"{stem}.what" not in catalogue("en")} == set()
+
+
 def test_every_sentence_that_is_asked_for_exists():
     missing = {key: file for key, file in asked_for().items() if key not in catalogue("en")}
     assert missing == {}

@@ -10,7 +10,7 @@ import pytest
 import sample_values as samples
 
 import nbautograd
-from nbautograd.core.findings import Finding
+from nbautograd.core.findings import Finding, Phrase
 from nbautograd.core.recording.calls import Call, CallLog
 from nbautograd.core.values import CtxSnapshot, Value
 from nbautograd.views.text import text
@@ -77,18 +77,25 @@ def test_the_calls_are_aligned():
     assert text(samples.calls()) == CALLS
 
 
-def test_a_cause_that_names_the_entry_is_not_followed_by_the_same_numbers():
-    said = {"text": "It is transposed. The largest: d output[0,0] / d weight[1,0] is 1 by the forward."}
-    report = samples.gradcheck(wrong=True, findings=(replace(samples.TRANSPOSED, params=said),))
+def test_a_block_that_is_wrong_for_no_known_reason_names_its_worst_entry_once():
+    entry = {"at": "output[0, 0] / d weight[1, 0]", "analytical": "2", "numerical": "1", "wrong": 6, "entries": 36}
+    params = {"output": "output", "input": "weight", **entry}
+    plain = Finding("wrong_unclassified", "bug", "checking.wrong_unclassified", params, (0, 1))
+    report = samples.gradcheck(wrong=True, findings=(plain,))
+    assert "weight[1, 0]" in plain.message
+    assert "weight[1, 0]" not in text(report)
     assert text(report).count("weight[1,0]") == 1
 
 
-def test_the_example_of_a_cause_gives_way_to_the_evidence_of_the_report():
-    example = "6 of 36 entries differ; the largest: d output[0,0] / d weight[1,0] is 1 by the forward."
-    params = {"text": f"It is transposed. {example}", "example": example}
-    report = samples.gradcheck(wrong=True, findings=(replace(samples.TRANSPOSED, params=params),))
-    assert text(report).count("entries differ") == 1
-    assert "is 1.0 by finite differences" in text(report)
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_example_of_a_cause_gives_way_to_the_evidence_of_the_report(language):
+    numbers = {"output": "output[0,0]", "input": "weight[1,0]", "numerical": "1", "analytical": "2"}
+    example = Phrase("causes.example", wrong=6, entries=36, **numbers)
+    params = {"input": "weight", "value": "`grad_weight`", "dims": "0 and 1", "example": example}
+    cause = Finding("transposed_grad", "bug", "causes.transposed_grad", params, (0, 1))
+    nbautograd.set_language(language)
+    assert str(example) in cause.message
+    assert text(samples.gradcheck(wrong=True, findings=(cause,))).count("weight[1,0]") == 1
 
 
 @pytest.mark.parametrize(

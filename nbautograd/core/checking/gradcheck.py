@@ -8,11 +8,12 @@ from typing import Any
 
 from nbautograd.core.checking import entry_curve, report_verdict
 from nbautograd.core.checking.block import GradcheckReport, JacobianBlock, JacobianReport
-from nbautograd.core.checking.hints import Hints, limit_findings, validated_hints
+from nbautograd.core.checking.hints import limit_findings, validated_hints
 from nbautograd.core.checking.problem import Subject
 from nbautograd.core.checking.progress import Tell, watched
 from nbautograd.core.checking.repair.search import mended
 from nbautograd.core.checking.run import GradcheckRun
+from nbautograd.core.findings import Hints
 from nbautograd.errors import CallError
 
 

@@ -3,31 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import re
-from collections.abc import Iterable, Mapping
-from typing import Any, Literal, get_args
+from collections.abc import Iterable
+from typing import get_args
 
-from nbautograd.core.checking.phrases import Phrase
-from nbautograd.core.findings import Finding
+from nbautograd.core.findings import PARTS, Finding, Hints
 from nbautograd.errors import CallError
-
-Hints = Literal["none", "what", "where", "fix"]
-
-# the end of a sentence: a full stop (Chinese or not) that no backtick, bracket or quotation is open around
-END = re.compile(r"(?:[.?!](?=\s)|[。？！])")
-
-
-class Opening(Phrase):
-    """The first sentence of a message: what is wrong, without what to do about it."""
-
-    def __str__(self) -> str:
-        text = super().__str__()
-        for found in END.finditer(text):
-            before = text[: found.end()]
-            pairs = (("(", ")"), ("（", "）"))
-            if before.count("`") % 2 == 0 and all(before.count(a) == before.count(b) for a, b in pairs):
-                return before
-        return text
 
 
 def validated_hints(hints: str) -> Hints:
@@ -53,9 +33,9 @@ def limit_findings(findings: Iterable[Finding], hints: Hints) -> tuple[Finding, 
         The findings in the same order; with ``"none"`` only bugs, told once per place.
 
     Example:
-        >>> from nbautograd.core.checking.hints import cut
+        >>> from nbautograd.core.checking.hints import limit_findings
         >>> from nbautograd.core.findings import Finding
-        >>> [found] = cut([Finding("sign", "bug", "causes.sign", {"input": "b"}, (0, 1), 7)], "none")
+        >>> [found] = limit_findings([Finding("sign", "bug", "causes.sign", {"input": "b"}, (0, 1), 7)], "none")
         >>> found.code, found.line
         ('wrong_unclassified', None)
     """
@@ -64,47 +44,19 @@ def limit_findings(findings: Iterable[Finding], hints: Hints) -> tuple[Finding, 
     if hints == "none":
         bare = [_bare(f) for f in findings if f.kind == "bug"]
         return tuple({(f.where, f.message_id): f for f in bare}.values())
-    return tuple(_what(f) if hints == "what" else _where(f) for f in findings)
+    return tuple(_only(f, hints) for f in findings)
 
 
 def _bare(finding: Finding) -> Finding:
     if finding.where is None or "input" not in finding.params:
-        return Finding("wrong_unclassified", "bug", "causes.hint_none_function")
+        return Finding("wrong_unclassified", "bug", "causes.hint_none_function", hints="none")
     params = {"input": finding.params["input"]}
-    return Finding("wrong_unclassified", "bug", "causes.hint_none", params, finding.where)
+    return Finding("wrong_unclassified", "bug", "causes.hint_none", params, finding.where, hints="none")
 
 
-# sentences whose first one is most of the answer, and what is said instead
-VEILED = {
-    "causes.constant_factor": "causes.hint_constant_factor",
-    "causes.constant_factor_named": "causes.hint_constant_factor",
-    "causes.constant_factor_varies": "causes.hint_constant_factor",
-}
-
-
-def _opening(finding: Finding) -> Opening:
-    return Opening(
-        VEILED.get(finding.message_id, finding.message_id),
-        **{**finding.params, **_placeless(finding.params), "example": ""},
-    )
-
-
-def _placeless(params: Mapping[str, Any]) -> dict[str, Any]:
-    """What stands for a place in a sentence, exchanged for words without one."""
-    value: Any = Phrase("causes.value_of_input", input=params["input"]) if "input" in params else ""
-    return {**({"value": value} if "value" in params else {}), **({"place": ""} if "place" in params else {})}
-
-
-def _what(finding: Finding) -> Finding:
-    said = {"said": _opening(finding)}
-    return dataclasses.replace(finding, message_id="causes.hint_what", params=said, line=None, fix=None)
-
-
-def _where(finding: Finding) -> Finding:
-    params: dict[str, Any] = {"said": _opening(finding)}
-    message = "causes.hint_what"
-    if isinstance(finding.params.get("value"), Phrase):
-        message, params["value"] = "causes.hint_where", finding.params["value"]
-    elif finding.line is not None:
-        message, params["line"] = "causes.hint_line", finding.line
-    return dataclasses.replace(finding, message_id=message, params=params, fix=None)
+def _only(finding: Finding, hints: Hints) -> Finding:
+    """The finding with the parameters and the line that these hints show, and nothing else."""
+    shorter = dataclasses.replace(finding, hints=hints, fix=None)
+    phrases = [phrase for part in PARTS[hints] if (phrase := shorter.phrase(part)) is not None]
+    params = {name: value for phrase in phrases for name, value in phrase.params.items()}
+    return dataclasses.replace(shorter, params=params, line=finding.line if hints == "where" else None)

@@ -5,38 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nbautograd import messages
 from nbautograd.core.checking.problem import Subject
-from nbautograd.core.findings import Finding, Kind
+from nbautograd.core.findings import Finding, Kind, Phrase
 from nbautograd.core.source import Returned
-
-
-class Phrase:
-    """A piece of a sentence: a message of its own, as a parameter of another.
-
-    Example:
-        >>> from nbautograd import set_language
-        >>> from nbautograd.core.checking.phrases import Phrase
-        >>> set_language("en")
-        >>> str(Phrase("causes.value_only"))
-        'the value that backward returns'
-    """
-
-    def __init__(self, message_id: str, **params: Any) -> None:
-        self.message_id = message_id
-        self.params = params
-
-    def __str__(self) -> str:
-        return messages.text(self.message_id, **self.params)
-
-    def __repr__(self) -> str:
-        return f"Phrase({self.message_id!r})"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Phrase) and (self.message_id, self.params) == (other.message_id, other.params)
-
-    def __hash__(self) -> int:
-        return hash(self.message_id)
 
 
 def ordinal(position: int) -> Phrase:

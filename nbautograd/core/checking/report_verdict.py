@@ -8,12 +8,11 @@ from nbautograd import messages
 from nbautograd.core.checking import phrases
 from nbautograd.core.checking.block import Block, GradcheckReport, Verdict
 from nbautograd.core.checking.diagnose import UNSTEADY, diagnose, ranked
-from nbautograd.core.checking.phrases import Phrase
 from nbautograd.core.checking.probes.exceptions import explain
 from nbautograd.core.checking.problem import Subject
 from nbautograd.core.checking.run import GradcheckRun
 from nbautograd.core.checking.second_order.check import second_order
-from nbautograd.core.findings import Finding
+from nbautograd.core.findings import Finding, Phrase
 
 PROBES = 12  # that the search for causes consists of
 Mend = Callable[[Subject, tuple[Finding, ...]], tuple[Finding, ...]]

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.checking import phrases
-from nbautograd.core.checking.phrases import Phrase
 from nbautograd.core.checking.probes.linearity import linearity
+from nbautograd.core.findings import Phrase
 from nbautograd.course.attempt import Attempt, Gradients, close, positions, vjp
 from nbautograd.course.exercise import Failure
 from nbautograd.course.sentences import from_finding
@@ -31,7 +31,7 @@ def differences(
             others = [g for j, g in enumerate(right) if j != k]
             code = _code(found[k], right[k], own[k], others)
             params = {"input": subject.input_names[position]}
-            where = Phrase("course.look_at_value", value=phrases.value(subject, position))
+            where = Phrase("findings.look_at_value", value=phrases.value(subject, position))
             yield Failure(code, f"course.asked.{code}", params, (where,) if subject.source is not None else ())
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from nbautograd.core.checking import phrases
 from nbautograd.core.checking.probes.exceptions import contract_broken, explain
+from nbautograd.core.findings import Phrase
 from nbautograd.course.attempt import Attempt
 from nbautograd.course.exercise import Failure
 from nbautograd.course.sentences import from_finding
@@ -34,10 +35,10 @@ def plainly(code: str, error: Exception, **params: Any) -> Failure:
     """The failure ``code`` with what was raised, and the line of the student's cell from hint level 2 on."""
     said = phrases.short(" ".join(str(error).split()), 160)
     line = _line(error)
-    more = () if line is None else (phrases.Phrase("course.look_at_line", line=line),)
+    more = () if line is None else (Phrase("findings.look_at_line", line=line),)
     known = {"error": type(error).__name__, "said": said, **params}
     if isinstance(error, NbautogradError):
-        return Failure(code, phrases.Phrase(error.message_id, **error.params))
+        return Failure(code, Phrase(error.message_id, **error.params))
     return Failure(code, f"course.{code}", known, more)
 
 

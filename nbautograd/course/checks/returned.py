@@ -8,7 +8,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbautograd.core.checking import phrases
 from nbautograd.core.checking.backward_call import Observed, cotangents, observe
 from nbautograd.core.checking.probes.determinism import equal, state
 from nbautograd.core.checking.probes.return_values import contract
@@ -130,7 +129,7 @@ def repeatable(attempt: Attempt) -> Iterator[Failure]:
     told = list(changes(attempt, {"nondeterministic_backward", "shared_state", "grad_buffer_reused", "mutates_saved"}))
     yield from told
     if not told and _remembers(attempt, inputs):
-        yield Failure("shared_state", phrases.Phrase("causes.shared_state"))
+        yield Failure("shared_state", "causes.shared_state.what", more=("causes.shared_state.advice",))
 
 
 def _remembers(attempt: Attempt, inputs: tuple[Any, ...]) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from nbautograd.core.checking.phrases import Phrase
+from nbautograd.core.findings import Phrase
 from nbautograd.course.attempt import Attempt, Run, copies, cotangents, positions, ready, vjp
 from nbautograd.course.checks import raised
 from nbautograd.course.exercise import Failure

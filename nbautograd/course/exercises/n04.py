@@ -22,7 +22,7 @@ def _calls_mixed(answer: Any, tensor: Tensor, first: Any, second: Any) -> Iterat
     y = answer.apply(x, first)
     answer.apply(x, second)
     if not torch.allclose(torch.autograd.grad(y, x, g)[0], alone):
-        yield Failure("shared_state", "causes.shared_state")
+        yield Failure("shared_state", "causes.shared_state.what", more=("causes.shared_state.advice",))
 
 
 # mul_constant

@@ -91,10 +91,10 @@ def test_the_sentence_names_value_line_and_numbers() -> None:
     line = finding.line
     assert finding.where == (0, 1)
     assert finding.message == (
-        "The gradient of `weight` is what you get with a factor transposed: dimension 0 of `output` and dimension 0"
-        " of `weight` are exchanged in the Jacobian. Try a `.t()` on a factor of `grad_weight` (the 2nd value returned,"
-        f" line {line}: `input.mm(grad_output)`). 6 of 36 entries differ; the largest: d output[0,0] / d weight[1,0]"
-        " is 1 by the forward, 2 by your backward."
+        "The gradient of `weight` seems to have one transpose too many or too few. Try `.t()` on one factor of"
+        f" `grad_weight` (the 2nd value returned, line {line}: `input.mm(grad_output)`): in the Jacobian, dimension 0"
+        " of `output` and dimension 0 of `weight` are swapped. 6 of 36 entries differ. The largest difference:"
+        " d output[0,0] / d weight[1,0] is 1 according to forward, 2 according to your backward."
     )
 
 
@@ -109,15 +109,15 @@ def test_the_sentence_is_said_in_the_language_of_the_reader() -> None:
 
 SENTENCES = {
     "MinusForgotten": "The gradient of `x` has the wrong sign: it is exactly minus the right one in every entry.",
-    "RowMeanUndivided": "and 3 is `x.shape[0]` here. Is a factor or a division forgotten in the value that backward",
-    "ReluWithoutMask": "The gradient of `x` should be zero exactly where `x < 0`, and is not; it is right elsewhere.",
+    "RowMeanUndivided": "It is 3 times the right one in every entry, and 3 is `x.shape[0]` here. Remove that factor",
+    "ReluWithoutMask": "The gradient of `x` should be zero exactly where `x < 0`, but is not; it is right elsewhere.",
     "OneBranchWrong": "The gradient of `x` is wrong exactly where `x < 0`, and right elsewhere.",
-    "LogInnerForgotten": "Your gradient of `x` is the right one times `x`: a factor too many in the value",
-    "SigmoidAlone": "The gradient of `x` does not depend on grad_output: with grad_output = 0 it is the same.",
-    "ProductSwapped": "The gradients of `a` and `b` are exchanged: each stands where the other belongs.",
-    "OneForgotten": "Your backward returns None for `b`, yet `output` does depend on it.",
+    "LogInnerForgotten": "Yours is the right one times `x`: remove that factor from the value",
+    "SigmoidAlone": "The gradient of `x` does not depend on grad_output: it is the same with grad_output = 0.",
+    "ProductSwapped": "The gradients of `a` and `b` are swapped.",
+    "OneForgotten": "Your backward returns None for `b`, but `output` does depend on it.",
     "HiddenScale": "forward reads `SCALE`, which requires grad but is not an argument",
-    "ForwardsVariable": "uses `result`, which it does not know: variables of forward are not visible in backward.",
+    "ForwardsVariable": "uses `result`, which is not defined there: variables of forward are not visible in backward.",
     "NeverApplied": "Call `NeverApplied.apply(...)` instead of `NeverApplied.forward(...)`",
     "IntermediateOnCtx": "backward uses `ctx.slope`, which was computed inside forward and carries no graph",
 }

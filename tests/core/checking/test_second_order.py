@@ -93,8 +93,8 @@ def test_the_cube_without_its_second_share_names_the_tensor() -> None:
     assert cause.params["name"] == "dx"
     assert cause.message == (
         "The gradient is right, but its derivative is not: backward uses `dx`, an output of forward, and ignores the"
-        " gradient `grad_dx` that comes back for it. Add its share, `grad_dx` times the derivative of `dx`, to the"
-        " gradient of `x`."
+        " gradient `grad_dx` that comes back for it. Add its contribution, `grad_dx` times the derivative of `dx`,"
+        " to the gradient of `x`."
     )
 
 
@@ -102,9 +102,9 @@ def test_a_silently_wrong_second_derivative_is_a_risk_with_its_cause_and_its_cur
     report = nbautograd.gradcheck(lambda x: MyCubeWithoutGradDx.apply(x)[0], (draw(4),))
     assert [(f.code, f.kind) for f in report.findings] == [("not_twice_differentiable", "lint")]
     assert report.findings[0].message == (
-        "Not twice differentiable: first derivatives are right, second ones are silently wrong (backward uses `dx`, an"
-        " output of forward, and ignores the gradient `grad_dx` that comes back for it). Save the inputs and compute"
-        " from them in backward, or add `@once_differentiable`; mind that it stays silent where grad_output needs no"
+        "Not twice differentiable: first derivatives are right, but second ones are silently wrong (backward uses `dx`,"
+        " an output of forward, and ignores the gradient `grad_dx` that comes back for it). Save the inputs and compute"
+        " from them in backward, or add `@once_differentiable`. Note that it raises no error where grad_output needs no"
         " gradient."
     )
 

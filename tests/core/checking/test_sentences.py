@@ -194,7 +194,7 @@ class SumRows(Function):
 def test_shapes_that_do_not_fit_are_named():
     found = first(Linear, doubles(4, 5), doubles(3, 5))
     assert "`grad_output` [4, 3], `weight` [3, 5]" in found.message
-    assert "(3) has to be the first size of the second (5)" in found.message
+    assert "(3) has to equal the first size of the second (5)" in found.message
     assert found.fix is not None
     assert "grad_output @ weight, grad_output.t() @ x" in found.fix.source
     found = first(SumRows, doubles(4, 3))

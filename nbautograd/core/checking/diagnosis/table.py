@@ -15,7 +15,7 @@ from nbautograd.core.checking.diagnosis.hypothesis import Cause
 from nbautograd.core.checking.diagnosis.patterns import number
 from nbautograd.core.checking.diagnosis.ratio_confirmation import confirm_constant
 from nbautograd.core.checking.problem import Subject
-from nbautograd.core.findings import Finding
+from nbautograd.core.findings import Finding, Phrase
 
 Hypothesis = Callable[[Evidence], "Cause | None"]
 
@@ -128,13 +128,13 @@ def _finding(subject: Subject, e: Evidence, cause: Cause, where: tuple[int, int]
     return Finding(cause.code, "bug", f"causes.{cause.message}", params, where, line or phrases.backward_line(subject))
 
 
-def _example(block: Block) -> phrases.Phrase | str:
+def _example(block: Block) -> Phrase | str:
     worst = block.worst
     if worst is None:
         return ""
     place_out = str(list(worst.output_index)).replace(" ", "") if worst.output_index else ""
     place_in = str(list(worst.input_index)).replace(" ", "") if worst.input_index else ""
-    return phrases.Phrase(
+    return Phrase(
         "causes.example",
         output=block.output_name + place_out,
         input=block.input_name + place_in,

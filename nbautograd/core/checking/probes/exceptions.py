@@ -11,7 +11,7 @@ from typing import Any
 from nbautograd.core.checking import phrases
 from nbautograd.core.checking.probes import backward_traceback
 from nbautograd.core.checking.problem import Subject
-from nbautograd.core.findings import Finding
+from nbautograd.core.findings import Finding, Phrase
 from nbautograd.core.source import methods_of
 
 # torch's (and Python's) words, and which sentence of ours explains them; groups become parameters by name
@@ -63,7 +63,6 @@ def explain(error: BaseException, subject: Subject) -> Finding:
     params: dict[str, Any] = {
         "error": type(error).__name__,
         "said": phrases.short(said, 160),
-        "place": phrases.Phrase("causes.on_line", line=line) if line is not None else "",
         "name": subject.name,
     }
     place = backward_traceback.raised_in_backward(error, subject)
@@ -123,8 +122,8 @@ def _spoken(groups: dict[str, str | None], subject: Subject) -> dict[str, Any]:
     if position is not None:
         known = position < len(subject.input_names) and subject.direct
         spoken["input"] = subject.input_names[position] if known else f"input {position}"
-        spoken["value"] = phrases.value(subject, position) if known else phrases.ordinal(position)
-        spoken["nth"] = phrases.ordinal(position)
+        nth = Phrase("causes.value_nth", nth=phrases.ordinal(position))
+        spoken["value"] = phrases.value(subject, position) if known else nth
     return spoken
 
 

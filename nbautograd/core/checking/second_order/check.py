@@ -226,7 +226,7 @@ def _reasons(subject: Subject, outputs: Outputs) -> Iterator[tuple[str, dict[str
         elif not tensor.requires_grad and not _is_input(tensor, outputs) and _moves(tensor, moved.get(name)):
             yield "causes.double_backward_guilty", {"name": name}, phrases.forward_line(subject)
     for what, line in _cuts(subject):
-        yield "causes.double_backward_cut", {"what": what, "place": phrases.Phrase("causes.on_line", line=line)}, line
+        yield "causes.double_backward_cut", {"what": what}, line
 
 
 def _ignored(subject: Subject, outputs: Outputs, tensor: Tensor) -> bool:
