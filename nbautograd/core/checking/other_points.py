@@ -71,25 +71,38 @@ def alike(subject: Subject) -> Iterator[tuple[Slot, ...]]:
 
 
 def apart(subject: Subject, seed: int, most: int = 3) -> Iterator[tuple[Any, ...]]:
-    """Inputs of other sizes, as few dimensions moved as the forward allows: one more, and of size one."""
-    for group in itertools.islice(groups(subject, seed), most):
-        yield resized(subject, group, 1, seed)
+    """Inputs of other sizes, as few dimensions moved as the forward allows: grown, and of size one."""
+    for group, change in itertools.islice(groups(subject, seed), most):
+        yield resized(subject, group, change, seed)
         single = resized(subject, group, 0, seed)
         if works(subject, single):
             yield single
 
 
-def groups(subject: Subject, seed: int) -> Iterator[tuple[Slot, ...]]:
-    """The smallest sets of dimensions whose sizes can grow by one together."""
+def doubled(subject: Subject, seed: int, most: int = 6) -> Iterator[tuple[Any, ...]]:
+    """Inputs with one size doubled at a time, as few dimensions as the forward allows: none of size one."""
+    for group, _ in itertools.islice(groups(subject, seed), most):
+        size = subject.inputs[group[0][0]].shape[group[0][1]]
+        if size > 1:
+            inputs = resized(subject, group, size, seed)
+            if works(subject, inputs):
+                yield inputs
+
+
+def groups(subject: Subject, seed: int) -> Iterator[tuple[tuple[Slot, ...], int]]:
+    """The smallest sets of dimensions whose sizes can grow together, and by how much: by one, or to the double."""
     slots = [(i, d) for i, x in enumerate(subject.inputs) if isinstance(x, Tensor) for d in range(x.dim())]
     free: list[Slot] = []
-    for size in (1, 2, 3):
-        for group in itertools.combinations([s for s in slots if s not in free], size):
-            if len({subject.inputs[i].shape[d] for i, d in group}) > 1 or _torn(subject, group, slots):
+    for count in (1, 2, 3):
+        for group in itertools.combinations([s for s in slots if s not in free], count):
+            sizes = {subject.inputs[i].shape[d] for i, d in group}
+            if len(sizes) > 1 or _torn(subject, group, slots):
                 continue
-            if works(subject, resized(subject, group, 1, seed)):
-                free.extend(group)
-                yield group
+            for change in (1, *sizes - {0, 1}):
+                if works(subject, resized(subject, group, change, seed)):
+                    free.extend(group)
+                    yield group, change
+                    break
         if len(slots) > 12:
             return
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import difflib
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -14,6 +16,7 @@ SHAPES = frozenset(("t", "T", "mT", "mH", "view", "reshape", "transpose", "permu
 AXES = frozenset(("sum", "mean", "flip", "cumsum", "cumprod", "softmax", "log_softmax", "unsqueeze", "squeeze", "prod"))
 SWAPPED = {ast.Lt: ">", ast.Gt: "<", ast.LtE: ">=", ast.GtE: "<=", ast.Eq: "!=", ast.NotEq: "=="}
 SIGN = {ast.Lt: "<", ast.Gt: ">", ast.LtE: "<=", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
+RANDOM = frozenset(("bernoulli", "dropout", "empty", "exponential", "multinomial", "normal", "poisson", "uniform"))
 SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.MatMult: "@", ast.Pow: "**"}
 
 
@@ -60,6 +63,41 @@ class Edit:
     def nodes(self) -> tuple[Place, ...]:
         """All expressions that are exchanged."""
         return (self.node, *self.also)
+
+
+def drawing(tree: ast.AST) -> frozenset[int]:
+    """Ids of the nodes inside calls that draw random numbers: an edit there only changes which ones are drawn."""
+    calls = (n for n in ast.walk(tree) if isinstance(n, ast.Call) and _draws(n.func))
+    return frozenset(id(inner) for call in calls for inner in ast.walk(call))
+
+
+def _draws(function: ast.expr) -> bool:
+    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    return name.startswith("rand") or name.removesuffix("_").removesuffix("_like") in RANDOM
+
+
+def zero_by_itself(text: str, before: str) -> bool:
+    """Whether a text takes something off itself, or divides it by itself, where the text before did not."""
+    return len(_cancelled(text)) > len(_cancelled(before))
+
+
+def _cancelled(text: str) -> list[str]:
+    """The ``a - a`` and ``a / a`` in a text, whatever stands around ``a``."""
+    try:
+        nodes = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.BinOp)]
+    except SyntaxError:
+        return []
+    same = (n for n in nodes if isinstance(n.op, (ast.Sub, ast.Div)) and ast.dump(n.left) == ast.dump(n.right))
+    return [ast.dump(n) for n in same]
+
+
+def strangeness(text: str, before: str) -> tuple[int, int, int]:
+    """How strange a changed text is: numbers that stood nowhere before, its length, letters that changed."""
+    old, new = (re.findall(r"\w+(?:\.\d+)?|\W", t) for t in (before, text))
+    numbers = {t for t in new if t[0].isdigit()} - {t for t in old if t[0].isdigit()} - {"0", "1", "2"}
+    moves = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    changed = [token for op, _, _, i, j in moves if op != "equal" for token in new[i:j]]
+    return len(numbers), len(text), sum(map(len, changed))
 
 
 def parts(root: ast.expr) -> Iterator[ast.expr]:

@@ -6,7 +6,18 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from nbautograd.core.checking.repair.edit import FUNCTIONS, SHAPES, SIGN, SWAPPED, Edit, Hints, parts, product, tight
+from nbautograd.core.checking.repair.edit import (
+    FUNCTIONS,
+    SHAPES,
+    SIGN,
+    SWAPPED,
+    Edit,
+    Hints,
+    drawing,
+    parts,
+    product,
+    tight,
+)
 from nbautograd.core.checking.repair.expressions import (
     of_call,
     of_constant,
@@ -37,6 +48,8 @@ def edits(script: Script, names: Sequence[str], hints: Hints, near: Sequence[int
             of_root += _of_part(script, node, names, hints)
         found += [replace(e, replacement=_bare(e, root), cost=e.cost + away) for e in of_root]
     found += [*of_return(script), *of_statements(script), *of_dims(script, hints.dims)]
+    drawn = drawing(script.tree)
+    found = [e for e in found if not any(id(node) in drawn for node in e.nodes)]
     return sorted(found, key=lambda edit: (edit.cost, len(edit.replacement)))
 
 

@@ -11,17 +11,12 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from types import CodeType, FunctionType, ModuleType
+from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from nbautograd.core import syntax
 from nbautograd.core.checking.backward_call import user_backward
-
-FORBIDDEN = frozenset(
-    ("open", "exec", "eval", "compile", "input", "breakpoint", "exit", "quit", "__import__", "globals", "locals")
-)
-HARMLESS = ("torch", "numpy", "math", "cmath", "builtins", "typing", "functools", "operator", "einops")
-WRITERS = frozenset(("save", "load", "write", "unlink", "remove", "system", "popen", "dump", "tofile", "step"))
+from nbautograd.core.checking.repair.bounds import Loops, countable
 
 Place = ast.expr | ast.stmt
 
@@ -74,6 +69,16 @@ class Script:
                 return shorter
         return text
 
+    def joined(self, edits: Sequence[tuple[Sequence[Place], str]]) -> str | None:
+        """The whole text with several such exchanges; None where they overlap."""
+        spans = sorted((span, text) for nodes, text in edits for span in self._spans(nodes))
+        if any(a[1] > b[0] for (a, _), (b, _) in itertools.pairwise(spans)):
+            return None
+        text = self._raw
+        for (start, end), replacement in reversed(spans):
+            text = text[:start] + replacement.encode() + text[end:]
+        return text.decode()
+
     def _spans(self, nodes: Sequence[Place]) -> list[tuple[int, int]]:
         return [(self._offset(n.lineno, n.col_offset), self._offset(n.end_lineno, n.end_col_offset)) for n in nodes]
 
@@ -96,16 +101,20 @@ class Script:
         return [0, *itertools.accumulate(len(row) + 1 for row in self._raw.split(b"\n"))]
 
     def compiled(self, text: str) -> Callable[..., Any] | None:
-        """A changed text as a function that sees what the user's function sees; None when it does not compile."""
+        """A changed text as a function that sees what the user's function sees; None when it does not compile.
+
+        Its ``range`` ends after so many steps of all its loops together.
+        """
         free = self.function.__code__.co_freevars
         body = textwrap.indent(text, "    ")
+        names = dict.fromkeys((*free, "range"))
         try:
-            module = compile(f"def _around({', '.join(free)}):\n{body}\n", "<nbautograd repair>", "exec")
+            module = compile(f"def _around({', '.join(names)}):\n{body}\n", "<nbautograd repair>", "exec")
         except (SyntaxError, ValueError):
             return None
         around = next(c for c in module.co_consts if isinstance(c, CodeType))
         code = next(c for c in around.co_consts if isinstance(c, CodeType) and c.co_name == self.tree.name)
-        cells = dict(zip(free, self.function.__closure__ or (), strict=True))
+        cells = {"range": CellType(Loops()), **dict(zip(free, self.function.__closure__ or (), strict=True))}
         closure = tuple(cells[name] for name in code.co_freevars)
         return FunctionType(code, self.function.__globals__, code.co_name, self.function.__defaults__, closure)
 
@@ -139,29 +148,9 @@ def read(cls: Any) -> Script | None:
     lines = linecache.getlines(function.__code__.co_filename)[node.lineno - 1 : node.end_lineno]
     text = textwrap.dedent("".join(lines)).rstrip("\n")
     tree = ast.parse(text).body[0]
-    if not isinstance(tree, ast.FunctionDef) or not harmless(tree, function):
+    if not isinstance(tree, ast.FunctionDef) or not countable(tree, function):
         return None
     return Script(function, text, tree, node.lineno, " " * node.col_offset)
-
-
-def harmless(tree: ast.FunctionDef, function: FunctionType) -> bool:
-    """Whether a backward only computes: no imports, files, globals or loops without end, no foreign modules."""
-    local = {a.arg for a in tree.args.args}
-    local |= {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.While, ast.Delete)):
-            return False
-        if isinstance(node, ast.Name) and node.id not in local and not _plain(node.id, function):
-            return False
-        if isinstance(node, ast.Attribute) and node.attr in WRITERS:
-            return False
-    return True
-
-
-def _plain(name: str, function: FunctionType) -> bool:
-    value = function.__globals__.get(name)
-    module = value.__name__ if isinstance(value, ModuleType) else ""
-    return name not in FORBIDDEN and (not module or module.split(".")[0] in HARMLESS)
 
 
 def values(script: Script) -> Iterator[ast.expr]:

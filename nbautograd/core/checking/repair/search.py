@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
-import dataclasses
 import itertools
+import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -16,8 +18,9 @@ from nbautograd.core import syntax
 from nbautograd.core.checking import other_points, phrases
 from nbautograd.core.checking.problem import Subject
 from nbautograd.core.checking.repair import untestable
+from nbautograd.core.checking.repair.bounds import indexes
 from nbautograd.core.checking.repair.budget import TRIES, Budget
-from nbautograd.core.checking.repair.edit import Edit, Hints
+from nbautograd.core.checking.repair.edit import Edit, Hints, strangeness, zero_by_itself
 from nbautograd.core.checking.repair.edits import edits
 from nbautograd.core.checking.repair.script import Script, constants, dims, names, read
 from nbautograd.core.checking.repair.verification_points import ODD, TIDY, Stage, Stages, stage
@@ -32,10 +35,31 @@ NO_EDIT = {
     "nondiff_marked_wrongly",
 }
 LIKELY = 1.6  # what each of two edits in sequence may cost
+CLOSE = 0.05  # edits whose costs differ by less are as likely as each other: the shortest is taken
+ENOUGH = 3  # edits that mend the same inputs, among which one is chosen
+FIRST = 5  # points at which a gradient must be seen to be wrong before it is mended
+MOST_OUTPUTS = 4  # that backward is asked about one at a time
+
+
+@dataclass(frozen=True)
+class Mended:
+    """An edit that was tried, and what it makes right.
+
+    Attributes:
+        text: the whole backward with the edit.
+        inputs: numbers of the inputs whose gradient was wrong and is right now.
+        cost: of the edit.
+        edits: the edit, where it is one of the original text.
+    """
+
+    text: str
+    inputs: frozenset[int]
+    cost: float
+    edits: tuple[Edit, ...] = ()
 
 
 class Repair:
-    """Tries edits on a subject until one makes the gradients of the targets right everywhere.
+    """Tries edits on a subject until they make the wrong gradients right everywhere.
 
     Args:
         subject: what was checked.
@@ -45,31 +69,100 @@ class Repair:
     def __init__(self, subject: Subject, budget: Budget) -> None:
         self.subject, self.budget = subject, budget
         self.script: Script | None = None if subject.cls is None else read(subject.cls)
-        self._stages: dict[tuple[tuple[int, ...], str], tuple[Stages, Stages, Stages]] = {}
+        away = any(isinstance(x, Tensor) and x.device.type != "cpu" for x in subject.inputs)
+        if self.script is not None and away and indexes(self.script.tree):
+            self.script = None
+        self._stages: dict[str, Stages] = {}
 
-    def fix(self, finding: Finding) -> Fix | None:
-        """The smallest edit that mends what a finding speaks of, verified at fresh points and shapes; else None.
+    def mended(self, findings: Sequence[Finding], wrong: frozenset[int]) -> list[Mended]:
+        """Return the edits that mend what findings speak of: one for all wrong inputs if there is one, else several.
 
-        An edit is offered only when it agrees at every point and size that was tried, those made for it alone among
-        them; where the differences give no clear answer a point says nothing.
+        An edit counts only when it agrees at every point and size that was tried, those made for it alone among
+        them, for all outputs together and each by itself, and leaves no input wrong that was right. Where the
+        differences give no clear answer a point says nothing.
+
+        Args:
+            findings: bugs whose values are to be mended together.
+            wrong: numbers, among the differentiable ones, of the inputs that they speak of.
         """
-        if self.script is None or self.subject.cls is None:
-            return None
-        targets = self._targets(finding)
-        sure, doubtful, fresh = self._tried_at(targets, finding.code)
-        if not targets or not sure.at_least(2) or all(s.passes(self.subject, s.original) for s in sure):
-            return None
-        hints, near, hidden = self._hints(finding), self._near(finding), untestable.values(self.script, self.subject)
-        for script, edit in self._candidates(self.script, hints, near):
-            if self.budget.spent:
+        if self.script is None:
+            return []
+        stages = self._tried_at(findings[0].code)
+        wrong = frozenset(k for k in wrong if _wrong_somewhere(stages, k)) if stages.at_least(2) else frozenset()
+        found: list[Mended] = []
+        hints, near = self._hints(findings), sorted({n for f in findings for n in self._near(f)})
+        hidden = untestable.values(self.script, self.subject)
+        for script, edit in self._candidates(self.script, hints, near) if wrong else ():
+            if self.budget.spent or _settled(found, wrong, edit.cost):
                 break
             if untestable.touched(edit, hidden):
                 continue
-            backward = script.compiled(script.changed(edit.nodes, edit.replacement))
-            stages = itertools.chain(sure, doubtful, fresh)
-            if backward is not None and all(self.budget.paid(s) and s.passes(self.subject, backward) for s in stages):
-                return self._offered(script.tidied(edit.nodes, edit.replacement))
-        return None
+            text = script.changed(edit.nodes, edit.replacement)
+            inputs = self._made_right(script.compiled(text), stages, wrong, "None" in edit.replacement)
+            if inputs and not zero_by_itself(text, script.text) and sum(m.inputs == inputs for m in found) < ENOUGH:
+                own = (edit,) if script is self.script else ()
+                found.append(Mended(script.tidied(edit.nodes, edit.replacement), inputs, edit.cost, own))
+        return self._confirmed(self._chosen(found, wrong), stages, wrong)
+
+    def _confirmed(self, chosen: list[Mended], stages: Stages, wrong: frozenset[int]) -> list[Mended]:
+        """The edits that hold together at every point, those of one line as one; else those that hold alone."""
+        assert self.script is not None
+        if len(wrong) == 1:
+            return chosen
+        if len(chosen) > 1 and all(m.edits for m in chosen):
+            both = _joined(self.script, chosen)
+            if both is not None and both.inputs == self._right_everywhere(both, stages, both.inputs):
+                lines = {n.lineno for m in chosen for e in m.edits for n in e.nodes}
+                return [both] if len(lines) == 1 else chosen
+        return [m for m in chosen if m.inputs == self._right_everywhere(m, stages, m.inputs)]
+
+    def _right_everywhere(self, mended: Mended, stages: Stages, inputs: frozenset[int]) -> frozenset[int]:
+        assert self.script is not None
+        return self._made_right(self.script.compiled(mended.text), stages, inputs, True)
+
+    def _chosen(self, found: Sequence[Mended], wrong: frozenset[int]) -> list[Mended]:
+        """The shortest change for all inputs, else the shortest for each that is left; names rather than numbers."""
+        assert self.script is not None
+        text = self.script.text
+        ranked = sorted(found, key=lambda m: (m.inputs != wrong, *strangeness(m.text, text), m.cost))
+        chosen: list[Mended] = []
+        for one in ranked:
+            if not any(one.inputs & other.inputs for other in chosen):
+                chosen.append(one)
+        return chosen
+
+    def _made_right(
+        self, backward: Callable[..., Any] | None, stages: Stages, wrong: frozenset[int], nothing: bool
+    ) -> frozenset[int]:
+        """The inputs among the wrong ones that an edited backward makes right wherever it can be told.
+
+        Args:
+            backward: the edited one.
+            stages: where it is called, each call paid for.
+            wrong: the inputs that may be mended; no other may become wrong.
+            nothing: whether the edit says None in so many words; a gradient that is zero for another reason is none.
+        """
+        if backward is None:
+            return frozenset()
+        left, alive, confirmed = set(wrong), set[int](), collections.Counter[int]()
+        for at in stages:
+            self.budget.pay(at)
+            gradients = at.gradients(backward)
+            if isinstance(gradients, str):
+                if at.sized and (gradients == at.raised or len(wrong) > 1):
+                    continue  # written for one size, and the edit does not touch that; or another input's mistake
+                return frozenset()
+            for k, gradient in enumerate(gradients):
+                if k in wrong:
+                    right = at.right(k, gradient) if k in left else False
+                    left -= {k} if right is False else set()
+                    confirmed[k] += right is True
+                    alive |= {k} if gradient is not None and bool(gradient.any()) else set()
+                elif _spoilt(at, k, gradient):
+                    return frozenset()
+            if not left:
+                break
+        return frozenset(k for k in left if confirmed[k] > 1 and (nothing or k in alive))
 
     def _candidates(self, script: Script, hints: Hints, near: list[int]) -> Iterator[tuple[Script, Edit]]:
         """Single edits, the likeliest first; then likely ones on the wrong value's line followed by a second one."""
@@ -82,42 +175,47 @@ class Repair:
             for second in edits(changed, [], hints, near) if changed is not None else ():
                 if second.cost > LIKELY:
                     break
-                yield changed or script, second
+                yield changed or script, replace(second, cost=first.cost + second.cost + 2)
 
-    def _offered(self, text: str) -> Fix:
+    def fix(self, mended: Mended) -> Fix:
+        """The fix that a person reads."""
         assert self.script is not None
-        after, before, line = self.script.difference(text)
-        return Fix(after, True, line, before)
+        after, before, line = self.script.difference(mended.text)
+        names = [self.subject.input_names[self.subject.differentiable[k]] for k in sorted(mended.inputs)]
+        return Fix(after, True, line, before, tuple(names) if len(names) > 1 else ())
 
-    def _targets(self, finding: Finding) -> list[int]:
-        positions = self.subject.differentiable
-        if finding.where is None:
-            return list(range(len(positions)))
-        both = finding.code == "swapped_inputs"
-        return [k for k, p in enumerate(positions) if both or p == finding.where[1]]
-
-    def _tried_at(self, targets: list[int], code: str) -> tuple[Stages, Stages, Stages]:
+    def _tried_at(self, code: str) -> Stages:
         """Where an edit must agree: near the inputs given and at their sizes; at other sizes; where none was tried."""
-        key = (tuple(targets), code if code in ODD or code in TIDY else "")
+        key = code if code in ODD or code in TIDY else ""
         if key not in self._stages:
-            subject, seed = self.subject, self.subject.seed + 101
-            same = itertools.chain([subject.fresh()], other_points.points(subject, seed))
-            sure = itertools.chain(same, other_points.together(subject, seed))
-            places = sure, other_points.apart(subject, seed), other_points.fresh(subject, subject.seed + 307)
-            first, second, third = (Stages(self._made(given, targets, code)) for given in places)
-            self._stages[key] = first, second, third
+            self._stages[key] = Stages(self._made(code))
         return self._stages[key]
 
-    def _made(self, places: Iterable[tuple[Any, ...]], targets: list[int], code: str) -> Iterator[Stage]:
-        """The stages at these inputs; shapes for which the user's own backward fails say nothing."""
-        for k, inputs in enumerate(places):
-            made = stage(self.subject, inputs, targets, self.subject.seed + 101 + 10 * k, ODD.get(code), code in TIDY)
-            if made is not None and (code in ODD or code == "exception" or made.runs(self.subject)):
+    def _made(self, code: str) -> Iterator[Stage]:
+        """The stages, the likeliest to fail an edit first.
+
+        A point at which the user's own backward raises says nothing, unless only a size was doubled there: an edit
+        that is right at one size alone is not, unless it raises there for the very reason that the original does.
+        """
+        subject, seed = self.subject, self.subject.seed + 101
+        raises = code in ODD or code == "exception"
+        same = [subject.fresh(), *other_points.points(subject, seed), *other_points.together(subject, seed)]
+        places = itertools.chain(
+            ((inputs, False, None) for inputs in same),
+            ((subject.fresh(), False, k) for k in range(MOST_OUTPUTS) if 1 < len(subject.output_names) > k),
+            ((inputs, True, None) for inputs in other_points.doubled(subject, seed)),
+            ((inputs, False, None) for inputs in other_points.apart(subject, seed)),
+            ((inputs, False, None) for inputs in other_points.fresh(subject, subject.seed + 307)),
+        )
+        odd, tidy = ODD.get(code), code in TIDY
+        for number, (inputs, sized, only) in enumerate(places):
+            made = stage(subject, inputs, seed + 10 * number, only=only, odd=odd, tidy=tidy, sized=sized)
+            if made is not None and (raises or sized or made.original is not None):
                 yield made
 
     def _node(self) -> Any:
         """The Function's node at the first point that was made."""
-        return next((s.node for made in self._stages.values() for s in made[0]), None)
+        return next((s.node for made in self._stages.values() for s in made), None)
 
     def _near(self, finding: Finding) -> list[int]:
         assert self.script is not None
@@ -135,23 +233,60 @@ class Repair:
         held = 0 if node is None or "saved_tensors" in self.script.text else len(node.saved_tensors)
         return [*names(self.script), *on_ctx, *(f"ctx.saved_tensors[{k}]" for k in range(held))]
 
-    def _hints(self, finding: Finding) -> Hints:
-        said = {key: str(finding.params.get(key, "")) for key in ("factor", "name", "term", "right")}
+    def _hints(self, findings: Sequence[Finding]) -> Hints:
         forward = getattr(self.subject.cls, "forward", None)
         given = self.subject.source.grad_outputs if self.subject.source is not None else ()
-        output = finding.where[0] if finding.where is not None else 0
+        output = next((f.where[0] for f in findings if f.where is not None), 0)
         node = self._node()
         sizes = [f"ctx.{n}.numel()" for n, v in vars(node).items() if isinstance(v, torch.Size)] if node else []
+        own = tuple(dims(forward)) if forward is not None else ()
         return Hints(
-            tuple(_tight(said[k].removeprefix("1/")) for k in ("factor", "name") if said[k] and "- 1)" not in said[k])
-            + tuple(sizes),
-            tuple(_tight(said[k]) for k in ("term", "right") if said[k]),
+            (*_named(findings, "factor", "name"), *sizes),
+            _named(findings, "term", "right"),
             given[output] if output < len(given) else "grad_output",
             tuple(c for c in constants(forward) if c not in (0, 1)) if forward is not None else (),
             tuple(syntax.parameters(self.script.tree)[1:]) if self.script is not None else (),
-            tuple(dims(forward)) if forward is not None else (),
-            _lost(finding, tuple(dims(forward)) if forward is not None else ()),
+            own,
+            tuple(dict.fromkeys(d for f in findings for d in _lost(f, own))),
         )
+
+
+def _joined(script: Script, chosen: Sequence[Mended]) -> Mended | None:
+    """Several edits of the original text as one; None where they overlap."""
+    text = script.joined([(e.nodes, e.replacement) for m in chosen for e in m.edits])
+    inputs = frozenset[int]().union(*(m.inputs for m in chosen))
+    return None if text is None else Mended(text, inputs, sum(m.cost for m in chosen))
+
+
+def _settled(found: Sequence[Mended], wrong: frozenset[int], cost: float) -> bool:
+    """Whether no edit of this cost, or above, would be preferred to those found."""
+    whole = min((m.cost for m in found if m.inputs == wrong), default=math.inf)
+    single = [min((m.cost for m in found if k in m.inputs), default=math.inf) for k in wrong]
+    return cost > min(whole, sum(single)) + CLOSE
+
+
+def _named(findings: Sequence[Finding], *keys: str) -> tuple[str, ...]:
+    """What the findings say under these keys, as text that may stand in an expression."""
+    said = (str(f.params.get(key, "")).removeprefix("1/") for f in findings for key in keys)
+    return tuple(dict.fromkeys(_tight(text) for text in said if text and "- 1)" not in text))
+
+
+def _wrong_somewhere(stages: Iterable[Stage], which: int) -> bool:
+    """Whether the user's own gradient of an input is wrong, or backward raises, at one of the first few points."""
+    for at in itertools.islice(stages, FIRST):
+        again = at.gradients(at.own)  # it ran before: some are wrong the second time
+        if isinstance(again, str) or at.original is None or at.right(which, again[which]) is False:
+            return True
+    return False
+
+
+def _spoilt(at: Stage, which: int, gradient: Tensor | None) -> bool:
+    """Whether a gradient that was right is another one now, and wrong."""
+    if at.original is None:
+        return at.right(which, gradient, 1) is False
+    was = at.original[which]
+    same = was is gradient or (was is not None and gradient is not None and torch.equal(was, gradient))
+    return not same and at.right(which, gradient, 1) is False and at.right(which, was, 1) is not False
 
 
 def _lost(finding: Finding, dims: tuple[str, ...]) -> tuple[str, ...]:
@@ -167,19 +302,35 @@ def _tight(text: str) -> str:
 
 
 def repaired(subject: Subject, findings: Sequence[Finding], tries: float = TRIES) -> dict[int, Fix]:
-    """Fixes for findings, by their number in the sequence; each input is mended once, and so much is tried in all."""
+    """Return fixes for findings, by their number in the sequence; a change that mends several stands at the first."""
     fixes: dict[int, Fix] = {}
     workshop = Repair(subject, Budget(tries))
-    told: set[Any] = set()
-    for k, finding in enumerate(findings):
-        place = None if finding.where is None else finding.where[1]
-        if finding.kind != "bug" or place in told or workshop.budget.spent:
-            continue
-        told.add(place)
-        fix = workshop.fix(finding)
-        if fix is not None:
-            fixes[k] = fix
+    for numbers in _together(findings):
+        group = [findings[k] for k in numbers]
+        wrong = {k: _targets(subject, findings[k]) for k in numbers}
+        for mended in workshop.mended(group, frozenset[int]().union(*wrong.values())):
+            first = next((k for k in numbers if mended.inputs & wrong[k] and k not in fixes), None)
+            if first is not None:
+                fixes[first] = workshop.fix(mended)
+        if any(findings[k].where is None for k in numbers) and any(k in fixes for k in numbers):
+            break  # what was wrong as a whole is mended as a whole
     return fixes
+
+
+def _together(findings: Sequence[Finding]) -> list[list[int]]:
+    """Numbers of the bugs whose values are mended together; what only layout or order spoils stands alone."""
+    groups: dict[str, list[int]] = {}
+    for k, finding in enumerate(findings):
+        if finding.kind == "bug":
+            alone = finding.code in ODD or finding.code in TIDY or finding.where is None
+            groups.setdefault(finding.code if alone else "", []).append(k)
+    return list(groups.values())
+
+
+def _targets(subject: Subject, finding: Finding) -> frozenset[int]:
+    """Numbers of the inputs whose gradients a finding speaks of."""
+    position = None if finding.where is None or finding.code == "swapped_inputs" else finding.where[1]
+    return frozenset(k for k, p in enumerate(subject.differentiable) if position is None or p == position)
 
 
 def mended(subject: Subject, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
@@ -188,4 +339,4 @@ def mended(subject: Subject, findings: tuple[Finding, ...]) -> tuple[Finding, ..
     if any(f.kind == "bug" and f.code not in NO_EDIT for f in findings):
         with contextlib.suppress(Exception):  # a backward that no edit was made for is not mended
             fixes = repaired(subject, findings)
-    return tuple(dataclasses.replace(f, fix=fixes[k]) if k in fixes else f for k, f in enumerate(findings))
+    return tuple(replace(f, fix=fixes[k]) if k in fixes else f for k, f in enumerate(findings))

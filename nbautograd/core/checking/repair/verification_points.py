@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -14,6 +14,7 @@ from nbautograd.core.checking.backward_call import backward_replaced, cotangents
 from nbautograd.core.checking.directional import DirectionalDerivative, directional_derivative
 from nbautograd.core.checking.other_points import expanded, strided
 from nbautograd.core.checking.problem import Outputs, Subject
+from nbautograd.core.checking.repair.bounds import Meter, Usage, reachable
 
 # for these the values are right, but something is changed that must stay as it is
 TIDY = ("mutates_grad_output", "mutates_saved")
@@ -21,23 +22,55 @@ TIDY = ("mutates_grad_output", "mutates_saved")
 ODD: dict[str, Callable[[Tensor], Tensor]] = {"fails_noncontiguous_grad": expanded, "wrong_noncontiguous_grad": strided}
 
 
-@dataclass(frozen=True)
+ELEMENTS = 20_000  # that make a call as dear as the call of something small
+CALLS = 100  # of torch, likewise
+
+
+Gradients = tuple[Tensor | None, ...]
+
+
+@dataclass
 class Stage:
     """One point at which an edited backward must agree with the forward.
 
     Attributes:
+        subject: what is checked.
         outputs: of a call there, with their graph.
         node: the Function's node in it.
         v: the cotangents.
-        directions: what the gradients must agree with.
+        seed: of the directions in which gradients are compared.
         tidy: True when grad_outputs and ctx must be left as they were.
+        sized: True when only a size differs from the inputs given.
+        usage: what the user's own backward takes here.
+        original: the gradients it gives; None where it raises.
+        raised: what it raises, as text.
     """
 
+    subject: Subject
     outputs: Outputs
     node: Any
     v: Sequence[Tensor | None]
-    directions: tuple[DirectionalDerivative, ...]
+    seed: int
     tidy: bool = False
+    sized: bool = False
+    usage: Usage = field(default_factory=Usage)
+    original: Gradients | None = None
+    raised: str = ""
+    _known: dict[int, list[DirectionalDerivative | None]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        meter = Meter()
+        try:
+            with backward_replaced(self.node, meter.around(self.own)):
+                self.original = pull(self.subject, self.outputs, self.v)
+        except Exception as error:
+            self.raised = str(error)
+        self.usage = meter.usage
+
+    @property
+    def own(self) -> Callable[..., Any]:
+        """The user's own backward."""
+        return user_backward(type(self.node)._forward_cls)
 
     @property
     def elements(self) -> int:
@@ -45,32 +78,39 @@ class Stage:
         return sum(t.numel() for t in (*self.outputs, *self.outputs.inputs) if isinstance(t, Tensor))
 
     @property
-    def original(self) -> Callable[..., Any]:
-        """The user's own backward."""
-        return user_backward(type(self.node)._forward_cls)
+    def price(self) -> float:
+        """What one call here takes off a budget: one for something small."""
+        return 1 + self.elements / ELEMENTS + self.usage.calls / CALLS
 
-    def _anew(self, subject: Subject) -> tuple[Outputs, Any]:
+    def gradients(self, backward: Callable[..., Any]) -> Gradients | str:
+        """What this backward gives within its bounds; the text of what it raises instead."""
+        outputs, node = (self.outputs, self.node) if not self.tidy else self._anew()
+        bounded = Meter(self.usage.allowance()).around(_watched(backward) if self.tidy else backward)
+        try:
+            with backward_replaced(node, bounded):
+                return pull(self.subject, outputs, self.v)
+        except Exception as error:
+            return str(error)
+
+    def right(self, which: int, gradient: Tensor | None, directions: int = 2) -> bool | None:
+        """Whether a gradient agrees with the forward in so many directions; None where differences tell nothing.
+
+        Args:
+            which: number of the input among the differentiable ones.
+            gradient: of that input.
+            directions: how many are asked, 1 or 2.
+        """
+        known = self._known.setdefault(which, [])
+        for k in range(len(known), directions):
+            asked = directional_derivative(self.subject, self.outputs.inputs, which, self.v, self.seed + 1 + k)
+            known.append(asked)
+        asked_of = [d for d in known[:directions] if d is not None]
+        return all(d.agrees(gradient) for d in asked_of) if len(asked_of) == directions else None
+
+    def _anew(self) -> tuple[Outputs, Any]:
         """The call made again, since the backward before may have changed what it left."""
-        outputs = subject.call(self.outputs.inputs)
-        return outputs, own_node(subject, outputs)
-
-    def runs(self, subject: Subject) -> bool:
-        """Whether the user's own backward comes to an end here."""
-        try:
-            pull(subject, self.outputs, self.v)
-        except Exception:
-            return False
-        return True
-
-    def passes(self, subject: Subject, backward: Callable[..., Any]) -> bool:
-        """Whether this backward gives gradients that agree in every direction."""
-        outputs, node = (self.outputs, self.node) if not self.tidy else self._anew(subject)
-        try:
-            with backward_replaced(node, _watched(backward) if self.tidy else backward):
-                gradients = pull(subject, outputs, self.v)
-        except Exception:
-            return False
-        return all(d.agrees(gradients[d.which]) for d in self.directions)
+        outputs = self.subject.call(self.outputs.inputs)
+        return outputs, own_node(self.subject, outputs)
 
 
 def _watched(backward: Callable[..., Any]) -> Callable[..., Any]:
@@ -90,27 +130,25 @@ def _watched(backward: Callable[..., Any]) -> Callable[..., Any]:
 def stage(
     subject: Subject,
     inputs: tuple[Any, ...],
-    targets: Sequence[int],
     seed: int,
+    *,
+    only: int | None = None,
     odd: Callable[[Tensor], Tensor] | None = None,
     tidy: bool = False,
+    sized: bool = False,
 ) -> Stage | None:
-    """A stage at these inputs; None where the forward fails or its derivative cannot be had clearly."""
+    """Return a stage at these inputs, with cotangents for all outputs or for one; None where the forward fails."""
     try:
         outputs = subject.call(inputs)
     except Exception:
         return None
     node = own_node(subject, outputs)
-    v = [c if c is None or odd is None else odd(c) for c in cotangents(subject, outputs, seed)]
-    if node is None or any(isinstance(y, Tensor) and not torch.isfinite(y.detach()).all() for y in outputs):
+    v = [c if c is None or odd is None else odd(c) for c in cotangents(subject, outputs, seed, only)]
+    if node is None or not all(map(reachable, vars(node).values())):
         return None
-    asked: list[DirectionalDerivative] = []
-    for k, s in itertools.product(targets, (1, 2)):
-        found = directional_derivative(subject, outputs.inputs, k, v, seed + s)
-        if found is None:
-            return None
-        asked.append(found)
-    return Stage(outputs, node, v, tuple(asked), tidy)
+    if any(isinstance(y, Tensor) and not torch.isfinite(y.detach()).all() for y in outputs):
+        return None
+    return Stage(subject, outputs, node, v, seed, tidy, sized)
 
 
 class Stages:

@@ -1,0 +1,304 @@
+"""Bounds: what one call of an edited backward may use, counted in backwards, calls, elements and steps of loops.
+
+An edit can turn a backward into one that calls itself without end (``x.detach()`` without its ``detach`` hangs the
+inner graph of an implicit differentiation on the outer one: each level starts a thread of torch's engine, until the
+process dies), or into one whose result has the square of its inputs' size. Nothing here is a matter of time: what the
+user's own backward needed at the same inputs says how much an edited one may take, on every machine alike. Only what
+can be counted is tried: backwards that reach nothing but torch, plain data and functions of which the same is true.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import contextlib
+import functools
+import inspect
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from types import BuiltinFunctionType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+
+from nbautograd.core import syntax
+
+ELEMENTS = 1 << 23  # of all results together; 64 MiB of doubles
+CALLS = 500  # of torch: far more than what one edit adds to a backward of a few lines
+TIMES = 8  # an edited backward may need so many times the calls and elements of the original
+STEPS = 100_000  # of all loops over a range in all calls of one edited backward: about 10 ms
+SQUARED = frozenset(
+    ("eye", "diag", "diag_embed", "diagflat", "cov", "corrcoef", "pdist", "tril_indices", "triu_indices", "vander")
+)
+VALUED = frozenset(
+    ("arange", "range", "linspace", "logspace", "bincount", "one_hot", "repeat_interleave", "combinations", "histc")
+)
+NESTED = frozenset((torch.autograd.grad, torch.autograd.backward, Tensor.backward))
+
+
+class BoundsError(RuntimeError):
+    """An edited backward that takes more than it may."""
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What one call of a backward takes.
+
+    Attributes:
+        depth: how many backwards are at work inside one another, at most.
+        calls: of functions of torch.
+        elements: of their results, together.
+    """
+
+    depth: float = math.inf
+    calls: float = math.inf
+    elements: float = math.inf
+
+    def allowance(self) -> Usage:
+        """What an edited backward may take where the original takes this much."""
+        return Usage(max(1, self.depth), CALLS + TIMES * self.calls, max(ELEMENTS, TIMES * self.elements))
+
+
+class Meter(TorchFunctionMode):
+    """Counts what runs of a backward take, and ends one that takes more than it may.
+
+    Args:
+        limit: what it may take.
+    """
+
+    def __init__(self, limit: Usage | None = None) -> None:
+        super().__init__()
+        self.limit = limit or Usage()
+        self._depth = self._deepest = self._calls = self._elements = 0
+
+    @property
+    def usage(self) -> Usage:
+        """What was taken so far."""
+        return Usage(self._deepest, self._calls, self._elements)
+
+    def around(self, backward: Callable[..., Any]) -> Callable[..., Any]:
+        """The same backward, each call of it counted, on whichever thread the engine makes it."""
+
+        def metered(ctx: Any, *grads: Any) -> Any:
+            with self._deeper(), self:
+                return backward(ctx, *grads)
+
+        return metered
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Iterable[type], args: Any = (), kwargs: Any = None
+    ) -> Any:
+        """Count a call; refuse it where its result could not be kept."""
+        named, name = kwargs or {}, getattr(func, "__name__", "")
+        if name == "__get__":
+            return func(*args, **named)
+        self._calls += 1
+        if self._calls > self.limit.calls:
+            raise BoundsError("too many calls")
+        if func in NESTED:
+            with self._deeper():  # not metered inside, but where it leads back to this backward
+                return func(*args, **named)
+        room = self.limit.elements - self._elements
+        if room < math.inf and largest(name, args, named) > room and foreseen(func, name, args, named) > room:
+            raise BoundsError("too many elements")
+        result = func(*args, **named)
+        self._elements += sum(t.numel() for t in tensors(result))
+        return result
+
+    @contextlib.contextmanager
+    def _deeper(self) -> Iterator[None]:
+        """One more backward inside the others; the engine starts no thread for one that is refused."""
+        if self._depth >= self.limit.depth:
+            raise BoundsError("too many backwards inside one another")
+        self._depth += 1
+        self._deepest = max(self._deepest, self._depth)
+        try:
+            yield
+        finally:
+            self._depth -= 1
+
+
+def largest(name: str, args: Any, kwargs: Any) -> float:
+    """No result of a function of torch has more elements than this: sizes and whole numbers, multiplied."""
+    product = 1.0
+    for item in leaves((args, kwargs)):
+        if isinstance(item, Tensor):
+            product *= max(1, item.numel())
+            if name in VALUED and item.numel() and not item.is_complex() and item.device.type != "meta":
+                product *= 1 + abs(float(item.detach().max()))
+        elif isinstance(item, int) or (name in VALUED and isinstance(item, float)):
+            product *= 1 + abs(item)
+    return product * product if name in SQUARED else product
+
+
+def foreseen(func: Callable[..., Any], name: str, args: Any, kwargs: Any) -> float:
+    """How many elements a call is going to make, from a call on tensors without data; infinite where torch has none.
+
+    What depends on the values (a mask as an index) has no more elements than its largest argument.
+    """
+    given = [t for t in leaves((args, kwargs)) if isinstance(t, Tensor)]
+    if not given or name in VALUED:
+        return math.inf
+    if name in ("__getitem__", "__setitem__", "masked_select", "nonzero") and any(t.dtype == torch.bool for t in given):
+        return math.prod(max(1, t.numel()) for t in given if t.dtype != torch.bool)
+    try:
+        with torch.no_grad():
+            result = func(*_without_data(args), **_without_data(kwargs))
+    except Exception:
+        return math.inf
+    return sum(t.numel() for t in tensors(result))
+
+
+def _without_data(item: Any) -> Any:
+    if isinstance(item, Tensor):
+        return torch.empty_strided(item.shape, item.stride(), dtype=item.dtype, device="meta")
+    if isinstance(item, torch.device):
+        return torch.device("meta")
+    if type(item) in (list, tuple):
+        return type(item)(_without_data(part) for part in item)
+    return {key: _without_data(part) for key, part in item.items()} if type(item) is dict else item
+
+
+def leaves(item: Any) -> Iterator[Any]:
+    """What stands in nested lists, tuples and dicts."""
+    if isinstance(item, dict):
+        item = tuple(item.values())
+    if isinstance(item, (list, tuple)):
+        for part in item:
+            yield from leaves(part)
+    else:
+        yield item
+
+
+def tensors(item: Any) -> Iterator[Tensor]:
+    """The tensors in nested lists, tuples and dicts."""
+    return (part for part in leaves(item) if isinstance(part, Tensor))
+
+
+class Loops:
+    """A ``range`` whose loops all together end after so many steps.
+
+    Args:
+        steps: how many.
+    """
+
+    def __init__(self, steps: int = STEPS) -> None:
+        self.left = steps
+
+    def __call__(self, *args: int) -> range:
+        """The range, if there is room for its steps."""
+        found = builtins.range(*args)
+        self.left -= len(found)
+        if self.left < 0:
+            raise BoundsError("too many steps")
+        return found
+
+
+FORBIDDEN = frozenset(
+    ("open", "exec", "eval", "compile", "input", "breakpoint", "exit", "quit", "__import__", "globals", "locals")
+)
+HARMLESS = frozenset(("torch", "numpy", "math", "cmath", "builtins", "typing", "functools", "operator", "einops"))
+WRITERS = frozenset(("save", "load", "write", "unlink", "remove", "system", "popen", "dump", "tofile", "step"))
+PLAIN = (
+    type(None), bool, int, float, complex, str, bytes, slice, range, Tensor, np.ndarray, np.generic,
+    torch.dtype, torch.device, torch.layout, torch.memory_format, torch.Generator,
+)  # fmt: skip
+INDEXING = ("gather", "scatter", "index_", "take", "put_", "one_hot", "embedding", "masked_scatter")
+LOOPS = (ast.For, ast.AsyncFor, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+Code = ast.FunctionDef | ast.Lambda
+
+
+def countable(tree: Code, function: FunctionType, inside: tuple[Any, ...] = ()) -> bool:
+    """Whether all that a function does is computing, and can be counted.
+
+    It imports and opens nothing, has no loop without a known end, and reaches only what is ``reachable``. A function
+    that is called from it may have no loop at all, and no way back to one that called it.
+
+    Args:
+        tree: its syntax tree.
+        function: itself.
+        inside: the functions that it is called from.
+    """
+    local = {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
+    local |= {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    whole = {id(n.value): n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.While, ast.Delete)):
+            return False
+        if isinstance(node, ast.Attribute) and node.attr in WRITERS:
+            return False
+        if isinstance(node, ast.BinOp) and any(isinstance(part, ast.List) for part in (node.left, node.right)):
+            return False  # [0] * n may not fit into memory
+        if inside and isinstance(node, LOOPS):
+            return False
+        if isinstance(node, ast.Name) and node.id not in (*local, "print"):
+            value = _resolved(node.id, function)
+            if isinstance(value, type) and id(node) in whole:
+                value = getattr(value, whole[id(node)], None)
+            if node.id in FORBIDDEN or not reachable(value, (*inside, function)):
+                return False
+    return True
+
+
+def indexes(tree: ast.AST) -> bool:
+    """Whether places are computed: on an accelerator a place that does not exist ends the whole process's use of it."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr.startswith(INDEXING):
+            return True
+        if isinstance(node, ast.Subscript) and any(
+            isinstance(part, (ast.Name, ast.Call)) for part in ast.walk(node.slice)
+        ):
+            return True
+    return False
+
+
+def _resolved(name: str, function: FunctionType) -> Any:
+    """What a name stands for in a function; None where it stands for nothing yet."""
+    if name in function.__code__.co_freevars:
+        cell = (function.__closure__ or ())[function.__code__.co_freevars.index(name)]
+        try:
+            return cell.cell_contents
+        except ValueError:
+            return None
+    return function.__globals__.get(name, getattr(builtins, name, None))
+
+
+def reachable(value: Any, inside: tuple[Any, ...] = ()) -> bool:
+    """Whether a value is plain data, torch's or Python's own, or a function of which this can be said in turn."""
+    if isinstance(value, PLAIN):
+        return True
+    if isinstance(value, (list, tuple, set, frozenset, dict)):
+        items = (*value, *value.values()) if isinstance(value, dict) else tuple(value)
+        return len(inside) < 8 and all(reachable(item, (*inside, None)) for item in items)
+    if isinstance(value, ModuleType):
+        return value.__name__.split(".")[0] in HARMLESS
+    if isinstance(value, functools.partial):
+        return all(reachable(item, inside) for item in (value.func, value.args, value.keywords))
+    if isinstance(value, torch.nn.Module):
+        return all(type(part).__module__.startswith("torch.") for part in value.modules())
+    owner = getattr(value, "__self__", None)
+    if isinstance(owner, type) and issubclass(owner, torch.autograd.Function):  # its apply
+        methods = [inspect.unwrap(getattr(owner, name)) for name in ("forward", "backward")]
+        return all(reachable(method, inside) for method in methods)
+    home = (getattr(value, "__module__", None) or "builtins").split(".")[0]
+    if isinstance(value, FunctionType) and home not in HARMLESS:
+        trees = [] if value in inside or len(inside) > 4 else _trees(value)
+        return bool(trees) and all(countable(tree, value, inside) for tree in trees)
+    named = getattr(value, "__name__", "")
+    known = isinstance(value, (type, FunctionType, BuiltinFunctionType)) or callable(value)
+    return known and home in HARMLESS and named not in FORBIDDEN | WRITERS
+
+
+def _trees(function: FunctionType) -> list[Code]:
+    """The syntax tree of a function; of a lambda, those of all on its line."""
+    code = function.__code__
+    if code.co_name != "<lambda>":
+        found = syntax.method_at(code)
+        return [found] if isinstance(found, ast.FunctionDef) else []
+    module = syntax.module_tree(code.co_filename)
+    lambdas = [n for n in ast.walk(module) if isinstance(n, ast.Lambda)] if module is not None else []
+    return [n for n in lambdas if n.lineno == code.co_firstlineno]

@@ -1,0 +1,179 @@
+"""A fix holds for all inputs and outputs, at sizes of which one alone was doubled; the shortest is offered, once."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+import torch
+from own_mistakes import draw
+from torch.autograd import Function
+
+import nbautograd
+from nbautograd.core.checking import other_points
+from nbautograd.core.checking.problem import Subject
+from nbautograd.core.checking.repair import script
+from nbautograd.core.checking.repair.edit import Hints, strangeness, zero_by_itself
+from nbautograd.core.checking.repair.edits import edits
+from nbautograd.core.findings import Fix
+
+
+def fixes_of(fn, inputs) -> list[Fix]:
+    findings = nbautograd.gradcheck(fn, inputs, order=1).findings
+    return [f.fix for f in findings if f.fix is not None]
+
+
+class SharedFactor(Function):
+    """Both gradients go through one wrong line."""
+
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return 2 * a * b
+
+    @staticmethod
+    def backward(ctx, g):
+        a, b = ctx.saved_tensors
+        d = g * 3
+        return d * b, d * a
+
+
+def test_one_change_that_mends_two_inputs_is_offered_once() -> None:
+    (fix,) = fixes_of(SharedFactor, (draw(4), draw(4, seed=1)))
+    assert fix.source.strip() == "d = g * 2"
+    assert fix.inputs == ("a", "b")
+
+
+class BothTransposed(Function):
+    """Two mistakes on one line, either of which raises at other sizes."""
+
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return x @ w.t()
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        return g @ w.t(), x.t() @ g
+
+
+def test_two_mistakes_on_one_line_are_mended_together() -> None:
+    (fix,) = fixes_of(BothTransposed, (draw(3, 3), draw(3, 3, seed=1)))
+    assert fix.source.strip() in ("return g @ w, (x.t() @ g).t()", "return g @ w, g.t() @ x")
+    assert fix.inputs == ("x", "w")
+
+
+class ClampedDifference(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        d = (a - b).clamp(-0.5, 0.5)
+        ctx.save_for_backward(a - b)
+        return d * 1.0
+
+    @staticmethod
+    def backward(ctx, g):
+        (diff,) = ctx.saved_tensors
+        d = g * (diff.abs() < 0.5)
+        return d, d
+
+
+def test_what_was_right_stays_right() -> None:
+    (fix,) = fixes_of(ClampedDifference, (draw(6), draw(6, seed=3)))
+    assert fix.source.strip() == "return d, -d"  # d = -d would turn the first one over
+
+
+class Noisy(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        noise = torch.rand_like(x.t().contiguous()) * torch.nn.functional.dropout(x, 0.5)
+        return g * 3 * x + 0 * noise
+
+
+def test_nothing_is_edited_inside_what_draws_random_numbers() -> None:
+    read = script.read(Noisy)
+    assert read is not None
+    (line,) = [n for n in ast.walk(read.tree) if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == "noise"]
+    drawn = [inner for call in (line.value.left, line.value.right) for inner in ast.walk(call)]
+    assert len(drawn) > 8
+    touched = [e for e in edits(read, ["x"], Hints(), []) if any(n is d for n in e.nodes for d in drawn)]
+    assert touched == []
+
+
+class Useless(Function):
+    """The second argument does not matter; its gradient is zero, which no difference of equals should say."""
+
+    @staticmethod
+    def forward(ctx, a, b):
+        return 2 * a + 0 * b
+
+    @staticmethod
+    def backward(ctx, g):
+        return 2 * g, g
+
+
+def test_a_zero_is_said_in_so_many_words() -> None:
+    (fix,) = fixes_of(Useless, (draw(4), draw(4, seed=1)))
+    assert fix.source.strip() == "return 2 * g, None"
+
+
+@pytest.mark.parametrize(
+    ("text", "before", "zero"),
+    [
+        ("y = g - g", "y = g", True), ("y = (g + 1) / (g + 1)", "y = g", True), ("y = g - h", "y = g", False),
+        ("y = (g - g) * 2", "y = g - g", False),
+    ],
+)  # fmt: skip
+def test_differences_of_equals_are_seen(text: str, before: str, zero: bool) -> None:
+    assert zero_by_itself(text, before) is zero
+
+
+def test_names_and_short_texts_are_preferred() -> None:
+    before = "return 2 * x * g"
+    ranked = sorted(["return 1 * x * g", "return x * g", "return x / 0.25 * g"], key=lambda t: strangeness(t, before))
+    assert ranked == ["return x * g", "return 1 * x * g", "return x / 0.25 * g"]
+
+
+class Grouped(Function):
+    """Takes an even number of columns, which adding one would not leave."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.reshape(len(x), 2, -1).prod(1)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return x.reshape(len(x), 2, -1).flip(0) * g[:, None]
+
+
+def test_one_size_at_a_time_is_doubled() -> None:
+    subject = Subject(Grouped, (draw(4, 4),))
+    with subject.session():
+        subject.call()
+        shapes = [tuple(inputs[0].shape) for inputs in other_points.doubled(subject, 0)]
+    assert shapes == [(8, 4), (4, 8)]
+
+
+class SumAndDifference(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.exp(), x.sin()
+
+    @staticmethod
+    def backward(ctx, g_exp, g_sin):
+        (x,) = ctx.saved_tensors
+        return g_exp * x + g_sin * x.cos()
+
+
+def test_each_output_is_verified_by_itself_as_well() -> None:
+    (fix,) = fixes_of(SumAndDifference, (draw(4),))
+    assert fix.source.strip() == "return g_exp * x.exp() + g_sin * x.cos()"
