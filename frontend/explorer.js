@@ -82,6 +82,10 @@ export function explorer(page, block, signal, tell) {
     choose,
     out,
     cursor: () => cursor,
+    chosen: () => {
+      const { block: of, entry } = page.selection();
+      return entry && of?.join() === place.join() ? cellOf(top(), entry) : null;
+    },
     mark: () => worst && cellOf(top(), worst),
     zoomed: () => levels.length > 1,
     opens: () => Boolean(block.whole) || page.can({ kind: "zoom" }),

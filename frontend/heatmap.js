@@ -1,47 +1,31 @@
-// A heat map on a canvas: symmetric colours, sign marks, the cursor and one marked cell.
+// A heat map on a canvas: symmetric colours, sign marks, cells beyond the scale, the cursor and the marked cells.
 
-import { el, number } from "./shared.js";
+import { limit, isBeyond, NEGLIGIBLE } from "./scale.js";
+import { el } from "./shared.js";
 
 /** @typedef {import("./types").Page} Page */
-/** @typedef {{rows: number, cols: number, values: Float32Array | Float64Array}} Grid */
-/** @typedef {[number, number] | null} Cell */
+/** @typedef {{rows: number, cols: number, values: ArrayLike<number>}} Grid */
+/** @typedef {[number, number] | null | undefined} Cell */
+/**
+ * @typedef {object} Look
+ * @property {string[]} colours
+ * @property {number} most what full colour stands for
+ * @property {number} cell side of a cell, CSS pixels
+ * @property {ArrayLike<number>} [shares] colour by these, from -1 to 1, instead of by the values
+ * @property {ArrayLike<number>} [only] draw the cells where this is not 0, leave the others empty
+ * @property {Cell} [cursor]
+ * @property {Cell} [mark] the worst entry
+ * @property {Cell} [chosen]
+ * @property {string} [font]
+ */
 
 const EXTRA = 4; // the tables of views/palette.py are levels from -limit to +limit, then paper, NaN, +inf, -inf
-const NEGLIGIBLE = 1e-6;
-
-/**
- * The largest finite size in some arrays, 1 when there is none.
- * @param {...ArrayLike<number>} arrays
- */
-export function limit(...arrays) {
-  let most = 0;
-  for (const values of arrays) {
-    for (let k = 0; k < values.length; k++) {
-      const size = Math.abs(values[k]);
-      if (size > most && size < Infinity) most = size;
-    }
-  }
-  return most || 1;
-}
-
-const DECADES = 16; // that a logarithmic scale covers below its largest number
-
-/**
- * Signed shares of a logarithmic scale: ±1 for the largest size, near 0 for what is `DECADES` below it, 0 for nothing.
- * @param {ArrayLike<number>} values
- * @param {number} most
- */
-export function logarithmic(values, most) {
-  const share = (/** @type {number} */ value) => {
-    const part = Number.isFinite(value)
-      ? 1 + Math.log10(Math.abs(value) / most) / DECADES
-      : Math.abs(value);
-    return value === 0 ? 0 : Math.sign(value) * Math.max(part, 1 / DECADES / 2);
-  };
-  return Float64Array.from({ length: values.length }, (_, k) =>
-    Number.isNaN(values[k]) ? NaN : share(values[k]),
-  );
-}
+const LARGEST_CELL = 28; // px
+const TALLEST = 420; // px: a map that is higher does not fit a screen together with its reading
+const NUMBERED = 26; // px: from this size on a cell shows its number
+const SIGNED = 9; // px: from this size on a negative cell has a dash
+const CORNERED = 4; // px: from this size on a cell beyond the scale has its mark
+const CHARACTER = 6.2; // px: width of a digit
 
 /**
  * A value's colour.
@@ -54,15 +38,15 @@ export function colour(value, most, table) {
     half = (levels - 1) / 2;
   if (Number.isNaN(value)) return table[levels + 1];
   if (!Number.isFinite(value)) return table[levels + (value > 0 ? 2 : 3)];
-  return table[
-    negligible(value, most)
-      ? levels
-      : Math.round(Math.max(-1, Math.min(1, value / most)) * half) + half
-  ];
+  if (negligible(value, most)) return table[levels];
+  return table[Math.round(Math.max(-1, Math.min(1, value / most)) * half) + half];
 }
 
 /** @param {string[]} table */
 const paperOf = (table) => table[table.length - EXTRA];
+
+/** @param {string[]} table its colours from -limit to +limit */
+export const ramp = (table) => table.slice(0, -EXTRA);
 
 /** @param {number} value @param {number} most */
 const negligible = (value, most) => Math.abs(value) <= NEGLIGIBLE * most;
@@ -76,19 +60,16 @@ export function inkOn(colour) {
 }
 
 /**
- * Cell size in CSS pixels for a grid in a given width.
+ * The side of a grid's cells in CSS pixels: they are squares.
  * @param {number} rows
  * @param {number} cols
- * @param {number} width
- * @returns {[number, number]} width and height of a cell
+ * @param {number} width that there is
  */
 export function cellSize(rows, cols, width) {
-  const w = Math.max(2, Math.min(58, Math.floor(width / Math.max(cols, 1))));
-  const h = Math.max(2, Math.min(w, w >= 40 ? 22 : 18, Math.floor(360 / Math.max(rows, 1))));
-  return [w, h];
+  const wide = width / Math.max(cols, 1),
+    high = TALLEST / Math.max(rows, 1);
+  return Math.max(2, Math.floor(Math.min(LARGEST_CELL, wide, high)));
 }
-
-/** @typedef {{colours: string[], most: number, width: number, cursor?: Cell, mark?: Cell, font?: string, shares?: ArrayLike<number>}} How `shares`: colour by these, from -1 to 1, instead of by the values */
 
 /** @type {WeakMap<HTMLCanvasElement, {known: any[], cells: HTMLCanvasElement}>} the cells as last painted: a cursor that moves changes none */
 const painted = new WeakMap();
@@ -97,87 +78,67 @@ const painted = new WeakMap();
  * Draw a grid.
  * @param {HTMLCanvasElement} canvas
  * @param {Grid} grid
- * @param {How} how
+ * @param {Look} look
  */
-export function draw(canvas, grid, how) {
-  const { colours, most, width, cursor, mark, shares } = how,
+export function draw(canvas, grid, look) {
+  const { colours, most, cell, cursor, mark, chosen, shares, only } = look,
     { rows, cols, values } = grid;
-  const [w, h] = cellSize(rows, cols, width),
-    scale = globalThis.devicePixelRatio || 1;
-  const known = [values, rows, cols, w, h, scale, colours, most, shares];
+  const sharp = globalThis.devicePixelRatio || 1;
+  const known = [values, rows, cols, cell, sharp, colours, most, shares, only];
   let last = painted.get(canvas);
   if (!last || last.known.some((part, k) => part !== known[k])) {
-    last = { known, cells: paintCells(grid, how, w, h, scale) };
+    last = { known, cells: paintCells(grid, look, sharp) };
     painted.set(canvas, last);
     canvas.width = last.cells.width;
     canvas.height = last.cells.height;
-    canvas.style.width = `${cols * w}px`;
-    canvas.style.height = `${rows * h}px`;
+    canvas.style.width = `${cols * cell}px`;
+    canvas.style.height = `${rows * cell}px`;
   }
-  const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  const pen = penOf(canvas);
   pen.setTransform(1, 0, 0, 1, 0, 0);
   pen.drawImage(last.cells, 0, 0);
-  pen.scale(scale, scale);
+  pen.scale(sharp, sharp);
   const paper = paperOf(colours),
     ink = inkOn(paper);
-  if (mark)
-    ring(
-      pen,
-      mark,
-      w,
-      h,
-      [
-        [paper, 4],
-        [ink, 2],
-      ],
-      [3, 2],
-    );
-  if (cursor)
-    ring(
-      pen,
-      cursor,
-      w,
-      h,
-      [
-        [paper, 5],
-        [ink, 2.5],
-      ],
-      [],
-    );
+  if (chosen) ring(pen, chosen, cell, [paper, 3.5], [ink, 1.5]);
+  if (mark) ring(pen, mark, cell, [paper, 4], [ink, 2], [3, 2]);
+  if (cursor) ring(pen, cursor, cell, [paper, 5], [ink, 2.5]);
 }
 
-/**
- * @param {Grid} grid @param {How} how @param {number} w @param {number} h @param {number} scale
- */
-function paintCells({ rows, cols, values }, { colours, most, font, shares }, w, h, scale) {
-  const cells = el("canvas", {
-    width: Math.max(1, Math.round(cols * w * scale)),
-    height: Math.max(1, Math.round(rows * h * scale)),
-  });
-  const pen = /** @type {CanvasRenderingContext2D} */ (cells.getContext("2d"));
-  pen.scale(scale, scale);
+/** @param {HTMLCanvasElement} canvas */
+const penOf = (canvas) => /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+
+/** @param {Grid} grid @param {Look} look @param {number} sharp device pixels of a CSS pixel */
+function paintCells({ rows, cols, values }, { colours, most, cell, font, shares, only }, sharp) {
+  const [width, height] = [cols, rows].map((n) => Math.max(1, Math.round(n * cell * sharp)));
+  const cells = el("canvas", { width, height });
+  const pen = penOf(cells);
+  pen.scale(sharp, sharp);
   pen.fillStyle = paperOf(colours);
-  pen.fillRect(0, 0, cols * w, rows * h);
-  const gap = w >= 8 && h >= 8 ? 1 : 0;
-  pen.font = `${Math.min(11, h - 8)}px ${font ?? "sans-serif"}`;
+  pen.fillRect(0, 0, cols * cell, rows * cell);
+  pen.font = `10px ${font ?? "sans-serif"}`;
   pen.textAlign = "center";
   pen.textBaseline = "middle";
+  const side = cell - (cell >= 8 ? 1 : 0); // a gap between cells that are not small
   for (let k = 0; k < rows * cols; k++) {
+    if (only && !only[k]) continue;
     const fill = shares ? colour(shares[k], 1, colours) : colour(values[k], most, colours);
-    const x = (k % cols) * w,
-      y = Math.floor(k / cols) * h;
+    const [x, y] = [(k % cols) * cell, Math.floor(k / cols) * cell];
     pen.fillStyle = fill;
-    pen.fillRect(x, y, w - gap, h - gap);
-    if (gap) sign(pen, values[k], shares ? 0 : most, x, y, w - gap, h - gap, inkOn(fill));
+    pen.fillRect(x, y, side, side);
+    pen.fillStyle = inkOn(fill);
+    if (!shares && isBeyond(values[k], most)) corner(pen, x, y, side);
+    sign(pen, values[k], shares ? 0 : most, x, y, side);
   }
   return cells;
 }
 
 /**
- * A number in at most five characters, as the static heat maps write it: `2`, `−.5`, `3e−10`.
+ * A number in few characters, as the static heat maps write it: `2`, `−.5`, `3e−10`.
  * @param {number} value
+ * @param {number} [room] characters that it may take where that can be
  */
-export function short(value) {
+export function short(value, room = 5) {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "nan" : value > 0 ? "∞" : "−∞";
   let text = "";
   for (const digits of [3, 2, 1]) {
@@ -185,12 +146,10 @@ export function short(value) {
       .toExponential(digits - 1)
       .split("e")
       .map(Number);
-    text =
-      value && (power < -4 || power >= digits)
-        ? `${mantissa}e${power}`
-        : String(Number(value.toPrecision(digits)));
+    const long = value && (power < -4 || power >= digits);
+    text = long ? `${mantissa}e${power}` : String(Number(value.toPrecision(digits)));
     text = text.replace(/^(-?)0\./, "$1.");
-    if (text.length <= 5) break;
+    if (text.length <= room) break;
   }
   return text.replaceAll("-", "−");
 }
@@ -199,34 +158,52 @@ export function short(value) {
  * What a cell says besides its colour: its number where there is room, else a dash for a negative one.
  * @param {CanvasRenderingContext2D} pen
  * @param {number} value @param {number} most
- * @param {number} x @param {number} y @param {number} w @param {number} h
- * @param {string} ink
+ * @param {number} x @param {number} y @param {number} side
  */
-function sign(pen, value, most, x, y, w, h, ink) {
-  pen.fillStyle = ink;
-  if (w >= 40 && h >= 17) {
+function sign(pen, value, most, x, y, side) {
+  const middle = side / 2;
+  if (side + 1 >= NUMBERED) {
     pen.globalAlpha = negligible(value, most) ? 0.55 : 1;
-    pen.fillText(short(value), x + w / 2, y + h / 2 + 0.5, w - 2);
+    const text = short(value, Math.max(4, Math.floor(side / CHARACTER)));
+    pen.fillText(text, x + middle, y + middle + 0.5, side - 1);
     pen.globalAlpha = 1;
-  } else if (w >= 12 && value < 0 && !negligible(value, most))
-    pen.fillRect(x + w / 2 - 2, y + h / 2 - 0.5, 4, 1);
-  else if (Number.isNaN(value)) pen.fillText("×", x + w / 2, y + h / 2);
+  } else if (side < SIGNED) return;
+  else if (Number.isNaN(value)) pen.fillText("×", x + middle, y + middle);
+  else if (value < 0 && !negligible(value, most))
+    pen.fillRect(x + middle - 2, y + middle - 0.5, 4, 1);
+}
+
+/**
+ * The mark of a cell whose size is beyond the scale.
+ * @param {CanvasRenderingContext2D} pen
+ * @param {number} x @param {number} y @param {number} side
+ */
+function corner(pen, x, y, side) {
+  if (side < CORNERED) return;
+  const long = Math.max(3, side * 0.3);
+  pen.beginPath();
+  pen.moveTo(x + side - long, y);
+  pen.lineTo(x + side, y);
+  pen.lineTo(x + side, y + long);
+  pen.fill();
 }
 
 /**
  * @param {CanvasRenderingContext2D} pen
  * @param {[number, number]} cell
- * @param {number} w @param {number} h
- * @param {[string, number][]} strokes colour and width, outer first
- * @param {number[]} dash
+ * @param {number} side
+ * @param {[string, number]} halo colour and width
+ * @param {[string, number]} line colour and width
+ * @param {number[]} [dash]
  */
-function ring(pen, [row, col], w, h, strokes, dash) {
-  for (const [colour, width] of strokes) {
+function ring(pen, [row, col], side, halo, line, dash = []) {
+  const inset = side < 10 ? -2.5 : 1; // around a small cell, inside a large one
+  const box = /** @type {const} */ ([col * side + inset, row * side + inset]);
+  for (const [colour, width] of [halo, line]) {
     pen.strokeStyle = colour;
     pen.lineWidth = width;
-    pen.setLineDash(colour === strokes[0][0] ? [] : dash);
-    const inset = Math.min(w, h) < 10 ? -2.5 : 1; // around a small cell, inside a large one
-    pen.strokeRect(col * w + inset, row * h + inset, w - 2 * inset, h - 2 * inset);
+    pen.setLineDash(colour === halo[0] ? [] : dash);
+    pen.strokeRect(...box, side - 2 * inset, side - 2 * inset);
   }
   pen.setLineDash([]);
 }
@@ -240,32 +217,9 @@ function ring(pen, [row, col], w, h, strokes, dash) {
  */
 export function thumbnail(page, grid, width, name) {
   const canvas = el("canvas", { class: "thumbnail", role: "img", "aria-label": name });
-  const paint = () =>
-    draw(canvas, grid, { colours: page.colours(), most: limit(grid.values), width });
+  const look = { most: limit(grid.values), cell: cellSize(grid.rows, grid.cols, width) };
+  const paint = () => draw(canvas, grid, { ...look, colours: page.colours() });
   page.onTheme(paint);
   paint();
   return canvas;
-}
-
-/**
- * The scale of colours from -limit to +limit.
- * @param {Page} page
- * @param {number} most
- * @param {string} note
- * @param {AbortSignal} signal
- */
-export function legend(page, most, note, signal) {
-  const bar = el("span", { class: "scale", "aria-hidden": "true" });
-  const paint = () =>
-    (bar.style.background = `linear-gradient(to right, ${page.colours().slice(0, -EXTRA).join(", ")})`);
-  page.onTheme(paint, signal);
-  paint();
-  return el(
-    "div",
-    "legend",
-    el("span", null, `−${number(most, 3)}`),
-    bar,
-    el("span", null, `+${number(most, 3)}`),
-    el("span", "faint", note),
-  );
 }

@@ -3,15 +3,13 @@
 import { chooser, mostTelling, verdictWord, wholeBlock } from "./blocks.js";
 import { entryView } from "./entry.js";
 import { explorer } from "./explorer.js";
-import { cellSize, draw, legend, limit, logarithmic } from "./heatmap.js";
-import { cellName, isPooled } from "./levels.js";
-import { count, el, keys, number, shape } from "./shared.js";
+import { isPooled } from "./levels.js";
+import { heatMaps } from "./maps.js";
+import { button, count, el, keys, shape } from "./shared.js";
 
 /** @typedef {import("./types").Page} Page */
 /** @typedef {import("./types").Block} Block */
 /** @typedef {import("./explorer.js").Explorer} Explorer */
-
-const NAMES = ["analytical", "numerical", "difference"];
 
 /**
  * @param {Page} page
@@ -25,7 +23,7 @@ export function jacobianView(page, { blocks, complete }) {
   let shown;
   /** @type {Block | undefined} */
   let current;
-  const show = () => {
+  function show() {
     const wanted = (page.selection().block ?? mostTelling(blocks)).join();
     const block = blocks.find((b) => `${b.output},${b.input}` === wanted) ?? blocks[0];
     if (current === block) return;
@@ -38,7 +36,7 @@ export function jacobianView(page, { blocks, complete }) {
     if (!coming) return draw();
     body.replaceChildren(page.t("asking"));
     coming.then(draw, (problem) => signal.aborted || body.replaceChildren(problem.message));
-  };
+  }
   page.signal.addEventListener("abort", () => shown?.abort(), { once: true });
   page.onSelect(show);
   show();
@@ -52,133 +50,51 @@ export function jacobianView(page, { blocks, complete }) {
  */
 function blockView(page, block, signal) {
   const reading = el("div", { class: "reading", role: "status" }),
-    note = el("p", "faint note");
-  const say = (/** @type {string} */ sentence) => (
-    (note.textContent = sentence),
-    (note.hidden = !sentence)
-  );
-  const moved = () => (
-    pictures.paint(),
-    reading.replaceChildren(...readingOf(page, block, explore))
-  );
-  const zoomed = () => {
-    const [rows, cols] = explore.top().step.map(count);
-    say(
-      isPooled(explore.top())
-        ? page.t(explore.opens() ? "pooled" : "pooled_frozen", { rows, cols })
-        : "",
-    );
-    out.hidden = !explore.zoomed();
-    pictures.rescale();
-    moved();
-  };
+    note = el("p", "faint note"),
+    chosen = el("div");
   const explore = explorer(page, block, signal, { moved, zoomed, say });
-  const out = el("button", { class: "button", on: { click: explore.out } }, page.t("zoom_out"));
-  const pictures = threeMaps(page, block, explore, signal);
-  const toWorst = () => (explore.toWorst(), pictures.maps.focus());
-  handleKeys(pictures.maps, explore, toWorst);
-  const chosen = el("div");
+  const out = button(page.t("zoom_out"), explore.out);
+  const maps = heatMaps(page, block, explore, signal);
+
+  /** @param {string} sentence */
+  function say(sentence) {
+    note.textContent = sentence;
+    note.hidden = !sentence;
+  }
+  function moved() {
+    maps.paint();
+    reading.replaceChildren(...maps.reading());
+  }
+  function zoomed() {
+    const [rows, cols] = explore.top().step.map(count);
+    const pooled = explore.opens() ? "pooled" : "pooled_frozen";
+    say(isPooled(explore.top()) ? page.t(pooled, { rows, cols }) : "");
+    out.hidden = !explore.zoomed();
+    maps.rescale();
+    moved();
+  }
+  function toWorst() {
+    explore.toWorst();
+    maps.element.focus();
+  }
   let last = "";
-  const follow = (/** @type {import("./types").Selection} */ selection) => {
-    const entry =
-      selection.block?.join() === `${block.output},${block.input}` ? selection.entry : undefined;
+  /** @param {import("./types").Selection} selection */
+  function follow(selection) {
+    const here = selection.block?.join() === `${block.output},${block.input}`;
+    const entry = here ? selection.entry : undefined;
     if (last === String(entry)) return;
     last = String(entry);
     chosen.replaceChildren(entry ? entryView(page, block, entry, signal) : "");
     explore.follow(selection);
-  };
+    maps.paint();
+  }
+
+  handleKeys(maps.element, explore, toWorst);
   page.onSelect(follow, signal);
   zoomed();
   follow(page.selection());
-  return el(
-    "div",
-    "stack",
-    heading(page, block, block.worst ? toWorst : null, out),
-    pictures.maps,
-    pictures.scale,
-    reading,
-    note,
-    chosen,
-  );
-}
-
-/**
- * The three heat maps and their scale.
- * @param {Page} page @param {Block} block @param {Explorer} explore @param {AbortSignal} signal
- */
-function threeMaps(page, block, explore, signal) {
-  let how = "same"; // the scale of the difference: that of all three, its own, or a logarithmic one
-  const canvases = NAMES.map(() => el("canvas", { "aria-hidden": "true" }));
-  const figures = canvases.map((canvas, k) =>
-    el(
-      "figure",
-      null,
-      el("figcaption", null, page.word("panel", NAMES[k])),
-      el("div", "frame", canvas),
-    ),
-  );
-  const maps = el(
-    "div",
-    {
-      class: "maps",
-      tabindex: "0",
-      role: "application",
-      "aria-roledescription": page.t("heat_map"),
-      "aria-label": page.t("heat_map_help", { output: block.output_name, input: block.input_name }),
-    },
-    ...figures,
-  );
-  const scale = el("div", "bar");
-  const choice = el(
-    "select",
-    { on: { change: () => ((how = choice.value), rescale(), paint()) } },
-    ...["same", "own", "log"].map((id) => el("option", { value: id }, page.t(`scale_${id}`))),
-  );
-  const chooses = el("label", "slider", page.word("panel", "difference"), choice);
-  const room = () => figures[0].clientWidth || 200;
-  /** @type {number[]} */
-  let most = [1, 1, 1];
-  /** @type {Float64Array | undefined} */
-  let shares;
-  const rescale = () => {
-    const [a, n, d] = explore.top().values,
-      both = limit(a, n),
-      far = limit(d);
-    most = [both, both, how === "own" ? far : both];
-    shares = how === "log" ? logarithmic(d, far) : undefined;
-    scale.replaceChildren(
-      legend(
-        page,
-        both,
-        page.t(how === "same" ? "scale" : `scale_${how}_on`, { most: number(far, 2) }),
-        signal,
-      ),
-      chooses,
-    );
-  };
-  const paint = () => {
-    const { rows, cols, values } = explore.top();
-    const look = {
-      colours: page.colours(),
-      width: room(),
-      cursor: explore.cursor(),
-      mark: explore.mark(),
-      font: getComputedStyle(maps).fontFamily,
-    };
-    canvases.forEach((canvas, k) =>
-      draw(
-        canvas,
-        { rows, cols, values: values[k] },
-        { ...look, most: most[k], shares: k === 2 ? shares : undefined },
-      ),
-    );
-  };
-  const watcher = new ResizeObserver(paint);
-  watcher.observe(maps);
-  signal.addEventListener("abort", () => watcher.disconnect(), { once: true });
-  page.onTheme(paint, signal);
-  for (const canvas of canvases) pointer(canvas, explore, room);
-  return { maps, scale, paint, rescale };
+  const head = heading(page, block, block.worst ? toWorst : null, out);
+  return el("div", "stack", head, maps.choice, maps.element, reading, maps.scale, note, chosen);
 }
 
 /** @param {HTMLElement} maps @param {Explorer} explore @param {() => void} toWorst */
@@ -198,44 +114,6 @@ function handleKeys(maps, explore, toWorst) {
   });
 }
 
-/** @param {HTMLCanvasElement} canvas @param {Explorer} explore @param {() => number} room */
-function pointer(canvas, explore, room) {
-  let frame = 0;
-  const under = (/** @type {MouseEvent} */ event) => {
-    const [w, h] = cellSize(explore.top().rows, explore.top().cols, room());
-    return /** @type {[number, number]} */ ([
-      Math.floor(event.offsetY / h),
-      Math.floor(event.offsetX / w),
-    ]);
-  };
-  canvas.addEventListener("pointermove", (event) => {
-    const cell = under(event);
-    cancelAnimationFrame(frame);
-    frame = requestAnimationFrame(() => explore.move(...cell));
-  });
-  canvas.addEventListener("click", (event) => {
-    cancelAnimationFrame(frame);
-    explore.move(...under(event));
-    explore.choose();
-  });
-}
-
-/** @param {Page} page @param {Block} block @param {Explorer} explore the entry under the cursor in words */
-function readingOf(page, block, explore) {
-  const level = explore.top(),
-    [row, col] = explore.cursor();
-  const facts = NAMES.map((name, k) =>
-    el(
-      "span",
-      "fact",
-      el("span", "faint", page.word("panel", name)),
-      " ",
-      el("b", null, number(level.values[k][row * level.cols + col], 6)),
-    ),
-  );
-  return [el("code", "entry", cellName(block, level, [row, col])), ...facts];
-}
-
 /**
  * @param {Page} page
  * @param {Block} block
@@ -243,10 +121,11 @@ function readingOf(page, block, explore) {
  * @param {Node} out
  */
 function heading(page, block, toWorst, out) {
-  const sizes = (/** @type {number[]} */ all, /** @type {boolean | undefined} */ pairs) =>
-    pairs
-      ? `${shape(all.slice(0, -1)) || page.t("scalar")} ${page.t("complex")}`
-      : shape(all) || page.t("scalar");
+  /** @param {number[]} all @param {boolean | undefined} pairs */
+  function sizes(all, pairs) {
+    if (!pairs) return shape(all) || page.t("scalar");
+    return `${shape(all.slice(0, -1)) || page.t("scalar")} ${page.t("complex")}`;
+  }
   const facts = [
     `${sizes(block.output_shape, block.output_complex)} × ${sizes(block.input_shape, block.input_complex)}`,
     page.word("structure", block.structure),

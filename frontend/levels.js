@@ -4,7 +4,7 @@ import { element, numbers, ravel, unravel } from "./shared.js";
 
 /** @typedef {import("./types").Block} Block */
 /** @typedef {[number, number]} Pair */
-/** @typedef {{first: Pair, step: Pair, rows: number, cols: number, values: (Float32Array | Float64Array)[]}} Level */
+/** @typedef {{first: Pair, step: Pair, rows: number, cols: number, values: ArrayLike<number>[], wrong?: ArrayLike<number>}} Level `wrong`: not 0 in a cell with an entry that the checker calls wrong */
 
 export const SIDE = 64; // most cells along one side
 
@@ -17,17 +17,17 @@ export function firstLevel({ maps }) {
     rows,
     cols,
     values: [maps.analytical, maps.numerical, maps.difference].map(numbers),
+    wrong: maps.wrong && numbers(maps.wrong),
   };
 }
 
 /** @param {Pair} first @param {any} content @param {DataView[]} buffers @returns {Level} a window that Python sent */
-export const windowLevel = (first, content, buffers) => ({
-  first,
-  step: [content.rows, content.cols],
-  rows: content.shape[0],
-  cols: content.shape[1],
-  values: buffers.map((buffer) => numbers({ dtype: "float64", shape: [], buffer })),
-});
+export function windowLevel(first, content, buffers) {
+  const maps = buffers.map((buffer) => numbers({ dtype: "float64", shape: [], buffer }));
+  const step = /** @type {Pair} */ ([content.rows, content.cols]);
+  const [rows, cols] = content.shape;
+  return { first, step, rows, cols, values: maps.slice(0, 3), wrong: maps[3] };
+}
 
 /**
  * A window made on the page from the entries that were kept, as Python would send it: exact when few, else pooled.
@@ -35,9 +35,9 @@ export const windowLevel = (first, content, buffers) => ({
  * @returns {Level}
  */
 export function keptLevel(block, rows, cols) {
-  const [analytical, numerical] = [block.whole?.analytical, block.whole?.numerical].map((packed) =>
-    numbers(/** @type {any} */ (packed)),
-  );
+  const whole = /** @type {NonNullable<Block["whole"]>} */ (block.whole);
+  const [analytical, numerical] = [whole.analytical, whole.numerical].map(numbers);
+  const wrong = whole.wrong && numbers(whole.wrong);
   const width = extent(block)[1],
     range = [rows, cols];
   const step = /** @type {Pair} */ (range.map(([start, end]) => Math.ceil((end - start) / SIDE)));
@@ -62,12 +62,18 @@ export function keptLevel(block, rows, cols) {
     }
     return most;
   };
-  const values = parts.map((at) =>
+  const pooled = (/** @type {(k: number) => number} */ at) =>
     Float64Array.from({ length: high * wide }, (_, k) =>
       cell(at, rows[0] + Math.floor(k / wide) * step[0], cols[0] + (k % wide) * step[1]),
-    ),
-  );
-  return { first: [rows[0], cols[0]], step, rows: high, cols: wide, values };
+    );
+  return {
+    first: [rows[0], cols[0]],
+    step,
+    rows: high,
+    cols: wide,
+    values: parts.map(pooled),
+    wrong: wrong && pooled((k) => wrong[k]),
+  };
 }
 
 /** @param {Level} level whether a cell stands for several entries */

@@ -161,6 +161,7 @@ export const ravel = (position, sizes) => position.reduce((flat, k, d) => flat *
 export function numbers({ dtype, buffer, values }) {
   if (values) return Float64Array.from(values, Number);
   const bytes = buffer.buffer.slice(buffer.byteOffset, buffer.byteOffset + buffer.byteLength);
+  if (dtype === "uint8") return new Uint8Array(bytes);
   return dtype === "float32" ? new Float32Array(bytes) : new Float64Array(bytes);
 }
 

@@ -12,7 +12,7 @@ export interface Model {
 
 /** An array as Python sends it. */
 export interface Packed {
-  dtype: "float32" | "float64";
+  dtype: "float32" | "float64" | "uint8";
   shape: number[];
   buffer: DataView;
   values?: any[]; // in an answer, in place of the buffer
@@ -72,6 +72,8 @@ export interface Maps {
   analytical: Packed;
   numerical: Packed;
   difference: Packed;
+  /** Not 0 in cells with an entry that the checker calls wrong; only where there is one. */
+  wrong?: Packed;
 }
 
 export interface Entry {
@@ -97,7 +99,7 @@ export interface Block {
   /** Of many blocks only the interesting ones come whole; the page asks for the others. */
   maps: Maps;
   /** All entries of a pooled block, where they were kept for pages without a kernel. */
-  whole?: { analytical: Packed; numerical: Packed };
+  whole?: { analytical: Packed; numerical: Packed; wrong?: Packed };
   verdict?: string;
   reason?: string;
   wrong?: number;

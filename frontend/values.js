@@ -86,7 +86,7 @@ function picture(page, name, tensor) {
   return thumbnail(
     page,
     { rows, cols, values: numbers(packed) },
-    readable ? cols * 46 : Math.min(128, Math.max(16, cols * 9)),
+    readable ? cols * 28 : Math.min(128, Math.max(16, cols * 9)),
     page.t("thumbnail", { name, dtype: tensor.dtype, shape: shape(tensor.shape ?? []) }),
   );
 }

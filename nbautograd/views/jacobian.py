@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -49,6 +50,51 @@ def labels(shape: tuple[int, ...], per_cell: int, cells: int, pairs: bool = Fals
     if not pairs:
         return [",".join(map(str, place)) for place in places]
     return [f"{','.join(map(str, place[:-1]))} {('re', 'im')[place[-1]]}".lstrip() for place in places]
+
+
+def breaks(shape: tuple[int, ...], per_cell: int, cells: int) -> list[int]:
+    """Return the cells at which the index along the slowest dimension changes, unless that is the only dimension.
+
+    Example:
+        >>> from nbautograd.views.jacobian import breaks
+        >>> breaks((2, 3), 1, 6), breaks((6,), 1, 6)
+        ([3], [])
+    """
+    slowest = next((d for d, size in enumerate(shape) if size > 1), len(shape))
+    piece = math.prod(shape[slowest + 1 :])
+    if piece == 1:
+        return []
+    at = [k * per_cell // piece for k in range(cells)]
+    return [k for k in range(1, cells) if at[k] != at[k - 1]]
+
+
+def wrong_cells(
+    block: JacobianBlock, first: tuple[int, int], step: tuple[int, int], shape: tuple[int, ...]
+) -> Array | None:
+    """Return which cells of a picture hold an entry that the checker calls wrong; None when none does.
+
+    Args:
+        block: the block that is drawn.
+        first: row and column of the entry at the upper left.
+        step: rows and columns that a cell stands for.
+        shape: cells of the picture.
+    """
+    if not isinstance(block, Block) or block.verdict != "mismatch":
+        return None
+    cells = (block.wrong_entries() - first) // step
+    inside = cells[((cells >= 0) & (cells < shape)).all(axis=1)]
+    wrong = np.zeros(shape, dtype=bool)
+    wrong[tuple(inside.T)] = True
+    return wrong if wrong.any() else None
+
+
+def shown_difference(block: JacobianBlock, difference: Array, wrong: Array | None) -> Array:
+    """Return the difference with 0 where the checker found agreement: what is left there is round-off."""
+    if not isinstance(block, Block) or block.verdict not in ("match", "mismatch"):
+        return difference
+    if wrong is None:
+        return np.zeros_like(difference) if block.verdict == "match" else difference
+    return np.where(wrong, difference, 0.0)
 
 
 def worst_cell(block: JacobianBlock, pooled: Pooled) -> tuple[int, int] | None:

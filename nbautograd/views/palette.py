@@ -6,6 +6,7 @@ NaN and the infinities in colours that the maps do not contain.
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import Any
 
@@ -34,6 +35,8 @@ HALF = 16  # levels on either side of zero: few enough for a style sheet of 2 kB
 ZERO = HALF
 LEVELS = 2 * HALF + 1
 PAPER_INDEX, NAN_INDEX, PLUS_INF, MINUS_INF = LEVELS, LEVELS + 1, LEVELS + 2, LEVELS + 3
+QUANTILE = 0.98  # of the sizes, that the robust limit covers
+OUTLYING = 2.0  # times the robust limit
 NEGLIGIBLE = 1e-6  # of the limit: what finite differences leave of an exact zero is not worth a colour
 
 
@@ -42,6 +45,33 @@ def limit(*arrays: Array) -> float:
     sizes = [np.abs(a[np.isfinite(a)]) for a in arrays]
     largest = max((float(s.max()) for s in sizes if s.size), default=0.0)
     return largest if largest > 0 else 1.0
+
+
+def robust_limit(*arrays: Array) -> float:
+    """Return the limit of a scale that no outlier washes out: the 98th percentile of the sizes that are not negligible.
+
+    A largest size of less than twice that is no outlier, and then the limit itself. The live heat maps use the same
+    rule: frontend/scale.js.
+
+    Example:
+        >>> import numpy as np
+        >>> from nbautograd.views.palette import robust_limit
+        >>> robust_limit(np.append(np.ones(99), 30.0)), robust_limit(np.arange(100.0))
+        (1.0, 99.0)
+    """
+    sizes = np.sort(np.concatenate([np.abs(a[np.isfinite(a)]).reshape(-1) for a in arrays]))
+    top = limit(sizes)
+    sizes = sizes[sizes > NEGLIGIBLE * top]
+    if not sizes.size:
+        return top
+    covering = float(sizes[math.ceil(QUANTILE * (sizes.size - 1))])
+    return top if top <= OUTLYING * covering else covering
+
+
+def beyond(values: Array, largest: float) -> Array:
+    """Return where a value is outside of the scale, so that its colour says less than its size."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.abs(values) > largest)
 
 
 def indices(values: Array, largest: float) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 from nbautograd.core.checking.block import Block, JacobianBlock, JacobianReport
 from nbautograd.core.display import plain
 from nbautograd.errors import InputError
-from nbautograd.views.jacobian import by_interest
+from nbautograd.views.jacobian import by_interest, wrong_cells
 from nbautograd.widgets.base import Buffers, Question, ViewWidget
 from nbautograd.widgets.keeping import FREEZING
 from nbautograd.widgets.parts import array, inline
@@ -67,6 +67,9 @@ def _maps(block: JacobianBlock, side: int) -> dict[str, Any]:
     exact = (pooled.rows, pooled.cols) == (1, 1)
     names = ("analytical", "numerical", "difference")
     maps = {name: array(getattr(pooled, name), "float64" if exact else "float32") for name in names}
+    wrong = wrong_cells(block, (0, 0), (pooled.rows, pooled.cols), pooled.analytical.shape)
+    if wrong is not None:
+        maps["wrong"] = array(wrong, "uint8")
     return {"rows": pooled.rows, "cols": pooled.cols, **maps}
 
 
@@ -128,8 +131,9 @@ def zoom(blocks: Blocks, question: Mapping[str, Any]) -> tuple[dict[str, Any], B
     rows, cols = (_pair(question.get(name), most) for name, most in zip(("rows", "cols"), block.shape, strict=True))
     analytical, numerical, difference, step = window(block, rows, cols, SIDE)
     reply = {"rows": step[0], "cols": step[1], "shape": list(analytical.shape)}
-    packed = [np.ascontiguousarray(np.real(a), dtype="<f8").tobytes() for a in (analytical, numerical, difference)]
-    return reply, packed
+    wrong = wrong_cells(block, (rows[0], cols[0]), step, analytical.shape)
+    maps = (analytical, numerical, difference, *(() if wrong is None else (wrong,)))
+    return reply, [np.ascontiguousarray(np.real(a), dtype="<f8").tobytes() for a in maps]
 
 
 def _pair(numbers: Any, most: int | None) -> tuple[int, int]:

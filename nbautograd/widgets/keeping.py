@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from nbautograd.views.jacobian import wrong_cells
 from nbautograd.widgets.parts import array
 
 FREEZING = "NBAUTOGRAD_FREEZING"  # environment variable of the kernel
@@ -53,6 +54,9 @@ def _with_whole(states: list[State], blocks: Mapping[tuple[int, int], Any]) -> l
         if pooled and 16 * block.entries <= room:
             room -= 16 * block.entries
             whole[k] = {"analytical": array(block.analytical()), "numerical": array(block.numerical())}
+            wrong = wrong_cells(block, (0, 0), (1, 1), block.shape)
+            if wrong is not None:
+                whole[k]["wrong"] = array(wrong, "uint8")
     return [{**state, "whole": whole[k]} if k in whole else state for k, state in enumerate(states)]
 
 

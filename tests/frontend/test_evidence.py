@@ -162,6 +162,6 @@ def test_cells_are_written_as_in_the_static_heat_map(show: Any, samples: Any) ->
         0.00123,
     ]
     written = page.evaluate(
-        "async n => { const m = await import('/frontend/heatmap.js'); return n.map(m.short); }", numbers
+        "async n => { const m = await import('/frontend/heatmap.js'); return n.map((x) => m.short(x)); }", numbers
     )
     assert written == [short(n) for n in numbers]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -11,13 +12,14 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from nbautograd.core.checking.block import Entry, GradcheckReport, JacobianReport
-from nbautograd.views.palette import colours
+from nbautograd.views.jacobian import breaks
+from nbautograd.views.palette import colours, robust_limit
 
 pytestmark = pytest.mark.browser
 
 PIXEL = """([map, row, col, rows, cols]) => {
   const canvas = document.querySelector(".nbag-live").shadowRoot.querySelectorAll(".maps canvas")[map];
-  const x = (col + 0.08) * canvas.width / cols, y = (row + 0.5) * canvas.height / rows;
+  const x = (col + 0.3) * canvas.width / cols, y = (row + 0.22) * canvas.height / rows;  // beside rings and digits
   const [r, g, b] = canvas.getContext("2d").getImageData(x, y, 1, 1).data;
   return "#" + [r, g, b].map((c) => c.toString(16).padStart(2, "0")).join("");
 }"""
@@ -156,22 +158,123 @@ def test_an_answer_that_is_an_error_is_said(show: Any, large: Any) -> None:
     expect(page.locator(".note")).to_have_text("Python could not answer: too large")
 
 
-def test_the_difference_on_its_own_scale_and_on_a_logarithmic_one(show: Any, samples: Any) -> None:
+def test_the_legend_changes_the_scale(show: Any, samples: Any) -> None:
     numerical = np.eye(3)
     difference = np.array([[1e-9, 1e-13, -1e-9], [0.0, 1e-9, 1e-9], [1e-9, 1e-9, 1e-9]])
     page = show(JacobianReport("F", {(0, 0): samples.block(numerical + difference, numerical)}))
     table, paper = colours("light"), colours("light")[-4]
     assert page.evaluate(PIXEL, [2, 0, 2, 3, 3]) == paper
-    scale = page.get_by_role("combobox", name="difference")
-    scale.select_option("on its own scale")
+    legend = page.locator(".legend")
+    expect(legend).to_have_attribute("title", "Change the colour scale")
+    expect(legend).to_contain_text("one scale for all three")
+    legend.click()
     assert page.evaluate(PIXEL, [2, 0, 2, 3, 3]) == table[0]
-    expect(page.locator(".legend")).to_contain_text("the difference on its own scale, to ±1e-9")
-    scale.select_option("logarithmic")
+    expect(legend).to_contain_text("the difference on its own scale, to ±1e-9")
+    expect(legend).to_be_focused()
+    page.keyboard.press("Enter")
     seen = {place: page.evaluate(PIXEL, [2, *place, 3, 3]) for place in [(0, 2), (0, 1), (1, 0)]}
     assert seen[0, 2] == table[0]
     assert seen[0, 1] not in (paper, table[-5])  # four powers below the largest is still a colour
     assert seen[1, 0] == paper  # no difference is none
-    expect(page.locator(".legend")).to_contain_text("logarithmic: from ±1e-9 down by 16 powers")
+    expect(legend).to_contain_text("the difference from ±1e-9")
+    page.keyboard.press("Enter")
+    expect(legend).to_contain_text("one scale for all three")
+
+
+@pytest.fixture
+def outlier(samples: Any) -> Any:
+    """100 entries of one size, one of them 40 times too large in backward."""
+    numerical = np.full((10, 10), 1.0)
+    analytical = numerical + 1e-6
+    analytical[3, 4] = 40.0
+    block = samples.block(analytical, numerical, ((2, 5), (10,)), ("y", "x"))
+    return GradcheckReport("F", "wrong", blocks={(0, 0): block})
+
+
+def test_an_outlier_leaves_the_others_their_colours_and_is_marked(show: Any, outlier: Any) -> None:
+    page = show(outlier, kind="jacobian")
+    table = colours("light")
+    assert page.evaluate(PIXEL, [0, 0, 0, 10, 10]) == table[-5]  # 1 is full colour, as the 98th percentile
+    expect(page.locator(".legend")).to_contain_text(re.compile(r"−1(\.0)?\+1"))
+    expect(page.locator(".legend")).to_contain_text("cells beyond it, with a mark in the corner: 2")
+    page.locator(".legend").click()
+    expect(page.locator(".legend")).to_contain_text(re.compile(r"−40(\.0)?\+40"))
+    expect(page.locator(".legend")).not_to_contain_text("corner")
+    assert page.evaluate(PIXEL, [0, 0, 0, 10, 10]) != table[-5]
+    assert page.evaluate(PIXEL, [0, 3, 4, 10, 10]) == table[-5]
+
+
+def test_what_the_checker_calls_equal_is_no_difference(show: Any, outlier: Any) -> None:
+    page = show(outlier, kind="jacobian")
+    maps(page).focus()
+    expect(reading(page)).to_have_text(
+        "d y[0,3] / d x[4]your backward 40.0finite differences 1.0difference 39.0✗ differs"
+    )
+    page.keyboard.press("ArrowDown")
+    expect(reading(page)).to_have_text("d y[0,4] / d x[4]your backward 1finite differences 1.0difference 0.0✓ agrees")
+    for _ in range(2):  # to the difference's own scale, which is made for what is left
+        page.locator(".legend").click()
+    maps(page).focus()
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowDown")
+    expect(reading(page)).to_contain_text("difference 1e-6")
+
+
+def test_one_map_alone_and_the_wrong_cells_only(show: Any, outlier: Any) -> None:
+    page = show(outlier, kind="jacobian")
+    table = colours("light")
+    group = page.get_by_role("group", name="Maps to show")
+    group.get_by_role("button", name="difference", exact=True).click()
+    expect(page.locator(".maps figure:visible figcaption")).to_have_text(["difference"])
+    group.get_by_role("button", name="wrong cells only").click()
+    expect(page.locator(".maps figure:visible")).to_have_count(3)
+    assert page.evaluate(PIXEL, [0, 0, 0, 10, 10]) == table[-4]
+    assert page.evaluate(PIXEL, [0, 3, 4, 10, 10]) == table[-5]
+    expect(group.get_by_role("button", name="wrong cells only")).to_have_attribute("aria-pressed", "true")
+    expect(group.get_by_role("button", name="side by side")).to_have_attribute("aria-pressed", "false")
+
+
+def test_the_tooltip_says_what_the_live_region_says(show: Any, outlier: Any) -> None:
+    page = show(outlier, kind="jacobian")
+    tip, canvas = page.locator(".tip"), page.locator(".maps canvas").nth(2)
+    expect(tip).to_be_hidden()
+    box = canvas.bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.95, box["y"] + box["height"] * 0.35)
+    expect(tip).to_contain_text("d y[0,3] / d x[9]")
+    expect(tip).to_have_text(reading(page).text_content())
+    place, maps_box = tip.bounding_box(), maps(page).bounding_box()
+    assert place["x"] + place["width"] <= maps_box["x"] + maps_box["width"]
+    page.mouse.move(box["x"] + box["width"] * 0.45, box["y"] - 200)
+    expect(tip).to_be_hidden()
+
+
+def test_axes_name_sides_and_cells_and_cells_are_squares(show: Any, outlier: Any) -> None:
+    page = show(outlier, kind="jacobian")
+    axes = page.locator(".axes").first
+    expect(axes.locator(".name")).to_have_text(["x", "y"])
+    expect(axes.locator(".row").first).to_have_text("0,0")
+    expect(axes.locator("line")).to_have_count(1)  # between y[0] and y[1]
+    for width in (1280, 480):
+        page.set_viewport_size({"width": width, "height": 700})
+        box = page.locator(".maps canvas").first.bounding_box()
+        assert box["width"] == box["height"] <= 280
+
+
+def test_limits_and_lines_are_those_of_the_static_heat_map(show: Any, small: Any) -> None:
+    page = show(small)
+    random = np.random.default_rng(0)
+    arrays = [random.normal(size=n) * 10.0 ** random.integers(-3, 3, size=n) for n in (1, 2, 40, 60, 500)]
+    arrays += [np.append(np.ones(99), 30.0), np.array([0.0, 1e-9, 1.0])]
+    shapes = [((2, 3), 1, 6), ((1, 2, 3), 1, 6), ((6,), 1, 6), ((), 1, 1), ((3, 3), 2, 5)]
+    seen = page.evaluate(
+        """async ([arrays, shapes]) => {
+          const { robustLimit } = await import("/frontend/scale.js"), { breaks } = await import("/frontend/axes.js");
+          const starts = (step, cells) => Array.from({ length: cells }, (_, k) => k * step);
+          return [arrays.map((a) => robustLimit(a)), shapes.map(([s, step, n]) => breaks(s, starts(step, n)))];
+        }""",
+        [[a.tolist() for a in arrays], shapes],
+    )
+    assert seen == [[robust_limit(a) for a in arrays], [breaks(*shape) for shape in shapes]]
 
 
 def test_parts_of_complex_numbers_are_named(show: Any, samples: Any) -> None:

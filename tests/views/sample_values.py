@@ -28,6 +28,10 @@ class DenseBlock(Block):
     def numerical(self, rows: Any = None, cols: Any = None) -> Array:
         return self._cut(1, rows, cols)
 
+    def wrong_entries(self) -> Array:
+        with np.errstate(invalid="ignore"):
+            return np.argwhere(~(np.abs(self.matrices[0] - self.matrices[1]) <= 1e-5))
+
     def pooled(self, h: int = 32, w: int = 32) -> Pooled:
         a, n = self.matrices
         per_row, per_col = -(-a.shape[0] // h) or 1, -(-a.shape[1] // w) or 1

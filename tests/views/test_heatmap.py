@@ -19,6 +19,7 @@ from nbautograd.views import palette
 from nbautograd.views.heatmap import heatmap, legend, thumbnail
 from nbautograd.views.heatmap.marks import short
 from nbautograd.views.heatmap.place import Axis
+from nbautograd.views.jacobian import breaks
 from nbautograd.views.png import png
 
 ANY = st.floats(allow_nan=True, allow_infinity=True)
@@ -50,6 +51,39 @@ def test_zero_nan_and_infinities_are_told_apart():
 def test_limits_look_at_finite_sizes_only():
     assert palette.limit(np.array([1.0, -3.0, np.nan, np.inf])) == 3.0
     assert palette.limit(np.array([np.nan])) == palette.limit(np.zeros(3)) == palette.limit(np.empty(0)) == 1.0
+
+
+def test_an_outlier_does_not_set_the_robust_limit_and_a_large_number_does():
+    assert palette.robust_limit(np.append(np.linspace(0.1, 1, 99), 40.0)) == pytest.approx(1.0)
+    assert palette.robust_limit(np.linspace(0.1, 1, 99), np.array([1.9])) == 1.9
+    assert palette.robust_limit(np.append(np.zeros(1000), 3.0)) == 3.0  # zeros do not count
+    assert palette.robust_limit(np.append(np.full(1000, 1e-12), 3.0)) == 3.0  # nor does round-off
+    assert palette.robust_limit(np.array([np.nan, np.inf])) == palette.robust_limit(np.empty(0)) == 1.0
+
+
+def test_cells_beyond_the_scale_have_a_corner():
+    document = heatmap(np.array([[1.0, 2.0], [-3.0, np.nan]]), largest=1.0)
+    corners = "".join(re.findall(r'class="b[bw]+" [^>]*d="([^"]*)"', document))
+    assert sorted(corners.split("M")[1:]) == ["0 1h.3v.3z", "1 0h.3v.3z"]
+    assert 'class="b' not in heatmap(np.array([[1.0, 2.0], [-3.0, np.nan]]))
+
+
+def test_lines_stand_between_the_slices_of_the_slowest_dimension():
+    rows, cols = Axis("y", breaks=breaks((2, 3), 1, 6)), Axis("x", breaks=breaks((4,), 1, 4))
+    document = heatmap(np.ones((6, 4)), rows=rows, cols=cols)
+    lines = re.search(r'class="e" d="([^"]*)"', document)[1]
+    assert (lines.count("h"), lines.count("v")) == (1, 0)
+    crowded = heatmap(np.ones((60, 4)), rows=Axis(breaks=breaks((30, 2), 1, 60)))
+    assert 'class="e"' not in crowded.partition("</style>")[2]
+
+
+@pytest.mark.parametrize(
+    ("shape", "per_cell", "cells", "expected"),
+    [((2, 3), 1, 6, [3]), ((1, 2, 3), 1, 6, [3]), ((6,), 1, 6, []), ((), 1, 1, []), ((3, 4), 2, 6, [2, 4]),
+     ((3, 3), 2, 5, [2, 3]), ((3, 1), 1, 3, [])],
+)  # fmt: skip
+def test_breaks(shape, per_cell, cells, expected):
+    assert breaks(shape, per_cell, cells) == expected
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

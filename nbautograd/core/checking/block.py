@@ -167,6 +167,11 @@ class Block(JacobianBlock):
         """Steps and errors of finite differences at the worst entry: the V of truncation and round-off."""
         return self.steps, self.errors
 
+    def wrong_entries(self) -> Array:
+        """Return row and column of each entry that differs by more than its error bar, shaped (count, 2)."""
+        matrices: Matrices = self.matrices
+        return matrices.positions(matrices.wrong)
+
     def __repr__(self) -> str:
         return f"<Block d {self.output_name} / d {self.input_name}: {self.verdict}, {self.wrong}/{self.entries} wrong>"
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from nbautograd.views import palette
-from nbautograd.views.heatmap.marks import hatch, signs, worst_frame
-from nbautograd.views.heatmap.place import Axis, Place, axis_labels
+from nbautograd.views.heatmap.marks import corners, hatch, signs, worst_frame
+from nbautograd.views.heatmap.place import Axis, Place, axis_labels, separators
 from nbautograd.views.heatmap.style import style_sheet
 from nbautograd.views.markup import Markup, join, tag
 from nbautograd.views.png import png_uri
@@ -34,7 +34,8 @@ def heatmap(
 
     Args:
         matrix: array (h, w), at most a few hundred on a side; complex entries are drawn by size.
-        largest: the value that gets the full colour on either side of zero; the matrix's own largest when None.
+        largest: the value that gets the full colour on either side of zero, the matrix's own largest when None; a cell
+            beyond it has a mark in its corner.
         rows, cols: what to write along the sides.
         worst: (row, column) of a cell to put a frame around.
 
@@ -54,8 +55,9 @@ def heatmap(
     index = palette.indices(values, top)
     few = values.size <= MOST_SHAPES
     body: list[Markup | None] = [_cells(index, place) if few else _image(index, place), _frame(place)]
-    body += [hatch(index, place), signs(values, index, place)]
-    body += [axis_labels(place, rows or Axis(), cols or Axis()), worst_frame(worst, place)]
+    body += [hatch(index, place), signs(values, index, place), corners(values, index, top, place)]
+    sides = rows or Axis(), cols or Axis()
+    body += [axis_labels(place, *sides), separators(place, *sides), worst_frame(worst, place)]
     sheet = style_sheet(np.unique(index), place.cell, few)
     w, h = round(place.width), round(place.height)
     start = {"xmlns": NAMESPACE, "width": str(w), "height": str(h), "viewBox": f"0 0 {w} {h}"}

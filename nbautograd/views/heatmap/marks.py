@@ -13,7 +13,7 @@ from nbautograd.views.markup import Markup, join, tag
 
 Array = np.ndarray[Any, Any]
 CHARACTER = 6.2  # width of a digit
-NUMBERED, MARKED = 26.0, 9.0  # from these sizes on a cell shows its number, or its sign
+NUMBERED, MARKED, CORNERED = 26.0, 9.0, 4.0  # from these sizes on a cell shows its number, its sign, its corner
 
 
 def hatch(index: Array, place: Place) -> Markup | None:
@@ -37,6 +37,18 @@ def signs(values: Array, index: Array, place: Place) -> Markup | None:
         groups.setdefault(ink_class(int(index[r, c])), []).append((int(r), int(c)))
     draw = _numbers if place.cell >= NUMBERED else _signs
     return join(draw(values, ink, cells, place) for ink, cells in groups.items())
+
+
+def corners(values: Array, index: Array, largest: float, place: Place) -> Markup | None:
+    """Draw a mark in the upper right corner of each cell whose value is beyond the scale, in units of cells."""
+    if place.cell < CORNERED:
+        return None
+    groups: dict[str, list[str]] = {}
+    for r, c in np.argwhere(palette.beyond(values, largest)):
+        groups.setdefault(ink_class(int(index[r, c])), []).append(f"M{c} {r}h.3v.3z")
+    side = place.cell - place.gap
+    transform = f"translate({place.left + 0.7 * side:.4g} {place.top:.4g})scale({place.cell:.4g})"
+    return join(tag("path", {"class": f"b{ink}", "transform": transform, "d": "".join(d)}) for ink, d in groups.items())
 
 
 def ink_class(colour: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -11,15 +12,17 @@ from nbautograd.views.markup import Markup, join, tag
 
 SIDE = 208.0  # pixels of the longer side of a matrix that is not small
 LARGEST_CELL = 32.0
+APART = 10.0  # pixels: lines that stand closer than this are left out
 CHARACTER = 6.4  # mean width of a digit at the labels' size
 
 
 @dataclass(frozen=True)
 class Axis:
-    """Names along one side: of the whole axis, and of its cells (may be empty)."""
+    """Names of one side and of its cells (may be empty), and the cells that a line stands before."""
 
     name: str = ""
     labels: Sequence[str] = ()
+    breaks: Sequence[int] = ()
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,20 @@ def axis_labels(place: Place, rows: Axis, cols: Axis) -> Markup:
         for k, label in _spaced(cols.labels, place.cell, widest)
     ]
     return join((*parts, tag("g", {"class": "r"}, *down), tag("g", {"class": "n"}, *along)))
+
+
+def separators(place: Place, rows: Axis, cols: Axis) -> Markup | None:
+    """Draw the lines between the slices of the slowest dimension of either side, where they do not stand too close."""
+    h, w = place.shape
+    across = (f"M{place.left - 4:g} {y(k, place)}h{w * place.cell + 8:g}" for k in _apart(rows.breaks, place.cell))
+    down = (f"M{x(k, place)} {place.top - 4:g}v{h * place.cell + 8:g}" for k in _apart(cols.breaks, place.cell))
+    lines = "".join((*across, *down))
+    return tag("path", {"class": "e", "d": lines}) if lines else None
+
+
+def _apart(breaks: Sequence[int], cell: float) -> Sequence[int]:
+    near = any((after - before) * cell < APART for before, after in pairwise(breaks))
+    return () if near else breaks
 
 
 def _spaced(labels: Sequence[str], cell: float, room: float) -> list[tuple[int, str]]:

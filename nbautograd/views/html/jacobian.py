@@ -11,7 +11,17 @@ from nbautograd.core.checking.block import Block, JacobianBlock, JacobianReport,
 from nbautograd.views import numbers, palette
 from nbautograd.views.heatmap import heatmap, legend
 from nbautograd.views.heatmap.place import Axis
-from nbautograd.views.jacobian import PANELS, Array, by_interest, drawable, labels, worst_cell
+from nbautograd.views.jacobian import (
+    PANELS,
+    Array,
+    breaks,
+    by_interest,
+    drawable,
+    labels,
+    shown_difference,
+    worst_cell,
+    wrong_cells,
+)
 from nbautograd.views.markup import Markup, join, picture, tag
 from nbautograd.views.pieces import block as box
 from nbautograd.views.pieces import faint, fold, matrix, name, paragraph, table
@@ -81,22 +91,25 @@ def _inside(block: JacobianBlock) -> Markup:
 
 def _panels(block: JacobianBlock, pooled: Pooled) -> tuple[Markup, Markup]:
     arrays = {panel: drawable(getattr(pooled, panel)) for panel in PANELS}
-    top = palette.limit(arrays["analytical"], arrays["numerical"])
+    top = palette.robust_limit(arrays["analytical"], arrays["numerical"])
     h, w = arrays["analytical"].shape
-    rows = Axis(block.output_name, labels(block.output_shape, pooled.rows, h, block.output_complex))
-    cols = Axis(block.input_name, labels(block.input_shape, pooled.cols, w, block.input_complex))
+    wrong = wrong_cells(block, (0, 0), (pooled.rows, pooled.cols), (h, w))
+    arrays["difference"] = shown_difference(block, arrays["difference"], wrong)
+    outputs, inputs = (block.output_shape, pooled.rows, h), (block.input_shape, pooled.cols, w)
+    rows = Axis(block.output_name, labels(*outputs, block.output_complex), breaks(*outputs))
+    cols = Axis(block.input_name, labels(*inputs, block.input_complex), breaks(*inputs))
     short = max(map(len, rows.labels), default=0) <= LONG_LABEL  # long ones are written once, so that all three fit
     worst = worst_cell(block, pooled)
     figures = []
     for panel, values in arrays.items():
-        beside = rows if short or panel == "analytical" else Axis()
+        beside = rows if short or panel == "analytical" else Axis(breaks=rows.breaks)
         marked = worst if panel == "difference" else None
         image = picture(
             heatmap(values, top, beside, cols, marked), _alt(block, panel, values, marked), {"style": IMAGE}
         )
         caption = tag("div", {"style": "font-size:0.9em;opacity:0.75"}, _caption(panel, values, top))
         figures.append(tag("div", {"style": FIGURE}, caption, image))
-    return tag("div", {"style": "margin:0"}, *figures), _scale(block, pooled, top, worst is not None)
+    return tag("div", {"style": "margin:0"}, *figures), _scale(pooled, list(arrays.values()), top, worst)
 
 
 def _caption(panel: str, values: Array, top: float) -> str:
@@ -106,12 +119,14 @@ def _caption(panel: str, values: Array, top: float) -> str:
     return words
 
 
-def _scale(block: JacobianBlock, pooled: Pooled, top: float, marked: bool) -> Markup:
+def _scale(pooled: Pooled, arrays: Sequence[Array], top: float, worst: tuple[int, int] | None) -> Markup:
     low, high = f"−{numbers.number(top, 3)}", numbers.number(top, 3)
     alt = messages.text("views.panel.legend_alt", low=low, high=high)
     bar = picture(legend(), alt, {"style": "display:inline-block;vertical-align:middle;margin:0 6px"})
     words = [messages.text("views.panel.scale")]
-    if marked:
+    if outside := sum(int(palette.beyond(values, top).sum()) for values in arrays):
+        words.append(messages.text("views.panel.beyond", count=numbers.count(outside)))
+    if worst is not None:
         words.append(messages.text("views.panel.worst"))
     if (pooled.rows, pooled.cols) != (1, 1):
         words.append(messages.text("views.panel.pooled", rows=pooled.rows, cols=pooled.cols))

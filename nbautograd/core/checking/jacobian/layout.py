@@ -128,6 +128,16 @@ class Matrices:
         inp = np.unravel_index(int(self.cols[entry[2]]), self.shapes[1])
         return tuple(map(int, out)), tuple(map(int, inp))
 
+    def positions(self, chosen: Array | None) -> Array:
+        """Return row and column in the whole Jacobian of the stored entries that are chosen, shaped (count, 2)."""
+        if chosen is None:
+            return np.empty((0, 2), dtype=int)
+        block, row, col = np.nonzero(chosen)
+        rows, cols = self.layout.row_ids[block, row], self.layout.col_ids[block, col]
+        if self.rows is not None and self.cols is not None:
+            rows, cols = self.rows[rows], self.cols[cols]
+        return np.stack([rows, cols], axis=1)
+
     def stored(self, which: Which) -> Array:
         """The stored entries of one of the two, or of their difference."""
         if which == "difference":

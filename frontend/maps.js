@@ -1,0 +1,268 @@
+// The heat maps of a block beside each other, or one of them: axes, colours, pointer and tooltip, scale.
+
+import { axesOf, axesView, margins } from "./axes.js";
+import { verdictWord } from "./blocks.js";
+import { cellSize, draw, ramp } from "./heatmap.js";
+import { cellName } from "./levels.js";
+import { colourings } from "./scale.js";
+import { count, el, number } from "./shared.js";
+
+/** @typedef {import("./types").Page} Page */
+/** @typedef {import("./types").Block} Block */
+/** @typedef {import("./explorer.js").Explorer} Explorer */
+/** @typedef {import("./levels.js").Level} Level */
+/** @typedef {import("./scale.js").Scale} Scale */
+/** @typedef {{block: Block, level: Level, maps: ArrayLike<number>[], scale: Scale, only?: ArrayLike<number>}} Picture what is drawn of a level */
+
+const NAMES = ["analytical", "numerical", "difference"];
+const NARROWEST = 200; // px of a map that stands beside others
+const GAP = 18; // px between maps
+
+/** @param {Block} block @param {Level} level @param {number} cell @returns {"match" | "mismatch" | undefined} what the checker says of it */
+function judgement(block, level, cell) {
+  if (block.verdict === "match") return "match";
+  if (block.verdict !== "mismatch" || !level.wrong) return undefined;
+  return level.wrong[cell] ? "mismatch" : "match";
+}
+
+/** @param {Block} block @param {Level} level @param {Scale} scale @returns {ArrayLike<number>[]} */
+function shownMaps(block, level, scale) {
+  if (scale === "own" || scale === "log") return level.values; // made to look at what is within the tolerance
+  const [analytical, numerical, difference] = level.values;
+  const beyond = (/** @type {number} */ value, /** @type {number} */ k) =>
+    judgement(block, level, k) === "match" ? 0 : value;
+  return [analytical, numerical, Float64Array.from(difference, beyond)];
+}
+
+/**
+ * The heat maps with their controls.
+ * @param {Page} page @param {Block} block @param {Explorer} explore @param {AbortSignal} signal
+ */
+export function heatMaps(page, block, explore, signal) {
+  /** @type {Scale} */
+  let scale = "robust";
+  let mode = "all"; // all maps, one of them, or the wrong cells only
+  /** @type {Picture} */
+  let picture;
+  /** @type {import("./scale.js").Colouring[]} */
+  let looks = [];
+
+  const tip = el("div", { class: "tip", "aria-hidden": "true", hidden: true });
+  const figures = NAMES.map((name) => figure(page.word("panel", name)));
+  const maps = el(
+    "div",
+    {
+      class: "maps",
+      tabindex: "0",
+      role: "application",
+      "aria-roledescription": page.t("heat_map"),
+      "aria-label": page.t("heat_map_help", { output: block.output_name, input: block.input_name }),
+    },
+    ...figures.map(({ element }) => element),
+    tip,
+  );
+  const below = el("div", "bar");
+  const shown = () => figures.filter(({ element }) => !element.hidden);
+
+  function rescale() {
+    const level = explore.top();
+    const values = shownMaps(block, level, scale);
+    picture = {
+      block,
+      level,
+      maps: values,
+      scale,
+      only: mode === "wrong" ? level.wrong : undefined,
+    };
+    looks = colourings(scale, values);
+    below.replaceChildren(legend(page, picture, looks, change));
+  }
+  /** @param {Scale} next */
+  function change(next) {
+    scale = next;
+    rescale();
+    paint();
+    /** @type {HTMLElement} */ (below.firstElementChild).focus();
+  }
+  function paint() {
+    const { level } = picture,
+      axes = axesOf(block, level);
+    const beside = shown().length;
+    const [left] = margins(...axes);
+    const cell = cellSize(level.rows, level.cols, room(maps, beside) - left - 6);
+    const fonts = { font: getComputedStyle(maps).fontFamily, colours: page.colours() };
+    const marks = { cursor: explore.cursor(), mark: explore.mark(), chosen: explore.chosen() };
+    figures.forEach((one, k) => {
+      if (one.element.hidden) return;
+      one.place(axes, cell, level);
+      const { most, shares } = looks[k];
+      const look = { ...fonts, ...marks, most, shares, cell, only: picture.only };
+      draw(one.canvas, { rows: level.rows, cols: level.cols, values: picture.maps[k] }, look);
+    });
+  }
+  /** @param {string} wanted */
+  function show(wanted) {
+    mode = wanted;
+    figures.forEach(({ element }, k) => {
+      element.hidden = NAMES.includes(mode) && mode !== NAMES[k];
+    });
+    rescale();
+    paint();
+  }
+
+  const watcher = new ResizeObserver(paint);
+  watcher.observe(maps);
+  signal.addEventListener("abort", () => watcher.disconnect(), { once: true });
+  page.onTheme(() => (rescale(), paint()), signal);
+  for (const { canvas } of figures)
+    pointer(canvas, explore, () => placeTip(tip, canvas, maps, explore, reading()));
+  maps.addEventListener("pointerleave", () => (tip.hidden = true));
+
+  const reading = () => readingOf(page, picture, explore);
+  return {
+    element: maps,
+    choice: choice(page, block, show),
+    scale: below,
+    paint,
+    rescale,
+    reading,
+  };
+}
+
+/** @param {HTMLElement} maps @param {number} beside how many stand there @returns {number} px for each */
+function room(maps, beside) {
+  const width = maps.clientWidth || 3 * NARROWEST;
+  const fit = Math.max(1, Math.min(beside, Math.floor((width + GAP) / (NARROWEST + GAP))));
+  return Math.floor((width - GAP * (fit - 1)) / fit);
+}
+
+/** @param {string} name */
+function figure(name) {
+  const canvas = el("canvas", { "aria-hidden": "true" });
+  const frame = el("div", "frame", canvas);
+  const element = el("figure", null, el("figcaption", null, name), frame);
+  let last = "";
+  /** @param {ReturnType<typeof axesOf>} axes @param {number} cell @param {Level} level */
+  function place(axes, cell, level) {
+    const now = JSON.stringify([axes, cell]);
+    if (now === last) return;
+    last = now;
+    const [left, top] = margins(...axes);
+    canvas.style.margin = `${top}px 0 0 ${left}px`;
+    frame.replaceChildren(canvas, axesView(...axes, cell, [level.rows, level.cols]));
+  }
+  return { element, canvas, place };
+}
+
+/**
+ * Which maps are shown, as a row of buttons.
+ * @param {Page} page @param {Block} block @param {(mode: string) => void} show
+ */
+function choice(page, block, show) {
+  const names = { all: page.t("maps_all") };
+  for (const name of NAMES) Object.assign(names, { [name]: page.word("panel", name) });
+  if (block.wrong && block.maps.wrong) Object.assign(names, { wrong: page.t("maps_wrong") });
+  const buttons = Object.entries(names).map(([mode, words]) => {
+    const pressed = String(mode === "all");
+    const press = () => {
+      for (const other of buttons) other.setAttribute("aria-pressed", String(other === button));
+      show(mode);
+    };
+    const button = el(
+      "button",
+      { class: "button", "aria-pressed": pressed, on: { click: press } },
+      words,
+    );
+    return button;
+  });
+  return el("div", { class: "choice", role: "group", "aria-label": page.t("maps") }, ...buttons);
+}
+
+/**
+ * The scale of colours; a click changes it.
+ * @param {Page} page @param {Picture} picture @param {import("./scale.js").Colouring[]} looks
+ * @param {(next: Scale) => void} change
+ */
+function legend(page, { block, level, maps, scale }, looks, change) {
+  const [{ most }, , { most: far }] = looks;
+  const beyond = looks.reduce((sum, look) => sum + look.beyond, 0);
+  const clips = colourings("robust", shownMaps(block, level, "robust")).some((look) => look.beyond);
+  /** @type {Scale[]} */
+  const scales = ["robust", ...(clips ? [/** @type {Scale} */ ("largest")] : []), "own", "log"];
+  const next = scales[(scales.indexOf(scale) + 1) % scales.length];
+  const words = [page.t(`scale_${scale}`, { most: number(far, 2) })];
+  if (beyond) words.push(page.t("scale_beyond", { count: count(beyond) }));
+  const bar = el("span", { class: "scale", "aria-hidden": "true" });
+  bar.style.background = `linear-gradient(to right, ${ramp(page.colours()).join(", ")})`;
+  return el(
+    "button",
+    { class: "legend", title: page.t("scale_change"), on: { click: () => change(next) } },
+    el("span", null, `−${number(most, 3)}`),
+    bar,
+    el("span", null, `+${number(most, 3)}`),
+    el("span", "faint", words.join(" · ")),
+  );
+}
+
+/** @param {HTMLCanvasElement} canvas @param {Explorer} explore @param {() => void} moved */
+function pointer(canvas, explore, moved) {
+  let frame = 0;
+  /** @param {MouseEvent} event @returns {[number, number]} */
+  function under(event) {
+    const { rows, cols } = explore.top();
+    return [
+      Math.floor((event.offsetY / canvas.offsetHeight) * rows),
+      Math.floor((event.offsetX / canvas.offsetWidth) * cols),
+    ];
+  }
+  canvas.addEventListener("pointermove", (event) => {
+    const cell = under(event);
+    cancelAnimationFrame(frame);
+    frame = requestAnimationFrame(() => {
+      explore.move(...cell);
+      moved();
+    });
+  });
+  canvas.addEventListener("click", (event) => {
+    cancelAnimationFrame(frame);
+    explore.move(...under(event));
+    explore.choose();
+  });
+}
+
+/**
+ * Put the tooltip beside the cell under the pointer, inside the maps.
+ * @param {HTMLElement} tip @param {HTMLCanvasElement} canvas @param {HTMLElement} maps
+ * @param {Explorer} explore @param {Node[]} reading
+ */
+function placeTip(tip, canvas, maps, explore, reading) {
+  tip.replaceChildren(...reading);
+  tip.hidden = false;
+  const [row, col] = explore.cursor(),
+    cell = canvas.offsetHeight / explore.top().rows;
+  const [x, y] = [canvas.offsetLeft + col * cell, canvas.offsetTop + row * cell];
+  const right = x + cell + 12 + tip.offsetWidth <= maps.clientWidth;
+  tip.style.left = `${right ? x + cell + 12 : Math.max(0, x - tip.offsetWidth - 12)}px`;
+  tip.style.top = `${y + cell + 6}px`;
+}
+
+/** @param {Page} page @param {Picture} picture @param {Explorer} explore the entry under the cursor in words */
+function readingOf(page, { block, level, maps }, explore) {
+  const [row, col] = explore.cursor(),
+    cell = row * level.cols + col;
+  const said = judgement(block, level, cell);
+  const facts = NAMES.map((name, k) =>
+    el(
+      "span",
+      "fact",
+      el("span", "faint", page.word("panel", name)),
+      " ",
+      el("b", null, number(maps[k][cell], 6)),
+    ),
+  );
+  return [
+    el("code", "entry", cellName(block, level, [row, col])),
+    ...facts,
+    ...(said ? [verdictWord(page, said)] : []),
+  ];
+}
