@@ -893,6 +893,7 @@ SENTENCES: dict[str, str] = {
     "views.aside.right.one": "{inputs} is right.",
     "views.aside.right.many": "{inputs} are right.",
     "views.evidence.wrong": "{wrong} of {entries} entries differ; the largest: {entry} is {numerical} by finite differences, {analytical} by your backward.",
+    "views.evidence.not_refined": "{refined} of them, the worst and others by chance, were refined; the rest show the same error and were not.",
     "views.evidence.right": "It agrees in {agree}/{entries} entries, largest error {error}, {witnesses}.",
     "views.evidence.right_bare": "It agrees in {agree}/{entries} entries, {witnesses}.",
     "views.evidence.subgradient": "Where {inputs} sits on a kink, backward picks a slope between those of the two sides (a subgradient).",

@@ -893,6 +893,7 @@ SENTENCES: dict[str, str] = {
     "views.aside.right.one": "{inputs} 的梯度是对的。",
     "views.aside.right.many": "{inputs} 的梯度都是对的。",
     "views.evidence.wrong": "{entries} 个元素中有 {wrong} 个不一致；差得最多的是 {entry}：有限差分得到 {numerical}，你的 backward 给出 {analytical}。",
+    "views.evidence.not_refined": "其中 {refined} 个（差得最多的和随机抽取的）做了细化，其余的误差相同，没有细化。",
     "views.evidence.right": "{entries} 个元素中 {agree} 个一致，最大误差 {error}，{witnesses}。",
     "views.evidence.right_bare": "{entries} 个元素中 {agree} 个一致，{witnesses}。",
     "views.evidence.subgradient": "在 {inputs} 的折点上，backward 取的斜率介于左右导数之间（次梯度）。",

@@ -144,6 +144,9 @@ def _wrong(check: GradcheckReport) -> list[str]:
     block = max(worst, key=_size_of_worst)
     entry = block.worst
     assert entry is not None
+    refined = sum(b.wrong - b.not_refined for b in blocks)
+    sampled = [messages.text("views.evidence.not_refined", refined=numbers.count(refined))]
+    sampled = sampled if any(b.not_refined for b in blocks) else []
     return [
         messages.text(
             "views.evidence.wrong",
@@ -152,7 +155,8 @@ def _wrong(check: GradcheckReport) -> list[str]:
             entry=entry_name(block, entry),
             numerical=numbers.number(entry.numerical),
             analytical=numbers.number(entry.analytical),
-        )
+        ),
+        *sampled,
     ]
 
 

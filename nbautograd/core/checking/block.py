@@ -151,6 +151,8 @@ class Block(JacobianBlock):
         worst: the entry that differs most, also when all agree; None for an empty block.
         largest_error: largest absolute difference of analytical and numerical.
         witnesses: what each witness said.
+        not_refined: how many of the wrong entries are known by their first difference alone: the worst and others by
+            chance were refined, and show the same error.
         steps, errors: for the worst entry, finite-difference steps and the difference from the best value there.
     """
 
@@ -162,6 +164,7 @@ class Block(JacobianBlock):
     witnesses: tuple[Statement, ...] = ()
     steps: Array = field(default_factory=lambda: np.empty(0), repr=False, compare=False)
     errors: Array = field(default_factory=lambda: np.empty(0), repr=False, compare=False)
+    not_refined: int = 0
 
     def curve(self) -> tuple[Array, Array]:
         """Steps and errors of finite differences at the worst entry: the V of truncation and round-off."""

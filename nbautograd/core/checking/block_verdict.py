@@ -13,8 +13,8 @@ from nbautograd.core.checking.jacobian.central_differences import first_step
 from nbautograd.core.checking.jacobian.forward_values import Values
 from nbautograd.core.checking.jacobian.layout import Matrices
 from nbautograd.core.checking.steps import fourth_order_check, kinks, staircase
-from nbautograd.core.checking.steps.evaluate_ladder import Refined
-from nbautograd.core.checking.steps.refine import refine
+from nbautograd.core.checking.steps.evaluate_ladder import Refined, concatenate
+from nbautograd.core.checking.steps.refine import ALIKE, refine, sample_of
 from nbautograd.core.checking.tolerance import AGREED, Scale, Tolerance, close, same, scales
 from nbautograd.core.numerics.arrays import Array
 
@@ -28,7 +28,12 @@ UNSURE = 0.02  # error bar, relative to the entry's scale, above which nothing i
 
 @dataclasses.dataclass(frozen=True)
 class Judged:
-    """A block with its verdict; see ``Block`` for the fields; ``unsure`` are the entries that could not be decided."""
+    """A block with its verdict; see ``Block`` for the fields.
+
+    Attributes:
+        unsure: the entries that could not be decided.
+        not_refined: how many of the wrong ones are known by the first difference alone.
+    """
 
     matrices: Matrices
     verdict: BlockVerdict
@@ -39,9 +44,10 @@ class Judged:
     steps: Array
     errors: Array
     unsure: Array
+    not_refined: int = 0
 
 
-def judge(forward: Values, raw: FirstPass, ij: tuple[int, int], tolerance: Tolerance) -> Judged:
+def judge(forward: Values, raw: FirstPass, ij: tuple[int, int], tolerance: Tolerance, seed: int = 0) -> Judged:
     """Compare the two Jacobians of a block.
 
     Args:
@@ -49,6 +55,7 @@ def judge(forward: Values, raw: FirstPass, ij: tuple[int, int], tolerance: Toler
         raw: the block as the first pass found it.
         ij: numbers of output and input among the differentiable ones.
         tolerance: what counts as equal.
+        seed: of the sample that is refined where many entries differ.
     """
     matrices = raw.matrices
     if raw.agreed and tolerance.atol is None and tolerance.rtol is None:
@@ -58,15 +65,38 @@ def judge(forward: Values, raw: FirstPass, ij: tuple[int, int], tolerance: Toler
     if doubtful.any():
         matrices = dataclasses.replace(matrices, numerical=matrices.numerical.copy())
         doubtful &= ~_agree_by_fourth_order(forward, raw, ij, (matrices, scale, doubtful, tolerance))
-    refined = refine(forward, raw, ij, doubtful) if doubtful.any() else None
     state = _State(matrices, scale, doubtful, tolerance)
     state.tiny = UNSEEN * _spread(forward.values[ij[0]])
-    if refined is not None:
-        state.take(refined)
+    if doubtful.any():
+        state.take(_refined(forward, raw, ij, state, seed))
     if (state.wrong.any() or state.reasons) and staircase.piecewise_constant(forward, ij, raw.matrices, state.jumps):
         state.wrong[:] = False
         state.reasons["flat"] = 1
     return state.judged()
+
+
+def _refined(forward: Values, raw: FirstPass, ij: tuple[int, int], state: _State, seed: int) -> Refined:
+    """Return a second look at the doubtful entries, or at a sample of them where it shows that all are wrong alike.
+
+    An error bar is wanted for the verdict, not for each of a million entries that are off alike: once the worst and
+    others by chance are all confirmed, those that differ as much are the same error. Entries that differ less than
+    any confirmed one, and all of them where the sample is not of one mind, are looked at as well.
+    """
+    matrices, doubtful = state.matrices, state.wrong
+    apart = np.abs(matrices.stored("difference"))
+    sample = sample_of(doubtful, apart, seed)
+    refined = refine(forward, raw, ij, sample)
+    rest = doubtful & ~sample
+    if rest.any():
+        at = tuple(refined.entries.T)
+        wrong, _, _ = classify_entries(refined, matrices.analytical[at], state.scale[at], state.tolerance, state.tiny)
+        if wrong.all():
+            with np.errstate(invalid="ignore"):
+                relative = apart / np.maximum(np.abs(matrices.analytical), np.abs(matrices.numerical))
+                rest &= ~(relative >= ALIKE * np.nanmin(relative[at]))
+        if rest.any():
+            refined = concatenate([refined, refine(forward, raw, ij, rest)])
+    return refined
 
 
 def _agree_by_fourth_order(
@@ -170,8 +200,14 @@ class _State:
         where = self._worst(difference)
         largest = float(np.nan_to_num(difference, nan=np.inf).max(initial=0.0))
         return Judged(
-            matrices, verdict, reason, count, self._entry(where), largest, *_curve(self.refined, where), self.unsure
-        )
+            matrices, verdict, reason, count, self._entry(where), largest, *_curve(self.refined, where), self.unsure,
+            count - self._confirmed,
+        )  # fmt: skip
+
+    @property
+    def _confirmed(self) -> int:
+        """How many of the wrong entries were refined."""
+        return 0 if self.refined is None else int(self.wrong[tuple(self.refined.entries.T)].sum())
 
     def _verdict(self, count: int) -> tuple[BlockVerdict, str]:
         if count:

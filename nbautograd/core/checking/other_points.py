@@ -115,6 +115,27 @@ def _torn(subject: Subject, group: tuple[Slot, ...], slots: list[Slot]) -> bool:
     return bool(fixed) and fixed != alike and (not fixed <= set(group) or set(group) <= fixed)
 
 
+def shrunk(subject: Subject, largest: int, size: int, seed: int) -> Subject:
+    """Return the subject with its long dimensions cut down, where it has many elements and the forward allows it.
+
+    Args:
+        subject: what was checked.
+        largest: number of elements of all inputs together up to which it stays as it is.
+        size: of the longest dimension then; dimensions of different sizes stay different.
+        seed: of the values.
+    """
+    small = subject
+    for k, group in enumerate(alike(subject)):
+        if sum(x.numel() for x in small.inputs if isinstance(x, Tensor)) <= largest:
+            break
+        before = small.inputs[group[0][0]].shape[group[0][1]]
+        inputs = resized(small, group, size - k - before, seed) if before > size > k else small.inputs
+        if works(small, inputs):
+            small = Subject(subject.fn, inputs, subject.seed)
+            small.call()
+    return small
+
+
 def works(subject: Subject, inputs: tuple[Any, ...]) -> bool:
     """Whether the forward takes these inputs."""
     try:

@@ -148,7 +148,7 @@ class GradcheckRun:
         return Block(
             *self._described(ij, where, judged.matrices), judged.matrices, judged.verdict, judged.reason,
             judged.wrong, judged.worst, judged.largest_error, said, judged.steps, judged.errors,
-            **self._pairs(where),
+            judged.not_refined, **self._pairs(where),
         )  # fmt: skip
 
     def _described(self, ij: tuple[int, int], where: tuple[int, int], matrices: Matrices) -> _About:
@@ -168,14 +168,14 @@ class GradcheckRun:
         assert self.outputs is not None
         assert self.assembly is not None
         precision = max(epsilon(self.outputs.inputs[where[1]]), epsilon(self.outputs[where[0]]))
-        judged = judge(raw.forward, raw, ij, Tolerance(self.atol, self.rtol, precision))
+        judged = judge(raw.forward, raw, ij, Tolerance(self.atol, self.rtol, precision), self.subject.seed)
         if judged.verdict in ("undecided", "flat") and forward_confirms(
             self._forward_witness, ij, judged.matrices, judged.unsure
         ):
             return dataclasses.replace(judged, verdict="match", reason="")
         if judged.verdict == "mismatch" and only_rounding(self.assembly, ij, judged.matrices):
             right = dataclasses.replace(judged.matrices, wrong=np.zeros_like(judged.matrices.wrong))
-            return dataclasses.replace(judged, matrices=right, verdict="match", wrong=0)
+            return dataclasses.replace(judged, matrices=right, verdict="match", wrong=0, not_refined=0)
         low = precision > 1e-10 and not raw.forward.promoted
         return dataclasses.replace(judged, reason="float32") if low and judged.reason == "noise" else judged
 

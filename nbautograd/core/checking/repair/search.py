@@ -34,6 +34,7 @@ NO_EDIT = {
     "output_not_tensor_tuple",
     "nondiff_marked_wrongly",
 }
+LARGE, SHORT = 20_000, 12  # of more elements edits are tried at sizes up to this, and at the given size at last
 LIKELY = 1.6  # what each of two edits in sequence may cost
 CLOSE = 0.05  # edits whose costs differ by less are as likely as each other: the shortest is taken
 ENOUGH = 3  # edits that mend the same inputs, among which one is chosen
@@ -67,7 +68,8 @@ class Repair:
     """
 
     def __init__(self, subject: Subject, budget: Budget) -> None:
-        self.subject, self.budget = subject, budget
+        self.subject, self.budget = other_points.shrunk(subject, LARGE, SHORT, subject.seed), budget
+        self.whole = () if self.subject is subject else (subject.fresh(),)  # tried last, once
         self.script: Script | None = None if subject.cls is None else read(subject.cls)
         away = any(isinstance(x, Tensor) and x.device.type != "cpu" for x in subject.inputs)
         if self.script is not None and away and indexes(self.script.tree):
@@ -206,6 +208,7 @@ class Repair:
             ((inputs, True, None) for inputs in other_points.doubled(subject, seed)),
             ((inputs, False, None) for inputs in other_points.apart(subject, seed)),
             ((inputs, False, None) for inputs in other_points.fresh(subject, subject.seed + 307)),
+            ((inputs, False, None) for inputs in self.whole),
         )
         odd, tidy = ODD.get(code), code in TIDY
         for number, (inputs, sized, only) in enumerate(places):

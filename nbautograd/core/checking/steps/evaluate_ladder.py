@@ -113,15 +113,18 @@ def _evaluate_once(
     moved = directions.masks([number for number, _ in columns]) * scale
     point, layout = forward.points[j], directions.layout
     climbs = np.concatenate([ladder.factors(), -ladder.factors(), ladder.TABLE])
-    wanted = (climbs.reshape(-1, 1, *[1] * point.ndim) * moved).reshape(-1, *point.shape)
-    points = forward.rounded(j, point + wanted)
-    values, steps = (
-        every.reshape(POINTS, len(columns), *every.shape[1:])[:, which, entries[:, 0], entries[:, axis]]
-        for every, axis in (
-            (layout.rows(forward.at(j, points)[i]), 1),
-            (layout.cols(np.where(np.isfinite(point), points - point, wanted)), 2),
-        )
-    )
+    values, steps = np.empty((POINTS, len(entries))), np.empty((POINTS, len(entries)))
+    most = max(1, CHUNK_ELEMENTS // max(1, moved.size + len(columns) * forward.values[i].size))
+    for start in range(0, POINTS, most):  # of many elements only those that are asked for are kept
+        part = slice(start, start + most)
+        wanted = (climbs[part].reshape(-1, 1, *[1] * point.ndim) * moved).reshape(-1, *point.shape)
+        points = forward.rounded(j, point + wanted)
+        for found, every, axis in (
+            (values, layout.rows(forward.at(j, points)[i]), 1),
+            (steps, layout.cols(np.where(np.isfinite(point), points - point, wanted)), 2),
+        ):
+            by_column = every.reshape(-1, len(columns), *every.shape[1:])
+            found[part] = by_column[:, which, entries[:, 0], entries[:, axis]]
     middle = layout.rows(forward.values[i][None])[0][entries[:, 0], entries[:, 1]]
     known = layout.rows(forward.noise[i][None])[0][entries[:, 0], entries[:, 1]]
     return _judge(entries, values, steps, (middle, known, forward.eps, _largest(forward, i)))

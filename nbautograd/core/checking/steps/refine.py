@@ -12,11 +12,33 @@ from nbautograd.core.checking.steps.evaluate_ladder import POINTS, Refined, conc
 from nbautograd.core.checking.steps.three_steps import evaluate_three_steps
 from nbautograd.core.numerics.arrays import Array
 
+MANY = 2_000  # entries that differ from which on a sample of them is refined first
+WORST, DRAWN = 100, 100  # entries of a sample, where many differ: the largest differences, and others by chance
+ALIKE = 0.5  # a difference of at least so much of the smallest one that is known to be an error is the same error
 FEW = 128  # entries that get the whole ladder in any case where many points are answered at once; where more disagree,
 LEAST = 2  # columns do, and three steps must do for the others; unless these tell too little, then
 MOST = 400  # columns may have it after all
 CLEAR = 1e-7  # an error bar larger than this, relative to the derivative, is worth another look
 FINER = 3  # rungs down for three steps where the first three tell too little
+
+
+def sample_of(chosen: Array, differences: Array, seed: int) -> Array:
+    """Return a boolean array of the chosen entries; of more than ``MANY`` the worst, and others by chance.
+
+    Args:
+        chosen: boolean, like the stored matrices.
+        differences: absolute differences of the two Jacobians, like the stored matrices.
+        seed: of the choice.
+    """
+    at = np.flatnonzero(chosen)
+    if len(at) <= MANY:
+        return chosen
+    size = np.nan_to_num(differences.reshape(-1)[at], nan=np.inf)
+    order = np.argpartition(-size, WORST)
+    drawn = np.random.default_rng(seed).choice(order[WORST:], DRAWN, replace=False)
+    sample = np.zeros_like(chosen)
+    sample.reshape(-1)[at[np.concatenate([order[:WORST], drawn])]] = True
+    return sample
 
 
 def refine(forward: Values, raw: FirstPass, ij: tuple[int, int], chosen: Array) -> Refined:

@@ -1,0 +1,110 @@
+"""Where very many entries differ a sample is refined; what it does not speak for is looked at as before."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch.autograd import Function
+
+import nbautograd
+from nbautograd.core.checking.problem import Subject
+from nbautograd.core.checking.steps.refine import DRAWN, WORST
+from nbautograd.core.display import render
+
+COUNT = 3000
+
+
+def values(count: int = COUNT) -> torch.Tensor:
+    torch.manual_seed(5)
+    return (torch.rand(count, dtype=torch.float64) + 0.5).requires_grad_()
+
+
+def cube_times(factor, kink=False):
+    """A cube, or half of one beside zero, whose gradient is off by a factor that may depend on x."""
+
+    class Cube(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x.clamp(min=0) ** 3 + (0.25 * x.clamp(min=0) if kink else 0)
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            slope = 3 * x.clamp(min=0) ** 2 + (0.25 * (x > 0) if kink else 0)
+            return g * slope * factor(x)
+
+    return Cube
+
+
+def test_one_error_in_all_entries_is_counted_everywhere_and_refined_in_a_sample():
+    report = nbautograd.gradcheck(cube_times(lambda x: 1.5), values())
+    [block] = report.blocks.values()
+    assert (block.verdict, block.wrong) == ("mismatch", COUNT)
+    assert block.wrong - block.not_refined == WORST + DRAWN
+    assert report.findings[0].code == "constant_factor"
+    assert report.findings[0].fix is not None
+
+
+def test_the_report_says_what_was_refined():
+    nbautograd.set_language("en")
+    report = nbautograd.gradcheck(cube_times(lambda x: 1.5), values(), hints="what")
+    assert "200 of them, the worst and others by chance, were refined" in " ".join(render("text", report).split())
+
+
+def test_few_wrong_entries_are_all_refined():
+    [block] = nbautograd.gradcheck(cube_times(lambda x: 1.0 + (x > 1.45)), values()).blocks.values()
+    assert block.verdict == "mismatch"
+    assert block.wrong == int((values() > 1.45).sum())
+    assert block.not_refined == 0
+
+
+def test_a_small_error_beside_a_large_one_is_refined_too():
+    small = values() < 1.49
+    factor = torch.where(small, 1 + 3e-6, 2.0).detach()
+    [block] = nbautograd.gradcheck(cube_times(lambda x: factor), values(), hints="where").blocks.values()
+    assert (block.verdict, block.wrong) == ("mismatch", COUNT)
+
+
+def test_kinks_are_not_counted_by_what_a_sample_says():
+    x = values().detach()
+    x[::2] = 0.0
+    with torch.no_grad():
+        factor = torch.ones(COUNT, dtype=torch.float64)
+    slope = cube_times(lambda x: factor, kink=True)
+
+    class Between(slope):
+        """At zero any slope between those of the two sides is right."""
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return slope.backward(ctx, g) + g * 0.1 * (x == 0)
+
+    [block] = nbautograd.gradcheck(Between, x.requires_grad_()).blocks.values()
+    assert (block.verdict, block.wrong, block.reason) == ("subgradient", 0, "kink")
+
+
+def test_the_sample_goes_by_the_seed_and_the_verdict_does_not():
+    fn = cube_times(lambda x: 1.5)
+    first, again, other = (nbautograd.gradcheck(fn, values(), seed=s, hints="what").blocks[0, 0] for s in (0, 0, 1))
+    assert first.worst == again.worst
+    assert other.wrong == first.wrong == COUNT
+
+
+@pytest.mark.parametrize("count", [400_000])
+def test_wrong_entries_take_at_most_three_times_the_evaluations_of_right_ones(count, monkeypatch):
+    """Counted in elements that forward was evaluated at, so that every machine says the same."""
+
+    def evaluated(factor):
+        elements, plain = [], Subject.evaluate
+        with monkeypatch.context() as patch:
+            patch.setattr(Subject, "evaluate", lambda self, given: (elements.append(math.prod(given[0].shape)),
+                                                                    plain(self, given))[1])  # fmt: skip
+            nbautograd.gradcheck(cube_times(lambda x: factor), values(count), order=1)
+        return sum(elements)
+
+    right, wrong = evaluated(1.0), evaluated(1.5)
+    assert wrong <= 3 * right
