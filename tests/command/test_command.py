@@ -64,7 +64,7 @@ def test_lab_never_overwrites(tmp_path, server, capsys):
     mine.write_text("my work")
     assert main(["lab", "--folder", str(tmp_path), "--no-browser"]) == 0
     assert mine.read_text() == "my work"
-    assert "stays as you left it" in capsys.readouterr().out
+    assert "was left unchanged" in capsys.readouterr().out
     assert server == [(mine, None, False)]
 
 

@@ -61,7 +61,7 @@ def test_copy_leaves_work_of_the_same_release_alone(installed, tmp_path, capsys)
     before = mine.read_bytes()
     assert main(["course", "copy", str(tmp_path / "mine")]) == 0
     assert mine.read_bytes() == before
-    assert "stays as you left it" in capsys.readouterr().out
+    assert "was left unchanged" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("older", ["a notebook", "no notebook"])
@@ -73,7 +73,7 @@ def test_copy_keeps_work_of_an_older_release_aside(installed, tmp_path, capsys, 
     assert main(["course", "copy", str(tmp_path / "mine")]) == 0
     assert (tmp_path / "mine" / "03_checking.mine-1.ipynb").read_bytes() == before
     assert mine.read_bytes() == installed[0].read_bytes()
-    assert "Yours was kept aside, unchanged, as 03_checking.mine-1.ipynb" in capsys.readouterr().out
+    assert "Yours was kept, unchanged, as 03_checking.mine-1.ipynb" in capsys.readouterr().out
     mine.write_text("more work")
     assert main(["course", "copy", str(tmp_path / "mine")]) == 0
     assert (tmp_path / "mine" / "03_checking.mine-1.ipynb").read_bytes() == before

@@ -20,13 +20,13 @@ def test_all_is_well_here(capsys):
     said = capsys.readouterr().out
     for name in ("python", "torch", "anywidget", "anywidget.js", "ipywidgets.js", "kernel", "recording", "dot"):
         assert re.search(rf"^[✓·] {re.escape(name)} ", said, re.MULTILINE), said
-    assert said.endswith("All is well.\n")
+    assert said.endswith("Everything is in order.\n")
 
 
 def test_one_ill_line_makes_the_answer_ill(monkeypatch, capsys):
     monkeypatch.setattr(doctor_module, "checks", lambda: iter([Check("a", "✓", "yes"), Check("b", "✗", "no")]))
     assert doctor() == 1
-    assert capsys.readouterr().out.splitlines()[-1] == "Not well yet: see the lines marked with ✗."
+    assert capsys.readouterr().out.splitlines()[-1] == "Some checks failed: see the lines marked with ✗."
 
 
 def test_a_package_that_is_absent():

@@ -126,7 +126,7 @@ def test_a_page_needs_nothing_from_elsewhere(saved: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "says"),
-    [("nb.ipynb", "written over"), ("other.ipynb", "left alone"), ("copy.pdf", "must be an .ipynb or an .html"),
+    [("nb.ipynb", "would overwrite"), ("other.ipynb", "left alone"), ("copy.pdf", "must be an .ipynb or an .html"),
      ("other.html", "left alone"), ("no/where.ipynb", "No such file")],
 )  # fmt: skip
 def test_what_is_never_written_over(saved: Path, name: str, says: str) -> None:

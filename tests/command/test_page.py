@@ -38,6 +38,6 @@ def test_a_cell_that_takes_too_long(tmp_path):
 @pytest.mark.parametrize("content", ["my work", "{}", "[]", '{"cells": 3}'])
 def test_a_file_that_is_no_notebook(tmp_path, content):
     (tmp_path / "some.ipynb").write_text(content)
-    with pytest.raises(CommandError, match=r"some\.ipynb is not a notebook that can be read"):
+    with pytest.raises(CommandError, match=r"some\.ipynb cannot be read as a notebook"):
         write_page(tmp_path / "some.ipynb")
     assert not (tmp_path / "some.html").exists()

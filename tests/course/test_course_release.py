@@ -160,12 +160,12 @@ def test_lines_that_tell_nothing_are_no_canaries(tmp_path):
 
 def test_a_cell_that_is_no_python(tmp_path):
     path = written(tmp_path, tags=' tags=["raises-exception"]', plain="class (:")
-    with pytest.raises(SourceError, match="is no Python"):
+    with pytest.raises(SourceError, match="is not valid Python"):
         make(path, "en")
 
 
 def test_a_marker_alone():
-    with pytest.raises(SourceError, match="stands alone"):
+    with pytest.raises(SourceError, match="has no partner"):
         stripped("x = 1\n### BEGIN SOLUTION\n", "en")
 
 

@@ -45,4 +45,4 @@ def test_stamp_and_stale(tmp_path, capsys):
 def test_no_source(tmp_path, name, capsys):
     (tmp_path / "empty").mkdir()
     assert main(["release", str(tmp_path / name)]) == 1
-    assert "no source notebook" in capsys.readouterr().err
+    assert "neither a source notebook" in capsys.readouterr().err

@@ -64,7 +64,7 @@ def test_many_calls_are_on_the_page_only_where_seen(show: Any, samples: Any) -> 
 def test_older_calls_are_asked_for(show: Any, samples: Any) -> None:
     log = training(samples, 400)
     page = show(log, selection={"call": 0})
-    expect(page.locator(".pair")).to_contain_text("Asking Python")
+    expect(page.locator(".pair")).to_contain_text("Waiting for Python")
     question = page.evaluate("nb.sent.at(-1)")
     assert question["kind"] == "calls"
     assert question["calls"] == [0, 1]

@@ -103,13 +103,13 @@ def test_where_the_server_refuses_too_the_front_ends_own_button_is_named(bar: An
     page = bar(server=True)
     page.evaluate("() => { window.willing = false; }")
     stop(page).click()
-    expect(page.get_by_role("status")).to_contain_text("The kernel's own stop button")
+    expect(page.get_by_role("status")).to_contain_text("Interrupt the kernel to stop")
     expect(stop(page)).to_be_hidden()
 
 
 def test_without_any_way_the_button_gives_way_to_the_sentence(bar: Any) -> None:
     page = bar()
-    expect(page.get_by_role("status")).to_contain_text("The kernel's own stop button")
+    expect(page.get_by_role("status")).to_contain_text("Interrupt the kernel to stop")
     expect(stop(page)).to_be_hidden()
 
 

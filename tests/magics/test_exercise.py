@@ -91,7 +91,7 @@ def test_a_line_that_is_not_understood_runs_nothing(notebook, options, sentence)
 def test_an_untouched_cell(notebook):
     ran = notebook("%%exercise square\nclass Square(Function):\n    ...  # your code here")
     assert "not answered yet" in ran.text
-    assert "line 3" in ran.text
+    assert "Line 3" in ran.text
     assert ran.error is None
     assert "Ellipsis" not in notebook("%%exercise square\nSquare = 1\n...  # your code here").text
     raising = notebook("%%exercise square\nanswer = ...  # your code here\nanswer + 1")
@@ -117,7 +117,7 @@ def test_line_numbers_are_those_of_the_cell(notebook):
 
 def test_progress(notebook, monkeypatch):
     other = Exercise("other", "Other", "V", lambda x: x, lambda draw: (draw.normal(3),))
-    assert "No exercise was tried" in notebook("%exercises").text
+    assert "No exercise has been tried" in notebook("%exercises").text
     made = catalogue._packaged()["square"]
     monkeypatch.setattr("nbautograd.course.progress.notebooks", lambda: {"01": (made, other)})
     notebook(cell("g"))

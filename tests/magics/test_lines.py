@@ -87,7 +87,7 @@ def test_a_graph_names_its_leaves_after_the_variables(filled) -> None:
     ("line", "says"),
     [
         ("%gradcheck", "%gradcheck takes a call as you would write it"),
-        ("%gradcheck product", "takes a call with its arguments, but `product` is none"),
+        ("%gradcheck product", "takes a call with its arguments, but `product` is not one"),
         ("%gradcheck product(a, c)", "%gradcheck could not evaluate its line: NameError: name 'c' is not defined"),
         ("%gradcheck product(a.long(), b.long())", "int64"),
         ("%gradcheck product(a.detach(), b.detach())", "requires grad"),
@@ -126,7 +126,7 @@ def test_a_forward_that_raises_shows_its_own_traceback_without_ours(filled, line
 def test_a_mistake_of_ours_is_one_sentence(filled, monkeypatch) -> None:
     monkeypatch.setattr("nbautograd.core.checking.gradcheck.report_verdict", None)
     ran = filled("%gradcheck product(a, b)")
-    assert "%gradcheck stumbled over a mistake of its own (AttributeError: 'NoneType' object" in ran.stderr
+    assert "Internal error in %gradcheck (AttributeError: 'NoneType' object" in ran.stderr
 
 
 def test_an_old_style_function_is_explained(filled) -> None:

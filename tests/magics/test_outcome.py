@@ -208,7 +208,7 @@ def test_a_mistake_of_ours_is_one_sentence_too(notebook, monkeypatch) -> None:
     notebook(X)
     monkeypatch.setattr("nbautograd.inspection.report.ranked", None)
     ran = notebook(square("--inputs x"))
-    assert "stumbled over a mistake of its own (TypeError: 'NoneType' object is not callable)" in ran.text
+    assert "Internal error in %%autograd_function (TypeError: 'NoneType' object is not callable)" in ran.text
     assert "Traceback" not in ran.stdout + ran.stderr
 
 
@@ -216,7 +216,7 @@ def test_a_mistake_of_ours_before_the_cell_is_one_sentence_and_the_cell_runs(not
     monkeypatch.setattr("nbautograd.magics.session.births", None)
     ran = notebook(square() + "1 + 1")
     assert ran.result.result == 2
-    assert "stumbled over a mistake of its own (TypeError" in ran.text
+    assert "Internal error in %%autograd_function (TypeError" in ran.text
     assert "Traceback" not in ran.stdout + ran.stderr
 
 

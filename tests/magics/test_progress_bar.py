@@ -57,7 +57,7 @@ def test_a_quick_check_shows_none(told):
 def test_a_long_one_says_how_far_it_is(told):
     _, outputs = told((START, 50))
     assert outputs[0].data["text/plain"] == (
-        "25 % · d y / d x (The kernel's stop button ends it with what is done by then.)"
+        "25 % · d y / d x (Interrupt the kernel to stop; partial results are kept.)"
     )
     assert "width:25%" in outputs[0].data["text/html"]
 
@@ -159,7 +159,7 @@ def test_what_the_cell_shows_next_takes_the_bars_place(notebook, monkeypatch, ca
     notebook("x = torch.ones(3, dtype=torch.float64, requires_grad=True)")
     seen_at_once(monkeypatch)
     ran = notebook(call)
-    assert "(The kernel's stop button" in ran.bundles[0]["text/plain"]
+    assert "(Interrupt the kernel" in ran.bundles[0]["text/plain"]
     assert "Twice" in ran.updates[-1]["text/plain"]
     assert len(ran.bundles) - len(ran.updates) == 1  # one output, and nothing beside it
     monkeypatch.setattr(progress, "PATIENCE", math.inf)

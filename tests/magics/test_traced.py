@@ -27,7 +27,7 @@ def test_the_card_waits_and_fills_in(notebook) -> None:
     finally:
         del notebook.shell.kernel
     assert ran.result.success
-    assert "Tracing `Scalar`: what torch asks it appears here." in ran.text
+    assert "Tracing `Scalar`: the calls that torch dispatches to it appear here." in ran.text
     assert notebook("torch.mean(Scalar(4))").result.result == 4
     log = notebook("%autograd_dispatches Scalar").result.result
     assert [(d.func, d.outcome) for d in log] == [("torch.mean", "returned")]

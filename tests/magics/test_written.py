@@ -54,12 +54,12 @@ def test_stars_and_keywords_find_their_places() -> None:
     ("text", "says"),
     [
         ("", "%gradcheck takes a call as you would write it: %gradcheck linear(a, b)"),
-        ("linear", "takes a call with its arguments, but `linear` is none"),
+        ("linear", "takes a call with its arguments, but `linear` is not one"),
         ("linear, (a, b)", "takes a call with its arguments"),
         ("linear(a, b", "`linear(a, b` is not a Python expression"),
         ("a(b)", None),
         ("n.shape(a)", "`n.shape` is a value of type Size and cannot be called"),
-        ("linear(a, b, wrong=1)", "these arguments do not fit, got an unexpected keyword argument 'wrong'"),
+        ("linear(a, b, wrong=1)", "these arguments do not fit: got an unexpected keyword argument 'wrong'"),
         ("torch.mul(a, other=b)", "write other by position"),
     ],
 )

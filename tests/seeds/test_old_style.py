@@ -74,7 +74,7 @@ def test_an_old_function_is_explained_and_its_migration_runs(notebook, next_inpu
     ran = notebook("%%autograd_function --inputs x, w\n" + LEGACY[name])
     assert ran.result.success
     assert name in ran.text
-    assert "ready to be copied" in ran.text
+    assert "ready to copy" in ran.text
     migrated = next_input[0]
     assert "@staticmethod" in migrated
     assert migrated.strip() in ran.text

@@ -28,18 +28,18 @@ def test_the_tree_in_words() -> None:
         "  torch.add(<Scalar n=2>)  Scalar  add, line 7        –",
         "  └─ torch.mul()           Scalar  NotImplemented     –",
         "  torch.mean()             Scalar  the method itself  0.4",
-        "Nobody answered `torch.mul`: each type that was asked (`Scalar`) returned `NotImplemented`, and then torch",
-        "raises a TypeError. Register an implementation of `torch.mul`, or turn the object into a tensor and call",
-        "`torch.mul` again.",
+        "Nothing handled `torch.mul`: each type that was asked (`Scalar`) returned `NotImplemented`, so torch raises a",
+        "TypeError. Register an implementation of `torch.mul`, or turn the object into a tensor and call `torch.mul`",
+        "again.",
     ]
 
 
 def test_a_call_that_the_second_type_answers_is_no_complaint() -> None:
     asked = {"types": ("Scalar", "Other")}
     log = DispatchLog((one(0, outcome="NotImplemented", **asked), one(1, owner="Other", **asked)))
-    assert "Nobody" not in text(log)
+    assert "Nothing handled" not in text(log)
     twice = DispatchLog((one(0, outcome="NotImplemented"), one(1, outcome="NotImplemented")))
-    assert text(twice).count("Nobody answered") == 1
+    assert text(twice).count("Nothing handled") == 1
 
 
 def test_names_that_are_markup_stay_names() -> None:

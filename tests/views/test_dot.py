@@ -63,7 +63,7 @@ def test_ghosts_versions_norms_and_the_first_nan_are_there():
     source = nbautograd.graph((a.detach() * b).sum()).to_dot().source
     assert re.search(r'x0 \[label="a 3" style="dashed,rounded" tooltip="a a.detach\(\)"\]', source)
     assert re.search(r'n1 -> x0 \[label="detach · line \d+" style=dashed\]', source)
-    assert "No gradient gets to `a`" in source
+    assert "No gradient reaches `a`" in source
     y = a.exp()
     z = (y * b).sum()
     with torch.no_grad():

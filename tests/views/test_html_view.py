@@ -189,7 +189,7 @@ def test_a_report_with_too_much_of_everything_is_still_small():
     page = Page(made)
     assert len(made) < 64_000
     assert page.lost == []
-    assert "Calls: left out here to keep the notebook small. In a cell of its own, report.calls shows" in page.text
+    assert "Calls: left out here to keep the notebook small. Run report.calls in a cell of its own" in page.text
     assert "Jacobian 2 blocks" in page.text
 
 
@@ -203,7 +203,7 @@ def test_beside_wrong_blocks_those_that_agree_are_folded():
 def test_hundreds_of_calls_are_folded():
     one = samples.calls()[0]
     made = html(CallLog(tuple(replace(one, index=k) for k in range(500))))
-    assert "488 calls in between are folded" in made
+    assert "488 calls in between are hidden" in made
     assert "What the last 6 calls saw" in made
     assert len(made) < 64_000
 

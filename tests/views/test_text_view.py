@@ -22,8 +22,8 @@ LinearFunction: backward is wrong for `weight`. `input` is right.
       - grad_weight = input.mm(grad_output)
       + grad_weight = input.t().mm(grad_output)
         (tried: with this change every entry agrees)
-6 of 36 entries differ; the largest: d output[0,0] / d weight[1,0] is 1.0 by finite differences, 2.0 by your
-backward.
+6 of 36 entries differ. The largest difference: d output[0,0] / d weight[1,0] is 1.0 by finite differences,
+2.0 by your backward.
 
 block                verdict    wrong entries  largest error  structure
 d output / d input   ✓ agrees            0/24          3e-10  block diagonal
@@ -34,7 +34,8 @@ Also noticed
 
 RIGHT = """\
 LinearFunction: backward is right.
-It agrees in 60/60 entries, largest error 3e-10, 2 witnesses: finite differences and autograd of forward."""
+It agrees in 60/60 entries, largest error 3e-10, 2 independent methods: finite differences and autograd of
+forward."""
 
 CANNOT_TELL = """\
 Abs: cannot tell whether backward is right.
@@ -101,7 +102,7 @@ def test_the_example_of_a_cause_gives_way_to_the_evidence_of_the_report(language
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        ({"complete": False}, "Interrupted: this is what was done until then."),
+        ({"complete": False}, "Interrupted: these are the results up to then."),
         ({"order2": samples.gradcheck(wrong=True), "order": 2}, "Second derivatives are wrong, and `order=2` lets"),
         ({"order2": samples.gradcheck()}, "Second derivatives are right."),
         ({"order2": samples.cannot_tell()}, "Second derivatives: cannot tell."),
@@ -123,7 +124,7 @@ def test_without_a_sentence_each_reason_says_what_to_try(reason):
 def test_a_kink_is_right_and_named():
     block = samples.block(np.eye(2), np.diag([1.0, 0.0]), names=("y", "x"), verdict="subgradient", wrong=0)
     shown = text(samples.gradcheck(blocks={(0, 0): block}))
-    assert "It agrees in 4/4 entries, 2 witnesses" in shown
+    assert "It agrees in 4/4 entries, 2 independent methods" in shown
     assert "Where `x` sits on a kink" in shown
     assert "largest error 1.0" not in shown.split("block ")[0]
 
@@ -185,7 +186,7 @@ def test_many_blocks_show_the_wrong_ones_and_count_the_rest():
 def test_hundreds_of_calls_are_folded_with_a_count():
     one = samples.calls()[0]
     shown = text(CallLog(tuple(replace(one, index=k, stdout="") for k in range(300)), dropped=1200))
-    assert "288 calls in between are folded" in shown
+    assert "288 calls in between are hidden" in shown
     assert "1,200 older calls" in shown
     assert len(shown.split("\n")) < 25
 
@@ -193,10 +194,10 @@ def test_hundreds_of_calls_are_folded_with_a_count():
 def test_one_call_tells_everything():
     shown = text(replace(samples.calls()[1], exception="ValueError: no", missing=("ctx could not be read",)))
     for words in (
-        "grad_output, what arrived",
+        "grad_output (received)",
         "saved for backward",
         "attributes of ctx",
-        "gradients, what was returned",
+        "gradients (returned)",
     ):
         assert words in shown
     assert "raised ValueError: no" in shown
@@ -225,7 +226,7 @@ def test_a_tensor_of_a_million_elements_is_a_summary():
 
 def test_a_tensor_that_could_not_be_read_says_so():
     summary = samples.tensor(np.ones(2), reason="vmap level 1")
-    assert text(summary) == "float64 2  values not seen: vmap level 1"
+    assert text(summary) == "float64 2  values not read: vmap level 1"
 
 
 def test_values_say_what_they_are_and_whose_they_are():
@@ -240,7 +241,7 @@ def test_ctx_facts():
         "marked dirty: x",
         "marked non differentiable: idx",
         "set_materialize_grads(False): missing gradients arrive as None",
-        "the saved tensors were freed already",
+        "the saved tensors have already been freed",
     ]
     assert text(CtxSnapshot()) == "nothing"
 

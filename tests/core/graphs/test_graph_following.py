@@ -93,7 +93,7 @@ def test_the_line_inside_a_function_is_found_and_said_to_be_likely():
     assert "# helper" in written(found.line)
     assert "most likely line" in found.message
     assert "of `helper`" in found.message
-    assert "not seen to run" in found.message
+    assert "not observed running" in found.message
     (ghost,) = nbautograd.graph(loss).ghosts
     assert (ghost.name, ghost.where, ghost.sure, ghost.line) == ("a", "helper", False, found.line)
 

@@ -146,7 +146,7 @@ def test_every_state_can_be_run_or_says_why_not(state):
 def test_the_first_nan_in_the_order_of_backward_is_pointed_at():
     x = torch.zeros(2, requires_grad=True)
     made = nbautograd.backward((x / x).exp().sum())
-    assert made.notes == ("The first NaN in the order of backward came out of `ExpBackward0`.",)
+    assert made.notes == ("The first NaN, in the order of backward, was produced by `ExpBackward0`.",)
     assert made.complete
     (marked,) = [node for node in made.nodes if node.first_bad]
     assert (marked.name, marked.first_bad) == ("ExpBackward0", "NaN")

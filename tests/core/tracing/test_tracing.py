@@ -206,7 +206,7 @@ def test_a_static_method_runs_untouched_and_the_log_says_so() -> None:
     assert len(log) == 0
     assert log.read().problems == (
         "`Static.__torch_function__` is not traced: it is neither a class method nor an ordinary method, "
-        "so it runs untouched.",
+        "so it runs unchanged.",
     )
 
 
@@ -220,7 +220,9 @@ def test_recursion_ends_as_it_would_and_is_one_finding() -> None:
         torch.stack([Loops(), Loops()])  # type: ignore[list-item]
     assert len(log) > 50
     shown = log.read()._repr_mimebundle_()["text/plain"]
-    assert "one inside the other: an argument that is handed on is still a `Loops`" in " ".join(shown.split())
+    assert "each call nested in the one before: an argument that is passed on is still a `Loops`" in " ".join(
+        shown.split()
+    )
     assert len(shown.splitlines()) < 12
 
 
