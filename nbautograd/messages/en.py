@@ -988,6 +988,11 @@ SENTENCES: dict[str, str] = {
     "views.caption.comparison": "{first} compared with {second}",
     # findings
     "views.line": "line {line}",
+    "views.remedy.line.all": "Change line {line} to `{source}`: tried, and every entry agrees then.",
+    "views.remedy.line.some": "Change line {line} to `{source}`: tried, and right for {inputs} then.",
+    "views.remedy.below.all": "Make the change below at line {line}: tried, and every entry agrees then.",
+    "views.remedy.below.some": "Make the change below at line {line}: tried, and right for {inputs} then.",
+    "views.fix.tried_for": "tried: with this change every entry agrees for {inputs}",
     "views.fix.tried": "tried: with this change every entry agrees",
     "views.fix.untried": "not tried",
     "views.fix.at": "Change at line {line}",

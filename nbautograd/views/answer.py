@@ -15,6 +15,7 @@ from nbautograd.views.words import code, counted, entry_name, listed, say
 
 Tone = Literal["right", "wrong", "cannot tell", "unchecked"]
 TOLD = 3  # findings told in the answer; the rest follow below
+SHORT = 72  # letters of a changed line that still fit into the first sentence
 JVP = {"jvp_wrong", "jvp_batched_wrong"}  # what is wrong is forward mode alone
 
 
@@ -25,7 +26,7 @@ class Answer:
     Attributes:
         tone: the verdict, or ``"unchecked"``.
         headline: one sentence.
-        aside: what is right beside what is wrong; may be empty.
+        aside: the change that mends it, and what is right beside what is wrong; may be empty.
         findings: the causes, told in full; beside what is right the risk of its second derivatives.
         evidence: sentences with the numbers, then what to try.
         others: findings that did not fit, and those that are not bugs.
@@ -49,6 +50,7 @@ def answer(report: FunctionReport | GradcheckReport) -> Answer:
     told = _told(findings, check.verdict)
     others = tuple(f for f in findings if f not in told)
     headline, aside = _headline(check, told)
+    aside = " ".join(part for part in (_remedy(check, told), aside) if part)
     return Answer(check.verdict, headline, aside, told, _evidence(check), others)
 
 
@@ -104,6 +106,24 @@ def _headline(check: GradcheckReport, told: Sequence[Finding]) -> tuple[str, str
         return headline, ""
     number = "one" if len(right) == 1 else "many"
     return headline, messages.text(f"views.aside.right.{number}", inputs=listed([code(n) for n in right]))
+
+
+def _remedy(check: GradcheckReport, told: Sequence[Finding]) -> str:
+    """Return the change that mends what is wrong, and which inputs it mends; empty where none was tried."""
+    finding = next((f for f in told if f.fix is not None and f.fix.verified and f.fix.line is not None), None)
+    if finding is None or finding.fix is None:
+        return ""
+    fix, (wrong, _) = finding.fix, _inputs(check)
+    own = () if finding.where is None else (check.input_names[finding.where[1]],)
+    mended = [name for name in fix.inputs or own if name in wrong]
+    short = "\n" not in fix.source and len(fix.source.strip()) <= SHORT
+    extent = "all" if not mended or set(mended) == set(wrong) else "some"
+    return messages.text(
+        f"views.remedy.{'line' if short else 'below'}.{extent}",
+        line=fix.line,
+        source=fix.source.strip(),
+        inputs=listed([code(n) for n in mended]),
+    )
 
 
 def _inputs(check: GradcheckReport) -> tuple[list[str], list[str]]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from nbautograd import messages
 from nbautograd.core.checking.block import Block, Entry, JacobianBlock
-from nbautograd.core.findings import PARTS, Finding
+from nbautograd.core.findings import PARTS, Finding, Fix
 from nbautograd.core.recording.calls import CallLog
 from nbautograd.views import numbers
 
@@ -72,6 +72,13 @@ def place(finding: Finding) -> str:
 def without_example(finding: Finding) -> str:
     """A finding's message without the numbers that its report gives anyway."""
     return finding.paragraph(*(part for part in PARTS[finding.hints] if part != "example"))
+
+
+def tried(fix: Fix) -> str:
+    """Return whether a change was tried, and for which inputs where it mends several."""
+    if fix.verified and fix.inputs:
+        return messages.text("views.fix.tried_for", inputs=listed([code(name) for name in fix.inputs]))
+    return messages.text("views.fix.tried" if fix.verified else "views.fix.untried")
 
 
 def dedented(before: str, after: str) -> tuple[list[str], list[str]]:

@@ -16,7 +16,8 @@ from nbautograd.core.values import CtxSnapshot, Value
 from nbautograd.views.text import text
 
 WRONG = """\
-LinearFunction: backward is wrong for `weight`. `input` is right.
+LinearFunction: backward is wrong for `weight`. Change line 23 to `grad_weight = input.t().mm(grad_output)`:
+tried, and every entry agrees then. `input` is right.
   bug: The returned `grad_weight` (2nd value, `input.mm(grad_output)`) is what you get with `input` in place of
   `input.t()`. (line 23)
       - grad_weight = input.mm(grad_output)
@@ -59,6 +60,18 @@ CALLS = """\
 
 def test_wrong_is_told_with_its_cause_its_fix_and_its_numbers():
     assert text(samples.gradcheck(wrong=True)) == WRONG
+
+
+def test_the_first_sentence_says_which_inputs_a_change_mends():
+    mended = samples.gradcheck(wrong=True)
+    finding = mended.findings[0]
+    other = replace(mended.blocks[0, 1], input=0, input_name="input")
+    both = replace(mended, blocks={(0, 0): other, (0, 1): mended.blocks[0, 1]})
+    assert "tried, and right for `weight` then." in " ".join(text(both).split())
+    fixes = replace(finding.fix, inputs=("input", "weight"), source="one\ntwo")
+    said = " ".join(text(replace(both, findings=(replace(finding, fix=fixes),))).split())
+    assert "Make the change below at line 23: tried, and every entry agrees then." in said
+    assert "(tried: with this change every entry agrees for `input` and `weight`)" in said
 
 
 def test_right_says_how_sure():
@@ -273,7 +286,8 @@ def test_no_terminal_colours_and_no_trailing_spaces():
 def test_chinese():
     nbautograd.set_language("zh")
     shown = text(samples.gradcheck(wrong=True))
-    assert shown.startswith("LinearFunction：backward 对 `weight` 的梯度是错的。 `input` 的梯度是对的。")
+    assert shown.startswith("LinearFunction：backward 对 `weight` 的梯度是错的。 把第 23 行改为 `grad_weight = ")
+    assert "：已试过，改后所有元素都一致。\n`input` 的梯度是对的。" in shown
     assert "36 个元素中有 6 个不一致；差得最多的是 d output[0,0] / d weight[1,0]：有限差分得到 1.0" in shown
     assert "✗ 不一致" in shown
     columns = [line for line in shown.split("\n") if line.startswith("d output")]

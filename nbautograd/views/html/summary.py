@@ -9,7 +9,7 @@ from nbautograd.core.findings import Finding
 from nbautograd.views.answer import Answer
 from nbautograd.views.markup import Markup, join, prose, tag
 from nbautograd.views.pieces import SOFT, TONES, block, change, chip, faint, fold, paragraph
-from nbautograd.views.words import VERDICT_MARKS, place, say, without_example
+from nbautograd.views.words import VERDICT_MARKS, place, say, tried, without_example
 
 
 def card(told: Answer) -> Markup:
@@ -55,5 +55,6 @@ def _fix(finding: Finding) -> Markup | None:
     title = messages.text("views.fix.change")
     if fix.line is not None:
         title = messages.text("views.fix.at", line=fix.line)
-    tried = messages.text("views.fix.tried" if fix.verified else "views.fix.untried")
-    return join((change(fix.before, fix.source), tag("div", {"style": "font-size:0.9em"}, faint(f"{title}; {tried}"))))
+    return join(
+        (change(fix.before, fix.source), tag("div", {"style": "font-size:0.9em"}, faint(f"{title}; {tried(fix)}")))
+    )

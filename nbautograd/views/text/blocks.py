@@ -22,6 +22,7 @@ from nbautograd.views.words import (
     dedented,
     place,
     say,
+    tried,
     without_example,
 )
 
@@ -61,10 +62,9 @@ def finding_lines(finding: Finding, words: str = "") -> list[str]:
     lines = wrap(f"{say('kind', finding.kind)}{messages.text('views.colon')}{words or finding.message}{where}")
     if finding.fix is None:
         return lines
-    tried = messages.text("views.fix.tried" if finding.fix.verified else "views.fix.untried")
     before, after = dedented(finding.fix.before, finding.fix.source)
     changed = [*(f"- {line}" for line in before), *(f"+ {line}" for line in after)]
-    return [*lines, *indent([*changed, f"  ({tried})"], 4)]
+    return [*lines, *indent([*changed, f"  ({tried(finding.fix)})"], 4)]
 
 
 def block_lines(blocks: Sequence[Block]) -> list[str]:
