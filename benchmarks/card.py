@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from IPython.core.interactiveshell import InteractiveShell
 
-from nbautograd.core.recording import log
+from nbautograd.core.recording import api as log
 
 CELL = """%%autograd_function
 class KillHead(Function):

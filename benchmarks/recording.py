@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 import torch
 
-from nbautograd.core.recording import log
+from nbautograd.core.recording import api as log
 
 SIZES = (1, 1_000, 1_000_000)
 LEVELS = ("off", "paused", "shapes", "summary", "values")  # paused: at level "summary", inside ``log.paused()``

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
     from nbautograd.core.graphs.modules import watch_modules
     from nbautograd.core.graphs.why_none import why_none
-    from nbautograd.core.recording.calls import Call, CallLog
-    from nbautograd.core.recording.log import calls, instrument, recording, uninstrument
+    from nbautograd.core.recording.api import calls, instrument, recording, uninstrument
+    from nbautograd.core.recording.call import Call, CallLog
     from nbautograd.core.tracing.dispatches import Dispatch, DispatchLog
     from nbautograd.core.tracing.log import dispatches, trace, tracing, untrace
     from nbautograd.core.values import CtxSnapshot, TensorSummary, Value
@@ -34,8 +34,8 @@ __version__ = "0.1.0"
 
 # name -> module that defines it; imported when first used, so that `import nbautograd` stays cheap
 _HOME = {
-    **dict.fromkeys(("instrument", "uninstrument", "recording", "calls"), "core.recording.log"),
-    **dict.fromkeys(("Call", "CallLog"), "core.recording.calls"),
+    **dict.fromkeys(("instrument", "uninstrument", "recording", "calls"), "core.recording.api"),
+    **dict.fromkeys(("Call", "CallLog"), "core.recording.call"),
     **dict.fromkeys(("CtxSnapshot", "TensorSummary", "Value"), "core.values"),
     **dict.fromkeys(("Finding", "Fix"), "core.findings"),
     **dict.fromkeys(("gradcheck", "jacobian"), "core.checking.gradcheck"),
@@ -72,6 +72,7 @@ for _kind, _target in {
     "dot": "views.dot:dot",
     "collapse": "core.graphs.folding:collapse",
     "schedule": "core.graphs.schedule:schedule",
+    "warnings of a call": "core.contract.call_rules:broken_rules",
 }.items():
     _display.register_renderer(_kind, f"{__name__}.{_target}")
 del _kind, _target

@@ -136,7 +136,7 @@ def _kernel() -> Check:
 
 def _engine() -> Check:
     try:
-        from nbautograd.core.recording.log import engine
+        from nbautograd.core.recording.api import engine
 
         return Check("recording", "✓", text("command.doctor.engine", engine=engine()))
     except Exception as error:  # whatever it is, the doctor's other lines are still wanted

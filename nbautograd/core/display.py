@@ -10,10 +10,13 @@ import dataclasses
 import importlib
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
 import numpy as np
+
+from nbautograd import messages
 
 _renderers: dict[str, str] = {}
 
@@ -27,6 +30,30 @@ def render(kind: str, value: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Call the registered function of this kind on a value."""
     module, _, name = _renderers[kind].partition(":")
     return getattr(importlib.import_module(module), name)(value, *args, **kwargs)
+
+
+@dataclass(frozen=True)
+class Notice:
+    """A sentence that a value carries: its id and what it speaks of, put into words when it is shown.
+
+    Attributes:
+        message_id: which sentence of ``nbautograd.messages``.
+        params: what it speaks of; plain data.
+
+    Example:
+        >>> from nbautograd.core.display import Notice
+        >>> str(Notice("recording.missing.meta"))
+        'meta device'
+    """
+
+    message_id: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return messages.text(self.message_id, **self.params)
+
+    def __hash__(self) -> int:
+        return hash(self.message_id)
 
 
 class Displayable:
@@ -59,6 +86,8 @@ def plain(value: Any) -> Any:
         return value if math.isfinite(value) else str(value)
     if isinstance(value, complex):
         return [plain(value.real), plain(value.imag)]
+    if isinstance(value, Notice):
+        return str(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         named = {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value) if f.repr}
         return {"type": type(value).__name__, **named}

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from nbautograd.core.display import Displayable
+from nbautograd.core.display import Displayable, Notice
 from nbautograd.core.statistics import shown, statistics, thumbnail
 
 LARGEST_REPR = 120
@@ -37,7 +37,7 @@ class TensorSummary(Displayable):
         sampled: True when the statistics come from a sample of the elements.
         thumbnail: array of at most 32x32 (rows x columns), pooled by the entry of largest size; None when not known.
         values: all elements in row-major order when there are at most 64, for showing them; else None.
-        reason: why values are missing ("vmap level 1", "meta device"); empty when they are not.
+        reason: why values are missing: a sentence (``str`` of it), or torch's own words; None when they are not.
     """
 
     shape: tuple[int, ...]
@@ -58,7 +58,7 @@ class TensorSummary(Displayable):
     sampled: bool = False
     thumbnail: np.ndarray[Any, Any] | None = field(default=None, compare=False)
     values: tuple[Any, ...] | None = None
-    reason: str = ""
+    reason: Notice | str | None = None
 
     def __repr__(self) -> str:
         shape = "x".join(map(str, self.shape)) or "scalar"

@@ -15,13 +15,13 @@ from nbautograd.core.checking.hints import limit_findings
 from nbautograd.core.checking.hints import validated_hints as allowed
 from nbautograd.core.checking.problem import Subject
 from nbautograd.core.checking.progress import Tell, watched
+from nbautograd.core.contract.source_rules import read_contract
 from nbautograd.core.display import Displayable, render
 from nbautograd.core.findings import Finding
 from nbautograd.core.graphs.backward import backward
 from nbautograd.core.graphs.graph import AutogradGraph
-from nbautograd.core.recording.calls import CallLog
-from nbautograd.core.recording.contract import read_contract
-from nbautograd.core.recording.log import recording
+from nbautograd.core.recording.api import recording
+from nbautograd.core.recording.call import CallLog
 from nbautograd.core.source import FunctionSource, read_source
 from nbautograd.inspection.comparison import Comparison, compare
 

@@ -21,7 +21,7 @@ def load(shell: Any) -> None:
     """
     if shell in _loaded:
         return
-    from nbautograd.core.recording.log import engine
+    from nbautograd.core.recording.api import engine
     from nbautograd.magics import exercise, function, lines
     from nbautograd.magics.completion import matcher
     from nbautograd.magics.exercise_line import ExchangeExerciseLine

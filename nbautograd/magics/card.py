@@ -12,7 +12,7 @@ from typing import Any
 
 from IPython.display import display, update_display
 
-from nbautograd.core.recording.log import following
+from nbautograd.core.recording.api import following
 from nbautograd.views.card import Card, glance, mimebundle
 
 CALLS_SHOWN = 12

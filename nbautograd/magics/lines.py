@@ -19,8 +19,8 @@ from nbautograd import messages
 from nbautograd.core.checking.gradcheck import gradcheck, jacobian
 from nbautograd.core.checking.progress import watched
 from nbautograd.core.graphs.build import graph
-from nbautograd.core.recording.calls import CallLog
-from nbautograd.core.recording.log import calls
+from nbautograd.core.recording.api import calls
+from nbautograd.core.recording.call import CallLog
 from nbautograd.core.source import function_class
 from nbautograd.core.tracing.log import dispatches
 from nbautograd.core.tracing.spying import PROTOCOLS

@@ -10,8 +10,8 @@ from IPython.core.error import UsageError
 from IPython.display import display
 
 from nbautograd import messages
-from nbautograd.core.recording.contract import read_contract
-from nbautograd.core.recording.legacy import Legacy, recognise
+from nbautograd.core.contract.source_rules import read_contract
+from nbautograd.core.migration import Legacy, recognise
 from nbautograd.errors import NbautogradError
 from nbautograd.inspection.report import run_inspection
 from nbautograd.magics import saying

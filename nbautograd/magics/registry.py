@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 
-from nbautograd.core.recording.log import instrument, uninstrument
+from nbautograd.core.recording.api import instrument, uninstrument
 
 
 class Registry:

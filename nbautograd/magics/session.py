@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nbautograd.core.checking.progress import watching
-from nbautograd.core.recording import log, prints
-from nbautograd.core.recording.birth import births
+from nbautograd.core.recording import api as log
+from nbautograd.core.recording import prints
+from nbautograd.core.recording.class_creation import births
 from nbautograd.core.tracing.log import mark as dispatch_mark
 from nbautograd.magics import saying
 from nbautograd.magics.bars import Bars

@@ -139,7 +139,7 @@ class _Card:
         if not log.dispatches:
             hint = f"`torch.add({self.classes[-1].__name__[:1].lower()}, 1)`"
             waiting = messages.text("tracing.card", names=names, hint=hint)
-            return mimebundle(Notice((waiting, *log.problems)))
+            return mimebundle(Notice((waiting, *map(str, log.problems))))
         if len(log) <= LAST:
             return {"text/plain": text(log), "text/html": html(log)}
         words = messages.text("tracing.card_last", last=LAST, total=f"{len(log):,}", names=names)

@@ -22,7 +22,7 @@ def mimebundle(value: Any, anchor: str = "") -> dict[str, str]:
         The two texts by MIME type; the HTML survives sanitizers, untrusted notebooks and nbconvert.
 
     Example:
-        >>> from nbautograd.core.recording.calls import CallLog
+        >>> from nbautograd.core.recording.call import CallLog
         >>> from nbautograd.views.bundle import mimebundle
         >>> sorted(mimebundle(CallLog()))
         ['text/html', 'text/plain']

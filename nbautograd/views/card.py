@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from nbautograd import messages
 from nbautograd.core.findings import Finding
-from nbautograd.core.recording.calls import CallLog
+from nbautograd.core.recording.call import CallLog
 from nbautograd.views.html import html
 from nbautograd.views.markup import Markup, escape, join, prose, tag
 from nbautograd.views.pieces import table

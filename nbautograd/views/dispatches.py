@@ -58,7 +58,7 @@ def notes(log: DispatchLog) -> list[str]:
         messages.text("tracing.recursion", func=chain[0].func, owner=chain[0].owner, n=numbers.count(len(chain)))
         for chain in _chains(_children(log))
     ]
-    told += list(log.problems)
+    told += list(map(str, log.problems))
     if log.dropped:
         told.append(messages.text("tracing.dropped", n=numbers.count(log.dropped)))
     return list(dict.fromkeys(told))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from nbautograd import messages
 from nbautograd.core.checking.block import Block, Entry, JacobianBlock
 from nbautograd.core.findings import PARTS, Finding, Fix
-from nbautograd.core.recording.calls import CallLog
+from nbautograd.core.recording.call import CallLog
 from nbautograd.views import numbers
 
 MARKS = {"match": "✓", "mismatch": "✗", "subgradient": "∠", "flat": "–", "undecided": "?"}

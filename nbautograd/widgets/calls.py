@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from nbautograd.core.display import plain
-from nbautograd.core.recording.calls import Call, CallLog
+from nbautograd.core.recording.call import Call, CallLog
 from nbautograd.errors import InputError
 from nbautograd.widgets import parts
 from nbautograd.widgets.base import Buffers, Question, ViewWidget
@@ -25,7 +25,7 @@ def call_state(call: Call) -> dict[str, Any]:
         "ctx": parts.ctx(call.ctx),
         "stdout": call.stdout[:MOST_PRINTED],
         "warnings": parts.findings(call.warnings),
-        "missing": list(call.missing),
+        "missing": list(map(str, call.missing)),
     }
 
 
@@ -51,7 +51,11 @@ def calls_state(log: CallLog) -> dict[str, Any]:
         state = call_state(call) if room > 0 else brief_state(call)
         room -= parts.weight(state) if room > 0 else 0
         states.append(state)
-    return {"calls": states[::-1], "dropped": log.dropped + len(calls) - len(shown), "problems": list(log.problems)}
+    return {
+        "calls": states[::-1],
+        "dropped": log.dropped + len(calls) - len(shown),
+        "problems": list(map(str, log.problems)),
+    }
 
 
 def one_call(log: CallLog, question: Mapping[str, Any]) -> tuple[dict[str, Any], Buffers]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from nbautograd.core.display import plain
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
-from nbautograd.core.recording.calls import Call
+from nbautograd.core.recording.call import Call
 from nbautograd.errors import InputError
 from nbautograd.widgets import graph_why, parts
 from nbautograd.widgets.base import Buffers, Question, ViewWidget

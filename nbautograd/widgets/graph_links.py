@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from nbautograd.core.graphs.graph import AutogradGraph, Node
-from nbautograd.core.recording.calls import Call
+from nbautograd.core.recording.call import Call
 from nbautograd.errors import InputError
 from nbautograd.widgets import parts
 from nbautograd.widgets.base import Buffers
@@ -59,7 +59,7 @@ def calls_of(graph: AutogradGraph, question: Mapping[str, Any]) -> tuple[dict[st
     Raises:
         InputError: when the graph has no such node.
     """
-    from nbautograd.core.recording.log import calls
+    from nbautograd.core.recording.api import calls
 
     number = question.get("node")
     if type(number) is not int or not 0 <= number < len(graph.nodes):

@@ -7,7 +7,7 @@ import torch
 from torch.autograd import Function
 
 import nbautograd
-from nbautograd.core.recording.log import instrumented
+from nbautograd.core.recording.api import instrumented
 from nbautograd.inspection.report import run_inspection
 
 F64 = torch.float64

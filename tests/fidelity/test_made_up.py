@@ -8,7 +8,7 @@ from fidelity_values import bits
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nbautograd.core.recording import log
+from nbautograd.core.recording import api as log
 
 ARGUMENTS = st.sampled_from(["leaf", "leaf", "inner", "frozen", "float", "none", "text", "expanded", "transposed"])
 QUIRKS = st.fixed_dictionaries(

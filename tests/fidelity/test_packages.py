@@ -11,7 +11,7 @@ import pytest
 import torch
 from fidelity_values import bits, leaf
 
-from nbautograd.core.recording import log
+from nbautograd.core.recording import api as log
 
 FOLDER = os.environ.get("NBAUTOGRAD_PACKAGES", "")
 pytestmark = pytest.mark.skipif(not FOLDER, reason="no packages here: .ci/packages installs them and runs this")

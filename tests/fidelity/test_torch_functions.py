@@ -11,7 +11,7 @@ import torch.utils.checkpoint
 from fidelity_values import bits
 from torch.testing._internal import autograd_function_db as database
 
-from nbautograd.core.recording import log
+from nbautograd.core.recording import api as log
 
 FUNCTIONS = [
     found

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from nbautograd.core.recording.calls import CallLog
+from nbautograd.core.recording.call import CallLog
 from nbautograd.widgets.calls import one_call
 
 pytestmark = pytest.mark.browser

@@ -222,7 +222,7 @@ def test_a_function_opens_its_call_and_its_block(show: Any, samples: Any) -> Non
 def test_by_itself_the_graph_shows_a_functions_calls(
     asking: Any, monkeypatch: pytest.MonkeyPatch, samples: Any
 ) -> None:
-    from nbautograd.core.recording import log
+    from nbautograd.core.recording import api as log
 
     monkeypatch.setattr(log, "calls", lambda cls=None: samples.calls())
     page = asking(samples.graph())

@@ -15,7 +15,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
 from nbautograd import magics
-from nbautograd.core.recording import log
+from nbautograd.core.recording import api as log
 from nbautograd.magics import progress
 
 IMPORTS = "import torch, inspect\nfrom torch.autograd import Function, gradcheck"

@@ -10,7 +10,7 @@ import numpy as np
 from nbautograd.core.checking.block import Block, Entry, GradcheckReport, JacobianReport, Pooled, Statement
 from nbautograd.core.findings import Finding, Fix
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
-from nbautograd.core.recording.calls import Call, CallLog
+from nbautograd.core.recording.call import Call, CallLog
 from nbautograd.core.values import CtxSnapshot, TensorSummary, Value
 from nbautograd.inspection.comparison import Comparison
 from nbautograd.inspection.report import FunctionReport

@@ -14,7 +14,7 @@ from survivors import Page, lost_rules
 import nbautograd
 from nbautograd.core.findings import Finding, Fix
 from nbautograd.core.graphs.graph import AutogradGraph, Node
-from nbautograd.core.recording.calls import CallLog
+from nbautograd.core.recording.call import CallLog
 from nbautograd.core.values import CtxSnapshot, Value
 from nbautograd.views.bundle import mimebundle
 from nbautograd.views.html import html

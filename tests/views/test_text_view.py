@@ -11,7 +11,7 @@ import sample_values as samples
 
 import nbautograd
 from nbautograd.core.findings import Finding, Phrase
-from nbautograd.core.recording.calls import Call, CallLog
+from nbautograd.core.recording.call import Call, CallLog
 from nbautograd.core.values import CtxSnapshot, Value
 from nbautograd.views.text import text
 

@@ -114,7 +114,7 @@ def test_a_widget_that_cannot_be_made_leaves_the_static_report(
 @pytest.mark.slow
 def test_showing_a_report_in_a_script_imports_no_widgets() -> None:
     code = (
-        "import sys; from nbautograd.core.recording.calls import CallLog\n"
+        "import sys; from nbautograd.core.recording.call import CallLog\n"
         "import nbautograd; CallLog()._repr_mimebundle_()\n"
         "print([m for m in ('anywidget', 'ipywidgets', 'IPython', 'matplotlib') if m in sys.modules])"
     )

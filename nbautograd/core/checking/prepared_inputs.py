@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.checking.tensor_kinds import refuse_input, unreadable_kind
-from nbautograd.core.recording.legacy import recognise
+from nbautograd.core.migration import recognise
 from nbautograd.errors import CallError, InputError
 
 

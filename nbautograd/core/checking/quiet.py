@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from nbautograd.core.recording.log import paused
+from nbautograd.core.recording.api import paused
 
 
 @contextlib.contextmanager

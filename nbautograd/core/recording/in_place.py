@@ -1,4 +1,4 @@
-"""Engine "in place": each method replaced by a wrapper of exactly its signature; the fallback.
+"""Engine "in place": each method replaced by a wrapper; the fallback.
 
 It rests on nothing but that PyTorch looks methods up on the class when it calls them. Differences from the bare class
 that it cannot avoid: ``cls.forward is f`` no longer holds, and calls that the user makes are recorded too.
@@ -7,34 +7,15 @@ that it cannot avoid: ``cls.forward is f`` no longer holds, and calls that the u
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable
 from typing import Any
 
-from nbautograd import messages
-from nbautograd.core.recording import materialising
-from nbautograd.core.recording.engine import recordable_methods
-from nbautograd.core.recording.recorder import Recorder
-from nbautograd.core.recording.state import Open, Subject, local
-from nbautograd.core.recording.writer import Writer
-from nbautograd.core.recording.writers import writer
-from nbautograd.core.torch_private import tensors as internals
-
-_TEMPLATE = """
-def {name}({parameters}):
-    __tracebackhide__ = True
-    __nb_args = ({arguments})
-    __nb_record = __nb_begin(__nb_args)
-    try:
-        __nb_result = __nb_function({passed})
-    except BaseException as __nb_error:
-        if __nb_error.__traceback__ is not None:
-            __nb_error.__traceback__ = __nb_error.__traceback__.tb_next
-        __nb_fail(__nb_record, __nb_error, __nb_args)
-        raise
-    __nb_end(__nb_record, __nb_args, __nb_result)
-    return __nb_result
-"""
+from nbautograd.core.display import Notice
+from nbautograd.core.recording.function import InstrumentedFunction, recordable_methods
+from nbautograd.core.recording.record import local
+from nbautograd.core.recording.recorder import Recorder, method_recorder, recording_wrapper
+from nbautograd.core.torch_private import ctx as private_ctx
+from nbautograd.core.torch_private import tensors as private
 
 
 class InPlaceEngine:
@@ -45,31 +26,29 @@ class InPlaceEngine:
     def __init__(self) -> None:
         self._before: dict[tuple[int, str], tuple[Any, Any]] = {}  # what stood there, and what stands there now
 
-    def install(self, cls: type, subject: Subject, recorder: Recorder) -> list[str]:
+    def install(self, cls: type, function: InstrumentedFunction, recorder: Recorder) -> list[Notice]:
         """Replace what the class itself defines; a method that it inherits is wrapped on the class, not on its base."""
         problems = []
         for method, owner in recordable_methods(cls):
             entry = vars(owner)[method]
-            function = entry.__func__ if isinstance(entry, (staticmethod, classmethod)) else entry
-            try:
-                wrapped = _wrapper(function, subject, method, recorder, isinstance(entry, classmethod))
-            except (TypeError, ValueError, SyntaxError):
-                problems.append(messages.text("recording.not_callable", function=cls.__name__, method=method))
+            inner = entry.__func__ if isinstance(entry, (staticmethod, classmethod)) else entry
+            if not callable(inner):
+                problems.append(Notice("recording.not_callable", {"function": cls.__name__, "method": method}))
                 continue
-            kind = type(entry) if isinstance(entry, (staticmethod, classmethod)) else _same
-            replacement = kind(wrapped)
+            wrapped = _Wrapper(inner, function, method, recorder, isinstance(entry, classmethod))
+            replacement = type(entry)(wrapped) if isinstance(entry, (staticmethod, classmethod)) else wrapped
             self._before[id(cls), method] = (entry if owner is cls else None, replacement)
             setattr(cls, method, replacement)
-        materialising.listen(cls)
+        private_ctx.watch_materialize_grads(cls)
         return problems
 
     def withdraw(self, cls: type) -> None:
-        """As ``remove``: there is nothing else to keep."""
+        """Do as ``remove``: there is nothing else to keep."""
         self.remove(cls)
 
     def remove(self, cls: type) -> None:
         """Put the originals back, except where the user has set the method anew."""
-        materialising.leave(cls)
+        private_ctx.leave_materialize_grads(cls)
         for key in [key for key in self._before if key[0] == id(cls)]:
             entry, replacement = self._before.pop(key)
             if vars(cls).get(key[1]) is not replacement:
@@ -80,82 +59,48 @@ class InPlaceEngine:
                 setattr(cls, key[1], entry)
 
 
-def _same(function: Any) -> Any:
-    return function
+class _Wrapper:
+    """A callable in the place of a method, with the user's signature, code and defaults: PyTorch binds keywords by them.
+
+    Args:
+        inner: the user's function.
+        function: whose method it is.
+        method: its name.
+        recorder: where the records go.
+        takes_class: True for a classmethod, whose first argument is the class.
+    """
+
+    def __init__(
+        self,
+        inner: Callable[..., Any],
+        function: InstrumentedFunction,
+        method: str,
+        recorder: Recorder,
+        takes_class: bool,
+    ) -> None:
+        self._inner, self._function, self._method, self._takes_class = inner, function, method, takes_class
+        self._recorder = method_recorder(function, method, recorder)
+        functools.update_wrapper(self, inner)
+        for name in ("__code__", "__defaults__", "__kwdefaults__"):
+            setattr(self, name, getattr(inner, name, None))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
+        cls, given = args[: self._takes_class], args[self._takes_class :]
+        if self._method == "forward":  # PyTorch has made a ctx, and this engine has no notice of it
+            local.state.armed_ctx = id(given[0]) if given and not self._function.sets_up else 0
+        try:
+            return recording_wrapper(functools.partial(self._inner, *cls, **kwargs), self._recorder)(*given)
+        except BaseException as error:
+            if error.__traceback__ is not None:
+                error.__traceback__ = error.__traceback__.tb_next
+            raise
+
+    def __reduce__(self) -> str:
+        return str(self.__qualname__)  # type: ignore[attr-defined]  # by its name, as the user's function is
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
 
 
-def _wrapper(
-    function: Callable[..., Any], subject: Subject, method: str, recorder: Recorder, takes_class: bool
-) -> Callable[..., Any]:
-    """The wrapper, compiled with the parameters that the user's function has."""
-    signature = inspect.signature(function)
-    defaults = {f"__nb_default_{i}": p.default for i, p in enumerate(signature.parameters.values())}
-    text = _TEMPLATE.format(
-        name=function.__name__ if function.__name__.isidentifier() and function.__name__ != "<lambda>" else method,
-        parameters=_parameters(signature),
-        arguments="".join(_argument(p) + ", " for p in _described(signature)[takes_class:]),
-        passed=", ".join(_passed(p) for p in signature.parameters.values()),
-    )
-    names = {**_recording(subject, writer(subject, method, recorder)), "__nb_function": function, **defaults}
-    exec(compile(text, __file__, "exec"), names)
-    wrapped: Callable[..., Any] = next(v for v in names.values() if getattr(v, "__module__", 0) is None)
-    functools.update_wrapper(wrapped, function)
-    wrapped.__defaults__ = getattr(function, "__defaults__", None)
-    internals.skip_in_dynamo(wrapped.__code__, with_calls=False)
-    return wrapped
-
-
-def _recording(subject: Subject, writing: Writer) -> dict[str, Any]:
-    forward = writing.method == "forward"
-
-    def begin(args: tuple[Any, ...]) -> Open | None:
-        state = local.state
-        if forward:
-            state.armed_ctx = id(args[0]) if args and not subject.sets_up else 0
-        return writing.begin(args, state)
-
-    def end(call: Open | None, args: tuple[Any, ...], result: Any) -> None:
-        if call is not None:
-            writing.end(call, args, result, local.state)
-
-    def fail(call: Open | None, error: BaseException, args: tuple[Any, ...]) -> None:
-        if call is not None:
-            writing.fail(call, error, local.state, args)
-
-    return {"__nb_begin": begin, "__nb_end": end, "__nb_fail": fail, "__name__": None}
-
-
-def _described(signature: inspect.Signature) -> list[inspect.Parameter]:
-    wanted = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD)
-    return [p for p in signature.parameters.values() if p.kind not in wanted]
-
-
-def _argument(parameter: inspect.Parameter) -> str:
-    return f"*{parameter.name}" if parameter.kind is inspect.Parameter.VAR_POSITIONAL else parameter.name
-
-
-def _passed(parameter: inspect.Parameter) -> str:
-    kinds = inspect.Parameter
-    before: dict[Any, str] = {
-        kinds.VAR_POSITIONAL: "*",
-        kinds.VAR_KEYWORD: "**",
-        kinds.KEYWORD_ONLY: f"{parameter.name}=",
-    }
-    return before.get(parameter.kind, "") + parameter.name
-
-
-def _parameters(signature: inspect.Signature) -> str:
-    """The parameter list as text, defaults by our own names of them."""
-    parameters = [
-        p.replace(annotation=p.empty, default=p.empty if p.default is p.empty else _Named(f"__nb_default_{i}"))
-        for i, p in enumerate(signature.parameters.values())
-    ]
-    return str(inspect.Signature(parameters))[1:-1]
-
-
-class _Named:
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __repr__(self) -> str:
-        return self.name
+private.skip_in_dynamo(_Wrapper.__call__.__code__, with_calls=False)

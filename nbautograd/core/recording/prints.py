@@ -10,19 +10,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from nbautograd.core.recording.state import PRINTED, local
+from nbautograd.core.recording.record import local
 
 _MOST = 64 * 1024  # characters kept per call
 
 _streams: list[tuple[Any, Any, Any]] = []  # stream, our write, the instance's own write before us (None: the class's)
 _current: Any = None  # our write on the stream heard last
-heard: list[Any] = [None]  # the stream heard last: writers look for another one before each call
+followed: Any = None  # the stream heard last: before each call it is compared with ``sys.stdout``
 enabled = False
 
 
 def follow() -> None:
-    """Hear the stream that ``sys.stdout`` is now; asked before a call that meets another stream, and once per cell."""
-    heard[0] = sys.stdout
+    """Hear the stream that ``sys.stdout`` is now; called before a call that meets another stream, and once per cell."""
+    global followed
+    followed = sys.stdout
     if enabled and getattr(sys.stdout, "write", None) is not _current:
         _hear(sys.stdout)
 
@@ -36,8 +37,8 @@ def listen() -> None:
 
 def leave() -> None:
     """Stop hearing, and give every stream its own ``write`` back."""
-    global enabled, _current
-    enabled, _current, heard[0] = False, None, None
+    global enabled, _current, followed
+    enabled, _current, followed = False, None, None
     while _streams:
         stream, ours, before = _streams.pop()
         if vars(stream).get("write") is not ours:  # somebody set another on top of ours: it is theirs to take away
@@ -61,8 +62,8 @@ def teed() -> Iterator[None]:
 
 
 def _hear(stream: Any) -> None:
-    global _current
-    heard[0] = stream
+    global _current, followed
+    followed = stream
     try:
         before, write = vars(stream).get("write"), stream.write
         stream.write = ours = _tee(write)
@@ -80,10 +81,10 @@ def _tee(write: Any) -> Any:
         if not state.stack or state.writing:
             return write(text, *args, **kwargs)
         call = state.stack[-1]
-        if call[PRINTED] is None:
-            call[PRINTED] = []
-        if isinstance(text, str) and sum(map(len, call[PRINTED])) < _MOST:
-            call[PRINTED].append(text)
+        if call.printed is None:
+            call.printed = []
+        if isinstance(text, str) and sum(map(len, call.printed)) < _MOST:
+            call.printed.append(text)
         state.writing = True
         try:
             return write(text, *args, **kwargs)

@@ -1,31 +1,51 @@
-"""The Recorder that every engine writes to: where calls go, and what becomes of our own errors.
+"""The recorder: one begin and one end for every recorded call, with hooks for what differs by method.
 
-A call is written by a Writer (``writers.py``), one per method: it begins, and ends or fails. Nothing of a tensor is
-kept, no torch operation is run, and an error of our own is counted and listed and never reaches the user's run.
+``recording_wrapper`` runs the user's method between the two. Nothing of a tensor is kept, no torch operation is run
+that anybody notices, and an error of our own is counted and listed and never reaches the user's run.
 """
 
 from __future__ import annotations
 
-import inspect
 import os
 import sys
-from types import FrameType
-from typing import Any
+import weakref
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from types import CodeType, FrameType
+from typing import Any, TypeVar
 
 import torch
 
-from nbautograd.core.recording.ring import Ring
+from nbautograd.core.recording import prints
+from nbautograd.core.recording.function import InstrumentedFunction, value_around
+from nbautograd.core.recording.record import CallRecord, CtxRecord, ThreadState, local
+from nbautograd.core.recording.ring import EVERY, Link, Ring
+from nbautograd.core.recording.snapshot import (
+    PLAIN_TYPES,
+    SUMMARY,
+    VALUES,
+    Snapshot,
+    TensorSnapshot,
+    changed_elements,
+    snapshots,
+)
+from nbautograd.core.torch_private import ctx as private_ctx
+from nbautograd.core.torch_private import tensors as private
 
-_BETWEEN = (os.path.dirname(torch.__file__), os.path.dirname(__file__))  # frames between a call and its caller
-_OURS = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
-_SKIP, USERS, _CHECKS = range(3)
+T = TypeVar("T")
+
+_tracing, _modes = private.tracing, private.function_mode_active
+_get_frame = sys._getframe
+_PLAIN = tuple(PLAIN_TYPES)
 
 
 class Recorder:
-    """Writes calls into a ring.
+    """What the recorders of all methods share.
+
+    Args:
+        ring: where the records go.
 
     Attributes:
-        ring: where the calls are kept.
         cell: execution count of the notebook cell that is running, or None.
         errors: what went wrong inside the recorder: text -> how often.
     """
@@ -35,44 +55,414 @@ class Recorder:
         self.cell: int | None = None
         self.errors: dict[str, int] = {}
 
-    def note(self, error: Exception) -> None:
-        """Count an error of our own."""
+    def note(self, error: Exception) -> str:
+        """Count an error of our own, and return its text."""
         text = f"{type(error).__name__}: {error}"
         self.errors[text] = self.errors.get(text, 0) + 1
+        return text
 
 
-class _Whose(dict[str, int]):
-    """By file name: whose code is it?"""
+class MethodRecorder:
+    """Records the calls of one method of one Function; this class itself those of jvp and vmap.
+
+    Args:
+        function: the Function.
+        method: as calls name it.
+        recorder: where the records go.
+    """
+
+    def __init__(self, function: InstrumentedFunction, method: str, recorder: Recorder) -> None:
+        self.function, self.method, self.recorder = function, method, recorder
+        self.ring = recorder.ring
+        self.links = recorder.ring.links
+        self.rereads = function.may_write_unseen(method)
+
+    def begin(self, args: tuple[Any, ...], state: ThreadState, frame: FrameType | None) -> CallRecord | None:
+        """Take down what a method is given.
+
+        Args:
+            args: as PyTorch passes them, with ctx where the method takes it.
+            state: of this thread.
+            frame: the frame that called the wrapper.
+
+        Returns:
+            What ``end`` and ``fail`` want; None when the call is not recorded.
+        """
+        level = self.function.level
+        if not level or state.paused or _tracing():
+            self.links.pop(state.armed_ctx, None)  # an older ctx had the same id
+            return None
+        if _modes() and not state.without_modes:
+            return _without_modes(state, self.begin, args, state, frame)
+        try:
+            around = state.stack[-1].index if state.stack else None
+            record = CallRecord(
+                self.ring.next_index(), self.function, self.method, around, state.name, self.recorder.cell
+            )
+            record.known = {}
+            self.link(record, args, state, frame)
+            record.inputs = self.taken(self.given(args), record)
+        except Exception as error:
+            self.recorder.note(error)
+            return None
+        if prints.enabled and sys.stdout is not prints.followed:
+            prints.follow()
+        state.stack.append(record)
+        record.began = perf_counter()
+        return record
+
+    def end(self, record: CallRecord, args: tuple[Any, ...], result: Any, state: ThreadState) -> None:
+        """Take down what a method returned and left behind."""
+        record.seconds = record.seconds or perf_counter() - record.began
+        if _modes() and not state.without_modes:
+            _without_modes(state, self.end, record, args, result, state)
+            return
+        try:
+            values = result if type(result) is tuple or type(result) is list else (result,)
+            self.observe(record, args, values)
+            record.outputs = snapshots(values, self.function.level, record.known)
+            self.leave(record, args, state)
+        except Exception as error:
+            record.missing = self.recorder.note(error)
+        self.close(record, state)
+
+    def fail(self, record: CallRecord, args: tuple[Any, ...], error: BaseException, state: ThreadState) -> None:
+        """Take down that a method raised."""
+        record.seconds = perf_counter() - record.began
+        kind = type(error).__name__
+        try:
+            text = str(error) if error.args else ""
+            record.strided = self.strided(args)
+        except Exception as ours:
+            record.missing, text = self.recorder.note(ours), ""
+        record.exception = f"{kind}: {text}" if text else kind
+        self.close(record, state)
+        self.ring.settle()
+
+    def close(self, record: CallRecord, state: ThreadState) -> None:
+        """Take a call off the stack and put its record into the ring."""
+        if any(record is running for running in state.stack):  # not closed by ``abandon`` meanwhile
+            while state.stack.pop() is not record:
+                pass
+            record.known = None
+            self.ring.add(record)
+            if not record.index % EVERY or self.function.level == VALUES:
+                self.ring.settle()
+
+    def given(self, args: tuple[Any, ...]) -> Sequence[Any]:
+        """Return what a call is given besides ctx."""
+        return args[1:]
+
+    def taken(self, given: Sequence[Any], record: CallRecord) -> tuple[Snapshot, ...]:
+        """Take snapshots of what the call is given."""
+        return snapshots(given, self.function.level, record.known)
+
+    def link(self, record: CallRecord, args: tuple[Any, ...], state: ThreadState, frame: FrameType | None) -> None:
+        """Hook of ``begin``: tie the call to the forward whose ctx it gets."""
+        if self.method == "jvp":
+            link = self.links.get(id(private_ctx.innermost(args[0])))
+            if link is not None and link.function is self.function:
+                record.forward = link.forward
+
+    def observe(self, record: CallRecord, args: tuple[Any, ...], values: Sequence[Any]) -> None:
+        """Hook of ``end``, before the outputs are taken down: notice what only this moment can tell."""
+
+    def leave(self, record: CallRecord, args: tuple[Any, ...], state: ThreadState) -> None:
+        """Hook of ``end``, after the outputs are taken down: read ctx."""
+
+    def strided(self, args: tuple[Any, ...]) -> tuple[int, ...]:
+        """Hook of ``fail``: return the positions of the gradients that were not contiguous."""
+        return ()
+
+    def note_changes(self, record: CallRecord, given: Sequence[Any]) -> None:
+        """Notice which inputs are not what they were; they are taken down anew should they be met again."""
+        changed, unmoved = [], []
+        for i, (value, before) in enumerate(zip(given, record.inputs, strict=False)):
+            if type(value) not in _PLAIN or not isinstance(before, TensorSnapshot):
+                continue
+            if before.version is not None and value._version != before.version:
+                changed.append(i)
+            elif self.rereads and type(before.data) is bytes and before.strides is not None:
+                unmoved.append((i, value, before))
+        others = changed_elements([(value, before) for _, value, before in unmoved])
+        changed += [i for (i, _, _), other in zip(unmoved, others, strict=True) if other]
+        for i in changed:
+            assert record.known is not None
+            record.known.pop(id(given[i]), None)
+        record.changed = tuple(changed)
+
+    def note_class_state(self, record: CallRecord) -> None:
+        """Notice the attributes of the class that are no methods, as what tells them apart."""
+        cls = self.function.cls if self.function.keeps_state else None
+        if cls is not None:
+            state = {name: value for name, value in vars(cls).items() if _is_state(name, value)}
+            record.class_state = {name: (id(value), _mark(value)) for name, value in state.items()}
+
+    def read_ctx(self, record: CallRecord, ctx: Any) -> None:
+        """Take down what a method left on ctx."""
+        saved, level = private_ctx.to_save(ctx), self.function.level
+        put = private_ctx.attributes(ctx)
+        record.ctx = CtxRecord(
+            saved=snapshots(saved, level, record.known),
+            attributes=dict(zip(put, snapshots(put.values(), level, record.known), strict=True)) if put else {},
+            needs_input_grad=getattr(ctx, "needs_input_grad", None) or (),
+            dirty=tuple(map(id, private_ctx.marked(ctx, "dirty_tensors"))),
+            non_differentiable=tuple(map(id, private_ctx.marked(ctx, "non_differentiable"))),
+            held=_held(saved),
+            materialize_grads=private_ctx.take_materialize_grads(ctx),
+        )
+
+
+class ForwardRecorder(MethodRecorder):
+    """Records the calls of forward."""
+
+    def __init__(self, function: InstrumentedFunction, method: str, recorder: Recorder) -> None:
+        super().__init__(function, method, recorder)
+        code = function.function("forward")
+        own = frozenset(code.__code__.co_varnames) if code is not None else frozenset()
+        self.around = code
+        self.names = tuple(function.names("forward") - own) if code is not None else ()
+
+    def given(self, args: tuple[Any, ...]) -> Sequence[Any]:
+        """Return what forward is given besides ctx."""
+        return args if self.function.sets_up else args[1:]
+
+    def link(self, record: CallRecord, args: tuple[Any, ...], state: ThreadState, frame: FrameType | None) -> None:
+        """Tie the ctx that was just made to this call."""
+        ctx, state.armed_ctx = state.armed_ctx, 0
+        if ctx:
+            self.links[ctx] = Link(self.function, record.index)
+        if self.function.sets_up:
+            state.last_forward[self.function.number] = (record.index, None)
+        record.caller = caller(frame)
+
+    def observe(self, record: CallRecord, args: tuple[Any, ...], values: Sequence[Any]) -> None:
+        """Notice inputs that changed, and tensors that came in otherwise than as arguments."""
+        given = self.given(args)
+        self.note_changes(record, given)
+        self.note_class_state(record)
+        if self.around is not None:
+            for name in self.names:
+                value = value_around(self.around, name)
+                if type(value) in _PLAIN and value.requires_grad and not any(value is one for one in given):
+                    record.hidden += (name,)
+
+    def leave(self, record: CallRecord, args: tuple[Any, ...], state: ThreadState) -> None:
+        """Read ctx, or leave that to setup_context."""
+        if self.function.sets_up:
+            state.last_forward[self.function.number] = (record.index, record.known)
+            state.pending = self.function
+        else:
+            self.read_ctx(record, args[0])
+
+
+class SetupRecorder(MethodRecorder):
+    """Records the calls of setup_context, which takes over what forward has taken down."""
+
+    def given(self, args: tuple[Any, ...]) -> Sequence[Any]:
+        """Return forward's inputs, then its outputs."""
+        return (*args[1], *(args[2] if type(args[2]) is tuple else (args[2],)))
+
+    def link(self, record: CallRecord, args: tuple[Any, ...], state: ThreadState, frame: FrameType | None) -> None:
+        """Tie ctx to the forward before."""
+        number = self.function.number
+        record.forward, known = state.last_forward.get(number, (None, None))
+        record.setup_inputs = len(args[1])
+        if record.forward is not None:  # under torch.func it runs once more, with the ctx of the outer level
+            state.last_forward[number] = (record.forward, None)
+            self.links[id(private_ctx.innermost(args[0]))] = Link(self.function, record.forward)
+        if known is not None:
+            record.known = known
+
+    def observe(self, record: CallRecord, args: tuple[Any, ...], values: Sequence[Any]) -> None:
+        """Notice inputs and outputs of forward that changed."""
+        self.note_changes(record, self.given(args))
+        self.note_class_state(record)
+
+    def leave(self, record: CallRecord, args: tuple[Any, ...], state: ThreadState) -> None:
+        """Read ctx; setup_context returns nothing."""
+        record.outputs = ()
+        self.read_ctx(record, private_ctx.innermost(args[0]))
+
+
+class BackwardRecorder(MethodRecorder):
+    """Records the calls of backward."""
+
+    def __init__(self, function: InstrumentedFunction, method: str, recorder: Recorder) -> None:
+        super().__init__(function, method, recorder)
+        self.returned: list[tuple[weakref.ref[torch.Tensor], int, int]] = []  # gradient, its version, its call
+
+    def link(self, record: CallRecord, args: tuple[Any, ...], state: ThreadState, frame: FrameType | None) -> None:
+        """Find the forward whose ctx this is."""
+        ctx = args[0]
+        if type(ctx) is not self.function.backward_class():
+            ctx = private_ctx.innermost(ctx)
+        record.create_graph = torch.is_grad_enabled()
+        link = self.links.get(id(ctx))
+        if link is None or link.function is not self.function:
+            return
+        link.runs += 1
+        if link.first_run is None:
+            link.first_run = record.index
+        record.forward, record.freed, record.run, record.first = link.forward, link.freed, link.runs, link.first_run
+        link.freed = link.freed or not private.keep_graph()
+
+    def taken(self, given: Sequence[Any], record: CallRecord) -> tuple[Snapshot, ...]:
+        """Take snapshots of the gradients; those in a list (``boxed_grads_call``) may be gone before the end."""
+        if len(given) == 1 and type(given[0]) is list:
+            boxed = snapshots(given[0], self.function.level)
+            for one in boxed:
+                if isinstance(one, TensorSnapshot):
+                    one.key = 0
+            return boxed
+        return super().taken(given, record)
+
+    def observe(self, record: CallRecord, args: tuple[Any, ...], values: Sequence[Any]) -> None:
+        """Notice gradients or saved tensors that changed, and gradients that were returned before."""
+        if not (len(args) == 2 and type(args[1]) is list):
+            self.note_changes(record, args[1:])
+        self.note_reuse(record, values)
+        self.note_class_state(record)
+        saved = private_ctx.raw_saved(args[0])
+        if saved and all(tensor is None or type(tensor) in _PLAIN for tensor in saved):
+            # what cannot be written unseen tells by its version
+            record.saved_after = snapshots(saved, min(self.function.level, SUMMARY if self.rereads else 1))
+
+    def note_reuse(self, record: CallRecord, gradients: Sequence[Any]) -> None:
+        """Notice gradients that an earlier call returned and that were written to since."""
+        gradient: Any
+        for i, gradient in enumerate(gradients):
+            # one that was never written in place is no buffer
+            if type(gradient) not in _PLAIN or gradient.is_inference() or not gradient._version:
+                continue
+            earlier = [index for before, at, index in self.returned if before() is gradient and gradient._version > at]
+            record.reused += tuple((i, index) for index in earlier[:1])
+            alive = [one for one in self.returned if one[0]() is not None and one[0]() is not gradient]
+            self.returned = [*alive[-15:], (weakref.ref(gradient), gradient._version, record.index)]
+
+    def strided(self, args: tuple[Any, ...]) -> tuple[int, ...]:
+        """Return the positions of the gradients that were not contiguous."""
+        return tuple(i for i, g in enumerate(args[1:]) if type(g) in _PLAIN and not g.is_contiguous())
+
+
+_RECORDERS = {"forward": ForwardRecorder, "setup_context": SetupRecorder, "backward": BackwardRecorder}
+
+
+def method_recorder(function: InstrumentedFunction, method: str, recorder: Recorder) -> MethodRecorder:
+    """Return the recorder for one method of one Function; ``vjp`` is another name of ``backward``."""
+    method = "backward" if method == "vjp" else method
+    return _RECORDERS.get(method, MethodRecorder)(function, method, recorder)
+
+
+def recording_wrapper(method: Callable[..., Any], recorder: MethodRecorder) -> Callable[..., Any]:
+    """Return a function that runs the user's and has the call recorded; it takes itself out of tracebacks."""
+    begin, end, fail = recorder.begin, recorder.end, recorder.fail
+
+    def run(*args: Any) -> Any:  # PyTorch passes everything by position
+        __tracebackhide__ = True
+        state: ThreadState = local.state
+        stack = state.stack
+        depth = len(stack)
+        try:
+            record = begin(args, state, _get_frame(1))
+            try:
+                result = method(*args)
+            except BaseException as error:
+                if error.__traceback__ is not None:
+                    error.__traceback__ = error.__traceback__.tb_next
+                if record is not None:
+                    fail(record, args, error, state)
+                raise
+            if record is not None:
+                end(record, args, result, state)
+            return result
+        finally:
+            if len(stack) > depth:  # an interrupt came while we were at work
+                abandon(state, recorder.ring, depth)
+
+    return run
+
+
+def abandon(state: ThreadState, ring: Ring, depth: int = 0) -> None:
+    """Close the calls of a thread above a depth of its stack, which an interrupt left open."""
+    while len(state.stack) > depth:
+        record: CallRecord = state.stack.pop()
+        record.known = None
+        record.seconds = record.seconds or (perf_counter() - record.began if record.began else 0.0)
+        record.exception = record.exception or "KeyboardInterrupt"
+        ring.add(record)
+
+
+def caller(frame: FrameType | None) -> tuple[CodeType, int] | None:
+    """Return the user's code that called apply and where in it; None when a check of ours did."""
+    while frame is not None:
+        code = frame.f_code
+        kind = _FILES[code.co_filename]
+        if kind != _BETWEEN:
+            return (code, frame.f_lasti) if kind == _USERS else None
+        frame = frame.f_back
+    return None
+
+
+_BETWEEN, _USERS, _OURS = range(3)
+_TORCH_AND_RECORDING = (os.path.dirname(torch.__file__), os.path.dirname(__file__))
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+
+
+class _Files(dict[str, int]):
+    """By file name: whether its code stands between a call and its caller, is the user's, or a check of ours."""
 
     def __missing__(self, name: str) -> int:
         if len(self) > 4096:
             self.clear()
-        ours = _CHECKS if name.startswith(_OURS) else USERS
-        found = self[name] = _SKIP if name.startswith(_BETWEEN) else ours
-        return found
+        inside = _BETWEEN if name.startswith(_TORCH_AND_RECORDING) else _OURS if name.startswith(_PACKAGE) else _USERS
+        self[name] = inside
+        return inside
 
 
-whose = _Whose()
-# frames from a wrapper of ours to who called apply: over apply itself where that is Python
-CALLERS = 2 if isinstance(inspect.getattr_static(torch.autograd.Function, "apply", None), classmethod) else 1
+_FILES = _Files()
 
 
-def who_called(get_frame: Any = sys._getframe) -> tuple[Any, int] | None:
-    """As ``caller``, for the ``begin`` of a wrapper that apply has called."""
+def _without_modes(state: ThreadState, method: Callable[..., T], *args: Any) -> T:
+    """Run a method of ours so that no function mode of the user's hears what it asks tensors."""
+    state.without_modes = True
     try:
-        frame = get_frame(CALLERS + 2)
-    except ValueError:  # called from no Python
-        return None
-    code = frame.f_code
-    return (code, frame.f_lasti) if whose[code.co_filename] == USERS else caller(get_frame(3))
+        with private.disable_torch_function():
+            return method(*args)
+    finally:
+        state.without_modes = False
 
 
-def caller(frame: FrameType | None) -> tuple[Any, int] | None:
-    """The user's code that called and where in it (its line is found when read); None when a check of ours did."""
-    while frame is not None:
-        code = frame.f_code
-        found = whose[code.co_filename]
-        if found:
-            return (code, frame.f_lasti) if found == USERS else None
-        frame = frame.f_back
-    return None
+def _is_state(name: str, value: Any) -> bool:
+    if name.startswith(("__", "_backward_cls")) or name == "generate_vmap_rule":
+        return False
+    return not hasattr(type(value), "__get__")
+
+
+def _mark(value: Any) -> Any:
+    """Return what changes with a value of a class: a tensor's version, a plain value itself."""
+    if type(value) in _PLAIN:
+        return value._version
+    return value if type(value) in (int, float, bool, str) else 0
+
+
+def _held(saved: Sequence[Any]) -> dict[int, int]:
+    """Return the bytes that saved tensors keep alive, by storage; a view's storage is its base's."""
+    held: dict[int, int] = {}
+    for tensor in saved:
+        if type(tensor) in _PLAIN:
+            try:
+                storage = private.storage_address(tensor)
+                size = (tensor._base if tensor._is_view() else tensor).nbytes
+            except (NotImplementedError, RuntimeError):  # sparse, or inside a level of torch.func
+                continue
+            held[storage] = max(held.get(storage, 0), size)
+    return held
+
+
+private.skip_in_dynamo(
+    MethodRecorder.begin.__code__, MethodRecorder.end.__code__, MethodRecorder.fail.__code__, with_calls=True
+)
+private.skip_in_dynamo(
+    *[code for code in recording_wrapper.__code__.co_consts if isinstance(code, CodeType)], with_calls=False
+)

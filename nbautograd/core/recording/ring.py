@@ -5,20 +5,44 @@ from __future__ import annotations
 import itertools
 import threading
 from collections import Counter, deque
+from dataclasses import dataclass
 from itertools import islice
-from operator import itemgetter
+from operator import attrgetter
 
-from nbautograd.core.recording.state import INDEX, SUBJECT, WEIGHT, Packed
+from nbautograd.core.recording.function import InstrumentedFunction
+from nbautograd.core.recording.record import CallRecord
+from nbautograd.core.recording.snapshot import TensorSnapshot
 
 BUDGET = 16 * 2**20
 EVERY = 32  # calls between two looks at the budget
-CALL, VALUE = 900, 250  # bytes that a record takes, and each of its values besides what was copied
-SHORT = 420  # bytes that a short record takes besides what was copied
+_CALL, _VALUE = 900, 350  # bytes that a record takes, and each of its snapshots besides what was copied
 
-_weight, _subject = itemgetter(WEIGHT), itemgetter(SUBJECT)
-# what is known of a ctx: its forward's index, the subject's number, freed by a backward, how often its node ran, and
-# the index of the first such run
-Link = tuple[int, int, bool, int, int | None]
+
+@dataclass(slots=True)
+class Link:
+    """What is known of a ctx.
+
+    Attributes:
+        function: whose ctx it is.
+        forward: index of the forward call that filled it.
+        freed: True once a backward freed its saved tensors.
+        runs: how often its node ran.
+        first_run: index of the first such call.
+    """
+
+    function: InstrumentedFunction
+    forward: int
+    freed: bool = False
+    runs: int = 0
+    first_run: int | None = None
+
+
+def weight(record: CallRecord) -> int:
+    """Return the bytes that a record takes, estimated; what was copied is counted exactly."""
+    ctx = (*record.ctx.saved, *record.ctx.attributes.values()) if record.ctx is not None else ()
+    taken = {id(one): one for one in (*record.inputs, *record.outputs, *ctx, *(record.saved_after or ()))}
+    copied = sum([len(one.data) for one in taken.values() if isinstance(one, TensorSnapshot) and one.data is not None])
+    return _CALL + _VALUE * len(taken) + copied
 
 
 class Ring:
@@ -32,9 +56,9 @@ class Ring:
         self.budget = budget
         self.used = 0
         self.dropped = 0
-        self.gone: Counter[int] = Counter()  # by the number of a subject: how many calls of it were let go
+        self.gone: Counter[InstrumentedFunction] = Counter()  # how many calls of each were let go
         self.links: dict[int, Link] = {}  # by id(ctx)
-        self._calls: deque[Packed] = deque()
+        self._calls: deque[CallRecord] = deque()
         self._counted = 0  # how many of them settle has counted
         self._lock = threading.Lock()
         self.add = self._calls.append  # takes in a call that ended; settle counts it
@@ -46,29 +70,31 @@ class Ring:
             calls = self._calls
             fresh = max(len(calls) - self._counted, 0)
             self._counted += fresh
-            self.used += sum(map(_weight, islice(reversed(calls), fresh)))
+            for record in islice(reversed(calls), fresh):
+                record.weight = weight(record)
+                self.used += record.weight
             while self.used > self.budget and self._counted > 1:
                 over = (self.used - self.budget) * self._counted // self.used + 1  # about so many are too many
                 gone = [calls.popleft() for _ in range(min(over, self._counted - 1))]
-                self.used -= sum(map(_weight, gone))
+                self.used -= sum([record.weight for record in gone])
                 self._counted -= len(gone)
                 self.dropped += len(gone)
-                self.gone.update(map(_subject, gone))
+                self.gone.update([record.function for record in gone])
             if len(self.links) > 2 * len(calls) + 1024:
                 self._forget_links()
 
     def _forget_links(self) -> None:
         """Let go of what is known of each ctx whose forward is not here any more."""
-        first = self._calls[0][INDEX] if self._calls else 0
+        first = self._calls[0].index if self._calls else 0
         for key, link in list(self.links.items()):
-            if link[0] < first:
+            if link.forward < first:
                 self.links.pop(key, None)
 
-    def finished(self) -> list[Packed]:
+    def finished(self) -> list[CallRecord]:
         """The calls that have ended, in the order in which they began."""
         with self._lock:
             calls = list(self._calls)
-        return sorted(calls, key=lambda call: call[INDEX])
+        return sorted(calls, key=attrgetter("index"))
 
     def clear(self) -> None:
         """Forget every call; numbers go on."""

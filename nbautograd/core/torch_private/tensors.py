@@ -1,8 +1,10 @@
-"""The one place that touches torch's private names, each behind a probe with a way to go on without it."""
+"""Private names of torch about tensors, modes and the engine, each behind a probe with a way to go on without it.
+
+Everything here raises when torch has changed; nothing reads memory.
+"""
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
@@ -11,17 +13,15 @@ from typing import Any
 
 import torch
 
-_C = torch._C
-
 
 def _probe(path: str, otherwise: Any) -> Any:
-    """Something private of torch by its dotted name, or what to use where it does not exist."""
-    found: Any = torch
+    """Return something private of torch by its dotted name, or what to use where it does not exist."""
+    value: Any = torch
     for name in path.split("."):
-        found = getattr(found, name, None)
-        if found is None:
+        value = getattr(value, name, None)
+        if value is None:
             return otherwise
-    return found
+    return value
 
 
 def _no(*_: Any) -> bool:
@@ -37,11 +37,15 @@ functorch_active: Callable[[], bool] = _probe("_C._are_functorch_transforms_acti
 function_mode_active: Callable[[], bool] = _probe("_C._is_torch_function_mode_enabled", _no)
 tracing: Callable[[], bool] = _probe("_C._is_tracing", _no)
 keep_graph: Callable[[], bool] = _probe("_C._autograd._get_current_graph_task_keep_graph", _no)
+profiling: Callable[[], bool] = _probe("_C._autograd._profiler_enabled", _no)
 disable_torch_function: Callable[[], AbstractContextManager[Any]] = _probe("_C.DisableTorchFunction", nullcontext)
 
-dispatch_keys: Callable[[torch.Tensor], Any] | None = _probe("_C._dispatch_keys", None)
+_dispatch_keys: Callable[[torch.Tensor], Any] | None = _probe("_C._dispatch_keys", None)
 _is_cow: Callable[[torch.Tensor], bool] = _probe("_C._is_cow_tensor", _no)
-_data_address: Callable[[torch.Tensor], int] | None = _probe(
+# Address of the first element, 0 when the storage was freed. Unlike ``data_ptr`` it leaves copy-on-write storages as
+# they are. ``untyped_storage()`` must not be asked: the Python object that it makes counts as a user of the storage,
+# and the engine then adds gradients out of place.
+data_address: Callable[[torch.Tensor], int] = _probe(
     "_C._data_address", lambda tensor: 0 if _is_cow(tensor) else tensor.data_ptr()
 )
 _storage_address: Callable[[torch.Tensor], int] | None = _probe("_C._storage_address", None)
@@ -51,87 +55,74 @@ _unwrapped: Callable[[Any], Any] = _probe("_C._functorch.get_unwrapped", _nothin
 _level: Callable[[Any], int] = _probe("_C._functorch.maybe_get_level", _nothing)
 
 
-def _plain_keys() -> tuple[Any, ...]:
-    """Dispatch keys of an ordinary CPU tensor, without and with inference mode."""
-    if dispatch_keys is None:
-        return ()
-    with torch.inference_mode():
-        inference = torch.empty(1, device="cpu")
-    with torch.inference_mode(False):
-        ordinary = torch.empty(1, device="cpu")
-    return dispatch_keys(ordinary), dispatch_keys(inference)
+def dispatch_keys(tensor: torch.Tensor) -> int:
+    """Return the dispatch keys of a tensor as one number, 0 where this torch does not tell.
 
-
-try:
-    ORDINARY, _INFERENCE = _plain_keys()
-except Exception:
-    ORDINARY = _INFERENCE = None
-
-
-def bytes_reason(tensor: torch.Tensor) -> str:
-    """Why the elements of a tensor may not be read from its memory; empty when they may be.
-
-    Ordinary strided CPU tensors may: no subclass, vmap level, fake, meta, sparse, quantised or lazily negated one.
+    The number, not the set: in torch 2.6 the set has no ``__eq__``.
     """
-    if dispatch_keys is None or _data_address is None:
-        return "this torch does not tell"
-    keys = dispatch_keys(tensor)
-    if keys == ORDINARY or keys == _INFERENCE:  # noqa: SIM109 - a tuple of pybind objects is slower
-        return ""
-    if _is_batched(tensor):
-        return f"vmap level {_level(tensor)}"
-    if tensor.is_meta:
-        return "meta device"
-    if tensor.device.type != "cpu":
-        return f"{tensor.device.type} device"
-    return "not an ordinary strided tensor"
+    if _dispatch_keys is None:
+        return 0
+    keys: int = _dispatch_keys(tensor).raw_repr()
+    return keys
+
+
+def _keys_of_plain_tensors(inference: bool) -> int:
+    try:
+        with torch.inference_mode(inference):
+            return dispatch_keys(torch.empty(1, device="cpu"))
+    except Exception:  # no such interface in this torch: then no tensor counts as ordinary
+        return 0
+
+
+# Dispatch keys of an ordinary strided CPU tensor: no subclass, vmap level, fake, meta, sparse, quantised, named,
+# nested, conjugated or lazily negated one. One made in inference mode has fewer, and no version.
+ORDINARY = _keys_of_plain_tensors(inference=False)
+INFERENCE = _keys_of_plain_tensors(inference=True)
+
+
+def vmap_level(tensor: torch.Tensor) -> int | None:
+    """Return the level of ``torch.func.vmap`` that batches a tensor, None when none does."""
+    return _level(tensor) if _is_batched(tensor) else None
 
 
 def unwrap_for_grad(tensor: Any) -> Any:
-    """The ordinary tensor inside the levels of ``torch.func.grad`` and ``jvp``; other tensors as they are."""
+    """Return the tensor inside the levels of ``torch.func.grad`` and ``jvp``; other tensors as they are."""
     while _is_wrapped_for_grad(tensor):
         tensor = _unwrapped(tensor)
     return tensor
 
 
-class _Chars(dict[int, Any]):
-    """By a number of bytes: what makes a view of so many of them at an address."""
-
-    def __missing__(self, count: int) -> Any:
-        if len(self) > 4096:
-            self.clear()
-        found = self[count] = (ctypes.c_char * count).from_address
-        return found
-
-
-CHARS = _Chars()
-
-
-def copy_bytes(address: int, count: int) -> bytes:
-    """Copy raw memory; the caller has made sure that it is there."""
-    copied: bytes = CHARS[count](address).raw
-    return copied
-
-
-def memory_view(address: int, count: int) -> Any:
-    """Raw memory as a buffer for numpy, for the moment of one copy."""
-    return (ctypes.c_char * count).from_address(address)
-
-
-# Address of the first element, 0 when the storage was freed. Unlike ``data_ptr`` it leaves copy-on-write storages as
-# they are. ``untyped_storage()`` must not be asked: the Python object that it makes counts as a user of the storage,
-# and the engine then adds gradients out of place.
-memory: Callable[[torch.Tensor], int] = _data_address if _data_address is not None else lambda tensor: 0
-
-
-def storage_of(tensor: torch.Tensor) -> int:
-    """What tells storages apart: the same number for tensors that share one, while they live."""
+def storage_address(tensor: torch.Tensor) -> int:
+    """Return what tells storages apart: the same number for tensors that share one, while they live."""
     return _storage_address(tensor) if _storage_address is not None else id(tensor)
 
 
+def _guard_for(*backends: str) -> Callable[[], AbstractContextManager[Any]] | None:
+    """Return a maker of guards under which only these backends' kernels hear of an operation.
+
+    Autograd, the levels of ``torch.func``, autocast and the user's dispatch modes are left out. The profiler is not:
+    what runs under the guard appears in its table.
+    """
+    keyset, keys = _probe("_C.DispatchKeySet", None), _probe("_C.DispatchKey", None)
+    full, guard = _probe("_C._dispatch_keyset_full", None), _probe("_C._ExcludeDispatchKeyGuard", None)
+    try:
+        others = full()
+        for backend in backends:
+            if hasattr(keys, backend):
+                others = others - keyset(getattr(keys, backend))
+        with guard(others):
+            torch.ones(2).as_strided((1,), (1,))
+    except Exception:  # this torch has no such guard
+        return None
+    return lambda: guard(others)
+
+
+only_kernels = _guard_for("CPU", "CUDA", "XPU", "MPS", "PrivateUse1", "BackendSelect")
+
+
 @cache
-def skip_strategy(with_calls: bool) -> Any:
-    """How Dynamo is told to leave a frame alone, None where this torch has no such thing."""
+def _skip_strategy(with_calls: bool) -> Any:
+    """Return how Dynamo is told to leave a frame alone, None where this torch has no such thing."""
     strategy = _probe("_C._dynamo.eval_frame._FrameExecStrategy", None)
     action = _probe("_C._dynamo.eval_frame._FrameAction", None)
     if strategy is None or action is None:
@@ -142,38 +133,15 @@ def skip_strategy(with_calls: bool) -> Any:
 def skip_in_dynamo(*codes: CodeType, with_calls: bool) -> None:
     """Keep ``torch.compile`` from compiling these frames of ours, and what they call where that is ours too."""
     set_strategy = _probe("_C._dynamo.eval_frame.set_code_exec_strategy", None)
-    strategy = skip_strategy(with_calls)
+    strategy = _skip_strategy(with_calls)
     if set_strategy is None or strategy is None:
         return
     for code in codes:
         set_strategy(code, strategy)
 
 
-def backward_class(cls: type) -> type | None:
-    """The hidden class whose instances are ``ctx`` and ``grad_fn`` of a Function."""
-    found = vars(cls).get("_backward_cls")
-    return found if isinstance(found, type) else None
-
-
-def user_function_code() -> CodeType | None:
-    """The code that looks up a user's ``backward`` when the engine runs a node."""
-    return getattr(getattr(torch.autograd.function.BackwardCFunction, "_get_user_fn", None), "__code__", None)
-
-
-def machinery() -> tuple[frozenset[CodeType], frozenset[str]]:
-    """Who calls backward, vjp, jvp and vmap on PyTorch's behalf: code objects, and files whose every function does."""
-    base = torch.autograd.function.BackwardCFunction
-    codes = {getattr(getattr(base, name, None), "__code__", None) for name in ("_get_user_fn", "apply", "apply_jvp")}
-    try:
-        from torch._functorch import autograd_function
-
-        files = frozenset({autograd_function.generate_single_level_function.__code__.co_filename})
-    except (ImportError, AttributeError):
-        files = frozenset()
-    return frozenset(code for code in codes if code is not None), files
-
-
 _run_backward: Callable[..., Any] | None = _probe("autograd.Variable._execution_engine.run_backward", None)
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
 
 
 def gradients(
@@ -182,7 +150,7 @@ def gradients(
     grad_outputs: Sequence[torch.Tensor],
     create_graph: bool = False,
 ) -> tuple[torch.Tensor | None, ...]:
-    """``torch.autograd.grad`` for grad_outputs that fit; the graph stays, what is not reached is None.
+    """Return what ``torch.autograd.grad`` gives for fitting grad_outputs; the graph stays, what is not reached is None.
 
     The engine is asked straight away: on its way to it torch imports sympy once (half a second) and compares symbolic
     shapes each time, which takes as long as a small backward.
@@ -192,13 +160,10 @@ def gradients(
         return torch.autograd.grad(
             outputs, inputs, grad_outputs, retain_graph=True, create_graph=create_graph, allow_unused=True
         )
-    found: tuple[torch.Tensor | None, ...] = _run_backward(
+    computed: tuple[torch.Tensor | None, ...] = _run_backward(
         tuple(outputs), tuple(grad_outputs), True, create_graph, tuple(inputs), True, accumulate_grad=False
     )
-    return found
-
-
-_PLAIN = (torch.Tensor, torch.nn.Parameter)
+    return computed
 
 
 @contextmanager
@@ -209,61 +174,10 @@ def modes_kept() -> Iterator[None]:
     try:
         yield
     finally:
-        for (kind, wanted), size, kept in zip(_STACKS, sizes, before, strict=True):
+        for (kind, wanted), size, depth in zip(_STACKS, sizes, before, strict=True):
             pop = _probe(f"_C._pop_torch_{kind}_stack", None)
-            while size is not None and pop is not None and size() > kept:
+            while size is not None and pop is not None and size() > depth:
                 pop(*wanted)
 
 
 _STACKS: tuple[tuple[str, tuple[None, ...]], ...] = (("dispatch", (None,)), ("function", ()))  # what pop wants
-
-
-def same_as(tensors: Sequence[torch.Tensor]) -> Callable[..., bool]:
-    """Tells of other tensors whether they look like these: type, shape, strides, dtype, device, flags, dispatch keys.
-
-    Args:
-        tensors: ordinary ones; the answer keeps none of them.
-
-    Returns:
-        A function of as many values, which may be anything.
-    """
-    if _GUARDS is not None:
-        sizes, strides = [list(t.shape) for t in tensors], [list(t.stride()) for t in tensors]
-        check: Callable[..., bool] = _GUARDS(*tensors, dynamic_dims_sizes=sizes, dynamic_dims_strides=strides).check
-        return check
-    looks = [_look(tensor) for tensor in tensors]
-
-    def check_looks(*others: Any) -> bool:  # while torch.jit.trace listens, to ask for a shape would be an operation
-        return not tracing() and all(_look(other) == look for other, look in zip(others, looks, strict=True))
-
-    return check_looks
-
-
-def _look(value: Any) -> tuple[Any, ...]:
-    if type(value) not in _PLAIN or dispatch_keys is None:
-        return (type(value),)
-    flags = type(value), value.dtype, value.device, value.requires_grad
-    return *flags, repr(dispatch_keys(value)), value.shape, value.stride()
-
-
-_GUARDS_TRIED = ("2.13.",)  # versions of torch: an interface that has changed would crash rather than raise
-
-
-def _tensor_guards() -> Any:
-    """Dynamo's guards, which ask all of it of several tensors at once in C; None where they do not tell apart."""
-    guards = _probe("_C._dynamo.guards.TensorGuards", None)
-    if guards is None or not torch.__version__.startswith(_GUARDS_TRIED):
-        return None
-    ones = [torch.ones(2, 3), torch.ones(2, 3, requires_grad=True)]
-    try:
-        with torch.no_grad():  # where forward runs
-            check = guards(*ones, dynamic_dims_sizes=[[2, 3]] * 2, dynamic_dims_strides=[[3, 1]] * 2).check
-            a, b = ones
-            others = (b, a.double(), a[:1], torch.ones(3, 2).t(), torch._neg_view(a), torch.nn.Parameter(a), None)
-            works = check(a, b) and not check(a, a) and not any(check(other, b) for other in others)
-    except Exception:
-        return None
-    return guards if works else None
-
-
-_GUARDS = _tensor_guards()

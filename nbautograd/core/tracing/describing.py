@@ -10,7 +10,7 @@ import torch
 from torch.overrides import resolve_name
 
 from nbautograd.core.recording.decode import value_of
-from nbautograd.core.recording.snapshot import PLAIN_TYPES, SUMMARY, Raw, named, raw, safe_repr
+from nbautograd.core.recording.snapshot import PLAIN_TYPES, SUMMARY, ObjectSnapshot, Snapshot, safe_repr, snapshots
 from nbautograd.core.torch_private import tensors as internals
 from nbautograd.core.values import Value
 
@@ -35,19 +35,19 @@ def function_name(func: Any) -> str:
     return str(getattr(func, "__qualname__", None) or getattr(func, "__name__", None) or type(func).__name__)
 
 
-def describe(value: Any) -> Raw:
+def describe(value: Any) -> Snapshot:
     """One argument or result as plain data, for ``decoded``; nothing of it stays alive."""
     if type(value) in PLAIN_TYPES:
-        return raw(value, SUMMARY)
+        return snapshots([value], SUMMARY)[0]
     if isinstance(value, torch.Tensor) and not _dispatches(type(value)):
         with internals.disable_torch_function():
-            return raw(value, SUMMARY)
-    return type(value).__name__, _text(value)
+            return snapshots([value], SUMMARY)[0]
+    return ObjectSnapshot(type(value).__name__, _text(value))
 
 
-def decoded(name: str, one: Raw) -> Value:
+def decoded(name: str, one: Snapshot) -> Value:
     """The Value of a description."""
-    return value_of(name, named(one))
+    return value_of(name, one)
 
 
 def implementation(method: Callable[..., Any], cls: type, func: Any) -> tuple[str, int | None]:

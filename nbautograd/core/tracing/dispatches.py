@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, overload
 
-from nbautograd.core.display import Displayable
+from nbautograd.core.display import Displayable, Notice
 from nbautograd.core.values import Value
 
 Outcome = Literal["returned", "NotImplemented", "raised", "running"]
@@ -62,7 +62,7 @@ class DispatchLog(Displayable, Sequence[Dispatch]):
     Attributes:
         dispatches: oldest first.
         dropped: how many older ones the bound let go.
-        problems: sentences about what could not be traced.
+        problems: what could not be traced; ``str`` gives the sentence.
 
     Example:
         >>> from nbautograd.core.tracing.dispatches import Dispatch, DispatchLog
@@ -73,7 +73,7 @@ class DispatchLog(Displayable, Sequence[Dispatch]):
 
     dispatches: tuple[Dispatch, ...] = ()
     dropped: int = 0
-    problems: tuple[str, ...] = field(default=())
+    problems: tuple[Notice, ...] = field(default=())
 
     @overload
     def __getitem__(self, index: int) -> Dispatch: ...

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from nbautograd.core.recording.snapshot import Raw
+from nbautograd.core.recording.snapshot import Snapshot
 from nbautograd.core.tracing.describing import decoded, describe, function_name, implementation
 from nbautograd.core.tracing.dispatches import Dispatch, Outcome
 
@@ -27,11 +27,11 @@ class Record:
         self.index, self.parent, self.protocol = index, parent, protocol
         self.cls = weakref.ref(cls)  # a traced class may be forgotten by its user
         self.owner, self.func, self.types = cls.__name__, "", ()  # type: str, str, tuple[str, ...]
-        self.args: tuple[Raw, ...] = ()
-        self.kwargs: tuple[tuple[str, Raw], ...] = ()
+        self.args: tuple[Snapshot, ...] = ()
+        self.kwargs: tuple[tuple[str, Snapshot], ...] = ()
         self.outcome: Outcome = "running"
         self.handler: tuple[str, int | None] = ("", None)
-        self.result: Raw | None = None
+        self.result: Snapshot | None = None
         self.exception = ""
         self.seconds = 0.0
         self.thread = threading.current_thread().name

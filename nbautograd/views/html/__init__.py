@@ -9,7 +9,7 @@ from nbautograd import messages
 from nbautograd.core.checking.block import GradcheckReport, JacobianBlock, JacobianReport
 from nbautograd.core.findings import Finding
 from nbautograd.core.graphs.graph import AutogradGraph
-from nbautograd.core.recording.calls import Call, CallLog
+from nbautograd.core.recording.call import Call, CallLog
 from nbautograd.core.tracing.dispatches import DispatchLog
 from nbautograd.core.values import CtxSnapshot, TensorSummary, Value
 from nbautograd.inspection.comparison import Comparison

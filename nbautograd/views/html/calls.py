@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nbautograd import messages
-from nbautograd.core.recording.calls import Call, CallLog
+from nbautograd.core.recording.call import Call, CallLog
 from nbautograd.core.values import CtxSnapshot, Value
 from nbautograd.views import numbers
 from nbautograd.views.html.summary import finding_markup
@@ -50,7 +50,10 @@ def call_markup(call: Call, left_by: Call | None = None) -> Markup:
         _printed(call),
         _raised(call),
         *(finding_markup(f) for f in call.warnings),
-        *(paragraph(m, "opacity:0.75") for m in (*_circumstances(call, left_by if same else None), *call.missing)),
+        *(
+            paragraph(m, "opacity:0.75")
+            for m in (*_circumstances(call, left_by if same else None), *map(str, call.missing))
+        ),
     ]
     return join(p for p in parts if p)
 
@@ -133,7 +136,7 @@ def _circumstances(call: Call, left_by: Call | None) -> list[str]:
 
 
 def _missing(log: CallLog) -> list[Markup]:
-    words = list(log.problems)
+    words = list(map(str, log.problems))
     if log.dropped:
         words.append(messages.text("views.calls.dropped", n=numbers.count(log.dropped)))
     return [paragraph(w, "opacity:0.75") for w in words]

@@ -137,5 +137,5 @@ def tensor_preview(tensor: TensorSummary) -> str:
     if tensor.values is not None and 0 < len(tensor.values) <= 4:
         return f"[{', '.join(number(v) for v in tensor.values)}]"
     if tensor.min is None or tensor.max is None:
-        return tensor.reason
+        return str(tensor.reason or "")
     return f"{number(tensor.min)} … {number(tensor.max)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nbautograd import messages
-from nbautograd.core.recording.calls import Call, CallLog
+from nbautograd.core.recording.call import Call, CallLog
 from nbautograd.core.values import CtxSnapshot, TensorSummary, Value
 from nbautograd.views import numbers
 from nbautograd.views.tables import indent, table, wrap
@@ -38,7 +38,7 @@ def log_lines(log: CallLog) -> list[str]:
         lines += _events(call)
     if log.dropped:
         lines.append(messages.text("views.calls.dropped", n=numbers.count(log.dropped)))
-    return [*lines, *log.problems]
+    return [*lines, *map(str, log.problems)]
 
 
 def fold(calls: Sequence[Call], first: int = FIRST, last: int = LAST) -> tuple[Sequence[Call], int, Sequence[Call]]:
@@ -93,7 +93,7 @@ def call_text(call: Call) -> str:
     for name, values in parts:
         if values:
             lines += [messages.text(f"views.call.{name}"), *indent(value_lines(values))]
-    return "\n".join([*lines, *ctx_lines(call.ctx), *_events(call), *call.missing])
+    return "\n".join([*lines, *ctx_lines(call.ctx), *_events(call), *map(str, call.missing)])
 
 
 def value_lines(values: Sequence[Value]) -> list[str]:

@@ -8,8 +8,9 @@ import sys
 import torch
 from torch.autograd.function import FunctionMeta
 
-from nbautograd.core.recording import log, prints
-from nbautograd.core.recording.birth import births
+from nbautograd.core.recording import api as log
+from nbautograd.core.recording import prints
+from nbautograd.core.recording.class_creation import births
 
 
 def define():

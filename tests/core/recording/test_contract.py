@@ -12,8 +12,8 @@ import recorded_functions as functions
 import torch
 
 from nbautograd import messages
-from nbautograd.core.recording import log
-from nbautograd.core.recording.contract import read_contract
+from nbautograd.core.contract.source_rules import read_contract
+from nbautograd.core.recording import api as log
 
 CATALOGUE = Path(os.environ.get("NBAUTOGRAD_BUGS", Path(__file__).resolve().parents[4] / "shared/bugs/catalogue.py"))
 

@@ -7,9 +7,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nbautograd.core.recording.contract import read_contract
-from nbautograd.core.recording.legacy import recognise
-from nbautograd.core.recording.migrating import migrate
+from nbautograd.core.contract.source_rules import read_contract
+from nbautograd.core.migration import migrate, recognise
 
 
 def rewritten(cls):

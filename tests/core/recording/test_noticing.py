@@ -8,8 +8,7 @@ import pytest
 import torch
 
 from nbautograd import messages
-from nbautograd.core.recording import log
-from nbautograd.core.recording.side_effects import harmless, loose_names
+from nbautograd.core.recording import api as log
 
 WEIGHT = torch.ones(3, dtype=torch.float64, requires_grad=True)
 
@@ -238,30 +237,6 @@ def test_every_sentence_in_both_languages():
             assert all("`" in f.message and "{" not in f.message for f in findings)
     finally:
         messages.set_language("en")
-
-
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda ctx, x: x.mul_(2), lambda ctx, x: torch.mul(x, 2, out=x), lambda ctx, f, x: f(x),
-        lambda ctx, x: WEIGHT * x, lambda ctx, x: ctx.run(x), lambda ctx, x: print(ctx), lambda ctx, x: x.numpy(),
-        lambda ctx, x: torch.nn.functional.dropout(x), lambda ctx, x: [ctx for _ in x],
-        lambda ctx, x, seen: seen.append(x), lambda ctx, *seen: seen[0](), lambda ctx, x, seen: seen.update(x=1),
-    ],
-)  # fmt: skip
-def test_not_known_to_be_harmless(function):
-    assert not harmless(function, True)
-
-
-def test_harmless():
-    def forward(ctx, x, w):
-        ctx.save_for_backward(x, w)
-        ctx.scale = 2
-        return torch.sigmoid(x.mm(w.t())) * ctx.scale
-
-    assert harmless(forward, True)
-    assert loose_names(forward) == ()
-    assert loose_names(uses_global) == ("WEIGHT",)
 
 
 def test_materialize_grads_as_it_was_set_in_the_run():

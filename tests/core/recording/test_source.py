@@ -9,7 +9,7 @@ import linecache
 import recorded_functions as functions
 import torch
 
-from nbautograd.core.recording.log import instrument, uninstrument
+from nbautograd.core.recording.api import instrument, uninstrument
 from nbautograd.core.source import function_class, read_source
 
 

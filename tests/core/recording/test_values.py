@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from nbautograd.core import values
 from nbautograd.core.recording.decode import summary_of
-from nbautograd.core.recording.snapshot import SHAPES, SUMMARY, VALUES, named, raw, safe_repr
+from nbautograd.core.recording.snapshot import SHAPES, SUMMARY, VALUES, safe_repr, snapshots
 
 DTYPES = [
     torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.complex64, torch.complex128,
@@ -20,7 +20,7 @@ STATISTICS = ("min", "max", "mean", "std", "norm", "nan", "inf", "zeros")
 
 
 def kept(tensor, level):
-    return named(raw(tensor, level))
+    return snapshots([tensor], level)[0]
 
 
 def made(shape, dtype, seed):
@@ -106,7 +106,7 @@ def test_shapes_keep_no_elements():
     ],
 )
 def test_reasons_for_missing_elements(tensor, reason):
-    assert summary_of(kept(tensor, SUMMARY)).reason == reason
+    assert str(summary_of(kept(tensor, SUMMARY)).reason) == reason
 
 
 def test_vmap_levels_have_no_elements_and_grad_levels_have():
@@ -118,14 +118,14 @@ def test_vmap_levels_have_no_elements_and_grad_levels_have():
 
     torch.func.vmap(f)(torch.ones(2, 3))
     torch.func.grad(f)(torch.full((3,), 2.0))
-    assert seen[0].reason == "vmap level 1"
-    assert (seen[1].reason, seen[1].mean) == ("", 2.0)
+    assert str(seen[0].reason) == "vmap level 1"
+    assert (seen[1].reason, seen[1].mean) == (None, 2.0)
 
 
 def test_freed_storage_is_not_read():
     tensor = torch.ones(1000)
     tensor.untyped_storage().resize_(0)
-    assert summary_of(kept(tensor, SUMMARY)).reason == "its storage is gone"
+    assert str(summary_of(kept(tensor, SUMMARY)).reason) == "its storage is gone, or smaller than the tensor says"
 
 
 def test_describing_anything():

@@ -22,7 +22,7 @@ class Births:
 
     Example:
         >>> import torch
-        >>> from nbautograd.core.recording.birth import births
+        >>> from nbautograd.core.recording.class_creation import births
         >>> met = []
         >>> Function = torch.autograd.Function
         >>> with births(lambda cls: met.append(cls.__name__)):

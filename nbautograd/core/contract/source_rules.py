@@ -1,16 +1,103 @@
-"""Rules of the ctx contract that the text alone can break; each looks at one thing and yields findings."""
+"""The contract by the source, before any run: each rule looks at one thing in the text and yields findings."""
 
 from __future__ import annotations
 
 import ast
+import builtins
+import functools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from types import CodeType, FunctionType
+from typing import Any
 
 from nbautograd.core import syntax
+from nbautograd.core.contract.severity import RANK, SEVERITY
 from nbautograd.core.findings import Finding
-from nbautograd.core.source import FunctionSource
+from nbautograd.core.migration import recognise
+from nbautograd.core.source import METHODS, FunctionSource, as_written, methods_of, read_source
 
 _RETURNS_MANY = frozenset({"unbind", "split", "chunk", "max", "min", "sort", "topk", "tensor_split", "unsafe_chunk"})
+
+
+def read_contract(cls: type) -> tuple[Finding, ...]:
+    """Return what a Function's source breaks of the contract, without running it.
+
+    Args:
+        cls: a subclass of ``torch.autograd.Function``.
+
+    Returns:
+        Findings, bugs first; () when all is well or the source is not to be had.
+
+    Example:
+        >>> import torch
+        >>> from nbautograd.core.contract.source_rules import read_contract
+        >>> read_contract(torch.autograd.function.InplaceFunction)
+        ()
+    """
+    legacy = recognise(cls)
+    if legacy is not None:
+        return legacy.findings
+    source = read_source(cls)
+    if source is None:
+        return ()
+    codes = methods_of(cls).codes
+    trees = {name: tree for name, code in codes.items() if (tree := syntax.method_at(code)) is not None}
+    reading = Reading(cls.__name__, source, trees, _unknown_names(cls, codes, trees), _not_static(cls))
+    found = [finding for rule in RULES for finding in rule(reading)]
+    return tuple(sorted(found, key=lambda finding: RANK[finding.kind]))
+
+
+def _not_static(cls: type) -> tuple[str, ...]:
+    """Methods that the class itself defines without ``@staticmethod``."""
+    return tuple(name for name in METHODS if isinstance(as_written(vars(cls).get(name)), FunctionType))
+
+
+def _unknown_names(
+    cls: type, codes: Mapping[str, CodeType], trees: Mapping[str, syntax.FunctionNode]
+) -> dict[str, tuple[str, ...]]:
+    """Return per method the global names that it uses and that nothing defines, in the order of the text."""
+    unknown = {}
+    for method, code in codes.items():
+        function, tree = _function(getattr(cls, method, None)), trees.get(method)
+        if function is None or tree is None:
+            continue
+        known = function.__globals__.keys() | vars(builtins).keys()
+        names, own = names_and_locals(code)
+        nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
+        loads = sorted((node.lineno, node.col_offset, node.id) for node in nodes)
+        free = names - own - known
+        unknown[method] = tuple(dict.fromkeys(name for _, _, name in loads if name in free))
+    return unknown
+
+
+def names_and_locals(code: CodeType) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the names that a code object takes from around it or as attributes, and its own variables.
+
+    Both include those of the functions inside it.
+    """
+    names, own = set(code.co_names), {*code.co_varnames, *code.co_cellvars, *code.co_freevars}
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            inner_names, inner_own = names_and_locals(constant)
+            names |= inner_names
+            own |= inner_own
+    return frozenset(names), frozenset(own)
+
+
+def _function(function: Any) -> FunctionType | None:
+    for _ in range(32):
+        inner = getattr(function, "__wrapped__", None)
+        if inner is None and isinstance(function, functools.partial):
+            inner = function.func
+        if inner is None:
+            break
+        function = inner
+    function = getattr(function, "__func__", function)
+    return function if isinstance(function, FunctionType) else None
+
+
+def _broken(code: str, sentence: str, params: Mapping[str, Any], line: int | None) -> Finding:
+    return Finding(code, SEVERITY[code], sentence, params, None, line)
 
 
 @dataclass(frozen=True)
@@ -60,14 +147,7 @@ def number_of_gradients(reading: Reading) -> Iterator[Finding]:
             names = ", ".join(reading.source.inputs)
             params = {"function": reading.name, "got": len(values), "expected": expected, "inputs": names}
             line = statement.lineno
-            yield Finding(
-                "wrong_number_of_gradients",
-                "bug",
-                "recording.number_of_gradients",
-                {**params, "line": line},
-                None,
-                line,
-            )
+            yield _broken("wrong_number_of_gradients", "recording.number_of_gradients", {**params, "line": line}, line)
 
 
 def _values(statement: ast.Return, grad_outputs: tuple[str, ...]) -> list[ast.expr] | None:
@@ -100,7 +180,7 @@ def static_methods(reading: Reading) -> Iterator[Finding]:
     for method in reading.not_static:
         line = reading.source.lines.get(method)
         params = {"function": reading.name, "method": method, "line": line}
-        yield Finding("missing_staticmethod", "lint", "recording.missing_staticmethod", params, None, line)
+        yield _broken("missing_staticmethod", "recording.missing_staticmethod", params, line)
 
 
 def undefined_names(reading: Reading) -> Iterator[Finding]:
@@ -113,7 +193,7 @@ def undefined_names(reading: Reading) -> Iterator[Finding]:
             elsewhere = name in _locals(reading.methods.get("forward"))
             sentence = "recording.name_of_forward" if elsewhere else "recording.undefined_name"
             params = {"function": reading.name, "method": method, "name": name, "line": line}
-            yield Finding("undefined_name", "bug", sentence, params, None, line)
+            yield _broken("undefined_name", sentence, params, line)
 
 
 def _locals(function: syntax.FunctionNode | None) -> set[str]:
@@ -142,9 +222,9 @@ def tensors_on_ctx(reading: Reading) -> Iterator[Finding]:
             place = ast.unparse(target)
             params = {"function": reading.name, "attribute": place, "value": value or place, "line": node.lineno}
             if place in outputs or (value is not None and value in outputs):
-                yield Finding("output_on_ctx", "lint", "recording.output_on_ctx", params, None, node.lineno)
+                yield _broken("output_on_ctx", "recording.output_on_ctx", params, node.lineno)
             elif value in reading.source.inputs and value in used_as_tensor:
-                yield Finding("tensor_on_ctx", "lint", "recording.tensor_on_ctx", params, None, node.lineno)
+                yield _broken("tensor_on_ctx", "recording.tensor_on_ctx", params, node.lineno)
 
 
 def _called_on(function: syntax.FunctionNode) -> set[str]:
@@ -166,7 +246,7 @@ def leaves_autograd(reading: Reading) -> Iterator[Finding]:
         if code is not None and (code, node.lineno) not in met:
             met.add((code, node.lineno))
             params = {"function": reading.name, "text": ast.unparse(node), "line": node.lineno}
-            yield Finding(code, "lint", f"recording.{code}", params, None, node.lineno)
+            yield _broken(code, f"recording.{code}", params, node.lineno)
 
 
 def empty_bodies(reading: Reading) -> Iterator[Finding]:
@@ -175,8 +255,8 @@ def empty_bodies(reading: Reading) -> Iterator[Finding]:
         tree = reading.methods.get(method)
         if tree is not None and all(isinstance(s, ast.Pass) or _only_shows(s) for s in tree.body):
             params = {"function": reading.name, "method": method, "line": tree.lineno}
-            yield Finding("empty_body", "lint", f"recording.empty_{'forward' if method == 'forward' else 'backward'}",
-                          params, None, tree.lineno)  # fmt: skip
+            kind = "forward" if method == "forward" else "backward"
+            yield _broken("empty_body", f"recording.empty_{kind}", params, tree.lineno)
 
 
 def returns_a_list(reading: Reading) -> Iterator[Finding]:
@@ -187,7 +267,7 @@ def returns_a_list(reading: Reading) -> Iterator[Finding]:
         kind = "list" if listed else "dict" if isinstance(statement.value, (ast.Dict, ast.DictComp)) else None
         if kind is not None:
             params = {"function": reading.name, "kind": kind, "line": statement.lineno}
-            yield Finding("output_not_tensor_tuple", "lint", "recording.returns_a_list", params, None, statement.lineno)
+            yield _broken("output_not_tensor_tuple", "recording.returns_a_list", params, statement.lineno)
 
 
 def _only_shows(statement: ast.stmt) -> bool:
@@ -209,7 +289,7 @@ def gradient_in_place(reading: Reading) -> Iterator[Finding]:
         if name in reading.source.grad_outputs and name not in rebound:
             line = getattr(node, "lineno", None)
             params = {"function": reading.name, "name": name, "text": ast.unparse(node), "line": line}
-            yield Finding("mutates_grad_output", "bug", "recording.gradient_in_place", params, None, line)
+            yield _broken("mutates_grad_output", "recording.gradient_in_place", params, line)
 
 
 def _augmented(name: ast.Name, function: syntax.FunctionNode | None) -> bool:
@@ -239,13 +319,13 @@ def saving(reading: Reading) -> Iterator[Finding]:
     twice = [c for c in calls if isinstance(c, ast.Call) and ast.unparse(c.func).endswith(".save_for_backward")]
     if len(twice) > 1:
         params = {"function": reading.name, "line": twice[-1].lineno, "first": twice[0].lineno}
-        yield Finding("saved_twice", "lint", "recording.saved_twice", params, None, twice[-1].lineno)
+        yield _broken("saved_twice", "recording.saved_twice", params, twice[-1].lineno)
     for node in syntax.own_nodes(backward) if backward is not None else ():
         if isinstance(node, ast.Assign) and ast.unparse(node.value).endswith(".saved_tensors"):
             target = node.targets[0]
             if isinstance(target, ast.Name) and _in_arithmetic(target.id, backward):
                 params = {"function": reading.name, "name": target.id, "line": node.lineno}
-                yield Finding("saved_not_unpacked", "bug", "recording.saved_not_unpacked", params, None, node.lineno)
+                yield _broken("saved_not_unpacked", "recording.saved_not_unpacked", params, node.lineno)
 
 
 def _in_arithmetic(name: str, function: syntax.FunctionNode | None) -> bool:

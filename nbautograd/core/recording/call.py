@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, overload
 
-from nbautograd.core.display import Displayable
+from nbautograd.core.display import Displayable, Notice
 from nbautograd.core.findings import Finding
 from nbautograd.core.values import CtxSnapshot, Value
 
@@ -38,7 +38,7 @@ class Call(Displayable):
         first: for backward: index of the first call of this node; a second one comes of ``retain_graph`` or is a double
             backward.
         warnings: what the contract checks noticed in this call.
-        missing: sentences saying what could not be recorded.
+        missing: what could not be recorded; ``str`` gives the sentence.
     """
 
     index: int
@@ -60,7 +60,7 @@ class Call(Displayable):
     run: int = 0
     first: int | None = None
     warnings: tuple[Finding, ...] = ()
-    missing: tuple[str, ...] = ()
+    missing: tuple[Notice, ...] = ()
 
     def __repr__(self) -> str:
         end = f" raised {self.exception}" if self.exception else ""
@@ -72,16 +72,16 @@ class CallLog(Displayable, Sequence[Call]):
     """The recorded calls, oldest first.
 
     Attributes:
-        calls: the calls that are left.
+        calls: the calls that are left; a log of the recorder decodes each when it is looked at.
         dropped: how many older calls of this log the byte budget let go.
         engine: which engine recorded, such as ``"spy"``; ``"none"`` when nothing could be recorded.
-        problems: sentences saying what could not be recorded and why.
+        problems: what could not be recorded and why; ``str`` gives the sentence.
     """
 
-    calls: tuple[Call, ...] = ()
+    calls: Sequence[Call] = ()
     dropped: int = 0
     engine: str = "spy"
-    problems: tuple[str, ...] = ()
+    problems: tuple[Notice, ...] = ()
 
     def __len__(self) -> int:
         return len(self.calls)

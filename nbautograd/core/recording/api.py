@@ -1,0 +1,349 @@
+"""The public functions of recording: instrument, uninstrument, recording, calls, and what the magics steer."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, Protocol, TypeVar
+
+import torch
+
+from nbautograd.core.display import Notice
+from nbautograd.core.recording import prints
+from nbautograd.core.recording.call import CallLog
+from nbautograd.core.recording.function import InstrumentedFunction
+from nbautograd.core.recording.in_place import InPlaceEngine
+from nbautograd.core.recording.live_log import DecodedCalls, LiveLog
+from nbautograd.core.recording.record import local
+from nbautograd.core.recording.recorder import Recorder, abandon
+from nbautograd.core.recording.ring import Ring
+from nbautograd.core.recording.snapshot import LEVELS
+from nbautograd.core.recording.spy import SpyEngine
+from nbautograd.core.source import function_class
+from nbautograd.errors import CallError, InputError
+
+C = TypeVar("C", bound=type)
+
+_ring = Ring()
+_recorder = Recorder(_ring)
+_functions: weakref.WeakKeyDictionary[type, InstrumentedFunction] = weakref.WeakKeyDictionary()
+_problems: dict[str, list[Notice]] = {}
+
+
+def instrument(cls: C) -> C:
+    """Record every call that PyTorch makes of a Function's methods, from now on. Also a class decorator.
+
+    The class behaves as before: same results, same errors, same source, same pickles. Doing it twice changes nothing.
+
+    Args:
+        cls: a subclass of ``torch.autograd.Function``, or its ``apply``.
+
+    Returns:
+        The class itself (or what was given).
+
+    Raises:
+        CallError: for anything that is no Function.
+
+    Example:
+        >>> import torch, nbautograd
+        >>> @nbautograd.instrument
+        ... class Double(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         return x * 2
+        ...     @staticmethod
+        ...     def backward(ctx, grad):
+        ...         return grad * 2
+        >>> _ = Double.apply(torch.ones(3))
+        >>> nbautograd.calls(Double)[-1].method
+        'forward'
+        >>> nbautograd.uninstrument(Double) is Double
+        True
+    """
+    function = _function(cls, "instrument")
+    if function not in _functions:
+        _install(function, LEVELS["summary"])
+    return cls
+
+
+def uninstrument(cls: C) -> C:
+    """Stop recording a Function: the class is again exactly as it was written, object by object.
+
+    Args:
+        cls: a Function class; one that is not recorded is left as it is.
+
+    Returns:
+        The class itself.
+
+    Example:
+        >>> import nbautograd
+        >>> from torch.autograd.function import InplaceFunction
+        >>> nbautograd.uninstrument(nbautograd.instrument(InplaceFunction)) is InplaceFunction
+        True
+    """
+    function = _function(cls, "uninstrument")
+    if _functions.pop(function, None) is not None:
+        _engine().remove(function)
+        _problems.pop(function.__name__, None)
+        if not _functions:
+            prints.leave()
+    return cls
+
+
+@contextmanager
+def recording(*classes: type, level: str = "summary") -> Iterator[CallLog]:
+    """Record Functions for a while, as in ``with recording(LinearFunction) as log:``.
+
+    Args:
+        classes: which Functions; none means those that are instrumented already.
+        level: ``"off"``, ``"shapes"`` (no elements), ``"summary"`` (small tensors whole, a sample of large ones) or
+            ``"values"`` (all elements).
+
+    Yields:
+        A CallLog of these calls, newest last; it may be read during the block and after it.
+
+    Raises:
+        InputError: for a level that does not exist.
+        CallError: for a class that is no Function.
+
+    Example:
+        >>> import torch
+        >>> from nbautograd.core.recording.api import recording
+        >>> F = torch.autograd.function.InplaceFunction
+        >>> with recording(F) as log:
+        ...     pass
+        >>> len(log)
+        0
+    """
+    if level not in LEVELS:
+        raise InputError("recording.no_such_level", level=repr(level), levels=", ".join(LEVELS))
+    functions = [_function(cls, "recording") for cls in classes] or list(_functions)
+    fresh = [cls for cls in dict.fromkeys(functions) if cls not in _functions]
+    for cls in fresh:
+        _install(cls, LEVELS["summary"])
+    recorded = [_functions[cls] for cls in functions]
+    before = [one.level for one in recorded]
+    for cls, one in zip(functions, recorded, strict=True):
+        _set_level(cls, one, LEVELS[level])
+    log = LiveLog(_ring, recorded, engine, problems, first=_ring.next_index())
+    try:
+        with prints.teed():  # after a cell nobody else listens
+            yield log
+    finally:
+        log.close()
+        for cls, one, was in zip(functions, recorded, before, strict=True):
+            _set_level(cls, one, was)
+        for cls in fresh:
+            uninstrument(cls)
+
+
+def calls(cls: type | None = None) -> CallLog:
+    """The calls recorded so far, newest last.
+
+    Args:
+        cls: only the calls of this Function; None for all.
+
+    Returns:
+        A CallLog that takes in no more calls, each decoded when it is looked at; ``.dropped`` counts those that the
+        byte budget let go.
+
+    Example:
+        >>> import nbautograd
+        >>> from torch.autograd.function import InplaceFunction
+        >>> len(nbautograd.calls(InplaceFunction)), nbautograd.calls(InplaceFunction).dropped
+        (0, 0)
+    """
+    function = None if cls is None else _function(cls, "calls")
+    ours = None if function is None else [_functions[function]] if function in _functions else []
+    name = None if function is None else function.__name__
+    return LiveLog(_ring, ours, engine, problems, name=name).close()
+
+
+def mark() -> int:
+    """Return this moment, to be given to ``following``: the first number that a later call can have."""
+    records = _ring.finished()
+    return records[-1].index + 1 if records else 0
+
+
+def following(functions: Collection[str], since: int, most: int) -> tuple[CallLog, int]:
+    """Return the last calls of some Functions since a moment: cheap, however many there were.
+
+    Args:
+        functions: names of the Functions.
+        since: what ``mark`` gave.
+        most: how many calls to read.
+
+    Returns:
+        The last of them, and how many there were before.
+    """
+    records = [one for one in _ring.finished() if one.index >= since and one.function.name in functions]
+    shown = records[-most:]
+    return CallLog(tuple(DecodedCalls(shown, records)), 0, engine(), problems()), len(records) - len(shown)
+
+
+@contextmanager
+def paused() -> Iterator[None]:
+    """Record nothing in this thread for a while, as in ``with paused():``."""
+    state = local.state
+    state.paused += 1
+    try:
+        yield
+    finally:
+        state.paused -= 1
+
+
+def set_cell(number: int | None) -> None:
+    """Say which notebook cell is running (its execution count), None outside one."""
+    _recorder.cell = number
+    prints.follow()
+
+
+def clear_open_calls() -> None:
+    """Close the calls of this thread that an interrupt left open; the magics do it after each cell."""
+    abandon(local.state, _ring)
+
+
+def clear() -> None:
+    """Forget all recorded calls."""
+    _ring.clear()
+
+
+def instrumented() -> list[type]:
+    """Return the Functions that are recorded now."""
+    return list(_functions)
+
+
+def engine() -> str:
+    """Return the engine in use: ``"spy"`` or ``"in place"``; ``"none"`` when nothing can be recorded."""
+    return getattr(_choose(), "name", "none")
+
+
+def problems() -> tuple[Notice, ...]:
+    """Return what could not be recorded, and why; ``str`` of each is the sentence."""
+    notices = [notice for notices in _problems.values() for notice in notices]
+    if _choose() is None:
+        notices.append(Notice("recording.no_engine", {"torch": torch.__version__}))
+    compiled = [function.name for function in _functions.values() if function.compiled]
+    notices += [Notice("recording.traced", {"function": name}) for name in compiled]
+    notices += [Notice("recording.error", {"error": e, "count": n}) for e, n in _recorder.errors.items()]
+    return tuple(notices)
+
+
+def _function(cls: Any, caller: str) -> type:
+    function = function_class(cls)
+    if function is None or function is torch.autograd.Function:
+        raise CallError("recording.no_function", caller=caller, got=getattr(cls, "__name__", type(cls).__name__))
+    return function
+
+
+def _set_level(cls: type, function: InstrumentedFunction, level: int) -> None:
+    """Set how much is kept of a Function's calls; at level off nothing stands in the class's way."""
+    was, function.level = function.level, level
+    if was and not level:
+        _engine().withdraw(cls)
+    elif level and not was and cls in _functions:
+        _engine().install(cls, function, _recorder)
+
+
+def _install(cls: type, level: int) -> None:
+    function = InstrumentedFunction(cls, level)
+    try:
+        problems = _engine().install(cls, function, _recorder)
+    except Exception as error:
+        _engine().remove(cls)
+        problems = [Notice("recording.failed_to_install", {"function": cls.__name__, "error": str(error)})]
+    _problems.pop(cls.__name__, None)
+    if problems:
+        _problems[cls.__name__] = problems
+    _functions[cls] = function
+    prints.listen()
+
+
+class Engine(Protocol):
+    """A way to see the calls that PyTorch makes of a Function's methods.
+
+    Attributes:
+        name: as reports give it: ``"spy"``, ``"in place"``.
+    """
+
+    name: str
+
+    def install(self, cls: type, function: InstrumentedFunction, recorder: Recorder) -> list[Notice]:
+        """Start recording a class; returns what cannot be recorded."""
+        ...
+
+    def withdraw(self, cls: type) -> None:
+        """Record nothing of a class for a while, at no cost; ``install`` goes on."""
+        ...
+
+    def remove(self, cls: type) -> None:
+        """Leave the class exactly as it was written."""
+        ...
+
+
+class _NoEngine:
+    """Records nothing: where no engine passes, every Function runs untouched."""
+
+    name = "none"
+
+    def withdraw(self, cls: type) -> None:
+        pass
+
+    def install(self, cls: type, function: InstrumentedFunction, recorder: Recorder) -> list[Notice]:
+        return []
+
+    def remove(self, cls: type) -> None:
+        pass
+
+
+def _engine() -> Engine:
+    return _choose() or _NoEngine()
+
+
+@cache
+def _choose() -> Engine | None:
+    """Return the first engine that passes the self-test here."""
+    candidates: list[Engine] = [SpyEngine(), InPlaceEngine()]
+    return next((candidate for candidate in candidates if works(candidate)), None)
+
+
+def works(engine: Engine) -> bool:
+    """Return True when an engine records one forward, setup_context and backward, linked, and leaves no trace."""
+    methods = ["forward", "setup_context", "backward"]
+    try:
+        cls = _triple()
+        before = {name: vars(cls)[name] for name in methods}
+        ring = Ring()
+        recorder = Recorder(ring)
+        engine.install(cls, InstrumentedFunction(cls), recorder)
+        try:
+            with torch.enable_grad():
+                x = torch.ones((), dtype=torch.float64, requires_grad=True)
+                torch.autograd.grad(cls.apply(x), x)  # type: ignore[attr-defined]
+        finally:
+            engine.remove(cls)
+        records = ring.finished()
+        linked = [record.forward for record in records] == [None, records[0].index, records[0].index]
+        restored = all(vars(cls)[name] is entry for name, entry in before.items())
+        return [record.method for record in records] == methods and linked and restored and not recorder.errors
+    except Exception:
+        return False
+
+
+def _triple() -> type:
+    class Triple(torch.autograd.Function):
+        @staticmethod
+        def forward(x: torch.Tensor) -> torch.Tensor:
+            return x * 3
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            pass
+
+        @staticmethod
+        def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+            return grad * 3
+
+    return Triple

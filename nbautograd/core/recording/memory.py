@@ -1,0 +1,270 @@
+"""Copy the elements of tensors while a Function runs: no operation that anybody notices, no load that can fail.
+
+A load from an address that is not there ends the process; a system call that copies from it answers EFAULT. So the
+kernel copies: ``process_vm_readv`` on our own process (Linux), else ``write`` into a pipe of our own (macOS, sandboxes
+that forbid the former), else nothing is read and the report says so. Both go through ``ctypes.PyDLL``, which keeps the
+GIL: letting go of it would let other threads run between two reads. All tensors of a method are read in one call.
+
+torch itself bounds what is read: ``as_strided`` to the tensor's own sizes fails when the storage is smaller than they
+say. Address, sizes and version are looked at again after the copy, and any change discards it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import struct
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import prod
+from typing import Protocol
+
+import numpy as np
+import torch
+
+from nbautograd.core.torch_private import tensors as private
+
+WHOLE = 4096  # bytes of a tensor that are kept whole at level "summary"
+_BLOCKS, _BLOCK = 64, 64  # of a larger contiguous one: so many blocks of so many bytes
+_PICKED = 256  # of a larger one with gaps or repeats: so many elements
+_MOST_PIECES = 1024  # of one system call: IOV_MAX of Linux and macOS
+_BUFFER = 64 * 1024  # bytes; what is larger gets a buffer of its own
+_PIPE_PIECE = 4096  # bytes written at once: an empty pipe takes them on every system
+
+Piece = tuple[int, int]  # address and number of bytes
+
+
+class Copier(Protocol):
+    """A way to copy memory of this process that fails where a load would end the process.
+
+    Attributes:
+        name: for reports.
+    """
+
+    name: str
+
+    def copy(self, pieces: Sequence[Piece], total: int) -> bytes | None:
+        """Return the pieces one after the other; None when any of them is not there."""
+        ...
+
+
+class VirtualMemory:
+    """``process_vm_readv`` (Linux); see its manual page."""
+
+    name = "process_vm_readv"
+
+    def __init__(self) -> None:
+        self._call = ctypes.PyDLL(None, use_errno=True).process_vm_readv
+        self._call.restype = ctypes.c_ssize_t
+        self._call.argtypes = [
+            ctypes.c_int, ctypes.c_void_p, ctypes.c_ulong, ctypes.c_void_p, ctypes.c_ulong, ctypes.c_ulong,
+        ]  # fmt: skip
+        self._local = threading.local()
+
+    def copy(self, pieces: Sequence[Piece], total: int) -> bytes | None:
+        """See ``Copier``."""
+        # Taken out while in use: a signal handler or a finalizer may record a call in the middle of this one.
+        buffers, self._local.buffers = getattr(self._local, "buffers", None), None
+        if buffers is None:
+            buffers = _Buffers(_BUFFER)
+        target = buffers if total <= _BUFFER else _Buffers(total)
+        done = 0
+        for i in range(0, len(pieces), _MOST_PIECES):
+            part = pieces[i : i + _MOST_PIECES]
+            wanted = sum([count for _, count in part])
+            struct.pack_into(f"{2 * len(part)}N", buffers.remote, 0, *[number for piece in part for number in piece])
+            struct.pack_into("2N", buffers.local, 0, target.address + done, wanted)
+            got = self._call(os.getpid(), buffers.local_address, 1, buffers.remote_address, len(part), 0)
+            if got != wanted:
+                self._local.buffers = buffers
+                return None
+            done += wanted
+        copied = bytes(memoryview(target.data)[:total])
+        self._local.buffers = buffers
+        return copied
+
+
+class _Buffers:
+    """What one thread hands to the system call: room for the copy, and for the two lists of pieces."""
+
+    def __init__(self, size: int) -> None:
+        self.data, self.remote, self.local = bytearray(size), bytearray(16 * _MOST_PIECES), bytearray(16)
+        self.address, self.remote_address, self.local_address = map(_address_of, (self.data, self.remote, self.local))
+
+
+def _address_of(buffer: bytearray) -> int:
+    return ctypes.addressof((ctypes.c_char * len(buffer)).from_buffer(buffer))
+
+
+class Pipe:
+    """``write`` into a pipe, and ``read`` from it: POSIX, where there is no ``process_vm_readv``."""
+
+    name = "pipe"
+
+    def __init__(self) -> None:
+        library = ctypes.PyDLL(None, use_errno=True)
+        self._write, self._read = library.write, library.read
+        for call in (self._write, self._read):
+            call.restype = ctypes.c_ssize_t
+            call.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t]
+        self._lock = threading.Lock()
+        self._open()
+        os.register_at_fork(after_in_child=self._open)  # the parent's pipe carries the parent's bytes
+
+    def _open(self) -> None:
+        self._out, self._in = os.pipe()
+        os.set_blocking(self._in, False)
+        self._lock = threading.Lock()
+
+    def copy(self, pieces: Sequence[Piece], total: int) -> bytes | None:
+        """See ``Copier``."""
+        if not self._lock.acquire(blocking=False):  # another thread, or this one inside a signal handler
+            return None
+        try:
+            target = bytearray(total)
+            address, done = _address_of(target) if total else 0, 0
+            for start, count in pieces:
+                for at in range(0, count, _PIPE_PIECE):
+                    size = min(_PIPE_PIECE, count - at)
+                    sent = self._write(self._in, start + at, size)
+                    if sent > 0 and self._read(self._out, address + done, sent) != sent:
+                        return None
+                    if sent != size:
+                        return None
+                    done += size
+            return bytes(target)
+        finally:
+            self._lock.release()
+
+
+def works(copier: Copier) -> bool:
+    """Return True when a copier copies what is there and refuses what is not."""
+    numbers = np.arange(64, dtype=np.int64)
+    half = numbers.nbytes // 2
+    pieces = [(numbers.ctypes.data, half), (numbers.ctypes.data + half, half)]
+    page_zero = (16, 8)  # mapped in no process
+    return copier.copy(pieces, numbers.nbytes) == numbers.tobytes() and copier.copy([page_zero], 8) is None
+
+
+@cache
+def copier() -> Copier | None:
+    """Return the first way to copy memory that works here, None when none does."""
+    for kind in (VirtualMemory, Pipe):
+        with contextlib.suppress(AttributeError, OSError, TypeError, ValueError):  # no such call in this system
+            candidate: Copier = kind()
+            if works(candidate):
+                return candidate
+    return None
+
+
+@dataclass(slots=True)
+class Request:
+    """The elements of one ordinary CPU tensor that are wanted.
+
+    Attributes:
+        tensor: whose they are.
+        version: its in-place counter, None where it has none.
+        sampled: True when a part of the elements will do.
+        data: the bytes, once copied; None when they could not be.
+        strides: in elements when ``data`` spans the tensor's memory as it lies; None when ``data`` is a sample.
+    """
+
+    tensor: torch.Tensor
+    version: int | None
+    sampled: bool
+    data: bytes | None = None
+    strides: tuple[int, ...] | None = None
+
+
+def fetch(requests: Sequence[Request]) -> str:
+    """Copy the elements of some tensors at once.
+
+    Args:
+        requests: ordinary strided CPU tensors; each gets its ``data`` and ``strides``.
+
+    Returns:
+        The id of the sentence that says why nothing could be copied at all; empty when that is not so.
+    """
+    by = copier()
+    if by is None or private.only_kernels is None:
+        return "recording.missing.no_copier"
+    if private.profiling():  # the check of the storage's size would appear in the user's table
+        return "recording.missing.profiler"
+    plans = []
+    with private.only_kernels():
+        for request in requests:
+            plan = _plan(request)
+            if plan is not None:
+                plans.append(plan)
+    pieces = [piece for plan in plans for piece in plan.pieces]
+    copied = by.copy(pieces, sum([plan.total for plan in plans])) if pieces else b""
+    if copied is None and len(plans) > 1:  # one of them is not there: which?
+        for plan in plans:
+            _hand_over(plan, by.copy(plan.pieces, plan.total) if plan.pieces else b"")
+        return ""
+    at = 0
+    for plan in plans:
+        _hand_over(plan, None if copied is None else copied[at : at + plan.total])
+        at += plan.total
+    return ""
+
+
+@dataclass(slots=True)
+class _Plan:
+    """Where the elements of one request lie."""
+
+    request: Request
+    address: int
+    size: int  # bytes of the tensor
+    pieces: list[Piece]
+    total: int
+    span: int  # bytes between the first and the last element, where they are copied with the gaps between them
+
+
+def _plan(request: Request) -> _Plan | None:
+    """Return the pieces of memory to copy; None when the storage does not hold what the tensor says."""
+    tensor = request.tensor
+    shape, strides, size = tensor.shape, tensor.stride(), tensor.nbytes
+    try:
+        tensor.as_strided(shape, strides)
+    except RuntimeError:  # "... are out of bounds for storage of size ..."
+        return None
+    if not size:
+        request.strides = strides
+        return _Plan(request, 0, 0, [], 0, 0)
+    address = private.data_address(tensor)
+    if not address:  # the storage was freed
+        return None
+    contiguous = tensor.is_contiguous()
+    span = (
+        size if contiguous else (1 + sum([(n - 1) * s for n, s in zip(shape, strides, strict=True)])) * tensor.itemsize
+    )
+    if span <= WHOLE or not request.sampled:
+        request.strides = () if contiguous else strides
+        return _Plan(request, address, size, [(address, span)], span, 0 if contiguous else span)
+    if contiguous:
+        step = (size - _BLOCK) // (_BLOCKS - 1) // _BLOCK * _BLOCK or _BLOCK
+        starts = range(0, min(size - _BLOCK, step * (_BLOCKS - 1)) + 1, step)
+        return _Plan(request, address, size, [(address + at, _BLOCK) for at in starts], _BLOCK * len(starts), 0)
+    places = np.unravel_index(np.linspace(0, prod(shape) - 1, _PICKED).astype(np.int64), tuple(shape))
+    offsets = np.asarray(places).T @ np.asarray(strides) * tensor.itemsize
+    pieces = [(address + at, tensor.itemsize) for at in offsets.tolist()]
+    return _Plan(request, address, size, pieces, tensor.itemsize * len(pieces), 0)
+
+
+def _hand_over(plan: _Plan, data: bytes | None) -> None:
+    """Give the copy to its request, unless the tensor is not what it was when the copy was planned."""
+    request = plan.request
+    tensor = request.tensor
+    if data is None or tensor.nbytes != plan.size or (plan.size and private.data_address(tensor) != plan.address):
+        return
+    if request.version is not None and tensor._version != request.version:
+        return
+    if plan.span > WHOLE:  # kept for long: without the gaps
+        shape, strides = tuple(tensor.shape), tuple(step * tensor.itemsize for step in tensor.stride())
+        flat = np.frombuffer(data, f"V{tensor.itemsize}")
+        data, request.strides = np.lib.stride_tricks.as_strided(flat, shape, strides).tobytes(), ()
+    request.data = data
