@@ -34,7 +34,7 @@ def test_the_contracts_hold():
     [
         ("core/values.py", "import nbautograd.views", "command -> magics -> widgets -> views -> inspection -> core"),
         ("core/values.py", "import nbautograd.inspection", "widgets -> views -> inspection -> core"),
-        ("core/recording/calls.py", "import nbautograd.core.checking", "inside core"),
+        ("core/recording/call.py", "import nbautograd.core.checking", "inside core"),
         ("core/checking/problem.py", "import nbautograd.core.checking.jacobian.layout", "inside checking"),
         ("core/checking/jacobian/layout.py", "import nbautograd.core.checking.steps.ladder", "inside checking"),
         ("core/checking/steps/ladder.py", "import nbautograd.core.checking.block_verdict", "inside checking"),

@@ -60,7 +60,7 @@ class InPlaceEngine:
 
 
 class _Wrapper:
-    """A callable in the place of a method, with the user's signature, code and defaults: PyTorch binds keywords by them.
+    """A callable in the place of a method, with the user's code and defaults, by which PyTorch binds keywords.
 
     Args:
         inner: the user's function.

@@ -290,7 +290,7 @@ class BackwardRecorder(MethodRecorder):
 
     def __init__(self, function: InstrumentedFunction, method: str, recorder: Recorder) -> None:
         super().__init__(function, method, recorder)
-        self.returned: list[tuple[weakref.ref[torch.Tensor], int, int]] = []  # gradient, its version, its call
+        self.returned: list[tuple[weakref.ref[Any], int, int]] = []  # gradient, its version, its call
 
     def link(self, record: CallRecord, args: tuple[Any, ...], state: ThreadState, frame: FrameType | None) -> None:
         """Find the forward whose ctx this is."""
@@ -335,10 +335,11 @@ class BackwardRecorder(MethodRecorder):
             # one that was never written in place is no buffer
             if type(gradient) not in _PLAIN or gradient.is_inference() or not gradient._version:
                 continue
-            earlier = [index for before, at, index in self.returned if before() is gradient and gradient._version > at]
+            version = gradient._version
+            earlier = [index for before, then, index in self.returned if before() is gradient and version > then]
             record.reused += tuple((i, index) for index in earlier[:1])
             alive = [one for one in self.returned if one[0]() is not None and one[0]() is not gradient]
-            self.returned = [*alive[-15:], (weakref.ref(gradient), gradient._version, record.index)]
+            self.returned = [*alive[-15:], (weakref.ref(gradient), version, record.index)]
 
     def strided(self, args: tuple[Any, ...]) -> tuple[int, ...]:
         """Return the positions of the gradients that were not contiguous."""

@@ -1,0 +1,273 @@
+"""Every kind of tensor that memory cannot simply be read of, given to, returned from and saved by a recorded Function.
+
+``python odd_tensors.py KIND...`` runs each kind in a process of its own (a fork of this one, so that torch is imported
+once) and prints what became of it: ``ok``, or the first difference between the bare and the recorded run, or how the
+process ended.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import re
+import sys
+import tempfile
+import threading
+import warnings
+from multiprocessing import shared_memory
+
+import numpy as np
+import torch
+
+KEEP = []  # what a tensor's memory depends on, for the life of the process
+
+
+def resized(size):
+    x = torch.zeros(10**6)
+    x.untyped_storage().resize_(size)
+    return x
+
+
+def shared_memory_closed():
+    block = shared_memory.SharedMemory(create=True, size=4 * 10**6)
+    x = torch.from_numpy(np.ndarray(10**6, np.float32, block.buf))
+    block.close()
+    block.unlink()
+    return x
+
+
+def truncated_file():
+    file = tempfile.NamedTemporaryFile()  # noqa: SIM115 - it must outlive this function
+    KEEP.append(file)
+    file.truncate(4 * 10**6)
+    x = torch.from_file(file.name, shared=True, size=10**6)
+    os.truncate(file.name, 0)
+    return x
+
+
+def protected_pages():
+    pages = mmap.mmap(-1, 4 * mmap.PAGESIZE)
+    KEEP.append(pages)
+    x = torch.frombuffer(pages, dtype=torch.float32)
+    assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(x.data_ptr()), 4 * mmap.PAGESIZE, 0) == 0
+    return x
+
+
+def protected_small():
+    return protected_pages()[:3]
+
+
+def fake():
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode() as mode:
+        KEEP.append(mode)
+        return torch.ones(3)
+
+
+def two():
+    from torch.testing._internal.two_tensor import TwoTensor
+
+    return TwoTensor(torch.randn(3), torch.randn(3))
+
+
+def masked():
+    from torch.masked import masked_tensor
+
+    return masked_tensor(torch.ones(3), torch.tensor([True, False, True]))
+
+
+def functional():
+    return torch._to_functional_tensor(torch.ones(3))
+
+
+KINDS = {
+    "nested strided": lambda: torch.nested.nested_tensor([torch.randn(2), torch.randn(3)]),
+    "nested jagged": lambda: torch.nested.nested_tensor([torch.randn(2), torch.randn(3)], layout=torch.jagged),
+    "sparse COO": lambda: torch.eye(3).to_sparse(),
+    "sparse CSR": lambda: torch.eye(4).to_sparse_csr(),
+    "sparse BSR": lambda: torch.eye(4).to_sparse_bsr((2, 2)),
+    "quantised": lambda: torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.quint8),
+    "mkldnn": lambda: torch.randn(3, 3).to_mkldnn(),
+    "float8": lambda: torch.ones(3).to(torch.float8_e4m3fn),
+    "complex32": lambda: torch.ones(3, dtype=torch.complex32),
+    "named": lambda: torch.ones(2, 3, names=("N", "C")),
+    "meta": lambda: torch.empty(3, device="meta"),
+    "FakeTensor": fake,
+    "wrapper subclass": two,
+    "MaskedTensor": masked,
+    "functional wrapper": functional,
+    "copy on write": lambda: torch._lazy_clone(torch.ones(3)),
+    "negative view": lambda: torch._neg_view(torch.ones(3)),
+    "conjugate": lambda: torch.ones(3, dtype=torch.complex64).conj(),
+    "zero tensor": lambda: torch._efficientzerotensor(3),
+    "inference": lambda: _inference(),
+    "no elements": lambda: torch.empty(0, 3),
+    "storage shrunk": lambda: resized(4),
+    "storage freed": lambda: resized(0),
+    "shared memory closed": shared_memory_closed,
+    "file truncated": truncated_file,
+    "pages protected": protected_pages,
+    "pages protected, small": protected_small,
+    "strided far beyond its storage": lambda: _beyond(),
+}
+
+
+def _inference():
+    with torch.inference_mode():
+        return torch.ones(3)
+
+
+def _beyond():
+    x = torch.zeros(10**6).as_strided((1000,), (1000,))
+    x.untyped_storage().resize_(4 * 10**4)
+    return x
+
+
+def functions(make):
+    """One Function per place in which the odd tensor can stand; none of them reads it."""
+
+    class Given(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, odd):
+            return torch.ones(1)
+
+        @staticmethod
+        def backward(ctx, g):
+            return None, None
+
+    class Returned(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, odd):
+            return odd
+
+        @staticmethod
+        def backward(ctx, g):
+            return None, None
+
+    class Saved(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, odd):
+            ctx.save_for_backward(odd)
+            ctx.odd = odd
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2, None
+
+    class SetUp(torch.autograd.Function):
+        @staticmethod
+        def forward(x, odd):
+            return x * 2
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(inputs[1])
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2, None
+
+    class Gradient(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, odd):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return make(), None
+
+    return Given, Returned, Saved, SetUp, Gradient
+
+
+def outcome(cls, make, needs_grad):
+    """What one call gives: kinds of what came out, or the error."""
+    try:
+        x = torch.ones(3, requires_grad=needs_grad)
+        out = cls.apply(x, make())
+        seen = [type(out).__name__, out.requires_grad]
+        if out.requires_grad and cls.__name__ != "Returned":
+            out.sum().backward()
+            seen.append(None if x.grad is None else type(x.grad).__name__)
+    except Exception as error:
+        return type(error).__name__, re.sub(r"\bj\d+", "j", str(error))[:60]  # jagged sizes are counted
+    return seen
+
+
+def compare(make):
+    """The first difference between bare and recorded, over all places, levels and repeats; empty when there is none."""
+    import nbautograd
+
+    def safely():
+        with torch.no_grad():
+            return make()
+
+    for bare, cls in zip(functions(safely), functions(safely), strict=True):
+        for needs_grad in (True, False):
+            expected = [outcome(bare, safely, needs_grad) for _ in range(2)]
+            for level in ("shapes", "summary", "values"):
+                with nbautograd.recording(cls, level=level) as log:
+                    got = [outcome(cls, safely, needs_grad) for _ in range(2)]
+                if got != expected:
+                    return f"{cls.__name__} at {level}, grad {needs_grad}: {got} instead of {expected}"
+                if log.problems:
+                    return f"{cls.__name__} at {level}: {log.problems[0]}"
+                str(log), log.to_dict()  # can be read and written
+                if not len(log) and any(type(one) is list for one in expected):
+                    return f"{cls.__name__} at {level}: nothing recorded"
+    return ""
+
+
+def changed_by_another_thread():
+    """As a process of its own: a tensor that another thread resizes and sets while it is given to a Function."""
+    import nbautograd
+
+    Given = functions(None)[0]
+    nbautograd.instrument(Given)
+    x, stop = torch.randn(10**5), threading.Event()
+
+    def other():
+        while not stop.is_set():
+            x.resize_(0)
+            x.set_(torch.randn(10**5))
+            x.resize_(2 * 10**5)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    for _ in range(4000):
+        Given.apply(torch.ones(3), x)
+    stop.set()
+    thread.join()
+    return "; ".join(map(str, nbautograd.calls(Given).problems))
+
+
+def run(name):
+    """One kind in a fork of this process."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reader)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                text = changed_by_another_thread() if name == "changed by another thread" else compare(KINDS[name])
+        except BaseException as error:
+            text = f"{type(error).__name__}: {error}"
+        os.write(writer, (text or "ok").encode())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as pipe:
+        text = pipe.read()
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return text if status == 0 else f"the process ended with {status}"
+
+
+if __name__ == "__main__":
+    if "pipe" in os.environ.get("ODD_COPIER", ""):
+        from nbautograd.core.recording import memory
+
+        memory.VirtualMemory.copy = lambda *_: None
+    for kind in sys.argv[1:]:
+        print(f"{kind}: {run(kind)}", flush=True)
