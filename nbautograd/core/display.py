@@ -10,7 +10,6 @@ import dataclasses
 import importlib
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
@@ -32,25 +31,34 @@ def render(kind: str, value: Any, /, *args: Any, **kwargs: Any) -> Any:
     return getattr(importlib.import_module(module), name)(value, *args, **kwargs)
 
 
-@dataclass(frozen=True)
-class Notice:
-    """A sentence that a value carries: its id and what it speaks of, put into words when it is shown.
-
-    Attributes:
-        message_id: which sentence of ``nbautograd.messages``.
-        params: what it speaks of; plain data.
+class Phrase:
+    """A sentence, or a piece of one, put into words when it is read, in the language of that moment.
 
     Example:
-        >>> from nbautograd.core.display import Notice
-        >>> str(Notice("recording.missing.meta"))
-        'meta device'
+        >>> from nbautograd import set_language
+        >>> from nbautograd.core.display import Phrase
+        >>> set_language("en")
+        >>> str(Phrase("causes.value_only"))
+        'the value that backward returns'
     """
 
-    message_id: str
-    params: Mapping[str, Any] = field(default_factory=dict)
+    def __init__(self, message_id: str, **params: Any) -> None:
+        self.message_id = message_id
+        self.params = params
+
+    def shows(self, name: str) -> bool:
+        """Return True where the words show the parameter of this name, their own or that of a phrase in them."""
+        shown = {key: self.params[key] for key in messages.fields(self.message_id) if key in self.params}
+        return name in shown or any(isinstance(value, Phrase) and value.shows(name) for value in shown.values())
 
     def __str__(self) -> str:
         return messages.text(self.message_id, **self.params)
+
+    def __repr__(self) -> str:
+        return f"Phrase({self.message_id!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Phrase) and (self.message_id, self.params) == (other.message_id, other.params)
 
     def __hash__(self) -> int:
         return hash(self.message_id)
@@ -86,7 +94,7 @@ def plain(value: Any) -> Any:
         return value if math.isfinite(value) else str(value)
     if isinstance(value, complex):
         return [plain(value.real), plain(value.imag)]
-    if isinstance(value, Notice):
+    if isinstance(value, Phrase):
         return str(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         named = {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value) if f.repr}

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from nbautograd import messages
 from nbautograd.core.display import Displayable
+from nbautograd.core.display import Phrase as Phrase  # part of what a finding is made of
 
 Kind = Literal["bug", "lint", "note"]
 Hints = Literal["none", "what", "where", "fix"]
@@ -42,39 +43,6 @@ class Fix:
     line: int | None = None
     before: str = ""
     inputs: tuple[str, ...] = ()
-
-
-class Phrase:
-    """A sentence, or a piece of one, put into words when it is read, in the language of that moment.
-
-    Example:
-        >>> from nbautograd import set_language
-        >>> from nbautograd.core.findings import Phrase
-        >>> set_language("en")
-        >>> str(Phrase("causes.value_only"))
-        'the value that backward returns'
-    """
-
-    def __init__(self, message_id: str, **params: Any) -> None:
-        self.message_id = message_id
-        self.params = params
-
-    def shows(self, name: str) -> bool:
-        """Return True where the words show the parameter of this name, their own or that of a phrase in them."""
-        shown = {key: self.params[key] for key in messages.fields(self.message_id) if key in self.params}
-        return name in shown or any(isinstance(value, Phrase) and value.shows(name) for value in shown.values())
-
-    def __str__(self) -> str:
-        return messages.text(self.message_id, **self.params)
-
-    def __repr__(self) -> str:
-        return f"Phrase({self.message_id!r})"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Phrase) and (self.message_id, self.params) == (other.message_id, other.params)
-
-    def __hash__(self) -> int:
-        return hash(self.message_id)
 
 
 @dataclass(frozen=True, repr=False)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from nbautograd.core.display import Displayable, Notice
+from nbautograd.core.display import Displayable, Phrase
 from nbautograd.core.statistics import shown, statistics, thumbnail
 
 LARGEST_REPR = 120
@@ -58,7 +58,7 @@ class TensorSummary(Displayable):
     sampled: bool = False
     thumbnail: np.ndarray[Any, Any] | None = field(default=None, compare=False)
     values: tuple[Any, ...] | None = None
-    reason: Notice | str | None = None
+    reason: Phrase | str | None = None
 
     def __repr__(self) -> str:
         shape = "x".join(map(str, self.shape)) or "scalar"

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 
 import torch
 
-from nbautograd.core.display import Notice
+from nbautograd.core.display import Phrase
 from nbautograd.core.recording import prints
 from nbautograd.core.recording.call import CallLog
 from nbautograd.core.recording.function import InstrumentedFunction
@@ -29,7 +29,7 @@ C = TypeVar("C", bound=type)
 _ring = Ring()
 _recorder = Recorder(_ring)
 _functions: weakref.WeakKeyDictionary[type, InstrumentedFunction] = weakref.WeakKeyDictionary()
-_problems: dict[str, list[Notice]] = {}
+_problems: dict[str, list[Phrase]] = {}
 
 
 def instrument(cls: C) -> C:
@@ -220,14 +220,14 @@ def engine() -> str:
     return getattr(_choose(), "name", "none")
 
 
-def problems() -> tuple[Notice, ...]:
+def problems() -> tuple[Phrase, ...]:
     """Return what could not be recorded, and why; ``str`` of each is the sentence."""
     notices = [notice for notices in _problems.values() for notice in notices]
     if _choose() is None:
-        notices.append(Notice("recording.no_engine", {"torch": torch.__version__}))
+        notices.append(Phrase("recording.no_engine", torch=torch.__version__))
     compiled = [function.name for function in _functions.values() if function.compiled]
-    notices += [Notice("recording.traced", {"function": name}) for name in compiled]
-    notices += [Notice("recording.error", {"error": e, "count": n}) for e, n in _recorder.errors.items()]
+    notices += [Phrase("recording.traced", function=name) for name in compiled]
+    notices += [Phrase("recording.error", error=e, count=n) for e, n in _recorder.errors.items()]
     return tuple(notices)
 
 
@@ -253,7 +253,7 @@ def _install(cls: type, level: int) -> None:
         problems = _engine().install(cls, function, _recorder)
     except Exception as error:
         _engine().remove(cls)
-        problems = [Notice("recording.failed_to_install", {"function": cls.__name__, "error": str(error)})]
+        problems = [Phrase("recording.failed_to_install", function=cls.__name__, error=str(error))]
     _problems.pop(cls.__name__, None)
     if problems:
         _problems[cls.__name__] = problems
@@ -270,7 +270,7 @@ class Engine(Protocol):
 
     name: str
 
-    def install(self, cls: type, function: InstrumentedFunction, recorder: Recorder) -> list[Notice]:
+    def install(self, cls: type, function: InstrumentedFunction, recorder: Recorder) -> list[Phrase]:
         """Start recording a class; returns what cannot be recorded."""
         ...
 
@@ -291,7 +291,7 @@ class _NoEngine:
     def withdraw(self, cls: type) -> None:
         pass
 
-    def install(self, cls: type, function: InstrumentedFunction, recorder: Recorder) -> list[Notice]:
+    def install(self, cls: type, function: InstrumentedFunction, recorder: Recorder) -> list[Phrase]:
         return []
 
     def remove(self, cls: type) -> None:

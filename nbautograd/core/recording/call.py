@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, overload
 
-from nbautograd.core.display import Displayable, Notice
+from nbautograd.core.display import Displayable, Phrase
 from nbautograd.core.findings import Finding
 from nbautograd.core.values import CtxSnapshot, Value
 
@@ -60,7 +60,7 @@ class Call(Displayable):
     run: int = 0
     first: int | None = None
     warnings: tuple[Finding, ...] = ()
-    missing: tuple[Notice, ...] = ()
+    missing: tuple[Phrase, ...] = ()
 
     def __repr__(self) -> str:
         end = f" raised {self.exception}" if self.exception else ""
@@ -81,7 +81,7 @@ class CallLog(Displayable, Sequence[Call]):
     calls: Sequence[Call] = ()
     dropped: int = 0
     engine: str = "spy"
-    problems: tuple[Notice, ...] = ()
+    problems: tuple[Phrase, ...] = ()
 
     def __len__(self) -> int:
         return len(self.calls)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from nbautograd.core.display import Notice, render
+from nbautograd.core.display import Phrase, render
 from nbautograd.core.recording.call import Call
 from nbautograd.core.recording.function import InstrumentedFunction
 from nbautograd.core.recording.record import CallRecord, CtxRecord
@@ -72,7 +72,7 @@ def elements(one: TensorSnapshot) -> np.ndarray[Any, Any] | None:
         one.data = one.data.wait()
     flat = _flat(one.data, one.dtype)
     if flat is None:
-        one.reason = Notice("recording.missing.dtype", {"dtype": str(one.dtype).removeprefix("torch.")})
+        one.reason = Phrase("recording.missing.dtype", dtype=str(one.dtype).removeprefix("torch."))
         return None
     if one.strides is None:
         return flat
@@ -138,7 +138,7 @@ def _call(record: CallRecord, forward: CallRecord | None, set_up: CallRecord | N
         run=record.run if record.method == "backward" else 0,
         first=record.first,
         warnings=render("warnings of a call", record, forward, set_up),
-        missing=() if record.missing is None else (Notice("recording.incomplete", {"reason": record.missing}),),
+        missing=() if record.missing is None else (Phrase("recording.incomplete", reason=record.missing),),
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from nbautograd.core.display import Notice
+from nbautograd.core.display import Phrase
 from nbautograd.core.torch_private import tensors as private
 
 _WHOLE = 4096  # bytes of a tensor that are copied whole at level "summary"
@@ -19,7 +19,7 @@ _SAMPLE = 512  # elements of a larger one
 
 enabled = os.environ.get("NBAUTOGRAD_DEVICE_VALUES") == "1"
 
-Copied = tuple["PendingCopy | None", "tuple[int, ...] | None", "Notice | None"]  # data, strides, reason
+Copied = tuple["PendingCopy | None", "tuple[int, ...] | None", "Phrase | None"]  # data, strides, reason
 
 
 @dataclass(slots=True, eq=False)
@@ -59,9 +59,9 @@ def copied(tensor: torch.Tensor, sample: bool) -> Copied:
     """
     kind = tensor.device.type
     if not enabled or private.only_kernels is None:
-        return None, None, Notice("recording.missing.device", {"device": kind})
+        return None, None, Phrase("recording.missing.device", device=kind)
     if _capturing(kind):
-        return None, None, Notice("recording.missing.capture")
+        return None, None, Phrase("recording.missing.capture")
     try:
         with private.only_kernels():
             whole = tensor.as_strided(tensor.shape, tensor.stride())  # fails when the storage is smaller than that
@@ -72,7 +72,7 @@ def copied(tensor: torch.Tensor, sample: bool) -> Copied:
             event = _event(kind)
         return PendingCopy(host, event), () if small else None, None
     except (RuntimeError, NotImplementedError):
-        return None, None, Notice("recording.missing.device", {"device": kind})
+        return None, None, Phrase("recording.missing.device", device=kind)
 
 
 def _sampled(tensor: torch.Tensor) -> torch.Tensor:

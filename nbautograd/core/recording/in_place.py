@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from nbautograd.core.display import Notice
+from nbautograd.core.display import Phrase
 from nbautograd.core.recording.function import InstrumentedFunction, recordable_methods
 from nbautograd.core.recording.record import local
 from nbautograd.core.recording.recorder import Recorder, method_recorder, recording_wrapper
@@ -26,14 +26,14 @@ class InPlaceEngine:
     def __init__(self) -> None:
         self._before: dict[tuple[int, str], tuple[Any, Any]] = {}  # what stood there, and what stands there now
 
-    def install(self, cls: type, function: InstrumentedFunction, recorder: Recorder) -> list[Notice]:
+    def install(self, cls: type, function: InstrumentedFunction, recorder: Recorder) -> list[Phrase]:
         """Replace what the class itself defines; a method that it inherits is wrapped on the class, not on its base."""
         problems = []
         for method, owner in recordable_methods(cls):
             entry = vars(owner)[method]
             inner = entry.__func__ if isinstance(entry, (staticmethod, classmethod)) else entry
             if not callable(inner):
-                problems.append(Notice("recording.not_callable", {"function": cls.__name__, "method": method}))
+                problems.append(Phrase("recording.not_callable", function=cls.__name__, method=method))
                 continue
             wrapped = _Wrapper(inner, function, method, recorder, isinstance(entry, classmethod))
             replacement = type(entry)(wrapped) if isinstance(entry, (staticmethod, classmethod)) else wrapped

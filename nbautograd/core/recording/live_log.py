@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, overload
 
-from nbautograd.core.display import Notice
+from nbautograd.core.display import Phrase
 from nbautograd.core.recording.call import Call, CallLog
 from nbautograd.core.recording.decode import call_of
 from nbautograd.core.recording.function import InstrumentedFunction
@@ -81,7 +81,7 @@ class LiveLog(CallLog):
         ring: Ring,
         functions: Sequence[InstrumentedFunction] | None,
         engine: Callable[[], str],
-        problems: Callable[[], tuple[Notice, ...]],
+        problems: Callable[[], tuple[Phrase, ...]],
         first: int = 0,
         name: str | None = None,
     ) -> None:
@@ -133,10 +133,10 @@ class LiveLog(CallLog):
         return name
 
     @property
-    def problems(self) -> tuple[Notice, ...]:
+    def problems(self) -> tuple[Phrase, ...]:
         """What could not be recorded and why."""
-        fixed: tuple[Notice, ...] | None = self.__dict__.get("_problems_at_end")
-        now: tuple[Notice, ...] = self.__dict__["_problems"]() if fixed is None else fixed
+        fixed: tuple[Phrase, ...] | None = self.__dict__.get("_problems_at_end")
+        now: tuple[Phrase, ...] = self.__dict__["_problems"]() if fixed is None else fixed
         return now
 
     def close(self) -> LiveLog:

@@ -175,7 +175,7 @@ class MethodRecorder:
         return ()
 
     def note_changes(self, record: CallRecord, given: Sequence[Any]) -> None:
-        """Notice which inputs are not what they were; they are taken down anew should they be met again."""
+        """Phrase which inputs are not what they were; they are taken down anew should they be met again."""
         changed, unmoved = [], []
         for i, (value, before) in enumerate(zip(given, record.inputs, strict=False)):
             if type(value) not in _PLAIN or not isinstance(before, TensorSnapshot):
@@ -192,7 +192,7 @@ class MethodRecorder:
         record.changed = tuple(changed)
 
     def note_class_state(self, record: CallRecord) -> None:
-        """Notice the attributes of the class that are no methods, as what tells them apart."""
+        """Phrase the attributes of the class that are no methods, as what tells them apart."""
         cls = self.function.cls if self.function.keeps_state else None
         if cls is not None:
             state = {name: value for name, value in vars(cls).items() if _is_state(name, value)}
@@ -237,7 +237,7 @@ class ForwardRecorder(MethodRecorder):
         record.caller = caller(frame)
 
     def observe(self, record: CallRecord, args: tuple[Any, ...], values: Sequence[Any]) -> None:
-        """Notice inputs that changed, and tensors that came in otherwise than as arguments."""
+        """Phrase inputs that changed, and tensors that came in otherwise than as arguments."""
         given = self.given(args)
         self.note_changes(record, given)
         self.note_class_state(record)
@@ -275,7 +275,7 @@ class SetupRecorder(MethodRecorder):
             record.known = known
 
     def observe(self, record: CallRecord, args: tuple[Any, ...], values: Sequence[Any]) -> None:
-        """Notice inputs and outputs of forward that changed."""
+        """Phrase inputs and outputs of forward that changed."""
         self.note_changes(record, self.given(args))
         self.note_class_state(record)
 
@@ -318,7 +318,7 @@ class BackwardRecorder(MethodRecorder):
         return super().taken(given, record)
 
     def observe(self, record: CallRecord, args: tuple[Any, ...], values: Sequence[Any]) -> None:
-        """Notice gradients or saved tensors that changed, and gradients that were returned before."""
+        """Phrase gradients or saved tensors that changed, and gradients that were returned before."""
         if not (len(args) == 2 and type(args[1]) is list):
             self.note_changes(record, args[1:])
         self.note_reuse(record, values)
@@ -329,7 +329,7 @@ class BackwardRecorder(MethodRecorder):
             record.saved_after = snapshots(saved, min(self.function.level, SUMMARY if self.rereads else 1))
 
     def note_reuse(self, record: CallRecord, gradients: Sequence[Any]) -> None:
-        """Notice gradients that an earlier call returned and that were written to since."""
+        """Phrase gradients that an earlier call returned and that were written to since."""
         gradient: Any
         for i, gradient in enumerate(gradients):
             # one that was never written in place is no buffer

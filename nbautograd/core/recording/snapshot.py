@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from nbautograd.core.display import Notice
+from nbautograd.core.display import Phrase
 from nbautograd.core.recording import devices
 from nbautograd.core.recording.memory import Request, fetch
 from nbautograd.core.torch_private import tensors as private
@@ -60,7 +60,7 @@ class TensorSnapshot:
     is_view: bool = False
     data: bytes | devices.PendingCopy | None = None
     strides: tuple[int, ...] | None = None
-    reason: Notice | None = None
+    reason: Phrase | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -75,7 +75,7 @@ Snapshot = TensorSnapshot | ObjectSnapshot
 Known = dict[int, TensorSnapshot]  # by id of a tensor: its snapshot in this call
 
 _NONE = ObjectSnapshot("NoneType", "None")
-_GONE = Notice("recording.missing.storage")
+_GONE = Phrase("recording.missing.storage")
 
 
 def snapshots(values: Iterable[Any], level: int, known: Known | None = None) -> tuple[Snapshot, ...]:
@@ -111,7 +111,7 @@ def read(wanted: list[tuple[TensorSnapshot, Request]]) -> None:
     for one, request in wanted:
         one.data, one.strides = request.data, request.strides
         if request.data is None:
-            one.reason = Notice(sentence) if sentence else _GONE
+            one.reason = Phrase(sentence) if sentence else _GONE
 
 
 def changed_elements(tensors: list[tuple[Any, TensorSnapshot]]) -> list[bool]:
@@ -165,9 +165,9 @@ def _unusual(value: Any, name: str, level: int, wanted: list[tuple[TensorSnapsho
         return one
     batched = _ask(lambda: private.vmap_level(value), None)
     if batched is not None:
-        one.reason = Notice("recording.missing.vmap", {"level": batched})
+        one.reason = Phrase("recording.missing.vmap", level=batched)
     elif device.type in ("cpu", "meta"):
-        one.reason = Notice(f"recording.missing.{'meta' if device.type == 'meta' else 'layout'}")
+        one.reason = Phrase(f"recording.missing.{'meta' if device.type == 'meta' else 'layout'}")
     else:
         one.data, one.strides, one.reason = devices.copied(value, level == SUMMARY)
     return one
@@ -191,7 +191,7 @@ def _of_subclass(value: Any) -> TensorSnapshot:
         return TensorSnapshot(
             name, _ask(lambda: _sizes(value), None), value.dtype, _ask(lambda: value.device, _CPU),
             _ask(lambda: value.requires_grad, False), None, None, id(value), 0, 0, 0,
-            reason=Notice("recording.missing.subclass", {"type": name}),
+            reason=Phrase("recording.missing.subclass", type=name),
         )  # fmt: skip
 
 

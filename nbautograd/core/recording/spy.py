@@ -14,7 +14,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from nbautograd.core.display import Notice
+from nbautograd.core.display import Phrase
 from nbautograd.core.recording.function import InstrumentedFunction, recordable_methods
 from nbautograd.core.recording.record import local
 from nbautograd.core.recording.recorder import Recorder, method_recorder, recording_wrapper
@@ -174,21 +174,21 @@ class SpyEngine:
 
     name = "spy"
 
-    def install(self, cls: type, function: InstrumentedFunction, recorder: Recorder) -> list[Notice]:
+    def install(self, cls: type, function: InstrumentedFunction, recorder: Recorder) -> list[Phrase]:
         """Put spies where the methods are defined, and a notice of new ctxs on the hidden backward class."""
         problems = []
         for method, owner in recordable_methods(cls):
             entry = vars(owner)[method]
             spy = entry if isinstance(entry, Spy) else _spy(entry, method)
             if not callable(_plain_get(spy.original, cls)):
-                problems.append(Notice("recording.not_callable", {"function": cls.__name__, "method": method}))
+                problems.append(Phrase("recording.not_callable", function=cls.__name__, method=method))
                 continue
             spy.watch(cls, function, recorder)
             if spy is not entry:
                 setattr(owner, method, spy)
         backward_class = private_ctx.backward_class(cls)
         if backward_class is None:
-            problems.append(Notice("recording.no_backward_class", {"function": cls.__name__}))
+            problems.append(Phrase("recording.no_backward_class", function=cls.__name__))
         elif "__init__" not in vars(backward_class):
             backward_class.__init__ = _CtxCreation(function, recorder)  # type: ignore[misc]
         private_ctx.watch_materialize_grads(cls)

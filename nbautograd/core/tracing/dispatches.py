@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, overload
 
-from nbautograd.core.display import Displayable, Notice
+from nbautograd.core.display import Displayable, Phrase
 from nbautograd.core.values import Value
 
 Outcome = Literal["returned", "NotImplemented", "raised", "running"]
@@ -73,7 +73,7 @@ class DispatchLog(Displayable, Sequence[Dispatch]):
 
     dispatches: tuple[Dispatch, ...] = ()
     dropped: int = 0
-    problems: tuple[Notice, ...] = field(default=())
+    problems: tuple[Phrase, ...] = field(default=())
 
     @overload
     def __getitem__(self, index: int) -> Dispatch: ...

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from nbautograd.core.display import Notice
+from nbautograd.core.display import Phrase
 from nbautograd.core.tracing.dispatches import Dispatch, DispatchLog
 from nbautograd.core.tracing.spying import PROTOCOLS, Ring, original, wrapped
 from nbautograd.errors import CallError
@@ -16,7 +16,7 @@ C = TypeVar("C", bound=type)
 
 _ring = Ring()
 # the traced classes, with what could not be traced of each
-_problems: weakref.WeakKeyDictionary[type, tuple[Notice, ...]] = weakref.WeakKeyDictionary()
+_problems: weakref.WeakKeyDictionary[type, tuple[Phrase, ...]] = weakref.WeakKeyDictionary()
 
 
 def trace(cls: C) -> C:
@@ -55,7 +55,7 @@ def trace(cls: C) -> C:
     for protocol in overrides(cls):
         ours = wrapped(cls, protocol, _ring)
         if ours is None:
-            problems.append(Notice("tracing.other_kind", {"owner": cls.__name__, "method": protocol}))
+            problems.append(Phrase("tracing.other_kind", owner=cls.__name__, method=protocol))
         else:
             setattr(cls, protocol, ours)
     _problems[cls] = tuple(problems)
