@@ -17,6 +17,7 @@ from torch import Tensor
 
 from nbautograd.core.checking.problem import Outputs, Subject
 from nbautograd.core.checking.quiet import seed_all
+from nbautograd.core.numerics.compare import agree_bitwise
 from nbautograd.core.torch_private.tensors import gradients
 
 Backward = Callable[..., Any]
@@ -122,7 +123,7 @@ def observe(subject: Subject, outputs: Outputs, cotangents: Sequence[Tensor | No
 def _differs(now: Any, was: tuple[Tensor, int] | None) -> bool:
     if was is None:
         return False
-    return now._version != was[1] or not torch.equal(torch.nan_to_num(now), torch.nan_to_num(was[0]))
+    return now._version != was[1] or not agree_bitwise(now, was[0])
 
 
 def pull(
@@ -157,19 +158,6 @@ def cotangents(subject: Subject, outputs: Sequence[Tensor], seed: int, only: int
         else None
         for k, o in enumerate(outputs)
     ]
-
-
-def gradients_agree(a: Tensor | None, b: Tensor | None, rel: float, low: float = 0.0) -> bool:
-    """Whether two gradients agree; None counts as zero, NaN agrees with NaN, what is below ``low`` is noise."""
-    if a is None or b is None:
-        other = b if a is None else a
-        return other is None or not bool((other.detach().abs().nan_to_num() > low).any())
-    if a.shape != b.shape:
-        return False
-    if torch.equal(a, b):
-        return True
-    scale = float(torch.maximum(a.abs().nan_to_num().max(), b.abs().nan_to_num().max())) if a.numel() else 0.0
-    return bool(torch.isclose(a, b.to(a.dtype), rtol=rel, atol=rel * scale + low, equal_nan=True).all())
 
 
 def gradient_tolerance(outputs: Sequence[Tensor], inputs: Sequence[Any]) -> float:

@@ -15,15 +15,10 @@ from nbautograd.core.checking.jacobian.layout import Matrices
 from nbautograd.core.checking.steps import fourth_order_check, kinks, staircase
 from nbautograd.core.checking.steps.evaluate_ladder import Refined, concatenate
 from nbautograd.core.checking.steps.refine import ALIKE, refine, sample_of
-from nbautograd.core.checking.tolerance import AGREED, Scale, Tolerance, close, same, scales
+from nbautograd.core.checking.tolerance import Scale, Tolerance, close, same, scales
 from nbautograd.core.numerics.arrays import Array
-
-SIGNIFICANT = 1e-6  # relative difference below which nothing is called wrong
-NEAR = 1e-3  # relative difference up to which a closer look may settle it
-UNSEEN = 1e-9  # beside the spread of the output, an error bar (or a derivative) this small is nothing
-BITS = 8  # last ones that a value may be off by
-NEARING = 1e-2  # relative distance at the finest step from which on differences count as on their way to a value
-UNSURE = 0.02  # error bar, relative to the entry's scale, above which nothing is called right
+from nbautograd.core.numerics.compare import agree_within_error
+from nbautograd.core.numerics.constants import AGREED, BITS, NEAR, NEARING, SIGNIFICANT, UNSEEN, UNSURE
 
 
 @dataclasses.dataclass(frozen=True)
@@ -247,8 +242,7 @@ def classify_entries(
     smooth = np.isin(kind, (kinks.SMOOTH, kinks.EDGE_LEFT, kinks.EDGE_RIGHT))
     with np.errstate(invalid="ignore"):
         slack = scale.slack(SIGNIFICANT, tolerance)
-        apart = np.abs(analytical - value)
-        differs = ~(apart <= np.maximum(10 * error, slack))
+        differs = ~agree_within_error(analytical, value, error, slack)
         outside = ~((analytical >= refined.low - slack) & (analytical <= refined.high + slack))
         nearing = differs & _nearing(refined, analytical)
         blurred = ~(error <= np.maximum(UNSURE * scale.size, tiny)) | nearing

@@ -10,12 +10,12 @@ from nbautograd.core.checking.backward_call import cotangents, observe
 from nbautograd.core.checking.block import Block
 from nbautograd.core.checking.diagnosis import candidate_terms
 from nbautograd.core.checking.diagnosis.table import causes
-from nbautograd.core.checking.probes.determinism import equal
 from nbautograd.core.checking.probes.linearity import linearity
 from nbautograd.core.checking.probes.mutated_after_save import changed_after_saving
 from nbautograd.core.checking.probes.run_probes import after_values, before_values, first_run, quietly
 from nbautograd.core.checking.problem import Outputs, Subject
 from nbautograd.core.findings import Finding
+from nbautograd.core.numerics.compare import agree_bitwise
 
 KINDS = {"bug": 0, "lint": 1, "note": 2}
 LAST = ("fails_batched",)
@@ -72,7 +72,7 @@ def _all(
 def _repeats(subject: Subject, outputs: Outputs) -> bool:
     again = subject.call()
     pairs = zip(outputs, again, strict=True)
-    return all(a.shape == b.shape and equal(a.detach(), b.detach()) for a, b in pairs)
+    return all(agree_bitwise(a, b) for a, b in pairs)
 
 
 def _values(subject: Subject, outputs: Outputs, blocks: Mapping[tuple[int, int], Block]) -> Iterator[Finding]:

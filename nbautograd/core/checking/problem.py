@@ -16,6 +16,7 @@ from nbautograd.core.checking import prepared_inputs
 from nbautograd.core.checking.class_state import ClassState
 from nbautograd.core.checking.quiet import quiet, seed_all
 from nbautograd.core.checking.tensor_kinds import refuse_outputs, unreadable_kind
+from nbautograd.core.numerics.compare import agree_bitwise
 from nbautograd.core.source import FunctionSource, function_class, read_source
 from nbautograd.core.torch_private.tensors import gradients
 
@@ -269,12 +270,7 @@ def _cloned(item: Any) -> Any:
 def _changed(now: Any, before: Any) -> bool:
     if not isinstance(now, Tensor) or unreadable_kind(before) is not None:
         return False
-    if now.shape != before.shape:
-        return True
-    if torch.equal(now, before):
-        return False
-    same = (now.detach() == before.detach()) | ((now != now) & (before != before)).detach()
-    return not bool(same.all())
+    return not agree_bitwise(now, before)
 
 
 def _input_names(fn: Callable[..., Any], source: FunctionSource | None, count: int) -> tuple[str, ...]:

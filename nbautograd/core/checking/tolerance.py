@@ -9,9 +9,7 @@ import numpy as np
 
 from nbautograd.core.checking.jacobian.layout import Matrices
 from nbautograd.core.numerics.arrays import Array
-
-AGREED = 1e-7  # two independent computations that agree to 7 digits need no error estimate
-SLIGHT = 1e-9  # of the largest of its row: less than what is ever called wrong, and often only round-off
+from nbautograd.core.numerics.constants import AGREED, SLIGHT
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,9 +9,10 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.checking.backward_call import Observed, cotangents, observe
-from nbautograd.core.checking.probes.determinism import equal, state
+from nbautograd.core.checking.probes.determinism import state
 from nbautograd.core.checking.probes.return_values import contract
 from nbautograd.core.checking.problem import Outputs, Subject
+from nbautograd.core.numerics.compare import agree_bitwise
 from nbautograd.course.attempt import Attempt, copies, forward, is_float, vjp
 from nbautograd.course.attempt import cotangents as random_weights
 from nbautograd.course.checks import raised
@@ -100,7 +101,7 @@ def unchanged(attempt: Attempt) -> Iterator[Failure]:
     given = copies(inputs)
     forward(attempt.call, given)
     for k, (now, before) in enumerate(zip(given, inputs, strict=True)):
-        if isinstance(now, Tensor) and not equal(now.detach(), before.detach()):
+        if isinstance(now, Tensor) and not agree_bitwise(now, before):
             names = attempt.subject(inputs).input_names
             yield Failure("mutates_input", "course.mutates_input", {"input": names[k]})
             return
@@ -123,7 +124,7 @@ def repeatable(attempt: Attempt) -> Iterator[Failure]:
     """R: the same inputs give the same values and gradients, whatever was called in between."""
     inputs = attempt.point()
     first, again = (forward(attempt.call, copies(inputs)) for _ in range(2))
-    if not all(equal(a.detach(), b.detach()) for a, b in zip(first.outputs, again.outputs, strict=True)):
+    if not all(agree_bitwise(a, b) for a, b in zip(first.outputs, again.outputs, strict=True)):
         yield Failure("nondeterministic_forward", "course.nondeterministic_forward")
         return
     told = list(changes(attempt, {"nondeterministic_backward", "shared_state", "grad_buffer_reused", "mutates_saved"}))

@@ -26,6 +26,7 @@ from nbautograd.core.numerics.arrays import (
     to_array,
     to_real,
 )
+from nbautograd.core.numerics.compare import agree_within_rounding
 
 BATCH_ELEMENTS = 2_000_000
 KEPT_ELEMENTS = 1_000_000
@@ -167,8 +168,7 @@ class Forward:
     def _agrees(self, which: int, points: Array, answers: list[Array]) -> bool:
         last = self._one(which, points[-1])
         return all(
-            np.allclose(a[-1], b, rtol=1e3 * self.eps, atol=1e3 * self.eps * np.abs(b).max(initial=0.0), equal_nan=True)
-            for a, b in zip(answers, last, strict=True)
+            agree_within_rounding(b, a[-1], 1e3 * self.eps, floor=1.0) for a, b in zip(answers, last, strict=True)
         )
 
     def _vmapped(self, which: int, points: Array) -> list[Array]:
@@ -241,6 +241,4 @@ def _same(high: Tensor, low: Tensor) -> bool:
     """Whether a value in float64 is the one in lower precision, up to that one's rounding."""
     if not _is_double(high) or _is_double(low) or high.shape != low.shape:
         return False
-    exact, rough = to_array(high), to_array(low)
-    bound = 1e3 * epsilon(low) * (1e-3 * np.abs(exact).max(initial=0.0) + np.abs(exact))
-    return bool((np.abs(exact - rough) <= bound).all())
+    return agree_within_rounding(to_array(high), to_array(low), 1e3 * epsilon(low))

@@ -6,14 +6,12 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from nbautograd.core.checking import phrases
 from nbautograd.core.checking.backward_call import (
     cotangents,
     gradient_tolerance,
-    gradients_agree,
     observe,
     own_node,
     pull,
@@ -24,6 +22,7 @@ from nbautograd.core.checking.other_points import nearby_inputs
 from nbautograd.core.checking.phrases import about
 from nbautograd.core.checking.problem import Outputs, Subject
 from nbautograd.core.findings import Finding
+from nbautograd.core.numerics.compare import agree_bitwise, agree_relative
 
 
 def state(subject: Subject) -> Iterator[Finding]:
@@ -51,14 +50,9 @@ def _changes(subject: Subject, outputs: Outputs, v: Sequence[Tensor | None]) -> 
         yield about(subject, "mutates_grad_output", "bug", name=names[k] if k < len(names) else "grad_output")
     for name, tensor, was, version in before:
         now = after.get(name, tensor)
-        if now.shape != was.shape or tensor._version != version or not equal(now.detach(), was):
+        if tensor._version != version or not agree_bitwise(now, was):
             yield about(subject, "mutates_saved", "bug", name=name)
             return
-
-
-def equal(a: Tensor, b: Tensor) -> bool:
-    """Whether two tensors agree in every bit, NaN with NaN."""
-    return bool(torch.equal(a, b)) or bool(((a == b) | ((a != a) & (b != b))).all())
 
 
 def _repeated(subject: Subject, v: Sequence[Tensor | None]) -> Iterator[Finding]:
@@ -70,9 +64,9 @@ def _repeated(subject: Subject, v: Sequence[Tensor | None]) -> Iterator[Finding]
     again, other = pull(subject, outputs, v), pull(subject, outputs, v, subject.seed + 1)
     rel = max(1e-7, gradient_tolerance(outputs, subject.inputs))
     for which in (again, other):
-        exact = all(_same_bits(a, b) for a, b in zip(first, which, strict=True))
+        exact = all(agree_bitwise(a, b) for a, b in zip(first, which, strict=True))
         if not exact:
-            near = all(gradients_agree(a, b, rel) for a, b in zip(first, which, strict=True))
+            near = all(agree_relative(a, b, rel) for a, b in zip(first, which, strict=True))
             if changed and which is again:
                 found = about(subject, "nondeterministic_backward", "bug", attribute=f"ctx.{changed[0]}")
                 yield dataclasses.replace(found, message_id="causes.backward_counts")
@@ -87,10 +81,6 @@ def _numbers(node: Any) -> dict[str, Any]:
     return {name: value for name, value in kept.items() if isinstance(value, (int, float, complex))}
 
 
-def _same_bits(a: Tensor | None, b: Tensor | None) -> bool:
-    return (a is None and b is None) or (a is not None and b is not None and a.shape == b.shape and equal(a, b))
-
-
 def _between(subject: Subject, v: Sequence[Tensor | None]) -> Iterator[Finding]:
     """Two calls before the first one's backward: what the second leaves must not reach the first."""
     outputs = subject.call()
@@ -103,7 +93,7 @@ def _between(subject: Subject, v: Sequence[Tensor | None]) -> Iterator[Finding]:
     together = pull(subject, outputs, v)
     subject.call()
     rel, low = gradient_tolerance(outputs, subject.inputs), rounding_level(outputs, subject.inputs)
-    if not all(gradients_agree(a, b, rel, low) for a, b in zip(alone, together, strict=True)):
+    if not all(agree_relative(a, b, rel, low) for a, b in zip(alone, together, strict=True)):
         yield about(subject, "shared_state", "bug")
 
 
@@ -119,11 +109,11 @@ def _buffer(subject: Subject, v: Sequence[Tensor | None]) -> Iterator[Finding]:
     other = subject.call()
     observe(subject, other, [None if t is None else 3 * t for t in v])
     given = {t.data_ptr() for t in first.grad_outputs if isinstance(t, Tensor)}
-    if any(not equal(g, was) for g, was in kept if g.data_ptr() not in given):
+    if any(not agree_bitwise(g, was) for g, was in kept if g.data_ptr() not in given):
         yield about(subject, "grad_buffer_reused", "bug")
 
 
 def _differentiable_changed(subject: Subject) -> bool:
     given = subject.fresh()
     subject.call(given)
-    return any(not equal(given[i].detach(), subject.inputs[i].detach()) for i in subject.differentiable)
+    return any(not agree_bitwise(given[i].detach(), subject.inputs[i].detach()) for i in subject.differentiable)

@@ -13,9 +13,10 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from nbautograd.core.checking import phrases
-from nbautograd.core.checking.backward_call import gradient_tolerance, gradients_agree
+from nbautograd.core.checking.backward_call import gradient_tolerance
 from nbautograd.core.checking.problem import Outputs, Subject, separate_context
 from nbautograd.core.findings import Finding
+from nbautograd.core.numerics.compare import agree_relative
 from nbautograd.core.torch_private import tensors as internals
 
 TANGENTS = 2
@@ -41,7 +42,7 @@ def batched(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
         return
     rel = gradient_tolerance(outputs, subject.inputs)
     for k, one in enumerate(single):
-        if not all(gradients_agree(a, b[k], rel) for a, b in zip(_dense(one, outputs), together, strict=True)):
+        if not all(agree_relative(a, b[k], rel) for a, b in zip(_dense(one, outputs), together, strict=True)):
             yield _finding(subject, "jvp_batched_wrong", "bug")
             return
 

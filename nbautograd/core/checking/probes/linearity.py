@@ -8,10 +8,11 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.checking import phrases
-from nbautograd.core.checking.backward_call import cotangents, gradient_tolerance, gradients_agree, pull, rounding_level
+from nbautograd.core.checking.backward_call import cotangents, gradient_tolerance, pull, rounding_level
 from nbautograd.core.checking.jacobian.backward_rounding import SMALL, ULPS, nudged
 from nbautograd.core.checking.problem import Outputs, Subject
 from nbautograd.core.findings import Finding
+from nbautograd.core.numerics.compare import agree_relative
 
 Gradients = tuple[Tensor | None, ...]
 
@@ -43,26 +44,26 @@ def linearity(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
 def _code(
     zero: Tensor | None, here: dict[float, Tensor | None], other: Tensor | None, both: Tensor | None, rel: float
 ) -> str | None:
-    if not gradients_agree(zero, None, rel):
-        if all(gradients_agree(g, zero, rel) for g in (*here.values(), other)):
+    if not agree_relative(zero, None, rel):
+        if all(agree_relative(g, zero, rel) for g in (*here.values(), other)):
             return "ignores_grad_output"
         linear = all(
-            gradients_agree(_sub(g, zero), _times(_sub(here[1.0], zero), c), 1e3 * rel) for c, g in here.items()
+            agree_relative(_sub(g, zero), _times(_sub(here[1.0], zero), c), 1e3 * rel) for c, g in here.items()
         )
         return "affine_in_grad_output" if linear else "nonlinear_in_grad_output"
-    scales = all(gradients_agree(g, _times(here[1.0], c), rel) for c, g in here.items())
-    added = gradients_agree(both, _sub(here[1.0], _times(other, -1.0)), rel)
+    scales = all(agree_relative(g, _times(here[1.0], c), rel) for c, g in here.items())
+    added = agree_relative(both, _sub(here[1.0], _times(other, -1.0)), rel)
     return None if scales and added else "nonlinear_in_grad_output"
 
 
 def _manner(here: dict[float, Tensor | None], rel: float) -> str:
     """Which sentence fits: positive scales go through but signs do not, size is lost, or something else."""
     v = here[1.0]
-    if gradients_agree(here[-1.0], v, rel):
+    if agree_relative(here[-1.0], v, rel):
         return "sign_lost"
-    if all(gradients_agree(here[c], v, rel) for c in (3.0, 1024.0)):
+    if all(agree_relative(here[c], v, rel) for c in (3.0, 1024.0)):
         return "size_lost"
-    if all(gradients_agree(here[c], _times(v, c), rel) for c in (3.0, 1024.0, 1 / 1024)):
+    if all(agree_relative(here[c], _times(v, c), rel) for c in (3.0, 1024.0, 1 / 1024)):
         return "negative_lost"
     return "clipped" if _largest(here[1024.0]) < 4 * _largest(here[3.0]) else "nonlinear_in_grad_output"
 

@@ -10,13 +10,13 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.checking import phrases
-from nbautograd.core.checking.backward_call import cotangents, gradient_tolerance, gradients_agree, pull, rounding_level
+from nbautograd.core.checking.backward_call import cotangents, gradient_tolerance, pull, rounding_level
 from nbautograd.core.checking.directional import directional_derivative
 from nbautograd.core.checking.jacobian.backward_rounding import ULPS, nudged
 from nbautograd.core.checking.other_points import expanded, nearby_inputs, strided
-from nbautograd.core.checking.probes.determinism import equal
 from nbautograd.core.checking.problem import Outputs, Subject
 from nbautograd.core.findings import Finding, Kind
+from nbautograd.core.numerics.compare import agree_bitwise, agree_relative
 
 Gradients = tuple[Tensor | None, ...]
 ROUNDINGS = 20  # times what a few last bits of the inputs change: more is no rounding
@@ -59,7 +59,7 @@ def _apart(
 ) -> Iterator[int]:
     """The numbers of the inputs whose two gradients differ by more than rounding does."""
     rel, low = gradient_tolerance(outputs, subject.inputs), rounding_level(outputs, subject.inputs)
-    differing = [k for k, (a, b) in enumerate(zip(*two, strict=True)) if not gradients_agree(a, b, rel, low)]
+    differing = [k for k, (a, b) in enumerate(zip(*two, strict=True)) if not agree_relative(a, b, rel, low)]
     if not differing:
         return
     # sums in another order round otherwise: so do those of a backward whose inputs are a few last bits away
@@ -101,8 +101,7 @@ def _inputs(subject: Subject) -> Iterator[Finding]:
                 yield _finding(subject, "wrong_noncontiguous_input", "bug")
                 return
         elif all(
-            gradients_agree(a, b, gradient_tolerance(outputs, subject.inputs))
-            for a, b in zip(found, right, strict=True)
+            agree_relative(a, b, gradient_tolerance(outputs, subject.inputs)) for a, b in zip(found, right, strict=True)
         ):
             continue
         if _contradicts(subject, moved, found, v, change):
@@ -114,18 +113,18 @@ def _other_values(outputs: Outputs, moved: Outputs, inputs: Sequence[Any]) -> bo
     """Whether forward gives other values for the same numbers in another layout."""
     rel = gradient_tolerance(outputs, inputs)
     pairs = [(a, b) for a, b in zip(outputs, moved, strict=True) if a.is_floating_point() or a.is_complex()]
-    return not all(gradients_agree(a.detach(), b.detach(), rel) for a, b in pairs)
+    return not all(agree_relative(a.detach(), b.detach(), rel) for a, b in pairs)
 
 
 def _agree(subject: Subject, outputs: Outputs, found: Gradients, right: Gradients) -> bool:
     rel = gradient_tolerance(outputs, subject.inputs)
-    return all(gradients_agree(a, b, rel) for a, b in zip(found, right, strict=True))
+    return all(agree_relative(a, b, rel) for a, b in zip(found, right, strict=True))
 
 
 def _draws(subject: Subject) -> bool:
     """Whether forward draws random numbers, which may be drawn in the order of memory."""
     one, other = subject.call(), subject.call(seed=subject.seed + 25)
-    return not all(a.shape == b.shape and equal(a.detach(), b.detach()) for a, b in zip(one, other, strict=True))
+    return not all(agree_bitwise(a, b) for a, b in zip(one, other, strict=True))
 
 
 def _rounded_alike(subject: Subject, outputs: Outputs, moved: Outputs) -> bool:
@@ -193,7 +192,7 @@ def _batched(subject: Subject) -> Iterator[Finding]:
     cotangent = v, [None if c is None else -2 * c for c in v]
     each = [pull(subject, half, c)[0] for half, c in zip(halves, cotangent, strict=True)]
     rel, low = gradient_tolerance(batched, subject.inputs), rounding_level(batched, subject.inputs)
-    if both is None or any(g is None for g in each) or gradients_agree(both, torch.stack(each), rel, low):  # type: ignore[arg-type]
+    if both is None or any(g is None for g in each) or agree_relative(both, torch.stack(each), rel, low):  # type: ignore[arg-type]
         return
     yield dataclasses.replace(
         _finding(subject, "fails_batched", "note", None, **params), message_id="causes.fails_batched_wrong"
@@ -207,7 +206,7 @@ def _side_by_side(subject: Subject, halves: Sequence[Outputs], batched: Outputs)
         return False
     rel = gradient_tolerance(first, subject.inputs)
     return all(
-        gradients_agree(b.detach(), torch.stack([y.detach(), z.detach()]), rel)
+        agree_relative(b.detach(), torch.stack([y.detach(), z.detach()]), rel)
         for b, y, z in zip(batched, first, second, strict=True)
         if y.is_floating_point()
     )

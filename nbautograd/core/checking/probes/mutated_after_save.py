@@ -10,6 +10,7 @@ from torch import Tensor
 from nbautograd.core.checking.jacobian.stub_ctx import StubContext
 from nbautograd.core.checking.problem import Subject, separate_context
 from nbautograd.core.checking.quiet import seed_all
+from nbautograd.core.numerics.compare import agree_bitwise
 
 
 class _Watching(StubContext):
@@ -34,13 +35,8 @@ def changed_after_saving(subject: Subject) -> str:
     except Exception:  # a forward that needs the real ctx
         return ""
     pairs = zip(getattr(ctx, "saved_tensors", ()), getattr(ctx, "copies", ()), strict=True)
-    changed = [k for k, (t, was) in enumerate(pairs) if was is not None and not _same(t, was)]
+    changed = [k for k, (t, was) in enumerate(pairs) if was is not None and not agree_bitwise(t, was)]
     names = subject.source.saved if subject.source is not None else None
     if not changed:
         return ""
     return names[changed[0]] if names is not None and changed[0] < len(names) else f"saved_tensors[{changed[0]}]"
-
-
-def _same(now: Tensor, was: Tensor) -> bool:
-    same: Tensor = (now.detach() == was) | ((now != now) & (was != was))
-    return now.shape == was.shape and bool(same.all())

@@ -14,7 +14,6 @@ from nbautograd.core.checking import phrases
 from nbautograd.core.checking.backward_call import (
     cotangents,
     gradient_tolerance,
-    gradients_agree,
     nodes,
     own_node,
     pull,
@@ -25,6 +24,7 @@ from nbautograd.core.checking.phrases import about
 from nbautograd.core.checking.probes.exceptions import explain
 from nbautograd.core.checking.problem import Outputs, Subject
 from nbautograd.core.findings import Finding
+from nbautograd.core.numerics.compare import agree_relative
 from nbautograd.core.torch_private.tensors import gradients
 
 MOST = 4  # inputs of which all subsets are tried
@@ -80,11 +80,11 @@ def outputs_alone(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
         yield explain(error, subject)
         return
     total = [_sum(parts) for parts in zip(*shares, strict=True)]
-    if not all(gradients_agree(a, b, rel, low) for a, b in zip(together, total, strict=True)):
+    if not all(agree_relative(a, b, rel, low) for a, b in zip(together, total, strict=True)):
         zeros = [torch.zeros_like(c) if c is not None else None for c in v]
         filled = [pull(subject, outputs, [c if k == o else zeros[k] for k, c in enumerate(v)]) for o in takes]
         if not all(
-            gradients_agree(a, _sum(parts), 1e3 * rel, low)
+            agree_relative(a, _sum(parts), 1e3 * rel, low)
             for a, parts in zip(total, zip(*filled, strict=True), strict=True)
         ):
             yield about(subject, "undefined_grad", "bug", None, said="")
@@ -128,7 +128,7 @@ def inputs_alone(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
             yield Finding("needs_input_grad_wrong", "bug", "causes.needs_input_grad_raises", params, None, line)
             return
         for position, gradient in zip(wanted, found, strict=True):
-            if not gradients_agree(gradient, together[position], rel, low):
+            if not agree_relative(gradient, together[position], rel, low):
                 yield about(subject, "needs_input_grad_wrong", "bug", None, input=subject.input_names[position])
                 return
 

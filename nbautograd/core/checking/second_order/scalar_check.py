@@ -9,7 +9,7 @@ from torch import Tensor
 from nbautograd.core.checking.block import Block, Entry
 from nbautograd.core.checking.jacobian.layout import Layout, Matrices
 from nbautograd.core.checking.problem import Subject
-from nbautograd.core.checking.tolerance import AGREED
+from nbautograd.core.numerics.constants import AGREED
 from nbautograd.core.torch_private.tensors import gradients
 
 STEP = float(np.finfo(float).eps) ** (1 / 3)

@@ -12,9 +12,9 @@ from nbautograd.core.checking.jacobian.central_differences import CHUNK_ELEMENTS
 from nbautograd.core.checking.jacobian.forward_values import Values
 from nbautograd.core.checking.steps import kinks, ladder
 from nbautograd.core.numerics.arrays import Array
+from nbautograd.core.numerics.constants import ERROR_BARS
 
 POINTS = 2 * ladder.RUNGS + len(ladder.TABLE)  # that one climb asks for
-FAR = 10  # error bars
 LOST = 64  # last bits
 SINGLE = 2.0**-22  # steps this small beside the largest value come from single precision inside, not from a staircase
 CLEAR = 1e-3  # an error bar no larger than this, relative to the derivative, makes it clear
@@ -166,8 +166,8 @@ def _sides(series: ladder.Series, both: ladder.Estimate, kind: Array) -> tuple[A
     error = np.select([kind == kinks.EDGE_RIGHT, kind == kinks.EDGE_LEFT], [right.error, left.error], both.error)
     low, high = value - error, value + error
     stairs = kind == kinks.STAIRCASE
-    low = np.where(stairs, np.minimum(value - FAR * error, 0.0), low)
-    high = np.where(stairs, np.maximum(value + FAR * error, 0.0), high)
+    low = np.where(stairs, np.minimum(value - ERROR_BARS * error, 0.0), low)
+    high = np.where(stairs, np.maximum(value + ERROR_BARS * error, 0.0), high)
     for which, (one, other) in pairs.items():
         at = kind == which
         low = np.where(at, np.minimum(one.value - 2 * one.error, other.value - 2 * other.error), low)

@@ -8,7 +8,8 @@ from nbautograd.core.checking.jacobian.forward_values import Values
 from nbautograd.core.checking.jacobian.layout import Matrices
 from nbautograd.core.numerics.arrays import Array
 
-FAR = (0.3, 1.0, 3.0, 10.0)
+# How far from x a staircase is looked at, in standard deviations of a random move of each element
+DISTANCES = (0.3, 1.0, 3.0, 10.0)
 
 
 def piecewise_constant(forward: Values, ij: tuple[int, int], matrices: Matrices, jumps: Array) -> bool:
@@ -23,7 +24,7 @@ def piecewise_constant(forward: Values, ij: tuple[int, int], matrices: Matrices,
     i, j = ij
     random = np.random.default_rng(0)
     point = forward.points[j]
-    far = np.stack([point + f * random.normal(size=point.shape) for f in FAR])
+    far = np.stack([point + f * random.normal(size=point.shape) for f in DISTANCES])
     step = float(forward.eps ** (1 / 3)) * 1e-2 * np.maximum(1.0, np.abs(far))
     here, up, down = (forward.at(j, p)[i] for p in (far, far + step, far - step))
     level = np.isclose(up, down, rtol=0, atol=0) | np.isnan(up - down)

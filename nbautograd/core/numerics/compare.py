@@ -1,0 +1,86 @@
+"""Comparisons of numbers: in every bit, within rounding, within an error bar, or relative to their size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from nbautograd.core.numerics.arrays import Array
+from nbautograd.core.numerics.constants import ERROR_BARS
+
+
+def agree_bitwise(a: Tensor | None, b: Tensor | None) -> bool:
+    """Compare two tensors value by value, NaN with NaN; None agrees with None only.
+
+    Example:
+        >>> import torch
+        >>> from nbautograd.core.numerics.compare import agree_bitwise
+        >>> x = torch.tensor([1.0, float("nan")])
+        >>> agree_bitwise(x, x.clone()), agree_bitwise(x, x[:1]), agree_bitwise(x, None)
+        (True, False, False)
+    """
+    if a is None or b is None:
+        return a is b
+    if a.shape != b.shape:
+        return False
+    a, b = a.detach(), b.detach()
+    return bool(torch.equal(a, b)) or bool(((a == b) | ((a != a) & (b != b))).all())
+
+
+def agree_within_rounding(exact: Array, rough: Array, bound: float, floor: float = 1e-3) -> bool:
+    """Compare an array with its rounded version; NaN agrees with NaN.
+
+    Args:
+        exact: the reference.
+        rough: the same numbers, rounded on the way.
+        bound: how far an entry may be off, relative to its own size plus ``floor`` times the largest size.
+        floor: how much the largest entry counts; small entries are often differences of large ones.
+    """
+    with np.errstate(invalid="ignore"):
+        size = np.abs(exact) + floor * float(np.abs(exact).max(initial=0.0))
+        near = (np.abs(exact - rough) <= bound * size) | (exact == rough) | (np.isnan(exact) & np.isnan(rough))
+    return bool(near.all())
+
+
+def agree_within_error(a: Any, b: Any, error: Any, slack: Any = 0.0) -> Any:
+    """Compare numbers that are known up to an error; entries that are not finite do not agree.
+
+    Args:
+        a, b: numbers or arrays.
+        error: the estimated error of their difference.
+        slack: a difference that means nothing in any case.
+
+    Returns:
+        True or an array of booleans: where the two are at most ``ERROR_BARS`` errors, or the slack, apart.
+    """
+    with np.errstate(invalid="ignore"):
+        return np.abs(a - b) <= np.maximum(ERROR_BARS * error, slack)
+
+
+def agree_relative(a: Tensor | None, b: Tensor | None, rel: float, low: float = 0.0) -> bool:
+    """Compare two gradients relative to their largest entry; None counts as zeros, NaN agrees with NaN.
+
+    Args:
+        a, b: tensors of one shape, or None.
+        rel: largest difference, relative to the entry plus the largest entry of both.
+        low: the size below which a number is only noise.
+
+    Example:
+        >>> import torch
+        >>> from nbautograd.core.numerics.compare import agree_relative
+        >>> one, other = torch.tensor([1.0, 1e-9]), torch.tensor([1.0, 0.0])
+        >>> agree_relative(one, other, 1e-6), agree_relative(one, None, 1e-6)
+        (True, False)
+    """
+    if a is None or b is None:
+        other = b if a is None else a
+        return other is None or not bool((other.detach().abs().nan_to_num() > low).any())
+    if a.shape != b.shape:
+        return False
+    if torch.equal(a, b):
+        return True
+    scale = float(torch.maximum(a.abs().nan_to_num().max(), b.abs().nan_to_num().max())) if a.numel() else 0.0
+    return bool(torch.isclose(a, b.to(a.dtype), rtol=rel, atol=rel * scale + low, equal_nan=True).all())

@@ -1,0 +1,111 @@
+"""Derivative of a function along a direction, by central differences and Richardson's extrapolation.
+
+Richardson, L. F. (1911). The approximate arithmetical solution by finite differences of physical problems involving
+differential equations. Philosophical Transactions of the Royal Society A 210, 307-357.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+# Steps, relative to the direction: five times finer each, from where truncation rules to where round-off does.
+STEPS = (3e-2, 6e-3, 1.2e-3, 2.4e-4, 5e-5)
+STEPS_OF_SINGLE = (1.2e-1, 6e-2, 3e-2)  # with 7 digits finer steps see only round-off
+
+# Relative to the size of what is summed up: how closely a gradient should agree with the slope.
+AGREEMENT, AGREEMENT_OF_SINGLE = 1e-7, 5e-3
+
+KINK = 2e-2  # relative difference of the slopes to both sides, at the finest step, that only a kink leaves
+ROUNDINGS = 8  # last digits of the values that one extrapolated difference may be off by
+UNCLEAR = 1e3  # an error larger than so many agreements, relative to the slope, gives no answer
+
+
+class Slope(NamedTuple):
+    """A derivative along a direction.
+
+    Attributes:
+        value: the derivative.
+        error: its estimated error.
+        agreement: how closely a gradient should agree with it, relative to the size of what is summed up.
+    """
+
+    value: float
+    error: float
+    agreement: float
+
+
+def slope_at_zero(value: Callable[[float], float], size: float, dtype: torch.dtype) -> Slope | None:
+    """Estimate the derivative of a number of one variable at 0.
+
+    Central differences c(h) = [f(h) - f(-h)] / 2h err by O(h^2); (4 c(h/2) - c(h)) / 3 errs by O(h^4). The difference
+    of two extrapolations is the error estimate of the finer one, with the round-off of their values added.
+
+    Args:
+        value: the function; NaN where it is not defined.
+        size: sum of the sizes of what the value is a sum of, for its round-off.
+        dtype: in which the function computes.
+
+    Returns:
+        The estimate with the smallest error; None at a kink, outside the domain, or where noise rules.
+    """
+    single = torch.finfo(dtype).bits < 64
+    steps, agreement = (STEPS_OF_SINGLE, AGREEMENT_OF_SINGLE) if single else (STEPS, AGREEMENT)
+    answers: list[float] = []
+    estimates: list[tuple[float, float]] = []
+    for h in steps:
+        answers.append(_richardson(value, h))
+        if len(answers) > 1:
+            coarse, fine = answers[-2:]
+            # two answers that agree by chance are no surer than the last digits of the values that they are made of
+            round_off = ROUNDINGS * float(torch.finfo(dtype).eps) * size / h
+            if coarse == coarse and fine == fine:
+                estimates.append((fine, abs(coarse - fine) + round_off))
+        if estimates and estimates[-1][1] <= 1e-2 * agreement * abs(estimates[-1][0]):
+            break  # more steps would not tell more than the comparison asks for
+    if not estimates or _is_kink(value, steps[-1]):
+        return None
+    slope, error = min(estimates, key=lambda estimate: estimate[1])
+    scale = max(size, *(abs(a) for a in answers if a == a))
+    return Slope(slope, error, agreement) if error <= UNCLEAR * agreement * scale + 1e-300 else None
+
+
+def random_direction(x: Tensor, seed: int) -> Tensor:
+    """Draw a direction that moves each element by a part of itself: logs, roots, 1/x stay inside their domain."""
+    generator = torch.Generator().manual_seed(seed)
+    size = x.abs() if x.is_complex() else x.abs().double()
+    mean = float(size.mean()) if size.numel() else 0.0
+    typical = mean if mean > 0 else 1.0
+    u = torch.randn(x.shape, generator=generator, dtype=x.dtype)
+    u = u if x.is_complex() else u.clamp(-2, 2)
+    return u * torch.where(size > 1e-3 * typical, size, torch.full_like(size, typical)).to(x.dtype)
+
+
+def inner_product(outputs: Sequence[Tensor], cotangents: Sequence[Tensor | None]) -> float:
+    """Sum <v, y> over the outputs, complex numbers as pairs of real ones; None counts as zeros."""
+    total = 0.0
+    for y, v in zip(outputs, cotangents, strict=True):
+        if v is not None:
+            a = torch.view_as_real(y.detach().resolve_conj()) if y.is_complex() else y.detach()
+            b = torch.view_as_real(v) if v.is_complex() else v
+            total += float((a.double() * b.double()).sum())
+    return total
+
+
+def _richardson(value: Callable[[float], float], h: float) -> float:
+    wide, narrow = (_central_difference(value, k) for k in (h, h / 2))
+    return (4 * narrow - wide) / 3
+
+
+def _central_difference(value: Callable[[float], float], h: float) -> float:
+    return (value(h) - value(-h)) / (2 * h)
+
+
+def _is_kink(value: Callable[[float], float], h: float) -> bool:
+    """Compare the slopes to both sides, which differ at a kink."""
+    low, here, high = (value(k) for k in (-h, 0.0, h))
+    right, left = (high - here) / h, (here - low) / h
+    return abs(right - left) > KINK * max(abs(right), abs(left)) + 1e-9

@@ -1,0 +1,87 @@
+"""Comparisons and slopes, against what torch and calculus say."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nbautograd.core.numerics.compare import agree_bitwise, agree_relative, agree_within_error, agree_within_rounding
+from nbautograd.core.numerics.directional import inner_product, random_direction, slope_at_zero
+
+NAN, INF = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "alike"),
+    [
+        ([1.0, NAN], [1.0, NAN], True), ([1.0, NAN], [1.0, 2.0], False), ([INF], [INF], True), ([INF], [-INF], False),
+        ([NAN], [0.0], False), ([0.0], [-0.0], True), ([1.0], [1.0 + 2**-52], False), ([], [], True),
+    ],
+)  # fmt: skip
+def test_bits(a, b, alike):
+    a, b = (torch.tensor(x, dtype=torch.float64, requires_grad=True) for x in (a, b))
+    assert agree_bitwise(a, b) is alike
+    assert agree_bitwise(b, a) is alike
+
+
+@given(st.lists(st.floats(-1e6, 1e6).map(lambda x: round(x, 6)), min_size=1, max_size=20))
+def test_a_number_agrees_with_its_rounding_and_not_with_one_of_fewer_digits(values):
+    exact = np.array(values)
+    eps = float(np.finfo(np.float32).eps)
+    assert agree_within_rounding(exact, exact.astype(np.float32), eps)
+    coarse = exact + 1e-3 * np.abs(exact).max(initial=1.0)
+    assert not agree_within_rounding(exact, coarse, eps)
+
+
+def test_rounding_takes_nan_for_nan_and_infinity_for_infinity_only():
+    exact = np.array([NAN, INF, 1.0])
+    assert agree_within_rounding(exact, exact.copy(), 1e-12)
+    assert not agree_within_rounding(np.array([1.0, 2.0]), np.array([NAN, 2.0]), 1e-3)
+
+
+def test_an_error_bar_widens_what_agrees_and_nan_never_agrees():
+    found = agree_within_error(
+        np.array([1.0, 1.0, NAN, 1.0]), np.array([1.5, 1.5, 1.0, 1.0 + 1e-9]), np.array([0.1, 0.01, 1.0, 0.0]), 1e-8
+    )
+    assert found.tolist() == [True, False, False, True]
+
+
+def test_none_counts_as_zeros_up_to_noise():
+    assert agree_relative(None, torch.full((2,), 1e-9), 1e-6, low=1e-8)
+    assert not agree_relative(None, torch.full((2,), 1e-7), 1e-6, low=1e-8)
+    assert not agree_relative(torch.ones(2), torch.ones(3), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [
+        *((name, torch.float64) for name in ("sin", "exp", "sqrt", "log")),
+        *((name, torch.float32) for name in ("sin", "exp", "sqrt")),  # the wide steps of float32 see a bend in log
+    ],
+)
+def test_a_slope_is_the_derivative_within_its_error(name, dtype):
+    x = torch.tensor([0.7, 2.0, 5.0], dtype=dtype)
+    u = random_direction(x, 3)
+    v = torch.tensor([1.0, -0.5, 2.0], dtype=dtype)
+    f = getattr(torch, name)
+    slope = slope_at_zero(lambda h: inner_product([f(x + h * u)], [v]), float((v * f(x)).abs().sum()), dtype)
+    assert slope is not None
+    wide = x.double().requires_grad_()
+    (gradient,) = torch.autograd.grad((f(wide) * v).sum(), wide)
+    terms = (gradient * u).double()
+    assert abs(slope.value - float(terms.sum())) <= 10 * slope.error + slope.agreement * float(terms.abs().sum())
+
+
+@pytest.mark.parametrize("f", [abs, lambda h: NAN if h < 0 else math.sqrt(h), lambda h: NAN])
+def test_no_slope_at_a_kink_or_outside_the_domain(f):
+    assert slope_at_zero(f, 1.0, torch.float64) is None
+
+
+def test_complex_numbers_count_as_pairs():
+    y, v = torch.tensor([1 + 2j]), torch.tensor([3 + 4j])
+    assert inner_product([y, y], [v, None]) == 11.0
