@@ -60,4 +60,6 @@ def _fits(fn: Callable[..., Any], leaves: list[torch.Tensor]) -> bool:
     except Exception:  # a sample that needs another machine
         return False
     outputs = [t for t in (result if isinstance(result, (tuple, list)) else [result]) if isinstance(t, torch.Tensor)]
+    if any(t.dtype is torch.complex32 for t in outputs):  # refused with a sentence
+        return False
     return all(t.layout is torch.strided for t in outputs) and sum(t.numel() for t in outputs) <= OUTPUTS

@@ -340,6 +340,7 @@ def mended(subject: Subject, findings: tuple[Finding, ...]) -> tuple[Finding, ..
     """Return the findings, with a fix where a small edit of backward was tried and makes the gradient right."""
     fixes: dict[int, Fix] = {}
     if any(f.kind == "bug" and f.code not in NO_EDIT for f in findings):
-        with contextlib.suppress(Exception):  # a backward that no edit was made for is not mended
+        # a backward that no edit was made for is not mended; what calls at other sizes leave on the class is undone
+        with contextlib.suppress(Exception), subject.state.put_back():
             fixes = repaired(subject, findings)
     return tuple(replace(f, fix=fixes[k]) if k in fixes else f for k, f in enumerate(findings))
