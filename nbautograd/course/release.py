@@ -12,7 +12,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from nbautograd import messages
+from nbautograd.core.findings import Phrase
 from nbautograd.course import canary, student
 from nbautograd.course.catalogue import BESIDE, beside, find
 from nbautograd.course.exercise import Exercise
@@ -37,14 +37,14 @@ class Release:
         lang: its language.
         files: name -> content, of all files in the zip.
         manifest: what the zip's ``manifest.json`` says.
-        warnings: sentences about translations that may be out of date.
+        warnings: about translations that may be out of date; each is put into words when it is printed.
     """
 
     name: str
     lang: str
     files: dict[str, str]
     manifest: dict[str, Any]
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Phrase, ...] = ()
 
     @property
     def notebook(self) -> str:
@@ -163,9 +163,9 @@ def _version(package: str) -> str:
         return ""
 
 
-def _warnings(source: Source) -> Iterator[str]:
+def _warnings(source: Source) -> Iterator[Phrase]:
     for cell in stale(source):
-        yield messages.text("course.stale", pair=cell.metadata.get("pair", ""), name=source.name)
+        yield Phrase("course.stale", pair=cell.metadata.get("pair", ""), name=source.name)
 
 
 def _refuse_leaks(source: Source, content: dict[str, Any], made: Release) -> None:

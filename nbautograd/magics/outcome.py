@@ -11,6 +11,7 @@ from IPython.display import display
 
 from nbautograd import messages
 from nbautograd.core.contract.source_rules import read_contract
+from nbautograd.core.findings import Phrase
 from nbautograd.core.migration import Legacy, recognise
 from nbautograd.errors import NbautogradError
 from nbautograd.inspection.report import run_inspection
@@ -94,10 +95,10 @@ class Outcome:
         old = [legacy for cls in functions if (legacy := recognise(cls)) is not None]
         offers = tuple(self._offer(legacy) for legacy in old if legacy.migrated)
         if old:
-            hint = messages.text("magics.hint_legacy", after=old[-1].after)
+            hint = Phrase("magics.hint_legacy", after=old[-1].after)
         else:
             arguments = ", ".join(argument_names(functions[-1])) or "..."
-            hint = messages.text("magics.hint", function=names[-1], arguments=arguments)
+            hint = Phrase("magics.hint", function=names[-1], arguments=arguments)
         self.cards.add(Card(names, findings=findings, hint=hint, offers=offers), since)
 
     def _offer(self, legacy: Legacy) -> Notice:
@@ -105,7 +106,7 @@ class Outcome:
         if legacy.migrated not in self._offered:
             self._offered.add(legacy.migrated)
             self.shell.set_next_input(legacy.migrated)
-        return Notice((messages.text("magics.migrated", function=legacy.name),), legacy.migrated)
+        return Notice((Phrase("magics.migrated", function=legacy.name),), legacy.migrated)
 
     def _report(self, cls: type, options: Options, result: Any) -> None:
         bar = ProgressBar(self.shell, messages.text("magics.running"))

@@ -11,7 +11,7 @@ import torch
 from IPython.core.error import UsageError
 from IPython.display import display
 
-from nbautograd import messages
+from nbautograd.core.findings import Phrase
 from nbautograd.magics.progress import ProgressBar
 from nbautograd.views.card import Card, Notice, mimebundle
 
@@ -29,12 +29,12 @@ class CellFailedError(Exception):
 
 def say(message_id: str, code: str = "", **params: Any) -> None:
     """Show one sentence as a result."""
-    show(Notice((messages.text(message_id, **params),), code))
+    show(Notice((Phrase(message_id, **params),), code))
 
 
 def say_instead(bar: ProgressBar, message_id: str) -> None:
     """Show one sentence as a result, in the place of the bar where there is one."""
-    notice = Notice((messages.text(message_id),))
+    notice = Notice((Phrase(message_id),))
     if not bar.close(mimebundle(notice)):
         show(notice)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from nbautograd import messages
-from nbautograd.core.findings import Finding
+from nbautograd.core.findings import Finding, Phrase
 from nbautograd.core.recording.call import CallLog
 from nbautograd.views.html import html
 from nbautograd.views.markup import Markup, escape, join, prose, tag
@@ -21,11 +21,11 @@ class Notice:
     """One thing to say.
 
     Attributes:
-        sentences: each on its own line; code stands between backticks.
+        sentences: each on its own line, a phrase in the language of the moment; code stands between backticks.
         code: source text to copy, or empty.
     """
 
-    sentences: tuple[str, ...]
+    sentences: tuple[str | Phrase, ...]
     code: str = ""
 
 
@@ -46,7 +46,7 @@ class Card:
     calls: CallLog = field(default_factory=CallLog)
     earlier: int = 0
     findings: tuple[Finding, ...] = ()
-    hint: str = ""
+    hint: Phrase | str = ""
     offers: tuple[Notice, ...] = ()
 
 
@@ -114,11 +114,11 @@ def _finding_text(finding: Finding) -> str:
 
 
 def _notice_text(notice: Notice) -> str:
-    return "\n".join((*notice.sentences, *([f"\n{notice.code}"] if notice.code else [])))
+    return "\n".join((*map(str, notice.sentences), *([f"\n{notice.code}"] if notice.code else [])))
 
 
 def _notice_html(notice: Notice) -> Markup:
-    sentences = [tag("div", None, prose(sentence)) for sentence in notice.sentences]
+    sentences = [tag("div", None, prose(str(sentence))) for sentence in notice.sentences]
     code = [tag("pre", {"style": "margin: 0.3em 0"}, escape(notice.code))] if notice.code else []
     return join([*sentences, *code])
 

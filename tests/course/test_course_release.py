@@ -187,7 +187,7 @@ def test_an_old_translation_is_reported_and_marked(tmp_path):
     path = written(tmp_path, of="00000000")
     assert [cell.metadata["pair"] for cell in stale(read(path))] == ["intro"]
     made = make(path, "zh")
-    assert "`intro`" in made.warnings[0]
+    assert "`intro`" in str(made.warnings[0])
     assert source_of(cells(made)[0]).startswith("> *")
     assert stamp_file(path) == 1
     assert f'of="{stamp("# Squares")}"' in path.read_text(encoding="utf-8")

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from nbautograd import messages
 from nbautograd.core.checking.block import BlockVerdict, Verdict
-from nbautograd.core.findings import Kind
+from nbautograd.core.findings import Kind, Phrase
 from nbautograd.views import numbers
+from nbautograd.views.card import Card, Notice, mimebundle
 from nbautograd.views.html.gradcheck import TONE
 from nbautograd.views.jacobian import labels
 from nbautograd.views.markup import escape, prose, tag
@@ -127,3 +128,16 @@ def test_parts_of_complex_numbers_are_named():
     assert [numbers.index(p, pair=True) for p in ((0, 2, 1), (0,))] == ["[0,2].imag", ".real"]
     assert labels((2, 2), 1, 4, pairs=True) == ["0 re", "0 im", "1 re", "1 im"]
     assert labels((2,), 1, 2, pairs=True) == ["re", "im"]
+
+
+def test_a_card_and_its_notices_speak_the_language_of_the_moment():
+    """They stay under their cell; what they say is put into words when they are drawn."""
+    offer = Notice((Phrase("magics.migrated", function="Scale"),), "class Scale: ...")
+    card = Card(("Scale",), hint=Phrase("magics.hint_legacy", after="Scale.apply(x)"), offers=(offer,))
+    english = mimebundle(card)["text/plain"]
+    messages.set_language("zh")
+    chinese = mimebundle(card)["text/plain"]
+    assert "Run the class below in its place" in english
+    assert "ready to copy" in english
+    assert "ready to copy" not in chinese
+    assert "Scale.apply(x)" in chinese
