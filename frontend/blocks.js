@@ -1,6 +1,6 @@
 // Blocks as a small matrix of outputs x inputs to choose from, and the words for their verdicts.
 
-import { ask, el } from "./shared.js";
+import { ask, el, keys } from "./shared.js";
 
 /** @typedef {import("./types").Page} Page */
 /** @typedef {import("./types").Block} Block */
@@ -37,14 +37,26 @@ export function verdictWord(page, verdict, group = "block") {
   );
 }
 
-/** @param {Block[]} blocks @returns {[number, number]} the block to begin with: the first that is not right */
+/** @type {Record<string, number>} as views/jacobian.py */
+const RANKS = { mismatch: 0, undecided: 1, flat: 2, subgradient: 3, match: 5 };
+
+/** @param {Block[]} blocks @returns {Block[]} wrong ones first, then those that were not decided, then the others */
+export function byInterest(blocks) {
+  const rank = (/** @type {Block} */ block) => RANKS[block.verdict ?? ""] ?? 4;
+  return [...blocks].sort((a, b) => rank(a) - rank(b));
+}
+
+/** @param {Block[]} blocks @returns {[number, number]} the block to begin with */
 export function mostTelling(blocks) {
-  const block =
-    blocks.find((b) => b.verdict === "mismatch") ??
-    blocks.find((b) => b.verdict && b.verdict !== "match") ??
-    blocks[0];
+  const [block] = byInterest(blocks);
   return [block.output, block.input];
 }
+
+export const FEW = 12; // blocks; of more than that those that agree are folded
+
+/** @param {Page} page @param {number} agreeing */
+export const agreeingWords = (page, agreeing) =>
+  page.t(agreeing === 1 ? "block_agrees" : "blocks_agree", { count: agreeing });
 
 /**
  * All of a block, of which a list of many blocks holds only the verdict.
@@ -61,38 +73,67 @@ export function wholeBlock(page, block) {
 }
 
 /**
+ * The blocks to choose from, all of them in sight as long as that is possible.
  * @param {Page} page
  * @param {Block[]} blocks
  */
 export function chooser(page, blocks) {
+  if (!fitsMatrix(blocks)) return list(page, blocks);
+  const { element, buttons } = matrix(page, blocks, (block) =>
+    page.select({ block: [block.output, block.input], entry: undefined }),
+  );
+  function press() {
+    const chosen = (page.selection().block ?? mostTelling(blocks)).join(",");
+    for (const [key, button] of buttons)
+      button.setAttribute("aria-pressed", String(key === chosen));
+  }
+  page.onSelect(press);
+  press();
+  return element;
+}
+
+const MOST_CELLS = 60;
+
+/** @param {Block[]} blocks */
+export function fitsMatrix(blocks) {
+  const outputs = new Set(blocks.map((b) => b.output)),
+    inputs = new Set(blocks.map((b) => b.input));
+  return outputs.size * inputs.size <= MOST_CELLS;
+}
+
+/**
+ * A matrix of signs, outputs by inputs: one stop for Tab, arrows go from block to block.
+ * @param {Page} page
+ * @param {Block[]} blocks
+ * @param {(block: Block) => void} choose
+ */
+export function matrix(page, blocks, choose) {
   const outputs = [...new Set(blocks.map((b) => b.output))],
     inputs = [...new Set(blocks.map((b) => b.input))];
-  if (outputs.length * inputs.length > 60) return list(page, blocks);
-  /** @type {Map<string, HTMLButtonElement>} */
+  /** @type {Map<string, HTMLButtonElement>} by "output,input" */
   const buttons = new Map();
-  const cell = (/** @type {number} */ o, /** @type {number} */ i) => {
-    const block = blocks.find((b) => b.output === o && b.input === i);
-    if (!block) return el("td");
+  for (const block of blocks) {
     const name = `d ${block.output_name} / d ${block.input_name}`;
     const [mark, kind] = SIGNS[block.verdict ?? ""] ?? ["·", "plain"];
+    const label = block.verdict ? `${name}: ${page.word("block", block.verdict)}` : name;
     const button = el(
       "button",
-      {
-        class: `cell ${kind}`,
-        "aria-pressed": "false",
-        "aria-label": block.verdict ? `${name}: ${page.word("block", block.verdict)}` : name,
-        on: { click: () => page.select({ block: [o, i], entry: undefined }) },
-      },
+      { class: `cell ${kind}`, "aria-label": label, title: label, tabindex: "-1" },
       mark,
     );
-    buttons.set(`${o},${i}`, button);
-    return el("td", null, button);
-  };
-  const name = (/** @type {number} */ k, /** @type {"output" | "input"} */ side) =>
-    blocks.find((b) => b[side] === k)?.[`${side}_name`];
+    button.addEventListener("click", () => choose(block));
+    button.addEventListener("focus", () => rove(button));
+    buttons.set(`${block.output},${block.input}`, button);
+  }
+  /** @param {HTMLButtonElement} to the one that Tab comes back to */
+  function rove(to) {
+    for (const button of buttons.values()) button.tabIndex = button === to ? 0 : -1;
+  }
+  /** @param {"output" | "input"} side @param {number} k */
+  const name = (side, k) => blocks.find((b) => b[side] === k)?.[`${side}_name`];
   const table = el(
     "table",
-    "chooser",
+    { class: "chooser", role: "grid", "aria-label": page.t("blocks") },
     el(
       "thead",
       null,
@@ -100,7 +141,7 @@ export function chooser(page, blocks) {
         "tr",
         null,
         el("td", "corner", page.t("output_by_input")),
-        ...inputs.map((i) => el("th", { scope: "col" }, name(i, "input"))),
+        ...inputs.map((i) => el("th", { scope: "col" }, name("input", i))),
       ),
     ),
     el(
@@ -110,20 +151,50 @@ export function chooser(page, blocks) {
         el(
           "tr",
           null,
-          el("th", { scope: "row" }, name(o, "output")),
-          ...inputs.map((i) => cell(o, i)),
+          el("th", { scope: "row" }, name("output", o)),
+          ...inputs.map((i) => el("td", null, buttons.get(`${o},${i}`))),
         ),
       ),
     ),
   );
-  const press = () => {
-    const chosen = (page.selection().block ?? mostTelling(blocks)).join(",");
-    for (const [key, button] of buttons)
-      button.setAttribute("aria-pressed", String(key === chosen));
-  };
-  page.onSelect(press);
-  press();
-  return el("div", { class: "scroll", tabindex: "-1" }, table);
+  const places = outputs.map((o) => inputs.map((i) => buttons.get(`${o},${i}`)));
+  arrows(table, places);
+  rove(/** @type {HTMLButtonElement} */ (buttons.get(mostTelling(blocks).join(","))));
+  return { element: el("div", { class: "scroll", tabindex: "-1" }, table), buttons };
+}
+
+/**
+ * Let arrows, Home and End move the focus among buttons in rows and columns; places without one are passed over.
+ * @param {HTMLElement} element
+ * @param {(HTMLButtonElement | undefined)[][]} places
+ */
+function arrows(element, places) {
+  /** @param {number} down @param {number} right */
+  function go(down, right) {
+    const root = /** @type {ShadowRoot} */ (element.getRootNode());
+    const holds = (/** @type {any} */ button) => button && button === root.activeElement;
+    let row = places.findIndex((some) => some.some(holds));
+    let col = places[row]?.findIndex(holds) ?? -1;
+    while (row >= 0 && col >= 0) {
+      row += down;
+      col += right;
+      const button = places[row]?.[col];
+      if (button) return button.focus();
+      if (!places[row] || col >= places[row].length) return;
+    }
+  }
+  /** @param {1 | -1} way */
+  function toEnd(way) {
+    for (let k = 0; k < places[0].length; k++) go(0, way);
+  }
+  keys(element, {
+    ArrowUp: () => go(-1, 0),
+    ArrowDown: () => go(1, 0),
+    ArrowLeft: () => go(0, -1),
+    ArrowRight: () => go(0, 1),
+    Home: () => toEnd(-1),
+    End: () => toEnd(1),
+  });
 }
 
 /** @param {Page} page @param {Block[]} blocks */
@@ -131,7 +202,7 @@ function list(page, blocks) {
   const select = el(
     "select",
     { "aria-label": page.t("block") },
-    ...blocks.map((b) =>
+    ...byInterest(blocks).map((b) =>
       el(
         "option",
         { value: `${b.output},${b.input}` },

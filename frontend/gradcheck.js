@@ -1,7 +1,7 @@
 // The verdict per output and input: a table, and for the chosen block its witnesses and the error against the step.
 
 import { banner, secondOrder, sinceView } from "./answer.js";
-import { mostTelling, verdictWord, wholeBlock } from "./blocks.js";
+import { agreeingWords, byInterest, FEW, mostTelling, verdictWord, wholeBlock } from "./blocks.js";
 import { curveView, nearest, pointsOf } from "./curve.js";
 import { lensButton } from "./entry.js";
 import { findingsList } from "./findings.js";
@@ -85,10 +85,12 @@ export function gradcheckView(page, state) {
 
 /**
  * @param {Page} page
- * @param {Block[]} blocks
+ * @param {Block[]} all
  * @param {() => Block} chosen
  */
-function table(page, blocks, chosen) {
+function table(page, all, chosen) {
+  const blocks = byInterest(all);
+  const shown = blocks.length > FEW ? blocks.filter((b) => b.verdict !== "match").length : Infinity;
   const head = ["block", "verdict", "wrong", "beyond", "largest_error", "worst"].map((id) =>
     el("th", { scope: "col" }, page.t(`column.${id}`)),
   );
@@ -117,8 +119,20 @@ function table(page, blocks, chosen) {
       el("td", null, worst(block)),
     );
   });
+  const folded = el("tbody", { hidden: true }, ...rows.slice(shown));
+  const more = button(
+    agreeingWords(page, rows.length - shown),
+    () => unfold(folded.hidden),
+    "link",
+  );
+  function unfold(/** @type {boolean} */ open) {
+    folded.hidden = !open;
+    more.setAttribute("aria-expanded", String(open));
+  }
+  unfold(false);
   const press = () => {
     const now = blocks.indexOf(chosen());
+    if (now >= shown && page.selection().block) unfold(true);
     buttons.forEach(
       (button, k) => (
         button.setAttribute("aria-pressed", String(k === now)),
@@ -143,7 +157,10 @@ function table(page, blocks, chosen) {
       "grid wide",
       el("caption", "hidden", page.t("blocks")),
       el("thead", null, el("tr", null, ...head)),
-      el("tbody", null, ...rows),
+      el("tbody", null, ...rows.slice(0, shown)),
+      shown < rows.length &&
+        el("tbody", null, el("tr", null, el("td", { colspan: head.length }, more))),
+      shown < rows.length && folded,
     ),
   );
   return { element, weigh };

@@ -1,7 +1,7 @@
 // The inspector: one Function in tabs.
 
 import { banner, sinceView } from "./answer.js";
-import { verdictWord } from "./blocks.js";
+import { agreeingWords, byInterest, FEW, fitsMatrix, matrix, verdictWord } from "./blocks.js";
 import { callsView } from "./calls.js";
 import { compareView } from "./compare.js";
 import { findingsList } from "./findings.js";
@@ -65,7 +65,7 @@ function summaryView(page, state) {
     "stack",
     banner(page, state.answer),
     state.check?.since && sinceView(page, state.check.since),
-    state.blocks.length > 0 && blockLine(page, state.blocks),
+    state.blocks.length > 0 && blocksView(page, state.blocks),
     state.answer.others.length > 0 && findingsList(page, state.answer.others),
     state.comparison && compareLine(page, state.comparison),
     el("p", "faint", callLine(page, state.calls)),
@@ -74,42 +74,51 @@ function summaryView(page, state) {
 }
 
 /**
- * Every block with its verdict, each a way into the Jacobian.
+ * Every block with its verdict, each a way into the Jacobian: a matrix of signs, the wrong ones in words, the others folded.
  * @param {Page} page
  * @param {import("./types").Block[]} blocks
  */
-function blockLine(page, blocks) {
-  const some = blocks.slice(0, 12);
-  const item = (/** @type {import("./types").Block} */ b) =>
-    el(
-      "li",
-      null,
-      el(
-        "button",
-        {
-          class: "link",
-          on: {
-            click: () => (page.select(page.reach([b.output, b.input])), page.show("jacobian")),
-          },
-        },
-        el("code", null, `d ${b.output_name} / d ${b.input_name}`),
-      ),
-      " ",
-      b.verdict && verdictWord(page, b.verdict),
-      " ",
-      b.wrong !== undefined &&
-        el(
-          "span",
-          "faint",
-          page.t("wrong_entries", { wrong: count(b.wrong), entries: count(b.entries) }),
-        ),
-    );
+function blocksView(page, blocks) {
+  const ordered = byInterest(blocks);
+  const agreeing = blocks.length > FEW ? ordered.filter((b) => b.verdict === "match") : [];
+  const telling = ordered.slice(0, ordered.length - agreeing.length);
+  const lines = (/** @type {import("./types").Block[]} */ some) =>
+    el("ul", "blocks", ...some.map((block) => blockLine(page, block)));
   return el(
-    "ul",
-    "blocks",
-    ...some.map(item),
-    blocks.length > some.length &&
-      el("li", "faint", page.t("more_blocks", { count: blocks.length - some.length })),
+    "div",
+    "stack",
+    blocks.length > 2 &&
+      fitsMatrix(blocks) &&
+      matrix(page, blocks, (block) => goTo(page, block)).element,
+    telling.length > 0 && lines(telling),
+    agreeing.length > 0 &&
+      el(
+        "details",
+        null,
+        el("summary", null, agreeingWords(page, agreeing.length)),
+        lines(agreeing),
+      ),
+  );
+}
+
+/** @param {Page} page @param {import("./types").Block} block */
+function goTo(page, block) {
+  page.select(page.reach([block.output, block.input]));
+  page.show("jacobian");
+}
+
+/** @param {Page} page @param {import("./types").Block} block */
+function blockLine(page, block) {
+  const name = el("code", null, `d ${block.output_name} / d ${block.input_name}`);
+  const counts = { wrong: count(block.wrong ?? 0), entries: count(block.entries) };
+  return el(
+    "li",
+    null,
+    button(name, () => goTo(page, block), "link"),
+    " ",
+    block.verdict && verdictWord(page, block.verdict),
+    " ",
+    block.wrong !== undefined && el("span", "faint", page.t("wrong_entries", counts)),
   );
 }
 

@@ -1027,6 +1027,8 @@ SENTENCES: dict[str, str] = {
     "views.numbers": "Numbers",
     "views.more_blocks.one": "1 more block",
     "views.more_blocks.many": "{n} more blocks",
+    "views.agreeing.one": "1 block agrees",
+    "views.agreeing.many": "{n} blocks agree",
     # calls
     "views.call.printed": "printed",
     "views.call.raised": "raised",
@@ -1107,7 +1109,8 @@ SENTENCES: dict[str, str] = {
     "widgets.tab.source": "Source",
     # summary and findings
     "widgets.wrong_entries": "{wrong} of {entries} entries differ",
-    "widgets.more_blocks": "and {count} more",
+    "widgets.block_agrees": "1 block agrees",
+    "widgets.blocks_agree": "{count} blocks agree",
     "widgets.call_line": "{forward} forward and {backward} backward calls recorded; a forward saves at most {saved}.",
     "widgets.fix": "Change",
     "widgets.fix_tried": "Tried: with this change all entries agree.",

@@ -1027,6 +1027,8 @@ SENTENCES: dict[str, str] = {
     "views.numbers": "数值",
     "views.more_blocks.one": "还有 1 个块",
     "views.more_blocks.many": "还有 {n} 个块",
+    "views.agreeing.one": "1 个块一致",
+    "views.agreeing.many": "{n} 个块一致",
     # calls
     "views.call.printed": "打印了",
     "views.call.raised": "抛出了",
@@ -1107,7 +1109,8 @@ SENTENCES: dict[str, str] = {
     "widgets.tab.source": "源代码",
     # summary and findings
     "widgets.wrong_entries": "{entries} 个元素中有 {wrong} 个不一致",
-    "widgets.more_blocks": "另有 {count} 个",
+    "widgets.block_agrees": "1 个块一致",
+    "widgets.blocks_agree": "{count} 个块一致",
     "widgets.call_line": "记录了 {forward} 次 forward 和 {backward} 次 backward；一次 forward 最多保存 {saved}。",
     "widgets.fix": "修改",
     "widgets.fix_tried": "试过了：这样修改后所有元素都一致。",

@@ -22,11 +22,14 @@ def by_interest(blocks: Sequence[AnyBlock]) -> list[AnyBlock]:
     return sorted(blocks, key=lambda b: _RANK[b.verdict] if isinstance(b, Block) else 4)
 
 
-def pick(blocks: Sequence[AnyBlock], most: int) -> tuple[list[AnyBlock], int]:
-    """The blocks worth showing and how many are folded: all of few, in their order; the interesting ones of many."""
-    if len(blocks) <= most:
-        return list(blocks), 0
-    return by_interest(blocks)[:most], len(blocks) - most
+def pick(blocks: Sequence[AnyBlock], most: int) -> tuple[list[AnyBlock], list[AnyBlock]]:
+    """Return the blocks to show, the worst first, and those to fold: of many checked ones just those that agree."""
+    ordered = by_interest(blocks)
+    if len(ordered) <= most:
+        return ordered, []
+    checked = all(isinstance(b, Block) for b in ordered)
+    shown = sum(not (isinstance(b, Block) and b.verdict == "match") for b in ordered) if checked else most
+    return ordered[:shown], ordered[shown:]
 
 
 def drawable(values: Array) -> Array:

@@ -6,10 +6,12 @@ import re
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
 from nbautograd import messages
+from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.source import FunctionSource
 
 pytestmark = pytest.mark.browser
@@ -96,8 +98,8 @@ def test_a_finding_shows_its_line(show: Any, wrong: Any) -> None:
 def test_gradcheck_table_and_detail(show: Any, wrong: Any) -> None:
     page = show(wrong, tab="gradcheck")
     rows = page.locator("table.grid tbody tr")
-    expect(rows.nth(0)).to_contain_text("agrees")
-    expect(rows.nth(1)).to_contain_text(re.compile(r"differs.*6 / 36.*d output\[0,0\] / d weight\[1,0\] 2.0 ≠ 1.0"))
+    expect(rows.nth(1)).to_contain_text("agrees")
+    expect(rows.nth(0)).to_contain_text(re.compile(r"differs.*6 / 36.*d output\[0,0\] / d weight\[1,0\] 2.0 ≠ 1.0"))
     expect(page.locator("section.detail h4").first).to_have_text("d output / d weight")
     page.get_by_role("button", name="d output / d input").click()
     expect(page.locator("section.detail h4").first).to_have_text("d output / d input")
@@ -119,3 +121,77 @@ def test_words_are_those_of_the_language(show: Any, wrong: Any) -> None:
     expect(tab(page, "雅可比矩阵")).to_be_visible()
     tab(page, "雅可比矩阵").click()
     expect(page.get_by_role("button", name="差得最多的元素")).to_be_visible()
+
+
+@pytest.fixture
+def many(samples: Any) -> Any:
+    """4 outputs by 12 inputs; one block is wrong, one could not be decided."""
+    names = {(o, i): (f"y{o}", f"x{i}") for o in range(4) for i in range(12)}
+    blocks = {
+        place: replace(samples.block(np.eye(2), names=pair), output=place[0], input=place[1])
+        for place, pair in names.items()
+    }
+    blocks[2, 8] = replace(samples.block(2 * np.eye(2), np.eye(2), names=names[2, 8]), output=2, input=8)
+    blocks[3, 11] = replace(blocks[3, 11], verdict="undecided", reason="noise")
+    check = GradcheckReport("F", "wrong", blocks=blocks)
+    return samples.report(function="F", gradcheck=check, jacobian=None, findings=())
+
+
+def test_the_failing_block_is_first_and_those_that_agree_are_folded(show: Any, many: Any) -> None:
+    page = show(many)
+    summary = page.get_by_role("tabpanel", name="Summary")
+    lines = summary.locator("ul.blocks").first.locator("li")
+    expect(lines).to_have_text(
+        [re.compile(r"d y2 / d x8 ✗ differs 2 of 4 entries differ"), re.compile(r"d y3 / d x11 \? undecided")]
+    )
+    expect(summary.get_by_role("button", name="d y0 / d x0", exact=True)).to_be_hidden()
+    summary.get_by_text("46 blocks agree").click()
+    summary.get_by_role("button", name="d y0 / d x0", exact=True).click()
+    expect(page.get_by_role("tabpanel", name="Jacobian").locator("h4").first).to_have_text("d y0 / d x0")
+
+    page.get_by_role("tab", name="Gradcheck").click()
+    rows = page.get_by_role("tabpanel", name="Gradcheck").locator("table.wide tbody tr:visible")
+    expect(rows.nth(0)).to_contain_text("d y2 / d x8")
+    expect(rows.nth(1)).to_contain_text("d y3 / d x11")
+    expect(rows.nth(3)).to_contain_text("d y0 / d x0")  # it is the chosen one, so the fold is open
+    fold = page.get_by_role("button", name="46 blocks agree")
+    expect(fold).to_have_attribute("aria-expanded", "true")
+    fold.click()
+    expect(rows).to_have_count(3)
+
+
+def test_few_blocks_are_listed_the_wrong_one_first(show: Any, samples: Any) -> None:
+    page = show(samples.report(wrong=True))
+    lines = page.get_by_role("tabpanel", name="Summary").locator("ul.blocks li")
+    expect(lines).to_have_text([re.compile("d output / d weight ✗"), re.compile("d output / d input ✓")])
+    assert page.get_by_role("grid").count() == 0
+
+
+def test_the_matrix_is_one_stop_with_arrows_inside(show: Any, many: Any) -> None:
+    page = show(many)
+    grid = page.get_by_role("grid")
+    stops = grid.locator("button[tabindex='0']")
+    expect(stops).to_have_attribute("aria-label", "d y2 / d x8: differs")
+    expect(grid.locator("button")).to_have_count(48)
+    stops.focus()
+    for key, label in [
+        ("ArrowLeft", "d y2 / d x7: agrees"), ("ArrowUp", "d y1 / d x7: agrees"), ("End", "d y1 / d x11: agrees"),
+        ("ArrowRight", "d y1 / d x11: agrees"), ("Home", "d y1 / d x0: agrees"), ("ArrowDown", "d y2 / d x0: agrees"),
+    ]:  # fmt: skip
+        page.keyboard.press(key)
+        expect(grid.locator("button:focus")).to_have_attribute("aria-label", label)
+        expect(stops).to_have_attribute("aria-label", label)
+    page.keyboard.press("Tab")
+    expect(grid.locator("button:focus")).to_have_count(0)
+    stops.click()
+    expect(page.get_by_role("tabpanel", name="Jacobian").locator("h4").first).to_have_text("d y2 / d x0")
+
+
+def test_axe_finds_nothing_in_the_matrix(show: Any, many: Any) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    page = show(many)
+    for tab in ("Summary", "Gradcheck", "Jacobian"):
+        page.get_by_role("tab", name=tab).click()
+        found = Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]})
+        assert [(tab, v["id"], v["nodes"][0]["html"][:160]) for v in found.response["violations"]] == []

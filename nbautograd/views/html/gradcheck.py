@@ -10,10 +10,10 @@ from nbautograd.views import numbers
 from nbautograd.views.answer import answer, second_answer
 from nbautograd.views.html.jacobian import blocks_pictures
 from nbautograd.views.html.summary import card, findings_part
-from nbautograd.views.jacobian import by_interest, pick
+from nbautograd.views.jacobian import pick
 from nbautograd.views.markup import Markup, join, tag
 from nbautograd.views.pieces import chip, faint, fold, name, table
-from nbautograd.views.text.blocks import MOST_BLOCKS, wrong_of
+from nbautograd.views.text.blocks import MOST_BLOCKS, MOST_ROWS, wrong_of
 from nbautograd.views.words import MARKS, block_name, counted, say
 
 MOST_ASKED = 4  # blocks whose witnesses are listed
@@ -36,11 +36,17 @@ def gradcheck_markup(report: GradcheckReport) -> Markup:
 def blocks_markup(blocks: Sequence[Block], asked: bool = True) -> Markup:
     """The table of blocks and, when ``asked``, a fold with the witnesses."""
     shown, folded = pick(blocks, MOST_BLOCKS)
+    more = faint(counted("more_blocks", len(shown) - MOST_ROWS)) if len(shown) > MOST_ROWS else None
+    agreeing = fold(counted("agreeing", len(folded)), _grid(folded), strong=False) if folded else None
+    return join((_grid(shown), more, agreeing, _witnesses(shown[:MOST_ASKED]) if asked else None))
+
+
+def _grid(blocks: Sequence[Block]) -> Markup | None:
+    """Write a row per block."""
+    if not blocks:
+        return None
     header = [messages.text(f"views.column.{c}") for c in ("block", "verdict", "wrong", "error", "structure")]
-    rows = [_row(b) for b in shown]
-    more = [faint(counted("more_blocks", folded))] if folded else []
-    grid = table(messages.text("views.caption.gradcheck"), header, rows, right=(2, 3)) if rows else None
-    return join((grid, *more, _witnesses(by_interest(shown)[:MOST_ASKED]) if asked else None))
+    return table(messages.text("views.caption.gradcheck"), header, [_row(b) for b in blocks[:MOST_ROWS]], right=(2, 3))
 
 
 def _pictures(blocks: Sequence[Block]) -> Markup | None:

@@ -12,7 +12,7 @@ from nbautograd.core.checking.block import Block, GradcheckReport, JacobianBlock
 from nbautograd.core.findings import Finding
 from nbautograd.views import numbers
 from nbautograd.views.answer import Answer, answer
-from nbautograd.views.jacobian import pick
+from nbautograd.views.jacobian import by_interest, pick
 from nbautograd.views.tables import beside, indent, table, wrap
 from nbautograd.views.words import (
     block_name,
@@ -26,7 +26,8 @@ from nbautograd.views.words import (
     without_example,
 )
 
-MOST_BLOCKS = 12
+MOST_BLOCKS = 12  # from here on those that agree are folded
+MOST_ROWS = 100
 MOST_WRITTEN = 4  # matrices
 MOST_CELLS = 8  # rows and columns of a matrix that is written out
 
@@ -68,17 +69,18 @@ def finding_lines(finding: Finding, words: str = "") -> list[str]:
 
 
 def block_lines(blocks: Sequence[Block]) -> list[str]:
-    """A table with one line per block, the wrong ones first when there are too many."""
+    """A table with one line per block, the wrong ones first; of many blocks those that agree are one line."""
     if not blocks:
         return []
     shown, folded = pick(blocks, MOST_BLOCKS)
     header = [messages.text(f"views.column.{c}") for c in ("block", "verdict", "wrong", "error", "structure")]
     rows = [
         [block_name(b), block_verdict(b), wrong_of(b), numbers.error(b.largest_error), say("structure", b.structure)]
-        for b in shown
+        for b in shown[:MOST_ROWS]
     ]
-    more = [counted("more_blocks", folded)] if folded else []
-    return [*table(header, rows, right=(2, 3)), *more]
+    more = [counted("more_blocks", len(shown) - MOST_ROWS)] if len(shown) > MOST_ROWS else []
+    agreeing = [counted("agreeing", len(folded))] if folded else []
+    return [*(table(header, rows, right=(2, 3)) if rows else []), *more, *agreeing]
 
 
 def wrong_of(block: Block) -> str:
@@ -88,7 +90,7 @@ def wrong_of(block: Block) -> str:
 
 def jacobian_text(report: JacobianReport) -> str:
     """A Jacobian: its blocks with their shapes, and the numbers of the small ones."""
-    blocks = list(report.blocks.values())
+    blocks = by_interest(list(report.blocks.values()))
     lines = [messages.text("views.headline.jacobian", function=report.function, blocks=counted("blocks", len(blocks)))]
     if not report.complete:
         lines.append(messages.text("views.evidence.incomplete"))
