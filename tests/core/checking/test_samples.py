@@ -9,6 +9,8 @@ import torch
 from torch.autograd import Function
 
 import nbautograd
+from nbautograd.core.checking.jacobian import sample
+from nbautograd.core.checking.jacobian.forward_values import Forward
 from nbautograd.core.checking.problem import Subject
 from nbautograd.core.checking.steps.refine import DRAWN, WORST
 from nbautograd.core.display import render
@@ -108,3 +110,60 @@ def test_wrong_entries_take_at_most_three_times_the_evaluations_of_right_ones(co
 
     right, wrong = evaluated(1.0), evaluated(1.5)
     assert wrong <= 3 * right
+
+
+class SquaresSummed(Function):
+    """One output of many inputs."""
+
+    FACTOR = 2.0
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return (x**2).sum()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return SquaresSummed.FACTOR * x * g
+
+
+class Spread(Function):
+    """Two inputs, many outputs."""
+
+    @staticmethod
+    def forward(ctx, x):
+        t = torch.linspace(0, 1, 200_000, dtype=x.dtype)
+        ctx.save_for_backward(x, t)
+        return x[0] * t.sin() + x[0] * x[1] * t.cos()
+
+    @staticmethod
+    def backward(ctx, g):
+        x, t = ctx.saved_tensors
+        return torch.stack([(g * (t.sin() + x[1] * t.cos())).sum(), (g * x[0] * t.cos()).sum()])
+
+
+@pytest.mark.parametrize(("fn", "count"), [(SquaresSummed, 200_000), (Spread, 2)])
+def test_a_thin_jacobian_that_would_take_too_long_is_sampled(fn, count, monkeypatch):
+    calls, plain = [], Subject.evaluate
+    monkeypatch.setattr(Subject, "evaluate", lambda self, given: (calls.append(1), plain(self, given))[1])
+    report = nbautograd.gradcheck(fn, values(count), order=1)
+    assert report.verdict == "right"
+    assert [b.structure for b in report.blocks.values()] == ["sampled"]
+    assert len(calls) < 1000
+
+
+def test_a_factor_in_a_sampled_block_is_named(monkeypatch):
+    monkeypatch.setattr(SquaresSummed, "FACTOR", 3.0)
+    report = nbautograd.gradcheck(SquaresSummed, values(60_000), order=1, hints="where")
+    assert [f.code for f in report.findings] == ["constant_factor"]
+
+
+def test_points_for_a_sample_are_never_all_held_at_once(monkeypatch):
+    """Each holds the whole input: 10^7 elements at 128 points would take 10 GB."""
+    most, plain = [], Forward.at
+    monkeypatch.setattr(sample, "CHUNK_ELEMENTS", 400_000)
+    monkeypatch.setattr(Forward, "at", lambda self, which, points: (most.append(len(points)),
+                                                                    plain(self, which, points))[1])  # fmt: skip
+    nbautograd.gradcheck(SquaresSummed, values(100_000), order=1)
+    assert max(most) <= 4

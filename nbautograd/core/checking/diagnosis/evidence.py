@@ -104,8 +104,16 @@ def kept_indices(size: int, most: int, also: Sequence[int] = ()) -> list[int]:
 
 
 def indices(block: Block) -> dict[int, list[int]]:
-    """Which indices stay, by size of dimension, so that the block has at most ``MOST_ENTRIES`` entries."""
+    """Which indices stay, by size of dimension, so that the block has at most ``MOST_ENTRIES`` entries.
+
+    Of a block that is known at a sample alone those of the sample, where its rows and columns are single dimensions.
+    """
     shape = (*block.output_shape, *block.input_shape)
+    matrices = block.matrices
+    if matrices.rows is not None and len(block.output_shape) <= 1 and len(block.input_shape) <= 1:
+        known = [*zip(block.output_shape, (matrices.rows,)), *zip(block.input_shape, (matrices.cols,))]  # noqa: B905
+        if len(set(shape)) == len(shape):
+            return {size: [int(k) for k in ids] for size, ids in known}
     places = () if block.worst is None else (*block.worst.output_index, *block.worst.input_index)
     most = max(shape, default=1)
     while _entries(shape, most) > MOST_ENTRIES and most > 2:

@@ -85,6 +85,8 @@ def _single(subject: Subject) -> bool:
 
 
 def _cause(e: Evidence, blocks: Mapping[tuple[int, int], Block], none: bool) -> Cause:
+    if e.block.matrices.rows is not None and np.isnan(e.A).any() and np.isfinite(e.block.matrices.analytical).all():
+        return Cause("wrong_unclassified", "wrong_unclassified")  # entries outside the sample are not known
     if not np.isfinite(e.A).all():
         bad = int((~np.isfinite(e.A)).sum())
         return Cause("nonfinite", "nonfinite", {"wrong": bad})

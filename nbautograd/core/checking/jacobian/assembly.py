@@ -17,6 +17,7 @@ from nbautograd.core.checking.problem import Outputs, Subject
 from nbautograd.core.checking.progress import PARTS, Progress
 from nbautograd.core.numerics.arrays import Array, epsilon, real_shape
 
+MOST_WORK = 2_000_000_000  # elements through forward and backward, some ten seconds; beyond that a sample is taken
 Key = tuple[int, int]  # numbers of output and input, counted among the differentiable ones
 
 
@@ -41,6 +42,12 @@ class FirstPass:
     linear: bool = True
     verified: bool = True
     agreed: bool = False
+
+
+def _elements(layout: Layout) -> int:
+    """Return how many elements of input and output go through forward and backward to fill a layout."""
+    _, rows, cols = layout.sizes
+    return (rows + 2 * cols) * (math.prod(layout.output_shape) + math.prod(layout.input_shape))
 
 
 class Assembly:
@@ -143,7 +150,7 @@ class Assembly:
         layouts = {
             j: Layout(probe.shape, shape, structure.matching(self.combos[i, j])) for j, shape in enumerate(shapes)
         }
-        large = {j for j, layout in layouts.items() if math.prod(layout.sizes) > LIMIT}
+        large = {j for j, layout in layouts.items() if math.prod(layout.sizes) > LIMIT or _elements(layout) > MOST_WORK}
         known = {
             j: layouts[j].rows(self._diagonal[i, j][None])[0][:, :, None]
             for j in layouts

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from nbautograd.core.checking.jacobian import central_differences
+from nbautograd.core.checking.jacobian.central_differences import CHUNK_ELEMENTS
 from nbautograd.core.checking.jacobian.layout import Layout, Matrices
 from nbautograd.core.checking.jacobian.structure import probe
 from nbautograd.core.numerics.arrays import Array
@@ -57,10 +58,16 @@ class Window:
 
     def at(self, which: int, points: Array) -> dict[int, Array]:
         """The chosen elements of the output for many values of the chosen elements of the input."""
-        full = np.repeat(self.whole.points[which].reshape(1, -1), len(points), axis=0)
-        full[:, self.cols] = points
-        found = self.whole.at(which, full.reshape(-1, *self.whole.points[which].shape))
-        return {self.ij[0]: found[self.ij[0]].reshape(len(points), -1)[:, self.rows]}
+        i, base = self.ij[0], self.whole.points[which]
+        values = np.empty((len(points), len(self.rows)))
+        most = max(1, CHUNK_ELEMENTS // max(1, base.size + self.whole.values[i].size))
+        for start in range(0, len(points), most):  # whole inputs are long; few of them are held at once
+            part = slice(start, start + most)
+            full = np.repeat(base.reshape(1, -1), len(points[part]), axis=0)
+            full[:, self.cols] = points[part]
+            found = self.whole.at(which, full.reshape(-1, *base.shape))[i]
+            values[part] = found.reshape(len(full), -1)[:, self.rows]
+        return {i: values}
 
 
 def sampled(
