@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 
-from nbautograd import messages
 from nbautograd.core.checking.block import GradcheckReport, JacobianReport, Verdict
 from nbautograd.core.checking.gradcheck import gradcheck
 from nbautograd.core.checking.hints import limit_findings
@@ -16,7 +15,7 @@ from nbautograd.core.checking.hints import validated_hints as allowed
 from nbautograd.core.checking.problem import Subject
 from nbautograd.core.checking.progress import Tell, watched
 from nbautograd.core.contract.source_rules import read_contract
-from nbautograd.core.display import Displayable, render
+from nbautograd.core.display import Displayable, Phrase, render
 from nbautograd.core.findings import Finding
 from nbautograd.core.graphs.backward import backward
 from nbautograd.core.graphs.graph import AutogradGraph
@@ -42,7 +41,7 @@ class FunctionReport(Displayable):
         comparison: beside the reference, when one was given.
         source: the source of the class, or None.
         view: which parts to show first: ``"all"``, ``"calls"``, ``"graph"``, ``"jacobian"`` or ``"gradcheck"``.
-        notes: sentences about what is missing.
+        notes: sentences about what is missing, in the language chosen when they are read: ``str(note)``.
     """
 
     function: str
@@ -54,7 +53,7 @@ class FunctionReport(Displayable):
     comparison: Comparison | None = None
     source: FunctionSource | None = field(default=None, repr=False)
     view: str = "all"
-    notes: tuple[str, ...] = ()
+    notes: tuple[Phrase, ...] = ()
 
     @property
     def verdict(self) -> Verdict | None:
@@ -179,7 +178,7 @@ def _compare(
     try:
         return compare(fn, reference, inputs, names=names)
     except Exception as error:
-        run.notes.append(messages.text("inspection.reference_failed", name=names[1], error=_one_line(error)))
+        run.notes.append(Phrase("inspection.reference_failed", name=names[1], error=_one_line(error)))
         return None
 
 
@@ -198,7 +197,7 @@ class _Run:
         self.subject.call()  # shows which Function takes part, and whether leaves have to be cloned first
         self.name = self.subject.name
         self.cls = self.subject.cls
-        self.notes: list[str] = []
+        self.notes: list[Phrase] = []
         self.graph: AutogradGraph | None = None
         given = self.subject.fresh()
         self.labels = _labels(self.subject, given, inputs, names)
@@ -206,7 +205,7 @@ class _Run:
 
     def _recorded(self, given: tuple[Any, ...]) -> CallLog:
         if self.cls is None:
-            self.notes.append(messages.text("inspection.no_function"))
+            self.notes.append(Phrase("inspection.no_function"))
             with self.subject.session():
                 self._differentiate(given)
             return CallLog()
@@ -218,7 +217,7 @@ class _Run:
         outputs = self.subject.call(given)
         positions = self.subject.differentiable_outputs(outputs)
         if not positions:
-            self.notes.append(messages.text("inspection.no_graph", function=self.name))
+            self.notes.append(Phrase("inspection.no_graph", function=self.name))
             return
         leaves = [given[i] for i in self.subject.differentiable]
         roots = [outputs[i] for i in positions]

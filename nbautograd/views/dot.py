@@ -72,7 +72,7 @@ def dot(graph: AutogradGraph) -> Any:
 def _page(graph: AutogradGraph) -> dict[str, str]:
     import graphviz
 
-    note = "".join(f"{_escaped(line)}\\l" for line in graph.notes)
+    note = "".join(f"{_escaped(str(line))}\\l" for line in graph.notes)
     attributes = {"tooltip": graphviz.escape(title(graph)), "fontname": "Helvetica", "fontsize": "10"}
     return {**attributes, "label": note, "labeljust": "l"} if note else attributes
 
@@ -185,7 +185,7 @@ def _label(node: Node, fan: int, dtype: str | None) -> str:
         lines[0] += f" · {messages.text('graphs.line', line=node.line)}"
     if len(lines) == 1:
         return _escaped(lines[0])
-    return "".join(f"{_escaped(line)}\\l" for line in lines)
+    return "".join(f"{_escaped(str(line))}\\l" for line in lines)
 
 
 def _function_lines(node: Node) -> list[str]:

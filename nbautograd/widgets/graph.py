@@ -34,7 +34,7 @@ def graph_state(graph: AutogradGraph, calls: Iterable[Call] = ()) -> dict[str, A
         "nodes": [_node(node, few) for node in graph.nodes[:MOST_DETAILS]],
         "edges": [_edge(edge, few) for edge in graph.edges[: 2 * MOST_DETAILS]],
         "whole": _whole(graph),
-        "notes": list(graph.notes),
+        "notes": list(map(str, graph.notes)),
         "complete": graph.complete,
         "lenses": lens_state(graph),
         "names": graph_why.names(graph),

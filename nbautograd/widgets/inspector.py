@@ -51,7 +51,7 @@ class InspectorWidget(ViewWidget):
         return {
             "function": value.function,
             "view": value.view,
-            "notes": list(value.notes),
+            "notes": list(map(str, value.notes)),
             "answer": answer_state(answer(value)),
             "check": None if value.gradcheck is None else verdict_state(value.gradcheck),
             "blocks": blocks_state(checked_blocks(value)),

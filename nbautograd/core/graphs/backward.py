@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from nbautograd import messages
+from nbautograd.core.display import Phrase
 from nbautograd.core.graphs.build import BackwardFlow, Walk
 from nbautograd.core.graphs.graph import AutogradGraph
 from nbautograd.core.graphs.names import Names
@@ -57,7 +57,7 @@ def backward(
     try:
         torch.autograd.backward(tensors, gradient, retain_graph, create_graph, inputs=inputs)
     except KeyboardInterrupt:
-        walk.notes.append(messages.text("graphs.backward_interrupted"))
+        walk.notes.append(Phrase("graphs.backward_interrupted"))
     except Exception as error:
         if raises:
             raise
@@ -74,7 +74,7 @@ def _look_for_bad(walk: Walk, flow: BackwardFlow) -> None:
     flow.first_bad = _first_bad(walk, flow)
     if flow.first_bad is not None:
         node, what = flow.first_bad
-        walk.remarks.append(messages.text("graphs.first_bad", what=what, node=node_name(walk.live[node])))
+        walk.remarks.append(Phrase("graphs.first_bad", what=what, node=node_name(walk.live[node])))
 
 
 def _attach(walk: Walk, flow: BackwardFlow) -> list[Any]:
@@ -125,10 +125,10 @@ def _summary(gradient: torch.Tensor | None, expected: tuple[int, ...] | None = N
         return TensorSummary(shape, str(gradient.dtype).removeprefix("torch."), reason=str(error))
 
 
-def _stopped(walk: Walk, flow: BackwardFlow, error: Exception) -> str:
+def _stopped(walk: Walk, flow: BackwardFlow, error: Exception) -> Phrase:
     node = node_name(walk.live[flow.ran[-1]]) if flow.ran else "backward"
     first = (str(error).strip().splitlines() or [""])[0]
-    return messages.text("graphs.backward_raised", node=node, error=f"{type(error).__name__}: {first}")
+    return Phrase("graphs.backward_raised", node=node, error=f"{type(error).__name__}: {first}")
 
 
 def _first_bad(walk: Walk, flow: BackwardFlow) -> tuple[int, str] | None:

@@ -11,6 +11,7 @@ from torch import nn
 
 from nbautograd import messages
 from nbautograd.core.collector import collector_paused
+from nbautograd.core.display import Phrase
 from nbautograd.core.graphs.disconnected import disconnected_tensors
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Ghost, Node, Origin, Stale
 from nbautograd.core.graphs.modules import made_by
@@ -117,8 +118,8 @@ class Walk:
         self._next: list[Any] = []
         self.following: list[list[tuple[int, int, int]]] = []
         self.stops: dict[int, tuple[int, ...]] = {}
-        self.notes: list[str] = []
-        self.remarks: list[str] = []
+        self.notes: list[Phrase] = []
+        self.remarks: list[Phrase] = []
         self.roots: list[tuple[int | None, int]] = []
         self._walk()
         self.sequence = [sequence_number(node) for node in self.live]
@@ -135,7 +136,7 @@ class Walk:
                 if node is not None and node not in index:
                     self._descend(node, index)
         except KeyboardInterrupt:
-            self.notes.append(messages.text("graphs.interrupted", nodes=len(self.live)))
+            self.notes.append(Phrase("graphs.interrupted", nodes=len(self.live)))
         self.roots = [(index.get(node), number) for node, number in starts]
         self._link(index)
 
@@ -146,7 +147,7 @@ class Walk:
             if node in index:
                 continue
             if len(self.live) >= MOST_NODES:
-                self.notes.append(messages.text("graphs.cut", nodes=len(self.live)))
+                self.notes.append(Phrase("graphs.cut", nodes=len(self.live)))
                 return
             index[node] = len(self.live)
             self.live.append(node)
@@ -251,29 +252,31 @@ class Walk:
             )
         return edges
 
-    def _about(self, nodes: list[Node], names: list[str]) -> list[str]:
+    def _about(self, nodes: list[Node], names: list[str]) -> list[Phrase]:
         cut = [name for (node, _), name in zip(self.roots, names, strict=True) if node is None]
-        remarks = [messages.text("graphs.no_graph", name=name) for name in cut]
+        remarks = [Phrase("graphs.no_graph", name=name) for name in cut]
         if not self.tensors:
-            remarks.append(messages.text("graphs.no_tensor"))
+            remarks.append(Phrase("graphs.no_tensor"))
         freed = sum(node.freed for node in nodes)
         if freed:
-            remarks.append(messages.text("graphs.freed", count=freed))
+            remarks.append(Phrase("graphs.freed", count=freed))
         remarks += list(dict.fromkeys(_changed(node, stale) for node in nodes for stale in node.stale))[:MOST_TOLD]
         return remarks
 
 
-def _told(ghost: Ghost) -> str:
+def _told(ghost: Ghost) -> Phrase:
     if ghost.line is None:
-        return messages.text("graphs.ghost", name=ghost.name)
-    where = messages.text("graphs.none.where", where=ghost.where) if ghost.where else ""
+        return Phrase("graphs.ghost", name=ghost.name)
+    where: Phrase | str = Phrase("graphs.none.where", where=ghost.where) if ghost.where else ""
     kind = "line" if ghost.sure else "likely"
-    return messages.text(f"graphs.ghost_{kind}", name=ghost.name, line=ghost.line, text=ghost.text, where=where)
+    return Phrase(f"graphs.ghost_{kind}", name=ghost.name, line=ghost.line, text=ghost.text, where=where)
 
 
-def _changed(node: Node, stale: Stale) -> str:
-    by = messages.text("graphs.changed_line", by=stale.by, line=stale.line) if stale.line is not None else stale.by
-    return messages.text(
+def _changed(node: Node, stale: Stale) -> Phrase:
+    by: Phrase | str = (
+        Phrase("graphs.changed_line", by=stale.by, line=stale.line) if stale.line is not None else stale.by
+    )
+    return Phrase(
         f"graphs.stale{'_by' if by else ''}",
         name=stale.name or stale.slot,
         node=node.function or node.name,

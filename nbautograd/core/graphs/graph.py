@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from nbautograd.core.display import Displayable, render
+from nbautograd.core.display import Displayable, Phrase, render
 from nbautograd.core.values import CtxSnapshot, TensorSummary, Value
 
 
@@ -240,7 +240,7 @@ class AutogradGraph(Displayable):
         slots: for each of ``roots`` which of the node's outputs it is.
         ran: after ``backward``: node ids in the order in which the engine really ran them.
         complete: False when the walk was cut short; ``notes`` says why.
-        notes: sentences about what is missing.
+        notes: sentences about what is missing, in the language chosen when they are read: ``str(note)``.
         ghosts: the user's tensors that need a gradient and have no way to the roots.
         made: after ``backward(create_graph=True)``: node id -> sequence numbers of the first node of the derivative's
             graph that it made, and one past the last.
@@ -255,7 +255,7 @@ class AutogradGraph(Displayable):
     slots: tuple[int, ...] = ()
     ran: tuple[int, ...] = ()
     complete: bool = True
-    notes: tuple[str, ...] = ()
+    notes: tuple[Phrase, ...] = ()
     ghosts: tuple[Ghost, ...] = ()
     made: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     first: AutogradGraph | None = None

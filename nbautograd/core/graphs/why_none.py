@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from nbautograd import messages
+from nbautograd.core.display import Phrase
 from nbautograd.core.findings import Finding
 from nbautograd.core.graphs.build import Walk
 from nbautograd.core.graphs.caller_code import CallerCode
@@ -61,7 +61,7 @@ def _cut_off(tensor: torch.Tensor, name: str, outputs: Sequence[str]) -> Finding
 
 def of_cut(cut: Cut, name: str, outputs: str) -> Finding:
     """A line cuts the tensor off, or most likely does."""
-    where = messages.text("graphs.none.where", where=cut.where) if cut.where else ""
+    where: Phrase | str = Phrase("graphs.none.where", where=cut.where) if cut.where else ""
     reason = "cut" if cut.sure else "cut_likely"
     return reason_finding(reason, cut.line, name=name, outputs=outputs, line=cut.line, text=cut.text, where=where)
 

@@ -92,7 +92,7 @@ def _value(value: Value) -> Markup:
 def _report(value: FunctionReport) -> Markup:
     told = what_to_say(value)
     shown = sorted(parts(value, everything=True), key=lambda p: (p != value.view, PARTS.index(p)))
-    notes = [paragraph(n, "opacity:0.75") for n in value.notes]
+    notes = [paragraph(str(n), "opacity:0.75") for n in value.notes]
     around = [card(told), findings_part(told.others) or "", *notes]
     made = {p: _part(value, p) for p in shown if p != "jacobian"}
     if "jacobian" in shown:  # its pictures get the room that the others leave

@@ -16,8 +16,8 @@ PICTURE_BUDGET = 24_000  # characters of one graph's SVG
 def graph_markup(graph: AutogradGraph) -> Markup:
     """A graph: its picture, what is missing, and a table of its nodes in the engine's order."""
     if not graph.nodes:
-        return join((paragraph(messages.text("views.graph.empty")), *(paragraph(n) for n in graph.notes)))
-    notes = graph.notes or (() if graph.complete else (messages.text("views.graph.incomplete"),))
+        return join((paragraph(messages.text("views.graph.empty")), *(paragraph(str(n)) for n in graph.notes)))
+    notes = tuple(map(str, graph.notes)) or (() if graph.complete else (messages.text("views.graph.incomplete"),))
     return join((graph_picture(graph), *(paragraph(n, "opacity:0.75") for n in notes), _twin(graph)))
 
 

@@ -35,7 +35,7 @@ def _told(node: Node) -> str:
 
 def note(graph: AutogradGraph, drawn: AutogradGraph, lens: str = "") -> str:
     """The line under the picture: what is folded, what is missing, under the memory lens what is kept in all."""
-    parts = list(graph.notes)
+    parts = list(map(str, graph.notes))
     if lens == "memory":
         parts.insert(0, messages.text("graphs.kept_in_all", size=size_text(graph.saved_bytes()[""])))
     if drawn is not graph:

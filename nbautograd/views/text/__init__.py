@@ -88,7 +88,7 @@ def _report(value: FunctionReport) -> str:
         inside = _part(value, part)
         lines += ["", messages.text(f"views.part.{part}"), *indent(inside)] if inside else []
     lines += other_lines(told)
-    return "\n".join([*lines, *value.notes])
+    return "\n".join([*lines, *map(str, value.notes)])
 
 
 def parts(report: FunctionReport, everything: bool = False) -> tuple[str, ...]:

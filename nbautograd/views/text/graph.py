@@ -20,7 +20,7 @@ MOST_MODULES = 12
 def graph_text(graph: AutogradGraph) -> str:
     """A graph: how large, a line per node or repeat in the engine's order, what is kept, what is to be noted."""
     if not graph.nodes:
-        return "\n".join([messages.text("views.graph.empty"), *graph.notes])
+        return "\n".join([messages.text("views.graph.empty"), *map(str, graph.notes)])
     header, rows = graph_table(graph)
     lines = [graph_headline(graph), *table(header, rows[:MOST_NODES])]
     if len(rows) > MOST_NODES:
@@ -28,7 +28,7 @@ def graph_text(graph: AutogradGraph) -> str:
     lines += memory_lines(graph)
     if not graph.complete and not graph.notes:
         lines.append(messages.text("views.graph.incomplete"))
-    return "\n".join([*lines, *graph.notes])
+    return "\n".join([*lines, *map(str, graph.notes)])
 
 
 def graph_headline(graph: AutogradGraph) -> str:

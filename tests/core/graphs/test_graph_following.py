@@ -103,7 +103,7 @@ def test_a_decorated_function_is_named():
     loss = (quiet(a) * b).sum()
     found = nbautograd.why_none(a, loss)
     assert "torch.no_grad()" in found.params["text"]
-    assert found.params["where"] == " of `quiet`"
+    assert str(found.params["where"]) == " of `quiet`"
 
 
 def test_the_line_inside_a_modules_forward_is_found_for_a_parameter():

@@ -92,7 +92,7 @@ def test_a_ghost_is_a_dashed_chip_with_a_word_on_its_edge():
     assert path.label == f"detach · line {graph.ghosts[0].line}"
     assert path.source == f"n{graph.ghosts[0].node}"
     assert 'class="ghost"' in graph.to_svg()
-    assert graph.notes[-1].startswith("No gradient reaches `a`: line ")
+    assert str(graph.notes[-1]).startswith("No gradient reaches `a`: line ")
 
 
 def test_a_folded_graph_keeps_its_ghosts():

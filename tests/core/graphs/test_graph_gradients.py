@@ -124,7 +124,7 @@ def test_what_flowed_until_the_exception_can_be_asked_for():
     x = torch.ones(2, requires_grad=True)
     made = nbautograd.backward(models.Raising.apply(x).sum(), raises=False)
     assert not made.complete
-    assert made.notes[0].startswith("backward stopped at `RaisingBackward`: ValueError: not today.")
+    assert str(made.notes[0]).startswith("backward stopped at `RaisingBackward`: ValueError: not today.")
     assert {made.nodes[e.target].kind: e.state for e in made.edges} == {"function": "flowed", "leaf": "not reached"}
 
 
@@ -146,7 +146,7 @@ def test_every_state_can_be_run_or_says_why_not(state):
 def test_the_first_nan_in_the_order_of_backward_is_pointed_at():
     x = torch.zeros(2, requires_grad=True)
     made = nbautograd.backward((x / x).exp().sum())
-    assert made.notes == ("The first NaN, in the order of backward, was produced by `ExpBackward0`.",)
+    assert tuple(map(str, made.notes)) == ("The first NaN, in the order of backward, was produced by `ExpBackward0`.",)
     assert made.complete
     (marked,) = [node for node in made.nodes if node.first_bad]
     assert (marked.name, marked.first_bad) == ("ExpBackward0", "NaN")
