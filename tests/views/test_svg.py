@@ -138,7 +138,7 @@ def corners(data):
 
 def test_a_graph_with_nothing_in_it_says_so():
     document = nbautograd.graph([], names={}).to_svg()
-    assert "There is no tensor" in " ".join(texts(document))
+    assert "so there is no graph to draw." in " ".join(texts(document))
 
 
 def test_a_document_that_is_too_long_is_folded_further():

@@ -16,8 +16,8 @@ from nbautograd.core.values import CtxSnapshot, Value
 from nbautograd.views.text import text
 
 WRONG = """\
-LinearFunction: backward is wrong for `weight`. Change line 23 to `grad_weight = input.t().mm(grad_output)`:
-tried, and every entry agrees then. `input` is right.
+LinearFunction: backward is wrong for `weight`. Change line 23 to `grad_weight = input.t().mm(grad_output)`
+(tried: every entry then agrees). `input` is right.
   bug: The returned `grad_weight` (2nd value, `input.mm(grad_output)`) is what you get with `input` in place of
   `input.t()`. (line 23)
       - grad_weight = input.mm(grad_output)
@@ -35,8 +35,8 @@ Also noticed
 
 RIGHT = """\
 LinearFunction: backward is right.
-It agrees in 60/60 entries, largest error 3e-10, 2 independent methods: finite differences and autograd of
-forward."""
+It agrees in 60/60 entries (largest error 3e-10) with 2 independent methods: finite differences and autograd
+of forward."""
 
 CANNOT_TELL = """\
 Abs: cannot tell whether backward is right.
@@ -67,10 +67,10 @@ def test_the_first_sentence_says_which_inputs_a_change_mends():
     finding = mended.findings[0]
     other = replace(mended.blocks[0, 1], input=0, input_name="input")
     both = replace(mended, blocks={(0, 0): other, (0, 1): mended.blocks[0, 1]})
-    assert "tried, and right for `weight` then." in " ".join(text(both).split())
+    assert "(tried: it is then right for `weight`)." in " ".join(text(both).split())
     fixes = replace(finding.fix, inputs=("input", "weight"), source="one\ntwo")
     said = " ".join(text(replace(both, findings=(replace(finding, fix=fixes),))).split())
-    assert "Make the change below at line 23: tried, and every entry agrees then." in said
+    assert "Make the change below at line 23 (tried: every entry then agrees)." in said
     assert "(tried: with this change every entry agrees for `input` and `weight`)" in said
 
 
@@ -137,7 +137,7 @@ def test_without_a_sentence_each_reason_says_what_to_try(reason):
 def test_a_kink_is_right_and_named():
     block = samples.block(np.eye(2), np.diag([1.0, 0.0]), names=("y", "x"), verdict="subgradient", wrong=0)
     shown = text(samples.gradcheck(blocks={(0, 0): block}))
-    assert "It agrees in 4/4 entries, 2 independent methods" in shown
+    assert "It agrees in 4/4 entries with 2 independent methods" in shown
     assert "Where `x` sits on a kink" in shown
     assert "largest error 1.0" not in shown.split("block ")[0]
 
