@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from nbautograd import messages
 from nbautograd.views.markup import prose, tag
+from nbautograd.views.pieces import chip
+from nbautograd.views.words import VERDICT_MARKS, say
 from nbautograd.widgets import front_ends, live
 
 if TYPE_CHECKING:
@@ -32,5 +34,11 @@ def static_bar(state: dict[str, Any], anchor: str) -> dict[str, str]:
     """The bar as it stands in the output: it names the kernel's own stop button."""
     percent = min(100, 100 * state["done"] // max(1, state["total"]))
     words = messages.text("magics.progress", percent=percent, what=state["what"])
+    verdict = None
+    if state["headline"]:
+        mark = chip(f"{VERDICT_MARKS[state['tone']]} {say('verdict', state['tone'])}", state["tone"])
+        verdict = tag("div", None, mark, " ", tag("strong", None, prose(state["headline"])))
     bar = tag("div", {"style": _TRACK}, tag("div", {"style": _FILLED.format(percent)}))
-    return {"text/plain": words, "text/html": str(tag("div", {"class": f"nbautograd {anchor}"}, prose(words), bar))}
+    plain = "\n".join(part for part in (state["headline"], words) if part)
+    page = tag("div", {"class": f"nbautograd {anchor}"}, verdict or "", prose(words), bar)
+    return {"text/plain": plain, "text/html": str(page)}

@@ -15,7 +15,9 @@ from typing import Any
 from IPython.core.displaypub import DisplayPublisher
 from IPython.display import display
 
+from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.magics.bar_views import live_bar, static_bar
+from nbautograd.views.answer import answer
 from nbautograd.widgets.front_ends import still_busy
 
 PATIENCE = 0.7  # seconds before a bar appears: what is quicker needs none
@@ -54,6 +56,7 @@ class ProgressBar:
     ) -> None:
         self.stopped = False
         self.over = False
+        self.known: tuple[str, str] | None = None  # tone and headline of the verdict
         self._publisher: Any = getattr(shell, "display_pub", None)
         self._told = (0, 0, what)
         self._counted = counted
@@ -73,6 +76,7 @@ class ProgressBar:
     def __enter__(self) -> ProgressBar:
         self._begin, self._end = self._now(), threading.Event()
         self.stopped = self._ended = self.over = False
+        self.known = None
         if math.isfinite(PATIENCE) and self._publisher is not None:
             threading.Thread(target=self._watch, args=(self._end,), name="nbautograd progress", daemon=True).start()
         return self
@@ -102,11 +106,19 @@ class ProgressBar:
             return
         self._show_when_due()
 
+    def verdict_known(self, report: GradcheckReport) -> None:
+        """Show the verdict on first derivatives as soon as the bar is there; the rest follows in the report."""
+        told = answer(report)
+        self.known = told.tone, told.headline
+        self._last = self._static = -math.inf  # at once
+
     def state(self) -> dict[str, Any]:
         """How far the work is, for the bar on the page."""
         done, total, what = self._told
         seconds = int(self._now() - self._begin)
-        return {"done": done, "total": total, "what": what, "seconds": seconds, "over": self.over}
+        tone, headline = self.known or ("", "")
+        state = {"done": done, "total": total, "what": what, "seconds": seconds, "over": self.over}
+        return {**state, "tone": tone, "headline": headline}
 
     def stop(self) -> None:
         """End the work with what it has: where it next says how far it is, else wherever it is."""

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 from IPython.utils.capture import capture_output
 
+from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.course import catalogue
 from nbautograd.course.exercise import Exercise
 from nbautograd.magics import progress
@@ -260,3 +261,15 @@ def test_grading_that_is_stopped_gives_no_grade(notebook, monkeypatch):
     assert "Checking `square`" in ran.bundles[0]["text/plain"]
     assert ran.updates[-1]["text/plain"].startswith("Interrupted before the report was ready.")
     assert "square" not in notebook("%exercises").text.split("Checking")[0]
+
+
+def test_a_verdict_that_is_known_stands_above_the_bar(bare):
+    clock = Clock()
+    with capture_output() as captured:
+        bar = ProgressBar(bare.shell, now=clock)
+        clock.time = START
+        bar.verdict_known(GradcheckReport("Linear", "right"))
+        bar(150, 200, "Backward is right; looking at second derivatives.")
+    shown = captured.outputs[0].data
+    assert shown["text/plain"].startswith("Linear: backward is right.\n75 %")
+    assert "<strong>Linear: backward is right.</strong>" in shown["text/html"]

@@ -6,8 +6,9 @@ import dataclasses
 import time
 from typing import Any
 
+from nbautograd import messages
 from nbautograd.core.checking import entry_curve, report_verdict
-from nbautograd.core.checking.block import GradcheckReport, JacobianBlock, JacobianReport
+from nbautograd.core.checking.block import GradcheckReport, JacobianBlock, JacobianReport, Verdict
 from nbautograd.core.checking.hints import limit_findings, validated_hints
 from nbautograd.core.checking.problem import Subject
 from nbautograd.core.checking.progress import Tell, watched
@@ -44,7 +45,9 @@ def gradcheck(
             None, the default, looks at them where the first ones are right, and tells what is wrong as a risk.
         hints: how much the findings give away: ``"none"`` that a gradient is wrong, ``"what"`` also what is wrong
             with it, ``"where"`` also the line, ``"fix"`` also what to do, with a change that was tried if one is found.
-        progress: called with (steps done, steps in all, what is being done) as a large check goes on. An interrupt
+        progress: called with (steps done, steps in all, what is being done) as a large check goes on. A method
+            ``verdict_known`` of it is called once with a report that holds the blocks and the verdict on first
+            derivatives, as soon as that is known: before causes, fixes and second derivatives. An interrupt
             (Ctrl-C, the stop button, or a KeyboardInterrupt that this raises) ends the check with what it has.
         seed: of the random cotangents and probes, and given to all random generators before each call.
 
@@ -78,11 +81,21 @@ def _reported(run: GradcheckRun, order: int | None, given: Hints, start: float) 
     with run.subject.session():
         run.find_blocks()
         run.add_curves()
-        findings = report_verdict.findings(run, mended if given == "fix" else None)
+
+        def known(verdict: Verdict, reason: str = "") -> None:
+            so_far = GradcheckReport(
+                run.subject.name, verdict, (), dict(run.blocks), run.subject.input_names, run.subject.output_names,
+                run.subject.seed, time.perf_counter() - start, source=run.subject.source, reason=reason, order=order,
+            )  # fmt: skip
+            run.progress.verdict_known(so_far, messages.text(f"checking.known_{verdict.replace(' ', '_')}"))
+
+        findings = report_verdict.findings(run, mended if given == "fix" else None, known)
         verdict, reason = report_verdict.verdict(run, findings)
-        second = (
-            report_verdict.second_order_report(run, asked=order == 2) if order != 1 and verdict == "right" else None
-        )
+        if run.complete:
+            with run.interruptible():
+                known(verdict, reason)
+        look = order != 1 and verdict == "right" and run.complete
+        second = report_verdict.second_order_report(run, asked=order == 2) if look else None
         run.report_done()
     findings = report_verdict.joined_findings(findings, second)
     second = None if second is None else dataclasses.replace(second, findings=limit_findings(second.findings, given))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
 
 Tell = Callable[[int, int, str], None]
 Watch = Callable[[], AbstractContextManager[Tell | None]]
@@ -18,7 +19,8 @@ class Progress:
 
     Args:
         tell: called with (steps done, steps in all, what is being done); None to tell nobody. What it raises ends
-            the check as if the user had; a ``KeyboardInterrupt`` keeps what there is.
+            the check as if the user had; a ``KeyboardInterrupt`` keeps what there is. Where it has a method
+            ``verdict_known`` that is called once with a report, when the verdict on first derivatives is known.
 
     Example:
         >>> from nbautograd.core.checking.progress import Progress
@@ -35,6 +37,7 @@ class Progress:
         self._what, self._told = "", -1
         self._start, self._end, self._of, self._count = 0, 0, 1, 0
         self.total = 0
+        self._known = False
 
     def plan(self, blocks: int, what: str = "") -> None:
         """Say how many blocks there are to do."""
@@ -50,6 +53,17 @@ class Progress:
         if self._tell is not None:
             self._count += count
             self._say(self._start + (self._end - self._start) * min(self._count, self._of) // self._of)
+
+    def verdict_known(self, report: Any, what: str) -> None:
+        """Hand on the verdict on first derivatives, once, and say what is being done from now on."""
+        self._what = what
+        if self._tell is None or self._known:
+            return
+        self._known = True
+        listener = getattr(self._tell, "verdict_known", None)
+        if listener is not None:
+            listener(report)
+        self._say(self._told + 1)
 
     def done(self, steps: int, what: str | None = None) -> None:
         """So many steps are done, however they were; from now on something else is being done, when it is said."""

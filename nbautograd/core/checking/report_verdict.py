@@ -15,20 +15,24 @@ from nbautograd.core.checking.second_order.check import second_order
 from nbautograd.core.findings import Finding, Phrase
 
 PROBES = 12  # that the search for causes consists of
+Known = Callable[[Verdict], None]
 Mend = Callable[[Subject, tuple[Finding, ...]], tuple[Finding, ...]]
 
 
-def findings(run: GradcheckRun, mend: Mend | None = None) -> tuple[Finding, ...]:
+def findings(run: GradcheckRun, mend: Mend | None = None, known: Known = lambda verdict: None) -> tuple[Finding, ...]:
     """What was found, most serious first; every block that disagrees has at least one finding of its own.
 
     Args:
         run: with its blocks.
         mend: adds fixes to findings; None spends no time on looking for one.
+        known: called with a verdict of "wrong" as soon as nothing can change it any more.
     """
     if run.error is not None:
         said = (explain(run.error, run.subject),)
+        with run.interruptible():
+            known("wrong")
         return said if mend is None else mend(run.subject, said)
-    found = _diagnosed(run, mend)
+    found = _diagnosed(run, known, mend)
     told = {f.where for f in found if f.kind == "bug"}
     inputs = {w[1] for w in told if w is not None}
     wrong = {w: b for w, b in run.blocks.items() if b.verdict == "mismatch" and w[1] not in inputs}
@@ -38,14 +42,23 @@ def findings(run: GradcheckRun, mend: Mend | None = None) -> tuple[Finding, ...]
     return ranked((*found, *plain, *_jvp_findings(run)))
 
 
-def _diagnosed(run: GradcheckRun, mend: Mend | None) -> tuple[Finding, ...]:
+def _diagnosed(run: GradcheckRun, known: Known, mend: Mend | None) -> tuple[Finding, ...]:
     """What the probes and hypotheses found, mended where that is wanted; when interrupted what there is by then."""
     found: list[Finding] = []
+    differs = any(b.verdict == "mismatch" for b in run.blocks.values())
+
+    def between() -> None:
+        if differs:  # and two calls gave the same values, which is what comes before the first probe
+            known("wrong")
+        run.progress.tick()
+
     try:
         if run.complete:
             run.start_diagnosis(PROBES)
             with run.subject.session():
-                found.extend(diagnose(run.subject, run.blocks, run.progress.tick))  # what came stays
+                found.extend(diagnose(run.subject, run.blocks, between))  # what came stays
+                if any(f.kind == "bug" for f in found):
+                    known("wrong")
                 return ranked(found) if mend is None else mend(run.subject, ranked(found))
     except KeyboardInterrupt:
         run.complete = False

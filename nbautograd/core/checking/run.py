@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import math
+from collections.abc import Iterator
 from functools import cached_property
 from typing import TypedDict
 
@@ -91,6 +92,14 @@ class GradcheckRun:
         """From now on the causes are searched for, in so many parts, each told by a tick."""
         total = self.progress.total
         self.progress.stage(total - PARTS, total - 1, of, messages.text("checking.looking_for_causes"))
+
+    @contextlib.contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Let an interrupt end what is in the block, and nothing else."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            self.complete = False
 
     def add_curves(self) -> None:
         """Give the first few blocks that agree the V of their worst entry as well; the others have it already."""

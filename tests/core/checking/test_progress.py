@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from nbautograd import gradcheck, jacobian
+from nbautograd.core.checking import diagnose, report_verdict
 
 
 def doubles(*shape):
@@ -152,3 +153,57 @@ def test_a_check_stopped_while_it_looks_for_causes_keeps_those_that_it_has():
     assert not report.complete
     assert report.verdict == "wrong"
     assert [f.code for f in report.findings] == ["constant_factor"]
+
+
+class Listening:
+    """Takes note of what it is told, and of the verdict between it."""
+
+    def __init__(self, stop: bool = False) -> None:
+        self.what: list[str] = []
+        self.reports = []
+        self.stop = stop
+
+    def __call__(self, done, total, what):
+        self.what.append(what)
+
+    def verdict_known(self, report):
+        self.reports.append(report)
+        if self.stop:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(("fn", "verdict"), [(torch.exp, "right"), (Exp, "wrong"), (checked.Raises, "wrong"),
+                                             (checked.RoundStraightThrough, "cannot tell")])  # fmt: skip
+def test_the_verdict_of_first_order_is_told_once(fn, verdict):
+    listening = Listening()
+    report = gradcheck(fn, doubles(3), progress=listening)
+    [early] = listening.reports
+    assert early.verdict == report.verdict == verdict
+    assert {w: b.verdict for w, b in early.blocks.items()} == {w: b.verdict for w, b in report.blocks.items()}
+    assert early.findings == ()
+    assert early.order2 is None
+
+
+def test_a_wrong_verdict_comes_before_causes_and_fixes(monkeypatch):
+    listening, seen = Listening(), []
+    for name in ("causes", "linearity"):
+        plain = getattr(diagnose, name)
+        monkeypatch.setattr(diagnose, name, lambda *a, p=plain: (seen.append(len(listening.reports)), p(*a))[1])
+    gradcheck(Exp, doubles(3), progress=listening)
+    assert seen
+    assert set(seen) == {1}
+    assert any("Backward is wrong" in what for what in listening.what)
+
+
+def test_a_right_verdict_comes_before_second_derivatives(monkeypatch):
+    listening, seen = Listening(), []
+    plain = report_verdict.second_order
+    monkeypatch.setattr(report_verdict, "second_order", lambda *a: (seen.append(len(listening.reports)), plain(*a))[1])
+    gradcheck(checked.Exp, doubles(3), progress=listening)
+    assert seen == [1]
+
+
+def test_an_interrupt_in_second_derivatives_leaves_the_verdict():
+    listening = Listening(stop=True)
+    report = gradcheck(checked.Exp, doubles(3), progress=listening)
+    assert (report.verdict, report.order2, report.complete) == ("right", None, False)
