@@ -64,7 +64,7 @@ def graph(
 
 @dataclass
 class BackwardFlow:
-    """What one backward carried.
+    """Record of what one backward carried.
 
     Attributes:
         nodes: node id -> the sums that arrived at it, one per output.
@@ -81,7 +81,7 @@ class BackwardFlow:
     first_bad: tuple[int, str] | None = None
 
     def carried(self, node: int, position: int, target: int) -> tuple[TensorSummary | None, str]:
-        """What an edge carried, and its state."""
+        """Return the gradient that an edge carried, and the edge's state."""
         if not self.ran:
             return None, ""
         summary = self.edges.get((node, position))
@@ -230,7 +230,7 @@ class Walk:
         )
 
     def output_names(self) -> list[str]:
-        """What each tensor asked for is called: the user's name, else its place, else "output"."""
+        """Return the name of each root: the user's, else its place, else "output"."""
         many = len(self.tensors) > 1
         return [
             self.names.label(tensor) or place or messages.text("graphs.output", number=f" {i}" if many else "").strip()

@@ -52,7 +52,7 @@ class Callee:
 
 
 def resolve(expression: ast.expr, values: Mapping[str, Any]) -> Any:
-    """What an expression names, or None; no property is run."""
+    """Return the value that an expression names, or None; no property is run."""
     if isinstance(expression, ast.Name):
         return values.get(expression.id)
     if isinstance(expression, ast.Attribute):
@@ -82,7 +82,7 @@ def _item(base: Any, key: Any) -> Any:
 
 
 def callee(expression: ast.expr, values: Mapping[str, Any]) -> Callee | Each | None:
-    """What a call of this expression would run, if that is the user's own or a row of modules."""
+    """Return what a call of this expression would run, if that is the user's own or a row of modules."""
     found = resolve(expression, values)
     if isinstance(found, Each):
         return found

@@ -63,14 +63,14 @@ class CallerCode:
         return [argument for s in at for part in ast.walk(s) if isinstance(part, ast.Call) for argument in part.args]
 
     def leads(self, name: str, goals: set[str]) -> bool:
-        """Whether what a cut made of ``name`` goes on into one of the variables ``goals``, or into the calling line."""
+        """Return True where a cut's result goes on into one of the variables ``goals``, or into the calling line."""
         held: set[str] = set()
         for code in reversed(self._pieces):
             held = carried(name, code, held)
         return bool(held & goals) or any(self._called_with(name, held))
 
     def _called_with(self, name: str, held: set[str]) -> Iterator[bool]:
-        """Whether the statement that called uses one of the variables, or cuts by itself."""
+        """Yield True where the calling statement uses one of the variables, or cuts by itself."""
         tree = tree_of(self._pieces[0]) if self._pieces else None
         for statement in ast.walk(tree) if tree is not None else ():
             if isinstance(statement, ast.stmt) and statement.lineno <= self._line <= (statement.end_lineno or 0):
@@ -100,7 +100,7 @@ def _pieces(frame: FrameType) -> Iterator[str]:
 
 
 def held_as(tensor: torch.Tensor, values: dict[str, Any]) -> set[str]:
-    """What some code can call a tensor: its variables, and its paths in modules."""
+    """Return the names by which code can reach a tensor: its variables, and its paths in modules."""
     names = {name for name, value in values.items() if value is tensor}
     for name, module in list(values.items()):
         if isinstance(module, nn.Module):

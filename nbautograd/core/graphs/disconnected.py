@@ -62,7 +62,7 @@ def _ghost(name: str, tensor: torch.Tensor, cut: Cut | None, user: int | None) -
 
 
 def _users(live: Sequence[Any], missing: Sequence[tuple[str, torch.Tensor]], reached: set[int]) -> dict[int, int]:
-    """Where the memory of a missing tensor was saved by a node that passes one of its inputs no gradient."""
+    """Find the nodes that saved a missing tensor's memory and pass one of their inputs no gradient."""
     wanted = {_place(tensor) for _, tensor in missing} - reached - {0}
     users: dict[int, int] = {}
     if not wanted or len(live) > MOST_SEARCHED:
@@ -79,7 +79,7 @@ def _users(live: Sequence[Any], missing: Sequence[tuple[str, torch.Tensor]], rea
 
 
 def _place(tensor: torch.Tensor) -> int:
-    """Where the tensor's first element lies; 0 when that cannot be said."""
+    """Return the address of the tensor's first element; 0 for tensors without memory of their own."""
     try:
         return tensor.data_ptr()
     except Exception:  # functorch, sparse and meta tensors

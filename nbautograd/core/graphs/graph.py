@@ -12,7 +12,7 @@ from nbautograd.core.values import CtxSnapshot, TensorSummary, Value
 
 @dataclass(frozen=True)
 class Slot:
-    """What the engine expects of one gradient.
+    """Shape, dtype and device that the engine expects of one gradient.
 
     Attributes:
         shape, dtype: of the gradient; None when torch does not say.
@@ -58,7 +58,7 @@ class Stale(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """Where a node of a second graph comes from in the first one.
+    """The node of the first graph that a node of the second graph comes from.
 
     Attributes:
         node: id of the node in the first graph.

@@ -34,7 +34,7 @@ class ModuleCall(NamedTuple):
 
 
 class Made(NamedTuple):
-    """What made a node.
+    """The module call that made a node.
 
     Attributes:
         scope: path of the module.
@@ -86,7 +86,7 @@ def watch_modules() -> Iterator[None]:
 
 
 def made_by(sequence: Sequence[int | None], paths: Mapping[int, str]) -> dict[int, Made]:
-    """Which module call made each node, of those that were watched; empty when none was.
+    """Return the module call that made each node, of those that were watched; empty when none was.
 
     Args:
         sequence: sequence number of each node.

@@ -16,7 +16,7 @@ PACKAGE = __name__.partition(".")[0]
 
 
 class Names:
-    """What the user calls each tensor, and the modules whose parameters they are.
+    """The user's names of tensors, and the modules whose parameters they are.
 
     A plain variable wins over a parameter's path, a parameter's path over a place in a container.
 

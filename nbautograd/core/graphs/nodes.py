@@ -16,7 +16,7 @@ EMPTY = Slot()
 
 
 class Known(NamedTuple):
-    """What the walk knows of a node before it is described.
+    """Facts that the walk knows of a node before it is described.
 
     Attributes:
         sequence: its sequence number, None when torch does not say.

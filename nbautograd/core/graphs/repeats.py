@@ -49,7 +49,7 @@ class Run(NamedTuple):
 
     @property
     def times(self) -> int:
-        """How many whole parts it has."""
+        """Number of whole parts."""
         return self.length // self.size
 
     @property
@@ -157,7 +157,7 @@ def in_phase(graph: AutogradGraph, inner: Sequence[int], run: Run) -> Run:
 
 
 def _equal_modules(scopes: Sequence[Sequence[str]], run: Run, found: Run) -> bool:
-    """Whether the first two parts lie in modules that are built alike."""
+    """Return True where the first two parts lie in modules that are built alike."""
     at, depth = found.start - run.start, sibling_depth(scopes[found.start - run.start :], found.size)
     alike = [
         [*scope[: depth - 1], *scope[depth:]] if len(scope) >= depth > 0 else scope
@@ -184,7 +184,7 @@ def _aligned(graph: AutogradGraph, inner: Sequence[int], run: Run, scopes: Seque
 
 
 def _ends(graph: AutogradGraph, inner: Sequence[int]) -> list[Ends]:
-    """Where the edges of each node lead."""
+    """Return the targets of each node's edges."""
     position = {i: at for at, i in enumerate(inner)}
     ends: list[Ends] = [{} for _ in inner]
     for edge in graph.edges:
@@ -196,7 +196,7 @@ def _ends(graph: AutogradGraph, inner: Sequence[int]) -> list[Ends]:
 
 
 def _equal_parts(ends: Sequence[Ends], run: Run) -> int:
-    """How many parts, from the first, are equal in their edges too."""
+    """Count the parts, from the first, that are equal in their edges too."""
     for part in range(1, run.times):
         border = run.start + part * run.size
         last = False
@@ -211,7 +211,7 @@ def _equal_parts(ends: Sequence[Ends], run: Run) -> int:
 
 
 def _compare(one: Ends, two: Ends, size: int, border: int) -> str:
-    """Whether two nodes send the same; ``"leaves"`` when only what goes beyond ``border`` goes elsewhere."""
+    """Compare the edges of two nodes; ``"leaves"`` when only those beyond ``border`` lead elsewhere."""
     verdict = "same"
     if not two.keys() <= one.keys():
         return "other"
@@ -282,7 +282,7 @@ def sliced(nodes: list[T], times: int) -> list[list[T]]:
 
 
 def op_names(graph: AutogradGraph, part: Sequence[int]) -> str:
-    """What a part is made of, custom Functions first."""
+    """Name the ops of a part, custom Functions first."""
     nodes = [graph.nodes[i] for i in part]
     names = list(dict.fromkeys([op_name(n) for n in nodes if n.function] + [op_name(n) for n in nodes]))
     return ", ".join(names[:MOST_OPS]) + (", …" if len(names) > MOST_OPS else "")
@@ -305,7 +305,7 @@ def common_path(scopes: Sequence[str]) -> str:
 
 
 def sibling_depth(scopes: Sequence[Sequence[str]], size: int) -> int:
-    """How deep the modules lie of which each part has its own, by the first two parts; 0 when there are none."""
+    """Return the depth of the modules of which each part has its own, by the first two parts; 0 for none."""
     found: Counter[int] = Counter()
     for one, two in zip(scopes[:size], scopes[size : 2 * size], strict=True):
         differing = next((k for k, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), None)

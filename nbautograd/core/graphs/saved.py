@@ -53,7 +53,7 @@ class SavedReader:
         return kept[1]
 
     def op(self, node: Any) -> tuple[tuple[Value, ...], bool]:
-        """What one of torch's own nodes saved, and whether it was freed."""
+        """Read the tensors that one of torch's own nodes saved, and the flag that they were freed."""
         values: list[Value] = []
         slots = gone = 0
         for name in raw_slot_names(type(node)):
@@ -68,7 +68,7 @@ class SavedReader:
         return tuple(values), slots == gone and refuses(node)
 
     def freed(self, node: Any) -> bool:
-        """Whether what one of torch's own nodes saved was freed."""
+        """Return True where the saved tensors of one of torch's own nodes were freed."""
         return all_gone(node)
 
     def op_line(self, node: Any) -> int | None:
@@ -76,7 +76,7 @@ class SavedReader:
         return forward_line(node) if self._anomaly else None
 
     def ctx(self, node: Any, source: FunctionSource | None) -> CtxSnapshot:
-        """What a custom Function keeps on its ctx, which is the node itself."""
+        """Read the ctx of a custom Function, which is the node itself."""
         saved, size, freed = self._saved(node, source)
         return CtxSnapshot(
             saved_tensors=saved,

@@ -28,7 +28,7 @@ class SavedMemory:
         self._code: CallerCode | None = None
 
     def read(self, node: Any, names: tuple[str, ...]) -> tuple[tuple[Storage, ...], tuple[Stale, ...]]:
-        """What a node holds, each storage once, and what of it is stale.
+        """Read the storages of a node, each once, and its stale tensors.
 
         Args:
             node: torch's node.
@@ -77,7 +77,7 @@ class SavedMemory:
 
 
 def _refusal(unpack: Callable[[], Any]) -> str:
-    """What torch raises when it is asked for a saved tensor; empty when it gives it."""
+    """Return the error that torch raises when a saved tensor is unpacked; empty when there is none."""
     try:
         unpack()
     except Exception as error:

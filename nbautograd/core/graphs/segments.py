@@ -67,7 +67,7 @@ def cut_by_module(
 
 
 def _spans(run: Segment, called: dict[int, tuple[str, int]]) -> bool:
-    """Whether the parts of a repeat belong to several modules' calls, or to none; and all of them are asked for."""
+    """Return True where a whole repeat lies among the nodes, and its parts in several modules' calls or in none."""
     if not all(i in called for i in run.nodes):
         return False
     calls = {called[i] for i in run.nodes}

@@ -99,7 +99,7 @@ def carried(name: str, code: str, known: set[str]) -> set[str]:
 
 @lru_cache(maxsize=CELLS)
 def _nodes(code: str) -> tuple[ast.AST, ...]:
-    """What of the code can cut or change; empty when it is no Python, such as a cell with magics."""
+    """Return the syntax nodes that can cut or change a tensor; none for what is no Python, such as a magic."""
     tree = tree_of(code)
     return () if tree is None else tuple([node for node in ast.walk(tree) if isinstance(node, KINDS)])
 
@@ -129,7 +129,7 @@ def _is(node: ast.expr, name: str) -> bool:
 
 
 def silence(node: ast.With | ast.expr) -> str:
-    """What is written in a ``with`` statement or as a decorator that turns gradients off; empty otherwise."""
+    """Return the text of a ``with`` item or decorator that turns gradients off; empty otherwise."""
     for call in [item.context_expr for item in node.items] if isinstance(node, ast.With) else [node]:
         function = call.func if isinstance(call, ast.Call) else call
         name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")

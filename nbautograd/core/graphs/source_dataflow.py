@@ -26,7 +26,7 @@ INTEGERS = ("long", "int", "bool", "uint8", "short")
 
 @dataclass(frozen=True)
 class Flow:
-    """What an expression holds.
+    """The tensor's presence in a value: alive, or cut off.
 
     Attributes:
         alive: whether a gradient could get through it to the tensor.
@@ -42,7 +42,7 @@ class Flow:
 
 @dataclass
 class Frame:
-    """What is known while one function, or the calling code, is read.
+    """Variables of one function, or of the calling code, while it is read.
 
     Attributes:
         values: what names stand for now, to look up functions and modules.
@@ -130,7 +130,7 @@ class DataflowReader:
         assign(node.target, self.flow(node.iter, frame), frame)
 
     def flow(self, node: ast.expr | None, frame: Frame) -> Flow:
-        """What an expression holds."""
+        """Read an expression: does its value hold the tensor, alive or cut off."""
         if node is None or isinstance(node, (ast.Lambda, ast.Constant)):
             return Flow()
         if isinstance(node, (ast.Name, ast.Attribute)) and (known := _known(ast.unparse(node), frame)) is not None:

@@ -269,7 +269,7 @@ class Assembly:
         )
 
     def _verified(self, i: int, j: int, layout: Layout, numerical: Array) -> bool:
-        """Whether differences along a random direction are what the numerical Jacobian says."""
+        """Compare differences along a random direction with the numerical Jacobian."""
         spacing, changes = self.joint.in_random_direction(j)
         said = structure.push_forward(layout, numerical, spacing)
         size = structure.push_forward(layout, np.abs(numerical), np.abs(spacing))
@@ -280,11 +280,11 @@ class Assembly:
             return not bool((np.abs(changes[i] - said) > smooth * size + noise).any())
 
     def agrees_everywhere(self, i: int, j: int) -> bool:
-        """Whether differences agree with backward in all entries of a block, to seven digits."""
+        """Return True where differences agree with backward in all entries of a block, to seven digits."""
         return (i, j) in self._agreed
 
     def numerical_response(self, i: int, j: int, probe: Array) -> tuple[Array, Array]:
-        """What differences make of a random cotangent along a direction: the direction, and v'J by its elements."""
+        """Return (u, (v' J) * u by elements) of a block from finite differences, for the cotangent v = ``probe``."""
         held = self._matrices.get((i, j))
         if held is None:  # only a sample is known
             spacing, changes = self.joint.in_random_direction(j)

@@ -20,7 +20,7 @@ ULPS = (1.0, -2.0, 3.0, -5.0)
 
 
 def only_rounding(assembly: Assembly, ij: tuple[int, int], matrices: Matrices) -> bool:
-    """Whether backward moves by as much as it is off when the inputs move by a few last bits.
+    """Compare backward's error with how far it moves when the inputs move by a few last bits.
 
     Args:
         assembly: the check, the block taken.

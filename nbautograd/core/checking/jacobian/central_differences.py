@@ -33,7 +33,7 @@ class Directions:
 
     @property
     def grouped(self) -> bool:
-        """Whether some direction moves several columns of a block."""
+        """True where some direction moves several columns of a block."""
         return any(len(group) > 1 for group in self.groups)
 
     def chunks(self, forward: Values) -> Iterator[range]:
@@ -129,7 +129,7 @@ def slopes(layout: Layout, spacing: Array, change: Array) -> Array:
 
 
 def differences(forward: Values, which: int, moved: Array) -> tuple[Array, Mapping[int, Array]]:
-    """How far the input really moved and how the outputs changed, from x - moved to x + moved.
+    """Return the input's real move and the outputs' change, from x - moved to x + moved.
 
     Args:
         moved: displacements, shaped (k, *the input's real shape).

@@ -34,7 +34,7 @@ FEW = 6  # up to so many points a loop is faster than a batch
 
 
 class Values(Protocol):
-    """What differences need of a function; see ``Forward``."""
+    """Interface of a function for finite differences; see ``Forward``."""
 
     eps: float
     promoted: bool
@@ -49,15 +49,15 @@ class Values(Protocol):
 
     @property
     def noise(self) -> Sequence[Array] | Mapping[int, Array]:
-        """How much two calls at the same point differed, by number of the output."""
+        """Difference of two calls at the same point, by number of the output."""
 
     @property
     def batched(self) -> bool:
-        """Whether many points are answered at once."""
+        """True where many points are evaluated at once."""
 
     @property
     def left(self) -> int:
-        """How many more points there are until all central differences would have been had one by one."""
+        """Number of points left until all central differences would have been taken one by one."""
 
     def rounded(self, which: int, points: Array) -> Array:
         """The points as the input's dtype can represent them."""
@@ -103,18 +103,18 @@ class Forward:
 
     @property
     def batched(self) -> bool:
-        """Whether many points are answered at once, as far as is known."""
+        """True where many points are evaluated at once, as far as is known."""
         return self._batched is not None
 
     @property
     def left(self) -> int:
-        """How many more points and cotangents a plain check would ask for one by one: two of each per element."""
+        """Number of points and cotangents left of a plain check: two of each per element."""
         whole = 2 * sum(p.size for p in self.points) + 2 * sum(map(math.prod, self.shapes))
         return max(0, whole - self._asked)
 
     @cached_property
     def noise(self) -> list[Array]:
-        """How much two calls at the same point differ, per wanted output; it is rarely asked for."""
+        """Difference of two calls at the same point, per wanted output; taken when first read."""
         again = self._one(0, self.points[0])
         with np.errstate(invalid="ignore"):
             return [np.abs(np.nan_to_num(a - b)) for a, b in zip(self.values, again, strict=True)]
@@ -238,7 +238,7 @@ def _double(item: Any) -> Any:
 
 
 def _same(high: Tensor, low: Tensor) -> bool:
-    """Whether a value in float64 is the one in lower precision, up to that one's rounding."""
+    """Compare a value in float64 with the one in lower precision, up to that one's rounding."""
     if not _is_double(high) or _is_double(low) or high.shape != low.shape:
         return False
     return agree_within_rounding(to_array(high), to_array(low), 1e3 * epsilon(low))

@@ -44,12 +44,12 @@ class Window:
 
     @property
     def batched(self) -> bool:
-        """Whether many points are answered at once."""
+        """True where many points are evaluated at once."""
         return self.whole.batched
 
     @property
     def left(self) -> int:
-        """How many more points a plain check would ask for."""
+        """Number of points left of a plain check."""
         return self.whole.left
 
     def rounded(self, which: int, points: Array) -> Array:

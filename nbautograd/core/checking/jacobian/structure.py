@@ -62,7 +62,7 @@ def candidates(factors: dict[int, Array], plain: Array, scaled: dict[int, Array]
 
 
 def elementwise(ones: Array, probe: Array, answer: Array, tolerance: float) -> bool:
-    """Whether the answer to a random probe is the answer to ones times the probe: then J is diagonal, and it is that.
+    """Compare the answer to a random probe with the answer to ones times the probe: equal, J is diagonal.
 
     Args:
         ones: backward's answer to ones.
@@ -81,7 +81,7 @@ def elementwise(ones: Array, probe: Array, answer: Array, tolerance: float) -> b
 
 
 def agree(analytical: Array, numerical: Array, within: float = 1e-7, floor: float = 0.0) -> bool:
-    """Whether two stored Jacobians are the same to seven digits, small entries beside the largest of their row.
+    """Compare two stored Jacobians to seven digits, small entries beside the largest of their row.
 
     Args:
         analytical, numerical: the two.
@@ -128,7 +128,14 @@ def push_forward(layout: Layout, data: Array, tangent: Array) -> Array:
 
 
 def colours(pattern: Array) -> list[Array]:
-    """Groups of columns no two of which share a row, greedily; ``pattern`` is a boolean matrix (rows, columns)."""
+    """Group columns no two of which share a row, so that one difference gives all columns of a group.
+
+    Greedy colouring of the column intersection graph: Curtis, A. R., Powell, M. J. D., Reid, J. K. (1974), On the
+    estimation of sparse Jacobian matrices, IMA Journal of Applied Mathematics 13, 117-119.
+
+    Args:
+        pattern: boolean, shaped (rows, columns): where the Jacobian may differ from zero.
+    """
     packed = np.packbits(pattern, axis=0).T
     reaches = [int.from_bytes(column.tobytes(), "little") for column in packed]  # the rows of a column as bits
     taken: list[int] = []

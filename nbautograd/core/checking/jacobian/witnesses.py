@@ -25,7 +25,7 @@ TRUSTED = 1e-5  # how well a witness must agree with differences along a random 
 
 @dataclasses.dataclass
 class Testimony:
-    """What a witness says of one block for a random cotangent, or why it was not asked.
+    """Answer of a witness on one block for a random cotangent, or the reason why there is none.
 
     Attributes:
         apart: largest difference from backward, relative to the largest entry; None when it was not asked.
@@ -57,7 +57,7 @@ class ForwardWitness:
         self.absent = self._prepare()
 
     def testimony(self, i: int, j: int) -> Testimony:
-        """What it says of one block, for the cotangent that backward was probed with."""
+        """Compare J' v of one block by autograd of the forward with backward's, for the probe v."""
         rows = None if self.absent else self.rows[i]
         if rows is None:
             return Testimony(absent=self.absent or "leaves_torch")
@@ -124,7 +124,7 @@ class JvpWitness:
         self.absent = "" if own is not None and own is not torch.autograd.Function.jvp else "no_jvp"
 
     def testimony(self, i: int, j: int) -> Testimony:
-        """What it says of one block: v' J u against backward's (J' v)' u."""
+        """Compare v' J u of one block by the jvp with backward's (J' v)' u."""
         if self.absent:
             return Testimony(absent=self.absent)
         probe, answers = self.assembly.probes[i]
@@ -166,7 +166,7 @@ def _equal(mine: Any, theirs: Tensor) -> bool:
 
 
 def forward_confirms(witness: ForwardWitness, ij: tuple[int, int], matrices: Matrices, unsure: Array) -> bool:
-    """Whether autograd of the forward says of all unsure entries (block, row, column) what backward says."""
+    """Return True where autograd of the forward confirms backward in all unsure entries (block, row, column)."""
     if matrices.rows is not None or not len(unsure):
         return False
     rows = matrices.layout.row_ids[unsure[:, 0], unsure[:, 1]]

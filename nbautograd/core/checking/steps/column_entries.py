@@ -9,7 +9,7 @@ from nbautograd.core.numerics.arrays import Array
 
 
 def counts(raw: FirstPass, chosen: Array) -> Array:
-    """How many of the chosen entries, a boolean array like the stored matrices, each direction has."""
+    """Count the chosen entries, a boolean array like the stored matrices, of each direction."""
     return np.array([int(_own(raw, chosen, group).sum()) for group in raw.directions.groups], dtype=int)
 
 

@@ -23,7 +23,7 @@ NEAR_ZERO = 0.05  # where |x| is smaller than this, a second ladder is scaled by
 
 @dataclass(frozen=True)
 class Refined:
-    """What the ladder says of some entries.
+    """Derivatives of some entries by the step ladder.
 
     Attributes:
         entries: (block, row, column) of each, shaped (number, 3).

@@ -25,7 +25,7 @@ Agrees = Callable[[Array, Array], Array]
 def agreeing_entries(
     forward: Values, raw: FirstPass, ij: tuple[int, int], chosen: tuple[Array, Array], agrees: Agrees
 ) -> tuple[Array, Array]:
-    """Which of the chosen entries agree with backward after all.
+    """Find the chosen entries that agree with backward after all.
 
     Args:
         forward: values of the function.

@@ -45,7 +45,7 @@ def _finest(series: Series) -> Array:
 
 
 def _persists(series: Series) -> Array:
-    """Whether the gap is seen down to where round-off would hide it anyway, and far enough down to be at x."""
+    """Return True where the gap lasts down to where round-off hides it, and far enough down to be at x."""
     gap, noise = _gaps(series)
     finest = _finest(series)
     here = np.maximum(finest, 0)[None]
@@ -61,7 +61,7 @@ def _persists(series: Series) -> Array:
 
 
 def _grows(series: Series) -> Array:
-    """Whether the central difference grows like 1/h down to the finest step: a jump with f(x) half-way."""
+    """Return True where the central difference grows like 1/h to the finest step: a jump with f(x) half-way."""
     slopes = (series.up - series.down) / (series.above + series.below)
     clear = np.abs(slopes[-1]) * series.above[-1] > 100 * series.noise
     ratios = np.stack([slopes[-2] / slopes[-1], slopes[-3] / slopes[-2]])

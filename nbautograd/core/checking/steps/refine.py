@@ -63,13 +63,13 @@ def refine(forward: Values, raw: FirstPass, ij: tuple[int, int], chosen: Array) 
 
 
 def _columns_with_whole_ladder(forward: Values, columns: int, entries: int) -> int:
-    """How many of so many columns get the whole ladder first: all of them where that is cheap."""
+    """Count the columns that get the whole ladder first: all of them where that is cheap."""
     cheap = entries <= FEW if forward.batched else columns <= forward.left // POINTS
     return columns if cheap else min(LEAST, columns)
 
 
 def _columns_with_second_ladder(forward: Values) -> int:
-    """How many columns may have the whole ladder where three steps tell too little."""
+    """Count the columns that may have the whole ladder where three steps tell too little."""
     return MOST if forward.batched else max(LEAST, forward.left // POINTS)
 
 

@@ -13,7 +13,7 @@ DISTANCES = (0.3, 1.0, 3.0, 10.0)
 
 
 def piecewise_constant(forward: Values, ij: tuple[int, int], matrices: Matrices, jumps: Array) -> bool:
-    """Whether backward claims a slope where the function is flat here and at random points further off.
+    """Return True where backward claims a slope and the function is flat, here and at random points further off.
 
     Such a function with a gradient is a surrogate (straight-through, spiking neurons), not a mistake of arithmetic. A
     function that has a slope somewhere else (a clamp) or never changes at all is not called flat. Where it jumps at
