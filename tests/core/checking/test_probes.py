@@ -114,7 +114,7 @@ def test_sizes_that_belong_together_move_together() -> None:
         subject.call()
         groups = list(other_points.groups(subject, 0))
         shapes = [[tuple(t.shape) for t in given] for given in other_points.apart(subject, 0)]
-    assert ((0, 1), (1, 0)) in groups
+    assert (((0, 1), (1, 0)), 1) in groups
     assert [(3, 4), (4, 3)] in shapes
     assert [(4, 3), (3, 3)] in shapes
 
