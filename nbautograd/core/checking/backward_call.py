@@ -161,7 +161,7 @@ def cotangents(subject: Subject, outputs: Sequence[Tensor], seed: int, only: int
 
 
 def gradient_tolerance(outputs: Sequence[Tensor], inputs: Sequence[Any]) -> float:
-    """How closely two computations of the same gradient should agree, by the coarsest dtype that takes part."""
+    """Return how closely two computations of a gradient should agree: 100 eps ** 0.75 of the coarsest dtype."""
     tensors = [t for t in (*outputs, *inputs) if isinstance(t, Tensor) and (t.is_floating_point() or t.is_complex())]
     return max((100 * float(torch.finfo(t.dtype).eps) ** 0.75 for t in tensors), default=1e-9)
 

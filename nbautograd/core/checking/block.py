@@ -40,7 +40,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Statement:
-    """What one witness said of a block.
+    """Statement of one witness on a block.
 
     Attributes:
         witness: ``"backward"``, ``"finite differences"``, ``"autograd of forward"`` or ``"jvp"``.
@@ -110,7 +110,7 @@ class JacobianBlock(Displayable):
         return math.prod(self.output_shape), math.prod(self.input_shape)
 
     def analytical(self, rows: slice | Sequence[int] | None = None, cols: slice | Sequence[int] | None = None) -> Array:
-        """What backward says, for these rows and columns (all when None); never larger than what is asked.
+        """Return backward's Jacobian at these rows and columns (all when None), no more of it.
 
         Raises:
             InputError: for more than 4 million entries at once; ask for a slice, or use ``pooled``.
@@ -118,7 +118,7 @@ class JacobianBlock(Displayable):
         return self._part("analytical", rows, cols)
 
     def numerical(self, rows: slice | Sequence[int] | None = None, cols: slice | Sequence[int] | None = None) -> Array:
-        """What finite differences say, for these rows and columns; see ``analytical``."""
+        """Return the Jacobian by finite differences at these rows and columns; see ``analytical``."""
         return self._part("numerical", rows, cols)
 
     def _part(self, which: Which, rows: slice | Sequence[int] | None, cols: slice | Sequence[int] | None) -> Array:

@@ -176,7 +176,7 @@ class _State:
 
     @property
     def jumps(self) -> Array:
-        """Where the function jumps at the very input."""
+        """Mark the entries at which the function jumps at the very input."""
         found = np.zeros(self.wrong.shape, dtype=bool)
         if self.refined is not None:
             found[tuple(self.refined.entries[self.refined.nature == kinks.JUMP].T)] = True
@@ -201,7 +201,7 @@ class _State:
 
     @property
     def _confirmed(self) -> int:
-        """How many of the wrong entries were refined."""
+        """Count the wrong entries that were refined."""
         return 0 if self.refined is None else int(self.wrong[tuple(self.refined.entries.T)].sum())
 
     def _verdict(self, count: int) -> tuple[BlockVerdict, str]:
@@ -279,7 +279,7 @@ def _nearing(refined: Refined, analytical: Array) -> Array:
 
 
 def _index_of(refined: Refined | None, entry: tuple[int, int, int]) -> int | None:
-    """Which of the refined entries is at this place."""
+    """Return the number of this entry among the refined ones."""
     if refined is None:
         return None
     hits = np.flatnonzero((refined.entries == np.array(entry)).all(axis=1))

@@ -46,7 +46,7 @@ def _signed(item: Any, generator: torch.Generator, scale: float = 1.0) -> Any:
 
 
 def fresh(subject: Subject, seed: int) -> Iterator[tuple[Any, ...]]:
-    """Inputs that no edit has met: small, usual and large values of both signs, at these sizes and at larger ones."""
+    """Yield inputs that no edit has met: small, usual and large values of both signs, at these and larger sizes."""
     grown = [g for g in (resized(subject, group, 4, seed) for group in alike(subject)) if works(subject, g)]
     places = [subject.inputs, *(nearby_inputs(subject, seed + k) for k in (5, 6)), *grown]
     yield from places[1:]
@@ -108,7 +108,7 @@ def groups(subject: Subject, seed: int) -> Iterator[tuple[tuple[Slot, ...], int]
 
 
 def _torn(subject: Subject, group: tuple[Slot, ...], slots: list[Slot]) -> bool:
-    """Whether indices or masks would get another size than what they belong to: forward may take that by chance."""
+    """Return True where indices or masks would get another size than what they belong to."""
     size = subject.inputs[group[0][0]].shape[group[0][1]]
     alike = {s for s in slots if subject.inputs[s[0]].shape[s[1]] == size}
     fixed = {s for s in alike if not subject.inputs[s[0]].is_floating_point() and not subject.inputs[s[0]].is_complex()}
@@ -137,7 +137,7 @@ def shrunk(subject: Subject, largest: int, size: int, seed: int) -> Subject:
 
 
 def works(subject: Subject, inputs: tuple[Any, ...]) -> bool:
-    """Whether the forward takes these inputs."""
+    """Return True where the forward takes these inputs."""
     try:
         outputs = subject.call(inputs)
     except Exception:
@@ -173,7 +173,7 @@ def _resized(item: Tensor, dims: list[int], change: int, generator: torch.Genera
 
 
 def _permutation(values: Tensor) -> bool:
-    """Whether whole numbers from 0 stand here, each once."""
+    """Return True for whole numbers from 0, each once."""
     whole = values.dtype in (torch.int64, torch.int32) and len(values) > 1
     return whole and torch.equal(values.sort()[0], torch.arange(len(values)).to(values))
 

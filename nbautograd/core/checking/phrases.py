@@ -17,7 +17,7 @@ def ordinal(position: int) -> Phrase:
 
 
 def returned(subject: Subject, position: int) -> Returned | None:
-    """What the source says of the gradient of this input, where it is an argument of forward."""
+    """Return the source's expression of this input's gradient, where the input is an argument of forward."""
     argument = subject.arguments.get(position)
     if subject.source is None or argument is None:
         return None
@@ -26,7 +26,7 @@ def returned(subject: Subject, position: int) -> Returned | None:
 
 
 def value(subject: Subject, position: int) -> Phrase:
-    """What to call the gradient of an input.
+    """Name the gradient of an input.
 
     Returns:
         Such as "`grad_weight`, the 2nd value returned, line 23: `input.mm(grad_output)`".

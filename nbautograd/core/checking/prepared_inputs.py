@@ -14,7 +14,7 @@ from nbautograd.errors import CallError, InputError
 
 
 def callable_of(fn: Any) -> Callable[..., Any]:
-    """What to call: ``fn`` itself, or ``apply`` of a Function class.
+    """Return the callable: ``fn`` itself, or ``apply`` of a Function class.
 
     Raises:
         CallError: when ``fn`` cannot be called, or is a Function class in the style of old torch.
@@ -72,7 +72,7 @@ def _copied(item: Tensor) -> Tensor:
 
 
 def _overlaps(item: Tensor) -> bool:
-    """Whether two elements may share memory: a stride smaller than what the dimensions below it span."""
+    """Return True where elements may share memory: a stride is smaller than the span of the dimensions below."""
     span = 0
     for stride, size in sorted((st, n) for n, st in zip(item.shape, item.stride(), strict=True) if n > 1):
         if stride <= span:
@@ -82,12 +82,12 @@ def _overlaps(item: Tensor) -> bool:
 
 
 def overlapping(item: Any) -> bool:
-    """Whether an input is a tensor of which several elements share memory."""
+    """Return True for a tensor of which several elements share memory."""
     return isinstance(item, Tensor) and unreadable_kind(item) is None and _overlaps(item)
 
 
 def is_differentiable(item: Any) -> bool:
-    """Whether an input is a floating or complex tensor that requires grad."""
+    """Return True for a floating or complex tensor that requires grad."""
     return isinstance(item, Tensor) and item.requires_grad and (item.is_floating_point() or item.is_complex())
 
 

@@ -90,7 +90,7 @@ class Subject:
         self._depth = 0
 
     def _signed(self) -> Callable[..., Any]:
-        """What has the signature that names the inputs."""
+        """Return the callable whose signature names the inputs."""
         if isinstance(self.fn, torch.nn.Module):
             return self.fn.forward
         if self.cls is None:
@@ -100,7 +100,7 @@ class Subject:
 
     @property
     def name(self) -> str:
-        """What to call it in a sentence: the class's name, else the function's."""
+        """Name of the Function in sentences: the class's, else the function's."""
         if self.cls is not None:
             return self.cls.__name__
         return getattr(self.fn, "__name__", type(self.fn).__name__)
@@ -218,7 +218,7 @@ def _source(cls: type) -> FunctionSource | None:
 
 
 def separate_context(cls: type) -> bool:
-    """Whether a Function class has a ``setup_context``, so that its forward takes no ctx."""
+    """Return True for a class with ``setup_context``, whose forward takes no ctx."""
     return getattr(cls, "setup_context", None) is not torch.autograd.Function.setup_context
 
 
@@ -242,7 +242,7 @@ def _nodes(tensors: Sequence[Tensor]) -> Iterator[Any]:
 
 
 def _handed_on(tensors: Sequence[Tensor], cls: type | None, given: Sequence[Any]) -> dict[int, int]:
-    """Which argument each input became, where one call of the Function is in the graph and got the input itself."""
+    """Map each input to the argument that it became, where one call of the Function got the input itself."""
     nodes = [] if cls is None else [n for n in _nodes(tensors) if getattr(n, "_forward_cls", None) is cls]
     if len(nodes) != 1:
         return {}

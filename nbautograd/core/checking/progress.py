@@ -49,7 +49,7 @@ class Progress:
         self._start, self._end, self._of, self._count, self._what = start, end, max(1, of), 0, what
 
     def tick(self, count: int = 1) -> None:
-        """So many questions were answered."""
+        """Count calls of the user's forward or backward as done."""
         if self._tell is not None:
             self._count += count
             self._say(self._start + (self._end - self._start) * min(self._count, self._of) // self._of)
@@ -66,7 +66,7 @@ class Progress:
         self._say(self._told + 1)
 
     def done(self, steps: int, what: str | None = None) -> None:
-        """So many steps are done, however they were; from now on something else is being done, when it is said."""
+        """Set the steps done, and what is being done from now on, when that is named."""
         self._what = self._what if what is None else what
         self._say(steps)
 

@@ -20,7 +20,7 @@ Mend = Callable[[Subject, tuple[Finding, ...]], tuple[Finding, ...]]
 
 
 def findings(run: GradcheckRun, mend: Mend | None = None, known: Known = lambda verdict: None) -> tuple[Finding, ...]:
-    """What was found, most serious first; every block that disagrees has at least one finding of its own.
+    """Find causes, most serious first; every block that disagrees has at least one finding of its own.
 
     Args:
         run: with its blocks.
@@ -43,7 +43,7 @@ def findings(run: GradcheckRun, mend: Mend | None = None, known: Known = lambda 
 
 
 def _diagnosed(run: GradcheckRun, known: Known, mend: Mend | None) -> tuple[Finding, ...]:
-    """What the probes and hypotheses found, mended where that is wanted; when interrupted what there is by then."""
+    """Run probes and hypotheses, mend where that is wanted; return what there is by an interrupt."""
     found: list[Finding] = []
     differs = any(b.verdict == "mismatch" for b in run.blocks.values())
 

@@ -1,4 +1,4 @@
-"""GradcheckRun: one check while it runs: the call, the blocks as they come, and what went wrong on the way."""
+"""GradcheckRun: one check while it runs: the call, the blocks as they come, and the errors on the way."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _About = tuple[int, int, str, str, tuple[int, ...], tuple[int, ...], str, int]
 
 
 class _Pairs(TypedDict):
-    """Which tensors of a block are complex."""
+    """Flags of a block's tensors that are complex."""
 
     output_complex: bool
     input_complex: bool
@@ -161,14 +161,14 @@ class GradcheckRun:
         )  # fmt: skip
 
     def _described(self, ij: tuple[int, int], where: tuple[int, int], matrices: Matrices) -> _About:
-        """What a block is about: positions, names, shapes, structure and number of entries."""
+        """Return a block's positions, names, shapes, structure and number of entries."""
         assert self.assembly is not None
         shapes = self.assembly.forward.shapes[ij[0]], self.assembly.forward.points[ij[1]].shape
         names = self.subject.output_names[where[0]], self.subject.input_names[where[1]]
         return *where, *names, *shapes, structure(matrices), math.prod((*shapes[0], *shapes[1]))
 
     def _pairs(self, where: tuple[int, int]) -> _Pairs:
-        """Which of the two tensors are complex."""
+        """Return the flags of the two tensors that are complex."""
         assert self.outputs is not None
         tensors = self.outputs[where[0]], self.outputs.inputs[where[1]]
         return {"output_complex": tensors[0].is_complex(), "input_complex": tensors[1].is_complex()}
@@ -200,7 +200,7 @@ class GradcheckRun:
 
 
 def structure(matrices: Matrices) -> str:
-    """What a block looks like: ``"zero"``, ``"sampled"``, ``"diagonal"``, ``"block diagonal"`` or ``"dense"``."""
+    """Name a block's structure: ``"zero"``, ``"sampled"``, ``"diagonal"``, ``"block diagonal"`` or ``"dense"``."""
     if matrices.rows is not None:
         return "sampled"
     if not matrices.analytical.any() and not matrices.numerical.any():

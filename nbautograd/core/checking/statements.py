@@ -34,7 +34,7 @@ def _other(witness: str, testimony: Testimony) -> Statement:
 
 
 def backward(raw: FirstPass) -> Statement:
-    """How the analytical Jacobian came about."""
+    """State how the analytical Jacobian came about."""
     shape = raw.matrices.layout.structure
     message = "checking.backward_said" if raw.linear else "checking.backward_not_linear"
     return Statement(
@@ -43,7 +43,7 @@ def backward(raw: FirstPass) -> Statement:
 
 
 def differences(raw: FirstPass, judged: Judged) -> Statement:
-    """How the numerical Jacobian came about, and how far it is from backward."""
+    """State how the numerical Jacobian came about, and its distance from backward."""
     precision = messages.text("checking.promoted" if raw.forward.promoted else "checking.same_precision")
     says = messages.text("checking.differences_said", largest=number(judged.largest_error), precision=precision)
     return Statement("finite differences", True, says, judged.largest_error)

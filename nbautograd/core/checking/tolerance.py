@@ -14,7 +14,7 @@ from nbautograd.core.numerics.constants import AGREED, SLIGHT
 
 @dataclasses.dataclass(frozen=True)
 class Tolerance:
-    """What the caller gave to ``gradcheck``, and the precision of the backward.
+    """Tolerances given to ``gradcheck``, and the precision of the backward.
 
     Attributes:
         atol, rtol: an entry that differs by at most atol + rtol |numerical| is right; None for the error bars alone.
@@ -27,11 +27,11 @@ class Tolerance:
 
     @property
     def rounding(self) -> float:
-        """How much of its row an entry may be off by rounding in backward; sums are short where precision is lowest."""
+        """Rounding of an entry in backward, relative to its row; sums are short where precision is lowest."""
         return (64 if self.precision < 1e-5 else 8) * self.precision
 
     def given(self, analytical: Array, numerical: Array) -> Array | None:
-        """Where the caller's tolerance is met; None when the caller gave none."""
+        """Mark the entries that meet the caller's tolerance; None when the caller gave none."""
         if self.atol is None and self.rtol is None:
             return None
         within: Array = np.abs(analytical - numerical) <= (self.atol or 0.0) + (self.rtol or 0.0) * np.abs(numerical)
@@ -40,7 +40,7 @@ class Tolerance:
 
 @dataclasses.dataclass(frozen=True)
 class Scale:
-    """What a difference is measured against.
+    """Sizes that a difference is measured against.
 
     Attributes:
         size: the entry itself, but at least 1e-3 of the largest of its row and 1e-6 of the largest of the block.
@@ -67,12 +67,12 @@ def scales(matrices: Matrices) -> Scale:
 
 
 def close(matrices: Matrices, scale: Scale, tolerance: Tolerance) -> Array:
-    """Where the two agree at first sight."""
+    """Mark the entries where the two Jacobians agree at first sight."""
     return same(matrices.analytical, matrices.numerical, scale, tolerance)
 
 
 def same(analytical: Array, numerical: Array, scale: Scale, tolerance: Tolerance, relative: float = AGREED) -> Array:
-    """Where numbers agree within a relative difference, or within what the caller called right."""
+    """Mark the numbers that agree within a relative difference, or within the caller's tolerance."""
     with np.errstate(invalid="ignore"):
         apart = np.abs(analytical - numerical)
         agreed: Array = apart <= np.maximum(scale.slack(relative, tolerance), SLIGHT * scale.row)
