@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from nbautograd.core.checking import phrases
+from nbautograd.core.checking import other_points, phrases
 from nbautograd.core.checking.backward_call import cotangents, observe
 from nbautograd.core.checking.block import Block
 from nbautograd.core.checking.diagnosis import candidate_terms
-from nbautograd.core.checking.diagnosis.table import causes
+from nbautograd.core.checking.diagnosis.evidence import Terms
+from nbautograd.core.checking.diagnosis.table import Blocks, causes
 from nbautograd.core.checking.probes.linearity import linearity
 from nbautograd.core.checking.probes.mutated_after_save import changed_after_saving
 from nbautograd.core.checking.probes.run_probes import after_values, before_values, first_run, quietly
 from nbautograd.core.checking.problem import Outputs, Subject
+from nbautograd.core.checking.run import GradcheckRun
 from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.compare import agree_bitwise
 
+CONFIRMED = 20_000  # entries up to which causes are tried at fresh inputs: a tenth of a second
 KINDS = {"bug": 0, "lint": 1, "note": 2}
 LAST = ("fails_batched",)
 # what says no more than that the values are wrong
@@ -86,10 +91,25 @@ def _values(subject: Subject, outputs: Outputs, blocks: Mapping[tuple[int, int],
     none: frozenset[int] = frozenset()
     if subject.direct and seen.returned is not None:
         none = frozenset(i for i, g in enumerate(seen.returned) if g is None)
-    tensors, scalars = candidate_terms.tensors(subject, outputs), candidate_terms.scalars(subject, outputs)
-    changed = changed_after_saving(subject)
-    for finding in causes(subject, blocks, tensors, scalars, none):
+    changed, terms = changed_after_saving(subject), candidate_terms.terms(subject, outputs)
+    elsewhere = functools.lru_cache(lambda: tuple(_elsewhere(subject, blocks)))
+    for finding in causes(subject, blocks, terms, elsewhere, none):
         yield _explained(finding, changed)
+
+
+def _elsewhere(subject: Subject, blocks: Mapping[tuple[int, int], Block]) -> Iterator[tuple[Blocks, Terms]]:
+    """The blocks, and what may explain them, of checks near the inputs and at values of both signs."""
+    if sum(b.entries for b in blocks.values()) > CONFIRMED:
+        return
+    _, near, signed = other_points.points(subject, subject.seed + 71)
+    for inputs in (near, signed):
+        with contextlib.suppress(Exception):  # outside the domain of forward nothing is borne out or refuted
+            other = Subject(subject.fn, inputs, subject.seed)
+            run = GradcheckRun(other, None, None, None)
+            with other.session():
+                run.find_blocks()
+                if run.outputs is not None:
+                    yield run.blocks, candidate_terms.terms(other, run.outputs)
 
 
 def _explained(finding: Finding, changed: str) -> Finding:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from nbautograd.core.checking.backward_call import own_node, tensors_on_ctx
-from nbautograd.core.checking.diagnosis.evidence import Named
+from nbautograd.core.checking.diagnosis.evidence import Named, Terms
 from nbautograd.core.checking.problem import Subject
+
+LARGEST = 100_000  # number that an index may hold to be counted
 
 
 def tensors(subject: Subject, outputs: Sequence[Tensor]) -> tuple[Named, ...]:
@@ -23,6 +27,45 @@ def tensors(subject: Subject, outputs: Sequence[Tensor]) -> tuple[Named, ...]:
         if (values.shape, values.tobytes()) not in known and values.dtype.kind in "fbi":
             named.append(Named(name, "saved", values))
     return tuple(n for n in named if n.values.ndim)
+
+
+def terms(subject: Subject, outputs: Sequence[Tensor]) -> Terms:
+    """Return what a factor, a term or a threshold may be made of, at these outputs and the inputs of their call."""
+    named = tensors(subject, outputs)
+    return Terms((*named, *_counts(named)), scalars(subject, outputs), _constants(subject))
+
+
+def _constants(subject: Subject) -> tuple[float, ...]:
+    """Numbers in the code of forward and backward."""
+    if subject.cls is None:
+        return ()
+    methods = (inspect.unwrap(getattr(subject.cls, name)) for name in ("forward", "backward"))
+    codes = (getattr(method, "__code__", None) for method in methods)
+    found = (c for code in codes if code is not None for c in code.co_consts)
+    return tuple(dict.fromkeys(c for c in found if isinstance(c, (int, float)) and not isinstance(c, bool)))
+
+
+def _counts(named: Sequence[Named]) -> Iterator[Named]:
+    """How many elements there are of each kind: by an index, and of a mask along each of its dimensions."""
+    for tensor in named:
+        values = tensor.values
+        if tensor.role == "output":
+            continue
+        if (
+            values.dtype.kind == "i"
+            and values.ndim == 1
+            and values.size
+            and 0 <= values.min() <= values.max() < LARGEST
+        ):
+            yield Named(f"torch.bincount({tensor.name})", "count", np.bincount(values))
+        if is_mask(values):
+            for dim in range(values.ndim) if values.ndim > 1 else ():
+                yield Named(f"{tensor.name}.sum({dim})", "count", values.sum(dim).astype(int))
+
+
+def is_mask(values: Any) -> bool:
+    """Whether an array says of each element yes or no."""
+    return bool(values.dtype.kind == "b" or (values.size and np.isin(values, (0, 1)).all()))
 
 
 def scalars(subject: Subject, outputs: Sequence[Tensor]) -> dict[str, float]:

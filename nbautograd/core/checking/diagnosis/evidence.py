@@ -19,7 +19,7 @@ class Named:
 
     Attributes:
         name: such as ``"weight"``.
-        role: ``"input"``, ``"output"`` or ``"saved"``.
+        role: ``"input"``, ``"output"``, ``"saved"`` or ``"count"`` (how many of something there are).
         values: its elements, thinned out like the block's (real and imaginary part in a last dimension of 2).
         position: its position among inputs or outputs; -1 for saved ones.
     """
@@ -44,6 +44,7 @@ class Evidence:
         tensors: what a factor may be made of.
         scalars: numbers that a constant may be, by name.
         rows, cols: which rows and columns of the block stayed; None for all.
+        constants: numbers in the code of forward and backward.
     """
 
     block: Block
@@ -57,6 +58,7 @@ class Evidence:
     scalars: Mapping[str, float] = field(default_factory=dict)
     rows: list[int] | None = None
     cols: list[int] | None = None
+    constants: tuple[float, ...] = ()
 
     @property
     def scale(self) -> float:
@@ -141,13 +143,27 @@ def thin(values: Array, chosen: dict[int, list[int]]) -> Array:
     return values
 
 
-def gather(block: Block, tensors: Sequence[Named], scalars: Mapping[str, float], single: bool) -> Evidence:
+@dataclass(frozen=True)
+class Terms:
+    """What a factor, a term or a threshold may be made of.
+
+    Attributes:
+        tensors: inputs, outputs, what ctx holds, and counts, each with its name.
+        scalars: numbers by name.
+        constants: numbers in the code of forward and backward.
+    """
+
+    tensors: Sequence[Named] = ()
+    scalars: Mapping[str, float] = field(default_factory=dict)
+    constants: tuple[float, ...] = ()
+
+
+def gather(block: Block, terms: Terms, single: bool) -> Evidence:
     """Evidence for one block.
 
     Args:
         block: with its verdict.
-        tensors: the whole tensors that a factor may be made of.
-        scalars: numbers by name.
+        terms: what may explain it.
         single: True when the Function computes in single precision (or lower), where less can be told apart.
     """
     chosen = indices(block)
@@ -160,5 +176,8 @@ def gather(block: Block, tensors: Sequence[Named], scalars: Mapping[str, float],
     tiny = min(5 * float(bar), 1e-2 * scale) if np.isfinite(bar) else 0.0
     out_shape = tuple(len(chosen[s]) for s in block.output_shape)
     in_shape = tuple(len(chosen[s]) for s in block.input_shape)
-    named = tuple(Named(t.name, t.role, thin(t.values, chosen), t.position) for t in tensors)
-    return Evidence(block, A, N, out_shape, in_shape, 3e-3 if single else 1e-6, tiny, named, scalars, *asked)
+    named = tuple(Named(t.name, t.role, thin(t.values, chosen), t.position) for t in terms.tensors)
+    return Evidence(
+        block, A, N, out_shape, in_shape, 3e-3 if single else 1e-6, tiny, named, terms.scalars,
+        rows=asked[0], cols=asked[1], constants=terms.constants,
+    )  # fmt: skip

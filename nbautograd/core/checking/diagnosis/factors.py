@@ -62,7 +62,7 @@ def round_number(c: float, e: Evidence) -> bool:
     simple = (c * q * f for q in range(1, 13) for f in (1.0, math.pi, 1 / math.pi, math.sqrt(2), math.sqrt(math.pi)))
     if any(abs(x - round(x)) <= 1e-5 * abs(x) and abs(x) < 200 for x in simple):
         return True
-    known = [v for v in e.scalars.values() if v] + [v for _, v in sizes(e)]
+    known = [v for v in e.scalars.values() if v] + [size.value for size in sizes(e)]
     near = (f(v) for v in known for f in (float, lambda v: 1 / v, lambda v: v * v, lambda v: 1 / (v * v)))
     return any(abs(abs(c) - abs(value)) <= 1e-5 * abs(c) for value in near)
 
@@ -81,6 +81,36 @@ def missing_term(e: Evidence) -> Cause | None:
                     if c is not None:
                         return Cause("wrong_derivative", "missing_term", {"term": _times(c, label)})
     return None
+
+
+def row_factor(e: Evidence) -> Cause | None:
+    """Each row of N is its row of A times a number of its own: a count, a length, whatever belongs to one output."""
+    alive = (~e.equal(e.A, np.zeros_like(e.A))).sum(axis=1)
+    if not alive.max(initial=0) > 1 or not e.wrong.any():
+        return None
+    power = (e.A * e.A).sum(axis=1)
+    c = np.where(power > 0, (e.A * e.N).sum(axis=1) / np.where(power > 0, power, 1), np.nan)
+    known = np.isfinite(c)
+    if not e.same(e.N[known], c[known, None] * e.A[known]) or bool((e.N[~known] != 0).any()):
+        return None
+    least, most = float(c[known].min()), float(c[known].max())
+    if most - least <= 1e-3 * max(abs(least), abs(most)):
+        return None
+    name = next(_row_names(e, c, known), "")
+    said = {"least": number(round(least, 6)), "most": number(round(most, 6)), "factor": name}
+    return Cause("missing_factor", "row_factor_named" if name else "row_factor", said)
+
+
+def _row_names(e: Evidence, c: Array, known: Array) -> Iterator[str]:
+    for tensor in e.tensors:
+        values = _spread(tensor.values, e.out_shape) if tensor.values.dtype.kind in "fi" else None
+        if values is None or np.ptp(tensor.values) == 0:
+            continue
+        flat = values.reshape(-1).astype(float)
+        with np.errstate(all="ignore"):
+            for label, right in ((tensor.name, flat), (f"1 / {tensor.name}", 1 / flat)):
+                if np.isfinite(right[known]).all() and np.allclose(c[known], right[known], rtol=1e-5, atol=0):
+                    yield label
 
 
 def whole(e: Evidence) -> str:
@@ -128,7 +158,7 @@ def candidates(e: Evidence) -> Iterator[tuple[str, Array]]:
 
 def _at_hand(e: Evidence) -> list[Named]:
     own = [t for t in e.tensors if t.role == "input" and t.position == e.block.input]
-    return own + [t for t in e.tensors if t not in own and t.values.dtype.kind == "f"]
+    return own + [t for t in e.tensors if t not in own and t.values.dtype.kind == "f" and t.role != "count"]
 
 
 def _forms(tensor: Named) -> Iterator[tuple[str, Array]]:

@@ -64,7 +64,8 @@ def missing(e: Evidence) -> Cause | None:
     if not e.A.any() or not bool(dead[e.wrong].all()) or not bool((~e.wrong & ~dead).any()):
         return None
     where = condition(e, _by_column(e.wrong, e))
-    part = "" if where else slab(e, _by_column(e.wrong, e))
+    silent = bool(dead[:, _by_column(e.wrong, e)].all())  # nothing of what comes in through other outputs either
+    part = slab(e, _by_column(e.wrong, e)) if silent and not where else ""
     message = "missing_entries_where" if where else "missing_entries_part" if part else "missing_entries"
     return Cause("missing_entries", message, {**_count(e, where), "part": part})
 
@@ -75,7 +76,8 @@ def extra(e: Evidence) -> Cause | None:
     if not e.N.any() or not bool(dead[e.wrong].all()) or not bool((~e.wrong & ~dead).any()):
         return None
     where = condition(e, _by_column(e.wrong, e))
-    return Cause("extra_entries", "extra_entries_where" if where else "extra_entries", _count(e, where))
+    message = "extra_entries_where" if where else "extra_entries" if e.elementwise else "extra_entries_wide"
+    return Cause("extra_entries", message, _count(e, where))
 
 
 def conditional(e: Evidence) -> Cause | None:
@@ -106,7 +108,13 @@ def small(e: Evidence) -> Cause | None:
 def derivative(e: Evidence) -> Cause | None:
     """The right pattern with unrelated values."""
     a, n = _alive(e.A, e), _alive(e.N, e)
-    return Cause("wrong_derivative", "wrong_derivative") if bool((a == n).all()) else None
+    return wrong_in(e, "wrong_derivative") if bool((a == n).all()) else None
+
+
+def wrong_in(e: Evidence, code: str) -> Cause:
+    """The plain sentence, with the part that is wrong where there is one."""
+    where = part(e, e.wrong)
+    return Cause(code, f"{code}_part", {"part": where}) if where else Cause(code, code)
 
 
 def _alive(X: Array, e: Evidence) -> Array:
@@ -120,17 +128,47 @@ def _by_column(wrong: Array, e: Evidence) -> Array:
 
 def slab(e: Evidence, columns: Array) -> str:
     """The part of the input with these elements, where it is a run of indices along one dimension: ``"x[:, :3]"``."""
-    if e.in_shape != e.block.input_shape:
+    whole = e.in_shape == e.block.input_shape
+    return _slab(e.block.input_name, columns.reshape(e.in_shape)) if whole else ""
+
+
+def part(e: Evidence, wrong: Array) -> str:
+    """The parts of output and input with all these entries: ``"output[4:] / x[:, 0]"``; empty where they are all."""
+    whole = e.in_shape == e.block.input_shape and e.out_shape == e.block.output_shape
+    if not whole or not wrong.any():
         return ""
-    mask = columns.reshape(e.in_shape)
-    for axis, size in enumerate(e.in_shape):
+    rows = _slab(e.block.output_name, wrong.any(axis=1).reshape(e.out_shape))
+    columns = _slab(e.block.input_name, wrong.any(axis=0).reshape(e.in_shape))
+    return " / ".join(found for found in (rows, columns) if found)
+
+
+def partial(e: Evidence) -> Cause | None:
+    """A is right outside one part, and minus N, or N times a constant, where it is wrong."""
+    wrong, where = e.wrong, part(e, e.wrong)
+    if not where or wrong.sum() < 3 or not bool((_alive(e.A, e) & ~wrong).any()):
+        return None
+    A, N = e.A[wrong], e.N[wrong]
+    c = float((A * N).sum()) / float((N * N).sum() or 1.0)
+    if c == 0.0 or not np.allclose(A, c * N, rtol=max(1e-5, 30 * e.rel), atol=e.tiny):
+        return None
+    if abs(c + 1) <= 1e-5:
+        return Cause("sign", "sign_part", {"part": where})
+    return Cause(
+        "constant_factor", "constant_factor_part", {"part": where, "ratio": f"{c:.6g}", "inverse": f"{1 / c:.6g}"}
+    )
+
+
+def _slab(name: str, mask: Array) -> str:
+    for axis, size in enumerate(mask.shape):
         others = tuple(d for d in range(mask.ndim) if d != axis)
         hit = np.flatnonzero(mask.all(axis=others))
         run = len(hit) > 0 and len(hit) < size and hit[-1] - hit[0] == len(hit) - 1
         if run and int(mask.sum()) * size == len(hit) * mask.size:
             index = [":"] * mask.ndim
             index[axis] = _run(int(hit[0]), int(hit[-1]) + 1, size)
-            return f"{e.block.input_name}[{', '.join(index)}]"
+            while index[-1] == ":":
+                index.pop()
+            return f"{name}[{', '.join(index)}]"
     return ""
 
 
@@ -151,15 +189,20 @@ def condition(e: Evidence, columns: Array) -> str:
 def _matching(e: Evidence, columns: Array) -> Iterator[str]:
     few = min(int(columns.sum()), int((~columns).sum())) < 2
     for tensor in _ordered(e):
-        if tensor.values.shape != e.in_shape or tensor.values.dtype.kind not in "fib":
+        if tensor.values.shape != e.in_shape or tensor.values.dtype.kind not in "fib" or tensor.role == "count":
             continue
         name, x = tensor.name, tensor.values.reshape(-1).astype(float)
-        for label, holds in ((f"{name} < 0", x < 0), (f"{name} > 0", x > 0), (f"{name} == 0", x == 0),
-                             (f"{name} != 0", x != 0)):  # fmt: skip
-            if bool((holds == columns).all()):
+        mask = tensor.values.dtype.kind == "b"
+        for label, holds in (
+            (f"{name} < 0", x < 0),
+            (f"{name} > 0", x > 0),
+            (f"~{name}" if mask else f"{name} == 0", x == 0),
+            (name if mask else f"{name} != 0", x != 0),
+        ):
+            if bool((holds == columns).all()) and not (mask and ("<" in label or ">" in label)):
                 yield label
         if not few:
-            yield from _thresholds(name, x, columns)
+            yield from _thresholds(e, name, x, columns)
     yield from _pairs(e, columns)
 
 
@@ -167,22 +210,19 @@ def _ordered(e: Evidence) -> list[Named]:
     return sorted(e.tensors, key=lambda t: (t.position != e.block.input or t.role != "input", t.role))
 
 
-def _thresholds(name: str, x: Array, columns: Array) -> Iterator[str]:
-    for label, values in ((f"|{name}|", np.abs(x)), (name, x)):
-        low, high = values[columns], values[~columns]
-        if low.min() > high.max():
-            yield f"{label} > {_between(high.max(), low.min())}"
-        elif low.max() < high.min():
-            yield f"{label} < {_between(low.max(), high.min())}"
-
-
-def _between(low: float, high: float) -> str:
-    """The roundest number between two."""
-    for digits in range(8):
-        rounded = round((low + high) / 2, digits)
-        if low < rounded < high:
-            return f"{rounded:g}"
-    return f"{(low + high) / 2:.6g}"
+def _thresholds(e: Evidence, name: str, x: Array, columns: Array) -> Iterator[str]:
+    """Comparisons with a constant of the code, or with a number that the Function was given."""
+    numbers = dict.fromkeys(signed for c in e.constants for signed in (c, -c))
+    known = [(f"{c:g}", c) for c in numbers] + [(label, value) for label, value in e.scalars.items()]
+    for label, c in known:
+        for text, holds in (
+            (f"|{name}| > {label}", np.abs(x) > c),
+            (f"|{name}| < {label}", np.abs(x) < c),
+            (f"{name} > {label}", x > c),
+            (f"{name} < {label}", x < c),
+        ):
+            if c and bool((holds == columns).all()):
+                yield text
 
 
 def _pairs(e: Evidence, columns: Array) -> Iterator[str]:

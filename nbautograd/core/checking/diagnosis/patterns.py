@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from torch import Tensor
 
 from nbautograd.core.checking.block import Array
 from nbautograd.core.checking.diagnosis.evidence import Evidence
@@ -44,10 +47,6 @@ def constant(e: Evidence) -> Cause | None:
         return None
     if abs(c + 1) <= 1e-5:
         return Cause("sign", "sign")
-    name = next(constant_names(c, e), "")
-    if name:
-        told = {"ratio": number(c), "inverse": number(1 / c), "name": name}
-        return Cause("constant_factor", "constant_factor_named", told)
     return Cause("constant_factor", "constant_factor", {"ratio": number(c), "inverse": number(1 / c)})
 
 
@@ -56,46 +55,86 @@ def number(c: float) -> str:
     return f"{c + 0.0:.6g}"  # no "-0"
 
 
-def constant_names(c: float, e: Evidence) -> Iterator[str]:
-    """What this constant may be, the likeliest first: ``"x.numel()"``, ``"1/sqrt(q.shape[1])"``, ``"scale"``."""
-    known = [(name, value) for name, value in sizes(e) if value > 1]
-    for name, value in [*known, *((f"sqrt({name})", math.sqrt(value)) for name, value in known)]:
-        if abs(c - value) <= 1e-5 * abs(c):
-            yield name
-        if abs(c - 1 / value) <= 1e-5 * abs(c):
-            yield f"1/{name}"
-    for name, value in e.scalars.items():
-        for label, size in ((name, value), (f"1/{name}", _inverse(value)), (f"1 - {name}", 1 - value)):
-            if size not in (0.0, 1.0) and abs(c - size) <= 1e-5 * abs(c):
-                yield label
-    for label, size in (("pi", math.pi), ("1/pi", 1 / math.pi), ("2*pi", 2 * math.pi), ("log(2)", math.log(2))):
-        if abs(c - size) <= 1e-6 * abs(c):
-            yield label
-    for name, value in known:
-        if value > 2 and abs(c - (value - 1) / value) <= 1e-5 * abs(c):
-            yield f"({name} - 1)/{name}"
-        if value > 2 and abs(c - value / (value - 1)) <= 1e-5 * abs(c):
-            yield f"{name}/({name} - 1)"
+@dataclass(frozen=True)
+class Measure:
+    """A number that a constant may be, and the way to take it at other inputs.
+
+    Attributes:
+        label: as it stands in code: ``"x.numel()"``, ``"1/sqrt(q.shape[1])"``, ``"mask.sum()"``, ``"scale"``.
+        value: here.
+        name: of the tensor that it is taken from; empty for a number that stays what it is.
+        take: the number that it is for another tensor of that name.
+    """
+
+    label: str
+    value: float
+    name: str = ""
+    take: Callable[[Tensor], float] = lambda tensor: math.nan
+
+    def made(self, form: str, function: Callable[[float], float]) -> Measure:
+        """A function of this number, written around its label."""
+        take = self.take
+        return Measure(
+            form.format(self.label), function(self.value), self.name, lambda tensor: function(float(take(tensor)))
+        )
+
+
+def constant_names(c: float, e: Evidence) -> Iterator[Measure]:
+    """What this constant may be, the likeliest first."""
+    known = [size for size in sizes(e) if size.value not in (0.0, 1.0)]
+    own = [Measure(name, value) for name, value in e.scalars.items()]
+    fixed = (("pi", math.pi), ("1/pi", 1 / math.pi), ("2*pi", 2 * math.pi), ("log(2)", math.log(2)))
+    yield from (m for m in _forms(known, own) if m.value not in (0.0, 1.0) and abs(c - m.value) <= 1e-5 * abs(c))
+    yield from (Measure(label, value) for label, value in fixed if abs(c - value) <= 1e-6 * abs(c))
+    for size in (s for s in known if s.value > 2):
+        less = size.made(f"({{}} - 1)/{size.label}", lambda n: (n - 1) / n)
+        yield from (m for m in (less, less.made(f"{size.label}/({size.label} - 1)", _inverse)) if _near(c, m.value))
+
+
+def _forms(known: Sequence[Measure], own: Sequence[Measure]) -> Iterator[Measure]:
+    for size in (*known, *(s.made("sqrt({})", math.sqrt) for s in known)):
+        yield size
+        yield size.made("1/{}", _inverse)
+    for number_given in own:
+        yield number_given
+        yield number_given.made("1/{}", _inverse)
+        yield number_given.made("1 - {}", lambda value: 1 - value)
+
+
+def _near(c: float, value: float) -> bool:
+    return abs(c - value) <= 1e-5 * abs(c)
 
 
 def _inverse(value: float) -> float:
     return 1 / value if value else 0.0
 
 
-def sizes(e: Evidence) -> Iterator[tuple[str, float]]:
-    """The sizes that a forgotten division is likely to be: batch, numbers of elements, single dimensions."""
+def sizes(e: Evidence) -> Iterator[Measure]:
+    """The sizes and counts that a forgotten division is likely to be: batch, numbers of elements, of ones in a mask."""
     block = e.block
     pairs = block.input_complex, block.output_complex  # the last dimension is then of real and imaginary part
     shapes = [s[:-1] if p else s for s, p in zip((block.input_shape, block.output_shape), pairs, strict=True)]
     for name, shape in zip((block.input_name, block.output_name), shapes, strict=True):
-        for k, size in enumerate(shape):
-            yield f"{name}.shape[{k}]", float(size)
-        yield f"{name}.numel()", float(np.prod(shape, dtype=float))
+        yield from _sizes(name, shape)
     for tensor in e.tensors:
         if tensor.role == "input" and tensor.position != block.input:
-            for k, size in enumerate(tensor.values.shape):
-                yield f"{tensor.name}.shape[{k}]", float(size)
-            yield f"{tensor.name}.numel()", float(tensor.values.size)
+            yield from _sizes(tensor.name, tensor.values.shape)
+            if tensor.values.size and np.isin(tensor.values, (0, 1)).all():
+                count, size = float(tensor.values.sum()), tensor.values.size
+                yield Measure(f"{tensor.name}.sum()", count, tensor.name, lambda t: float(t.sum()))
+                share = Measure("", count / size, tensor.name, lambda t: float(t.sum()) / t.numel())
+                yield share.made(f"{tensor.name}.sum() / {tensor.name}.numel()", float)
+                yield share.made(f"{tensor.name}.numel() / {tensor.name}.sum()", _inverse)
+
+
+def _sizes(name: str, shape: Sequence[int]) -> Iterator[Measure]:
+    for k, size in enumerate(shape):
+        yield Measure(f"{name}.shape[{k}]", float(size), name, functools.partial(_extent, k))
+    yield Measure(f"{name}.numel()", float(np.prod(shape, dtype=float)), name, lambda tensor: float(tensor.numel()))
+
+
+def _extent(dim: int, tensor: Tensor) -> float:
+    return float(tensor.shape[dim]) if dim < tensor.dim() else math.nan
 
 
 def conjugate(e: Evidence) -> Cause | None:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from nbautograd.core.checking import other_points
 from nbautograd.core.checking.backward_call import cotangents, pull
 from nbautograd.core.checking.diagnosis.hypothesis import Cause
+from nbautograd.core.checking.diagnosis.patterns import Measure
 from nbautograd.core.checking.directional import directional_derivative
 from nbautograd.core.checking.other_points import nearby_inputs
 from nbautograd.core.checking.problem import Outputs, Subject
 
-SIZE = re.compile(r"([^()\s/]+)\.(?:shape\[(\d+)\]|numel\(\))")
 RatioAt = tuple[float, Outputs]
 
 
@@ -29,9 +30,10 @@ def gradient_ratio(subject: Subject, which: int, inputs: tuple[Any, ...]) -> Rat
     except Exception:
         return None
     asked = directional_derivative(subject, outputs.inputs, which, v, subject.seed + 62)
-    if asked is None or gradient is None or gradient.is_complex() or abs(asked.slope) <= 1e3 * asked.error:
+    if asked is None or gradient is None or abs(asked.slope) <= 1e3 * asked.error:
         return None
-    return float((gradient.double() * asked.u.double()).sum()) / asked.slope, outputs
+    g, u = (torch.view_as_real(t) if t.is_complex() else t for t in (gradient.resolve_conj(), asked.u))
+    return float((g.double() * u.double()).sum()) / asked.slope, outputs
 
 
 def ratios_at(subject: Subject, which: int, places: Iterable[tuple[Any, ...]]) -> list[RatioAt]:
@@ -45,49 +47,47 @@ def varies(c: float, found: Sequence[RatioAt]) -> bool:
     return any(abs(r - c) > 1e-4 * abs(c) for r, _ in found)
 
 
-def confirm_constant(subject: Subject, position: int, c: float, names: Iterable[str], cause: Cause) -> Cause:
-    """A constant factor with the first of its names that other sizes bear out, or said to vary where it does."""
+def confirm_constant(subject: Subject, position: int, c: float, names: Iterable[Measure], cause: Cause) -> Cause:
+    """Return a constant factor with the first name that other inputs and sizes bear out, or as one that varies.
+
+    Args:
+        subject: what is checked.
+        position: of the input.
+        c: the gradient over the right one, here.
+        names: what c may be.
+        cause: the constant factor without a name.
+    """
     which = subject.differentiable.index(position)
     numbers = {key: cause.params[key] for key in ("ratio", "inverse")}
+    places = (*(nearby_inputs(subject, subject.seed + k) for k in (64, 65)),)
+    near = ratios_at(subject, which, places)
     sized: list[RatioAt] | None = None
-    for name in names:
-        if isinstance(_argument(subject, name), Tensor) or name.removeprefix("1/") in _computed(subject):
-            return Cause("missing_factor", "constant_factor_named", {**numbers, "name": name})
-        if SIZE.search(name):
-            sized = (
-                sized
-                if sized is not None
-                else ratios_at(subject, which, other_points.apart(subject, subject.seed + 63))
-            )
-            if not _follows(subject, name, sized) or not (varies(c, sized) or not sized):
-                continue
-        return Cause("constant_factor", "constant_factor_named", {**numbers, "name": name})
-    if varies(c, ratios_at(subject, which, [nearby_inputs(subject, subject.seed + k) for k in (64, 65)])):
-        return Cause("constant_factor", "constant_factor_varies", numbers)
-    return Cause("constant_factor", "constant_factor", numbers)
+    for measure in names:
+        if measure.label.removeprefix("1/") in _computed(subject) or isinstance(_argument(subject, measure), Tensor):
+            return Cause("missing_factor", "constant_factor_named", {**numbers, "name": measure.label})
+        if measure.name:
+            if sized is None:
+                sizes = itertools.chain(
+                    other_points.apart(subject, subject.seed + 63), other_points.doubled(subject, subject.seed + 63)
+                )
+                sized = ratios_at(subject, which, sizes)
+            if not varies(c, sized) or not _follows(subject, measure, [*near, *sized]):
+                continue  # what no other size bears out is a coincidence
+        elif varies(c, near):
+            continue
+        return Cause("constant_factor", "constant_factor_named", {**numbers, "name": measure.label})
+    message = "constant_factor_varies" if varies(c, near) else "constant_factor"
+    return Cause("constant_factor", message, numbers)
 
 
-def _follows(subject: Subject, name: str, found: Sequence[RatioAt]) -> bool:
-    """Whether the ratio is what the name stands for at all of these places."""
-    pairs = [(r, _size(subject, name, outputs)) for r, outputs in found]
-    return all(value is None or abs(r - value) <= 1e-4 * abs(value) for r, value in pairs)
-
-
-def _size(subject: Subject, name: str, outputs: Outputs) -> float | None:
-    """What a name such as ``1/sqrt(x.shape[1])`` stands for in this call."""
-    found = SIZE.search(name)
-    tensors = dict(zip((*subject.input_names, *subject.output_names), (*outputs.inputs, *outputs), strict=False))
-    tensor = tensors.get(found[1]) if found is not None else None
-    if found is None or not isinstance(tensor, Tensor):
-        return None
-    if found[2] is not None and int(found[2]) >= tensor.dim():
-        return None
-    n = float(tensor.numel() if found[2] is None else tensor.shape[int(found[2])])
-    if "- 1" in name:
-        value = (n - 1) / n
-        return value if name.startswith("(") else 1 / value if n > 1 else None
-    n = math.sqrt(n) if "sqrt" in name else n
-    return 1 / n if name.startswith("1/") else n
+def _follows(subject: Subject, measure: Measure, found: Sequence[RatioAt]) -> bool:
+    """Whether the ratio is what the measure comes to at all of these places."""
+    for ratio, outputs in found:
+        named = dict(zip((*subject.input_names, *subject.output_names), (*outputs.inputs, *outputs), strict=False))
+        value = measure.take(named[measure.name]) if isinstance(named.get(measure.name), Tensor) else math.nan
+        if not abs(ratio - value) <= 1e-4 * abs(value):
+            return False
+    return True
 
 
 def _computed(subject: Subject) -> set[str]:
@@ -98,7 +98,7 @@ def _computed(subject: Subject) -> set[str]:
     }
 
 
-def _argument(subject: Subject, name: str) -> Any:
-    """The argument that a name, or the inverse of one, stands for."""
-    bare = name.removeprefix("1/")
+def _argument(subject: Subject, measure: Measure) -> Any:
+    """The argument that a label, or the inverse of one, stands for."""
+    bare = measure.label.removeprefix("1/")
     return subject.inputs[subject.input_names.index(bare)] if bare in subject.input_names else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from nbautograd.core.checking import phrases
 from nbautograd.core.checking.block import Block
 from nbautograd.core.checking.diagnosis import averages, exchanges, factors, lost_terms, masks, patterns
-from nbautograd.core.checking.diagnosis.evidence import Evidence, Named, gather
+from nbautograd.core.checking.diagnosis.evidence import Evidence, Terms, gather
 from nbautograd.core.checking.diagnosis.hypothesis import Cause
 from nbautograd.core.checking.diagnosis.patterns import number
 from nbautograd.core.checking.diagnosis.ratio_confirmation import confirm_constant
@@ -39,18 +40,36 @@ ORDER: tuple[Hypothesis, ...] = (
     masks.extra,
     masks.small,
     masks.conditional,
+    masks.partial,
     factors.missing_factor,
     factors.missing_term,
+    factors.row_factor,
     lost_terms.lost_term,
     masks.derivative,
 )
 
 
+# what is left of a sentence whose name does not hold at fresh inputs
+LESS = {
+    "missing_entries_where": "missing_entries",
+    "missing_entries_part": "missing_entries",
+    "extra_entries_where": "extra_entries",
+    "row_factor_named": "row_factor",
+}
+# what these say are facts about the block at hand, or it is confirmed on its own
+PLAIN = (patterns.constant, masks.localized, masks.small, masks.derivative)
+Blocks = Mapping[tuple[int, int], Block]
+Elsewhere = Callable[[], Sequence[tuple[Blocks, Terms]]]
+
+# numbers of a sentence that may be others at other inputs, though the cause is the same
+COUNTED = frozenset(("wrong", "entries", "ratio", "inverse", "relative", "part", "least", "most"))
+
+
 def causes(
     subject: Subject,
-    blocks: Mapping[tuple[int, int], Block],
-    tensors: Sequence[Named],
-    scalars: Mapping[str, float],
+    blocks: Blocks,
+    terms: Terms,
+    elsewhere: Elsewhere = lambda: (),
     none: frozenset[int] = frozenset(),
 ) -> Iterator[Finding]:
     """One finding per block that backward and the other witnesses disagree on; the same cause is told once per input.
@@ -58,17 +77,17 @@ def causes(
     Args:
         subject: what was checked.
         blocks: with their verdicts.
-        tensors: what a factor may be made of.
-        scalars: numbers that a constant may be.
+        terms: what a factor, a term or a threshold may be made of.
+        elsewhere: gives the blocks and terms of checks at fresh inputs, where a named cause has to hold as well.
         none: positions of inputs for which backward returned None.
     """
     told: set[tuple[Any, ...]] = set()
     for (o, i), block in blocks.items():
         if block.verdict != "mismatch":
             continue
-        e = gather(block, tensors, scalars, _single(subject))
-        cause = _cause(e, blocks, i in none)
-        if cause.code == "constant_factor":
+        e = gather(block, terms, _single(subject))
+        cause = _cause(e, blocks, i in none, functools.partial(_fresh, subject, elsewhere, (o, i)))
+        if cause.message == "constant_factor":
             c = patterns.factor(e.A, e.N, e) or 1.0
             cause = confirm_constant(subject, i, c, patterns.constant_names(c, e), cause)
         key = (i, cause.code, cause.message, str(cause.params))
@@ -84,7 +103,14 @@ def _single(subject: Subject) -> bool:
     return any(torch.finfo(t.dtype).bits < 64 for t in given)
 
 
-def _cause(e: Evidence, blocks: Mapping[tuple[int, int], Block], none: bool) -> Cause:
+def _fresh(subject: Subject, elsewhere: Elsewhere, where: tuple[int, int]) -> list[Evidence]:
+    """The evidence for the same block at fresh inputs, where it is wrong as well."""
+    met = ((blocks.get(where), terms) for blocks, terms in elsewhere())
+    wrong = (gather(b, terms, _single(subject)) for b, terms in met if b is not None and b.verdict == "mismatch")
+    return [e for e in wrong if np.isfinite(e.A).all() and np.isfinite(e.N).all()]
+
+
+def _cause(e: Evidence, blocks: Blocks, none: bool, fresh: Callable[[], Sequence[Evidence]]) -> Cause:
     if e.block.matrices.rows is not None and np.isnan(e.A).any() and np.isfinite(e.block.matrices.analytical).all():
         return Cause("wrong_unclassified", "wrong_unclassified")  # entries outside the sample are not known
     if not np.isfinite(e.A).all():
@@ -100,19 +126,33 @@ def _cause(e: Evidence, blocks: Mapping[tuple[int, int], Block], none: bool) -> 
         return Cause("zero_gradient", "zero_gradient")
     if not np.isfinite(e.N).all():
         return Cause("wrong_unclassified", "wrong_unclassified")
-    return _by_pattern(e, blocks)
+    return _by_pattern(e, blocks, fresh)
 
 
-def _by_pattern(e: Evidence, blocks: Mapping[tuple[int, int], Block]) -> Cause:
+def _by_pattern(e: Evidence, blocks: Blocks, fresh: Callable[[], Sequence[Evidence]]) -> Cause:
+    """Return the first hypothesis that holds here and at fresh inputs; the plain sentence where none does."""
     for hypothesis in ORDER:
         found = hypothesis(e)
-        if found is not None:
+        if found is None:
+            continue
+        others = [] if hypothesis in PLAIN else [hypothesis(other) for other in fresh()]
+        if all(_alike(found, other) for other in others):
+            break
+        if found.message in LESS and all(other is not None and other.code == found.code for other in others):
+            found = Cause(found.code, LESS[found.message], found.params)
             break
     else:
-        found = Cause("wrong_unclassified", "wrong_unclassified")
+        found = masks.wrong_in(e, "wrong_unclassified")
     if found.code in ("sign", "collapsed_grad_output", "transposed_grad") or found.message == "constant_factor_named":
         return found
     return exchanges.copied_input(e, blocks) or found
+
+
+def _alike(one: Cause, other: Cause | None) -> bool:
+    """Whether two causes say the same, numbers aside."""
+    if other is None or (one.code, one.message) != (other.code, other.message):
+        return False
+    return all(one.params[key] == other.params.get(key) for key in one.params.keys() - COUNTED)
 
 
 def _finding(subject: Subject, e: Evidence, cause: Cause, where: tuple[int, int]) -> Finding:
