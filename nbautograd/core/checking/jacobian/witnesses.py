@@ -18,8 +18,8 @@ from nbautograd.core.checking.problem import functions_of
 from nbautograd.core.checking.quiet import seed_all
 from nbautograd.core.numerics.arrays import Array, from_array, real_shape, to_array
 
-ROWS = 256  # so many rows of a block are asked of autograd of the forward
-SAME = 1e-9
+ROWS = 256  # rows of a block that autograd of the forward is asked for at most, one backward each
+SAME = 1e-9  # relative to the largest entry: two analytical gradients this close differ by rounding
 TRUSTED = 1e-5  # how well a witness must agree with differences along a random direction, relative to the terms
 
 

@@ -14,7 +14,9 @@ from nbautograd.core.checking.steps import kinks, ladder
 from nbautograd.core.numerics.arrays import Array
 from nbautograd.core.numerics.constants import ERROR_BARS
 
-POINTS = 2 * ladder.RUNGS + len(ladder.TABLE)  # that one climb asks for
+POINTS = 2 * ladder.RUNGS + len(
+    ladder.TABLE
+)  # of one evaluation of the ladder: two per rung, and the table for the noise
 LOST = 64  # last bits
 SINGLE = 2.0**-22  # steps this small beside the largest value come from single precision inside, not from a staircase
 CLEAR = 1e-3  # an error bar no larger than this, relative to the derivative, makes it clear

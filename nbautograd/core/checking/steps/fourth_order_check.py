@@ -16,8 +16,9 @@ from nbautograd.core.checking.jacobian.forward_values import Values
 from nbautograd.core.checking.steps.column_entries import counts, entries_of
 from nbautograd.core.numerics.arrays import Array
 
-SIZES = 1.0, 1 / 16, 8.0  # of steps, for entries that nearly agree
-FINEST = 1 / 4096  # for the others
+# Sizes of steps, relative to eps ** (1/5) max(1, |x|), where truncation h ** 4 and round-off eps / h balance
+SIZES = 1.0, 1 / 16, 8.0  # for entries that nearly agree
+FINEST = 1 / 4096  # for the others, which may lie beside a kink
 FIRST, CHUNK = 4, 64  # directions at once; where the first few settle nothing, the others are not tried
 Agrees = Callable[[Array, Array], Array]
 

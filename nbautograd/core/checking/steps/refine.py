@@ -15,9 +15,9 @@ from nbautograd.core.numerics.arrays import Array
 MANY = 2_000  # entries that differ from which on a sample of them is refined first
 WORST, DRAWN = 100, 100  # entries of a sample, where many differ: the largest differences, and others by chance
 ALIKE = 0.5  # a difference of at least so much of the smallest one that is known to be an error is the same error
-FEW = 128  # entries that get the whole ladder in any case where many points are answered at once; where more disagree,
-LEAST = 2  # columns do, and three steps must do for the others; unless these tell too little, then
-MOST = 400  # columns may have it after all
+FEW = 128  # entries that always get the whole ladder, where many points are evaluated at once
+LEAST = 2  # columns that get the whole ladder first, where more entries differ: they show which steps serve best
+MOST = 400  # columns that get the whole ladder after three steps told too little
 CLEAR = 1e-7  # an error bar larger than this, relative to the derivative, is worth another look
 FINER = 3  # rungs down for three steps where the first three tell too little
 
