@@ -139,6 +139,7 @@ def pull(
         return (None,) * len(leaves)
     seed_all(subject.seed if seed is None else seed)
     tensors, grads = zip(*((o, _copy(c)) for o, c in pairs), strict=True)
+    subject.meter.count()
     found = gradients(tensors, leaves, grads)
     return tuple(None if g is None else g.detach().clone() for g in found)
 

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from nbautograd.core.checking import prepared_inputs
 from nbautograd.core.checking.class_state import ClassState
+from nbautograd.core.checking.meter import Meter
 from nbautograd.core.checking.quiet import quiet, seed_all
 from nbautograd.core.checking.tensor_kinds import refuse_outputs, unreadable_kind
 from nbautograd.core.numerics.compare import agree_bitwise
@@ -56,6 +57,7 @@ class Subject:
         arguments: which argument of the Function's forward each input became, by its position, as far as it was handed
             on as it is; filled in by the first call.
         state: what the class kept outside ctx before its first call; before the second for a callable around it.
+        meter: counts how often forward and backward were run.
         overlapped: positions of inputs that were made contiguous since their elements shared memory.
 
     Raises:
@@ -85,6 +87,7 @@ class Subject:
         self.output_names: tuple[str, ...] = ()
         self.arguments: dict[int, int] = {i: i for i in range(len(self.inputs))} if self.direct else {}
         self.state = ClassState(self.cls)
+        self.meter = Meter()
         self.mutates_inputs = False
         self._through_clone = False
         self._depth = 0
@@ -135,6 +138,7 @@ class Subject:
         with self.session():
             first = not self.output_names
             given = self.fresh() if inputs is None else inputs
+            self.meter.count()
             seed_all(self.seed if seed is None else seed)
             tensors = tuple(_tensors(self._run(given)))
             if first:
@@ -143,6 +147,7 @@ class Subject:
 
     def evaluate(self, inputs: tuple[Any, ...]) -> tuple[Tensor, ...]:
         """Call within a session, in the caller's grad mode, random generators seeded; the short way for many values."""
+        self.meter.count()
         seed_all(self.seed)
         return tuple(_tensors(self.fn(*inputs)))
 
@@ -168,6 +173,7 @@ class Subject:
         with self.session():
             seed_all(self.seed)
             tensors, grads = zip(*pairs, strict=True)
+            self.meter.count()
             return gradients(tensors, leaves, grads)
 
     def differentiable_outputs(self, outputs: Sequence[Tensor]) -> tuple[int, ...]:

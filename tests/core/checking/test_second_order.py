@@ -11,6 +11,8 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 import nbautograd
+from nbautograd.core.checking.problem import Subject
+from nbautograd.core.checking.second_order import check
 from nbautograd.errors import CallError, GradcheckError
 from nbautograd.pytest_plugin import assert_gradients
 
@@ -265,3 +267,61 @@ def test_a_large_function_of_complex_numbers_is_left_out() -> None:
     report = nbautograd.gradcheck(Square, z)
     assert report.verdict == "right"
     assert report.order2 is None
+
+
+class OnlyNumbers(Function):
+    """Leaves torch for each of its steps, so that no two points are had at once."""
+
+    WRONG = False
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return sum(x * float(k) for k in x.detach().sum().reshape(1).numpy() * 0 + 1.0) * x**2
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 3 * (x.detach() if OnlyNumbers.WRONG else x) ** 2 * g
+
+
+def counted_runs(order: int | None) -> tuple[int, nbautograd.GradcheckReport]:
+    subjects: list[Subject] = []
+    plain = Subject.__init__
+
+    def init(self, *given, **named):
+        plain(self, *given, **named)
+        subjects.append(self)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Subject, "__init__", init)
+        report = nbautograd.gradcheck(OnlyNumbers, draw(30), order=order)
+    return subjects[0].meter.runs, report
+
+
+def test_second_derivatives_take_no_more_runs_than_first_ones() -> None:
+    first, _ = counted_runs(1)
+    both, report = counted_runs(None)
+    assert report.order2 is not None
+    assert report.order2.verdict == "right"
+    assert both <= 2 * first
+
+
+def test_a_suspicion_of_a_mistake_is_followed_further(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(OnlyNumbers, "WRONG", True)
+    first, _ = counted_runs(1)
+    both, report = counted_runs(None)
+    assert report.order2 is not None
+    assert report.order2.verdict in ("wrong", "cannot tell")
+    assert both <= 3 * first + check.LEAST
+
+
+def test_what_takes_too_many_runs_is_left_out_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(OnlyNumbers, "WRONG", True)
+    monkeypatch.setattr(check, "LEAST", 5)
+    nbautograd.set_language("en")
+    _, report = counted_runs(None)
+    assert report.verdict == "right"
+    assert report.order2 is not None
+    assert (report.order2.verdict, report.order2.findings) == ("cannot tell", ())
+    assert report.order2.reason.startswith("They were left out")

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from nbautograd.core.checking.meter import Meter
 from nbautograd.core.checking.progress import Progress
 from nbautograd.core.checking.quiet import seed_all
 from nbautograd.core.numerics.arrays import (
@@ -33,14 +34,22 @@ class Rows:
         leaves: the inputs to differentiate with respect to.
         seed: given to the random generators before every backward.
         progress: told of every cotangent that was answered.
+        meter: counts the runs of backward.
 
     Attributes:
         batched: False once backward turned out not to work for many cotangents at once.
         error: what a plain backward raised, or None.
     """
 
-    def __init__(self, output: Tensor, leaves: Sequence[Tensor], seed: int, progress: Progress | None = None) -> None:
-        self.progress = progress or Progress()
+    def __init__(
+        self,
+        output: Tensor,
+        leaves: Sequence[Tensor],
+        seed: int,
+        progress: Progress | None = None,
+        meter: Meter | None = None,
+    ) -> None:
+        self.progress, self.meter = progress or Progress(), meter or Meter()
         self.output, self.leaves, self.seed = output, list(leaves), seed
         self.batched = True
         self.error: Exception | None = None
@@ -76,6 +85,7 @@ class Rows:
 
     def _plain(self, cotangent: Tensor) -> list[Array]:
         seed_all(self.seed)
+        self.meter.count()
         try:
             found = gradients([self.output], self.leaves, [cotangent])
         except Exception as error:
@@ -92,6 +102,7 @@ class Rows:
             return tuple(g for g in found if g is not None)
 
         seed_all(self.seed)
+        self.meter.count()
         results = iter(torch.func.vmap(backward)(cotangents.reshape(-1, *self.output.shape)))
         count = len(cotangents)
         return [

@@ -75,7 +75,7 @@ class Assembly:
         self.wanted = subject.differentiable_outputs(outputs)
         self.random = np.random.default_rng(subject.seed)
         leaves = [outputs.inputs[i] for i in subject.differentiable]
-        self.rows = [Rows(outputs[i], leaves, subject.seed, self.progress) for i in self.wanted]
+        self.rows = [Rows(outputs[i], leaves, subject.seed, self.progress, subject.meter) for i in self.wanted]
         self.tolerance = max(1e-10, *(200 * epsilon(t) for t in (*leaves, *(outputs[i] for i in self.wanted))))
         self.forward = Forward(subject, outputs, self.wanted, self.progress)
         self.given_step = eps is not None

@@ -178,6 +178,7 @@ class Forward:
         batch = from_array(points, self.tensors[which], batched=True)
         axes = tuple(0 if i == position else None for i in range(len(given)))
         given[position] = batch.reshape(-1, *self.tensors[which].shape)
+        self.subject.meter.count()
         with torch.no_grad():
             found = torch.func.vmap(self._batched, in_dims=axes)(*given)
         return [as_array(to_real(found[i])) for i in self.wanted]

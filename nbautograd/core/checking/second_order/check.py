@@ -15,6 +15,7 @@ from nbautograd.core import syntax
 from nbautograd.core.checking import phrases
 from nbautograd.core.checking.backward_call import cotangents, gradient_tolerance, own_node, tensors_on_ctx
 from nbautograd.core.checking.block import Block, GradcheckReport
+from nbautograd.core.checking.meter import Meter, OutOfRunsError
 from nbautograd.core.checking.other_points import nearby_inputs
 from nbautograd.core.checking.probes.forward_mode import over_reverse
 from nbautograd.core.checking.probes.run_probes import quietly
@@ -27,6 +28,7 @@ from nbautograd.core.source import methods_of
 from nbautograd.core.torch_private import tensors as internals
 
 MOST = 120  # elements of inputs and outputs together; of a larger Function the second derivatives are sampled
+LEAST = 400  # runs that a suspicion is worth in any case; what is wrong in 8 elements takes some 150 to 390
 TOO_MANY = 4_000_000  # elements of which not even a sample is taken
 CUTS = ("data", "detach", "numpy", "item", "tolist")
 
@@ -57,7 +59,9 @@ def second_order(subject: Subject, asked: bool = False) -> GradcheckReport | Non
         return _report(subject, (_unsupported(subject, error),), start)
     if _claims_none(gradients):
         return _left_out(subject, start, "checking.order2_not_claimed", size) if asked else None
-    run = _asked(_subject(subject, outputs), size)
+    run, lacking = _looked_at(_subject(subject, outputs), size, subject.meter)
+    if lacking:
+        return _left_out(subject, start, "checking.order2_left_out", size)
     if run is None:
         return _left_out(subject, start, "checking.order2_not_sampled", size) if asked else None
     if run.error is not None:
@@ -65,35 +69,58 @@ def second_order(subject: Subject, asked: bool = False) -> GradcheckReport | Non
     found = tuple(_findings(subject, outputs, run))
     findings = found or tuple(quietly(lambda: over_reverse(subject, _subject(subject, outputs))))
     sampled = ""
-    if size > MOST:
+    if run.subject.output_names and run.subject.output_names[0].endswith("(sampled)"):
         sampled = messages.text("checking.sampled_directions", elements=f"{size:,}")
     return _report(subject, findings, start, run, sampled)
 
 
-def _asked(whole: Subject, size: int) -> GradcheckRun | None:
-    """The blocks of a small Function; of a large one along all elements at once, and where that does not settle it,
-    along a few directions of few elements, which hardly ever meet a kink."""
-    found = None
-    for derived in [whole] if size <= MOST else _sampled(whole):
-        found = GradcheckRun(derived, None, None, None)
-        with derived.session():
-            at_once = _settled(derived) if derived is not whole else None
-            if at_once is not None:
-                found.blocks = at_once
-                break
-            found.find_blocks()
-        if found.error is not None or {b.verdict for b in found.blocks.values()} <= {"match"}:
+def _looked_at(whole: Subject, size: int, meter: Meter) -> tuple[GradcheckRun | None, bool]:
+    """Find the blocks in no more runs of forward and backward than there were so far, unless something seems wrong.
+
+    Of a small Function all entries, or where these take too many runs one direction of all elements; of a large one
+    that direction. Where it does not settle it all entries of a small Function after all, or a few directions of few
+    elements, which hardly ever meet a kink, in ``LEAST`` or four times ``LEAST`` runs at most, or as many as before.
+
+    Returns:
+        The run, None where nothing could be looked at, and whether runs were lacking to come to an end.
+    """
+    small, first = size <= MOST, meter.runs
+    found, lacking = _within(whole, meter, first * 3 // 4) if small else (None, False)
+    if small and not lacking:
+        return found, False
+    for derived in _sampled(whole):
+        at_once = _settled(derived, meter, first)
+        if at_once is not None:
+            found = GradcheckRun(derived, None, None, None)
+            found.blocks = at_once
+            return found, False
+        if small:
             break
-    return found
+        found, lacking = _within(derived, meter, max(4 * LEAST, first))
+        if lacking or found.error is not None or {b.verdict for b in found.blocks.values()} <= {"match"}:
+            break
+    return _within(whole, meter, max(LEAST, first)) if small else (found, lacking)
 
 
-def _settled(derived: Subject) -> dict[tuple[int, int], Block] | None:
+def _within(derived: Subject, meter: Meter, runs: int) -> tuple[GradcheckRun, bool]:
+    """Find the blocks in so many runs; True beside them when there were too few."""
+    found = GradcheckRun(derived, None, None, None)
+    try:
+        with meter.limited(runs), derived.session():
+            found.find_blocks()
+            return found, not found.complete and meter.exceeded
+    except OutOfRunsError:
+        return found, True
+
+
+def _settled(derived: Subject, meter: Meter, runs: int) -> dict[tuple[int, int], Block] | None:
     """The blocks along one direction where all agree at first sight."""
     if any(derived.inputs[i].numel() != 1 for i in derived.differentiable):
         return None
     try:
-        return agree_along_direction(derived)
-    except Exception:  # what backward raises is told by the run
+        with meter.limited(runs), derived.session():
+            return agree_along_direction(derived)
+    except (Exception, OutOfRunsError):  # what backward raises is told by the run
         return None
 
 
@@ -129,6 +156,7 @@ def _subject(subject: Subject, outputs: Outputs) -> Subject:
             outputs = subject.call(xs)
             leaves = [xs[i] for i in subject.differentiable]
             tensors = [outputs[k] for k in takes]
+            subject.meter.count()
             grads = internals.gradients(tensors, leaves, given[count:], create_graph=graph)
             found = tuple(torch.zeros_like(x) if g is None else g for g, x in zip(grads, leaves, strict=True))
             if not graph or all(g.requires_grad for g in found):
@@ -139,6 +167,7 @@ def _subject(subject: Subject, outputs: Outputs) -> Subject:
 
     weights = [v[k].detach().requires_grad_() for k in takes]  # type: ignore[union-attr]
     derived = Subject(gradients, (*subject.fresh(), *weights), subject.seed)
+    derived.meter = subject.meter
     derived.has_functions = True
     derived.input_names = (*subject.input_names, *(_grad_name(subject, k, len(takes)) for k in takes))
     derived.output_names = tuple(f"grad of {subject.input_names[i]}" for i in subject.differentiable)
@@ -153,6 +182,7 @@ def _sampled(derived: Subject) -> Iterator[Subject]:
         small = restrict_to_directions(derived, derived.seed + 43, directions, together)
         if small is None:
             return
+        small.meter = derived.meter
         small.output_names = tuple(f"{name} (sampled)" for name in derived.output_names)
         small.input_names = tuple(f"{name} (sampled)" for name in small.input_names)
         yield small
