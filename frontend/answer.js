@@ -1,8 +1,9 @@
 // The answer of a check in words: headline, causes, evidence; what became of it since the last one; the second order.
 
 import { tone, verdictWord } from "./blocks.js";
+import { copyButton } from "./clipboard.js";
 import { findingsList } from "./findings.js";
-import { el, prose } from "./shared.js";
+import { ask, el, prose } from "./shared.js";
 
 /** @typedef {import("./types").Page} Page */
 
@@ -67,5 +68,16 @@ export function secondOrder(page, check) {
     el("p", null, prose(check.answer.headline)),
     [...check.answer.findings, ...check.answer.others].length > 0 &&
       findingsList(page, [...check.answer.findings, ...check.answer.others]),
+  );
+}
+
+/** @param {Page} page the whole report as plain text, for a mail or an issue */
+export function copyReport(page) {
+  if (!page.can({ kind: "text" })) return null;
+  const text = () => ask(page.model, { kind: "text" }, page.signal, page.t("no_kernel"));
+  return el(
+    "div",
+    null,
+    copyButton(page, page.t("copy_report"), () => text().then(({ content }) => content.text)),
   );
 }

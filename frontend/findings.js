@@ -1,5 +1,6 @@
 // Findings: the sentence, where it is, and the fix as a small diff.
 
+import { copyButton } from "./clipboard.js";
 import { el, prose } from "./shared.js";
 
 /** @typedef {import("./types").Page} Page */
@@ -50,7 +51,12 @@ export function fixView(page, fix) {
   return el(
     "div",
     "fix",
-    el("div", "faint", page.t(fix.verified ? "fix_tried" : "fix_untried")),
+    el(
+      "div",
+      "bar",
+      el("span", "faint", page.t(fix.verified ? "fix_tried" : "fix_untried")),
+      fix.verified && copyFix(page, fix.source),
+    ),
     el(
       "pre",
       { tabindex: "0", "aria-label": page.t("fix") },
@@ -62,6 +68,12 @@ export function fixView(page, fix) {
       ),
     ),
   );
+}
+
+/** @param {Page} page @param {string} source */
+function copyFix(page, source) {
+  const text = source.replace(/\n$/, "");
+  return copyButton(page, page.t(text.includes("\n") ? "copy_lines" : "copy_line"), () => text);
 }
 
 /**

@@ -1,6 +1,6 @@
 // The verdict per output and input: a table, and for the chosen block its witnesses and the error against the step.
 
-import { banner, secondOrder, sinceView } from "./answer.js";
+import { banner, copyReport, secondOrder, sinceView } from "./answer.js";
 import { agreeingWords, byInterest, FEW, mostTelling, verdictWord, wholeBlock } from "./blocks.js";
 import { curveView, nearest, pointsOf } from "./curve.js";
 import { lensButton } from "./entry.js";
@@ -75,6 +75,7 @@ export function gradcheckView(page, state) {
     detail,
     check.order2 && secondOrder(page, check.order2),
     !brief && answer.others.length > 0 && findingsList(page, answer.others),
+    !brief && copyReport(page),
     el(
       "p",
       "faint",

@@ -1,6 +1,6 @@
 // The inspector: one Function in tabs.
 
-import { banner, sinceView } from "./answer.js";
+import { banner, copyReport, sinceView } from "./answer.js";
 import { agreeingWords, byInterest, FEW, fitsMatrix, matrix, verdictWord } from "./blocks.js";
 import { callsView } from "./calls.js";
 import { compareView } from "./compare.js";
@@ -69,6 +69,7 @@ function summaryView(page, state) {
     state.answer.others.length > 0 && findingsList(page, state.answer.others),
     state.comparison && compareLine(page, state.comparison),
     el("p", "faint", callLine(page, state.calls)),
+    copyReport(page),
     ...state.notes.map((/** @type {string} */ note) => el("p", "faint", prose(note))),
   );
 }

@@ -1,6 +1,9 @@
 // Live in place of static: the model finds the static report by its class and puts the view where it stands.
 
+import { hold, outputOf, release } from "./memory.js";
+
 /** @typedef {import("./types").Model} Model */
+/** @typedef {{output: Element | null, height: () => number, restore: () => void}} Place a view that stands for a report; `restore` puts everything back */
 
 const PAUSE = 50; // ms between a change of the page and the next look at it
 const SOON = 5000; // ms in which the report is expected: until then every change is looked at, so that nothing flashes
@@ -29,15 +32,16 @@ export function takePlace(model, mount) {
  * @param {(model: Model, element: HTMLElement) => () => void} mount
  */
 function watch(model, anchor, mount) {
-  /** @type {Map<Element, () => void>} */
+  /** @type {Map<Element, Place>} */
   const places = new Map();
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let waiting;
   const look = () => {
     waiting = undefined;
-    for (const [report, restore] of places) {
+    for (const [report, place] of places) {
       if (report.isConnected) continue;
-      restore();
+      hold(place.output, place.height());
+      place.restore();
       places.delete(report);
     }
     for (const report of document.getElementsByClassName(anchor)) {
@@ -47,7 +51,8 @@ function watch(model, anchor, mount) {
   };
   const start = performance.now();
   const observer = new MutationObserver(() => {
-    if (!places.size && performance.now() - start < SOON) look();
+    const gone = [...places.keys()].some((report) => !report.isConnected);
+    if (gone || (!places.size && performance.now() - start < SOON)) look();
     else waiting ??= setTimeout(look, PAUSE);
   });
   observer.observe(document.body, { childList: true, subtree: true });
@@ -55,7 +60,7 @@ function watch(model, anchor, mount) {
   return () => {
     observer.disconnect();
     clearTimeout(waiting);
-    for (const restore of places.values()) restore();
+    for (const { restore } of places.values()) restore();
     places.clear();
   };
 }
@@ -75,26 +80,35 @@ function trusted(report) {
  * @param {HTMLElement} report
  * @param {Model} model
  * @param {(model: Model, element: HTMLElement) => () => void} mount
- * @returns {() => void} puts everything back
+ * @returns {Place}
  */
 function put(report, model, mount) {
+  const output = outputOf(report);
   const host = document.createElement("div");
   report.after(host);
   const display = report.style.display;
+  let height = 0;
+  const watcher = new ResizeObserver(() => {
+    if (output?.isConnected && host.isConnected) height = output.getBoundingClientRect().height;
+  });
   try {
     const unmount = mount(model, host);
     report.style.display = "none";
-    return () => {
+    watcher.observe(host);
+    release(output);
+    const restore = () => {
+      watcher.disconnect();
       unmount();
       host.remove();
       report.style.display = display;
     };
+    return { output, height: () => height, restore };
   } catch (problem) {
     console.warn(
       "nbautograd: the static report stays, since the interactive view failed.",
       problem,
     );
     host.remove();
-    return () => {};
+    return { output, height: () => 0, restore: () => {} };
   }
 }

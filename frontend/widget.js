@@ -8,6 +8,7 @@ import { gradcheckView } from "./gradcheck.js";
 import { graphView } from "./graph.js";
 import { inspectorView } from "./inspector.js";
 import { jacobianView } from "./jacobian.js";
+import { resume } from "./memory.js";
 import { page } from "./page.js";
 import { takePlace } from "./place.js";
 import { progressView } from "./progress.js";
@@ -40,12 +41,10 @@ export function mount(model, element) {
   element.append(host);
   claimKeys(host, end.signal);
   try {
-    root.append(
-      VIEWS[model.get("_kind")](
-        page(model, root, end.signal),
-        states.get(model) ?? model.get("state"),
-      ),
-    );
+    const view = page(model, root, end.signal),
+      state = states.get(model) ?? model.get("state");
+    resume(view, host, state);
+    root.append(VIEWS[model.get("_kind")](view, state));
   } catch (problem) {
     end.abort();
     host.remove();

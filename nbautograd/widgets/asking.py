@@ -10,6 +10,7 @@ from nbautograd.core.checking.block import GradcheckReport, JacobianReport
 from nbautograd.core.display import plain
 from nbautograd.errors import InputError
 from nbautograd.views.answer import answer
+from nbautograd.views.text import text
 from nbautograd.views.words import block_name
 from nbautograd.widgets.base import Question, Reply
 
@@ -22,6 +23,11 @@ def questions(report: GradcheckReport | JacobianReport | None) -> dict[str, Ques
     if isinstance(report, GradcheckReport):
         asked["elsewhere"] = elsewhere
     return {name: lambda question, reply=reply: reply(report, question) for name, reply in asked.items()}  # type: ignore[misc]
+
+
+def plain_text(value: Any) -> dict[str, Question]:
+    """Return the question for a report as plain text, by name; the page copies the answer."""
+    return {"text": lambda _question: ({"text": text(value)}, [])}
 
 
 def microscope(report: GradcheckReport | JacobianReport, question: Mapping[str, Any]) -> Reply:

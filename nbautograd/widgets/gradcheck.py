@@ -9,7 +9,7 @@ from nbautograd.core.display import plain
 from nbautograd.views.answer import Answer, answer, second_answer
 from nbautograd.views.words import without_example
 from nbautograd.widgets import parts
-from nbautograd.widgets.asking import questions
+from nbautograd.widgets.asking import plain_text, questions
 from nbautograd.widgets.base import Question, ViewWidget
 from nbautograd.widgets.history import since_last
 from nbautograd.widgets.jacobian import block_questions, blocks_state
@@ -58,4 +58,4 @@ class GradcheckWidget(ViewWidget):
 
     def questions(self) -> dict[str, Question]:
         """The page may zoom, look at an entry through the microscope, and check at another point."""
-        return {**block_questions(self.value.blocks), **questions(self.value)}
+        return {**block_questions(self.value.blocks), **questions(self.value), **plain_text(self.value)}

@@ -10,7 +10,7 @@ from nbautograd.core.values import Value
 from nbautograd.inspection.report import FunctionReport
 from nbautograd.views.answer import answer
 from nbautograd.widgets import parts
-from nbautograd.widgets.asking import questions
+from nbautograd.widgets.asking import plain_text, questions
 from nbautograd.widgets.base import Question, ViewWidget
 from nbautograd.widgets.calls import calls_state, one_call
 from nbautograd.widgets.compare import comparison_state
@@ -69,5 +69,6 @@ class InspectorWidget(ViewWidget):
             **block_questions(checked_blocks(self.value)),
             "calls": lambda question: one_call(self.value.calls, question),
             **questions(checked),
+            **plain_text(self.value),
             **graph_questions(self.value.graph),
         }

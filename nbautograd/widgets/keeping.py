@@ -61,8 +61,8 @@ def _with_whole(states: list[State], blocks: Mapping[tuple[int, int], Any]) -> l
 
 
 def _answers(state: State, questions: Mapping[str, Ask]) -> dict[str, Any]:
-    """Answers to what a reader is likely to ask: the microscope on worst entries, other random points."""
-    asked = [_lens(block) for block in state["blocks"] if block.get("worst")][:MOST_LENSES]
+    """Answers to what a reader is likely to ask: the microscope on worst entries, the text, other points."""
+    asked = [*[_lens(block) for block in state["blocks"] if block.get("worst")][:MOST_LENSES], {"kind": "text"}]
     if state.get("check") and (state["check"]["seconds"] or QUICK) < QUICK:
         asked += [{"kind": "elsewhere", "seed": seed} for seed in range(1, POINTS + 1)]
     answers = {}

@@ -46,6 +46,33 @@ def test_a_cell_run_again_has_one_view_and_closes_the_old_one(page, lab):
     assert ours(page.errors) == []
 
 
+def test_a_cell_run_again_keeps_its_tab_and_its_height(page, lab):
+    visit(page, lab, write(lab, "loop.ipynb", SQUARE.replace("300", "6"), "nbautograd.inspect(Square, x)"))
+    run_all(page)
+    expect(views(page, 2)).to_have_count(1, timeout=60_000)
+    output = cell(page, 2)
+    output.get_by_role("tab", name="Jacobian").click()
+    expect(output.get_by_role("application")).to_be_visible()
+    before = output.locator(".jp-Cell-outputWrapper").evaluate(
+        """wrapper => {
+          wrapper.querySelector(".nbag-live").dataset.old = "";
+          window.lowest = Infinity;
+          const look = () => {
+            lowest = Math.min(lowest, wrapper.getBoundingClientRect().height);
+            requestAnimationFrame(look);
+          };
+          look();
+          return lowest;
+        }"""
+    )
+    run_cell(page, 2)
+    expect(output.locator(".nbag-live:not([data-old])")).to_have_count(1, timeout=60_000)
+    expect(output.get_by_role("tabpanel", name="Jacobian")).to_be_visible()
+    assert before > 200
+    assert page.evaluate("lowest") >= before - 2
+    assert ours(page.errors) == []
+
+
 def test_reloaded_while_the_kernel_runs_the_view_is_back(page, lab):
     name = write(lab, "reloaded.ipynb", SQUARE, "nbautograd.gradcheck(Square, (x,))")
     visit(page, lab, name)

@@ -13,6 +13,7 @@ from playwright.sync_api import Page, expect
 from nbautograd import messages
 from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.source import FunctionSource
+from nbautograd.views.text import text
 
 pytestmark = pytest.mark.browser
 
@@ -195,3 +196,53 @@ def test_axe_finds_nothing_in_the_matrix(show: Any, many: Any) -> None:
         page.get_by_role("tab", name=tab).click()
         found = Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]})
         assert [(tab, v["id"], v["nodes"][0]["html"][:160]) for v in found.response["violations"]] == []
+
+
+@pytest.fixture
+def clipboard(page: Page) -> Any:
+    """Return a function that reads what a button copied."""
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    return lambda: page.evaluate("navigator.clipboard.readText()")
+
+
+def test_the_line_of_a_tried_fix_is_copied_as_it_stands_in_the_source(show: Any, wrong: Any, clipboard: Any) -> None:
+    page = show(wrong)
+    page.get_by_role("button", name="Copy line").click()
+    expect(page.locator(".fix .copy")).to_contain_text("Copied.")
+    assert clipboard() == "            grad_weight = input.t().mm(grad_output)"
+
+
+def test_a_fix_that_was_not_tried_has_no_button(show: Any, samples: Any) -> None:
+    finding = replace(samples.TRANSPOSED, fix=replace(samples.TRANSPOSED.fix, verified=False))
+    check = samples.gradcheck(wrong=True, findings=(finding,))
+    page = show(samples.report(wrong=True, gradcheck=check, findings=(finding,)))
+    expect(page.locator(".fix")).to_contain_text("Suggested, not tried.")
+    expect(page.get_by_role("button", name="Copy line")).to_have_count(0)
+
+
+@pytest.mark.parametrize("make", ["report", "gradcheck"])
+def test_the_report_is_copied_as_plain_text(asking: Any, samples: Any, clipboard: Any, make: str) -> None:
+    value = getattr(samples, make)(wrong=True)
+    page = asking(value)
+    page.get_by_role("button", name="Copy report").click()
+    expect(page.locator(".copy").last).to_contain_text("Copied.")
+    assert clipboard() == text(value)
+
+
+def test_what_cannot_be_copied_is_said(show: Any, wrong: Any) -> None:
+    page = show(wrong)
+    page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error('not allowed')); }")
+    page.get_by_role("button", name="Copy line").click()
+    expect(page.locator(".fix .copy")).to_contain_text("Could not copy: not allowed")
+
+
+def test_a_page_without_a_clipboard_still_copies(show: Any, wrong: Any, clipboard: Any) -> None:
+    page = show(wrong)
+    page.evaluate(
+        """() => { const board = navigator.clipboard; window.read = () => board.readText();
+                   Object.defineProperty(navigator, "clipboard", { value: undefined, configurable: true }); }"""
+    )
+    page.get_by_role("button", name="Copy line").click()
+    expect(page.locator(".fix .copy")).to_contain_text("Copied.")
+    assert page.evaluate("read()") == "            grad_weight = input.t().mm(grad_output)"
+    assert page.locator("textarea").count() == 0

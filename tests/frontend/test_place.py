@@ -130,3 +130,81 @@ def test_a_report_that_the_application_does_not_trust_stays_static(
         [trusted, served],
     )
     expect(page.locator(".nbag-live")).to_have_count(views)
+
+
+CELL = """() => {
+  const cell = document.createElement("div"), output = document.createElement("div"), far = document.createElement("p");
+  cell.className = "jp-Cell"; output.className = "jp-Cell-outputWrapper"; far.style.height = "3000px";
+  cell.append(output); document.body.append(cell, far);
+  window.output = output;
+  window.put = (anchor) => { const report = document.createElement("div"); report.className = anchor;
+                             report.textContent = "static"; output.append(report); };
+}"""
+
+
+@pytest.fixture
+def cell(load: Any, samples: Any) -> Any:
+    """Return a function that runs a cell: it clears the output, then shows a report with a widget of its own."""
+    pages = []
+
+    def run(value: Any = None) -> Page:
+        if pages:
+            pages[0].evaluate("() => output.replaceChildren()")
+        page: Page = load(value or samples.report(wrong=True), anchor=f"nbag-{len(pages) + 1}")
+        if not pages:
+            page.evaluate(CELL)
+        pages.append(page)
+        page.evaluate(START)
+        page.evaluate(f"() => put('nbag-{len(pages)}')")
+        return page
+
+    return run
+
+
+def height(page: Page) -> float:
+    return float(page.evaluate("output.getBoundingClientRect().height"))
+
+
+def test_the_next_run_of_a_cell_goes_on_in_the_same_tab_and_block(cell: Any) -> None:
+    page = cell()
+    page.get_by_role("tab", name="Jacobian").click()
+    page.get_by_role("button", name="d output / d input: agrees").click()
+    cell()
+    expect(page.get_by_role("tabpanel", name="Jacobian")).to_be_visible()
+    expect(page.locator("h4").first).to_have_text("d output / d input")
+    assert page.evaluate("[nb.model.get('tab'), nb.model.get('selection')]") == ["jacobian", {"block": [0, 0]}]
+
+
+def test_another_function_in_the_cell_begins_at_its_beginning(cell: Any, samples: Any) -> None:
+    page = cell()
+    page.get_by_role("tab", name="Jacobian").click()
+    cell(samples.report(wrong=True, function="Other"))
+    expect(page.get_by_role("tabpanel", name="Summary")).to_be_visible()
+
+
+def test_the_output_keeps_its_height_until_the_next_view_is_in(cell: Any) -> None:
+    page = cell()
+    page.get_by_role("tab", name="Jacobian").click()
+    page.wait_for_function("() => output.getBoundingClientRect().height > 300")
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    before = height(page)
+    page.evaluate("() => window.scrollTo(0, 200)")
+    page.evaluate("() => output.replaceChildren()")
+    page.wait_for_function("() => output.style.minHeight !== ''")
+    assert height(page) == pytest.approx(before, abs=1)
+    assert page.evaluate("scrollY") == 200
+    cell()
+    page.wait_for_function("() => output.style.minHeight === ''")
+    expect(page.get_by_role("tabpanel", name="Jacobian")).to_be_visible()
+    assert page.evaluate("scrollY") == 200
+
+
+def test_a_cell_that_fails_gives_its_height_back(cell: Any) -> None:
+    page = cell()
+    page.evaluate("() => output.replaceChildren()")
+    page.wait_for_function("() => output.style.minHeight !== ''")
+    page.evaluate(
+        """() => { const error = document.createElement("pre"); error.textContent = "NameError";
+                   error.dataset.mimeType = "application/vnd.jupyter.error"; output.append(error); }"""
+    )
+    page.wait_for_function("() => output.style.minHeight === ''")
