@@ -74,7 +74,8 @@ def test_parts_that_are_missing_get_no_tab(show: Any, samples: Any) -> None:
 
 def test_summary_says_what_is_wrong_and_what_mends_it(show: Any, wrong: Any) -> None:
     panel = show(wrong).get_by_role("tabpanel")
-    expect(panel).to_contain_text("LinearFunction: backward is wrong for weight. input is right.")
+    expect(panel).to_contain_text("LinearFunction: backward is wrong for weight. Change line 23 to")
+    expect(panel).to_contain_text("input is right.")
     expect(panel).to_contain_text("Tried: with this change all entries agree.")
     assert panel.locator(".fix pre").inner_text().splitlines()[:2] == [
         "− grad_weight = input.mm(grad_output)",
