@@ -137,6 +137,8 @@ def _inputs(check: GradcheckReport) -> tuple[list[str], list[str]]:
 
 def _evidence(check: GradcheckReport) -> tuple[str, ...]:
     lines = list(_numbers(check))
+    if check.verdict == "right" and check.reason:
+        lines.append(check.reason)
     second = check.order2
     if second is not None and (second.verdict != "wrong" or check.order == 2):  # otherwise a risk that was told
         said = messages.text(f"views.evidence.order2.{second.verdict.replace(' ', '_')}")

@@ -7,6 +7,7 @@ itself first, so the user's class is never touched.
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -20,6 +21,7 @@ from nbautograd.core.checking.quiet import seed_all
 from nbautograd.core.numerics.compare import agree_bitwise
 from nbautograd.core.torch_private.tensors import gradients
 
+LOOSEST = 0.25  # relative difference of two gradients that counts in any precision
 Backward = Callable[..., Any]
 
 
@@ -164,7 +166,10 @@ def cotangents(subject: Subject, outputs: Sequence[Tensor], seed: int, only: int
 def gradient_tolerance(outputs: Sequence[Tensor], inputs: Sequence[Any]) -> float:
     """Return how closely two computations of a gradient should agree: 100 eps ** 0.75 of the coarsest dtype."""
     tensors = [t for t in (*outputs, *inputs) if isinstance(t, Tensor) and (t.is_floating_point() or t.is_complex())]
-    return max((100 * float(torch.finfo(t.dtype).eps) ** 0.75 for t in tensors), default=1e-9)
+    spacings = [float(torch.finfo(t.dtype).eps) for t in tensors]
+    if isinstance(outputs, Outputs):
+        spacings.append(outputs.casts.coarsest)
+    return min(LOOSEST, 100 * math.pow(max(spacings, default=0.0), 0.75)) if spacings else 1e-9
 
 
 def rounding_level(outputs: Sequence[Tensor], inputs: Sequence[Any]) -> float:
@@ -177,4 +182,5 @@ def rounding_level(outputs: Sequence[Tensor], inputs: Sequence[Any]) -> float:
         return 0.0
     size = max(from_outputs) / min(to_inputs)
     coarsest = max(torch.finfo(y.dtype).eps for y in outputs if y.requires_grad)
+    coarsest = max(coarsest, outputs.casts.coarsest) if isinstance(outputs, Outputs) else coarsest
     return 4 * coarsest * size if size < float("inf") else 0.0

@@ -28,6 +28,7 @@ class Judged:
     Attributes:
         unsure: the entries that could not be decided.
         not_refined: how many of the wrong ones are known by the first difference alone.
+        resolution: the relative error of an entry that would have gone unseen.
     """
 
     matrices: Matrices
@@ -40,6 +41,7 @@ class Judged:
     errors: Array
     unsure: Array
     not_refined: int = 0
+    resolution: float = 0.0
 
 
 def judge(forward: Values, raw: FirstPass, ij: tuple[int, int], tolerance: Tolerance, seed: int = 0) -> Judged:
@@ -64,7 +66,12 @@ def judge(forward: Values, raw: FirstPass, ij: tuple[int, int], tolerance: Toler
     state.tiny = UNSEEN * _spread(forward.values[ij[0]])
     if doubtful.any():
         state.take(_refined(forward, raw, ij, state, seed))
-    if (state.wrong.any() or state.reasons) and staircase.piecewise_constant(forward, ij, raw.matrices, state.jumps):
+    still = state.wrong & (state.matrices.numerical == 0)
+    lost = staircase.lost_in_rounding(forward, raw, ij, still) if still.any() else still
+    if lost.any():
+        state.wrong &= ~lost
+        state.reasons["rounds inside"] = int(lost.sum())
+    elif (state.wrong.any() or state.reasons) and staircase.piecewise_constant(forward, ij, raw.matrices, state.jumps):
         state.wrong[:] = False
         state.reasons["flat"] = 1
     return state.judged()
@@ -196,13 +203,23 @@ class _State:
         largest = float(np.nan_to_num(difference, nan=np.inf).max(initial=0.0))
         return Judged(
             matrices, verdict, reason, count, self._entry(where), largest, *_curve(self.refined, where), self.unsure,
-            count - self._confirmed,
+            count - self._confirmed, self._resolution(),
         )  # fmt: skip
 
     @property
     def _confirmed(self) -> int:
         """Count the wrong entries that were refined."""
         return 0 if self.refined is None else int(self.wrong[tuple(self.refined.entries.T)].sum())
+
+    def _resolution(self) -> float:
+        """Return the largest relative error that an entry can have and still pass."""
+        seen = max(AGREED, self.tolerance.rounding)
+        if self.refined is None or not self.refined.error.size:
+            return seen
+        size = self.scale.size[tuple(self.refined.entries.T)]
+        with np.errstate(all="ignore"):
+            bars = np.where(size > 0, 10 * self.refined.error / size, 0.0)
+        return max(seen, float(np.nan_to_num(bars, nan=0.0, posinf=0.0).max()))
 
     def _verdict(self, count: int) -> tuple[BlockVerdict, str]:
         if count:

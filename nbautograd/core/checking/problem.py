@@ -7,6 +7,7 @@ import functools
 import inspect
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -19,18 +20,39 @@ from nbautograd.core.checking.quiet import quiet, seed_all
 from nbautograd.core.checking.tensor_kinds import refuse_outputs, unreadable_kind
 from nbautograd.core.numerics.compare import agree_bitwise
 from nbautograd.core.source import FunctionSource, function_class, read_source
+from nbautograd.core.torch_private.casts import CastWatch
 from nbautograd.core.torch_private.tensors import gradients
 
 
+@dataclass
+class Casts:
+    """How coarsely a function and its backward round inside, however precise their inputs and outputs are.
+
+    Attributes:
+        forward, backward: spacing at 1 of the coarsest numbers that finer ones were rounded to; 0 where none were.
+        dtype: that of the forward, such as ``"bfloat16"``, or ``""``.
+    """
+
+    forward: float = 0.0
+    backward: float = 0.0
+    dtype: str = ""
+
+    @property
+    def coarsest(self) -> float:
+        """The larger of both."""
+        return max(self.forward, self.backward)
+
+
 class Outputs(tuple[Tensor, ...]):
-    """The output tensors of one call, and the inputs that this call was given."""
+    """The output tensors of one call, the inputs that this call was given, and what the function rounds to inside."""
 
     inputs: tuple[Any, ...]
+    casts: Casts
 
-    def __new__(cls, tensors: Sequence[Tensor], inputs: tuple[Any, ...]) -> Outputs:
-        """Remember the inputs beside the tensors."""
+    def __new__(cls, tensors: Sequence[Tensor], inputs: tuple[Any, ...], casts: Casts) -> Outputs:
+        """Remember inputs and casts beside the tensors."""
         self = super().__new__(cls, tensors)
-        self.inputs = inputs
+        self.inputs, self.casts = inputs, casts
         return self
 
 
@@ -58,6 +80,7 @@ class Subject:
             on as it is; filled in by the first call.
         state: what the class kept outside ctx before its first call; before the second for a callable around it.
         meter: counts how often forward and backward were run.
+        casts: what numbers are rounded to inside; filled in by the first call, and by backwards that are watched.
         overlapped: positions of inputs that were made contiguous since their elements shared memory.
 
     Raises:
@@ -88,6 +111,7 @@ class Subject:
         self.arguments: dict[int, int] = {i: i for i in range(len(self.inputs))} if self.direct else {}
         self.state = ClassState(self.cls)
         self.meter = Meter()
+        self.casts = Casts()
         self.mutates_inputs = False
         self._through_clone = False
         self._depth = 0
@@ -140,10 +164,19 @@ class Subject:
             given = self.fresh() if inputs is None else inputs
             self.meter.count()
             seed_all(self.seed if seed is None else seed)
-            tensors = tuple(_tensors(self._run(given)))
-            if first:
+            with CastWatch() if first else contextlib.nullcontext() as watch:
+                tensors = tuple(_tensors(self._run(given)))
+            if watch is not None:
+                self.casts.forward, self.casts.dtype = watch.epsilon, str(watch.dtype or "").removeprefix("torch.")
                 self._learn(tensors, given if inputs is None else None)
-            return Outputs(tensors, given)
+            return Outputs(tensors, given, self.casts)
+
+    @contextlib.contextmanager
+    def watched_backward(self) -> Iterator[None]:
+        """Note what the backwards that run meanwhile round to inside."""
+        with CastWatch() as watch:
+            yield
+        self.casts.backward = max(self.casts.backward, watch.epsilon)
 
     def evaluate(self, inputs: tuple[Any, ...]) -> tuple[Tensor, ...]:
         """Call within a session, in the caller's grad mode, random generators seeded; the short way for many values."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+import torch
+
 from nbautograd import messages
 from nbautograd.core.checking import phrases
 from nbautograd.core.checking.block import Block, GradcheckReport, Verdict
@@ -114,14 +116,29 @@ def verdict(run: GradcheckRun, found: tuple[Finding, ...]) -> tuple[Verdict, str
         return "cannot tell", messages.text("checking.no_blocks")
     for block in run.blocks.values():
         if block.verdict in ("undecided", "flat"):
-            return "cannot tell", reason(block)
-    return "right", ""
+            return "cannot tell", reason(block, _coarsest(run))
+    if not run.resolution:
+        return "right", ""
+    unseen = 100 * min(run.resolution, 1.0)
+    percent = f"{unseen:.0f}" if unseen >= 1 else f"{unseen:.1g}"
+    return "right", messages.text("checking.resolution", dtype=_coarsest(run), percent=percent)
 
 
-def reason(block: Block) -> str:
-    """Why a block could not be decided."""
+def _coarsest(run: GradcheckRun) -> str:
+    """Return the name of the coarsest dtype among inputs, outputs and what forward rounds to inside."""
+    ends = [run.subject.inputs[i] for i in run.subject.differentiable]
+    outputs = run.outputs or ()
+    ends += [outputs[i] for i in run.subject.differentiable_outputs(outputs)]
+    coarsest = max(ends, key=lambda t: float(torch.finfo(t.dtype).eps))
+    casts = run.subject.casts
+    inside = casts.coarsest > float(torch.finfo(coarsest.dtype).eps) and casts.dtype
+    return inside or str(coarsest.dtype).removeprefix("torch.")
+
+
+def reason(block: Block, dtype: str) -> str:
+    """Return the sentence that says why a block could not be decided, in a computation of this precision."""
     message = f"checking.because_{block.reason.replace(' ', '_')}"
-    return messages.text(message, output=block.output_name, input=block.input_name)
+    return messages.text(message, output=block.output_name, input=block.input_name, dtype=dtype)
 
 
 def _unclassified(block: Block) -> Finding:

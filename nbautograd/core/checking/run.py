@@ -18,7 +18,7 @@ from nbautograd.core.checking.block_verdict import Judged, judge
 from nbautograd.core.checking.jacobian.assembly import Assembly, FirstPass
 from nbautograd.core.checking.jacobian.backward_rounding import only_rounding
 from nbautograd.core.checking.jacobian.layout import Matrices
-from nbautograd.core.checking.jacobian.witnesses import ForwardWitness, JvpWitness, forward_confirms
+from nbautograd.core.checking.jacobian.witnesses import ForwardWitness, JvpWitness, confirmation_bound, forward_confirms
 from nbautograd.core.checking.probes.exceptions import contract_broken, from_forward
 from nbautograd.core.checking.problem import Outputs, Subject
 from nbautograd.core.checking.progress import PARTS, Progress, Tell
@@ -26,6 +26,7 @@ from nbautograd.core.checking.steps.convergence_curve import convergence_curve
 from nbautograd.core.checking.tolerance import Tolerance
 from nbautograd.core.numerics.arrays import epsilon
 
+LOW = 1e-10  # spacing of numbers at 1 above which they are no doubles
 CURVES = 8  # blocks that agree and get the V of their worst entry
 _About = tuple[int, int, str, str, tuple[int, ...], tuple[int, ...], str, int]
 
@@ -51,6 +52,7 @@ class GradcheckRun:
         outputs: what the first call returned, or None when it could not be made.
         error: what backward raised, or torch on account of the Function's contract; None when nothing.
         complete: False when it was interrupted.
+        resolution: the relative error of an entry that would not be seen, where the precision is low; else 0.
         raws: by position, the numbers of output and input among the differentiable ones, and what the first pass found.
     """
 
@@ -69,6 +71,7 @@ class GradcheckRun:
         self.outputs: Outputs | None = None
         self.error: Exception | None = None
         self.complete = True
+        self.resolution = 0.0
         self.assembly: Assembly | None = None
         self.progress = Progress(tell)
         self.raws: dict[tuple[int, int], tuple[tuple[int, int], FirstPass]] = {}
@@ -176,17 +179,30 @@ class GradcheckRun:
     def _judged(self, ij: tuple[int, int], where: tuple[int, int], raw: FirstPass) -> Judged:
         assert self.outputs is not None
         assert self.assembly is not None
-        precision = max(epsilon(self.outputs.inputs[where[1]]), epsilon(self.outputs[where[0]]))
-        judged = judge(raw.forward, raw, ij, Tolerance(self.atol, self.rtol, precision), self.subject.seed)
+        ends = self.outputs.inputs[where[1]], self.outputs[where[0]]
+        precision = max(*map(epsilon, ends), self.subject.casts.coarsest)
+        judged = self._confirmed(
+            ij, judge(raw.forward, raw, ij, Tolerance(self.atol, self.rtol, precision), self.subject.seed)
+        )
+        low = precision > LOW
+        self.resolution = max(self.resolution, judged.resolution if low else 0.0)
+        if judged.reason != "noise":
+            return judged
+        inside = "rounds inside" if raw.forward.inside else "float32" if low and not raw.forward.promoted else "noise"
+        return dataclasses.replace(judged, reason=inside)
+
+    def _confirmed(self, ij: tuple[int, int], judged: Judged) -> Judged:
+        """Return the judgement, a match where autograd of the forward, or the rounding of backward, says so."""
+        assert self.assembly is not None
         if judged.verdict in ("undecided", "flat") and forward_confirms(
             self._forward_witness, ij, judged.matrices, judged.unsure
         ):
-            return dataclasses.replace(judged, verdict="match", reason="")
+            bound = confirmation_bound(self._forward_witness)
+            return dataclasses.replace(judged, verdict="match", reason="", resolution=bound)
         if judged.verdict == "mismatch" and only_rounding(self.assembly, ij, judged.matrices):
             right = dataclasses.replace(judged.matrices, wrong=np.zeros_like(judged.matrices.wrong))
             return dataclasses.replace(judged, matrices=right, verdict="match", wrong=0, not_refined=0)
-        low = precision > 1e-10 and not raw.forward.promoted
-        return dataclasses.replace(judged, reason="float32") if low and judged.reason == "noise" else judged
+        return judged
 
     @cached_property
     def _forward_witness(self) -> ForwardWitness:

@@ -453,3 +453,197 @@ class CountsNear(Function):
     @staticmethod
     def backward(ctx, g):
         return g * ctx.scale
+
+
+def fixed(values) -> Tensor:
+    return torch.as_tensor(values, dtype=torch.float64)
+
+
+# ---- small_systematic: less precision inside than outside ----
+
+
+@right("small_systematic", lambda: (draw(3, 40),))
+class NormInSingle(Function):
+    @staticmethod
+    def forward(ctx, x):
+        low = x.float()
+        scale = (low.pow(2).mean(-1, keepdim=True) + 1e-6).rsqrt()
+        ctx.save_for_backward(low, scale)
+        return (low * scale).to(x.dtype)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g):
+        x, scale = ctx.saved_tensors
+        y, g = x * scale, g.float()
+        return (scale * (g - y * (g * y).mean(-1, keepdim=True))).double()
+
+
+@right("small_systematic", lambda: (draw(3, 20),))
+class LayerNormInHalf(Function):
+    @staticmethod
+    def forward(ctx, x):
+        low = x.bfloat16()
+        y = low * 2
+        return y.to(x.dtype)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g):
+        return (g.bfloat16() * 2).double()
+
+
+@right("small_systematic", lambda: (draw(4, 300), draw(300, 5, seed=1)))
+class ProductInSingle(Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return (x.float() @ w.float()).to(x.dtype)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        return (g.float() @ w.float().t()).to(x.dtype), (x.float().t() @ g.float()).to(w.dtype)
+
+
+@right("small_systematic", lambda: (draw(64),))
+class ExpInHalf(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.half().exp()
+        ctx.save_for_backward(y)
+        return y.to(x.dtype)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        return (g.half() * y).double()
+
+
+@right("small_systematic", lambda: (draw(30, low=-6, high=6),))
+class GradientInSingle(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin() * 100
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return (100 * g.float() * x.float().cos()).double()
+
+
+@right("small_systematic", lambda: (draw(5, 8), draw(8, seed=2)))
+class RmsNormInSingle(Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        low = x.float()
+        scale = (low.square().mean(-1, keepdim=True) + 1e-5).rsqrt()
+        ctx.save_for_backward(x, w, scale)
+        return (low * scale).to(x.dtype) * w
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g):
+        x, w, scale = ctx.saved_tensors
+        y = (x.float() * scale).double()
+        gw = g * w
+        return scale.double() * (gw - y * (gw * y).mean(-1, keepdim=True)), (g * y).sum(0)
+
+
+@right("small_systematic", lambda: (draw(6, 5), draw(5, seed=2)))
+class SoftmaxInSingle(Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        y = (x * w).float().softmax(-1)
+        ctx.save_for_backward(x, w, y)
+        return y.to(x.dtype)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g):
+        x, w, y = ctx.saved_tensors
+        y = y.double()
+        inner = y * (g - (g * y).sum(-1, keepdim=True))
+        return inner * w, (inner * x).sum(0)
+
+
+# ---- double_backward_wrong: the first order is already uncertain ----
+
+
+def ill_conditioned(power: int, seed: int = 0) -> Tensor:
+    q, _ = torch.linalg.qr(draw(4, 4, seed=seed).detach())
+    return (q @ torch.diag(10.0 ** -fixed([0, power / 3, power / 1.5, power])) @ q.t()).requires_grad_()
+
+
+@right("double_backward_wrong", lambda: (ill_conditioned(5), draw(4, seed=1)))
+class Solve(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        x = torch.linalg.solve(a, b)
+        ctx.save_for_backward(a, b)
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        a, b = ctx.saved_tensors
+        x, w = torch.linalg.solve(a, b), torch.linalg.solve(a.mT, g)
+        return -w[:, None] * x, w
+
+
+@right("double_backward_wrong", lambda: (ill_conditioned(5, 1),))
+class Inverse(Function):
+    @staticmethod
+    def forward(ctx, a):
+        ctx.save_for_backward(a)
+        return torch.linalg.inv(a)
+
+    @staticmethod
+    def backward(ctx, g):
+        (a,) = ctx.saved_tensors
+        y = torch.linalg.inv(a).mT
+        return -y @ g @ y
+
+
+@right("double_backward_wrong", lambda: (draw(5, low=1e-5, high=2e-5),))
+class SharpReciprocal(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return 1 / x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return -g / x**2
+
+
+@right("double_backward_wrong", lambda: (draw(5, low=10, high=100),))
+class FastWave(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return (x * x).sin()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * 2 * x * (x * x).cos()
+
+
+@right("double_backward_wrong", lambda: (ill_conditioned(2, 2), draw(4, seed=3)))
+class LeastSquares(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return torch.linalg.solve(a.mT @ a, a.mT @ b)
+
+    @staticmethod
+    def backward(ctx, g):
+        a, b = ctx.saved_tensors
+        normal = a.mT @ a
+        x, w = torch.linalg.solve(normal, a.mT @ b), torch.linalg.solve(normal, g)
+        return torch.outer(b - a @ x, w) - torch.outer(a @ w, x), a @ w

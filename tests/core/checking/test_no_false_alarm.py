@@ -89,3 +89,41 @@ def test_two_halves_of_a_batch_that_touch_each_other_are_no_batch() -> None:
             return g - g.mean()
 
     assert codes(Centred, draw(4, 3)) == []
+
+
+def low(name: str, forward, backward) -> type:
+    def saving(ctx, x):
+        ctx.save_for_backward(x)
+        return forward(x)
+
+    parts = {"forward": staticmethod(saving), "backward": staticmethod(lambda ctx, g: backward(*ctx.saved_tensors, g))}
+    return type(name, (Function,), parts)
+
+
+@pytest.mark.parametrize(
+    ("forward", "backward"),
+    [
+        (lambda x: x.half().relu().double(), lambda x, g: g),
+        (lambda x: x.float().clamp(-0.5, 0.5).double(), lambda x, g: g),
+        (lambda x: x.bfloat16().tanh().double(), lambda x, g: -g * (1 - x.tanh() ** 2)),
+        (lambda x: x.float().exp().double(), lambda x, g: 1.01 * g * x.exp()),
+        (lambda x: x.float().double().exp(), lambda x, g: g),
+    ],
+    ids=["relu", "clamp", "tanh", "exp", "exp after a cast"],
+)
+def test_what_is_wrong_in_low_precision_is_still_wrong(forward, backward) -> None:
+    assert nbautograd.gradcheck(low("Wrong", forward, backward), draw(6), order=1).verdict == "wrong"
+
+
+def test_where_rounding_inside_hides_every_step_nobody_can_tell() -> None:
+    offset = low("Offset", lambda x: ((x.float() + 1e7) - 1e7).double(), lambda x, g: g)
+    report = nbautograd.gradcheck(offset, draw(6), order=1)
+    assert report.verdict == "cannot tell"
+    assert "float32" in report.reason
+
+
+def test_right_in_low_precision_says_what_it_could_have_seen() -> None:
+    exp = low("Exp", lambda x: x.half().exp().double(), lambda x, g: g * x.exp())
+    assert "float16" in nbautograd.gradcheck(exp, draw(6), order=1).reason
+    masked = low("Masked", lambda x: x * (x > 0).float(), lambda x, g: g * (x > 0))
+    assert nbautograd.gradcheck(masked, draw(6), order=1).reason == ""  # a mask in low precision is exact

@@ -18,6 +18,8 @@ from nbautograd.core.checking.progress import PARTS, Progress
 from nbautograd.core.numerics.arrays import Array, epsilon, real_shape
 
 MOST_WORK = 2_000_000_000  # elements through forward and backward, some ten seconds; beyond that a sample is taken
+HALF = 1e-5  # spacing above which numbers are those of float16 or bfloat16
+LOOSEST = 0.25  # relative difference above which two answers of backward are not the same, in any precision
 Key = tuple[int, int]  # numbers of output and input, counted among the differentiable ones
 
 
@@ -76,7 +78,7 @@ class Assembly:
         self.random = np.random.default_rng(subject.seed)
         leaves = [outputs.inputs[i] for i in subject.differentiable]
         self.rows = [Rows(outputs[i], leaves, subject.seed, self.progress, subject.meter) for i in self.wanted]
-        self.tolerance = max(1e-10, *(200 * epsilon(t) for t in (*leaves, *(outputs[i] for i in self.wanted))))
+        self._epsilon = max(map(epsilon, (*leaves, *(outputs[i] for i in self.wanted))), default=0.0)
         self.forward = Forward(subject, outputs, self.wanted, self.progress)
         self.given_step = eps is not None
         self.joint = JointPerturbations(self.forward, self.random, eps)
@@ -88,6 +90,13 @@ class Assembly:
         self._agreed: set[Key] = set()
         self.probes: dict[int, tuple[Array, list[Array]]] = {}
         self.partial: dict[Key, Matrices] = {}
+
+    @property
+    def tolerance(self) -> float:
+        """How closely two backwards that should agree do, relative to what they are sums of."""
+        spacing = max(self._epsilon, self.subject.casts.coarsest)
+        # in half precision sums are short, and a looser bound would let anything pass
+        return max(1e-10, (200 if spacing < HALF else 8) * spacing)
 
     def blocks(self) -> Iterator[tuple[Key, FirstPass]]:
         """All blocks, output by output."""
@@ -114,7 +123,8 @@ class Assembly:
     def _probe(self, i: int, probe: Array) -> list[Array]:
         """Ask backward for a random cotangent, plain and scaled; note which dimensions may go together."""
         rows = self.rows[i]
-        plain = rows.one(probe)
+        with self.subject.watched_backward():
+            plain = rows.one(probe)
         rest = self._not_diagonal(i, probe, plain)
         factors = structure.scales(probe.shape, self.random) if rest else {}
         scaled = rows.many(np.stack([probe * f for f in factors.values()])) if factors else [np.empty(0)] * len(plain)
@@ -203,7 +213,10 @@ class Assembly:
         bound = structure.pull_back(layout, np.abs(data), np.abs(probe))
         with np.errstate(invalid="ignore"):
             return not bool(
-                (np.abs(found - answer) > 1e4 * self.tolerance * (bound + np.abs(answer).max(initial=0))).any()
+                (
+                    np.abs(found - answer)
+                    > min(1e4 * self.tolerance, LOOSEST) * (bound + np.abs(answer).max(initial=0))
+                ).any()
             )
 
     def _numerical(self, i: int, j: int, layout: Layout, analytical: Array) -> FirstPass:

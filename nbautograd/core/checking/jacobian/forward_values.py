@@ -27,6 +27,7 @@ from nbautograd.core.numerics.arrays import (
     to_real,
 )
 from nbautograd.core.numerics.compare import agree_within_rounding
+from nbautograd.core.torch_private.casts import CastWatch
 
 BATCH_ELEMENTS = 2_000_000
 KEPT_ELEMENTS = 1_000_000
@@ -38,6 +39,7 @@ class Values(Protocol):
 
     eps: float
     promoted: bool
+    inside: float
 
     @property
     def points(self) -> Sequence[Array] | Mapping[int, Array]:
@@ -80,7 +82,8 @@ class Forward:
 
     Attributes:
         promoted: True when the values are computed in float64 though the inputs are not float64.
-        eps: spacing of the floating numbers that the values are computed with.
+        eps: spacing of the floating numbers that the values are computed with, the coarsest that they pass through.
+        inside: spacing of those that values are rounded to on the way; 0 where they are not.
         points: the input values by position among ``subject.differentiable``, float64, shaped ``real_shape``.
         values: the outputs at the inputs.
     """
@@ -92,9 +95,10 @@ class Forward:
         self.subject, self.wanted = subject, wanted
         self.shapes = [real_shape(outputs[i]) for i in wanted]
         self.base = tuple(prepared_inputs.copy(item, requires_grad=False) for item in subject.inputs)
+        self.inside = subject.casts.forward  # spacing of the coarsest numbers that values pass through
         self.promoted = self._promote(outputs)
         self.tensors = [self.base[i] for i in subject.differentiable]
-        self.eps = max(map(epsilon, self.tensors))
+        self.eps = max(self.inside, *map(epsilon, self.tensors))
         self.points = [to_array(t) for t in self.tensors]
         self.values = self._one(0, self.points[0]) if self.promoted else [to_array(outputs[i]) for i in wanted]
         self._last: dict[int, tuple[Array, list[Array]]] = {}
@@ -206,13 +210,15 @@ class Forward:
             return False
         higher = tuple(_double(item) for item in self.base)
         try:
-            with torch.no_grad():
+            with torch.no_grad(), CastWatch() as watch:
                 found = self.subject.evaluate(tuple(prepared_inputs.copy(item, False) for item in higher))
         except Exception:
             return False
         if len(found) != len(outputs) or not all(_same(found[i], outputs[i]) for i in self.wanted):
             return False
-        self.base = higher
+        if watch.epsilon >= max(epsilon(t) for t in self.base if isinstance(t, Tensor) and not _is_double(t)):
+            return False  # it rounds inside as if nothing had been promoted
+        self.base, self.inside = higher, watch.epsilon
         return True
 
 

@@ -37,7 +37,7 @@ class Window:
     def __init__(self, forward: Forward, ij: BlockIndex, rows: Array, cols: Array) -> None:
         self.whole, self.ij, self.rows, self.cols = forward, ij, rows, cols
         i, j = ij
-        self.eps, self.promoted = forward.eps, forward.promoted
+        self.eps, self.promoted, self.inside = forward.eps, forward.promoted, forward.inside
         self.points = {j: forward.points[j].reshape(-1)[cols]}
         self.values = {i: forward.values[i].reshape(-1)[rows]}
         self.noise = {i: forward.noise[i].reshape(-1)[rows]}

@@ -20,6 +20,7 @@ from nbautograd.core.numerics.arrays import Array, from_array, real_shape, to_ar
 
 ROWS = 256  # rows of a block that autograd of the forward is asked for at most, one backward each
 SAME = 1e-9  # relative to the largest entry: two analytical gradients this close differ by rounding
+SINGLE = 2.4e-3  # relative difference of two backwards in single precision that says nothing: 100 times 200 spacings
 TRUSTED = 1e-5  # how well a witness must agree with differences along a random direction, relative to the terms
 
 
@@ -177,4 +178,10 @@ def forward_confirms(witness: ForwardWitness, ij: tuple[int, int], matrices: Mat
     said = found[back, matrices.layout.col_ids[unsure[:, 0], unsure[:, 2]]]
     analytical = matrices.analytical[tuple(unsure.T)]
     scale = np.maximum(np.abs(said), 1e-3 * np.abs(found).max(axis=1)[back])
-    return bool((np.abs(said - analytical) <= max(1e-6, 100 * witness.assembly.tolerance) * scale).all())
+    return bool((np.abs(said - analytical) <= confirmation_bound(witness) * scale).all())
+
+
+def confirmation_bound(witness: ForwardWitness) -> float:
+    """Return the relative difference up to which autograd of the forward confirms an entry."""
+    rounding = witness.assembly.tolerance  # in half precision a hundred times that would let anything pass
+    return max(1e-6, min(100 * rounding, max(SINGLE, 4 * rounding)))

@@ -20,6 +20,7 @@ POINTS = 2 * ladder.RUNGS + len(
 LOST = 64  # last bits
 SINGLE = 2.0**-22  # steps this small beside the largest value come from single precision inside, not from a staircase
 CLEAR = 1e-3  # an error bar no larger than this, relative to the derivative, makes it clear
+STAIR = 2  # spacings of the numbers that values pass through: a step this small is their rounding
 NEAR_ZERO = 0.05  # where |x| is smaller than this, a second ladder is scaled by |x|
 
 
@@ -147,7 +148,7 @@ def _judge(entries: Array, values: Array, steps: Array, at: tuple[Array, Array, 
         lost = LOST * eps * max(1.0, largest)  # what a few last bits of what a value was made of come to
         series = dataclasses.replace(series, noise=np.maximum(noise, ladder.wobble(series, lost)))
         estimate, nature = ladder.two_sided(series), kinks.nature(series)
-        kind = np.where(stairs > SINGLE * largest, kinks.STAIRCASE, nature)
+        kind = np.where(stairs > max(SINGLE, STAIR * eps) * largest, kinks.STAIRCASE, nature)
         low, high, value, error = _sides(series, estimate, kind)
         slopes = ladder.central(series)
         # two equal numbers are still only known to the last bit

@@ -19,6 +19,7 @@ from nbautograd.core.numerics.arrays import Array
 # Sizes of steps, relative to eps ** (1/5) max(1, |x|), where truncation h ** 4 and round-off eps / h balance
 SIZES = 1.0, 1 / 16, 8.0  # for entries that nearly agree
 FINEST = 1 / 4096  # for the others, which may lie beside a kink
+RESOLVED = 64  # spacings of the numbers that values pass through: in a smaller step f(x + h) may equal f(x)
 FIRST, CHUNK = 4, 64  # directions at once; where the first few settle nothing, the others are not tried
 Agrees = Callable[[Array, Array], Array]
 
@@ -69,7 +70,8 @@ def _derivatives(
     """The entries of each direction, their derivatives, from four points."""
     (i, j), (numbers, chosen) = ij, what
     point, layout = forward.points[j], raw.directions.layout
-    size = factor * float(forward.eps ** (1 / 5)) * np.maximum(1.0, np.abs(np.nan_to_num(point)))
+    step = max(factor * float(forward.eps ** (1 / 5)), RESOLVED * forward.eps)
+    size = step * np.maximum(1.0, np.abs(np.nan_to_num(point)))
     moved = raw.directions.masks(numbers) * size
     points = forward.rounded(j, point + np.concatenate([moved, -moved, 2 * moved, -2 * moved]))
     values = layout.rows(forward.at(j, points)[i]).reshape(4, len(numbers), *layout.sizes[:2])
