@@ -62,8 +62,10 @@ def first_line(node: FunctionNode | ast.ClassDef) -> int:
 
 
 def parameters(function: FunctionNode) -> list[str]:
-    """Names of the arguments in order, ``*args`` with its star."""
+    """Return the names of the arguments in order, ``*args`` with its star, without the class of a classmethod."""
     names = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
+    if any(isinstance(d, ast.Name) and d.id == "classmethod" for d in function.decorator_list):
+        names = names[1:]
     return names + ([f"*{function.args.vararg.arg}"] if function.args.vararg else [])
 
 

@@ -136,3 +136,15 @@ def _item(item: Any, depth: int) -> Any:
     """Copy an item of a container; return it as it is where it is no state."""
     copied = _copied(item, depth - 1) if depth > 1 else _NO_STATE
     return item if copied is _NO_STATE else copied
+
+
+def names_outside(fn: Any, cls: type | None) -> Iterator[tuple[str, Any]]:
+    """Yield the names, with their values, that a callable and a class's methods read outside their arguments."""
+    entries = [fn, *(vars(base).get(m) for base in (cls.__mro__ if cls is not None else ()) for m in METHODS)]
+    for function in filter(None, map(_function, entries)):
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=False):
+            with contextlib.suppress(ValueError):  # an empty cell
+                yield name, cell.cell_contents
+        for name in sorted(_names(function.__code__)):
+            if name in function.__globals__:
+                yield name, function.__globals__[name]

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.checking import prepared_inputs
-from nbautograd.core.checking.class_state import ClassState
+from nbautograd.core.checking.class_state import ClassState, names_outside
 from nbautograd.core.checking.meter import Meter
 from nbautograd.core.checking.quiet import quiet, seed_all
 from nbautograd.core.checking.tensor_kinds import refuse_outputs, unreadable_kind
@@ -22,6 +22,7 @@ from nbautograd.core.numerics.compare import agree_bitwise
 from nbautograd.core.source import FunctionSource, function_class, read_source
 from nbautograd.core.torch_private.casts import CastWatch
 from nbautograd.core.torch_private.tensors import gradients
+from nbautograd.errors import InputError
 
 
 @dataclass
@@ -80,6 +81,7 @@ class Subject:
             on as it is; filled in by the first call.
         state: what the class kept outside ctx before its first call; before the second for a callable around it.
         meter: counts how often forward and backward were run.
+        read_outside: positions of inputs that the function also reads, or only, from outside its arguments.
         casts: what numbers are rounded to inside; filled in by the first call, and by backwards that are watched.
         overlapped: positions of inputs that were made contiguous since their elements shared memory.
 
@@ -109,6 +111,8 @@ class Subject:
         self.input_names = _input_names(self._signed(), self.source if self.direct else None, len(self.inputs))
         self.output_names: tuple[str, ...] = ()
         self.arguments: dict[int, int] = {i: i for i in range(len(self.inputs))} if self.direct else {}
+        self._originals = tuple(weakref.ref(item) if isinstance(item, Tensor) else None for item in given)
+        self.read_outside: tuple[int, ...] = ()
         self.state = ClassState(self.cls)
         self.meter = Meter()
         self.casts = Casts()
@@ -240,10 +244,27 @@ class Subject:
             self.source = None if self.cls is None else _source(self.cls)
             self.state = ClassState(self.cls)
             self.arguments = _handed_on(tensors, self.cls, given or ())
+        if given is not None:
+            self._look_outside(tensors, given)
         named = [r.name for r in self.source.outputs] if self.direct and self.source is not None else []
         names = named if len(named) == len(tensors) else [None] * len(tensors)
         alone = len(names) == 1
         self.output_names = tuple(name or ("output" if alone else f"output {i}") for i, name in enumerate(names))
+
+    def _look_outside(self, tensors: tuple[Tensor, ...], given: tuple[Any, ...]) -> None:
+        """Find the caller's own tensors among what the outputs lead to and what the code reads by name.
+
+        Raises:
+            InputError: when the outputs lead to these alone, so that moving the copies would show nothing.
+        """
+        originals = {id(t): i for i, ref in enumerate(self._originals) if ref is not None and (t := ref()) is not None}
+        leaves = [node.variable for node in _nodes(tensors) if hasattr(node, "variable")]
+        reached = {originals[id(leaf)] for leaf in leaves if id(leaf) in originals}
+        by_name = {originals[id(v)] for _, v in names_outside(self.fn, self.cls) if id(v) in originals}
+        self.read_outside = tuple(sorted(reached | by_name))
+        copies = {id(item) for item in given}
+        if reached and not any(id(leaf) in copies for leaf in leaves):
+            raise InputError("checking.reads_inputs_outside", positions=", ".join(map(str, sorted(reached))))
 
 
 _sources: weakref.WeakKeyDictionary[type, FunctionSource | None] = weakref.WeakKeyDictionary()

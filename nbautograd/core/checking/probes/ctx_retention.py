@@ -82,6 +82,13 @@ def hidden_inputs(subject: Subject) -> Iterator[Finding]:
             return
 
 
+def inputs_outside(subject: Subject) -> Iterator[Finding]:
+    """Yield the inputs that the function also reads outside its arguments, where the check does not move them."""
+    for position in subject.read_outside:
+        name = subject.input_names[position]
+        yield about(subject, "input_read_outside", "lint", phrases.forward_line(subject), input=name)
+
+
 def _served(subject: Subject, leaf: Tensor) -> bool:
     """Whether backward fills in the gradient of this leaf."""
     before, leaf.grad = leaf.grad, None

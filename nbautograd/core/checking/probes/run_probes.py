@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from nbautograd.core.checking.backward_call import cotangents, pull
 from nbautograd.core.checking.block import Block
-from nbautograd.core.checking.probes.ctx_retention import hidden_inputs, retained_tensors
+from nbautograd.core.checking.probes.ctx_retention import hidden_inputs, inputs_outside, retained_tensors
 from nbautograd.core.checking.probes.determinism import state
 from nbautograd.core.checking.probes.exceptions import contract_broken, explain, from_forward
 from nbautograd.core.checking.probes.forward_mode import batched
@@ -63,6 +63,7 @@ def after_values(
         lambda: differentiable_outputs(subject, outputs, blocks),
         lambda: contract(subject, outputs),
         lambda: retained_tensors(subject, outputs),
+        lambda: inputs_outside(subject),
         lambda: batched(subject, outputs),
     )
     for probe in tries:

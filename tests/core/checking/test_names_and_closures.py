@@ -1,0 +1,59 @@
+"""Inputs keep their names where forward is a classmethod; tensors that are read past the arguments are seen."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from own_mistakes import draw
+from torch.autograd import Function
+
+import nbautograd
+from nbautograd.errors import InputError
+
+
+class Scaled(Function):
+    @classmethod
+    def forward(cls, ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return x * weight
+
+    @classmethod
+    def backward(cls, ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        return grad_output * weight, grad_output * x
+
+
+def test_names_are_those_of_forward_also_where_it_is_a_classmethod() -> None:
+    report = nbautograd.gradcheck(Scaled, (draw(4), draw(4, seed=1)), order=1)
+    assert (report.verdict, report.input_names) == ("right", ("x", "weight"))
+    assert report.source is not None
+    assert report.source.inputs == ("x", "weight")
+    assert report.source.grad_outputs == ("grad_output",)
+
+
+@pytest.mark.parametrize("call", [nbautograd.gradcheck, nbautograd.jacobian], ids=["gradcheck", "jacobian"])
+def test_a_function_that_reads_its_inputs_only_from_outside_is_refused(call) -> None:
+    module = torch.nn.Linear(3, 2).double()
+    x = draw(4, 3).detach()
+    with pytest.raises(InputError) as raised:
+        call(lambda *_params: module(x), tuple(module.parameters()))
+    assert raised.value.message_id == "checking.reads_inputs_outside"
+
+
+def test_the_way_out_for_a_module_is_one() -> None:
+    module = torch.nn.Linear(3, 2).double()
+    names, params = zip(*module.named_parameters(), strict=True)
+    x = draw(4, 3).detach()
+
+    def fn(*given):
+        return torch.func.functional_call(module, dict(zip(names, given, strict=True)), (x,))
+
+    assert nbautograd.gradcheck(fn, params, order=1).verdict == "right"
+
+
+def test_an_input_that_is_read_from_outside_too_is_said() -> None:
+    x = draw(4)
+    report = nbautograd.gradcheck(lambda a: Scaled.apply(a, x), (x,), order=1)
+    assert report.verdict == "right"
+    assert [f.code for f in report.findings] == ["input_read_outside"]
+    assert nbautograd.gradcheck(lambda a: Scaled.apply(a, a), (x,), order=1).findings == ()
