@@ -110,7 +110,7 @@ def migrate(text: str, name: str) -> Migration | None:
     """
     try:
         body = ast.parse(text).body
-    except SyntaxError:
+    except (SyntaxError, ValueError):  # ValueError in Python 3.10: null bytes
         return None
     cls = body[0] if len(body) == 1 and isinstance(body[0], ast.ClassDef) else None
     methods = {n.name: n for n in cls.body if isinstance(n, ast.FunctionDef)} if cls is not None else {}

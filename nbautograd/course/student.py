@@ -128,6 +128,7 @@ def _named(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def _parses(text: str) -> None:
     try:
         ast.parse(_MAGIC.sub(r"\1pass", text))
-    except SyntaxError as error:
+    except (SyntaxError, ValueError) as error:  # ValueError in Python 3.10: null bytes
         first = next(iter(text.strip().splitlines()), "")
-        raise SourceError("course.no_python", text=first, reason=f"{error.msg}, line {error.lineno}") from None
+        reason = f"{error.msg}, line {error.lineno}" if isinstance(error, SyntaxError) else str(error)
+        raise SourceError("course.no_python", text=first, reason=reason) from None

@@ -158,8 +158,9 @@ def test_lines_that_tell_nothing_are_no_canaries(tmp_path):
     assert canary.telling(read(written(tmp_path))) == {"return 2 * x * grad_output": "own_square"}
 
 
-def test_a_cell_that_is_no_python(tmp_path):
-    path = written(tmp_path, tags=' tags=["raises-exception"]', plain="class (:")
+@pytest.mark.parametrize("plain", ["class (:", "x = '\0'"])
+def test_a_cell_that_is_no_python(tmp_path, plain):
+    path = written(tmp_path, tags=' tags=["raises-exception"]', plain=plain)
     with pytest.raises(SourceError, match="is not valid Python"):
         make(path, "en")
 

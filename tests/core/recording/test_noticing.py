@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 
 import pytest
 import torch
 
 from nbautograd import messages
 from nbautograd.core.recording import api as log
+from nbautograd.core.torch_private.nodes import SHOWS_SAVED
 
 WEIGHT = torch.ones(3, dtype=torch.float64, requires_grad=True)
 
@@ -146,6 +148,8 @@ def found(calls):
 @pytest.mark.parametrize("what", PAIRS)
 def test_noticed_and_not(what):
     code = what.partition(" ")[0]
+    if code == "mutates_saved" and not SHOWS_SAVED:
+        pytest.skip("this torch shows saved tensors only by unpacking them")
     does, does_not = PAIRS[what]
     for cls, expected in ((does, {code}), (does_not, set())):
         bare = [backward_once(cls), backward_once(cls)]
@@ -270,7 +274,8 @@ def test_a_wrong_flag_fails_as_in_the_bare_class():
             cls.apply(x())
         except Exception as error:
             trace, frames = error.__traceback__, []
-            while trace is not None:
+            # before 3.11 Python lets nobody take his own frame out
+            while trace is not None and sys.version_info >= (3, 11):
                 frames.append(trace.tb_frame.f_code.co_name)
                 trace = trace.tb_next
             return type(error), str(error), frames

@@ -82,7 +82,7 @@ def test_large_tensors_are_sampled_at_summary_and_whole_at_values():
     assert sample.min == 0.0
     assert sample.max > 99_000
     assert not whole.sampled
-    assert whole.mean == tensor.mean().item()
+    assert whole.mean == pytest.approx(tensor.mean().item(), rel=4e-16)  # not every NumPy sums in torch's order
 
 
 def test_large_tensors_with_gaps_are_sampled():
