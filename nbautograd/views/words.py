@@ -90,4 +90,4 @@ def dedented(before: str, after: str) -> tuple[list[str], list[str]]:
 
 def functions(log: CallLog) -> str:
     """Names of the Functions whose calls a log holds."""
-    return listed(list(dict.fromkeys(call.function for call in log)))
+    return listed(list(log.functions))

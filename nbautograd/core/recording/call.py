@@ -83,6 +83,11 @@ class CallLog(Displayable, Sequence[Call]):
     engine: str = "spy"
     problems: tuple[Phrase, ...] = ()
 
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """Names of the Functions whose calls these are, in the order of their first call."""
+        return tuple(dict.fromkeys(call.function for call in self.calls))
+
     def __len__(self) -> int:
         return len(self.calls)
 

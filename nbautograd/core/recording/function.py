@@ -65,6 +65,11 @@ class InstrumentedFunction:
         """Return True when a method names a way to write into a tensor that its version does not tell."""
         return bool(_WRITES_PAST_THE_VERSION & self.names(method))
 
+    def may_write_in_place(self, method: str) -> bool:
+        """Return True when a method names an operation that writes into its tensor, such as ``mul_``."""
+        in_place = any(name.endswith("_") and not name.endswith("__") for name in self.names(method))
+        return in_place or self.may_write_unseen(method)
+
     @cached_property
     def keeps_state(self) -> bool:
         """True when a method names the class, so that it may keep something on it."""

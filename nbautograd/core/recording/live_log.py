@@ -121,6 +121,11 @@ class LiveLog(CallLog):
         return DecodedCalls(records, records)
 
     @property
+    def functions(self) -> tuple[str, ...]:
+        """Names of the Functions whose calls these are; no call is decoded for it."""
+        return tuple(dict.fromkeys(record.function.name for record in self.records))
+
+    @property
     def dropped(self) -> int:
         """How many calls of this log the byte budget let go."""
         fixed = self.__dict__.get("_dropped_at_end")

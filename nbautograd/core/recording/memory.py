@@ -19,6 +19,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from math import prod
 from typing import Protocol
 
@@ -28,7 +29,7 @@ import torch
 from nbautograd.core.torch_private import tensors as private
 
 WHOLE = 4096  # bytes of a tensor that are kept whole at level "summary"
-_BLOCKS, _BLOCK = 64, 64  # of a larger contiguous one: so many blocks of so many bytes
+_BLOCKS, _BLOCK = 16, 256  # of a larger contiguous one: so many blocks of so many bytes; each is on a page of its own
 _PICKED = 256  # of a larger one with gaps or repeats: so many elements
 _MOST_PIECES = 1024  # of one system call: IOV_MAX of Linux and macOS
 _BUFFER = 64 * 1024  # bytes; what is larger gets a buffer of its own
@@ -62,37 +63,47 @@ class VirtualMemory:
         self._call.argtypes = [
             ctypes.c_int, ctypes.c_void_p, ctypes.c_ulong, ctypes.c_void_p, ctypes.c_ulong, ctypes.c_ulong,
         ]  # fmt: skip
-        self._local = threading.local()
+        self._spare: list[_Buffers] = []  # list.pop and list.append are atomic: no lock
 
     def copy(self, pieces: Sequence[Piece], total: int) -> bytes | None:
         """See ``Copier``."""
         # Taken out while in use: a signal handler or a finalizer may record a call in the middle of this one.
-        buffers, self._local.buffers = getattr(self._local, "buffers", None), None
-        if buffers is None:
+        try:
+            buffers = self._spare.pop()
+        except IndexError:
             buffers = _Buffers(_BUFFER)
         target = buffers if total <= _BUFFER else _Buffers(total)
         done = 0
         for i in range(0, len(pieces), _MOST_PIECES):
             part = pieces[i : i + _MOST_PIECES]
-            wanted = sum([count for _, count in part])
-            struct.pack_into(f"{2 * len(part)}N", buffers.remote, 0, *[number for piece in part for number in piece])
-            struct.pack_into("2N", buffers.local, 0, target.address + done, wanted)
-            got = self._call(os.getpid(), buffers.local_address, 1, buffers.remote_address, len(part), 0)
-            if got != wanted:
-                self._local.buffers = buffers
+            wanted = total if len(part) == len(pieces) else sum([count for _, count in part])
+            _lists_of(len(part)).pack_into(buffers.remote, 0, *chain.from_iterable(part))
+            _ONE_PIECE.pack_into(buffers.local, 0, target.address + done, wanted)
+            if self._call(os.getpid(), buffers.local_address, 1, buffers.remote_address, len(part), 0) != wanted:
+                self._spare.append(buffers)
                 return None
             done += wanted
-        copied = bytes(memoryview(target.data)[:total])
-        self._local.buffers = buffers
+        copied = bytes(target.view[:total])
+        self._spare.append(buffers)
         return copied
 
 
 class _Buffers:
-    """What one thread hands to the system call: room for the copy, and for the two lists of pieces."""
+    """What a call hands to the system: room for the copy, and for the two lists of pieces."""
 
     def __init__(self, size: int) -> None:
         self.data, self.remote, self.local = bytearray(size), bytearray(16 * _MOST_PIECES), bytearray(16)
         self.address, self.remote_address, self.local_address = map(_address_of, (self.data, self.remote, self.local))
+        self.view = memoryview(self.data)
+
+
+@cache
+def _lists_of(count: int) -> struct.Struct:
+    """Return the layout of so many pieces: pairs of address and size, as struct iovec."""
+    return struct.Struct(f"{2 * count}N")
+
+
+_ONE_PIECE = _lists_of(1)
 
 
 def _address_of(buffer: bytearray) -> int:
@@ -160,7 +171,7 @@ def copier() -> Copier | None:
     return None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Request:
     """The elements of one ordinary CPU tensor that are wanted.
 
@@ -170,6 +181,10 @@ class Request:
         sampled: True when a part of the elements will do.
         data: the bytes, once copied; None when they could not be.
         strides: in elements when ``data`` spans the tensor's memory as it lies; None when ``data`` is a sample.
+        address: of the first element, when the copy was planned.
+        size: bytes of the tensor.
+        pieces: what is to be copied.
+        total: bytes of the pieces.
     """
 
     tensor: torch.Tensor
@@ -177,6 +192,10 @@ class Request:
     sampled: bool
     data: bytes | None = None
     strides: tuple[int, ...] | None = None
+    address: int = 0
+    size: int = 0
+    pieces: Sequence[Piece] = ()
+    total: int = 0
 
 
 def fetch(requests: Sequence[Request]) -> str:
@@ -193,78 +212,64 @@ def fetch(requests: Sequence[Request]) -> str:
         return "recording.missing.no_copier"
     if private.profiling():  # the check of the storage's size would appear in the user's table
         return "recording.missing.profiler"
-    plans = []
     with private.only_kernels():
-        for request in requests:
-            plan = _plan(request)
-            if plan is not None:
-                plans.append(plan)
-    pieces = [piece for plan in plans for piece in plan.pieces]
-    copied = by.copy(pieces, sum([plan.total for plan in plans])) if pieces else b""
-    if copied is None and len(plans) > 1:  # one of them is not there: which?
-        for plan in plans:
-            _hand_over(plan, by.copy(plan.pieces, plan.total) if plan.pieces else b"")
+        planned = [request for request in requests if _plan(request)]
+    pieces = [piece for request in planned for piece in request.pieces]
+    copied = by.copy(pieces, sum([request.total for request in planned])) if pieces else b""
+    if copied is None:  # one of them is not there: which?
+        for request in planned if len(planned) > 1 else ():
+            _hand_over(request, by.copy(request.pieces, request.total) if request.pieces else b"")
         return ""
     at = 0
-    for plan in plans:
-        _hand_over(plan, None if copied is None else copied[at : at + plan.total])
-        at += plan.total
+    for request in planned:
+        _hand_over(request, copied[at : at + request.total])
+        at += request.total
     return ""
 
 
-@dataclass(slots=True)
-class _Plan:
-    """Where the elements of one request lie."""
-
-    request: Request
-    address: int
-    size: int  # bytes of the tensor
-    pieces: list[Piece]
-    total: int
-    span: int  # bytes between the first and the last element, where they are copied with the gaps between them
-
-
-def _plan(request: Request) -> _Plan | None:
-    """Return the pieces of memory to copy; None when the storage does not hold what the tensor says."""
+def _plan(request: Request) -> bool:
+    """Choose the pieces of memory to copy; False when the storage does not hold what the tensor says."""
     tensor = request.tensor
     shape, strides, size = tensor.shape, tensor.stride(), tensor.nbytes
     try:
         tensor.as_strided(shape, strides)
     except RuntimeError:  # "... are out of bounds for storage of size ..."
-        return None
+        return False
     if not size:
-        request.strides = strides
-        return _Plan(request, 0, 0, [], 0, 0)
+        request.strides = ()
+        return True
     address = private.data_address(tensor)
     if not address:  # the storage was freed
-        return None
+        return False
+    request.address, request.size = address, size
     contiguous = tensor.is_contiguous()
-    span = (
-        size if contiguous else (1 + sum([(n - 1) * s for n, s in zip(shape, strides, strict=True)])) * tensor.itemsize
-    )
+    span = size
+    if not contiguous:
+        span = (1 + sum([(n - 1) * s for n, s in zip(shape, strides, strict=True)])) * tensor.itemsize
     if span <= WHOLE or not request.sampled:
         request.strides = () if contiguous else strides
-        return _Plan(request, address, size, [(address, span)], span, 0 if contiguous else span)
-    if contiguous:
-        step = (size - _BLOCK) // (_BLOCKS - 1) // _BLOCK * _BLOCK or _BLOCK
-        starts = range(0, min(size - _BLOCK, step * (_BLOCKS - 1)) + 1, step)
-        return _Plan(request, address, size, [(address + at, _BLOCK) for at in starts], _BLOCK * len(starts), 0)
-    places = np.unravel_index(np.linspace(0, prod(shape) - 1, _PICKED).astype(np.int64), tuple(shape))
-    offsets = np.asarray(places).T @ np.asarray(strides) * tensor.itemsize
-    pieces = [(address + at, tensor.itemsize) for at in offsets.tolist()]
-    return _Plan(request, address, size, pieces, tensor.itemsize * len(pieces), 0)
+        request.pieces, request.total = ((address, span),), span
+    elif contiguous:
+        step = (size - _BLOCK) // (_BLOCKS - 1) // tensor.itemsize * tensor.itemsize
+        request.pieces = [(address + i * step, _BLOCK) for i in range(_BLOCKS)]
+        request.total = _BLOCKS * _BLOCK
+    else:
+        places = np.unravel_index(np.linspace(0, prod(shape) - 1, _PICKED).astype(np.int64), tuple(shape))
+        offsets = np.asarray(places).T @ np.asarray(strides) * tensor.itemsize
+        request.pieces = [(address + at, tensor.itemsize) for at in offsets.tolist()]
+        request.total = _PICKED * tensor.itemsize
+    return True
 
 
-def _hand_over(plan: _Plan, data: bytes | None) -> None:
+def _hand_over(request: Request, data: bytes | None) -> None:
     """Give the copy to its request, unless the tensor is not what it was when the copy was planned."""
-    request = plan.request
     tensor = request.tensor
-    if data is None or tensor.nbytes != plan.size or (plan.size and private.data_address(tensor) != plan.address):
+    if data is None or tensor.nbytes != request.size or (request.size and private.data_address(tensor) != request.address):
         return
     if request.version is not None and tensor._version != request.version:
         return
-    if plan.span > WHOLE:  # kept for long: without the gaps
-        shape, strides = tuple(tensor.shape), tuple(step * tensor.itemsize for step in tensor.stride())
+    if request.strides and len(data) > WHOLE:  # kept for long: without the gaps
+        shape, strides = tuple(tensor.shape), tuple(step * tensor.itemsize for step in request.strides)
         flat = np.frombuffer(data, f"V{tensor.itemsize}")
         data, request.strides = np.lib.stride_tricks.as_strided(flat, shape, strides).tobytes(), ()
     request.data = data

@@ -290,6 +290,7 @@ class BackwardRecorder(MethodRecorder):
 
     def __init__(self, function: InstrumentedFunction, method: str, recorder: Recorder) -> None:
         super().__init__(function, method, recorder)
+        self.writes = function.may_write_in_place("backward")
         self.returned: list[tuple[weakref.ref[Any], int, int]] = []  # gradient, its version, its call
 
     def link(self, record: CallRecord, args: tuple[Any, ...], state: ThreadState, frame: FrameType | None) -> None:
@@ -323,7 +324,8 @@ class BackwardRecorder(MethodRecorder):
             self.note_changes(record, args[1:])
         self.note_reuse(record, values)
         self.note_class_state(record)
-        saved = private_ctx.raw_saved(args[0])
+        # an augmented assignment is not among the names, and torch itself refuses the next backward after it
+        saved = private_ctx.raw_saved(args[0]) if self.writes else None
         if saved and all(tensor is None or type(tensor) in _PLAIN for tensor in saved):
             # what cannot be written unseen tells by its version
             record.saved_after = snapshots(saved, min(self.function.level, SUMMARY if self.rereads else 1))

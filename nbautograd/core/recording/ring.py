@@ -39,9 +39,13 @@ class Link:
 
 def weight(record: CallRecord) -> int:
     """Return the bytes that a record takes, estimated; what was copied is counted exactly."""
-    ctx = (*record.ctx.saved, *record.ctx.attributes.values()) if record.ctx is not None else ()
-    taken = {id(one): one for one in (*record.inputs, *record.outputs, *ctx, *(record.saved_after or ()))}
-    copied = sum([len(one.data) for one in taken.values() if isinstance(one, TensorSnapshot) and one.data is not None])
+    copied, taken = 0, set()
+    ctx = record.ctx
+    own = () if ctx is None else (*ctx.saved, *ctx.attributes.values()) if ctx.attributes else ctx.saved
+    for one in (*record.inputs, *record.outputs, *own, *(record.saved_after or ())):
+        if one not in taken:  # by identity
+            taken.add(one)
+            copied += len(one.data) if isinstance(one, TensorSnapshot) and one.data is not None else 0
     return _CALL + _VALUE * len(taken) + copied
 
 
