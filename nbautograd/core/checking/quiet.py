@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import builtins
 import contextlib
-import io
 import random
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -28,10 +26,8 @@ def quiet(*, recorded: bool = False) -> Iterator[None]:
     threads = torch.get_num_threads()
     with contextlib.ExitStack() as stack:
         stack.enter_context(_random_state_kept())
-        if not recorded:
-            stack.enter_context(_prints_dropped())
-        stack.enter_context(contextlib.redirect_stdout(io.StringIO()))
-        stack.enter_context(contextlib.redirect_stderr(io.StringIO()))
+        stack.enter_context(_muted("stdout"))
+        stack.enter_context(_muted("stderr"))
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore")
         if not recorded:
@@ -44,56 +40,57 @@ def quiet(*, recorded: bool = False) -> Iterator[None]:
         yield
 
 
-_silent: list[int] = []  # threads whose print does nothing, as often as they entered
+class _MutedStream:
+    """Stands in for ``sys.stdout`` or ``sys.stderr``: drops what some threads write, and passes on all else.
+
+    Attributes:
+        stream: the stream that it stands in for.
+        threads: identifiers of the muted threads, as often as they asked.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+        self.threads: list[int] = []
+
+    def write(self, text: str) -> int:
+        """Write a text, unless this thread is muted."""
+        if threading.get_ident() in self.threads:
+            return len(text)
+        written: int = self.stream.write(text)
+        return written
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+
 _lock = threading.Lock()
 
 
 @contextlib.contextmanager
-def _prints_dropped() -> Iterator[None]:
-    """Let this thread's ``print`` do nothing, unless to a file: nobody reads it, and writing a tensor out is slow."""
+def _muted(name: str) -> Iterator[None]:
+    """Drop what this thread writes to ``sys.stdout`` or ``sys.stderr``; other threads go on writing."""
     thread = threading.get_ident()
     with _lock:
-        if not _silent:
-            _dropping.original = builtins.print
-            builtins.print = _dropping
-        _silent.append(thread)
+        stream = getattr(sys, name)
+        muted = stream if isinstance(stream, _MutedStream) else _MutedStream(stream)
+        muted.threads.append(thread)
+        setattr(sys, name, muted)
     try:
         yield
     finally:
         with _lock:
-            _silent.remove(thread)
-            ours = builtins.print is _dropping
-            if not _silent and ours:
-                builtins.print = _dropping.original
-
-
-class _Dropping:
-    """Stands in for ``print`` while any thread is silent."""
-
-    original: Callable[..., None] = print
-
-    def __call__(self, *values: Any, **options: Any) -> None:
-        """Print, unless this thread is silent and it is not to a file."""
-        if threading.get_ident() not in _silent or options.get("file") is not None:
-            self.original(*values, **options)
-
-
-_dropping = _Dropping()
+            muted.threads.remove(thread)
+            if not muted.threads and getattr(sys, name) is muted:
+                setattr(sys, name, muted.stream)
 
 
 def seed_all(seed: int) -> None:
     """Seed the generators of torch (CPU, and CUDA where it is in use), numpy and Python."""
     torch.default_generator.manual_seed(seed)
-    _seed_python(seed)
-    _python.gauss_next = None
+    random.seed(seed)
     np.random.seed(seed % 2**32)
     if _cuda_in_use():
         torch.cuda.manual_seed_all(seed)
-
-
-_python: Any = random.seed.__self__  # type: ignore[attr-defined]
-# what random.seed comes to for a whole number, without the questions that it asks first: this is called very often
-_seed_python = super(random.Random, _python).seed
 
 
 def _cuda_in_use() -> bool:

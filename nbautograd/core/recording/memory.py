@@ -264,7 +264,11 @@ def _plan(request: Request) -> bool:
 def _hand_over(request: Request, data: bytes | None) -> None:
     """Give the copy to its request, unless the tensor is not what it was when the copy was planned."""
     tensor = request.tensor
-    if data is None or tensor.nbytes != request.size or (request.size and private.data_address(tensor) != request.address):
+    if (
+        data is None
+        or tensor.nbytes != request.size
+        or (request.size and private.data_address(tensor) != request.address)
+    ):
         return
     if request.version is not None and tensor._version != request.version:
         return

@@ -1,49 +1,72 @@
-"""Silence while a Function is tried: its prints go nowhere and cost nothing; what it writes to a file is written."""
+"""A check is quiet for the thread that runs it, and for no other."""
 
 from __future__ import annotations
 
-import builtins
 import io
+import sys
 import threading
 
+import pytest
+import torch
+
+import nbautograd
 from nbautograd.core.checking.quiet import quiet
 
 
-class Costly:
-    """Counts how often it is written out."""
+def test_prints_of_this_thread_are_dropped_and_those_of_others_are_not(capsys):
+    stdout, stderr = sys.stdout, sys.stderr
 
-    written = 0
+    def background():
+        print("from the background")
+        print("and as an error", file=sys.stderr)
 
-    def __str__(self) -> str:
-        Costly.written += 1
-        return "costly"
-
-
-def test_prints_are_dropped_before_anything_is_written_out(capsys) -> None:
-    file, before = io.StringIO(), builtins.print
-    with quiet(), quiet():
-        print(Costly())
-        print("kept", file=file)
-    assert builtins.print is before
-    assert Costly.written == 0
-    assert file.getvalue() == "kept\n"
-    assert capsys.readouterr().out == ""
-    print("heard again")
-    assert capsys.readouterr().out == "heard again\n"
-
-
-def test_two_threads_may_leave_in_any_order() -> None:
-    before, entered, leave = builtins.print, threading.Event(), threading.Event()
-
-    def other() -> None:
-        with quiet():
-            entered.set()
-            leave.wait(10)
-
-    thread = threading.Thread(target=other)
+    file = io.StringIO()
     with quiet():
+        print("from the check")
+        print("into a file", file=file)
+        with quiet():
+            print("from a check inside the check")
+        sys.stderr.write("from the check")
+        thread = threading.Thread(target=background)
         thread.start()
-        assert entered.wait(10)
-    leave.set()
-    thread.join(10)
-    assert builtins.print is before
+        thread.join()
+    assert (sys.stdout, sys.stderr) == (stdout, stderr)
+    assert file.getvalue() == "into a file\n"
+    print("after it")
+    said = capsys.readouterr()
+    assert (said.out, said.err) == ("from the background\nafter it\n", "and as an error\n")
+
+
+def test_two_threads_in_quiet_at_once_leave_the_streams_as_they_were():
+    before, first, second = sys.stdout, threading.Event(), threading.Event()
+
+    def check():
+        with quiet():
+            first.set()
+            second.wait(10)
+
+    thread = threading.Thread(target=check)
+    thread.start()
+    first.wait(10)
+    with quiet():
+        second.set()
+        thread.join()
+        assert sys.stdout is not before
+    assert sys.stdout is before
+
+
+@pytest.mark.parametrize("check", [nbautograd.gradcheck, lambda f, i: nbautograd.inspect(f, *i)])
+def test_a_function_that_prints_is_checked_without_a_word(check, capsys):
+    class Chatty(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            print("forward")
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            print("backward", file=sys.stderr)
+            return g * 2
+
+    check(Chatty, (torch.ones(3, dtype=torch.float64, requires_grad=True),))
+    assert capsys.readouterr() == ("", "")

@@ -1,0 +1,125 @@
+"""The route for tensors on other devices, forced on the CPU: there is no other device where these tests run."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nbautograd.core.recording import api, devices
+from nbautograd.core.recording.decode import elements, summary_of
+from nbautograd.core.recording.snapshot import SUMMARY, VALUES, snapshots
+from nbautograd.core.torch_private import tensors as private
+
+
+@pytest.fixture
+def forced(monkeypatch):
+    """Every tensor goes the way of those on another device."""
+
+    def unusual(value, level, wanted):
+        one = real(value, "Tensor", 1, [])
+        if level >= SUMMARY:
+            one.data, one.strides, one.reason = devices.copied(value, level == SUMMARY)
+        return one
+
+    from nbautograd.core.recording import snapshot
+
+    real = snapshot._unusual
+    monkeypatch.setattr(devices, "enabled", True)
+    monkeypatch.setattr(snapshot, "_tensor", lambda value, kind, level, wanted: unusual(value, level, wanted))
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    shape=st.lists(st.integers(0, 40), max_size=3),
+    layout=st.sampled_from(["as is", "transposed", "sliced", "expanded"]),
+    dtype=st.sampled_from([torch.float64, torch.float32, torch.bfloat16, torch.complex64, torch.int32, torch.bool]),
+)
+def test_what_arrives_are_the_tensors_elements(shape, layout, dtype):
+    tensor = (torch.randn(shape) * 3).to(dtype)
+    if layout == "transposed" and tensor.ndim > 1:
+        tensor = tensor.transpose(0, -1)
+    elif layout == "sliced" and tensor.ndim:
+        tensor = tensor[::2]
+    elif layout == "expanded":
+        tensor = tensor.expand(2, *tensor.shape)
+    devices.enabled, before = True, devices.enabled
+    try:
+        copy, strides, reason = devices.copied(tensor, sample=False)
+    finally:
+        devices.enabled = before
+    assert (strides, reason) == ((), None)
+    assert copy.wait() == tensor.contiguous().flatten().view(torch.uint8).numpy().tobytes()
+
+
+@pytest.mark.parametrize("make", [lambda x: x, lambda x: x.t(), lambda x: x[:, ::3], lambda x: x[:1].expand(300, -1)])
+def test_a_sample_is_spread_evenly_in_row_major_order(make, forced):
+    tensor = make(torch.arange(300.0 * 200).reshape(300, 200))
+    (one,) = snapshots([tensor], SUMMARY)
+    sample = elements(one)
+    step = (tensor.numel() - 1) // 511
+    assert sample.tolist() == tensor.flatten()[: 511 * step + 1 : step].tolist()
+    assert summary_of(one).sampled
+
+
+def test_a_function_is_recorded_as_on_the_cpu(forced):
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return 2 * g * x
+
+    x = torch.arange(4.0, requires_grad=True)
+    with api.recording(Square) as log:
+        Square.apply(x).sum().backward()
+    assert log[0].outputs[0].tensor.values == (0.0, 1.0, 4.0, 9.0)
+    assert log[1].outputs[0].tensor.values == tuple(x.grad.tolist())
+    assert log.problems == ()
+
+
+def test_what_changes_after_the_call_does_not_change_the_record(forced):
+    x = torch.ones(3)
+    (one,) = snapshots([x], VALUES)
+    x.zero_()
+    assert elements(one).tolist() == [1.0, 1.0, 1.0]
+
+
+def test_a_storage_smaller_than_the_tensor_says_is_not_read(forced):
+    x = torch.zeros(1000)
+    x.untyped_storage().resize_(4)
+    (one,) = snapshots([x], SUMMARY)
+    assert one.data is None
+    assert "cpu device" in str(one.reason)
+
+
+def test_off_unless_asked_for(monkeypatch):
+    monkeypatch.setattr(devices, "enabled", False)
+    assert devices.copied(torch.ones(3), sample=True)[0] is None
+
+
+def test_nothing_is_copied_while_a_graph_is_captured(monkeypatch):
+    monkeypatch.setattr(devices, "enabled", True)
+    monkeypatch.setattr(devices, "_capturing", lambda kind: True)
+    copy, _, reason = devices.copied(torch.ones(3), sample=True)
+    assert copy is None
+    assert "captured" in str(reason)
+
+
+def test_a_copy_is_waited_for_before_it_is_read():
+    host, waited = torch.zeros(2), []
+
+    class Event:
+        def synchronize(self):
+            waited.append(True)
+            host.fill_(5)
+
+    assert np.frombuffer(devices.PendingCopy(host, Event()).wait(), np.float32).tolist() == [5.0, 5.0]
+    assert waited == [True]
+    assert private.only_kernels is not None
