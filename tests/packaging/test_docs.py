@@ -41,3 +41,17 @@ def test_the_readme_leads_to_the_documentation() -> None:
     linked = re.findall(r"\]\((docs/[^)#]+)\)", readme)
     assert {"docs/tour.md", "docs/gradcheck.md"} <= set(linked)
     assert [link for link in linked if not (DOCS.parent / link).exists()] == []
+
+
+def test_the_page_on_recording_names_what_is_there():
+    """docs/how-it-works.md can be checked against core/recording alone."""
+    root = Path(__file__).parents[2]
+    page = (root / "docs" / "how-it-works.md").read_text()
+    recording = root / "nbautograd" / "core" / "recording"
+    files = re.findall(r"`(\w+\.py)`", page)
+    assert len(files) > 8
+    assert [name for name in files if not (recording / name).exists()] == []
+    sources = "".join(path.read_text() for path in recording.glob("*.py"))
+    classes = set(re.findall(r"`(_?[A-Z][a-z]+[A-Z]\w+)[.`]", page))
+    assert len(classes) > 6
+    assert [name for name in classes if f"class {name}" not in sources] == []
