@@ -114,7 +114,7 @@ def _remedy(check: GradcheckReport, told: Sequence[Finding]) -> str:
     if finding is None or finding.fix is None:
         return ""
     fix, (wrong, _) = finding.fix, _inputs(check)
-    own = () if finding.where is None else (check.input_names[finding.where[1]],)
+    own = () if finding.where is None else check.input_names[finding.where[1] :][:1]  # a loaded report may lack names
     mended = [name for name in fix.inputs or own if name in wrong]
     short = "\n" not in fix.source and len(fix.source.strip()) <= SHORT
     extent = "all" if not mended or set(mended) == set(wrong) else "some"
