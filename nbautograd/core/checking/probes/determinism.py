@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -43,6 +44,7 @@ def state(subject: Subject) -> Iterator[Finding]:
 def _changes(subject: Subject, outputs: Outputs, v: Sequence[Tensor | None]) -> Iterator[Finding]:
     node = own_node(subject, outputs)
     before = [(name, t, t.detach().clone(), t._version) for name, t in tensors_on_ctx(subject, node)]
+    containers = [(name, value, _items(value)) for name, value in _containers(node)]
     seen = observe(subject, outputs, v)
     after = dict(tensors_on_ctx(subject, node)) if node is not None else {}
     for k in seen.changed:
@@ -53,6 +55,21 @@ def _changes(subject: Subject, outputs: Outputs, v: Sequence[Tensor | None]) -> 
         if tensor._version != version or not agree_bitwise(now, was):
             yield about(subject, "mutates_saved", "bug", name=name)
             return
+    for name, value, items in containers:
+        if _items(value) != items:
+            yield about(subject, "mutates_saved", "bug", name=f"ctx.{name}")
+            return
+
+
+def _containers(node: Any) -> list[tuple[str, Any]]:
+    """Return the lists, dicts and the like on ctx, with their names."""
+    held = vars(node) if node is not None else {}
+    return [(name, value) for name, value in held.items() if isinstance(value, (list, dict, set, deque))]
+
+
+def _items(value: Any) -> list[int]:
+    """Return what tells whether the same items still lie in a container, in the same order."""
+    return [id(item) for item in (*value, *(value.values() if isinstance(value, dict) else ()))]
 
 
 def _repeated(subject: Subject, v: Sequence[Tensor | None]) -> Iterator[Finding]:

@@ -14,6 +14,7 @@ from nbautograd.core.checking.probes.memory_layout import layout
 from nbautograd.core.checking.probes.return_values import contract, differentiable_outputs
 from nbautograd.core.checking.probes.stale_state import wrong_at_other_inputs
 from nbautograd.core.checking.probes.usage import backward_never_called, inputs_alone, outputs_alone
+from nbautograd.core.checking.probes.vmap_rule import vmap_rule
 from nbautograd.core.checking.problem import Outputs, Subject
 from nbautograd.core.findings import Finding
 
@@ -64,6 +65,7 @@ def after_values(
         lambda: contract(subject, outputs),
         lambda: retained_tensors(subject, outputs),
         lambda: inputs_outside(subject),
+        lambda: vmap_rule(subject, outputs),
         lambda: batched(subject, outputs),
     )
     for probe in tries:
