@@ -14,6 +14,7 @@ from nbautograd.core.checking.hints import limit_findings
 from nbautograd.core.checking.hints import validated_hints as allowed
 from nbautograd.core.checking.problem import Subject
 from nbautograd.core.checking.progress import Tell, watched
+from nbautograd.core.contract.severity import RANK
 from nbautograd.core.contract.source_rules import read_contract
 from nbautograd.core.display import Displayable, Phrase, render
 from nbautograd.core.findings import Finding
@@ -23,8 +24,6 @@ from nbautograd.core.recording.api import recording
 from nbautograd.core.recording.call import CallLog
 from nbautograd.core.source import FunctionSource, read_source
 from nbautograd.inspection.comparison import Comparison, compare
-
-SERIOUSNESS = {"bug": 0, "lint": 1, "note": 2}
 
 
 @dataclass(frozen=True, repr=False)
@@ -166,7 +165,7 @@ def ranked(checked: tuple[Finding, ...], noticed: tuple[Finding, ...]) -> tuple[
     kept: dict[tuple[Any, ...], Finding] = {}
     for finding in (*checked, *others):
         kept.setdefault((finding.code, finding.where, finding.line), finding)
-    return tuple(sorted(kept.values(), key=lambda finding: SERIOUSNESS[finding.kind]))
+    return tuple(sorted(kept.values(), key=lambda finding: RANK[finding.kind]))
 
 
 def _compare(

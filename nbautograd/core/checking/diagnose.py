@@ -18,11 +18,11 @@ from nbautograd.core.checking.probes.mutated_after_save import changed_after_sav
 from nbautograd.core.checking.probes.run_probes import after_values, before_values, first_run, quietly
 from nbautograd.core.checking.problem import Outputs, Subject
 from nbautograd.core.checking.run import GradcheckRun
+from nbautograd.core.contract.severity import RANK
 from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.compare import agree_bitwise
 
 CONFIRMED = 20_000  # entries up to which causes are tried at fresh inputs: a tenth of a second
-KINDS = {"bug": 0, "lint": 1, "note": 2}
 LAST = ("fails_batched",)
 # what says no more than that the values are wrong
 UNEXPLAINED = {"wrong_derivative", "wrong_unclassified", "missing_factor"}
@@ -57,7 +57,7 @@ def _all(
 ) -> Iterator[Finding]:
     if not _repeats(subject, outputs):
         # what changes from call to call cannot be compared; the verdict says so
-        yield phrases.about(subject, "nondeterministic_forward", "lint", phrases.forward_line(subject))
+        yield phrases.about(subject, "nondeterministic_forward", phrases.forward_line(subject))
         return
     between()
     first = tuple(before_values(subject, outputs))
@@ -128,4 +128,4 @@ def ranked(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     found = tuple(findings)
     wrong = any(f.kind == "bug" for f in found)
     kept = (f for f in found if not (wrong and f.code in LAST))
-    return tuple(sorted(kept, key=lambda finding: (KINDS[finding.kind], finding.code in LAST)))
+    return tuple(sorted(kept, key=lambda finding: (RANK[finding.kind], finding.code in LAST)))

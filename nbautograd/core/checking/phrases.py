@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nbautograd.core.checking.problem import Subject
-from nbautograd.core.findings import Finding, Kind, Phrase
+from nbautograd.core.contract.severity import SEVERITY
+from nbautograd.core.findings import Finding, Phrase
 from nbautograd.core.source import Returned
 
 
@@ -73,6 +74,6 @@ def jvp_line(subject: Subject) -> int | None:
     return None if subject.source is None else subject.source.lines.get("jvp")
 
 
-def about(subject: Subject, code: str, kind: Kind, line: int | None = None, **params: Any) -> Finding:
-    """A finding on the whole Function: the sentence of its code, the line of backward if none is given."""
-    return Finding(code, kind, f"causes.{code}", params, None, line or backward_line(subject))
+def about(subject: Subject, code: str, line: int | None = None, **params: Any) -> Finding:
+    """Return a finding on the whole Function: the sentence of its code, the line of backward if none is given."""
+    return Finding(code, SEVERITY[code], f"causes.{code}", params, None, line or backward_line(subject))

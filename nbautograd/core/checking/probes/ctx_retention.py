@@ -28,15 +28,15 @@ def retained_tensors(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
         if not isinstance(value, Tensor):
             continue
         if any(isinstance(x, Tensor) and _same_memory(value, x) for x in given):
-            yield about(subject, "tensor_on_ctx", "lint", _kept_on(subject, name), name=name)
+            yield about(subject, "tensor_on_ctx", _kept_on(subject, name), name=name)
         elif any(_same_memory(value, y) for y in outputs):
-            yield about(subject, "output_on_ctx", "lint", _kept_on(subject, name), name=name)
+            yield about(subject, "output_on_ctx", _kept_on(subject, name), name=name)
     dirty = subject.source is not None and "mark_dirty" in subject.source.text
     for k, y in enumerate(outputs):
         for i, x in enumerate(given):
             if isinstance(x, Tensor) and _same_memory(y, x) and not dirty:
                 names = {"output": subject.output_names[k], "input": subject.input_names[i]}
-                yield about(subject, "output_aliases_input", "lint", phrases.forward_line(subject), **names)
+                yield about(subject, "output_aliases_input", phrases.forward_line(subject), **names)
 
 
 def _kept_on(subject: Subject, name: str) -> int | None:
@@ -86,7 +86,7 @@ def inputs_outside(subject: Subject) -> Iterator[Finding]:
     """Yield the inputs that the function also reads outside its arguments, where the check does not move them."""
     for position in subject.read_outside:
         name = subject.input_names[position]
-        yield about(subject, "input_read_outside", "lint", phrases.forward_line(subject), input=name)
+        yield about(subject, "input_read_outside", phrases.forward_line(subject), input=name)
 
 
 def _served(subject: Subject, leaf: Tensor) -> bool:

@@ -38,7 +38,7 @@ def state(subject: Subject) -> Iterator[Finding]:
         yield from _between(subject, v)
         yield from _buffer(subject, v)
     if subject.mutates_inputs and _differentiable_changed(subject):
-        yield about(subject, "mutates_input", "bug", phrases.forward_line(subject))
+        yield about(subject, "mutates_input", phrases.forward_line(subject))
 
 
 def _changes(subject: Subject, outputs: Outputs, v: Sequence[Tensor | None]) -> Iterator[Finding]:
@@ -49,15 +49,15 @@ def _changes(subject: Subject, outputs: Outputs, v: Sequence[Tensor | None]) -> 
     after = dict(tensors_on_ctx(subject, node)) if node is not None else {}
     for k in seen.changed:
         names = subject.source.grad_outputs if subject.source is not None else ()
-        yield about(subject, "mutates_grad_output", "bug", name=names[k] if k < len(names) else "grad_output")
+        yield about(subject, "mutates_grad_output", name=names[k] if k < len(names) else "grad_output")
     for name, tensor, was, version in before:
         now = after.get(name, tensor)
         if tensor._version != version or not agree_bitwise(now, was):
-            yield about(subject, "mutates_saved", "bug", name=name)
+            yield about(subject, "mutates_saved", name=name)
             return
     for name, value, items in containers:
         if _items(value) != items:
-            yield about(subject, "mutates_saved", "bug", name=f"ctx.{name}")
+            yield about(subject, "mutates_saved", name=f"ctx.{name}")
             return
 
 
@@ -85,10 +85,11 @@ def _repeated(subject: Subject, v: Sequence[Tensor | None]) -> Iterator[Finding]
         if not exact:
             near = all(agree_relative(a, b, rel) for a, b in zip(first, which, strict=True))
             if changed and which is again:
-                found = about(subject, "nondeterministic_backward", "bug", attribute=f"ctx.{changed[0]}")
+                found = about(subject, "nondeterministic_backward", attribute=f"ctx.{changed[0]}")
                 yield dataclasses.replace(found, message_id="causes.backward_counts")
                 return
-            yield about(subject, "nondeterministic_backward", "lint" if near else "bug")
+            found = about(subject, "nondeterministic_backward")
+            yield dataclasses.replace(found, kind="lint") if near else found  # the same but for its rounding
             return
 
 
@@ -111,7 +112,7 @@ def _between(subject: Subject, v: Sequence[Tensor | None]) -> Iterator[Finding]:
     subject.call()
     rel, low = gradient_tolerance(outputs, subject.inputs), rounding_level(outputs, subject.inputs)
     if not all(agree_relative(a, b, rel, low) for a, b in zip(alone, together, strict=True)):
-        yield about(subject, "shared_state", "bug")
+        yield about(subject, "shared_state")
 
 
 def _buffer(subject: Subject, v: Sequence[Tensor | None]) -> Iterator[Finding]:
@@ -127,7 +128,7 @@ def _buffer(subject: Subject, v: Sequence[Tensor | None]) -> Iterator[Finding]:
     observe(subject, other, [None if t is None else 3 * t for t in v])
     given = {t.data_ptr() for t in first.grad_outputs if isinstance(t, Tensor)}
     if any(not agree_bitwise(g, was) for g, was in kept if g.data_ptr() not in given):
-        yield about(subject, "grad_buffer_reused", "bug")
+        yield about(subject, "grad_buffer_reused")
 
 
 def _differentiable_changed(subject: Subject) -> bool:

@@ -15,7 +15,8 @@ from nbautograd.core.checking.directional import directional_derivative
 from nbautograd.core.checking.jacobian.backward_rounding import ULPS, nudged
 from nbautograd.core.checking.other_points import expanded, nearby_inputs, strided
 from nbautograd.core.checking.problem import Outputs, Subject
-from nbautograd.core.findings import Finding, Kind
+from nbautograd.core.contract.severity import SEVERITY
+from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.compare import agree_bitwise, agree_relative
 
 Gradients = tuple[Tensor | None, ...]
@@ -30,9 +31,11 @@ def layout(subject: Subject) -> Iterator[Finding]:
     yield from _batched(subject)
 
 
-def _finding(subject: Subject, code: str, kind: Kind, error: Exception | None = None, **params: Any) -> Finding:
+def _finding(subject: Subject, code: str, error: Exception | None = None, **params: Any) -> Finding:
     said = "" if error is None else phrases.short(" ".join(str(error).split()), 120)
-    return Finding(code, kind, f"causes.{code}", {"said": said, **params}, None, phrases.backward_line(subject))
+    return Finding(
+        code, SEVERITY[code], f"causes.{code}", {"said": said, **params}, None, phrases.backward_line(subject)
+    )
 
 
 def _grad_outputs(subject: Subject) -> Iterator[Finding]:
@@ -44,13 +47,13 @@ def _grad_outputs(subject: Subject) -> Iterator[Finding]:
         try:
             found = pull(subject, outputs, odd)
         except Exception as error:
-            yield _finding(subject, "fails_noncontiguous_grad", "bug", error)
+            yield _finding(subject, "fails_noncontiguous_grad", error)
             return
         for k in _apart(subject, outputs, plain, (found, right)):
             truth = directional_derivative(subject, outputs.inputs, k, plain, subject.seed + 24)
             # the same cotangent, so where differences tell nothing the contiguous one is the measure
             if truth is None or (truth.agrees(right[k]) and not truth.agrees(found[k])):
-                yield _finding(subject, "wrong_noncontiguous_grad", "bug")
+                yield _finding(subject, "wrong_noncontiguous_grad")
                 return
 
 
@@ -94,18 +97,18 @@ def _inputs(subject: Subject) -> Iterator[Finding]:
             moved = subject.call(odd)
             found = pull(subject, moved, v)
         except Exception as error:
-            yield _finding(subject, "fails_noncontiguous_input", "lint", error)
+            yield _finding(subject, "fails_noncontiguous_input", error)
             return
         if _other_values(outputs, moved, subject.inputs):
             if not _draws(subject) and not _rounded_alike(subject, outputs, moved):
-                yield _finding(subject, "wrong_noncontiguous_input", "bug")
+                yield _finding(subject, "wrong_noncontiguous_input")
                 return
         elif all(
             agree_relative(a, b, gradient_tolerance(outputs, subject.inputs)) for a, b in zip(found, right, strict=True)
         ):
             continue
         if _contradicts(subject, moved, found, v, change):
-            yield _finding(subject, "wrong_noncontiguous_input", "bug")
+            yield _finding(subject, "wrong_noncontiguous_input")
             return
 
 
@@ -186,7 +189,7 @@ def _batched(subject: Subject) -> Iterator[Finding]:
         both = pull(subject, batched, [None if c is None else torch.stack([c, -2 * c]) for c in v])[0]
     except Exception as error:
         advice = "fails_batched" if "t()" in str(error) else "fails_batched_raises"
-        found = _finding(subject, "fails_batched", "note", error, **params)
+        found = _finding(subject, "fails_batched", error, **params)
         yield dataclasses.replace(found, message_id=f"causes.{advice}")
         return
     cotangent = v, [None if c is None else -2 * c for c in v]
@@ -195,7 +198,7 @@ def _batched(subject: Subject) -> Iterator[Finding]:
     if both is None or any(g is None for g in each) or agree_relative(both, torch.stack(each), rel, low):  # type: ignore[arg-type]
         return
     yield dataclasses.replace(
-        _finding(subject, "fails_batched", "note", None, **params), message_id="causes.fails_batched_wrong"
+        _finding(subject, "fails_batched", None, **params), message_id="causes.fails_batched_wrong"
     )
 
 

@@ -33,14 +33,14 @@ def _fits(subject: Subject, position: int, gradient: Tensor, x: Tensor) -> Itera
     line = found.line if found is not None else None
     if not x.requires_grad:
         if x.is_floating_point() or x.is_complex():
-            yield about(subject, "ignores_needs_input_grad", "lint", line, position=position, **params)
+            yield about(subject, "ignores_needs_input_grad", line, position=position, **params)
         return
     if gradient.shape != x.shape:
         shapes = {"got": list(gradient.shape), "expected": list(x.shape)}
-        yield about(subject, "grad_shape_reduced", "lint", line, **shapes, **params)
+        yield about(subject, "grad_shape_reduced", line, **shapes, **params)
     if gradient.dtype != x.dtype:
         dtypes = {"got": str(gradient.dtype)[6:], "expected": str(x.dtype)[6:]}
-        yield about(subject, "grad_dtype_cast", "lint", line, **dtypes, **params)
+        yield about(subject, "grad_dtype_cast", line, **dtypes, **params)
 
 
 def differentiable_outputs(
@@ -55,9 +55,7 @@ def differentiable_outputs(
         if y.is_floating_point() and not y.requires_grad and subject.direct:
             yield from _wrongly_marked(subject, outputs, k)
         elif mine and others and all(_empty(b) for b in mine) and not all(_empty(b) for b in others):
-            yield about(
-                subject, "unused_output_grad", "lint", phrases.forward_line(subject), output=subject.output_names[k]
-            )
+            yield about(subject, "unused_output_grad", phrases.forward_line(subject), output=subject.output_names[k])
 
 
 def _empty(block: Block) -> bool:
@@ -73,5 +71,5 @@ def _wrongly_marked(subject: Subject, outputs: Outputs, k: int) -> Iterator[Find
         slopes = [directional_derivative(subject, subject.fresh(), which, weights, subject.seed + s) for s in (36, 37)]
         if all(s is not None and abs(s.slope) > 100 * s.error + 1e-9 for s in slopes):
             names = {"output": subject.output_names[k], "input": subject.input_names[position]}
-            yield about(subject, "nondiff_marked_wrongly", "bug", phrases.forward_line(subject), **names)
+            yield about(subject, "nondiff_marked_wrongly", phrases.forward_line(subject), **names)
             return

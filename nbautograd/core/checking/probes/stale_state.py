@@ -35,10 +35,10 @@ def wrong_at_other_inputs(subject: Subject, blocks: Mapping[tuple[int, int], Blo
         return
     name = subject.input_names[subject.differentiable[min(wrong)]]
     if _left_over(subject, min(wrong)):
-        found = phrases.about(subject, "shared_state", "bug", input=name)
+        found = phrases.about(subject, "shared_state", input=name)
         yield dataclasses.replace(found, message_id="causes.wrong_later")
     else:
-        yield phrases.about(subject, "wrong_elsewhere", "bug", input=name)
+        yield phrases.about(subject, "wrong_elsewhere", input=name)
 
 
 def _left_over(subject: Subject, which: int) -> bool:

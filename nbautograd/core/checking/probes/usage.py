@@ -39,10 +39,10 @@ def backward_never_called(subject: Subject, outputs: Outputs) -> Iterator[Findin
         return
     raw = subject.fn(*subject.fresh())
     if isinstance(raw, (list, dict)) and not any(t.requires_grad for t in outputs):
-        found = about(subject, "output_not_tensor_tuple", "bug", phrases.forward_line(subject), type=type(raw).__name__)
+        found = about(subject, "output_not_tensor_tuple", phrases.forward_line(subject), type=type(raw).__name__)
         yield found
     elif any(t.requires_grad for t in outputs):
-        yield about(subject, "backward_never_called", "bug", None, name=named[0].__name__)
+        yield about(subject, "backward_never_called", None, name=named[0].__name__)
 
 
 def functions_named(fn: Any) -> list[type]:
@@ -87,7 +87,7 @@ def outputs_alone(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
             agree_relative(a, _sum(parts), 1e3 * rel, low)
             for a, parts in zip(total, zip(*filled, strict=True), strict=True)
         ):
-            yield about(subject, "undefined_grad", "bug", None, said="")
+            yield about(subject, "undefined_grad", None, said="")
 
 
 def _sum(parts: tuple[Tensor | None, ...]) -> Tensor | None:
@@ -129,7 +129,7 @@ def inputs_alone(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
             return
         for position, gradient in zip(wanted, found, strict=True):
             if not agree_relative(gradient, together[position], rel, low):
-                yield about(subject, "needs_input_grad_wrong", "bug", None, input=subject.input_names[position])
+                yield about(subject, "needs_input_grad_wrong", None, input=subject.input_names[position])
                 return
 
 

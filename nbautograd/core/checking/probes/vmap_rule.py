@@ -44,12 +44,12 @@ def vmap_rule(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
                 found = _batched(subject, dims, items)
             except Exception as error:
                 said = phrases.short(" ".join(str(error).split()), 120)
-                yield phrases.about(subject, "vmap_raises", "lint", line, said=said, in_dims=str(dims))
+                yield phrases.about(subject, "vmap_raises", line, said=said, in_dims=str(dims))
                 return
         rel = gradient_tolerance(outputs, subject.inputs)
         pairs = zip(found, expected, strict=True)
         if len(found) != len(expected) or not all(a.shape == b.shape and agree_relative(a, b, rel) for a, b in pairs):
-            yield phrases.about(subject, "vmap_wrong", "bug", line, in_dims=str(dims))
+            yield phrases.about(subject, "vmap_wrong", line, in_dims=str(dims))
             return
 
 
