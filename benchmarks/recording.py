@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import statistics
 import sys
+import threading
 import time
 from collections.abc import Callable
 
@@ -110,6 +111,72 @@ def fill_the_ring() -> None:
     log.clear()
 
 
+def definitions(count: int = 1_000) -> float:
+    """A class defined, instrumented and called once, again and again, over the same without recording; median."""
+
+    def once(instrument: bool) -> float:
+        x = torch.ones(3, requires_grad=True)
+        start = time.thread_time_ns()
+        for _ in range(count // 10):
+            cls = combined()
+            if instrument:
+                log.instrument(cls)
+            cls.apply(x, x).sum().backward()
+        return time.thread_time_ns() - start
+
+    once(True), once(False)
+    ratio = statistics.median(once(True) / once(False) for _ in range(10))
+    for cls in log.instrumented():
+        log.uninstrument(cls)
+    return ratio
+
+
+def listing(count: int = 100_000) -> tuple[float, float]:
+    """Seconds for ``calls()`` and for its text, with so many records; the ring is made large for it."""
+    before, log._ring.budget = log._ring.budget, 2**31
+    cls = combined()
+    once = step(cls, 3)
+    try:
+        with log.recording(cls):
+            for _ in range(count // 2):
+                once()
+        start = time.thread_time()
+        calls = log.calls()
+        middle = time.thread_time()
+        str(calls)
+        calls._repr_mimebundle_()
+        return middle - start, time.thread_time() - middle
+    finally:
+        log._ring.budget = before
+        log.clear()
+
+
+def beside_a_busy_thread(rounds: int = 31) -> float:
+    """Level summary over bare by the clock on the wall, while another thread computes in Python; median."""
+    stop = threading.Event()
+
+    def busy() -> None:
+        while not stop.is_set():
+            sum(range(1000))
+
+    def wall(once: Callable[[], None]) -> float:
+        start = time.perf_counter()
+        for _ in range(20):
+            once()
+        return time.perf_counter() - start
+
+    cls = combined()
+    bare, recorded = step(combined(), 1_000), step(cls, 1_000)
+    thread = threading.Thread(target=busy)
+    thread.start()
+    try:
+        with log.recording(cls):
+            return statistics.median(wall(recorded) / wall(bare) for _ in range(rounds))
+    finally:
+        stop.set()
+        thread.join()
+
+
 def main(rounds: int) -> None:
     torch.set_num_threads(1)
     fill_the_ring()
@@ -130,6 +197,9 @@ def main(rounds: int) -> None:
             cells = "".join(f"{f'{median:.2f} {least:.2f}':>12}" for median, least, _ in row)
             cells = cells if style is combined else f"{'':>12}{cells}"
             print(f"{style.__name__[:13]:14}{size:9}{min(us for *_, us in row):9.1f}{cells}", flush=True)
+    print(f"1,000 definitions, each called once: {definitions():.2f} times bare")
+    print("100,000 records: calls() {:.2f} s, its text and HTML {:.2f} s".format(*listing()))
+    print(f"beside a busy thread, by the wall: {beside_a_busy_thread():.2f} times bare")
 
 
 if __name__ == "__main__":

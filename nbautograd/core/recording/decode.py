@@ -192,9 +192,18 @@ def _ctx(record: CallRecord, forward: CallRecord | None, set_up: CallRecord | No
         dirty=tuple(readable(places.get(key, "?"), inputs, outputs) for key in ctx.dirty),
         non_differentiable=tuple(readable(places.get(key, "?"), inputs, outputs) for key in ctx.non_differentiable),
         materialize_grads=ctx.materialize_grads,
-        bytes=sum(ctx.held.values()),
+        bytes=_held(ctx),
         freed=record.freed,
     )
+
+
+def _held(ctx: CtxRecord) -> int:
+    """Return the bytes that saved tensors keep alive: each storage once, a view's is its base's."""
+    held: dict[int, int] = {}
+    for one in ctx.saved:
+        if isinstance(one, TensorSnapshot) and one.storage:
+            held[one.storage] = max(held.get(one.storage, 0), one.held)
+    return sum(held.values())
 
 
 def ctx_saver(record: CallRecord, forward: CallRecord | None, set_up: CallRecord | None) -> CallRecord | None:

@@ -4,9 +4,6 @@ A load from an address that is not there ends the process; a system call that co
 kernel copies: ``process_vm_readv`` on our own process (Linux), else ``write`` into a pipe of our own (macOS, sandboxes
 that forbid the former), else nothing is read and the report says so. Both go through ``ctypes.PyDLL``, which keeps the
 GIL: letting go of it would let other threads run between two reads. All tensors of a method are read in one call.
-
-torch itself bounds what is read: ``as_strided`` to the tensor's own sizes fails when the storage is smaller than they
-say. Address, sizes and version are looked at again after the copy, and any change discards it.
 """
 
 from __future__ import annotations
@@ -17,20 +14,12 @@ import os
 import struct
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import chain
-from math import prod
 from typing import Protocol
 
 import numpy as np
-import torch
 
-from nbautograd.core.torch_private import tensors as private
-
-WHOLE = 4096  # bytes of a tensor that are kept whole at level "summary"
-_BLOCKS, _BLOCK = 16, 256  # of a larger contiguous one: so many blocks of so many bytes; each is on a page of its own
-_PICKED = 256  # of a larger one with gaps or repeats: so many elements
 _MOST_PIECES = 1024  # of one system call: IOV_MAX of Linux and macOS
 _BUFFER = 64 * 1024  # bytes; what is larger gets a buffer of its own
 _PIPE_PIECE = 4096  # bytes written at once: an empty pipe takes them on every system
@@ -169,111 +158,3 @@ def copier() -> Copier | None:
             if works(candidate):
                 return candidate
     return None
-
-
-@dataclass(slots=True, eq=False)
-class Request:
-    """The elements of one ordinary CPU tensor that are wanted.
-
-    Attributes:
-        tensor: whose they are.
-        version: its in-place counter, None where it has none.
-        sampled: True when a part of the elements will do.
-        data: the bytes, once copied; None when they could not be.
-        strides: in elements when ``data`` spans the tensor's memory as it lies; None when ``data`` is a sample.
-        address: of the first element, when the copy was planned.
-        size: bytes of the tensor.
-        pieces: what is to be copied.
-        total: bytes of the pieces.
-    """
-
-    tensor: torch.Tensor
-    version: int | None
-    sampled: bool
-    data: bytes | None = None
-    strides: tuple[int, ...] | None = None
-    address: int = 0
-    size: int = 0
-    pieces: Sequence[Piece] = ()
-    total: int = 0
-
-
-def fetch(requests: Sequence[Request]) -> str:
-    """Copy the elements of some tensors at once.
-
-    Args:
-        requests: ordinary strided CPU tensors; each gets its ``data`` and ``strides``.
-
-    Returns:
-        The id of the sentence that says why nothing could be copied at all; empty when that is not so.
-    """
-    by = copier()
-    if by is None or private.only_kernels is None:
-        return "recording.missing.no_copier"
-    if private.profiling():  # the check of the storage's size would appear in the user's table
-        return "recording.missing.profiler"
-    with private.only_kernels():
-        planned = [request for request in requests if _plan(request)]
-    pieces = [piece for request in planned for piece in request.pieces]
-    copied = by.copy(pieces, sum([request.total for request in planned])) if pieces else b""
-    if copied is None:  # one of them is not there: which?
-        for request in planned if len(planned) > 1 else ():
-            _hand_over(request, by.copy(request.pieces, request.total) if request.pieces else b"")
-        return ""
-    at = 0
-    for request in planned:
-        _hand_over(request, copied[at : at + request.total])
-        at += request.total
-    return ""
-
-
-def _plan(request: Request) -> bool:
-    """Choose the pieces of memory to copy; False when the storage does not hold what the tensor says."""
-    tensor = request.tensor
-    shape, strides, size = tensor.shape, tensor.stride(), tensor.nbytes
-    try:
-        tensor.as_strided(shape, strides)
-    except RuntimeError:  # "... are out of bounds for storage of size ..."
-        return False
-    if not size:
-        request.strides = ()
-        return True
-    address = private.data_address(tensor)
-    if not address:  # the storage was freed
-        return False
-    request.address, request.size = address, size
-    contiguous = tensor.is_contiguous()
-    span = size
-    if not contiguous:
-        span = (1 + sum([(n - 1) * s for n, s in zip(shape, strides, strict=True)])) * tensor.itemsize
-    if span <= WHOLE or not request.sampled:
-        request.strides = () if contiguous else strides
-        request.pieces, request.total = ((address, span),), span
-    elif contiguous:
-        step = (size - _BLOCK) // (_BLOCKS - 1) // tensor.itemsize * tensor.itemsize
-        request.pieces = [(address + i * step, _BLOCK) for i in range(_BLOCKS)]
-        request.total = _BLOCKS * _BLOCK
-    else:
-        places = np.unravel_index(np.linspace(0, prod(shape) - 1, _PICKED).astype(np.int64), tuple(shape))
-        offsets = np.asarray(places).T @ np.asarray(strides) * tensor.itemsize
-        request.pieces = [(address + at, tensor.itemsize) for at in offsets.tolist()]
-        request.total = _PICKED * tensor.itemsize
-    return True
-
-
-def _hand_over(request: Request, data: bytes | None) -> None:
-    """Give the copy to its request, unless the tensor is not what it was when the copy was planned."""
-    tensor = request.tensor
-    if (
-        data is None
-        or tensor.nbytes != request.size
-        or (request.size and private.data_address(tensor) != request.address)
-    ):
-        return
-    if request.version is not None and tensor._version != request.version:
-        return
-    if request.strides and len(data) > WHOLE:  # kept for long: without the gaps
-        shape, strides = tuple(tensor.shape), tuple(step * tensor.itemsize for step in request.strides)
-        flat = np.frombuffer(data, f"V{tensor.itemsize}")
-        data, request.strides = np.lib.stride_tricks.as_strided(flat, shape, strides).tobytes(), ()
-    request.data = data

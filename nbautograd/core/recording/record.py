@@ -21,7 +21,6 @@ class CtxRecord:
         attributes: what else was put on ctx, by name.
         needs_input_grad: one bool per argument of forward.
         dirty, non_differentiable: ids of the tensors that were marked.
-        held: by storage, the bytes that the saved tensors keep alive there.
         materialize_grads: what ``set_materialize_grads`` left.
     """
 
@@ -30,7 +29,6 @@ class CtxRecord:
     needs_input_grad: tuple[bool, ...] = ()
     dirty: tuple[int, ...] = ()
     non_differentiable: tuple[int, ...] = ()
-    held: dict[int, int] = field(default_factory=dict)
     materialize_grads: bool = True
 
 

@@ -19,11 +19,13 @@ import torch
 from nbautograd.core.recording import prints
 from nbautograd.core.recording.function import InstrumentedFunction, value_around
 from nbautograd.core.recording.record import CallRecord, CtxRecord, ThreadState, local
-from nbautograd.core.recording.ring import EVERY, Link, Ring
+from nbautograd.core.recording.ring import EVERY, Link, Ring, weight
 from nbautograd.core.recording.snapshot import (
     PLAIN_TYPES,
+    SHAPES,
     SUMMARY,
     VALUES,
+    Known,
     Snapshot,
     TensorSnapshot,
     changed_elements,
@@ -99,7 +101,7 @@ class MethodRecorder:
             record = CallRecord(
                 self.ring.next_index(), self.function, self.method, around, state.name, self.recorder.cell
             )
-            record.known = {}
+            record.known = Known()
             self.link(record, args, state, frame)
             record.inputs = self.taken(self.given(args), record)
         except Exception as error:
@@ -141,13 +143,20 @@ class MethodRecorder:
 
     def close(self, record: CallRecord, state: ThreadState) -> None:
         """Take a call off the stack and put its record into the ring."""
-        if any(record is running for running in state.stack):  # not closed by ``abandon`` meanwhile
-            while state.stack.pop() is not record:
+        stack = state.stack
+        if stack and stack[-1] is record:
+            stack.pop()
+        elif any(record is running for running in stack):
+            while stack.pop() is not record:
                 pass
+        else:  # ``abandon`` has closed it meanwhile
+            return
+        if record.known is not None:
+            record.weight = weight(record, record.known.copied)
             record.known = None
-            self.ring.add(record)
-            if not record.index % EVERY or self.function.level == VALUES:
-                self.ring.settle()
+        self.ring.add(record)
+        if not record.index % EVERY or self.function.level == VALUES:
+            self.ring.settle()
 
     def given(self, args: tuple[Any, ...]) -> Sequence[Any]:
         """Return what a call is given besides ctx."""
@@ -208,7 +217,6 @@ class MethodRecorder:
             needs_input_grad=getattr(ctx, "needs_input_grad", None) or (),
             dirty=tuple(map(id, private_ctx.marked(ctx, "dirty_tensors"))),
             non_differentiable=tuple(map(id, private_ctx.marked(ctx, "non_differentiable"))),
-            held=_held(saved),
             materialize_grads=private_ctx.take_materialize_grads(ctx),
         )
 
@@ -328,7 +336,10 @@ class BackwardRecorder(MethodRecorder):
         saved = private_ctx.raw_saved(args[0]) if self.writes else None
         if saved and all(tensor is None or type(tensor) in _PLAIN for tensor in saved):
             # what cannot be written unseen tells by its version
-            record.saved_after = snapshots(saved, min(self.function.level, SUMMARY if self.rereads else 1))
+            level, apart = min(self.function.level, SUMMARY if self.rereads else SHAPES), Known()
+            record.saved_after = snapshots(saved, level, apart)
+            if record.known is not None:
+                record.known.copied += apart.copied
 
     def note_reuse(self, record: CallRecord, gradients: Sequence[Any]) -> None:
         """Phrase gradients that an earlier call returned and that were written to since."""
@@ -447,20 +458,6 @@ def _mark(value: Any) -> Any:
     if type(value) in _PLAIN:
         return value._version
     return value if type(value) in (int, float, bool, str) else 0
-
-
-def _held(saved: Sequence[Any]) -> dict[int, int]:
-    """Return the bytes that saved tensors keep alive, by storage; a view's storage is its base's."""
-    held: dict[int, int] = {}
-    for tensor in saved:
-        if type(tensor) in _PLAIN:
-            try:
-                storage = private.storage_address(tensor)
-                size = (tensor._base if tensor._is_view() else tensor).nbytes
-            except (NotImplementedError, RuntimeError):  # sparse, or inside a level of torch.func
-                continue
-            held[storage] = max(held.get(storage, 0), size)
-    return held
 
 
 private.skip_in_dynamo(

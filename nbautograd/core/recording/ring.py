@@ -11,7 +11,6 @@ from operator import attrgetter
 
 from nbautograd.core.recording.function import InstrumentedFunction
 from nbautograd.core.recording.record import CallRecord
-from nbautograd.core.recording.snapshot import TensorSnapshot
 
 BUDGET = 16 * 2**20
 EVERY = 32  # calls between two looks at the budget
@@ -37,16 +36,9 @@ class Link:
     first_run: int | None = None
 
 
-def weight(record: CallRecord) -> int:
+def weight(record: CallRecord, copied: int) -> int:
     """Return the bytes that a record takes, estimated; what was copied is counted exactly."""
-    copied, taken = 0, set()
-    ctx = record.ctx
-    own = () if ctx is None else (*ctx.saved, *ctx.attributes.values()) if ctx.attributes else ctx.saved
-    for one in (*record.inputs, *record.outputs, *own, *(record.saved_after or ())):
-        if one not in taken:  # by identity
-            taken.add(one)
-            copied += len(one.data) if isinstance(one, TensorSnapshot) and one.data is not None else 0
-    return _CALL + _VALUE * len(taken) + copied
+    return _CALL + _VALUE * (len(record.inputs) + len(record.outputs)) + copied
 
 
 class Ring:
@@ -75,7 +67,6 @@ class Ring:
             fresh = max(len(calls) - self._counted, 0)
             self._counted += fresh
             for record in islice(reversed(calls), fresh):
-                record.weight = weight(record)
                 self.used += record.weight
             while self.used > self.budget and self._counted > 1:
                 over = (self.used - self.budget) * self._counted // self.used + 1  # about so many are too many

@@ -1,12 +1,17 @@
 """Snapshots: what is kept of a value at one moment, taken without a torch operation and without keeping it alive.
 
+torch itself bounds what ``memory.py`` copies: ``as_strided`` to the tensor's own sizes raises when the storage is
+smaller than they say. Address, size and version are looked at again after the copy, and any change discards it.
+
 One encoding from here to ``Call``: a record holds snapshots, ``decode.py`` turns them into Values when somebody looks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from math import prod
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
@@ -14,8 +19,7 @@ import numpy as np
 import torch
 
 from nbautograd.core.display import Phrase
-from nbautograd.core.recording import devices
-from nbautograd.core.recording.memory import Request, fetch
+from nbautograd.core.recording import devices, memory
 from nbautograd.core.torch_private import tensors as private
 
 SHAPES, SUMMARY, VALUES = 1, 2, 3
@@ -24,6 +28,10 @@ LEVELS = {"off": 0, "shapes": SHAPES, "summary": SUMMARY, "values": VALUES}
 _PLAIN_NAMES: dict[type, str] = {torch.Tensor: "Tensor", torch.nn.Parameter: "Parameter"}
 PLAIN_TYPES = frozenset(_PLAIN_NAMES)
 _CPU = torch.device("cpu")
+
+WHOLE = 4096  # bytes of a tensor that are kept whole at level "summary"
+_BLOCKS, _BLOCK = 16, 256  # of a larger contiguous one: so many blocks of so many bytes, each on a page of its own
+_PICKED = 256  # of a larger one with gaps or repeats: so many elements
 
 
 @dataclass(slots=True, eq=False)
@@ -40,6 +48,7 @@ class TensorSnapshot:
         storage, address: what tells its storage and its first element apart from those of others; 0 when not known.
         nbytes: size of its elements in bytes.
         is_view: True for a view that autograd knows of.
+        held: bytes that it keeps alive: a view keeps its base.
         data: the elements as bytes, or a copy from a device that is still under way, or None.
         strides: in elements when ``data`` spans the tensor's memory as it lies, () when it lies in row-major order;
             None when ``data`` is a sample.
@@ -58,6 +67,7 @@ class TensorSnapshot:
     address: int
     nbytes: int
     is_view: bool = False
+    held: int = 0
     data: bytes | devices.PendingCopy | None = None
     strides: tuple[int, ...] | None = None
     reason: Phrase | None = None
@@ -72,7 +82,20 @@ class ObjectSnapshot:
 
 
 Snapshot = TensorSnapshot | ObjectSnapshot
-Known = dict[int, TensorSnapshot]  # by id of a tensor: its snapshot in this call
+
+
+class Known(dict[int, TensorSnapshot]):
+    """By id of a tensor: its snapshot in this call.
+
+    Attributes:
+        copied: bytes of elements that were copied.
+    """
+
+    copied = 0
+
+
+# a snapshot that wants its elements, the tensor to copy them from, and that tensor's version
+Wanted = list[tuple[TensorSnapshot, torch.Tensor, int | None]]
 
 _NONE = ObjectSnapshot("NoneType", "None")
 _GONE = Phrase("recording.missing.storage")
@@ -86,14 +109,14 @@ def snapshots(values: Iterable[Any], level: int, known: Known | None = None) -> 
         level: how much to keep, ``SHAPES``, ``SUMMARY`` or ``VALUES``.
         known: what this call has taken before; grows.
     """
-    known = {} if known is None else known
+    known = Known() if known is None else known
     taken: list[Snapshot] = []
-    wanted: list[tuple[TensorSnapshot, Request]] = []
+    wanted: Wanted = []
     for value in values:
         kind = type(value)
         if value is None:
             taken.append(_NONE)
-        elif issubclass(kind, torch.Tensor):
+        elif kind in PLAIN_TYPES or issubclass(kind, torch.Tensor):
             one = known.get(id(value))
             if one is None:
                 one = known[id(value)] = _tensor(value, kind, level, wanted)
@@ -101,29 +124,106 @@ def snapshots(values: Iterable[Any], level: int, known: Known | None = None) -> 
         else:
             taken.append(ObjectSnapshot(kind.__name__, safe_repr(value)))
     if wanted:
-        read(wanted)
+        known.copied += copy_elements(wanted, sampled=level == SUMMARY)
     return tuple(taken)
-
-
-def read(wanted: list[tuple[TensorSnapshot, Request]]) -> None:
-    """Fill in the elements of some snapshots, all in one copy."""
-    sentence = fetch([request for _, request in wanted])
-    for one, request in wanted:
-        one.data, one.strides = request.data, request.strides
-        if request.data is None:
-            one.reason = Phrase(sentence) if sentence else _GONE
 
 
 def changed_elements(tensors: list[tuple[Any, TensorSnapshot]]) -> list[bool]:
     """Return for each tensor that was kept whole whether its elements are others now."""
-    requests = [Request(tensor, None, sampled=True) for tensor, _ in tensors]
-    if requests:
-        fetch(requests)
-    pairs = zip(requests, tensors, strict=True)
-    return [r.data is not None and r.strides is not None and r.data != before.data for r, (_, before) in pairs]
+    now = [replace(before, data=None, strides=None) for _, before in tensors]
+    if now:
+        copy_elements([(one, tensor, None) for one, (tensor, _) in zip(now, tensors, strict=True)], sampled=True)
+    pairs = zip(now, tensors, strict=True)
+    return [one.data is not None and one.strides is not None and one.data != before.data for one, (_, before) in pairs]
 
 
-def _tensor(value: Any, kind: type, level: int, wanted: list[tuple[TensorSnapshot, Request]]) -> TensorSnapshot:
+def copy_elements(wanted: Wanted, sampled: bool) -> int:
+    """Fill in the elements of some snapshots, all in one copy.
+
+    Args:
+        wanted: whose elements; those that cannot be copied get a reason.
+        sampled: True when a part of the elements of a large tensor will do.
+
+    Returns:
+        The number of bytes that were copied.
+    """
+    copier = memory.copier()
+    if copier is None or private.only_kernels is None or private.profiling():
+        # the check of the storage's size would appear in the table of a profiler
+        missing = Phrase(f"recording.missing.{'profiler' if copier and private.profiling() else 'no_copier'}")
+        for one, _, _ in wanted:
+            one.reason = missing
+        return 0
+    plans: list[tuple[TensorSnapshot, torch.Tensor, int | None, tuple[int, ...] | None, list[memory.Piece], int]] = []
+    with private.only_kernels():
+        for one, tensor, version in wanted:
+            strides = tensor.stride()
+            try:
+                tensor.as_strided(tensor.shape, strides)
+            except RuntimeError:  # "... are out of bounds for storage of size ..."
+                one.reason = _GONE
+                continue
+            if not one.nbytes:
+                one.data, one.strides = b"", ()
+            elif not one.address:  # the storage was freed
+                one.reason = _GONE
+            elif (one.nbytes <= WHOLE or not sampled) and tensor.is_contiguous():
+                plans.append((one, tensor, version, (), [(one.address, one.nbytes)], one.nbytes))
+            else:
+                plans.append((one, tensor, version, *_pieces(one, tensor, strides, sampled)))
+    if len(plans) == 1:
+        one, tensor, version, steps, pieces, total = plans[0]
+        _hand_over(one, tensor, version, steps, copier.copy(pieces, total))
+        return total
+    everything = [piece for plan in plans for piece in plan[4]]
+    copied = copier.copy(everything, sum([plan[5] for plan in plans])) if plans else b""
+    at = 0
+    for one, tensor, version, steps, pieces, total in plans:
+        # where one of them is not there, each is tried alone
+        _hand_over(
+            one, tensor, version, steps, copier.copy(pieces, total) if copied is None else copied[at : at + total]
+        )
+        at += total
+    return at
+
+
+def _pieces(
+    one: TensorSnapshot, tensor: torch.Tensor, strides: tuple[int, ...], sampled: bool
+) -> tuple[tuple[int, ...] | None, list[memory.Piece], int]:
+    """Return the strides of the copy (None for a sample), the pieces of memory that make it up, and their size."""
+    shape, itemsize = tensor.shape, tensor.itemsize
+    contiguous = tensor.is_contiguous()
+    span = one.nbytes
+    if not contiguous:
+        span = (1 + sum([(n - 1) * s for n, s in zip(shape, strides, strict=True)])) * itemsize
+    if span <= WHOLE or not sampled:
+        return () if contiguous else strides, [(one.address, span)], span
+    if contiguous:
+        step = (span - _BLOCK) // (_BLOCKS - 1) // itemsize * itemsize
+        return None, [(one.address + i * step, _BLOCK) for i in range(_BLOCKS)], _BLOCKS * _BLOCK
+    places = np.unravel_index(np.linspace(0, prod(shape) - 1, _PICKED).astype(np.int64), tuple(shape))
+    offsets = np.asarray(places).T @ np.asarray(strides) * itemsize
+    return None, [(one.address + at, itemsize) for at in offsets.tolist()], _PICKED * itemsize
+
+
+def _hand_over(
+    one: TensorSnapshot, tensor: torch.Tensor, version: int | None, steps: tuple[int, ...] | None, data: bytes | None
+) -> None:
+    """Give a copy to its snapshot, unless the tensor is not what it was when the copy was planned."""
+    if data is None or tensor.nbytes != one.nbytes or private.data_address(tensor) != one.address:
+        one.reason = _GONE
+        return
+    if version is not None and tensor._version != version:
+        one.reason = _GONE
+        return
+    if steps and len(data) > WHOLE:  # kept for long: without the gaps
+        flat = np.frombuffer(data, f"V{tensor.itemsize}")
+        apart = np.lib.stride_tricks.as_strided(flat, tuple(tensor.shape), [step * tensor.itemsize for step in steps])
+        data, steps = apart.tobytes(), ()
+    one.data, one.strides = data, steps
+
+
+def _tensor(value: Any, kind: type, level: int, wanted: Wanted) -> TensorSnapshot:
     name = _PLAIN_NAMES.get(kind)
     if name is None:
         return _of_subclass(value)
@@ -131,37 +231,43 @@ def _tensor(value: Any, kind: type, level: int, wanted: list[tuple[TensorSnapsho
     ordinary = keys == private.ORDINARY
     if not keys or not (ordinary or keys == private.INFERENCE):
         return _unusual(value, name, level, wanted)
-    requires_grad = value.requires_grad
+    requires_grad, is_view, nbytes = value.requires_grad, value._is_view(), value.nbytes
     version = value._version if ordinary else None
+    grad_fn = None
+    if requires_grad and not is_view and not value.is_leaf:  # a view's node is made anew when its base was changed
+        grad_fn = type(value.grad_fn).__name__
     one = TensorSnapshot(
-        name, tuple(value.shape), value.dtype, _CPU, requires_grad, version,
-        _grad_fn_name(value) if requires_grad else None, id(value), private.storage_address(value),
-        private.data_address(value), value.nbytes, value._is_view(),
+        name, _shape(value.shape), value.dtype, _CPU, requires_grad, version, grad_fn, id(value),
+        private.storage_address(value), private.data_address(value), nbytes, is_view,
+        value._base.nbytes if is_view else nbytes,
     )  # fmt: skip
     if level >= SUMMARY:
-        wanted.append((one, Request(value, version, level == SUMMARY)))
+        wanted.append((one, value, version))
     return one
 
 
-def _grad_fn_name(tensor: torch.Tensor) -> str | None:
-    """Return the name of the node; not of a view's, whose node is made anew when its base was changed."""
-    return None if tensor.is_leaf or tensor._is_view() else type(tensor.grad_fn).__name__
+@lru_cache(maxsize=4096)
+def _shape(size: torch.Size) -> tuple[int, ...]:
+    """Return a shape as one plain tuple, however many records have it."""
+    return tuple(size)
 
 
-def _unusual(value: Any, name: str, level: int, wanted: list[tuple[TensorSnapshot, Request]]) -> TensorSnapshot:
+def _unusual(value: Any, name: str, level: int, wanted: Wanted) -> TensorSnapshot:
     """Describe a tensor that is not ordinary: each thing is asked for on its own, since any may be refused."""
     shape = _ask(lambda: _sizes(value), None)
     device = _ask(lambda: value.device, _CPU)
+    plain_node = _ask(lambda: value.requires_grad and not value._is_view() and not value.is_leaf, False)
     one = TensorSnapshot(
         name, shape, value.dtype, device, _ask(lambda: value.requires_grad, False), _ask(lambda: value._version, None),
-        _ask(lambda: _grad_fn_name(value) if value.requires_grad else None, None), id(value),
-        0, 0, _ask(lambda: value.nbytes, 0),
+        _ask(lambda: type(value.grad_fn).__name__, None) if plain_node else None, id(value), 0, 0,
+        _ask(lambda: value.nbytes, 0),
     )  # fmt: skip
     if level < SUMMARY:
         return one
     inner = _ask(lambda: private.unwrap_for_grad(value), value)
     if inner is not value and private.dispatch_keys(inner) in (private.ORDINARY, private.INFERENCE):
-        wanted.append((one, Request(inner, None, level == SUMMARY)))  # inside torch.func.grad or jvp
+        one.address, one.nbytes = private.data_address(inner), inner.nbytes
+        wanted.append((one, inner, None))  # inside torch.func.grad or jvp
         return one
     batched = _ask(lambda: private.vmap_level(value), None)
     if batched is not None:

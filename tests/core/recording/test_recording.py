@@ -387,7 +387,7 @@ def test_many_calls_stay_in_the_ring_and_keep_nothing_alive():
     import gc
     import weakref
 
-    from nbautograd.core.recording.ring import EVERY, Ring, weight
+    from nbautograd.core.recording.ring import EVERY, Ring
 
     ring = log._ring
     before, ring.budget = ring.budget, 2**18
@@ -403,8 +403,8 @@ def test_many_calls_stay_in_the_ring_and_keep_nothing_alive():
                 kept += [weakref.ref(x), weakref.ref(out), weakref.ref(out.grad_fn)]
                 out.sum().backward()
                 del x, out
-                most = EVERY * max(map(weight, ring.finished()[-2:]))
-                assert sum(map(weight, ring.finished())) <= ring.budget + most
+                most = EVERY * max(record.weight for record in ring.finished()[-2:])
+                assert sum(record.weight for record in ring.finished()) <= ring.budget + most
             assert not any(ref() is not None for ref in kept)
             assert calls.dropped > 0
             assert len(ring.links) <= 2 * len(ring) + 1024
