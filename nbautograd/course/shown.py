@@ -25,7 +25,7 @@ def mimebundle(value: Result | Progress) -> dict[str, str]:
         >>> from nbautograd.course.shown import mimebundle
         >>> print(mimebundle(Result("multiply", "Multiply", "unanswered", line=4))["text/plain"])
         · `multiply`: not answered yet.
-          `...` still stands in line 4: write your answer in its place and run the cell.
+          Line 4 still contains `...`: replace it with your answer and run the cell.
     """
     return drawn(value)
 

@@ -22,6 +22,7 @@ SINGLE = 2.0**-22  # steps this small beside the largest value come from single 
 CLEAR = 1e-3  # an error bar no larger than this, relative to the derivative, makes it clear
 STAIR = 2  # spacings of the numbers that values pass through: a step this small is their rounding
 NEAR_ZERO = 0.05  # where |x| is smaller than this, a second ladder is scaled by |x|
+LEAST = 1e-280  # of an input: steps that are parts of a smaller one come near the least normal number, 2e-308
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ def _evaluate_direction(
     found = _evaluate_once(forward, directions, ij, columns, np.maximum(1.0, point))
     layout = directions.layout
     small = layout.cols(point[None])[0][found.entries[:, 0], found.entries[:, 2]]
-    again = (small < NEAR_ZERO) & (small > 0)
+    again = (small < NEAR_ZERO) & (small > LEAST)
     if again.any():
         closer = _evaluate_once(forward, directions, ij, columns, np.where(point > 0, point, 1.0))
         # a kink, a jump or an edge further away than |x| is not at x: what is smooth and clear close by counts
