@@ -206,6 +206,7 @@ def test_an_op_that_saved_none_is_not_freed_until_backward():
         assert any(node.freed for node in nbautograd.graph(value, names={}).nodes)
 
 
+@pytest.mark.skipif(not SHOWS_SAVED, reason="this torch shows saved tensors only by unpacking them: nothing to note")
 def test_notes_are_read_in_the_language_of_the_moment():
     x = torch.ones(2, requires_grad=True)
     loss = x.exp().sum()
