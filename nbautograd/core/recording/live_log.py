@@ -112,7 +112,9 @@ class LiveLog(CallLog):
 
     def _gone(self) -> int:
         """Count the calls of the log's Functions that the ring has let go, ever."""
-        return sum(count for function, count in list(self.__dict__["_ring"].gone.items()) if self._is_ours(function))
+        ring: Ring = self.__dict__["_ring"]
+        ring.settle()
+        return sum(count for function, count in list(ring.gone.items()) if self._is_ours(function))
 
     @property
     def calls(self) -> DecodedCalls:

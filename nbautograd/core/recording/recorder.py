@@ -139,7 +139,6 @@ class MethodRecorder:
             record.missing, text = self.recorder.note(ours), ""
         record.exception = f"{kind}: {text}" if text else kind
         self.close(record, state)
-        self.ring.settle()
 
     def close(self, record: CallRecord, state: ThreadState) -> None:
         """Take a call off the stack and put its record into the ring."""
@@ -151,12 +150,15 @@ class MethodRecorder:
                 pass
         else:  # ``abandon`` has closed it meanwhile
             return
-        if record.known is not None:
-            record.weight = weight(record, record.known.copied)
-            record.known = None
-        self.ring.add(record)
-        if not record.index % EVERY or self.function.level == VALUES:
-            self.ring.settle()
+        try:
+            if record.known is not None:
+                record.weight = weight(record, record.known.copied)
+                record.known = None
+            self.ring.add(record)
+            if not record.index % EVERY or self.function.level == VALUES:
+                self.ring.settle()
+        except Exception as error:  # ours, never the user's
+            self.recorder.note(error)
 
     def given(self, args: tuple[Any, ...]) -> Sequence[Any]:
         """Return what a call is given besides ctx."""

@@ -6,7 +6,6 @@ import itertools
 import threading
 from collections import Counter, deque
 from dataclasses import dataclass
-from itertools import islice
 from operator import attrgetter
 
 from nbautograd.core.recording.function import InstrumentedFunction
@@ -54,27 +53,25 @@ class Ring:
         self.dropped = 0
         self.gone: Counter[InstrumentedFunction] = Counter()  # how many calls of each were let go
         self.links: dict[int, Link] = {}  # by id(ctx)
+        self._fresh: deque[CallRecord] = deque()  # ended, and not counted yet
         self._calls: deque[CallRecord] = deque()
-        self._counted = 0  # how many of them settle has counted
-        self._lock = threading.Lock()
-        self.add = self._calls.append  # takes in a call that ended; settle counts it
+        self._lock = threading.RLock()  # a signal handler or a finalizer may record a call in the middle
+        self.add = self._fresh.append  # takes in a call that ended, from any thread; settle counts it
         self.next_index = itertools.count().__next__  # gives the number of the next call
 
     def settle(self) -> None:
         """Count the calls that came since the last time, and let the oldest go while there are too many bytes."""
         with self._lock:
-            calls = self._calls
-            fresh = max(len(calls) - self._counted, 0)
-            self._counted += fresh
-            for record in islice(reversed(calls), fresh):
+            calls, fresh = self._calls, self._fresh
+            while fresh:
+                record = fresh.popleft()
+                calls.append(record)
                 self.used += record.weight
-            while self.used > self.budget and self._counted > 1:
-                over = (self.used - self.budget) * self._counted // self.used + 1  # about so many are too many
-                gone = [calls.popleft() for _ in range(min(over, self._counted - 1))]
-                self.used -= sum([record.weight for record in gone])
-                self._counted -= len(gone)
-                self.dropped += len(gone)
-                self.gone.update([record.function for record in gone])
+            while self.used > self.budget and len(calls) > 1:
+                record = calls.popleft()
+                self.used -= record.weight
+                self.dropped += 1
+                self.gone[record.function] += 1
             if len(self.links) > 2 * len(calls) + 1024:
                 self._forget_links()
 
@@ -86,18 +83,20 @@ class Ring:
                 self.links.pop(key, None)
 
     def finished(self) -> list[CallRecord]:
-        """The calls that have ended, in the order in which they began."""
+        """Return the calls that have ended, in the order in which they began."""
         with self._lock:
+            self.settle()
             calls = list(self._calls)
         return sorted(calls, key=attrgetter("index"))
 
     def clear(self) -> None:
         """Forget every call; numbers go on."""
         with self._lock:
+            self._fresh.clear()
             self._calls.clear()
             self.links.clear()
             self.gone.clear()
-            self.used = self.dropped = self._counted = 0
+            self.used = self.dropped = 0
 
     def __len__(self) -> int:
-        return len(self._calls)
+        return len(self._calls) + len(self._fresh)

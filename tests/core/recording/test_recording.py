@@ -563,3 +563,46 @@ def test_an_error_of_the_recorder_is_said_once_and_counted(monkeypatch):
         assert said == [str(sentence) for sentence in calls.problems if "ours" in str(sentence)]
     log._recorder.errors.clear()
     assert not log.problems()
+
+
+def test_many_threads_that_switch_at_every_chance():
+    """The ring takes calls from all of them, and no error of ours reaches any."""
+    import sys
+
+    from nbautograd.core.recording import ring
+
+    errors, before = [], sys.getswitchinterval()
+    hook, threading.excepthook = threading.excepthook, errors.append
+    sys.setswitchinterval(1e-6)
+    try:
+        with log.recording(functions.Kept) as calls:
+
+            def work():
+                for _ in range(4 * ring.EVERY):
+                    functions.Kept.apply(leaf(2)).sum().backward()
+
+            workers = [threading.Thread(target=work) for _ in range(8)]
+            [w.start() for w in workers]
+            [w.join() for w in workers]
+    finally:
+        sys.setswitchinterval(before)
+        threading.excepthook = hook
+    assert errors == []
+    assert len(calls) + calls.dropped == 8 * 4 * ring.EVERY * 2
+    assert calls.problems == ()
+
+
+def test_an_error_of_the_ring_stays_with_us(monkeypatch):
+    def broken(self):
+        raise RuntimeError("of the ring")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(log._ring), "settle", broken)
+        log.instrument(functions.Kept)
+        try:
+            for _ in range(40):
+                functions.Kept.apply(leaf(2))
+            assert any("of the ring" in str(problem) for problem in log.problems())
+        finally:
+            log.uninstrument(functions.Kept)
+            log._recorder.errors.clear()
