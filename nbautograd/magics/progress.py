@@ -66,7 +66,8 @@ class ProgressBar:
         self._end = threading.Event()
         self._lock = threading.RLock()
         self._views: tuple[str, Any] | None = None  # the static bar's class and the live one
-        self._seen = self._answered = self._ended = False
+        self._seen = self._ended = False
+        self._answered = 0  # how often it is still to be said that the kernel is at work
 
     @property
     def shown(self) -> bool:
@@ -130,7 +131,7 @@ class ProgressBar:
 
     def seen(self) -> None:
         """The page shows the live bar: the static one needs no more updates."""
-        self._seen = self._answered = True
+        self._seen, self._answered = True, 3
 
     def show_instead(self, value: Any) -> bool:
         """Put a result in the bar's place; False when there was no bar, so that the caller shows it as usual."""
@@ -187,8 +188,8 @@ class ProgressBar:
         anchor, live = self._views
         if live is not None:
             live.tell()
-        if self._answered:
-            self._answered = False
+        if self._answered:  # the kernel says idle some time after the answer: once may be too early
+            self._answered -= 1
             still_busy()
         if live is None or (not self._seen and now - self._static > SELDOM):
             self._static = now
