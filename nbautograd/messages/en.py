@@ -363,7 +363,7 @@ SENTENCES: dict[str, str] = {
     "checking.forward_over_reverse.advice": "By reverse mode over backward they are right.",
     "checking.forward_over_reverse_wrong.what": "Second derivatives by forward mode over backward (as torch.func.hessian computes them) differ from those by reverse mode.",
     "checking.forward_over_reverse_wrong.advice": "What forward passes to backward must carry its tangent: save the input or the output, not what was computed from it.",
-    "checking.sampled_directions": "Computed along one random direction of all elements, or a few, because the Function has {elements} elements.",
+    "checking.sampled_directions": "Computed along one random direction of all elements, or a few, and not for every pair of the {elements} elements.",
     "checking.not_kept": "the Function and its inputs are no longer available (another kernel made this report, many reports came after it, or the inputs are large). Run the check again.",
 
     # ---- command ----

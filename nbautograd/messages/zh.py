@@ -363,7 +363,7 @@ SENTENCES: dict[str, str] = {
     "checking.forward_over_reverse.advice": "在 backward 之上用反向模式求得的是对的。",
     "checking.forward_over_reverse_wrong.what": "在 backward 之上用前向模式求得的二阶导数（torch.func.hessian 就是这样做的）和反向模式求得的不同。",
     "checking.forward_over_reverse_wrong.advice": "forward 交给 backward 的东西必须带着它的切向量：请保存输入或输出，不要保存由它们算出来的东西。",
-    "checking.sampled_directions": "这个 Function 有 {elements} 个元素，所以只沿一个（或几个）随机方向求了二阶导数。",
+    "checking.sampled_directions": "二阶导数只沿一个（或几个）随机方向求得，没有对 {elements} 个元素两两求出。",
     "checking.not_kept": "这个 Function 和它的输入已经不在了（报告来自另一个内核，之后又有了许多报告，或者输入太大）。请重新运行检查。",
 
     # ---- command ----
