@@ -796,6 +796,8 @@ SENTENCES: dict[str, str] = {
     "recording.missing.no_copier": "no way to read memory safely on this system",
     "recording.missing.profiler": "a profiler is running, and reading them would appear in its table",
     "recording.missing.storage": "its storage is gone, or smaller than the tensor says",
+    "recording.missing.memory": "its memory cannot be read",
+    "recording.missing.changed": "it changed while it was being read",
     "recording.missing.vmap": "vmap level {level}",
     "recording.missing.meta": "meta device",
     "recording.missing.layout": "not an ordinary strided tensor",

@@ -796,6 +796,8 @@ SENTENCES: dict[str, str] = {
     "recording.missing.no_copier": "本系统没有安全读取内存的办法",
     "recording.missing.profiler": "正在运行性能分析器，读取会出现在它的表中",
     "recording.missing.storage": "它的存储已经释放，或比张量所说的小",
+    "recording.missing.memory": "它的内存无法读取",
+    "recording.missing.changed": "读取时它正在被改变",
     "recording.missing.vmap": "vmap 第 {level} 层",
     "recording.missing.meta": "meta 设备",
     "recording.missing.layout": "不是普通的跨步张量",

@@ -99,6 +99,8 @@ Wanted = list[tuple[TensorSnapshot, torch.Tensor, int | None]]
 
 _NONE = ObjectSnapshot("NoneType", "None")
 _GONE = Phrase("recording.missing.storage")
+_UNREADABLE = Phrase("recording.missing.memory")
+_CHANGED = Phrase("recording.missing.changed")
 
 
 def snapshots(values: Iterable[Any], level: int, known: Known | None = None) -> tuple[Snapshot, ...]:
@@ -210,11 +212,12 @@ def _hand_over(
     one: TensorSnapshot, tensor: torch.Tensor, version: int | None, steps: tuple[int, ...] | None, data: bytes | None
 ) -> None:
     """Give a copy to its snapshot, unless the tensor is not what it was when the copy was planned."""
-    if data is None or tensor.nbytes != one.nbytes or private.data_address(tensor) != one.address:
-        one.reason = _GONE
+    if data is None:
+        one.reason = _UNREADABLE
         return
-    if version is not None and tensor._version != version:
-        one.reason = _GONE
+    moved = tensor.nbytes != one.nbytes or private.data_address(tensor) != one.address
+    if moved or (version is not None and tensor._version != version):
+        one.reason = _CHANGED
         return
     if steps and len(data) > WHOLE:  # kept for long: without the gaps
         flat = np.frombuffer(data, f"V{tensor.itemsize}")

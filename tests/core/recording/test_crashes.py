@@ -102,6 +102,7 @@ def test_a_tensor_that_changes_between_plan_and_copy_is_missing(monkeypatch):
     monkeypatch.setattr(memory, "copier", Late)
     (one,) = snapshots([x], SUMMARY)
     assert one.data is None
+    assert "it changed while" in str(one.reason)
 
 
 def test_a_copy_on_write_tensor_stays_one():
