@@ -1,7 +1,7 @@
 """How a report feels in JupyterLab: the first picture, frames while hovering, layout shift when the live view comes.
 
-``python benchmarks/feel.py`` starts JupyterLab and Chromium as the end-to-end tests do, runs the seed's LinearFunction
-under the magic several times and prints medians with least and most.
+``PYTHONPATH=tests/support python benchmarks/feel.py`` starts JupyterLab and Chromium as the end-to-end tests do, runs
+the seed's LinearFunction under the magic several times and prints medians with least and most.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import Any
 
 MOVES = 180
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "e2e")]
 
 SETUP = """import torch
 from torch.autograd import Function
@@ -133,7 +132,7 @@ def spent(chromium: Any) -> float:
 
 
 def main(rounds: int) -> None:
-    from conftest import FLAGS, find_browser
+    from browser import FLAGS, find_browser
     from jupyter_app import app
     from playwright.sync_api import sync_playwright
 

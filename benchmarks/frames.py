@@ -1,5 +1,7 @@
 """Frames while a graph of 10,000 nodes is panned and pointed at: in JupyterLab, or with ``--page`` without it.
 
+    PYTHONPATH=tests/support python benchmarks/frames.py [--page] [--steps 2500]
+
 Every measurement alternates with a blank page of the same browser that only asks for frames: what the machine gives at
 best while others use it too. ``work`` is the main thread's time for one frame's event, with style and layout.
 """
@@ -7,17 +9,18 @@ best while others use it too. ``work`` is the main thread's time for one frame's
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import os
 import statistics
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
 from typing import Any
+
+import browser
+import jupyter_app
+import widget_page
 
 ROOT = Path(__file__).resolve().parents[1]
 LATE = 17.5  # ms; a frame that comes later has missed one of 60 in a second
@@ -65,43 +68,29 @@ BUTTON = """name => [...document.querySelector(".nbag-live").shadowRoot.querySel
 COUNT = "document.querySelector('.nbag-live').shadowRoot.querySelectorAll('.drawing *').length"
 
 
-def module(path: str) -> ModuleType:
-    """One of the tests' modules, which drive the browser."""
-    file = ROOT / path
-    sys.path.insert(0, str(file.parent))
-    spec = importlib.util.spec_from_file_location(f"frames_{file.stem}_{file.parent.name}", file)
-    assert spec is not None
-    assert spec.loader is not None
-    made = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = made
-    spec.loader.exec_module(made)
-    return made
-
-
 def own_page(tab: Any, steps: int) -> None:
     """The widget on a page of its own, every node in a box."""
     from nbautograd.widgets.live import widget
 
-    front = module("tests/frontend/conftest.py")
     space: dict[str, Any] = {}
     exec(CELL.format(steps=steps), space)
     view = widget(space["graph"])
     view.state = {**view.state, **view.questions()["picture"]({"opened": "all"})[0], "opened": "all"}
-    tab.route(f"{front.ORIGIN}/**", lambda route: serve(front, route))
-    tab.goto(f"{front.ORIGIN}/")
+    tab.route(f"{widget_page.ORIGIN}/**", serve)
+    tab.goto(f"{widget_page.ORIGIN}/")
     names = ("_stylesheet", "_anchor", "_colours", "state", "tab", "selection")
-    sent = json.dumps([view._kind, {n: front.packed(getattr(view, n)) for n in names}, view._labels])
-    tab.evaluate(f"sent => ({front.HARNESS})(JSON.parse(sent))", sent)
-    tab.evaluate(front.RENDER)
+    sent = json.dumps([view._kind, {n: widget_page.packed(getattr(view, n)) for n in names}, view._labels])
+    tab.evaluate(f"sent => ({widget_page.HARNESS})(JSON.parse(sent))", sent)
+    tab.evaluate(widget_page.RENDER)
 
 
-def serve(front: ModuleType, route: Any) -> None:
+def serve(route: Any) -> None:
     """The sources of the front end, and an empty page for everything else."""
-    file = ROOT / route.request.url.removeprefix(front.ORIGIN).lstrip("/")
-    if file.suffix in front.TYPES and file.is_file():
-        route.fulfill(body=file.read_text(encoding="utf-8"), content_type=front.TYPES[file.suffix])
+    file = ROOT / route.request.url.removeprefix(widget_page.ORIGIN).lstrip("/")
+    if file.suffix in widget_page.TYPES and file.is_file():
+        route.fulfill(body=file.read_text(encoding="utf-8"), content_type=widget_page.TYPES[file.suffix])
     else:
-        route.fulfill(body=front.BLANK, content_type="text/html")
+        route.fulfill(body=widget_page.BLANK, content_type="text/html")
 
 
 @contextmanager
@@ -112,11 +101,10 @@ def shown(tab: Any, steps: int, lab: bool) -> Iterator[None]:
         whole(tab)
         yield
         return
-    jupyter = module("tests/e2e/jupyter_app.py")
     folder = Path(tempfile.mkdtemp())
-    with jupyter.app("lab", folder, folder / "log") as served:
-        jupyter.visit(tab, served, jupyter.write(served, "frames.ipynb", CELL.format(steps=steps)))
-        jupyter.run_all(tab)
+    with jupyter_app.app("lab", folder, folder / "log") as served:
+        jupyter_app.visit(tab, served, jupyter_app.write(served, "frames.ipynb", CELL.format(steps=steps)))
+        jupyter_app.run_all(tab)
         whole(tab)
         yield
 
@@ -194,16 +182,15 @@ def main() -> None:
     given = parser.parse_args()
     from playwright.sync_api import sync_playwright
 
-    browsers = module("tests/conftest.py")
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=browsers.find_browser(), args=browsers.FLAGS)
-        print(f"Chromium {browser.version}, load {os.getloadavg()[0]:.1f}")
-        context = browser.new_context(viewport={"width": 1280, "height": 900})
+        chromium = driver.chromium.launch(executable_path=browser.find_browser(), args=browser.FLAGS)
+        print(f"Chromium {chromium.version}, load {os.getloadavg()[0]:.1f}")
+        context = chromium.new_context(viewport={"width": 1280, "height": 900})
         blank, tab = context.new_page(), context.new_page()
         tab.on("pageerror", lambda error: print("page error:", error))
         with shown(tab, given.steps, not given.page):
             measure(tab, blank, given.rounds, given.frames)
-        browser.close()
+        chromium.close()
 
 
 if __name__ == "__main__":

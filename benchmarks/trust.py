@@ -1,5 +1,6 @@
 """How far the checker can be trusted, measured on torch's own operators.
 
+    export PYTHONPATH=tests/support
     python benchmarks/trust.py alarms [--per-op 3] [--part 1/3]
     python benchmarks/trust.py mutants [--part 1/3] [--names]
     python benchmarks/trust.py speed [--part 1/3]
@@ -15,21 +16,16 @@ from __future__ import annotations
 import argparse
 import itertools
 import math
-import sys
 import time
 import warnings
 from collections import Counter
-from pathlib import Path
 
 import torch
+from op_db_samples import samples
 
 import nbautograd
 from nbautograd.core.checking.problem import Subject
 from nbautograd.core.checking.run import GradcheckRun
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "core" / "checking"))
-
-from op_db_samples import samples
 
 
 def _wiggle(g):

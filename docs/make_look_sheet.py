@@ -1,6 +1,8 @@
 """Photographs our panels beside JupyterLab's own, light and dark, so that what looks foreign can be seen and mended.
 
-python docs/make_look_sheet.py FOLDER        writes FOLDER/look-light.png and FOLDER/look-dark.png
+    PYTHONPATH=tests/support python docs/make_look_sheet.py FOLDER
+
+writes FOLDER/look-light.png and FOLDER/look-dark.png
 """
 
 from __future__ import annotations
@@ -10,12 +12,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "tests" / "e2e"))  # the driver of the end-to-end tests
-
-from jupyter_app import app, cell, choose_theme, execute, run_all, write  # noqa: E402
-from make_tour import IMPORTS, LINEAR, NET, WRONG  # noqa: E402
-from playwright.sync_api import sync_playwright  # noqa: E402
+from browser import FLAGS, find_browser
+from jupyter_app import app, cell, choose_theme, execute, run_all, write
+from make_tour import IMPORTS, LINEAR, NET, WRONG
+from playwright.sync_api import sync_playwright
 
 TABLE = """\
 class Table:
@@ -80,9 +80,6 @@ def sheet(columns: list[list[Path]], target: Path) -> None:
 
 def main(folder: Path) -> None:
     """Write both sheets."""
-    sys.path.insert(0, str(HERE.parent / "tests"))
-    from conftest import FLAGS, find_browser
-
     with tempfile.TemporaryDirectory() as scratch, sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=find_browser(), args=FLAGS)
         page = browser.new_page(viewport={"width": 1500, "height": 1000}, reduced_motion="reduce")

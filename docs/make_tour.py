@@ -1,23 +1,24 @@
 """Makes the picture tour from the real thing: runs its cells in JupyterLab in Chromium and photographs what they show.
 
-python docs/make_tour.py        needs Chromium and the extras "lab" and "test"; writes docs/tour.md and docs/tour/
+    PYTHONPATH=tests/support python docs/make_tour.py
+
+needs Chromium and the extras "lab" and "test"; writes docs/tour.md and docs/tour/
 """
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from browser import FLAGS, find_browser
+from jupyter_app import App, app, cell, choose_theme, run_all, visit, write
+from playwright.sync_api import Page, sync_playwright
+
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "tests" / "e2e"))  # the driver of the end-to-end tests
-
-from jupyter_app import App, app, cell, choose_theme, run_all, visit, write  # noqa: E402
-from playwright.sync_api import Page, sync_playwright  # noqa: E402
-
+COMMAND = "PYTHONPATH=tests/support python docs/make_tour.py"
 COLOURS = 96  # of a picture's palette: enough for text and heat maps, and a quarter of the bytes
 WIDTH = 1060
 
@@ -200,16 +201,13 @@ def take_all(served: App, page: Page, folder: Path) -> None:
 
 def words() -> str:
     """The page around the pictures."""
-    head = "# A tour in pictures\n\nMade by `python docs/make_tour.py` from the real thing, in JupyterLab.\n"
+    head = f"# A tour in pictures\n\nMade by `{COMMAND}` from the real thing, in JupyterLab.\n"
     parts = [f"## {p.title}\n\n{p.words}\n\n![{p.title}: {p.words}](tour/{p.name}.png)\n" for p in TOUR]
     return "\n".join([head, *parts])
 
 
 def main() -> None:
     """Make the tour."""
-    sys.path.insert(0, str(HERE.parent / "tests"))
-    from conftest import FLAGS, find_browser
-
     folder = HERE / "tour"
     folder.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch, sync_playwright() as driver:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import gc
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from browser import FLAGS, find_browser
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("NBAUTOGRAD_LANG", "en")  # the tests read English sentences; a test that wants Chinese says so
@@ -18,15 +18,6 @@ os.environ.setdefault("NBAUTOGRAD_LANG", "en")  # the tests read English sentenc
 collect_ignore_glob = ["*conftest.py"]
 
 ROOT = Path(__file__).resolve().parents[1]
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-# without a sandbox because CI runs as root; one colour profile and no hinting, so that screenshots repeat
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--force-color-profile=srgb",
-    "--font-render-hinting=none",
-]
 LOCAL = ("http://127.0.0.1", "data:", "blob:", "about:", "file:")
 
 
@@ -58,12 +49,6 @@ def artifacts() -> Path:
     folder = Path(os.environ.get("NBAUTOGRAD_ARTIFACTS", ROOT / "artifacts"))
     folder.mkdir(parents=True, exist_ok=True)
     return folder
-
-
-def find_browser() -> str | None:
-    """The Chromium to drive: what NBAUTOGRAD_CHROMIUM names, else the first one on the PATH."""
-    named = os.environ.get("NBAUTOGRAD_CHROMIUM")
-    return named or next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
 @pytest.fixture(scope="session")

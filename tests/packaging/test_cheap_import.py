@@ -1,5 +1,6 @@
 """`import nbautograd` brings in nothing heavy, and the guard that says so can trip."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -13,8 +14,11 @@ HEAVY = ("IPython", "matplotlib", "anywidget", "ipywidgets", "graphviz", "nbconv
 
 def brought_in(statement: str, root: Path) -> set[str]:
     """Which heavy packages a fresh process has imported after this statement."""
-    code = f"import sys; sys.path.insert(0, {str(root)!r}); {statement}; print(*sys.modules)"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    code = f"import sys; {statement}; print(*sys.modules)"
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True, env=environment
+    )
     return {name.split(".")[0] for name in run.stdout.split()} & set(HEAVY)
 
 

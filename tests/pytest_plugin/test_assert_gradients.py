@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from importlib.metadata import EntryPoint
@@ -84,11 +85,9 @@ def test_the_fixture_is_listed_with_what_it_does(pytester: pytest.Pytester, monk
 
 
 def test_starting_pytest_imports_nothing_heavy() -> None:
-    code = (
-        f"import sys; sys.path.insert(0, {str(ROOT)!r}); import nbautograd.pytest_plugin;"
-        " print({'torch', 'IPython', 'matplotlib'} & set(sys.modules))"
-    )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    code = "import sys; import nbautograd.pytest_plugin; print({'torch', 'IPython', 'matplotlib'} & set(sys.modules))"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
     assert run.stdout.strip() == "set()"
 
 

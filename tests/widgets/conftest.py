@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+import sample_values
 from comm_wire import Wire
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -40,11 +36,4 @@ def wire(monkeypatch: pytest.MonkeyPatch) -> Iterator[Wire]:
 @pytest.fixture(scope="session")
 def samples() -> ModuleType:
     """The values that the tests of the views made by hand."""
-    name = "sample_values"
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, ROOT / "tests" / "views" / f"{name}.py")
-        assert spec is not None
-        assert spec.loader is not None
-        sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[name])
-    return sys.modules[name]
+    return sample_values

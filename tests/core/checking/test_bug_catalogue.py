@@ -2,37 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
-import os
-import sys
-from pathlib import Path
 from types import ModuleType
 
+import bug_catalogue
 import pytest
 
 import nbautograd
 
-HERE = Path(__file__).resolve()
-
-
-def _found() -> Path | None:
-    named = os.environ.get("NBAUTOGRAD_BUGS")
-    places = [Path(named)] if named else [HERE.parents[3].parent / "shared" / "bugs" / "catalogue.py"]
-    return next((p for p in places if p.is_file()), None)
-
 
 @pytest.fixture(scope="module")
 def catalogue() -> ModuleType:
-    path = _found()
-    if path is None:
-        pytest.skip("no catalogue of mistakes at ../shared/bugs or in NBAUTOGRAD_BUGS")
-    spec = importlib.util.spec_from_file_location("bug_catalogue", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return bug_catalogue.load()
 
 
 @pytest.mark.slow

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 import warnings
 from argparse import Namespace
 from pathlib import Path
@@ -16,9 +15,7 @@ pytestmark = [pytest.mark.nightly, pytest.mark.timeout(7200)]
 
 @pytest.fixture
 def trust(monkeypatch):
-    folder = Path(__file__).resolve().parents[3] / "benchmarks"
-    monkeypatch.syspath_prepend(str(folder))
-    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[3] / "benchmarks"))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import trust

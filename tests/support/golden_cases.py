@@ -1,6 +1,6 @@
 """Reports of the checker as plain data, so that a change of the house shows every change of what a user is told.
 
-``python tests/core/checking/golden_cases.py --update`` writes the file anew; explain each line that differs.
+``python tests/support/golden_cases.py --update`` writes the file anew; explain each line that differs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from own_mistakes import draw
 import nbautograd
 from nbautograd.core.display import plain
 
-GOLDEN = Path(__file__).parent / "golden" / "reports.json"
+GOLDEN = Path(__file__).parents[1] / "core" / "checking" / "golden" / "reports.json"
 
 # the search for fixes is dear, so a sample of the wrong ones has it: what the demo shows, and one in this many
 FIXED = 4

@@ -1,0 +1,51 @@
+"""A page of its own for a widget: the sources in ``frontend/``, and a fake model in the place of Jupyter's."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+ORIGIN = "http://127.0.0.1:1"  # nothing listens there: every request is answered from the files
+BLANK = "<!doctype html><html lang='en'><head><title>nbautograd</title></head><body style='margin:12px'></body></html>"
+TYPES = {".js": "text/javascript", ".css": "text/css"}
+
+HARNESS = """async ([kind, traits, words]) => {
+  const unpack = (v) => {
+    if (Array.isArray(v)) return v.map(unpack);
+    if (!v || typeof v !== "object") return v;
+    if ("$b64" in v) {
+      const bytes = Uint8Array.from(atob(v.$b64), (c) => c.charCodeAt(0));
+      const shifted = new Uint8Array(bytes.length + 3);  // a buffer of Jupyter's may start anywhere
+      shifted.set(bytes, 3);
+      return new DataView(shifted.buffer, 3, bytes.length);
+    }
+    return Object.fromEntries(Object.entries(v).map(([k, x]) => [k, unpack(x)]));
+  };
+  const state = { ...unpack(traits), _kind: kind, _labels: words };
+  const listeners = {}, saved = [], sent = [];
+  const fire = (event, ...args) => { for (const f of [...(listeners[event] || [])]) f(...args); };
+  const model = {
+    get: (k) => state[k],
+    set(k, v) { const old = state[k]; state[k] = v; if (old !== v) fire("change:" + k); },
+    save_changes() { saved.push({ tab: state.tab, selection: state.selection }); },
+    send(content) { sent.push(content); },
+    on(e, f) { (listeners[e] ||= []).push(f); },
+    off(e, f) { listeners[e] = (listeners[e] || []).filter((g) => g !== f); },
+  };
+  const { default: widget } = await import("/frontend/widget.js");
+  const reply = (content, buffers = []) => fire("msg:custom", content, buffers.map((b) => unpack({ $b64: b })));
+  window.nb = { model, saved, sent, listeners, widget, reply };
+}"""
+RENDER = """async () => { const el = document.createElement("div"); el.id = "view"; document.body.append(el);
+                    nb.cleanup = await nb.widget.render({ model: nb.model, el }); }"""
+
+
+def packed(value: Any) -> Any:
+    """State with its bytes as text, so that it can be handed to the browser."""
+    if isinstance(value, bytes):
+        return {"$b64": base64.b64encode(value).decode()}
+    if isinstance(value, dict):
+        return {k: packed(v) for k, v in value.items()}
+    return [packed(v) for v in value] if isinstance(value, (list, tuple)) else value
