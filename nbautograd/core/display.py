@@ -65,7 +65,16 @@ class Phrase:
 
 
 class Displayable:
-    """What every public value can do: show itself, become a widget, become plain data."""
+    """What every public value can do: show itself, become a widget, become plain data.
+
+    ``str`` of a value is its text, the same that a notebook stores as ``text/plain``; ``repr`` is one line.
+    """
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        text: str = render("text", self)
+        return text
 
     def to_dict(self) -> dict[str, Any]:
         """The value as plain data that ``json.dumps`` takes: dicts, lists, strings, numbers, None.

@@ -27,7 +27,7 @@ PARTS: Mapping[Hints, tuple[Part, ...]] = {
 
 
 @dataclass(frozen=True)
-class Fix:
+class Fix(Displayable):
     """A change of the user's source that mends a finding.
 
     Attributes:

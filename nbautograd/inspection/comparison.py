@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from nbautograd.core.checking.backward_call import cotangents
 from nbautograd.core.checking.problem import Outputs, Subject
 from nbautograd.core.checking.progress import watched
 from nbautograd.core.checking.quiet import quiet
@@ -91,10 +92,11 @@ def compare(
     subjects = Subject(fn, inputs), Subject(reference, inputs)
     with watched(), quiet():
         sides = _Side(subjects[0], subjects[0].input_names), _Side(subjects[1], subjects[0].input_names)
-        cotangents = [torch.randn_like(y) for y in max((side.differentiable for side in sides), key=len)]
+        more = max(sides, key=lambda side: len(side.differentiable))
+        weights = [c for c in cotangents(more.subject, more.outputs, more.subject.seed) if c is not None]
         for side in sides:
-            side.differentiate(cotangents)
-        seconds = _time(sides, cotangents)
+            side.differentiate(weights)
+        seconds = _time(sides, weights)
     return _compared(names or (subjects[0].name, subjects[1].name), sides, seconds)
 
 
@@ -139,34 +141,35 @@ class _Side:
         self.differentiable = [self.outputs[i] for i in subject.differentiable_outputs(self.outputs)]
         self.gradients: Gradients = ()
 
-    def differentiate(self, cotangents: list[torch.Tensor]) -> None:
+    def differentiate(self, weights: list[torch.Tensor]) -> None:
         """Take the gradients for these cotangents, one per differentiable output."""
-        self.gradients = self.subject.vjp(self.outputs, self._spread(self.outputs, cotangents))
+        self.gradients = self.subject.vjp(self.outputs, self._spread(self.outputs, weights))
 
-    def once(self, cotangents: list[torch.Tensor]) -> float:
+    def once(self, weights: list[torch.Tensor]) -> float:
         """Seconds of one forward and one backward."""
         given = self.subject.fresh()
         leaves = [given[i] for i in self.subject.differentiable]
         start = time.perf_counter()
         outputs = self.subject.evaluate(given)
-        pairs = [(y, c) for y, c in zip(outputs, self._spread(outputs, cotangents), strict=True) if c is not None]
+        pairs = [(y, c) for y, c in zip(outputs, self._spread(outputs, weights), strict=True) if c is not None]
         if pairs:
             torch.autograd.grad([y for y, _ in pairs], leaves, [c for _, c in pairs], allow_unused=True)
         return time.perf_counter() - start
 
-    def _spread(self, outputs: Sequence[torch.Tensor], cotangents: list[torch.Tensor]) -> list[torch.Tensor | None]:
-        spread: list[torch.Tensor | None] = [None] * len(outputs)
-        for i, cotangent in zip(self.subject.differentiable_outputs(outputs), cotangents, strict=False):
-            same = cotangent.shape == outputs[i].shape and cotangent.dtype == outputs[i].dtype
-            spread[i] = cotangent if same else torch.randn_like(outputs[i])
+    def _spread(self, outputs: Sequence[torch.Tensor], weights: list[torch.Tensor]) -> list[torch.Tensor | None]:
+        """The cotangents by output; one of its own where this side's output has another shape or dtype."""
+        spread = cotangents(self.subject, outputs, self.subject.seed)
+        for i, weight in zip(self.subject.differentiable_outputs(outputs), weights, strict=False):
+            if weight.shape == outputs[i].shape and weight.dtype == outputs[i].dtype:
+                spread[i] = weight
         return spread
 
 
-def _time(sides: tuple[_Side, _Side], cotangents: list[torch.Tensor]) -> tuple[float, float]:
+def _time(sides: tuple[_Side, _Side], weights: list[torch.Tensor]) -> tuple[float, float]:
     seconds: tuple[list[float], list[float]] = ([], [])
     for _ in range(REPEATS):
         for side, taken in zip(sides, seconds, strict=True):
-            taken.append(side.once(cotangents))
+            taken.append(side.once(weights))
     return statistics.median(seconds[0]), statistics.median(seconds[1])
 
 

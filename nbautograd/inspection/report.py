@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import torch
-
+from nbautograd.core.checking.backward_call import cotangents
 from nbautograd.core.checking.block import GradcheckReport, JacobianReport, Verdict
 from nbautograd.core.checking.gradcheck import gradcheck
 from nbautograd.core.checking.hints import limit_findings
@@ -220,9 +219,10 @@ class _Run:
             return
         leaves = [given[i] for i in self.subject.differentiable]
         roots = [outputs[i] for i in positions]
-        cotangents = [torch.randn_like(y) for y in roots]
+        # from a generator of their own: after torch.manual_seed(0) the global one would draw the user's tensors again
+        drawn = [c for c in cotangents(self.subject, outputs, self.subject.seed) if c is not None]
         names = {**{self.subject.output_names[i]: outputs[i] for i in positions}, **self.labels}
-        self.graph = backward(roots, cotangents, inputs=leaves, names=names, raises=False)
+        self.graph = backward(roots, drawn, inputs=leaves, names=names, raises=False)
 
 
 def _labels(

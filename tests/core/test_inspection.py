@@ -233,3 +233,32 @@ def test_hints_cut_what_a_report_gives_away():
     assert not any(f.fix or f.line for f in kept.findings)
     with pytest.raises(nbautograd.CallError):
         nbautograd.inspect(Swapped, *inputs, hints="all")
+
+
+class Watched(Function):
+    """Keeps the gradients that its backward is given."""
+
+    given: list[torch.Tensor] = []
+
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a * b
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        a, b = ctx.saved_tensors
+        Watched.given.append(grad_output)
+        return b * grad_output, a * grad_output
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_gradient_that_is_shown_is_none_of_the_users_random_numbers(seed):
+    torch.manual_seed(seed)
+    inputs = tuple(torch.randn(3, 4, dtype=F64).requires_grad_() for _ in range(2))
+    Watched.given.clear()
+    report = nbautograd.inspect(Watched, *inputs)
+    [shown] = [call.inputs[0].tensor.values for call in report.calls if call.method == "backward"]
+    assert all(shown != tuple(x.flatten().tolist()) for x in inputs)
+    nbautograd.compare(Watched, torch.mul, inputs)
+    assert not any(torch.equal(given, x) for given in Watched.given for x in inputs)

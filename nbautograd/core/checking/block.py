@@ -20,7 +20,7 @@ BlockVerdict = Literal["match", "mismatch", "subgradient", "flat", "undecided"]
 
 
 @dataclass(frozen=True)
-class Entry:
+class Entry(Displayable):
     """One entry of a Jacobian.
 
     Attributes:
@@ -136,6 +136,10 @@ class JacobianBlock(Displayable):
     def to_dict(self) -> dict[str, Any]:
         """Plain data; the matrices as a pooled picture of at most 32 x 32 cells."""
         return {**super().to_dict(), "pooled": plain(self.pooled())}
+
+    def __repr__(self) -> str:
+        shape = "x".join(map(str, self.shape))
+        return f"<{type(self).__name__} d {self.output_name} / d {self.input_name}: {shape}, {self.structure}>"
 
 
 @dataclass(frozen=True, repr=False)

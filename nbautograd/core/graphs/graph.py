@@ -170,7 +170,7 @@ class Node(Displayable):
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class Edge(Displayable):
     """A gradient's way from one node to the next.
 
     Attributes:

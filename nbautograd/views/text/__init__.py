@@ -7,7 +7,7 @@ from typing import Any
 
 from nbautograd import messages
 from nbautograd.core.checking.block import GradcheckReport, JacobianBlock, JacobianReport
-from nbautograd.core.findings import Finding
+from nbautograd.core.findings import Finding, Fix
 from nbautograd.core.graphs.graph import AutogradGraph, Node
 from nbautograd.core.recording.call import Call, CallLog
 from nbautograd.core.source import FunctionSource
@@ -22,6 +22,7 @@ from nbautograd.views.text.blocks import (
     block_lines,
     block_text,
     finding_lines,
+    fix_lines,
     gradcheck_text,
     jacobian_lines,
     jacobian_text,
@@ -73,6 +74,11 @@ text.register(DispatchLog)(dispatches_text)
 @text.register
 def _finding(value: Finding) -> str:
     return "\n".join(finding_lines(value))
+
+
+@text.register
+def _fix(value: Fix) -> str:
+    return "\n".join(fix_lines(value))
 
 
 @text.register

@@ -9,7 +9,7 @@ import numpy as np
 
 from nbautograd import messages
 from nbautograd.core.checking.block import Block, GradcheckReport, JacobianBlock, JacobianReport
-from nbautograd.core.findings import Finding
+from nbautograd.core.findings import Finding, Fix
 from nbautograd.views import numbers
 from nbautograd.views.answer import Answer, answer
 from nbautograd.views.jacobian import by_interest, pick
@@ -61,11 +61,13 @@ def finding_lines(finding: Finding, words: str = "") -> list[str]:
     """A finding: its kind, its sentence (or these words instead), its line, its fix."""
     where = f" ({place(finding)})" if place(finding) else ""
     lines = wrap(f"{say('kind', finding.kind)}{messages.text('views.colon')}{words or finding.message}{where}")
-    if finding.fix is None:
-        return lines
-    before, after = dedented(finding.fix.before, finding.fix.source)
-    changed = [*(f"- {line}" for line in before), *(f"+ {line}" for line in after)]
-    return [*lines, *indent([*changed, f"  ({tried(finding.fix)})"], 4)]
+    return lines if finding.fix is None else [*lines, *indent(fix_lines(finding.fix), 4)]
+
+
+def fix_lines(fix: Fix) -> list[str]:
+    """A change of the source: the lines as they stand and as they would, and whether that was tried."""
+    before, after = dedented(fix.before, fix.source)
+    return [*(f"- {line}" for line in before), *(f"+ {line}" for line in after), f"  ({tried(fix)})"]
 
 
 def block_lines(blocks: Sequence[Block]) -> list[str]:

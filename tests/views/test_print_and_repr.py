@@ -1,0 +1,79 @@
+"""print(value) is the value's text, repr(value) one line, of every public value."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sample_values as samples
+import torch
+
+import nbautograd
+from nbautograd.core.checking.block import Entry
+from nbautograd.core.display import Displayable
+from nbautograd.core.tracing.dispatches import Dispatch, DispatchLog
+from nbautograd.core.values import CtxSnapshot, Value
+from nbautograd.views.text import text
+
+CHECK = samples.gradcheck(wrong=True)
+BLOCK = CHECK.blocks[0, 1]
+JACOBIAN = nbautograd.jacobian(torch.sin, torch.ones(3, dtype=torch.float64, requires_grad=True))
+DISPATCH = Dispatch(0, None, "__torch_function__", "ScalarTensor", "torch.add", outcome="returned")
+VALUES = [
+    samples.report(wrong=True),
+    CHECK,
+    BLOCK,
+    JACOBIAN.blocks[0, 0],
+    Entry((0, 1), (2,), 1.5, 2.0, 1e-9),
+    JACOBIAN,
+    CHECK.findings[0],
+    CHECK.findings[0].fix,
+    samples.comparison(),
+    samples.calls(),
+    samples.calls()[0],
+    samples.calls()[0].ctx,
+    CtxSnapshot(),
+    samples.graph(),
+    samples.graph().nodes[0],
+    samples.graph().edges[0],
+    samples.value("weight", np.ones((2, 3))),
+    Value("bias", "NoneType", "None"),
+    samples.tensor(np.arange(6.0)),
+    DISPATCH,
+    DispatchLog((DISPATCH,)),
+]
+
+
+@pytest.mark.parametrize("value", VALUES, ids=lambda value: type(value).__name__)
+def test_print_gives_the_text_and_repr_one_line(value: Displayable) -> None:
+    assert str(value) == text(value) == value._repr_mimebundle_()["text/plain"]
+    assert f"{value}".strip()
+    assert "\n" not in repr(value)
+    assert " object at 0x" not in repr(value)
+
+
+def test_every_public_value_is_among_them() -> None:
+    public = {value for name in nbautograd.__all__ if isinstance(value := getattr(nbautograd, name), type)}
+    values = {cls for cls in public if not issubclass(cls, Exception)}
+    assert [cls for cls in values if not any(isinstance(value, cls) for value in VALUES)] == []
+    assert all(issubclass(cls, Displayable) for cls in values)
+
+
+def test_a_printed_report_says_what_it_says_on_the_page() -> None:
+    printed = str(CHECK)
+    assert printed.startswith("LinearFunction: backward is wrong for `weight`.")
+    assert "+ grad_weight = input.t().mm(grad_output)" in printed
+    assert repr(CHECK) == "<GradcheckReport LinearFunction: wrong, 2 findings>"
+
+
+def test_a_printed_fix_is_the_change() -> None:
+    assert str(CHECK.findings[0].fix).split("\n")[:2] == [
+        "- grad_weight = input.mm(grad_output)",
+        "+ grad_weight = input.t().mm(grad_output)",
+    ]
+
+
+def test_a_value_is_printed_in_the_language_that_is_chosen_then() -> None:
+    english = str(CHECK)
+    nbautograd.set_language("zh")
+    assert str(CHECK) != english
+    assert "梯度是错的" in str(CHECK)
