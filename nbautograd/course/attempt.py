@@ -37,7 +37,7 @@ class Run:
     outputs: tuple[Tensor, ...]
 
     @property
-    def takes(self) -> tuple[int, ...]:
+    def differentiable_outputs(self) -> tuple[int, ...]:
         """Positions of the outputs that can be differentiated."""
         return tuple(k for k, y in enumerate(self.outputs) if y.requires_grad and is_float(y))
 
@@ -92,12 +92,12 @@ class Attempt:
         """Call the answer on copies of these inputs."""
         return forward(self.call, copies(inputs))
 
-    def truth(self, inputs: tuple[Any, ...]) -> Run:
+    def reference_run(self, inputs: tuple[Any, ...]) -> Run:
         """Call the formula on copies of these inputs."""
         assert self.exercise.formula is not None
         return forward(self.exercise.formula, copies(inputs))
 
-    def right(self, truth: Run, cotangents: Sequence[Tensor | None]) -> Gradients:
+    def expected_gradients(self, truth: Run, cotangents: Sequence[Tensor | None]) -> Gradients:
         """The gradients that are asked for: the declared ones, else those of the formula."""
         if self.exercise.vjp is None:
             return vjp(truth, cotangents)
@@ -107,7 +107,7 @@ class Attempt:
             found = self.exercise.vjp(*bare, *(c for c, y in zip(given, truth.outputs, strict=True) if is_float(y)))
         return found if isinstance(found, tuple) else (found,)
 
-    def close(self, a: Tensor | None, b: Tensor | None) -> bool:
+    def allclose(self, a: Tensor | None, b: Tensor | None) -> bool:
         """Whether two tensors agree as closely as the exercise asks; None counts as zero, NaN agrees with NaN."""
         return close(a, b, self.exercise.tolerance)
 

@@ -47,7 +47,7 @@ class Progress(Displayable):
         return sum(row.state == "passed" for row in self.rows)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        from nbautograd.course.shown import mimebundle
+        from nbautograd.course.rendering import mimebundle
 
         return mimebundle(self)
 

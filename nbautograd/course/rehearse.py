@@ -31,7 +31,7 @@ _MAGIC = re.compile(r"^([ \t]*)[%!].*$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Tried:
+class AnswerCheck:
     """One answer that was tried.
 
     Attributes:
@@ -68,7 +68,7 @@ class Tried:
         return f"{self.exercise}: {self.role} cell {wanted.get(self.role, 'must pass')}; {got}   [{self.head}]"
 
 
-def rehearse(path: Path) -> Iterator[Tried]:
+def rehearse(path: Path) -> Iterator[AnswerCheck]:
     """Try every answer of a source notebook: solution, right variants, known-wrong answers, the untouched cell.
 
     The other code cells run first, in order, up to the exercise's own cell, as a student would run them; solutions
@@ -86,10 +86,10 @@ def rehearse(path: Path) -> Iterator[Tried]:
             yield from _answers(whole, cell, namespace, path.parent)
             _define(notebook.solved(cell), namespace)
         elif (error := _define(cell.text, namespace)) and "raises-exception" not in cell.tags:
-            yield Tried("-", "plain", "", None, error, _head(cell.text))
+            yield AnswerCheck("-", "plain", "", None, error, _head(cell.text))
 
 
-def _answers(whole: Source, cell: Cell, before: dict[str, Any], folder: Path) -> Iterator[Tried]:
+def _answers(whole: Source, cell: Cell, before: dict[str, Any], folder: Path) -> Iterator[AnswerCheck]:
     exercise = find(cell.exercise, folder)
     yield _tried(exercise, "solution", notebook.solved(cell), before)
     yield _tried(exercise, "untouched", notebook.stripped(notebook.body(cell), "en"), before)
@@ -99,15 +99,15 @@ def _answers(whole: Source, cell: Cell, before: dict[str, Any], folder: Path) ->
         yield _tried(exercise, "wrong", notebook.body(other), before, str(other.metadata.get("expects", "")))
 
 
-def _tried(exercise: Exercise, role: str, text: str, before: dict[str, Any], expected: str = "") -> Tried:
+def _tried(exercise: Exercise, role: str, text: str, before: dict[str, Any], expected: str = "") -> AnswerCheck:
     namespace = {k: v for k, v in before.items() if k != exercise.answer}
     head = _head(text)
     error = _define(text, namespace)
     if error:
-        return Tried(exercise.name, role, expected, None, error, head)
+        return AnswerCheck(exercise.name, role, expected, None, error, head)
     there = exercise.answer in namespace
     result = check(exercise, namespace.get(exercise.answer), source=text, defined=there)
-    return Tried(exercise.name, role, expected, result, "", head)
+    return AnswerCheck(exercise.name, role, expected, result, "", head)
 
 
 def _head(text: str) -> str:

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from nbautograd.core.findings import Phrase
-from nbautograd.course import canary, student
+from nbautograd.course import leak_check, student
 from nbautograd.course.catalogue import BESIDE, beside, find
 from nbautograd.course.exercise import Exercise
-from nbautograd.course.rehearse import Tried, rehearse
+from nbautograd.course.rehearse import AnswerCheck, rehearse
 from nbautograd.course.source import Source, SourceError, read
 from nbautograd.course.translations import stale
 
@@ -101,7 +101,7 @@ def refuse_failures(path: Path) -> None:
             raise ReleaseError(f"course.refused.{_reason(tried)}", **_told(tried))
 
 
-def _reason(tried: Tried) -> str:
+def _reason(tried: AnswerCheck) -> str:
     if tried.result is None:
         return "plain" if tried.role == "plain" else "raised"
     if tried.role == "wrong":
@@ -109,7 +109,7 @@ def _reason(tried: Tried) -> str:
     return tried.role
 
 
-def _told(tried: Tried) -> dict[str, Any]:
+def _told(tried: AnswerCheck) -> dict[str, Any]:
     codes = "" if tried.result is None else ", ".join(tried.result.codes) or tried.result.state
     return {
         "exercise": tried.exercise, "role": tried.role, "expected": tried.expected, "head": tried.head,
@@ -170,14 +170,21 @@ def _warnings(source: Source) -> Iterator[Phrase]:
 
 def _refuse_leaks(source: Source, content: dict[str, Any], made: Release) -> None:
     """Raise for the first line of a solution that is left; cells tagged ``shown`` show one on purpose."""
-    lines = canary.telling(source)
+    lines = leak_check.secret_lines(source)
     allowed = {
-        line for cell in source.cells if "shown" in cell.tags for line in lines if line in canary.normal(cell.text)
+        line
+        for cell in source.cells
+        if "shown" in cell.tags
+        for line in lines
+        if line in leak_check.normalise_whitespace(cell.text)
     }
     hidden = {line: exercise for line, exercise in lines.items() if line not in allowed}
-    texts = [*canary.strings(content), *((name, text) for name, text in made.files.items() if name[-6:] != ".ipynb")]
+    texts = [
+        *leak_check.strings(content),
+        *((name, text) for name, text in made.files.items() if name[-6:] != ".ipynb"),
+    ]
     texts += [(f"zip/{name}", text) for name, text in _members(made.zipped())]
-    for line, exercise, where in canary.leaks(hidden, texts):
+    for line, exercise, where in leak_check.leaks(hidden, texts):
         raise ReleaseError("course.refused.leak", line=line, exercise=exercise, where=where)
 
 

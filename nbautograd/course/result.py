@@ -11,11 +11,11 @@ from nbautograd.course.exercise import Failure
 from nbautograd.course.sentences import steps
 
 State = Literal["passed", "failed", "skipped"]
-MOST = 3  # hint levels
+MAX_HINT_LEVEL = 3  # hint levels
 
 
 @dataclass(frozen=True, repr=False)
-class Outcome(Displayable):
+class CheckResult(Displayable):
     """What one check said.
 
     Attributes:
@@ -43,7 +43,9 @@ class Outcome(Displayable):
 
     def more(self, hints: int) -> bool:
         """Whether a higher hint level would say more."""
-        return bool(self.failures) and len(steps(self.failures[0], MOST)) > len(steps(self.failures[0], hints))
+        return bool(self.failures) and len(steps(self.failures[0], MAX_HINT_LEVEL)) > len(
+            steps(self.failures[0], hints)
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; the sentences of every level in both languages."""
@@ -79,7 +81,7 @@ class Result(Displayable):
     exercise: str
     answer: str
     state: Literal["passed", "failed", "unanswered"]
-    outcomes: tuple[Outcome, ...] = ()
+    outcomes: tuple[CheckResult, ...] = ()
     line: int | None = None
     points: int = 1
     hints: int = 1
@@ -124,7 +126,7 @@ class Result(Displayable):
         }
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        from nbautograd.course.shown import mimebundle
+        from nbautograd.course.rendering import mimebundle
 
         return mimebundle(self)
 
@@ -137,5 +139,5 @@ def _failure(failure: Failure) -> dict[str, Any]:
     said = {}
     for language in messages.LANGUAGES:
         with messages.speaking(language):
-            said[language] = list(steps(failure, MOST))
+            said[language] = list(steps(failure, MAX_HINT_LEVEL))
     return {"code": failure.code, "level": failure.level, "sentences": said}

@@ -12,9 +12,9 @@ from nbautograd.core.checking.quiet import quiet
 from nbautograd.core.findings import Phrase
 from nbautograd.course.attempt import Attempt
 from nbautograd.course.checks import ROUTINES
-from nbautograd.course.checks.raised import plainly
+from nbautograd.course.checks.exceptions import plainly
 from nbautograd.course.exercise import Exercise, Failure
-from nbautograd.course.result import MOST, Outcome, Result
+from nbautograd.course.result import MAX_HINT_LEVEL, CheckResult, Result
 
 # after one of these fails, the next ones would only say the same again
 STOPS = {
@@ -53,7 +53,7 @@ def check(
     left = placeholder(source)
     if not defined:
         failure = Failure("not_defined", "course.not_defined", {"name": exercise.answer})
-        outcomes: tuple[Outcome, ...] = (Outcome(exercise.ids[0], "failed", (failure,)),)
+        outcomes: tuple[CheckResult, ...] = (CheckResult(exercise.ids[0], "failed", (failure,)),)
     elif answer is ...:
         outcomes = ()
     else:
@@ -89,37 +89,37 @@ def _stands_for_answer(node: ast.stmt) -> bool:
     return isinstance(value, ast.Constant) and value.value is ...
 
 
-def _outcomes(exercise: Exercise, answer: Any, seed: int, source: str) -> tuple[Outcome, ...]:
+def _outcomes(exercise: Exercise, answer: Any, seed: int, source: str) -> tuple[CheckResult, ...]:
     with quiet():
         try:
             attempt = Attempt(exercise, answer, seed, source)
             if exercise.formula is not None and not callable(attempt.fn):
                 names = {"name": exercise.answer, "type": type(attempt.fn).__name__}
-                return (Outcome(exercise.ids[0], "failed", (Failure("cannot_call", "course.no_callable", names),)),)
+                return (CheckResult(exercise.ids[0], "failed", (Failure("cannot_call", "course.no_callable", names),)),)
             if exercise.formula is not None:
                 attempt.call  # noqa: B018 - says what is wrong with a Function of old torch
         except Exception as error:
-            return (Outcome(exercise.ids[0], "failed", (plainly("cannot_call", error),)),)
-    told: list[Outcome] = []
+            return (CheckResult(exercise.ids[0], "failed", (plainly("cannot_call", error),)),)
+    told: list[CheckResult] = []
     for name in exercise.ids:
         skip = any(o.state == "failed" and (name in STOPS.get(o.check, "") or _raises(o)) for o in told)
-        told.append(Outcome(name, "skipped") if skip else _outcome(name, attempt))
+        told.append(CheckResult(name, "skipped") if skip else _outcome(name, attempt))
     return tuple(told)
 
 
-def _raises(outcome: Outcome) -> bool:
+def _raises(outcome: CheckResult) -> bool:
     """Whether forward or a first backward raised: then they would raise in every other check too."""
     return any(f.code.startswith(("exception_", "backward_raised", "forward_raised")) for f in outcome.failures)
 
 
-def _outcome(name: str, attempt: Attempt) -> Outcome:
+def _outcome(name: str, attempt: Attempt) -> CheckResult:
     start = time.perf_counter()
     with quiet():
         try:
             failures = tuple(_noted(attempt.exercise, failure) for failure in ROUTINES[name](attempt))
         except Exception as error:
             failures = (plainly("check_raised", error),)
-    return Outcome(name, "failed" if failures else "passed", failures, time.perf_counter() - start)
+    return CheckResult(name, "failed" if failures else "passed", failures, time.perf_counter() - start)
 
 
 def _noted(exercise: Exercise, failure: Failure) -> Failure:
@@ -127,7 +127,7 @@ def _noted(exercise: Exercise, failure: Failure) -> Failure:
     note, advice = exercise.notes.get(failure.code), f"course.advice.{failure.code}"
     if note is not None:
         failure = dataclasses.replace(failure, sentence=note, level=1)
-    if len(failure.more) < MOST - 1 and advice in messages.catalogue("en") and not _advised(failure):
+    if len(failure.more) < MAX_HINT_LEVEL - 1 and advice in messages.catalogue("en") and not _advised(failure):
         failure = dataclasses.replace(failure, more=(*failure.more, advice))
     return failure
 

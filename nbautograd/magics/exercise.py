@@ -16,8 +16,8 @@ from nbautograd.course.progress import Progress, Tries
 from nbautograd.course.result import Result
 from nbautograd.course.run import check, placeholder
 from nbautograd.magics.exercise_line import MAGIC, Asked, asked, option_text, parse
+from nbautograd.magics.output import CellFailedError, replace_with_message, show_message
 from nbautograd.magics.progress import ProgressBar
-from nbautograd.magics.saying import CellFailedError, say, say_instead
 
 
 @dataclass(eq=False)
@@ -57,9 +57,9 @@ class Exercises:
         try:
             self._show(cell.asked, without_magics(cell.info.raw_cell), bool(result is not None and result.success), bar)
         except KeyboardInterrupt:
-            say_instead(bar, "magics.interrupted")
+            replace_with_message(bar, "magics.interrupted")
         except Exception as error:  # a mistake of ours is a sentence
-            say("magics.stumbled", magic=MAGIC, error=f"{type(error).__name__}: {error}")
+            show_message("magics.stumbled", magic=MAGIC, error=f"{type(error).__name__}: {error}")
 
     def _pop(self, info: Any) -> _Cell | None:
         for cell in reversed(self._cells):

@@ -9,7 +9,7 @@ from IPython.core.magic import Magics, cell_magic, magics_class, no_var_expand
 
 from nbautograd import messages
 from nbautograd.magics.options import help_text, parse
-from nbautograd.magics.saying import CellFailedError
+from nbautograd.magics.output import CellFailedError
 from nbautograd.magics.session import Cell, Session
 from nbautograd.magics.transformer import Request
 

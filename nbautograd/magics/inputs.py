@@ -12,8 +12,16 @@ import torch
 from IPython.core.error import UsageError
 
 from nbautograd import messages
+from nbautograd.magics.call_expression import (
+    EvaluationError,
+    Namespace,
+    bind,
+    evaluate,
+    expression,
+    signature,
+    variables,
+)
 from nbautograd.magics.options import MAGIC
-from nbautograd.magics.written import EvaluationError, Namespace, bind, evaluate, expression, signature, variables
 
 
 @dataclass(frozen=True)

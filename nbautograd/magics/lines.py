@@ -26,18 +26,18 @@ from nbautograd.core.tracing.log import dispatches
 from nbautograd.core.tracing.spying import PROTOCOLS
 from nbautograd.errors import NbautogradError
 from nbautograd.inspection.comparison import compare
-from nbautograd.magics import saying
-from nbautograd.magics.inputs import as_function, one_line
-from nbautograd.magics.options import BY_SPELLING, choice
-from nbautograd.magics.written import (
+from nbautograd.magics import output
+from nbautograd.magics.call_expression import (
+    CallExpression,
     EvaluationError,
     Namespace,
-    WrittenCall,
     evaluate,
     evaluate_call,
     expression,
-    read_call,
+    parse_call,
 )
+from nbautograd.magics.inputs import as_function, one_line
+from nbautograd.magics.options import BY_SPELLING, choice
 
 NAMES = ("gradcheck", "jacobian", "autograd_graph", "autograd_calls", "autograd_compare", "autograd_dispatches")
 
@@ -108,12 +108,12 @@ class LineMagics(Magics):
         except NbautogradError as error:
             raise UsageError(str(error)) from None
         except KeyboardInterrupt as interrupt:
-            saying.render_as_users_own(self._shell, interrupt)
+            output.render_as_users_own(self._shell, interrupt)
             raise
         except Exception as error:
-            if not saying.is_users(error):
+            if not output.is_users(error):
                 raise UsageError(messages.text("magics.stumbled", magic=magic, error=_named(error))) from None
-            saying.render_as_users_own(self._shell, error)
+            output.render_as_users_own(self._shell, error)
             raise
         next_step = _next_step(sys._getframe(), self._shell.user_global_ns)
         if line.rstrip().endswith(";") and not next_step.startswith("STORE"):
@@ -135,13 +135,13 @@ def _gradcheck(magic: str, line: str, namespace: Namespace) -> Any:
         name = found["name"] or found["last"]
         options[name] = choice(BY_SPELLING[f"--{name}"], f"--{name}", found["value"] or found["end"])
         line = line[: found.start()] + line[found.end() :]
-    call = read_call(line, magic, namespace)
+    call = parse_call(line, magic, namespace)
     order = int(options["order"]) if "order" in options else None
     return gradcheck(call.function, call.arguments, hints=options.get("hints", "fix"), order=order)
 
 
 def _jacobian(magic: str, line: str, namespace: Namespace) -> Any:
-    call = read_call(line, magic, namespace)
+    call = parse_call(line, magic, namespace)
     return jacobian(call.function, call.arguments)
 
 
@@ -215,7 +215,9 @@ def _parsed(text: str) -> ast.expr | None:
         return None
 
 
-def _reference(magic: str, call: WrittenCall, node: ast.expr, namespace: Namespace) -> tuple[Callable[..., Any], str]:
+def _reference(
+    magic: str, call: CallExpression, node: ast.expr, namespace: Namespace
+) -> tuple[Callable[..., Any], str]:
     """The second expression as a function of the first call's arguments, and what to call it."""
     if isinstance(node, ast.Call) and not node.keywords and list(map(ast.dump, node.args)) == _dumps(call):
         return evaluate_call(node, magic, namespace).function, ast.unparse(node.func)
@@ -225,7 +227,7 @@ def _reference(magic: str, call: WrittenCall, node: ast.expr, namespace: Namespa
     return function, ast.unparse(node)
 
 
-def _dumps(call: WrittenCall) -> list[str]:
+def _dumps(call: CallExpression) -> list[str]:
     return [ast.dump(node) for node in call.nodes]
 
 

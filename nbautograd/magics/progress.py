@@ -8,23 +8,35 @@ import math
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from IPython.core.displaypub import DisplayPublisher
 from IPython.display import display
 
+from nbautograd import messages
 from nbautograd.core.checking.block import GradcheckReport
-from nbautograd.magics.bar_views import live_bar, static_bar
+from nbautograd.core.checking.progress import Tell
+from nbautograd.core.display import Displayable
 from nbautograd.views.answer import answer
-from nbautograd.widgets.front_ends import still_busy
+from nbautograd.views.markup import prose, tag
+from nbautograd.views.pieces import chip
+from nbautograd.views.words import VERDICT_MARKS, say
+from nbautograd.widgets import front_ends, live
+
+if TYPE_CHECKING:
+    from nbautograd.widgets.progress import Work
 
 PATIENCE = 0.7  # seconds before a bar appears: what is quicker needs none
 PAUSE = 0.2  # seconds between two updates
 NOTHING = {"text/plain": "", "text/html": ""}
 SELDOM = 3.0  # seconds between two updates of the static bar under a live one that has not answered
 GRACE = 0.5  # seconds from the stop button to an interrupt, for work that nobody counts
+
+_TRACK = "height:6px;max-width:420px;margin-top:6px;border-radius:3px;background-color:rgba(128,128,128,.25)"
+_FILLED = "height:6px;width:{}%;border-radius:3px;background-color:#1976d2"
 
 
 class ProgressBar:
@@ -185,13 +197,13 @@ class ProgressBar:
 
     def _update(self, now: float) -> None:
         assert self._views is not None
-        anchor, live = self._views
-        if live is not None:
-            live.tell()
+        anchor, widget = self._views
+        if widget is not None:
+            widget.tell()
         if self._answered:  # the kernel says idle some time after the answer: once may be too early
             self._answered -= 1
-            still_busy()
-        if live is None or (not self._seen and now - self._static > SELDOM):
+            front_ends.still_busy()
+        if widget is None or (not self._seen and now - self._static > SELDOM):
             self._static = now
             self._publish(static_bar(self.state(), anchor), update=True)
 
@@ -202,3 +214,85 @@ class ProgressBar:
         if self._views is not None and self._views[1] is not None:
             self._views[1].close()
         self._views = None
+
+
+class Bars:
+    """Gives long work that runs in a cell a bar.
+
+    Args:
+        shell: the InteractiveShell.
+    """
+
+    def __init__(self, shell: Any) -> None:
+        self._shell = shell
+        self._working: ProgressBar | None = None
+        self._waiting: ProgressBar | None = None
+
+    @contextmanager
+    def around(self) -> Iterator[Tell | None]:
+        """A block of long work; blocks inside it share its bar, and other threads have none."""
+        if self._working is not None or threading.current_thread() is not threading.main_thread():
+            yield self._working if threading.current_thread() is threading.main_thread() else None
+            return
+        bar = self._let_go() or ProgressBar(self._shell, messages.text("magics.running"))
+        self._working = bar
+        try:
+            with bar:
+                yield bar
+        except BaseException:
+            bar.close()
+            raise
+        finally:
+            self._working = None
+        if bar.shown:
+            self._waiting = bar
+            self._formatter.for_type(Displayable, self._show_instead)
+
+    def clear(self) -> None:
+        """Take away the bar whose place nothing took."""
+        bar = self._let_go()
+        if bar is not None:
+            bar.close()
+
+    def _show_instead(self, value: Any) -> None:
+        bar = self._let_go()
+        assert bar is not None
+        bar.show_instead(value)
+
+    def _let_go(self) -> ProgressBar | None:
+        bar, self._waiting = self._waiting, None
+        if bar is not None:
+            self._formatter.pop(Displayable, None)
+        return bar
+
+    @property
+    def _formatter(self) -> Any:
+        """What IPython asks first when it shows a value, be it by ``display`` or as a cell's last expression."""
+        return self._shell.display_formatter.ipython_display_formatter
+
+
+def live_bar(work: Work) -> tuple[str, Any]:
+    """The class of the static bar, and the live bar that takes its place; None where a page cannot show one there."""
+    anchor = front_ends.fresh_anchor()
+    if live.kernel() is None or front_ends.shows_views_only():
+        return anchor, None
+    try:
+        from nbautograd.widgets.progress import ProgressWidget
+
+        return anchor, ProgressWidget(work, anchor=anchor)
+    except Exception:  # the static bar says the same
+        return anchor, None
+
+
+def static_bar(state: dict[str, Any], anchor: str) -> dict[str, str]:
+    """The bar as it stands in the output: it names the kernel's own stop button."""
+    percent = min(100, 100 * state["done"] // max(1, state["total"]))
+    words = messages.text("magics.progress", percent=percent, what=state["what"])
+    verdict = None
+    if state["headline"]:
+        mark = chip(f"{VERDICT_MARKS[state['tone']]} {say('verdict', state['tone'])}", state["tone"])
+        verdict = tag("div", None, mark, " ", tag("strong", None, prose(state["headline"])))
+    bar = tag("div", {"style": _TRACK}, tag("div", {"style": _FILLED.format(percent)}))
+    plain = "\n".join(part for part in (state["headline"], words) if part)
+    page = tag("div", {"class": f"nbautograd {anchor}"}, verdict or "", prose(words), bar)
+    return {"text/plain": plain, "text/html": str(page)}

@@ -11,13 +11,13 @@ from nbautograd.core.recording import api as log
 from nbautograd.core.recording import prints
 from nbautograd.core.recording.class_creation import births
 from nbautograd.core.tracing.log import mark as dispatch_mark
-from nbautograd.magics import saying
-from nbautograd.magics.bars import Bars
+from nbautograd.magics import output
 from nbautograd.magics.card import Cards
 from nbautograd.magics.options import MAGIC
-from nbautograd.magics.outcome import Outcome
+from nbautograd.magics.presenter import CellPresenter
+from nbautograd.magics.progress import Bars
 from nbautograd.magics.registry import Registry
-from nbautograd.magics.traced import TraceAtBirth, Traced, leave, register
+from nbautograd.magics.traced_classes import Traced, TraceDecoratorInserter, register_session, unregister
 from nbautograd.magics.transformer import BlankMagicLine, Request, request
 
 
@@ -56,7 +56,7 @@ class Session:
         self.bars = Bars(shell)
         self.cards = Cards(updates=hasattr(shell, "kernel"))
         self.traced = Traced(updates=hasattr(shell, "kernel"))
-        self.outcome = Outcome(shell, self.cards, self.traced)
+        self.presenter = CellPresenter(shell, self.cards, self.traced)
         self._cells: list[Cell] = []
 
     def before_cell(self, info: Any) -> None:
@@ -108,8 +108,8 @@ class Session:
                 log.clear_open_calls()  # an interrupt may have left some open
             self._show(cell, result)
         except KeyboardInterrupt:
-            saying.say("magics.interrupted")
-            saying.count_as_interrupted(self.shell, result)
+            output.show_message("magics.interrupted")
+            output.count_as_interrupted(self.shell, result)
         except Exception as error:
             _stumbled(error)
         if not self._cells:
@@ -138,16 +138,16 @@ class Session:
             functions = _newest(cell.born)
             self.registry.record(cell.born)
             self.cards.retire(tuple(cls.__name__ for cls in functions))
-            self.outcome.show(cell.request.options, functions, cell.since, result, cell.dispatched)
+            self.presenter.show(cell.request.options, functions, cell.since, result, cell.dispatched)
         self.cards.refresh()
         self.traced.refresh()
 
     def _trace_at_birth(self, cell: Cell) -> None:
         transformers = self.shell.ast_transformers
-        key = register(self.traced)
-        ours = TraceAtBirth(key)
+        key = register_session(self.traced)
+        ours = TraceDecoratorInserter(key)
         transformers.append(ours)
-        cell.around.callback(leave, key)
+        cell.around.callback(unregister, key)
         cell.around.callback(lambda: transformers.remove(ours) if ours in transformers else None)
 
     def _born(self, cell: Cell, cls: type) -> None:
@@ -158,7 +158,7 @@ class Session:
 
 def _stumbled(error: Exception) -> None:
     """A mistake of ours is a sentence; the user's cell goes on."""
-    saying.say("magics.stumbled", magic=MAGIC, error=f"{type(error).__name__}: {error}")
+    output.show_message("magics.stumbled", magic=MAGIC, error=f"{type(error).__name__}: {error}")
 
 
 def _newest(classes: list[type]) -> list[type]:

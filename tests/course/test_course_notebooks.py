@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from nbautograd import messages
-from nbautograd.course import shown as _registers  # noqa: F401
+from nbautograd.course import rendering as _registers  # noqa: F401
 from nbautograd.course import source as notebooks
 from nbautograd.course.catalogue import find
 from nbautograd.course.rehearse import rehearse

@@ -13,7 +13,7 @@ import nbformat
 import pytest
 from small_course import written
 
-from nbautograd.course import canary, nbgrader
+from nbautograd.course import leak_check, nbgrader
 from nbautograd.course.rehearse import main as rehearse_main
 from nbautograd.course.release import ReleaseError, make
 from nbautograd.course.source import SourceError, read, stamp, stripped
@@ -130,8 +130,8 @@ def test_an_untouched_cell_must_not_pass(tmp_path):
 
 def test_a_solution_in_an_attachment_is_found():
     hidden = base64.b64encode(b"def backward():\n    return 2 * x * grad_output").decode()
-    found = [text for _, text in canary.strings({"attachments": {"a.txt": {"text/plain": hidden}}})]
-    assert list(canary.leaks({"return 2 * x * grad_output": "own_square"}, [("a", t) for t in found]))
+    found = [text for _, text in leak_check.strings({"attachments": {"a.txt": {"text/plain": hidden}}})]
+    assert list(leak_check.leaks({"return 2 * x * grad_output": "own_square"}, [("a", t) for t in found]))
 
 
 def test_a_source_with_an_attachment(tmp_path):
@@ -155,7 +155,7 @@ def test_a_line_that_is_shown_on_purpose(tmp_path):
 
 
 def test_lines_that_tell_nothing_are_no_canaries(tmp_path):
-    assert canary.telling(read(written(tmp_path))) == {"return 2 * x * grad_output": "own_square"}
+    assert leak_check.secret_lines(read(written(tmp_path))) == {"return 2 * x * grad_output": "own_square"}
 
 
 @pytest.mark.parametrize("plain", ["class (:", "x = '\0'"])

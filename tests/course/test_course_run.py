@@ -14,8 +14,8 @@ from written_answers import product
 from nbautograd import messages
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure
+from nbautograd.course.rendering import mimebundle
 from nbautograd.course.run import check, placeholder
-from nbautograd.course.shown import mimebundle
 
 MULTIPLY = Exercise("multiply", "Multiply", "V G", torch.mul, lambda draw: (draw.normal(3), draw.normal(3)))
 SWAPPED = {"returned": "return g * a, g * b"}

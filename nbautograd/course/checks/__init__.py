@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from nbautograd.course.attempt import Attempt
-from nbautograd.course.checks import context, derivatives, gradients, own, returned, through, values
+from nbautograd.course.checks import context, custom, derivatives, gradients, returned_gradients, uses_function, values
 from nbautograd.course.exercise import Failure
 
 ROUTINES: dict[str, Callable[[Attempt], Iterator[Failure]]] = {
     "V": values.value,
     "G": gradients.gradient,
     "L": gradients.linear,
-    "A": returned.arity,
-    "S": returned.shapes,
-    "M": returned.unchanged,
-    "T": returned.dtypes,
-    "R": returned.repeatable,
+    "A": returned_gradients.arity,
+    "S": returned_gradients.shapes,
+    "M": returned_gradients.unchanged,
+    "T": returned_gradients.dtypes,
+    "R": returned_gradients.repeatable,
     "N": gradients.subsets,
     "E": values.edges,
     "O": values.optional,
@@ -25,7 +25,7 @@ ROUTINES: dict[str, Callable[[Attempt], Iterator[Failure]]] = {
     "B": derivatives.batched,
     "K": gradients.kinks,
     "C": context.context,
-    "W": through.through,
+    "W": uses_function.uses_own_function,
     "P": context.cost,
-    "Q": own.own,
+    "Q": custom.custom,
 }

@@ -14,7 +14,7 @@ from nbautograd.core.checking.backward_call import nodes
 from nbautograd.core.checking.probes.ctx_retention import retained_tensors
 from nbautograd.core.findings import Finding
 from nbautograd.course.attempt import Attempt, copies, cotangents, forward, vjp
-from nbautograd.course.checks import raised
+from nbautograd.course.checks import exceptions
 from nbautograd.course.exercise import Failure, Limit
 from nbautograd.course.sentences import from_finding
 
@@ -91,7 +91,7 @@ def cost(attempt: Attempt) -> Iterator[Failure]:
         try:
             found = _calls(attempt, inputs)
         except Exception as error:
-            yield raised.in_backward(attempt, inputs, error)
+            yield exceptions.in_backward(attempt, inputs, error)
             return
         if found > most:
             yield Failure("too_many_calls", "course.too_many_calls", {"got": found, "most": most})

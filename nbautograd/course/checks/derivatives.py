@@ -12,7 +12,7 @@ from torch.autograd import forward_ad
 
 from nbautograd.core.checking.second_order.check import second_order
 from nbautograd.course.attempt import Attempt, Gradients, Run, copies, cotangents, positions, tensors, vjp
-from nbautograd.course.checks import raised
+from nbautograd.course.checks import exceptions
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Failure
 from nbautograd.course.sentences import from_finding
@@ -23,15 +23,15 @@ BATCH = 3
 def double(attempt: Attempt) -> Iterator[Failure]:
     """D: the derivatives of the gradient with respect to inputs and grad_outputs."""
     inputs = attempt.point()
-    right = _second(attempt, attempt.truth(inputs))
+    right = _second(attempt, attempt.reference_run(inputs))
     try:
         found = _second(attempt, attempt.run(inputs))
     except Exception as error:
-        yield raised.plainly("double_backward_raised", error)
+        yield exceptions.plainly("double_backward_raised", error)
         return
     if found is None or right is None:
         yield Failure("once_differentiable", "course.once_differentiable")
-    elif not all(map(attempt.close, found, right)):
+    elif not all(map(attempt.allclose, found, right)):
         yield from _why(attempt, inputs) or [Failure("double_backward_wrong", "course.double_backward_wrong")]
 
 
@@ -76,9 +76,9 @@ def forward_mode(attempt: Attempt) -> Iterator[Failure]:
             found = _jvp(attempt.call, inputs, chosen, attempt.seed)
         except Exception as error:
             missing = isinstance(error, NotImplementedError) or "implement the jvp" in str(error)
-            yield raised.plainly("jvp_missing" if missing else "jvp_raised", error, inputs=alone)
+            yield exceptions.plainly("jvp_missing" if missing else "jvp_raised", error, inputs=alone)
             return
-        if len(found) != len(right) or not all(map(attempt.close, found, right)):
+        if len(found) != len(right) or not all(map(attempt.allclose, found, right)):
             yield Failure("jvp_wrong", "course.jvp_wrong", {"inputs": alone})
             return
 
@@ -104,9 +104,9 @@ def batched(attempt: Attempt) -> Iterator[Failure]:
         try:
             found = _vmapped(attempt.call, given, dims)
         except Exception as error:
-            yield raised.plainly(_vmap_code(error), error, dims=str(dims))
+            yield exceptions.plainly(_vmap_code(error), error, dims=str(dims))
             return
-        if len(found) != len(right) or not all(map(attempt.close, found, right)):
+        if len(found) != len(right) or not all(map(attempt.allclose, found, right)):
             yield Failure("vmap_wrong", "course.vmap_wrong", {"dims": str(dims)})
             return
 

@@ -11,7 +11,7 @@ from nbautograd.core.checking.probes.linearity import linearity
 from nbautograd.core.checking.run import GradcheckRun
 from nbautograd.core.findings import Finding
 from nbautograd.course.attempt import POINTS, Attempt, copies, cotangents, forward, positions, ready, vjp
-from nbautograd.course.checks import declared, raised
+from nbautograd.course.checks import declared_gradient, exceptions
 from nbautograd.course.exercise import Failure
 from nbautograd.course.sentences import from_finding
 
@@ -23,19 +23,19 @@ def gradient(attempt: Attempt) -> Iterator[Failure]:
     """G: the vjp at random points for random cotangents, and what is wrong with it."""
     for number in range(POINTS):
         inputs = attempt.point(number)
-        truth = attempt.truth(inputs)
+        truth = attempt.reference_run(inputs)
         weights = cotangents(truth.outputs, attempt.seed + number)
-        right = attempt.right(truth, weights)
+        right = attempt.expected_gradients(truth, weights)
         try:
             run = attempt.run(inputs)
             found = vjp(run, weights)
         except Exception as error:
-            yield raised.in_backward(attempt, inputs, error)
+            yield exceptions.in_backward(attempt, inputs, error)
             return
-        if not all(map(attempt.close, found, right)):
-            usual = attempt.exercise.vjp is None or all(map(attempt.close, vjp(truth, weights), right))
+        if not all(map(attempt.allclose, found, right)):
+            usual = attempt.exercise.vjp is None or all(map(attempt.allclose, vjp(truth, weights), right))
             told = list(_why(attempt, inputs)) if usual else []
-            yield from told or declared.differences(attempt, inputs, weights, found, right)
+            yield from told or declared_gradient.differences(attempt, inputs, weights, found, right)
             return
 
 
@@ -55,7 +55,7 @@ def linear(attempt: Attempt) -> Iterator[Failure]:
         try:
             findings: list[Finding] = list(linearity(subject, subject.call()))
         except Exception as error:
-            yield raised.in_backward(attempt, attempt.point(), error)
+            yield exceptions.in_backward(attempt, attempt.point(), error)
             return
     yield from map(from_finding, findings[:TOLD])
 
@@ -66,22 +66,22 @@ def subsets(attempt: Attempt) -> Iterator[Failure]:
     names = attempt.subject(inputs).input_names
     for wanted in _subsets(positions(inputs)):
         given = copies(inputs, wanted)
-        truth = attempt.truth(given)
+        truth = attempt.reference_run(given)
         weights = cotangents(truth.outputs, attempt.seed)
         right = vjp(truth, weights) if attempt.exercise.vjp is None else _chosen(attempt, inputs, wanted, weights)
         alone = ", ".join(f"`{names[k]}`" for k in wanted)
         try:
             found = vjp(forward(attempt.call, copies(given)), weights)
         except Exception as error:
-            yield raised.plainly("needs_input_grad_raised", error, wanted=alone)
+            yield exceptions.plainly("needs_input_grad_raised", error, wanted=alone)
             return
-        if not all(map(attempt.close, found, right)):
+        if not all(map(attempt.allclose, found, right)):
             yield Failure("needs_input_grad_wrong", "course.needs_input_grad_wrong", {"wanted": alone})
             return
 
 
 def _chosen(attempt: Attempt, inputs: tuple[Any, ...], wanted: tuple[int, ...], weights: Any) -> tuple[Any, ...]:
-    everything = attempt.right(attempt.truth(inputs), weights)
+    everything = attempt.expected_gradients(attempt.reference_run(inputs), weights)
     return tuple(g for k, g in zip(positions(inputs), everything, strict=True) if k in wanted)
 
 
@@ -98,7 +98,7 @@ def kinks(attempt: Attempt) -> Iterator[Failure]:
         try:
             found = _at_kink(attempt, inputs)
         except Exception as error:
-            yield raised.in_backward(attempt, inputs, error)
+            yield exceptions.in_backward(attempt, inputs, error)
             return
         if found is not None:
             yield found
@@ -109,12 +109,12 @@ def _at_kink(attempt: Attempt, inputs: tuple[Any, ...]) -> Failure | None:
     names = attempt.subject(inputs).input_names
     if attempt.exercise.vjp is None:
         return _between(attempt, inputs)
-    truth = attempt.truth(inputs)
+    truth = attempt.reference_run(inputs)
     weights = cotangents(truth.outputs, attempt.seed)
-    right = attempt.right(truth, weights)
+    right = attempt.expected_gradients(truth, weights)
     found = vjp(attempt.run(inputs), weights)
     for position, a, b in zip(positions(inputs), found, right, strict=True):
-        if not attempt.close(a, b):
+        if not attempt.allclose(a, b):
             return Failure("kink_convention", "course.kink_convention", {"input": names[position]})
     return None
 

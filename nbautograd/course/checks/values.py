@@ -11,7 +11,7 @@ from torch import Tensor
 
 from nbautograd.core.findings import Phrase
 from nbautograd.course.attempt import Attempt, Run, copies, cotangents, positions, ready, vjp
-from nbautograd.course.checks import raised
+from nbautograd.course.checks import exceptions
 from nbautograd.course.exercise import Failure
 
 Inputs = tuple[Any, ...]
@@ -71,11 +71,11 @@ def _about(code: str) -> str:
 
 
 def _value_at(attempt: Attempt, inputs: Inputs) -> Failure | None:
-    truth = attempt.truth(inputs)
+    truth = attempt.reference_run(inputs)
     try:
         run = attempt.run(inputs)
     except Exception as error:
-        return raised.in_forward(attempt, inputs, error)
+        return exceptions.in_forward(attempt, inputs, error)
     return _returned(run) or _compared(attempt, run, truth)
 
 
@@ -101,7 +101,7 @@ def _compared(attempt: Attempt, run: Run, truth: Run) -> Failure | None:
         if found.dtype != right.dtype:
             dtypes = {"got": str(found.dtype)[6:], "expected": str(right.dtype)[6:]}
             return Failure("forward_dtype", "course.forward_dtype", {**which, **dtypes})
-        if not attempt.close(found, right):
+        if not attempt.allclose(found, right):
             return Failure("forward_value", "course.forward_value", {**which, **_worst(found, right)})
     return None
 
@@ -113,15 +113,15 @@ def _worst(found: Tensor, right: Tensor) -> dict[str, Any]:
 
 
 def _gradient_at(attempt: Attempt, inputs: Inputs) -> Failure | None:
-    truth = attempt.truth(inputs)
+    truth = attempt.reference_run(inputs)
     weights = cotangents(truth.outputs, attempt.seed)
-    right = attempt.right(truth, weights)
+    right = attempt.expected_gradients(truth, weights)
     try:
         run = attempt.run(copies(inputs))
         found = vjp(run, weights)
     except Exception as error:
-        return raised.in_backward(attempt, inputs, error)
-    if all(map(attempt.close, found, right)) and len(found) == len(positions(inputs)):
+        return exceptions.in_backward(attempt, inputs, error)
+    if all(map(attempt.allclose, found, right)) and len(found) == len(positions(inputs)):
         return None
     return Failure("gradient", "course.gradient_differs")
 

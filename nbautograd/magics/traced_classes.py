@@ -74,13 +74,13 @@ class Traced:
         self._cards.clear()
 
 
-class TraceAtBirth(ast.NodeTransformer):
+class TraceDecoratorInserter(ast.NodeTransformer):
     """Puts a decorator on each class of a cell whose body defines one of the two methods.
 
     Source, line numbers and tracebacks stay as they are: the decorator has the class's own place and runs last.
 
     Args:
-        key: by which ``meet`` finds the session.
+        key: by which ``decorator_for`` finds the session.
     """
 
     def __init__(self, key: str) -> None:
@@ -91,7 +91,9 @@ class TraceAtBirth(ast.NodeTransformer):
         self.generic_visit(node)
         if any(isinstance(part, ast.FunctionDef) and part.name in PROTOCOLS for part in node.body):
             place = node.decorator_list[0] if node.decorator_list else node
-            call = ast.parse(f"__import__({__name__!r}, fromlist=('meet',)).meet({self.key!r})", mode="eval").body
+            call = ast.parse(
+                f"__import__({__name__!r}, fromlist=('decorator_for',)).decorator_for({self.key!r})", mode="eval"
+            ).body
             for part in ast.walk(call):
                 ast.copy_location(part, place)
             node.decorator_list.insert(0, call)
@@ -101,20 +103,20 @@ class TraceAtBirth(ast.NodeTransformer):
 _sessions: dict[str, Traced] = {}
 
 
-def register(traced: Traced) -> str:
+def register_session(traced: Traced) -> str:
     """A key by which the decorator finds these classes."""
     key = uuid.uuid4().hex
     _sessions[key] = traced
     return key
 
 
-def leave(key: str) -> None:
+def unregister(key: str) -> None:
     """Forget a key."""
     _sessions.pop(key, None)
 
 
-def meet(key: str) -> Any:
-    """The decorator that ``TraceAtBirth`` writes."""
+def decorator_for(key: str) -> Any:
+    """The decorator that ``TraceDecoratorInserter`` writes."""
     traced = _sessions.get(key)
     return (lambda cls: cls) if traced is None else traced.born
 

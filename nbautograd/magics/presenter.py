@@ -15,17 +15,17 @@ from nbautograd.core.findings import Phrase
 from nbautograd.core.migration import Legacy, recognise
 from nbautograd.errors import NbautogradError
 from nbautograd.inspection.report import run_inspection
-from nbautograd.magics import saying
+from nbautograd.magics import output
+from nbautograd.magics.call_expression import argument_names
 from nbautograd.magics.card import Cards
 from nbautograd.magics.inputs import Inputs, read_inputs, read_reference
 from nbautograd.magics.options import Options
 from nbautograd.magics.progress import ProgressBar
-from nbautograd.magics.traced import Traced
-from nbautograd.magics.written import argument_names
+from nbautograd.magics.traced_classes import Traced
 from nbautograd.views.card import Card, Notice
 
 
-class Outcome:
+class CellPresenter:
     """Shows what a cell's line asked for.
 
     Args:
@@ -57,13 +57,13 @@ class Outcome:
         try:
             chosen = self._choose(options, functions)
         except UsageError as error:
-            saying.fail(self.shell, result, error)
+            output.show_usage_error(self.shell, result, error)
             return
         if traced:
             self._dispatches(traced, options, dispatched, alone=chosen is None)
         if chosen is None:
             if not failed and not traced:
-                saying.say("magics.no_function")
+                output.show_message("magics.no_function")
         elif failed or not options.inputs or recognise(chosen) is not None:
             self._card(functions or [chosen], since)
         else:
@@ -86,7 +86,7 @@ class Outcome:
     def _dispatches(self, traced: list[type], options: Options, since: int, alone: bool) -> None:
         if alone and options.inputs:
             names = messages.text("views.comma").join(f"`{cls.__name__}`" for cls in traced)
-            saying.say("tracing.no_inputs", names=names)
+            output.show_message("tracing.no_inputs", names=names)
         self.traced.show(traced, since)
 
     def _card(self, functions: list[type], since: int) -> None:
@@ -128,23 +128,23 @@ class Outcome:
                     progress=bar,
                 )
         except UsageError as error:
-            saying.fail(self.shell, result, error)
+            output.show_usage_error(self.shell, result, error)
         except NbautogradError as error:
-            saying.fail(self.shell, result, UsageError(str(error)))
+            output.show_usage_error(self.shell, result, UsageError(str(error)))
         except Exception as error:
-            if not saying.is_users(error):
+            if not output.is_users(error):
                 raise
-            saying.fail_as_users_own(self.shell, result, error)
+            output.show_users_error(self.shell, result, error)
         except KeyboardInterrupt:
-            saying.say_instead(bar, "magics.interrupted")
+            output.replace_with_message(bar, "magics.interrupted")
             if not bar.stopped:
-                saying.count_as_interrupted(self.shell, result)
+                output.count_as_interrupted(self.shell, result)
         if report is None:
             return
         if not bar.show_instead(report):
             display(report)
         if report.gradcheck is not None and not report.gradcheck.complete and not bar.stopped:
-            saying.count_as_interrupted(self.shell, result)
+            output.count_as_interrupted(self.shell, result)
 
     def _reference(self, options: Options, inputs: Inputs) -> Any:
         return read_reference(options.reference, inputs, self.shell.user_ns) if options.reference else None

@@ -27,12 +27,12 @@ class CellFailedError(Exception):
         return []
 
 
-def say(message_id: str, code: str = "", **params: Any) -> None:
+def show_message(message_id: str, code: str = "", **params: Any) -> None:
     """Show one sentence as a result."""
     show(Notice((Phrase(message_id, **params),), code))
 
 
-def say_instead(bar: ProgressBar, message_id: str) -> None:
+def replace_with_message(bar: ProgressBar, message_id: str) -> None:
     """Show one sentence as a result, in the place of the bar where there is one."""
     notice = Notice((Phrase(message_id),))
     if not bar.close(mimebundle(notice)):
@@ -44,13 +44,13 @@ def show(value: Card | Notice) -> None:
     display(mimebundle(value), raw=True)
 
 
-def fail(shell: Any, result: Any, error: UsageError) -> None:
+def show_usage_error(shell: Any, result: Any, error: UsageError) -> None:
     """Say in one line on stderr what is wrong with the magic's line, and let the cell count as failed."""
     shell.show_usage_error(error)
     _mark(shell, result, error)
 
 
-def fail_as_users_own(shell: Any, result: Any, error: BaseException) -> None:
+def show_users_error(shell: Any, result: Any, error: BaseException) -> None:
     """Show an error of the user's code as if nothing of ours had called it, and let the cell count as failed."""
     _mark(shell, result, error)
     shell.showtraceback((type(error), error, users_traceback(error)), tb_offset=0)

@@ -25,9 +25,9 @@ def differences(
     if told:
         return
     subject = attempt.subject(inputs)
-    own = vjp(attempt.truth(inputs), weights)  # what a surrogate stands for
+    own = vjp(attempt.reference_run(inputs), weights)  # what a surrogate stands for
     for k, position in enumerate(positions(inputs)):
-        if not attempt.close(found[k], right[k]):
+        if not attempt.allclose(found[k], right[k]):
             others = [g for j, g in enumerate(right) if j != k]
             code = _code(found[k], right[k], own[k], others)
             params = {"input": subject.input_names[position]}

@@ -6,8 +6,8 @@ import pytest
 import torch
 from IPython.core.error import UsageError
 
+from nbautograd.magics.call_expression import EvaluationError, parse_call
 from nbautograd.magics.inputs import as_function, read_inputs, read_reference
-from nbautograd.magics.written import EvaluationError, read_call
 
 
 class Linear(torch.autograd.Function):
@@ -34,7 +34,7 @@ NAMES = {
 
 
 def test_a_call_is_taken_apart() -> None:
-    call = read_call("linear(a, b.t().t(), bias=None)", "%gradcheck", NAMES)
+    call = parse_call("linear(a, b.t().t(), bias=None)", "%gradcheck", NAMES)
     assert call.function is NAMES["linear"]
     assert call.arguments[0] is A
     assert call.arguments[2] is None
@@ -43,9 +43,9 @@ def test_a_call_is_taken_apart() -> None:
 
 
 def test_stars_and_keywords_find_their_places() -> None:
-    call = read_call("linear(*(a, b))", "%gradcheck", NAMES)
+    call = parse_call("linear(*(a, b))", "%gradcheck", NAMES)
     assert call.arguments[1] is B
-    call = read_call("linear(weight=b, input=a)", "%gradcheck", NAMES)
+    call = parse_call("linear(weight=b, input=a)", "%gradcheck", NAMES)
     assert call.arguments[0] is A
     assert call.arguments[1] is B
 
@@ -67,13 +67,13 @@ def test_what_is_no_call_is_answered(text: str, says: str | None) -> None:
     if says is None:
         says = "`a` is a value of type Tensor and cannot be called"
     with pytest.raises(UsageError) as caught:
-        read_call(text, "%gradcheck", NAMES)
+        parse_call(text, "%gradcheck", NAMES)
     assert says in str(caught.value)
 
 
 def test_an_argument_that_raises_is_the_users() -> None:
     with pytest.raises(EvaluationError, match="ZeroDivisionError: division by zero"):
-        read_call("linear(1 / 0)", "%gradcheck", NAMES)
+        parse_call("linear(1 / 0)", "%gradcheck", NAMES)
 
 
 @pytest.mark.parametrize("text", ["a, b", "(a, b)", "{'input': a, 'weight': b}", "tuple([a, b])"])

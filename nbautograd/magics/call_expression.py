@@ -17,7 +17,7 @@ Namespace = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class WrittenCall:
+class CallExpression:
     """``linear(a, b)``, evaluated in the user's namespace.
 
     Attributes:
@@ -69,7 +69,7 @@ def evaluate(node: ast.expr, namespace: Namespace) -> Any:
         raise EvaluationError(f"{type(error).__name__}: {error}") from error
 
 
-def read_call(text: str, magic: str, namespace: Namespace) -> WrittenCall:
+def parse_call(text: str, magic: str, namespace: Namespace) -> CallExpression:
     """Take a call apart.
 
     Args:
@@ -89,7 +89,7 @@ def read_call(text: str, magic: str, namespace: Namespace) -> WrittenCall:
     return evaluate_call(node, magic, namespace)
 
 
-def evaluate_call(node: ast.Call, magic: str, namespace: Namespace) -> WrittenCall:
+def evaluate_call(node: ast.Call, magic: str, namespace: Namespace) -> CallExpression:
     """Evaluate the function and the arguments of a call, but not the call."""
     function = evaluate(node.func, namespace)
     function_text = ast.unparse(node.func)
@@ -102,7 +102,7 @@ def evaluate_call(node: ast.Call, magic: str, namespace: Namespace) -> WrittenCa
     starred = any(isinstance(a, ast.Starred) for a in node.args)
     texts = () if starred else tuple(map(ast.unparse, node.args))
     texts += ("",) * (len(arguments) - len(texts))
-    return WrittenCall(function, function_text, arguments, texts, variables(node, namespace), tuple(node.args))
+    return CallExpression(function, function_text, arguments, texts, variables(node, namespace), tuple(node.args))
 
 
 def variables(node: ast.AST, namespace: Namespace) -> dict[str, Any]:

@@ -197,7 +197,7 @@ def test_an_interrupt_of_the_check_is_one_sentence(notebook, monkeypatch) -> Non
     def stop(*args: object, **kwargs: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("nbautograd.magics.outcome.run_inspection", stop)
+    monkeypatch.setattr("nbautograd.magics.presenter.run_inspection", stop)
     ran = notebook(square("--inputs x"))
     assert "Interrupted before the report was ready." in ran.text
     assert "Traceback" not in ran.stdout + ran.stderr

@@ -28,7 +28,7 @@ NATIVE = (
 )
 
 
-def through(attempt: Attempt) -> Iterator[Failure]:
+def uses_own_function(attempt: Attempt) -> Iterator[Failure]:
     """W: a Function of the student's is in the graph, and its backward computes by itself."""
     run = attempt.run(attempt.point())
     in_graph = functions_of(run.outputs)

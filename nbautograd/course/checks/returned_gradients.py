@@ -15,7 +15,7 @@ from nbautograd.core.checking.problem import Outputs, Subject
 from nbautograd.core.numerics.compare import agree_bitwise
 from nbautograd.course.attempt import Attempt, copies, forward, is_float, vjp
 from nbautograd.course.attempt import cotangents as random_weights
-from nbautograd.course.checks import raised
+from nbautograd.course.checks import exceptions
 from nbautograd.course.exercise import Failure
 from nbautograd.course.sentences import from_finding
 
@@ -27,7 +27,7 @@ def _observed(attempt: Attempt) -> tuple[Subject, Outputs, Observed | Failure]:
     try:
         return subject, outputs, observe(subject, outputs, cotangents(subject, outputs, subject.seed))
     except Exception as error:
-        return subject, outputs, raised.in_backward(attempt, inputs, error)
+        return subject, outputs, exceptions.in_backward(attempt, inputs, error)
 
 
 def arity(attempt: Attempt) -> Iterator[Failure]:
@@ -67,11 +67,11 @@ def _contract(attempt: Attempt, code: str) -> Iterator[Failure]:
 def _single(attempt: Attempt) -> Iterator[Failure]:
     given = tuple(x.detach().to(torch.float32).requires_grad_(x.requires_grad) if is_float(x) else x
                   for x in attempt.point())  # fmt: skip
-    truth = attempt.truth(given) if attempt.exercise.formula is not None else None
+    truth = attempt.reference_run(given) if attempt.exercise.formula is not None else None
     try:
         run = forward(attempt.call, copies(given))
     except Exception as error:
-        yield raised.plainly("single_precision_raised", error)
+        yield exceptions.plainly("single_precision_raised", error)
         return
     for k, y in enumerate(run.outputs):
         right = truth.outputs[k].dtype if truth is not None and k < len(truth.outputs) else torch.float32
@@ -88,7 +88,7 @@ def _single_gradients(attempt: Attempt, given: tuple[Any, ...]) -> Iterator[Fail
     try:
         observe(subject, outputs, cotangents(subject, outputs, subject.seed))
     except Exception as error:
-        yield raised.in_backward(attempt, given, error)
+        yield exceptions.in_backward(attempt, given, error)
         return
     with subject.session():
         found = [from_finding(f) for f in contract(subject, outputs) if f.code == "grad_dtype_cast"]
@@ -115,7 +115,7 @@ def changes(attempt: Attempt, codes: set[str]) -> Iterator[Failure]:
     try:
         found = list(state(subject))
     except Exception as error:
-        yield raised.in_backward(attempt, inputs, error)
+        yield exceptions.in_backward(attempt, inputs, error)
         return
     yield from (from_finding(f) for f in found if f.code in codes and f.kind == "bug")
 
@@ -141,4 +141,4 @@ def _remembers(attempt: Attempt, inputs: tuple[Any, ...]) -> bool:
     again = forward(attempt.call, copies(inputs))
     forward(attempt.call, copies(attempt.point(1)))
     found = vjp(again, weights)
-    return not all(map(attempt.close, found, right))
+    return not all(map(attempt.allclose, found, right))

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nbautograd.course.attempt import Attempt
-from nbautograd.course.checks import raised
+from nbautograd.course.checks import exceptions
 from nbautograd.course.exercise import Failure
 
 
-def own(attempt: Attempt) -> Iterator[Failure]:
+def custom(attempt: Attempt) -> Iterator[Failure]:
     """Q: whatever the exercise's author wrote; what it raises is a failure as well."""
     assert attempt.exercise.own is not None
     try:
         yield from attempt.exercise.own(attempt.answer, attempt.draw())
     except Exception as error:
-        yield raised.plainly("own_raised", error)
+        yield exceptions.plainly("own_raised", error)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nbautograd import messages
 from nbautograd.course.progress import Progress, Row
-from nbautograd.course.result import MOST, Outcome, Result
+from nbautograd.course.result import MAX_HINT_LEVEL, CheckResult, Result
 from nbautograd.views.bundle import mimebundle as drawn
 from nbautograd.views.html import body
 from nbautograd.views.markup import Markup, join, prose, tag
@@ -22,7 +22,7 @@ def mimebundle(value: Result | Progress) -> dict[str, str]:
 
     Example:
         >>> from nbautograd.course.result import Result
-        >>> from nbautograd.course.shown import mimebundle
+        >>> from nbautograd.course.rendering import mimebundle
         >>> print(mimebundle(Result("multiply", "Multiply", "unanswered", line=4))["text/plain"])
         · `multiply`: not answered yet.
           Line 4 still contains `...`: replace it with your answer and run the cell.
@@ -51,7 +51,7 @@ def _result_markup(value: Result) -> Markup:
     return tag("div", {"style": look}, head, *failed, *([small] if below(value) else []))
 
 
-def _failed(outcome: Outcome, hints: int) -> Markup:
+def _failed(outcome: CheckResult, hints: int) -> Markup:
     title = tag("strong", None, f"{MARK['failed']} {outcome.title}{messages.text('course.colon')}")
     first, *more = outcome.sentences(hints)
     return block(join((title, prose(first))), *(tag("div", None, prose(sentence)) for sentence in more))
@@ -72,7 +72,7 @@ def below(value: Result) -> tuple[str, ...]:
     said = [messages.text(f"course.result.{which}", checks=passed)] if passed and not alone else []
     waiting = _titles(value, "skipped")
     said += [messages.text("course.result.waiting", checks=waiting)] if waiting else []
-    if value.hints < MOST and any(o.more(value.hints) for o in value.outcomes):
+    if value.hints < MAX_HINT_LEVEL and any(o.more(value.hints) for o in value.outcomes):
         said.append(messages.text("course.result.more", name=value.exercise, hints=value.hints + 1))
     return tuple(said)
 

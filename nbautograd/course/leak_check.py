@@ -1,4 +1,4 @@
-"""The canary: is a line of a solution left anywhere in what goes to students?"""
+"""Find lines of a solution that are left anywhere in what goes to students."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COMMON = re.compile(
 )
 
 
-def telling(source: Source) -> dict[str, str]:
+def secret_lines(source: Source) -> dict[str, str]:
     """The lines of solutions that tell something: normalized line -> exercise.
 
     A line that the skeleton of the same exercise shows as well tells nothing.
@@ -27,25 +27,25 @@ def telling(source: Source) -> dict[str, str]:
     found: dict[str, str] = {}
     for cell in source.answers:
         hidden = list(solution_lines(cell))
-        shown = set(map(normal, _outside(body(cell), hidden)))
-        for line in map(normal, hidden):
+        shown = set(map(normalise_whitespace, _outside(body(cell), hidden)))
+        for line in map(normalise_whitespace, hidden):
             if len(line) >= LEAST and not COMMON.match(line) and line not in shown:
                 found.setdefault(line, cell.exercise)
     return found
 
 
 def leaks(lines: Mapping[str, str], texts: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str, str]]:
-    """Where telling lines are left.
+    """Where secret_lines lines are left.
 
     Args:
-        lines: what ``telling`` gave.
+        lines: what ``secret_lines`` gave.
         texts: (where, text) of everything that goes out.
 
     Yields:
         Line, exercise, and where it was found.
     """
     for where, text in texts:
-        whole = normal(text)
+        whole = normalise_whitespace(text)
         for line, exercise in lines.items():
             if line in whole:
                 yield line, exercise, where
@@ -65,10 +65,10 @@ def strings(content: Any, where: str = "") -> Iterator[tuple[str, str]]:
                 yield from strings(item, f"{where}/{k}")
     elif isinstance(content, str):
         yield where, content
-        yield from ((where, opened) for opened in _opened(content))
+        yield from ((where, opened) for opened in _decoded_base64(content))
 
 
-def normal(text: str) -> str:
+def normalise_whitespace(text: str) -> str:
     """A text with every run of white space as one space."""
     return re.sub(r"\s+", " ", text).strip()
 
@@ -84,7 +84,7 @@ def _outside(text: str, hidden: list[str]) -> list[str]:
     return lines
 
 
-def _opened(text: str) -> Iterator[str]:
+def _decoded_base64(text: str) -> Iterator[str]:
     bare = "".join(text.split())
     if len(bare) >= LEAST and len(bare) % 4 == 0:
         try:
