@@ -54,6 +54,12 @@ class Phrase:
     def __str__(self) -> str:
         return messages.text(self.message_id, **self.params)
 
+    def __format__(self, spec: str) -> str:
+        return format(str(self), spec)
+
+    def __contains__(self, words: str) -> bool:
+        return words in str(self)
+
     def __repr__(self) -> str:
         return f"Phrase({self.message_id!r})"
 

@@ -634,6 +634,7 @@ SENTENCES: dict[str, str] = {
     # ---- graphs ----
     # the graph itself
     "graphs.output": "output{number}",
+    "graphs.listed": "{first}, {last}",
     "graphs.no_graph": "`{name}` has no graph: it does not require grad. Was it detached, computed under `torch.no_grad()`, or made only from tensors that need no gradient?",
     "graphs.no_tensor": "Nothing that was given contains a tensor, so there is no graph to draw.",
     "graphs.freed": "An earlier backward freed the saved tensors (nodes: {count}); `backward(retain_graph=True)` keeps them.",

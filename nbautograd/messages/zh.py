@@ -634,6 +634,7 @@ SENTENCES: dict[str, str] = {
     # ---- graphs ----
     # the graph itself
     "graphs.output": "输出{number}",
+    "graphs.listed": "{first}、{last}",
     "graphs.no_graph": "`{name}` 没有计算图：它不需要梯度。它是否被 detach 过，是否在 `torch.no_grad()` 下算出，或者只由不需要梯度的张量得到？",
     "graphs.no_tensor": "传入的对象里没有张量，因此没有图可画。",
     "graphs.freed": "有 {count} 个节点保存的张量已被之前的 backward 释放；用 `backward(retain_graph=True)` 可以保留它们。",

@@ -138,7 +138,7 @@ def _inputs(check: GradcheckReport) -> tuple[list[str], list[str]]:
 def _evidence(check: GradcheckReport) -> tuple[str, ...]:
     lines = list(_numbers(check))
     if check.verdict == "right" and check.reason:
-        lines.append(check.reason)
+        lines.append(str(check.reason))
     second = check.order2
     if second is not None and (second.verdict != "wrong" or check.order == 2):  # otherwise a risk that was told
         said = messages.text(f"views.evidence.order2.{second.verdict.replace(' ', '_')}")
@@ -220,4 +220,4 @@ def _cannot_tell(check: GradcheckReport) -> list[str]:
         agree = numbers.count(sum(b.entries for b in agreed))
         entries = numbers.count(sum(b.entries for b in check.blocks.values()))
         so_far = messages.text("views.evidence.so_far", agree=agree, entries=entries)
-    return [check.reason, so_far, *tries]
+    return [str(check.reason), so_far, *tries]

@@ -119,13 +119,13 @@ class _Writer:
         import graphviz
 
         for position, (root, name) in enumerate(self._graph.roots):
-            self._made.node(self._name(f"o{position}"), graphviz.escape(printable(name)), **LOOKS["output"])
+            self._made.node(self._name(f"o{position}"), graphviz.escape(printable(str(name))), **LOOKS["output"])
             if root is not None:
                 entry = graphviz.escape(_entry(self._graph, position))
                 self._made.edge(self._name(f"o{position}"), self._name(f"n{root}"), entry)
 
     def _repeat(self, run: Segment, box: Node, fans: Mapping[int, int]) -> None:
-        words = [box.name, *[text for text, _ in lens_texts(box, "memory")]]
+        words = [str(box.name), *[text for text, _ in lens_texts(box, "memory")]]
         name = f"cluster_{self._prefix}r{run.nodes[0]}"
         with self._made.subgraph(name=name, graph_attr=_cluster(" · ".join(words))) as inside:
             for i in run.nodes:
@@ -175,7 +175,7 @@ def _label(node: Node, fan: int, dtype: str | None) -> str:
         other = f" {node.dtype}" if node.dtype != dtype and node.dtype else ""
         lines = [f"{node.label or messages.text('graphs.leaf')} {shape_text(node.shape)}{other}".strip()]
     else:
-        lines = [f"{node.label} = {node.name}" if node.label and not node.outputs else node.name]
+        lines = [f"{node.label} = {node.name}" if node.label and not node.outputs else str(node.name)]
     if fan > 1:
         lines.append(sum_text(node, fan))
     elif node.gradient is not None:

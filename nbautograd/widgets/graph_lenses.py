@@ -54,7 +54,7 @@ def _stale(graph: AutogradGraph, node: Node, position: int) -> dict[str, Any]:
     makers = [n.id for n in graph.nodes if n.id != node.id and n.label and n.label == stale.name]
     named = [n.id for n in graph.nodes if n.name == stale.by]
     maker = next((ids[0] for ids in (named, makers) if len(ids) == 1), None)
-    facts = {"node": node.id, "of": node.function or node.name, "name": stale.name or stale.slot, "maker": maker}
+    facts = {"node": node.id, "of": node.function or str(node.name), "name": stale.name or stale.slot, "maker": maker}
     return {**facts, "saved": stale.saved, "now": stale.now, "by": stale.by, "line": stale.line}
 
 

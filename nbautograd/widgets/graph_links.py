@@ -37,7 +37,7 @@ def node_calls(graph: AutogradGraph, calls: Iterable[Call]) -> dict[int, list[tu
 
 
 def _class(node: Node) -> str:
-    return node.function or node.name.removesuffix("Backward")
+    return node.function or str(node.name).removesuffix("Backward")
 
 
 def _alike(node: Node, call: Call, calls: list[Call]) -> bool:

@@ -24,7 +24,7 @@ def asked_for() -> dict[str, str]:
     found = {}
     for file in (ROOT / "nbautograd").rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("text", "messages.text", "say"):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("text", "messages.text", "say", "Phrase"):
                 first = node.args[0] if node.args else None
                 if isinstance(first, ast.Constant) and re.fullmatch(r"\w+\.[\w.]+", str(first.value)):
                     found[str(first.value)] = file.name
@@ -99,6 +99,17 @@ def test_every_finding_has_its_sentence_in_parts():
                 stems |= {node.args[2].value} if isinstance(node.args[2], ast.Constant) else set()
     assert len(stems) > 10
     assert {stem for stem in stems if f"{stem}.what" not in catalogue("en")} == set()
+
+
+def test_only_a_phrase_puts_what_core_knows_into_words():
+    """Values outlive the language they were made in."""
+    asking = {
+        file.name
+        for file in (ROOT / "nbautograd" / "core").rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("text", "messages.text", "messages.speaking")
+    }
+    assert asking == {"display.py"}
 
 
 def test_every_sentence_that_is_asked_for_exists():

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from nbautograd.core.checking.jacobian.layout import Matrices, Which, indices
-from nbautograd.core.display import Displayable, plain
+from nbautograd.core.display import Displayable, Phrase, plain
 from nbautograd.core.findings import Finding
 from nbautograd.core.source import FunctionSource
 
@@ -45,14 +45,14 @@ class Statement:
     Attributes:
         witness: ``"backward"``, ``"finite differences"``, ``"autograd of forward"`` or ``"jvp"``.
         took_part: False when it could not be asked.
-        says: one short sentence (what it found, or why it was not asked), in the reader's language.
+        says: what it found, or why it was not asked; ``str`` gives the sentence, in the language of the moment.
         largest_difference: largest absolute difference from backward, or None.
         apart: the same relative to the largest number compared, for the witnesses that were asked one question.
     """
 
     witness: str
     took_part: bool
-    says: str
+    says: Phrase
     largest_difference: float | None = None
     apart: float = 0.0
 
@@ -239,7 +239,7 @@ class GradcheckReport(Displayable):
     complete: bool = True
     order2: GradcheckReport | None = None
     source: FunctionSource | None = field(default=None, repr=False)
-    reason: str = ""
+    reason: Phrase | str = ""
     order: int | None = None
 
     def __bool__(self) -> bool:

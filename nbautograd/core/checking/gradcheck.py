@@ -6,7 +6,6 @@ import dataclasses
 import time
 from typing import Any
 
-from nbautograd import messages
 from nbautograd.core.checking import entry_curve, report_verdict
 from nbautograd.core.checking.block import GradcheckReport, JacobianBlock, JacobianReport, Verdict
 from nbautograd.core.checking.hints import limit_findings, validated_hints
@@ -14,6 +13,7 @@ from nbautograd.core.checking.problem import Subject
 from nbautograd.core.checking.progress import Tell, watched
 from nbautograd.core.checking.repair.search import mended
 from nbautograd.core.checking.run import GradcheckRun
+from nbautograd.core.display import Phrase
 from nbautograd.core.findings import Hints
 from nbautograd.errors import CallError
 
@@ -82,12 +82,12 @@ def _reported(run: GradcheckRun, order: int | None, given: Hints, start: float) 
         run.find_blocks()
         run.add_curves()
 
-        def known(verdict: Verdict, reason: str = "") -> None:
+        def known(verdict: Verdict, reason: Phrase | str = "") -> None:
             so_far = GradcheckReport(
                 run.subject.name, verdict, (), dict(run.blocks), run.subject.input_names, run.subject.output_names,
                 run.subject.seed, time.perf_counter() - start, source=run.subject.source, reason=reason, order=order,
             )  # fmt: skip
-            run.progress.verdict_known(so_far, messages.text(f"checking.known_{verdict.replace(' ', '_')}"))
+            run.progress.verdict_known(so_far, Phrase(f"checking.known_{verdict.replace(' ', '_')}"))
 
         findings = report_verdict.findings(run, mended if given == "fix" else None, known)
         verdict, reason = report_verdict.verdict(run, findings)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
+from nbautograd.core.display import Phrase
+
 Tell = Callable[[int, int, str], None]
 Watch = Callable[[], AbstractContextManager[Tell | None]]
 
@@ -34,17 +36,18 @@ class Progress:
 
     def __init__(self, tell: Tell | None = None) -> None:
         self._tell = tell
-        self._what, self._told = "", -1
+        self._what: Phrase | str = ""
+        self._told = -1
         self._start, self._end, self._of, self._count = 0, 0, 1, 0
         self.total = 0
         self._known = False
 
-    def plan(self, blocks: int, what: str = "") -> None:
+    def plan(self, blocks: int, what: Phrase | str = "") -> None:
         """Say how many blocks there are to do."""
         self.total, self._what = (blocks + 1) * PARTS, what  # the last part is the search for causes
         self._say(0)
 
-    def stage(self, start: int, end: int, of: int, what: str) -> None:
+    def stage(self, start: int, end: int, of: int, what: Phrase | str) -> None:
         """From now on the ticks, ``of`` of them, lead from one number of steps to another."""
         self._start, self._end, self._of, self._count, self._what = start, end, max(1, of), 0, what
 
@@ -54,7 +57,7 @@ class Progress:
             self._count += count
             self._say(self._start + (self._end - self._start) * min(self._count, self._of) // self._of)
 
-    def verdict_known(self, report: Any, what: str) -> None:
+    def verdict_known(self, report: Any, what: Phrase | str) -> None:
         """Hand on the verdict on first derivatives, once, and say what is being done from now on."""
         self._what = what
         if self._tell is None or self._known:
@@ -65,7 +68,7 @@ class Progress:
             listener(report)
         self._say(self._told + 1)
 
-    def done(self, steps: int, what: str | None = None) -> None:
+    def done(self, steps: int, what: Phrase | str | None = None) -> None:
         """Set the steps done, and what is being done from now on, when that is named."""
         self._what = self._what if what is None else what
         self._say(steps)
@@ -73,7 +76,7 @@ class Progress:
     def _say(self, steps: int) -> None:
         if self._tell is not None and steps > self._told:
             self._told = steps
-            self._tell(steps, self.total, self._what)
+            self._tell(steps, self.total, str(self._what))
 
 
 @contextmanager

@@ -106,14 +106,14 @@ def _risk(finding: Finding) -> Finding:
     return Finding("not_twice_differentiable", "lint", message, {"why": why}, None, finding.line)
 
 
-def verdict(run: GradcheckRun, found: tuple[Finding, ...]) -> tuple[Verdict, str]:
+def verdict(run: GradcheckRun, found: tuple[Finding, ...]) -> tuple[Verdict, Phrase | str]:
     """Return the verdict on first derivatives and, for "cannot tell", the reason in one sentence."""
     if any(f.kind == "bug" for f in found):
         return "wrong", ""
     if not run.complete:
-        return "cannot tell", messages.text("checking.interrupted")
+        return "cannot tell", Phrase("checking.interrupted")
     if not run.blocks:
-        return "cannot tell", messages.text("checking.no_blocks")
+        return "cannot tell", Phrase("checking.no_blocks")
     for block in run.blocks.values():
         if block.verdict in ("undecided", "flat"):
             return "cannot tell", reason(block, _coarsest(run))
@@ -121,7 +121,7 @@ def verdict(run: GradcheckRun, found: tuple[Finding, ...]) -> tuple[Verdict, str
         return "right", ""
     unseen = 100 * min(run.resolution, 1.0)
     percent = f"{unseen:.0f}" if unseen >= 1 else f"{unseen:.1g}"
-    return "right", messages.text("checking.resolution", dtype=_coarsest(run), percent=percent)
+    return "right", Phrase("checking.resolution", dtype=_coarsest(run), percent=percent)
 
 
 def _coarsest(run: GradcheckRun) -> str:
@@ -135,10 +135,10 @@ def _coarsest(run: GradcheckRun) -> str:
     return inside or str(coarsest.dtype).removeprefix("torch.")
 
 
-def reason(block: Block, dtype: str) -> str:
+def reason(block: Block, dtype: str) -> Phrase:
     """Return the sentence that says why a block could not be decided, in a computation of this precision."""
     message = f"checking.because_{block.reason.replace(' ', '_')}"
-    return messages.text(message, output=block.output_name, input=block.input_name, dtype=dtype)
+    return Phrase(message, output=block.output_name, input=block.input_name, dtype=dtype)
 
 
 def _unclassified(block: Block) -> Finding:

@@ -11,7 +11,6 @@ from typing import TypedDict
 
 import numpy as np
 
-from nbautograd import messages
 from nbautograd.core.checking import statements
 from nbautograd.core.checking.block import Block
 from nbautograd.core.checking.block_verdict import Judged, judge
@@ -24,6 +23,7 @@ from nbautograd.core.checking.problem import Outputs, Subject
 from nbautograd.core.checking.progress import PARTS, Progress, Tell
 from nbautograd.core.checking.steps.convergence_curve import convergence_curve
 from nbautograd.core.checking.tolerance import Tolerance
+from nbautograd.core.display import Phrase
 from nbautograd.core.numerics.arrays import epsilon
 
 LOW = 1e-10  # spacing of numbers at 1 above which they are no doubles
@@ -79,8 +79,7 @@ class GradcheckRun:
     def find_blocks(self) -> None:
         """Run the check; what the user's forward raises propagates, an interrupt ends it early."""
         try:
-            with messages.speaking(messages.language()):  # read once, not for every sentence
-                self._run()
+            self._run()
         except KeyboardInterrupt:
             self.complete = False
             self._keep_partial()
@@ -94,7 +93,7 @@ class GradcheckRun:
     def start_diagnosis(self, of: int) -> None:
         """From now on the causes are searched for, in so many parts, each told by a tick."""
         total = self.progress.total
-        self.progress.stage(total - PARTS, total - 1, of, messages.text("checking.looking_for_causes"))
+        self.progress.stage(total - PARTS, total - 1, of, Phrase("checking.looking_for_causes"))
 
     @contextlib.contextmanager
     def interruptible(self) -> Iterator[None]:
@@ -107,7 +106,7 @@ class GradcheckRun:
     def add_curves(self) -> None:
         """Give the first few blocks that agree the V of their worst entry as well; the others have it already."""
         try:
-            self.progress.done(self.progress.total - PARTS, messages.text("checking.looking_for_causes"))
+            self.progress.done(self.progress.total - PARTS, Phrase("checking.looking_for_causes"))
             for where, (numbers, raw) in list(self.raws.items())[:CURVES]:
                 block = self.blocks[where]
                 if not block.steps.size and raw.matrices.rows is None:

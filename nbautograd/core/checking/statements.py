@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from nbautograd import messages
 from nbautograd.core.checking.block import Statement
 from nbautograd.core.checking.block_verdict import Judged
 from nbautograd.core.checking.jacobian.assembly import FirstPass
 from nbautograd.core.checking.jacobian.witnesses import Testimony
+from nbautograd.core.display import Phrase
 
 SAME = 1e-6  # relative; closer than this two witnesses say the same
 
@@ -25,11 +25,11 @@ def statements(raw: FirstPass, judged: Judged, forward: Testimony, jvp: Testimon
 
 def _other(witness: str, testimony: Testimony) -> Statement:
     if testimony.apart is None:
-        return Statement(witness, False, messages.text(f"checking.absent_{testimony.absent}"))
+        return Statement(witness, False, Phrase(f"checking.absent_{testimony.absent}"))
     if testimony.apart < SAME:
-        says = messages.text("checking.witness_agrees", digits=min(15, int(-math.log10(max(testimony.apart, 1e-15)))))
+        says = Phrase("checking.witness_agrees", digits=min(15, int(-math.log10(max(testimony.apart, 1e-15)))))
     else:
-        says = messages.text("checking.witness_differs", percent=number(100 * testimony.apart))
+        says = Phrase("checking.witness_differs", percent=number(100 * testimony.apart))
     return Statement(witness, True, says, testimony.largest, testimony.apart)
 
 
@@ -37,15 +37,13 @@ def backward(raw: FirstPass) -> Statement:
     """State how the analytical Jacobian came about."""
     shape = raw.matrices.layout.structure
     message = "checking.backward_said" if raw.linear else "checking.backward_not_linear"
-    return Statement(
-        "backward", True, messages.text(message, structure=messages.text(f"checking.structure_{_id(shape)}"))
-    )
+    return Statement("backward", True, Phrase(message, structure=Phrase(f"checking.structure_{_id(shape)}")))
 
 
 def differences(raw: FirstPass, judged: Judged) -> Statement:
     """State how the numerical Jacobian came about, and its distance from backward."""
-    precision = messages.text("checking.promoted" if raw.forward.promoted else "checking.same_precision")
-    says = messages.text("checking.differences_said", largest=number(judged.largest_error), precision=precision)
+    precision = Phrase("checking.promoted" if raw.forward.promoted else "checking.same_precision")
+    says = Phrase("checking.differences_said", largest=number(judged.largest_error), precision=precision)
     return Statement("finite differences", True, says, judged.largest_error)
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from torch import nn
 
-from nbautograd import messages
 from nbautograd.core.collector import collector_paused
 from nbautograd.core.display import Phrase
 from nbautograd.core.graphs.disconnected import disconnected_tensors
@@ -214,7 +213,8 @@ class Walk:
                 for node in nodes
             ]
         names = self.output_names()
-        cut_off = disconnected_tensors(self.live, self.leaves, self.names, names)
+        own = [name for name in names if isinstance(name, str)]
+        cut_off = disconnected_tensors(self.live, self.leaves, self.names, own)
         return AutogradGraph(
             nodes=tuple(nodes),
             edges=tuple([edge for i in range(len(nodes)) for edge in self._edges(nodes[i], nodes, flow)]),
@@ -229,11 +229,11 @@ class Walk:
             made=flow.made,
         )
 
-    def output_names(self) -> list[str]:
+    def output_names(self) -> list[str | Phrase]:
         """Return the name of each root: the user's, else its place, else "output"."""
         many = len(self.tensors) > 1
         return [
-            self.names.label(tensor) or place or messages.text("graphs.output", number=f" {i}" if many else "").strip()
+            self.names.label(tensor) or place or Phrase("graphs.output", number=f" {i}" if many else "")
             for i, (place, tensor) in enumerate(self.tensors)
         ]
 
@@ -252,7 +252,7 @@ class Walk:
             )
         return edges
 
-    def _about(self, nodes: list[Node], names: list[str]) -> list[Phrase]:
+    def _about(self, nodes: list[Node], names: Sequence[str | Phrase]) -> list[Phrase]:
         cut = [name for (node, _), name in zip(self.roots, names, strict=True) if node is None]
         remarks = [Phrase("graphs.no_graph", name=name) for name in cut]
         if not self.tensors:
@@ -320,4 +320,4 @@ def _origin(
 
 
 def _title_of(node: Node) -> str:
-    return (node.label if node.kind == "leaf" else "") or node.function or node.name
+    return (node.label if node.kind == "leaf" else "") or node.function or str(node.name)

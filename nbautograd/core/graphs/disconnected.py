@@ -31,7 +31,7 @@ def disconnected_tensors(
         live: torch's nodes of the graph.
         leaves: for each of them the tensor, for AccumulateGrad.
         names: the user's names.
-        roots: names of the roots.
+        roots: the user's names of the roots that have one.
     """
     reached = {id(leaf) for leaf in leaves if leaf is not None}
     missing = [(name, tensor) for name, tensor in names.wanting if id(tensor) not in reached]

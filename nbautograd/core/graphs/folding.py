@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from nbautograd import messages
+from nbautograd.core.display import Phrase
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
 from nbautograd.core.graphs.repeats import (
     common_path,
@@ -173,13 +173,13 @@ def _folded(graph: AutogradGraph, i: int, segment: Segment, members: tuple[int, 
     if len(members) == 1:
         return replace(first, id=i, members=members)
     path = segment.path
-    name = segment.name or f"{path} {graph.scopes.get(path, '')}".strip() or messages.text("graphs.rest")
+    name = segment.name or f"{path} {graph.scopes.get(path, '')}".strip() or Phrase("graphs.rest")
     repeated = segment.times > 1
     size = len(members) // segment.times
     word = "graphs.group" if not repeated else "graphs.repeat_group" if size > 1 else ""
     return Node(
         i,
-        messages.text(word, name=name, count=size) if word else name,
+        Phrase(word, name=name, count=size) if word else name,
         "op",
         scope=path or common_path([graph.nodes[m].scope for m in segment.nodes]),
         sequence=first.sequence,

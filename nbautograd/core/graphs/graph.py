@@ -103,7 +103,8 @@ class Node(Displayable):
 
     Attributes:
         id: position in ``AutogradGraph.nodes``.
-        name: the grad_fn's name (``"MulBackward0"``, ``"LinearFunctionBackward"``), for a leaf ``"AccumulateGrad"``.
+        name: the grad_fn's name (``"MulBackward0"``, ``"LinearFunctionBackward"``), for a leaf ``"AccumulateGrad"``. Of
+            a folded node that stands for several a Phrase: ``str`` gives the words, in the language of the moment.
         kind: ``"op"`` (of torch), ``"function"`` (a custom Function) or ``"leaf"``.
         label: for a leaf or an output the user's variable or parameter name; else empty.
         scope: path of the module that made it, such as ``"net.0"``; empty outside modules.
@@ -134,7 +135,7 @@ class Node(Displayable):
     """
 
     id: int
-    name: str
+    name: str | Phrase
     kind: Literal["op", "function", "leaf"]
     label: str = ""
     scope: str = ""
@@ -234,7 +235,8 @@ class AutogradGraph(Displayable):
     Attributes:
         nodes: in the order of the walk; ``nodes[i].id == i``.
         edges: all edges.
-        roots: (node id or None, name) of each tensor asked for; None when it has no grad_fn.
+        roots: (node id or None, name) of each tensor asked for; None when it has no grad_fn. The name
+            is the user's, else a Phrase: ``str`` gives the words, in the language of the moment.
         order: node ids in the order in which the engine runs them.
         scopes: module path -> type name, for the scopes that occur.
         slots: for each of ``roots`` which of the node's outputs it is.
@@ -249,7 +251,7 @@ class AutogradGraph(Displayable):
 
     nodes: tuple[Node, ...] = ()
     edges: tuple[Edge, ...] = ()
-    roots: tuple[tuple[int | None, str], ...] = ()
+    roots: tuple[tuple[int | None, str | Phrase], ...] = ()
     order: tuple[int, ...] = ()
     scopes: Mapping[str, str] = field(default_factory=dict)
     slots: tuple[int, ...] = ()

@@ -168,6 +168,6 @@ def stale_edges(node: Node, positions: list[int]) -> dict[int, str]:
     text = f"v{node.stale[0].saved} → v{node.stale[0].now}"
     spoilt = {"self": 1, "mat1": 1, "other": 0, "mat2": 0}
     slots = {stale.slot for stale in node.stale}
-    if node.name.startswith(("Mul", "Mm", "Bmm")) and slots <= spoilt.keys():
+    if str(node.name).startswith(("Mul", "Mm", "Bmm")) and slots <= spoilt.keys():
         return {spoilt[slot]: text for slot in slots}
     return dict.fromkeys(positions, text)

@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from nbautograd import messages
+from nbautograd.core.display import Phrase
 from nbautograd.core.graphs.graph import AutogradGraph, Node
 from nbautograd.core.graphs.segments import Segment, inner_order
 
@@ -241,7 +241,7 @@ def named_repeat(graph: AutogradGraph, nodes: list[int], times: int) -> Segment:
     first = nodes[: len(nodes) // times]
     known = len(set(modules)) == times and len(kinds) == 1 and 0 < len(modules[0]) <= MOST_OPS
     what = _with_ops(graph, first, modules[0]) if known else op_names(graph, first)
-    return Segment(path, nodes, times, messages.text("graphs.repeat", name=what, times=times))
+    return Segment(path, nodes, times, Phrase("graphs.repeat", name=what, times=times))
 
 
 def repeat_parts(graph: AutogradGraph, repeat: Segment) -> list[Segment]:
@@ -253,7 +253,7 @@ def repeat_parts(graph: AutogradGraph, repeat: Segment) -> list[Segment]:
             found.append(Segment(modules[0], nodes, 1, f"{modules[0]} {_with_ops(graph, nodes, modules)}"))
         else:
             what = _with_ops(graph, nodes, modules) if 0 < len(modules) <= MOST_OPS else op_names(graph, nodes)
-            name = messages.text("graphs.part", name=what, number=number, times=repeat.times)
+            name = Phrase("graphs.part", name=what, number=number, times=repeat.times)
             found.append(Segment(repeat.path, nodes, 1, name))
     return found
 
@@ -290,7 +290,7 @@ def op_names(graph: AutogradGraph, part: Sequence[int]) -> str:
 
 def op_name(node: Node) -> str:
     """``"Tanh"`` for ``"TanhBackward0"``."""
-    return node.function or re.sub(r"Backward\d*$", "", node.name) or node.name
+    return node.function or re.sub(r"Backward\d*$", "", str(node.name)) or str(node.name)
 
 
 def common_path(scopes: Sequence[str]) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+from nbautograd.core.display import Phrase
 from nbautograd.core.graphs.graph import AutogradGraph, Node
 
 
@@ -27,7 +28,7 @@ class Segment(NamedTuple):
     path: str
     nodes: list[int]
     times: int = 1
-    name: str = ""
+    name: str | Phrase = ""
 
 
 def inner_order(graph: AutogradGraph) -> list[int]:

@@ -52,14 +52,14 @@ def why_none(
     return of_edges(ran, place, name)
 
 
-def _cut_off(tensor: torch.Tensor, name: str, outputs: Sequence[str]) -> Finding:
+def _cut_off(tensor: torch.Tensor, name: str, outputs: Sequence[str | Phrase]) -> Finding:
     """No way leads to the tensor: by the line that cuts it off, if one is found."""
-    code, said = CallerCode(), ", ".join(outputs)
-    cut = code.follow(tensor, name, outputs) or code.cut(name)
+    code, said = CallerCode(), _listed(outputs)
+    cut = code.follow(tensor, name, [output for output in outputs if isinstance(output, str)]) or code.cut(name)
     return reason_finding("not_a_part", name=name, outputs=said) if cut is None else of_cut(cut, name, said)
 
 
-def of_cut(cut: Cut, name: str, outputs: str) -> Finding:
+def of_cut(cut: Cut, name: str, outputs: Phrase | str) -> Finding:
     """A line cuts the tensor off, or most likely does."""
     where: Phrase | str = Phrase("graphs.none.where", where=cut.where) if cut.where else ""
     reason = "cut" if cut.sure else "cut_likely"
@@ -93,7 +93,14 @@ def of_edges(ran: AutogradGraph, place: int, name: str) -> Finding:
 
 
 def _called(node: Node) -> str:
-    return node.function or node.name
+    return node.function or str(node.name)
+
+
+def _listed(names: Sequence[str | Phrase]) -> Phrase | str:
+    """Return some names as one, those of them that are words in the language of the moment."""
+    if len(names) < 2:
+        return names[0] if names else ""
+    return Phrase("graphs.listed", first=_listed(names[:-1]), last=names[-1])
 
 
 def reason_finding(reason: str, at: int | None = None, **params: Any) -> Finding:
@@ -196,7 +203,7 @@ def _not_a_part(
     graph: AutogradGraph, name: str, drawn: Ghost | None, tensor: torch.Tensor | None, code: Sequence[str]
 ) -> Answer:
     """No way leads to the tensor: by the line that cuts it off, if one is found."""
-    outputs = ", ".join(root for _, root in graph.roots)
+    outputs = _listed([root for _, root in graph.roots])
     cut: Cut | None = next((hit for text in code if (hit := find_cut(name, text))), None)
     if drawn is not None and drawn.line is not None:
         cut = Cut(drawn.reason, drawn.line, drawn.text, drawn.where, drawn.sure)

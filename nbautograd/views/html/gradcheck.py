@@ -93,7 +93,7 @@ def _witnesses(blocks: Sequence[Block]) -> Markup | None:
         [
             name(block_name(b)) if k == 0 else "",
             say("witness", s.witness) if s.took_part else faint(say("witness", s.witness)),
-            tag("div", {"style": "min-width:200px"}, s.says),
+            tag("div", {"style": "min-width:200px"}, str(s.says)),
             numbers.number(s.largest_difference, 2),
         ]
         for b in blocks

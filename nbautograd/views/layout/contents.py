@@ -41,7 +41,8 @@ def op_content(node: Node, fan_in: int, dtype: str | None, lens: str = "") -> Co
     """An op of torch, or a group of nodes: one line, and more where gradients are summed or a lens tells something."""
     kind: BoxKind = "group" if len(node.members) > 1 else "op"
     label = "" if node.outputs or not node.label else fit(node.label, 80, "name")
-    name = fit(node.name, WIDEST[kind])
+    whole = str(node.name)
+    name = fit(whole, WIDEST[kind])
     start = PAD + (text_width(label, "name") + 5 if label else 0)
     width = start + text_width(name) + PAD
     lines = [Line(label, PAD, 17, "name")] if label else []
@@ -56,14 +57,14 @@ def op_content(node: Node, fan_in: int, dtype: str | None, lens: str = "") -> Co
         width = max(width, text_width(text, style) + 2 * PAD)
         lines.append(Line(text, PAD, height + 7, style))
         height += FAN
-    return Content(kind, width, height, tuple(lines), printable(_op_title(node, name != node.name)))
+    return Content(kind, width, height, tuple(lines), printable(_op_title(node, whole, name != whole)))
 
 
-def _op_title(node: Node, elided: bool) -> str:
+def _op_title(node: Node, name: str, elided: bool) -> str:
     """Everything in full, where the box does not say it all: for a repeat the norm at each part."""
     if not elided and len(node.members) < 2:
         return ""
-    title = node.name if node.name.startswith(node.scope) else f"{node.scope} · {node.name}"
+    title = name if name.startswith(node.scope) else f"{node.scope} · {name}"
     if node.repeats and node.norms:
         title += f"; {messages.text('graphs.norms', norms=', '.join(number(norm) for norm in node.norms))}"
     return title

@@ -19,7 +19,7 @@ def function_content(node: Node, fan_in: int, lens: str = "") -> Content:
     """A custom Function: its name, its line, what it saved, its ctx fields, which inputs need a gradient."""
     table = _Table()
     line = "" if node.line is None else messages.text("graphs.line", line=node.line)
-    name = fit(node.function or node.name, 300, "title")
+    name = fit(node.function or str(node.name), 300, "title")
     if node.label and not node.outputs:
         name = f"{fit(node.label, 80, 'title')} = {name}"
     table.head(name, line)
@@ -38,7 +38,7 @@ def function_content(node: Node, fan_in: int, lens: str = "") -> Content:
 
 
 def _function_title(node: Node) -> str:
-    parts = [node.name]
+    parts = [str(node.name)]
     if node.ctx is not None:
         parts += [f"{v.name}: {v.repr}" for v in (*node.ctx.saved_tensors, *node.ctx.attributes.values())]
     return printable("; ".join(parts))

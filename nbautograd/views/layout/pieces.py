@@ -60,7 +60,7 @@ class Pieces:
         for position, (root, name) in enumerate(self._graph.roots):
             title = messages.text("graphs.no_graph", name=name) if root is None else ""
             kept = () if root is None else (root,)
-            self.pieces.append(Piece(f"o{position}", short_content("output", name, title), kept))
+            self.pieces.append(Piece(f"o{position}", short_content("output", str(name), title), kept))
         roots = len(self.pieces)
         for node in nodes:
             if node.kind != "leaf":
@@ -85,8 +85,8 @@ class Pieces:
         if node.kind == "function":
             content = function_content(node, fan, self._lens)
         elif self._is_plain(node, fan):
-            content = self._plain.get((node.name, fan)) or op_content(node, fan, self.dtype)
-            self._plain[node.name, fan] = content
+            content = self._plain.get((str(node.name), fan)) or op_content(node, fan, self.dtype)
+            self._plain[str(node.name), fan] = content
         else:
             content = op_content(node, fan, self.dtype, self._lens)
         return Piece(box_key(node), content, node.members or (node.id,), fan, node.freed)
@@ -228,4 +228,4 @@ def box_key(node: Node) -> str:
 
 
 def _name(node: Node) -> str:
-    return node.label or node.function or node.name
+    return node.label or node.function or str(node.name)

@@ -12,7 +12,7 @@ TOLD = 12  # nodes named one by one in the description
 
 def title(graph: AutogradGraph) -> str:
     """One line naming the graph."""
-    names = ", ".join(name for _, name in graph.roots[:4]) + (", …" if len(graph.roots) > 4 else "")
+    names = ", ".join(str(name) for _, name in graph.roots[:4]) + (", …" if len(graph.roots) > 4 else "")
     return printable(messages.text("graphs.title", name=names))
 
 

@@ -141,7 +141,7 @@ def block_text(block: JacobianBlock) -> str:
 def witness_lines(block: Block) -> list[str]:
     """What each witness said of a block."""
     header = [messages.text(f"views.column.{c}") for c in ("witness", "says", "difference")]
-    rows = [[say("witness", s.witness), s.says, numbers.number(s.largest_difference, 2)] for s in block.witnesses]
+    rows = [[say("witness", s.witness), str(s.says), numbers.number(s.largest_difference, 2)] for s in block.witnesses]
     return table(header, rows, right=(2,)) if rows else []
 
 

@@ -113,8 +113,8 @@ def in_order(graph: AutogradGraph) -> list[Node]:
 def node_name(node: Node) -> str:
     """A leaf's variable name, else the node's name with its label."""
     if node.kind == "leaf":
-        return node.label or node.name
-    return f"{node.name} ({node.label})" if node.label else node.name
+        return node.label or str(node.name)
+    return f"{node.name} ({node.label})" if node.label else str(node.name)
 
 
 def _row(node: Node, gives: list[str]) -> list[str]:

@@ -6,7 +6,7 @@ import functions_checked as checked
 import pytest
 import torch
 
-from nbautograd import gradcheck, set_language
+from nbautograd import gradcheck, messages, set_language
 
 
 def doubles(*shape):
@@ -34,7 +34,7 @@ def test_it_sees_what_is_wrong():
 def test_it_is_not_asked_where_it_knows_nothing(fn):
     statement = said(gradcheck(fn, doubles(4), order=1), "autograd of forward")
     assert not statement.took_part
-    assert statement.says
+    assert str(statement.says)
 
 
 def test_it_decides_where_differences_are_noise():
@@ -71,7 +71,7 @@ def test_every_statement_is_a_sentence(language):
             inputs = (doubles(2, 2), doubles(2, 2)) if fn is checked.LinearWrong else (doubles(2),)
             for block in gradcheck(fn, inputs).blocks.values():
                 assert len(block.witnesses) == 4
-                assert all(s.says.endswith((".", "。")) for s in block.witnesses)
+                assert all(str(s.says).endswith((".", "。")) for s in block.witnesses)
     finally:
         set_language(None)
 
@@ -90,3 +90,30 @@ def test_autograd_of_the_forward_reaches_through_a_wrapper():
 def test_an_apply_that_was_kept_elsewhere_is_not_entered():
     kept = checked.Exp.apply
     assert not said(gradcheck(lambda x: kept(x) + 0, doubles(4)), "autograd of forward").took_part
+
+
+class HalfExp(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.half().exp().double()
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * x.exp()
+
+
+def test_a_report_is_read_in_the_language_of_the_moment():
+    progress = []
+    with messages.speaking("en"):
+        report = gradcheck(HalfExp, doubles(4), order=1, progress=lambda *step: progress.append(step[2]))
+        sentences = [report.reason, *(s.says for block in report.blocks.values() for s in block.witnesses)]
+        english = [str(sentence) for sentence in sentences]
+        assert english[0] in report._repr_mimebundle_()["text/plain"]
+        assert "Backward is right; looking at second derivatives." in progress
+    with messages.speaking("zh"):
+        assert all(str(sentence).endswith("。") for sentence in sentences)
+        shown = report._repr_mimebundle_()
+        assert not any(sentence in shown["text/plain"] + shown["text/html"] for sentence in english)
+        assert str(report.reason) in shown["text/plain"]

@@ -20,7 +20,7 @@ OPS = [torch.sin, torch.cos, torch.tanh, torch.sigmoid, torch.exp, torch.relu, t
 
 
 def told(graph):
-    return [(run.name, run.times, len(run.nodes) // run.times) for run in find_repeats(graph)]
+    return [(str(run.name), run.times, len(run.nodes) // run.times) for run in find_repeats(graph)]
 
 
 def members(graph):
@@ -33,7 +33,7 @@ def test_twelve_equal_blocks_are_one_box():
     folded = fold_to(graph, 300)
     (box,) = [node for node in folded.nodes if node.repeats]
     assert box.repeats == 12
-    assert box.name.startswith("Sequential ×12 · ")
+    assert str(box.name).startswith("Sequential ×12 · ")
     assert len(box.norms) == 12
     assert is_acyclic(folded)
     assert members(folded) == list(range(len(graph.nodes)))

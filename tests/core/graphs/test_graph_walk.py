@@ -13,7 +13,9 @@ import torch
 from torch import nn
 
 import nbautograd
+from nbautograd import messages
 from nbautograd.core.graphs import build, saved
+from nbautograd.core.graphs.folding import fold_repeats, fold_to, open_boxes
 from nbautograd.core.torch_private.nodes import SHOWS_SAVED, saved_peek
 
 STATES = sorted(models.states())
@@ -223,3 +225,22 @@ def test_notes_are_read_in_the_language_of_the_moment():
     assert "1" in english[0]
     assert english != chinese
     assert pickle.loads(pickle.dumps(graph)).notes == graph.notes
+
+
+def test_names_of_boxes_and_outputs_are_read_in_the_language_of_the_moment():
+    model = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), *(nn.Sequential(nn.Linear(3, 3), nn.Tanh()) for _ in range(12)))
+    with messages.speaking("en"):
+        graph = nbautograd.graph(model(torch.ones(1, 2)).sum(), names=model)
+        repeats = fold_repeats(graph)
+        (box,) = [node for node in repeats.nodes if node.repeats]
+        graphs = [graph.collapse(), repeats, fold_to(graph, 2), open_boxes(graph, [f"g{box.members[0]}"], 300)]
+        boxes = [node for folded in graphs for node in folded.nodes if len(node.members) > 1]
+        assert all("nodes" in node.name for node in boxes)
+        assert any("the rest" in node.name for node in boxes)
+        assert f"{graph.roots[0][1]:>8}" == "  output"
+    with messages.speaking("zh"):
+        assert all("个节点" in node.name and "nodes" not in node.name for node in boxes)
+        assert any("其余部分" in node.name for node in boxes)
+        assert "输出" in graph.to_svg()
+        json.dumps(graph.collapse().to_dict())
+    assert pickle.loads(pickle.dumps(boxes)) == boxes

@@ -10,7 +10,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbautograd import messages
 from nbautograd.core import syntax
 from nbautograd.core.checking import phrases
 from nbautograd.core.checking.backward_call import cotangents, gradient_tolerance, own_node, tensors_on_ctx
@@ -23,6 +22,7 @@ from nbautograd.core.checking.problem import Outputs, Subject
 from nbautograd.core.checking.run import GradcheckRun
 from nbautograd.core.checking.second_order.sampled_directions import DIRECTIONS, TOGETHER, restrict_to_directions
 from nbautograd.core.checking.second_order.scalar_check import agree_along_direction
+from nbautograd.core.display import Phrase
 from nbautograd.core.findings import Finding
 from nbautograd.core.source import methods_of
 from nbautograd.core.torch_private import tensors as internals
@@ -68,9 +68,9 @@ def second_order(subject: Subject, asked: bool = False) -> GradcheckReport | Non
         return _report(subject, (_unsupported(subject, run.error),), start)
     found = tuple(_findings(subject, outputs, run))
     findings = found or tuple(quietly(lambda: over_reverse(subject, _subject(subject, outputs))))
-    sampled = ""
+    sampled: Phrase | str = ""
     if run.subject.output_names and run.subject.output_names[0].endswith("(sampled)"):
-        sampled = messages.text("checking.sampled_directions", elements=f"{size:,}")
+        sampled = Phrase("checking.sampled_directions", elements=f"{size:,}")
     return _report(subject, findings, start, run, sampled)
 
 
@@ -200,7 +200,11 @@ def _grad_name(subject: Subject, k: int, count: int) -> str:
 
 
 def _report(
-    subject: Subject, findings: tuple[Finding, ...], start: float, run: GradcheckRun | None = None, reason: str = ""
+    subject: Subject,
+    findings: tuple[Finding, ...],
+    start: float,
+    run: GradcheckRun | None = None,
+    reason: Phrase | str = "",
 ) -> GradcheckReport:
     wrong = any(f.kind == "bug" for f in findings)
     blocks: dict[tuple[int, int], Block] = {} if run is None else run.blocks
@@ -214,7 +218,7 @@ def _report(
 
 def _left_out(subject: Subject, start: float, why: str, size: int) -> GradcheckReport:
     """Return a report that says why second derivatives were not looked at."""
-    return _report(subject, (), start, None, messages.text(why, function=subject.name, elements=f"{size:,}"))
+    return _report(subject, (), start, None, Phrase(why, function=subject.name, elements=f"{size:,}"))
 
 
 def _unsupported(subject: Subject, error: Exception) -> Finding:
