@@ -8,6 +8,7 @@ from typing import Any
 
 from nbautograd.core.checking import entry_curve, report_verdict
 from nbautograd.core.checking.block import GradcheckReport, JacobianBlock, JacobianReport, Verdict
+from nbautograd.core.checking.functions_inside import CheckedInside, check_functions_inside, with_findings_inside
 from nbautograd.core.checking.hints import limit_findings, validated_hints
 from nbautograd.core.checking.problem import Subject
 from nbautograd.core.checking.progress import Tell, watched
@@ -89,7 +90,9 @@ def _reported(run: GradcheckRun, order: int | None, given: Hints, start: float) 
             )  # fmt: skip
             run.progress.verdict_known(so_far, Phrase(f"checking.known_{verdict.replace(' ', '_')}"))
 
+        inside = _functions_inside(run, given)
         findings = report_verdict.findings(run, mended if given == "fix" else None, known)
+        findings = with_findings_inside(run, inside, findings)
         verdict, reason = report_verdict.verdict(run, findings)
         if run.complete:
             with run.interruptible():
@@ -104,6 +107,16 @@ def _reported(run: GradcheckRun, order: int | None, given: Hints, start: float) 
         run.subject.output_names, run.subject.seed, time.perf_counter() - start, run.complete, second,
         run.subject.source, reason, order,
     )  # fmt: skip
+
+
+def _functions_inside(run: GradcheckRun, given: Hints) -> tuple[CheckedInside, ...]:
+    """Check the Functions that a callable with a wrong gradient calls inside, in first order."""
+
+    def check(cls: type, arguments: tuple[Any, ...]) -> GradcheckReport:
+        alone = GradcheckRun(Subject(cls, arguments, run.subject.seed), run.atol, run.rtol, None)
+        return _reported(alone, 1, given, time.perf_counter())
+
+    return check_functions_inside(run, check)
 
 
 def jacobian(fn: Any, inputs: Any, *, eps: float | None = None) -> JacobianReport:

@@ -149,6 +149,11 @@ class Subject:
             finally:
                 self._depth -= 1
 
+    def disown(self) -> None:
+        """Speak for no Function class any more: the only one inside a callable was not shown to be wrong."""
+        self.cls = self.source = None
+        self.state, self.arguments = ClassState(None), {}
+
     def fresh(self) -> tuple[Any, ...]:
         """New copies of the inputs, tensors among them requiring grad as ``inputs`` do."""
         return tuple(prepared_inputs.copy(item) for item in self.inputs)

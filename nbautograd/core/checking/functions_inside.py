@@ -1,0 +1,184 @@
+"""Custom Functions that a checked callable calls inside: which of them is wrong by itself, at the inputs it gets there.
+
+A wrong gradient of a model proves nothing of a Function in it: a ``detach`` beside it does the same. So each Function
+is checked alone, at copies of the arguments of its own calls.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nbautograd.core.checking.block import GradcheckReport
+from nbautograd.core.checking.diagnose import ranked
+from nbautograd.core.checking.prepared_inputs import copy
+from nbautograd.core.checking.problem import Subject, functions_of, separate_context
+from nbautograd.core.checking.run import GradcheckRun
+from nbautograd.core.findings import Finding
+
+CALLS = 3  # of one class that are checked
+BYTES = 1 << 26  # of copied arguments, of all classes together
+Check = Callable[[type, tuple[Any, ...]], GradcheckReport]
+
+
+@dataclasses.dataclass
+class CallsOfClass:
+    """Calls of one Function inside.
+
+    Attributes:
+        arguments: copies of forward's arguments without ctx, of the first calls.
+        left_out: how many calls were not kept.
+    """
+
+    arguments: list[tuple[Any, ...]] = dataclasses.field(default_factory=list)
+    left_out: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class CheckedInside:
+    """A Function that is called inside, checked alone.
+
+    Attributes:
+        cls: the Function.
+        wrong: the report on the first of its calls at which it is wrong; None when there is none.
+        right: True when every call of it was checked and is right.
+    """
+
+    cls: type
+    wrong: GradcheckReport | None
+    right: bool
+
+
+def check_functions_inside(run: GradcheckRun, check: Check) -> tuple[CheckedInside, ...]:
+    """Check the Functions inside a callable whose gradient is wrong, each alone.
+
+    Args:
+        run: with its blocks. Where no block differs, or a Function class itself is checked, nothing is done.
+        check: checks a Function class at these arguments. An interrupt ends this, and the run is incomplete.
+
+    Returns:
+        One per class. When none is wrong by itself, the run's subject no longer speaks for any class.
+    """
+    subject, outputs = run.subject, run.outputs
+    differs = any(block.verdict == "mismatch" for block in run.blocks.values())
+    if subject.direct or outputs is None or not subject.has_functions or not differs:
+        return ()
+    checked: list[CheckedInside] = []
+    with run.interruptible():
+        calls = _calls_inside(subject, sorted(functions_of(outputs), key=lambda cls: cls.__name__))
+        checked.extend(_checked(cls, found, check) for cls, found in calls.items())  # what came stays
+    if all(one.wrong is None for one in checked):
+        subject.disown()
+    return tuple(checked)
+
+
+def with_findings_inside(
+    run: GradcheckRun, checked: Sequence[CheckedInside], found: tuple[Finding, ...]
+) -> tuple[Finding, ...]:
+    """Add which Functions inside are wrong by themselves, and why, or that all are right there.
+
+    Args:
+        run: of the callable.
+        checked: what ``check_functions_inside`` returned.
+        found: of the callable. Of its only Function a cause that is known, or was mended, is not told twice; of
+            several the pattern in the callable's own gradient says no more than that one of them is wrong.
+    """
+    if run.complete and checked and all(one.right for one in checked):
+        names = ", ".join(f"`{one.cls.__name__}`" for one in checked)
+        note = Finding("functions_right_inside", "note", "checking.functions_right_inside", {"functions": names})
+        return ranked((*found, note))
+    causes = [(one.cls, one.wrong.findings[0]) for one in checked if one.wrong is not None]
+    if run.subject.cls is not None:
+        mended = any(finding.fix is not None for finding in found)
+        causes = [] if mended else [(c, f) for c, f in causes if f.code not in {known.code for known in found}]
+        kept = found
+    else:
+        kept = tuple(f for f in found if not causes or f.kind != "bug" or f.where is None)
+    return ranked((*(_blamed(cls.__name__, cause) for cls, cause in causes), *kept))
+
+
+def _blamed(function: str, cause: Finding) -> Finding:
+    """Return the finding on a Function inside; its fix was tried on the Function alone, so it heads no report."""
+    params = {"function": function, "cause": cause.phrase("what"), "advice": cause.phrase("advice")}
+    fix = None if cause.fix is None else dataclasses.replace(cause.fix, line=None)
+    return Finding("wrong_inside", "bug", "checking.wrong_inside", params, None, cause.line, fix)
+
+
+def _checked(cls: type, calls: CallsOfClass, check: Check) -> CheckedInside:
+    verdicts = []
+    for arguments in calls.arguments:
+        report = _report(cls, arguments, check)
+        if report is not None and report.verdict == "wrong" and report.findings:
+            return CheckedInside(cls, report, right=False)
+        verdicts.append(None if report is None else report.verdict)
+    return CheckedInside(cls, None, right=not calls.left_out and set(verdicts) == {"right"})
+
+
+def _report(cls: type, arguments: tuple[Any, ...], check: Check) -> GradcheckReport | None:
+    """Check a Function at some arguments, in double precision where their own tells nothing; None if it cannot be."""
+    report = None
+    for given in (arguments, tuple(map(_double, arguments))):
+        try:
+            report = check(cls, given)
+        except Exception:  # nothing to differentiate, or forward refuses it
+            return report
+        if not report.complete:
+            raise KeyboardInterrupt
+        if report.verdict != "cannot tell":
+            return report
+    return report
+
+
+def _double(item: Any) -> Any:
+    if not isinstance(item, Tensor) or not item.is_floating_point():
+        return item
+    return item.detach().double().requires_grad_(item.requires_grad)
+
+
+def _calls_inside(subject: Subject, classes: Sequence[type]) -> dict[type, CallsOfClass]:
+    """Call the subject once more and copy what each class is called with."""
+    calls = {cls: CallsOfClass() for cls in classes}
+    room = BYTES
+
+    def seen(cls: type, arguments: tuple[Any, ...]) -> None:
+        nonlocal room
+        size = sum(item.nbytes for item in arguments if isinstance(item, Tensor))
+        if len(calls[cls].arguments) < CALLS and size <= room:
+            room -= size
+            calls[cls].arguments.append(tuple(map(copy, arguments)))
+        else:
+            calls[cls].left_out += 1
+
+    with contextlib.ExitStack() as stack:
+        for cls in classes:
+            stack.enter_context(_forward_watched(cls, seen))
+        subject.call()
+    return calls
+
+
+@contextlib.contextmanager
+def _forward_watched(cls: Any, seen: Callable[[type, tuple[Any, ...]], None]) -> Iterator[None]:
+    """For the time, tell of every call of a Function's forward in this thread, before it is made."""
+    own, forward, thread = vars(cls).get("forward"), cls.forward, threading.get_ident()
+    first = 0 if separate_context(cls) else 1
+
+    def watched(*args: Any) -> Any:
+        if threading.get_ident() == thread:
+            with torch.no_grad():
+                seen(cls, args[first:])
+        return forward(*args)
+
+    cls.forward = staticmethod(watched)
+    try:
+        yield
+    finally:
+        if own is None:
+            del cls.forward
+        else:
+            cls.forward = own

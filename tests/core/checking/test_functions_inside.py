@@ -1,0 +1,218 @@
+"""gradcheck of a callable names a Function inside as wrong only where that Function fails by itself."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.autograd import Function
+
+import nbautograd
+from nbautograd.core.checking import functions_inside
+
+F64 = torch.float64
+
+
+class Sine(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * x.cos()
+
+
+class Scaled(Function):
+    """Backward forgets the factor."""
+
+    @staticmethod
+    def forward(ctx, x, weight, factor):
+        ctx.save_for_backward(x, weight)
+        ctx.factor = factor
+        return factor * (x @ weight)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        return grad_output @ weight.t(), ctx.factor * (x.t() @ grad_output), None
+
+
+class Apart(Function):
+    """The same mistake with setup_context."""
+
+    @staticmethod
+    def forward(x, factor):
+        return factor * x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.factor = inputs[1]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output / ctx.factor, None
+
+
+class OfClass(Function):
+    """The same mistake with a forward that is a classmethod."""
+
+    @classmethod
+    def forward(cls, ctx, x):
+        return 3 * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output
+
+
+class Child(OfClass):
+    """Inherits forward and backward."""
+
+
+class Network(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(4, 4, dtype=F64)
+
+    def forward(self, x):
+        return Scaled.apply(Sine.apply(self.linear(x)), self.linear.weight, 3.0).tanh()
+
+
+@pytest.fixture
+def x():
+    return torch.randn(3, 4, dtype=F64, generator=torch.Generator().manual_seed(5)).requires_grad_()
+
+
+def check(fn, x, **options):
+    torch.manual_seed(0)
+    return nbautograd.gradcheck(fn, (x,), **options)
+
+
+def inside(report):
+    return [f.params["function"] for f in report.findings if f.code == "wrong_inside"]
+
+
+def test_the_wrong_function_in_a_model_is_named_with_its_line_and_its_mended_line(x):
+    report = check(Network(), x)
+    assert report.verdict == "wrong"
+    assert inside(report) == ["Scaled"]
+    first = report.findings[0]
+    assert "`Scaled`, which is called inside, is wrong by itself" in first.what
+    assert first.fix is not None
+    assert first.fix.verified
+    assert "ctx.factor" in first.fix.source
+    assert "Sine" not in str(report)
+
+
+def test_a_function_that_is_right_is_not_blamed_for_what_stands_around_it(x):
+    report = check(lambda x: Sine.apply(x * x.detach()), x)
+    assert report.verdict == "wrong"
+    assert report.function == "<lambda>"
+    assert inside(report) == []
+    assert all(finding.fix is None for finding in report.findings)
+    assert [f.code for f in report.findings if f.kind == "note"] == ["functions_right_inside"]
+    assert "`Sine`" in report.findings[-1].message
+
+
+def test_several_wrong_functions_are_all_named(x):
+    report = check(lambda x: Scaled.apply(Apart.apply(x, 2.0), torch.eye(4, dtype=F64), 5.0).sin(), x)
+    assert sorted(inside(report)) == ["Apart", "Scaled"]
+
+
+@pytest.mark.parametrize("cls", [Apart, OfClass, Child])
+def test_every_style_of_forward_is_checked_alone(cls, x):
+    arguments = (2.0,) if cls is Apart else ()
+    report = check(lambda x: Sine.apply(cls.apply(x, *arguments)), x)
+    assert inside(report) == [cls.__name__]
+
+
+def test_the_only_function_keeps_its_name_where_it_is_wrong_by_itself(x):
+    report = check(lambda x: Scaled.apply(x, torch.eye(4, dtype=F64), 3.0).sin(), x)
+    assert report.function == "Scaled"
+    assert any(f.fix is not None and f.fix.verified for f in report.findings)
+
+
+def test_single_precision_is_checked_again_in_double(x):
+    report = check(lambda x: Scaled.apply(Sine.apply(x), torch.eye(4), 3.0), x.detach().float().requires_grad_())
+    assert report.verdict == "wrong"
+    assert inside(report) == ["Scaled"]
+
+
+def test_nothing_is_said_of_calls_that_were_not_checked(x):
+    def fn(x):
+        for _ in range(functions_inside.CALLS + 1):
+            x = Sine.apply(x)
+        return x * x.detach()
+
+    report = check(fn, x)
+    assert report.verdict == "wrong"
+    assert [f for f in report.findings if f.code in ("wrong_inside", "functions_right_inside")] == []
+
+
+@pytest.mark.parametrize("bytes_", [0, 95, 96])
+def test_large_arguments_are_left_out(bytes_, x, monkeypatch):
+    monkeypatch.setattr(functions_inside, "BYTES", bytes_)
+    report = check(lambda x: Sine.apply(x) * x.detach(), x)  # 3 * 4 * 8 bytes
+    assert [f.code for f in report.findings if f.kind == "note"] == ["functions_right_inside"] * (bytes_ == 96)
+
+
+def test_classes_are_left_as_they_were(x):
+    nbautograd.instrument(Scaled)
+    try:
+        before = {cls: dict(vars(cls)) for cls in (Sine, Scaled, Child)}
+        nbautograd.calls()
+        check(Network(), x)
+        check(lambda x: Child.apply(x), x)
+        for cls, names in before.items():
+            now = {k: v for k, v in vars(cls).items() if k != "_backward_cls"}
+            assert now == {k: v for k, v in names.items() if k != "_backward_cls"}
+        assert len(nbautograd.calls(Scaled)) == 0
+    finally:
+        nbautograd.uninstrument(Scaled)
+
+
+def test_hints_cut_what_is_said_of_a_function_inside(x):
+    assert "Scaled" not in str(check(Network(), x, hints="none"))
+    what = check(Network(), x, hints="what").findings[0]
+    assert inside(check(Network(), x, hints="what")) == ["Scaled"]
+    assert what.fix is None
+    assert what.line is None
+    assert "factor" not in what.message.replace("Scaled", "")
+
+
+def test_an_interrupt_in_the_check_of_a_function_inside_keeps_the_verdict(x, monkeypatch):
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(functions_inside, "_checked", interrupted)
+    report = check(Network(), x)
+    assert not report.complete
+    assert report.blocks[0, 0].verdict == "mismatch"
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.lists(st.sampled_from(["sine", "square", "scaled", "apart"]), min_size=1, max_size=4), st.integers(0, 99))
+def test_of_any_chain_exactly_the_wrong_ones_are_named(chain, seed):
+    generator = torch.Generator().manual_seed(seed)
+    x = (0.5 + torch.rand(2, 2, dtype=F64, generator=generator)).requires_grad_()
+    weight = torch.randn(2, 2, dtype=F64, generator=generator) + 2 * torch.eye(2, dtype=F64)
+    steps = {
+        "sine": Sine.apply,
+        "square": torch.square,
+        "scaled": lambda x: Scaled.apply(x, weight, 2.0),
+        "apart": lambda x: Apart.apply(x, 0.5),
+    }
+
+    def fn(x):
+        for step in (*chain, "sine"):
+            x = steps[step](x)
+        return x
+
+    report = check(fn, x)
+    wrong = {name for name, step in (("Scaled", "scaled"), ("Apart", "apart")) if step in chain}
+    assert (report.verdict == "wrong") == bool(wrong)
+    assert set(inside(report)) == wrong
