@@ -6,6 +6,7 @@ import ast
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any
 
 from IPython.core.error import UsageError
@@ -99,6 +100,7 @@ def evaluate_call(node: ast.Call, magic: str, namespace: Namespace) -> CallExpre
     if node.keywords:
         keywords = evaluate(ast.Call(ast.Name("dict", ast.Load()), [], node.keywords), {**namespace, "dict": dict})
         arguments = bind(function, arguments, keywords, magic)
+    check_fit(node, function, arguments, magic)
     starred = any(isinstance(a, ast.Starred) for a in node.args)
     texts = () if starred else tuple(map(ast.unparse, node.args))
     texts += ("",) * (len(arguments) - len(texts))
@@ -123,6 +125,54 @@ def signature(function: Callable[..., Any]) -> inspect.Signature | None:
     if _has_setup_context(cls):
         return full
     return full.replace(parameters=list(full.parameters.values())[1:])
+
+
+def check_fit(node: ast.Call, function: Callable[..., Any], arguments: tuple[Any, ...], magic: str) -> None:
+    """Refuse arguments that are too few or too many for a function.
+
+    Raises:
+        UsageError: one sentence with what is missing, and the call with it.
+    """
+    known = signature(function)
+    if known is None:
+        return
+    try:
+        known.bind(*arguments)
+    except TypeError:
+        cls = function_class(function)
+        name = ast.unparse(node.func) if cls is None else f"{cls.__name__}.forward"
+        missing = argument_names(function)[len(arguments) :]
+        params: dict[str, Any] = {"magic": magic, "function": name}
+        if missing:
+            call = ast.Call(node.func, [*node.args, *map(ast.Name, missing)], [])
+            params |= {"missing": messages.text("views.comma").join(missing), "call": ast.unparse(call)}
+            raise UsageError(messages.text("magics.missing_arguments", **params)) from None
+        params |= {"takes": ", ".join(map(str, known.parameters.values())), "given": len(arguments)}
+        raise UsageError(messages.text("magics.too_many_arguments", **params)) from None
+
+
+def undefined(error: EvaluationError, namespace: Namespace) -> tuple[str, str] | None:
+    """The name that an expression did not find, and the nearest tensor or Function of the notebook, or "" without one.
+
+    None when the expression failed otherwise.
+    """
+    if not isinstance(error.__cause__, NameError):
+        return None
+    name = error.__cause__.name or ""
+    known = [n for n, value in namespace.items() if not n.startswith("_") and _is_the_notebooks(n, value)]
+    return name, "".join(get_close_matches(name, known, n=1))
+
+
+def _is_the_notebooks(name: str, value: Any) -> bool:
+    """Return True for what a person checks, or checks it with; names that Python or IPython brought are none of it."""
+    import torch
+
+    if isinstance(value, (tuple, list, dict)) and name not in ("In", "Out"):
+        items = value.values() if isinstance(value, dict) else value
+        return any(isinstance(item, torch.Tensor) for item in items)
+    if isinstance(value, (torch.Tensor, torch.nn.Module)) or function_class(value) is not None:
+        return True
+    return callable(value) and getattr(value, "__module__", None) == "__main__"
 
 
 def argument_names(function: Callable[..., Any]) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 import torch
@@ -19,6 +18,7 @@ from nbautograd.magics.call_expression import (
     evaluate,
     expression,
     signature,
+    undefined,
     variables,
 )
 from nbautograd.magics.options import MAGIC
@@ -45,7 +45,7 @@ def read_inputs(text: str, cls: type, namespace: Namespace) -> Inputs:
     Raises:
         UsageError: one sentence with what to do, when it does not evaluate, does not fit or cannot be differentiated.
     """
-    node = expression(text, f"{MAGIC} --inputs")
+    node = _tuple_of_starred(text) or expression(text, f"{MAGIC} --inputs")
     try:
         value = evaluate(node, namespace)
     except EvaluationError as error:
@@ -114,13 +114,23 @@ class _Replace(ast.NodeTransformer):
         return ast.Name(name, ast.Load())
 
 
+def _tuple_of_starred(text: str) -> ast.expr | None:
+    """``*args, 2.0`` as the tuple that it is in a call; None without a star."""
+    try:
+        call = ast.parse(f"f({text})", mode="eval").body
+    except (SyntaxError, ValueError):
+        return None
+    if not isinstance(call, ast.Call) or call.keywords or not any(isinstance(a, ast.Starred) for a in call.args):
+        return None
+    return ast.Tuple(call.args, ast.Load())
+
+
 def _failed(text: str, cls: type, error: EvaluationError, namespace: Namespace) -> str:
-    cause = error.__cause__
-    if isinstance(cause, NameError):
-        name = cause.name or ""
-        near = get_close_matches(name, [n for n in namespace if not n.startswith("_")], n=1)
+    unknown = undefined(error, namespace)
+    if unknown is not None:
+        name, near = unknown
         message_id = "magics.inputs_undefined_near" if near else "magics.inputs_undefined"
-        return messages.text(message_id, text=text, name=name, near="".join(near), function=cls.__name__)
+        return messages.text(message_id, text=text, name=name, near=near, function=cls.__name__)
     return messages.text("magics.inputs_failed", text=text, error=one_line(error), function=cls.__name__)
 
 

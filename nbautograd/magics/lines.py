@@ -35,6 +35,7 @@ from nbautograd.magics.call_expression import (
     evaluate_call,
     expression,
     parse_call,
+    undefined,
 )
 from nbautograd.magics.inputs import as_function, one_line
 from nbautograd.magics.options import BY_SPELLING, choice
@@ -104,7 +105,7 @@ class LineMagics(Magics):
         except UsageError:
             raise
         except EvaluationError as error:
-            raise UsageError(messages.text("magics.line_failed", magic=magic, error=one_line(error))) from None
+            raise UsageError(_failed(magic, error, namespace)) from None
         except NbautogradError as error:
             raise UsageError(str(error)) from None
         except KeyboardInterrupt as interrupt:
@@ -239,6 +240,14 @@ def _next_step(frame: Any, user_globals: Namespace) -> str:
         return ""
     after = (i.opname for i in dis.get_instructions(frame.f_code) if i.offset > frame.f_lasti)
     return next((name for name in after if name != "CACHE"), "")
+
+
+def _failed(magic: str, error: EvaluationError, namespace: Namespace) -> str:
+    unknown = undefined(error, namespace)
+    if unknown is None:
+        return messages.text("magics.line_failed", magic=magic, error=one_line(error))
+    name, near = unknown
+    return messages.text(f"magics.line_undefined{'_near' if near else ''}", magic=magic, name=name, near=near)
 
 
 def _named(error: BaseException) -> str:

@@ -11,6 +11,7 @@ import torch
 from IPython.core.error import UsageError
 from IPython.display import display
 
+from nbautograd.core.checking.problem import CALLS_WHAT_IS_CHECKED
 from nbautograd.core.findings import Phrase
 from nbautograd.magics.progress import ProgressBar
 from nbautograd.views.card import Card, Notice, mimebundle
@@ -78,9 +79,13 @@ def users_traceback(error: BaseException) -> types.TracebackType | None:
 
 
 def is_users(error: BaseException) -> bool:
-    """Whether the user's code was running when this was raised."""
-    files = [entry.tb_frame.f_code.co_filename for entry in _entries(error)]
-    return any(not file.startswith(_NOT_THE_USERS) and file != EVALUATED for file in files[1:])
+    """Whether the user's code was running when this was raised, or what was to be checked refused its arguments."""
+    entries = _entries(error)
+    files = [entry.tb_frame.f_code.co_filename for entry in entries]
+    if any(not file.startswith(_NOT_THE_USERS) and file != EVALUATED for file in files[1:]):
+        return True
+    ours = [entry.tb_frame.f_code for entry in entries if _is_ours(entry)]
+    return bool(ours) and ours[-1] is CALLS_WHAT_IS_CHECKED
 
 
 def _entries(error: BaseException) -> list[types.TracebackType]:

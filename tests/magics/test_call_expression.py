@@ -76,7 +76,9 @@ def test_an_argument_that_raises_is_the_users() -> None:
         parse_call("linear(1 / 0)", "%gradcheck", NAMES)
 
 
-@pytest.mark.parametrize("text", ["a, b", "(a, b)", "{'input': a, 'weight': b}", "tuple([a, b])"])
+@pytest.mark.parametrize(
+    "text", ["a, b", "(a, b)", "{'input': a, 'weight': b}", "tuple([a, b])", "*[a, b]", "a, *(b,)", "*(a, b), None"]
+)
 def test_inputs_are_a_tuple_or_a_dict(text: str) -> None:
     values = read_inputs(text, Linear, NAMES).values
     assert values[0] is A
@@ -89,6 +91,7 @@ def test_inputs_are_a_tuple_or_a_dict(text: str) -> None:
         ("a, bb", "`bb` is not defined; did you mean `b`? Linear itself is defined and recorded."),
         ("a, zzz", "`zzz` is not defined. Define it above the class in this cell"),
         ("a, 1 / 0", "did not evaluate: ZeroDivisionError: division by zero. It is read as Python"),
+        ("*pair, a", "`pair` is not defined. Define it above the class"),
         ("a, b)", "`a, b)` is not a Python expression (unmatched ')')"),
         (
             "a",

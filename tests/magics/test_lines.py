@@ -88,7 +88,16 @@ def test_a_graph_names_its_leaves_after_the_variables(filled) -> None:
     [
         ("%gradcheck", "%gradcheck takes a call as you would write it"),
         ("%gradcheck product", "takes a call with its arguments, but `product` is not one"),
-        ("%gradcheck product(a, c)", "%gradcheck could not evaluate its line: NameError: name 'c' is not defined"),
+        ("%gradcheck product(a, zz)", "%gradcheck: `zz` is not defined."),
+        ("%gradcheck prodct(a, b)", "%gradcheck: `prodct` is not defined; did you mean `product`?"),
+        ("%gradcheck ope(a)", "%gradcheck: `ope` is not defined."),  # not `open`
+        ("%autograd_graph inn", "%autograd_graph: `inn` is not defined."),  # not `In`
+        ("%gradcheck product(a, b.nope)", "%gradcheck could not evaluate its line: AttributeError"),
+        ("%gradcheck product(a)", "%gradcheck: Product.forward needs b. Write product(a, b)."),
+        ("%jacobian Product.apply()", "%jacobian: Product.forward needs a, b. Write Product.apply(a, b)."),
+        ("%gradcheck (lambda x, y: product(x, y))(a)", "needs y. Write (lambda x, y: product(x, y))(a, y)."),
+        ("%gradcheck product(a, b, a)", "%gradcheck: Product.forward takes (a, b), but 3 arguments are given."),
+        ("%autograd_compare product(a) torch.neg(a)", "Product.forward needs b. Write product(a, b)."),
         ("%gradcheck product(a.long(), b.long())", "int64"),
         ("%gradcheck product(a.detach(), b.detach())", "requires grad"),
         ("%jacobian product(a,", "is not a Python expression"),
@@ -121,6 +130,14 @@ def test_a_forward_that_raises_shows_its_own_traceback_without_ours(filled, line
     again = filled("%tb")
     assert "thirteen" in again.stdout
     assert "nbautograd/" not in again.stdout
+
+
+def test_arguments_that_torch_itself_refuses_are_the_users_error(filled) -> None:
+    ran = filled("%gradcheck torch.add(a)")
+    assert isinstance(ran.error, TypeError)
+    assert "add() received an invalid combination of arguments" in ran.stdout
+    assert "nbautograd/" not in ran.stdout
+    assert "Internal error" not in ran.stderr
 
 
 def test_a_mistake_of_ours_is_one_sentence(filled, monkeypatch) -> None:
