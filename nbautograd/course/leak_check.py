@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from nbautograd.course.source import Source, body, solution_lines
+from nbautograd.course.source import Source, solution_lines
 
 LEAST = 12  # characters of a line that tells anything
 # what every Function says, right or wrong
@@ -27,7 +27,7 @@ def secret_lines(source: Source) -> dict[str, str]:
     found: dict[str, str] = {}
     for cell in source.answers:
         hidden = list(solution_lines(cell))
-        shown = set(map(normalise_whitespace, _outside(body(cell), hidden)))
+        shown = set(map(normalise_whitespace, _outside(cell.text, hidden)))
         for line in map(normalise_whitespace, hidden):
             if len(line) >= LEAST and not COMMON.match(line) and line not in shown:
                 found.setdefault(line, cell.exercise)

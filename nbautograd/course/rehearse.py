@@ -9,7 +9,6 @@ import contextlib
 import io
 import itertools
 import linecache
-import re
 import sys
 import time
 import warnings
@@ -27,7 +26,6 @@ from nbautograd.course.source import Cell, Source
 from nbautograd.errors import NbautogradError
 
 _numbers = itertools.count()
-_MAGIC = re.compile(r"^([ \t]*)[%!].*$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -92,11 +90,11 @@ def rehearse(path: Path) -> Iterator[AnswerCheck]:
 def _answers(whole: Source, cell: Cell, before: dict[str, Any], folder: Path) -> Iterator[AnswerCheck]:
     exercise = find(cell.exercise, folder)
     yield _tried(exercise, "solution", notebook.solved(cell), before)
-    yield _tried(exercise, "untouched", notebook.stripped(notebook.body(cell), "en"), before)
+    yield _tried(exercise, "untouched", notebook.stripped(cell.text, "en"), before)
     for other in whole.tagged("right", exercise.name):
-        yield _tried(exercise, "right", notebook.body(other), before)
+        yield _tried(exercise, "right", other.text, before)
     for other in whole.tagged("wrong", exercise.name):
-        yield _tried(exercise, "wrong", notebook.body(other), before, str(other.metadata.get("expects", "")))
+        yield _tried(exercise, "wrong", other.text, before, str(other.metadata.get("expects", "")))
 
 
 def _tried(exercise: Exercise, role: str, text: str, before: dict[str, Any], expected: str = "") -> AnswerCheck:
@@ -111,12 +109,13 @@ def _tried(exercise: Exercise, role: str, text: str, before: dict[str, Any], exp
 
 
 def _head(text: str) -> str:
-    return next((line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")), "")
+    lines = notebook.without_magics(text).splitlines()
+    return next((line.strip() for line in lines if line.strip() and not line.startswith("#")), "")
 
 
 def _define(text: str, namespace: dict[str, Any]) -> str:
     """Run a cell without its magics; returns what it raised, in one line."""
-    code = _MAGIC.sub(r"\1pass", text) + "\n"
+    code = notebook.without_magics(text) + "\n"
     file = f"<answer {next(_numbers)}>"
     linecache.cache[file] = (len(code), None, code.splitlines(True), file)  # so that its source can be read
     try:

@@ -15,6 +15,7 @@ from nbautograd.course.checks import ROUTINES
 from nbautograd.course.checks.exceptions import plainly
 from nbautograd.course.exercise import Exercise, Failure
 from nbautograd.course.result import MAX_HINT_LEVEL, CheckResult, Result
+from nbautograd.course.source import without_magics
 
 # after one of these fails, the next ones would only say the same again
 STOPS = {
@@ -75,7 +76,7 @@ def placeholder(source: str) -> int | None:
         (2, None)
     """
     try:
-        tree = ast.parse("\n".join("" if line.startswith(("%", "!")) else line for line in source.splitlines()))
+        tree = ast.parse(without_magics(source))
     except (SyntaxError, ValueError):
         return None
     lines = [node.lineno for node in ast.walk(tree) if isinstance(node, ast.stmt) and _stands_for_answer(node)]

@@ -13,6 +13,7 @@ from nbautograd.errors import NbautogradError
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 PLACEHOLDER = {"en": "...  # your code here", "zh": "...  # 在此作答"}
+_MAGIC = re.compile(r"^([ \t]*)(%%|[%!]).*$", re.MULTILINE)
 _REGION = re.compile(rf"^([ \t]*){BEGIN}[ \t]*\n(.*?)^[ \t]*{END}[ \t]*$", re.MULTILINE | re.DOTALL)
 
 
@@ -132,14 +133,20 @@ def stamp(text: str) -> str:
     return digest(text.strip())[:8]
 
 
-def body(cell: Cell) -> str:
-    """The cell without its magic line."""
-    return re.sub(r"\A%%exercise[^\n]*\n", "", cell.text)
+def without_magics(text: str) -> str:
+    """Return a cell's Python alone, each line where it was: cell magics emptied, line magics and ``!`` as ``pass``.
+
+    Example:
+        >>> from nbautograd.course.source import without_magics
+        >>> without_magics("%%exercise multiply\\nif True:\\n    %matplotlib inline")
+        '\\nif True:\\n    pass'
+    """
+    return _MAGIC.sub(lambda found: "" if found[2] == "%%" else f"{found[1]}pass", text)
 
 
 def solved(cell: Cell) -> str:
     """The cell with its solution, without the markers."""
-    return re.sub(rf"^[ \t]*({BEGIN}|{END})[ \t]*\n?", "", body(cell), flags=re.MULTILINE)
+    return re.sub(rf"^[ \t]*({BEGIN}|{END})[ \t]*\n?", "", cell.text, flags=re.MULTILINE)
 
 
 def stripped(text: str, lang: str) -> str:

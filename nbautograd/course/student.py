@@ -11,14 +11,13 @@ from typing import Any
 from nbautograd import messages
 from nbautograd.course import nbgrader
 from nbautograd.course.exercise import Exercise
-from nbautograd.course.source import Cell, Source, SourceError, digest, stripped
+from nbautograd.course.source import Cell, Source, SourceError, digest, stripped, without_magics
 from nbautograd.course.translations import stale
 
 Find = Callable[[str], Exercise]
 OURS = ("tags", "exercise", "expects", "lang", "pair", "of")
 DROPPED = {"right", "wrong"}
 PRIVATE = {*DROPPED, "shown"}  # tags for the author's eyes
-_MAGIC = re.compile(r"^([ \t]*)[%!].*$", re.MULTILINE)
 
 
 def notebook(source: Source, lang: str, find: Find) -> dict[str, Any]:
@@ -127,7 +126,7 @@ def _named(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _parses(text: str) -> None:
     try:
-        ast.parse(_MAGIC.sub(r"\1pass", text))
+        ast.parse(without_magics(text))
     except (SyntaxError, ValueError) as error:  # ValueError in Python 3.10: null bytes
         first = next(iter(text.strip().splitlines()), "")
         reason = f"{error.msg}, line {error.lineno}" if isinstance(error, SyntaxError) else str(error)

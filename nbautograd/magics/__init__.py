@@ -22,30 +22,25 @@ def load(shell: Any) -> None:
     if shell in _loaded:
         return
     from nbautograd.core.recording.api import engine
-    from nbautograd.magics import exercise, function, lines
+    from nbautograd.magics import cell_magics, lines
     from nbautograd.magics.completion import matcher
-    from nbautograd.magics.exercise_line import ExchangeExerciseLine
     from nbautograd.magics.session import Session
-    from nbautograd.magics.transformer import BlankMagicLine
+    from nbautograd.magics.transformer import BlankMagicLines
 
     engine()  # its self-test runs now, not in the middle of the user's first cell
-    session, exercises = Session(shell), exercise.Exercises(shell)
-    exercise.set_help()
-    function.set_help()
+    session = Session(shell)
+    cell_magics.set_help()
     lines.set_help()
     undo = contextlib.ExitStack()
     undo.callback(_close_widgets)
     undo.callback(session.close)
-    _append(undo, shell.input_transformers_cleanup, ExchangeExerciseLine())
-    _append(undo, shell.input_transformers_cleanup, BlankMagicLine())
+    _append(undo, shell.input_transformers_cleanup, BlankMagicLines(session.take))
     _append(undo, shell.Completer.custom_matchers, matcher(shell))
     _listen(undo, shell, "pre_run_cell", session.before_cell)
     _listen(undo, shell, "post_run_cell", session.after_cell)
-    _listen(undo, shell, "pre_run_cell", exercises.before_cell)
-    _listen(undo, shell, "post_run_cell", exercises.after_cell)
-    _register(undo, shell, function.FunctionMagics(shell, session))
+    _register(undo, shell, cell_magics.FunctionMagics(shell, session))
     _register(undo, shell, lines.LineMagics(shell))
-    _register(undo, shell, exercise.ExerciseMagics(shell, exercises))
+    _register(undo, shell, cell_magics.ExerciseMagics(shell, session.exercises))
     _loaded[shell] = undo
     if getattr(shell, "kernel", None) is not None:
         threading.Thread(target=_prepare_views, name="nbautograd views", daemon=True).start()

@@ -11,14 +11,10 @@ import torch
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
 
 from nbautograd.course.catalogue import UnknownExerciseError, names
-from nbautograd.magics.options import BY_SPELLING, MAGIC, TABLE, Option
+from nbautograd.magics.options import GRAMMARS, Grammar, Option
 
-_MAGIC_LINE = re.compile(re.escape(MAGIC) + r"\s(.*)", re.DOTALL)
-_LINE_MAGIC = re.compile(r"(?:.*=)?\s*%(gradcheck|jacobian|autograd_(?:graph|calls|compare|dispatches))\s(.*)")
-_EXERCISE = re.compile(r"%%exercise\s(.*)", re.DOTALL)
-HINTS = ("--hints", "1", "2", "3")
-_LINE_OPTIONS = ("--hints", "--order")  # of %gradcheck
-_OPTION = re.compile(r"(?:^|\s)(?:--?[a-z]*|(?P<named>--hints|--order) +\w*)$")
+_MAGIC = re.compile(r"(?:(%%\w+)|(?:.*=)?\s*(%\w+))\s(.*)", re.DOTALL)
+_DASHES = re.compile(r"--?[a-z-]*")
 _CLASS = re.compile(r"^\s*class\s+(\w+)", re.MULTILINE)
 _NAME_TAIL = re.compile(r"[^\W\d]\w*$|$")
 
@@ -28,68 +24,50 @@ def matcher(shell: Any) -> Callable[[CompletionContext], SimpleMatcherResult]:
 
     @context_matcher(identifier="nbautograd")  # type: ignore[untyped-decorator,unused-ignore]
     def nbautograd_matcher(context: CompletionContext) -> SimpleMatcherResult:
-        before = context.text_until_cursor
-        cell_magic = _MAGIC_LINE.match(before)
-        if cell_magic:
-            return _on_magic_line(shell, cell_magic[1], context.full_text)
-        exercise = _EXERCISE.match(before)
-        if exercise:
-            return _on_exercise_line(exercise[1])
-        line_magic = _LINE_MAGIC.match(before)
-        if line_magic is None:
+        found = _MAGIC.match(context.text_until_cursor)
+        grammar = None if found is None else GRAMMARS.get(found[1] or found[2])
+        if found is None or grammar is None:
             return _result((), "", "")
-        name, rest = line_magic.groups()
-        option = _OPTION.search(rest) if name == "gradcheck" else None
-        if option is not None:
-            return _line_option(rest, option["named"])
-        if name == "autograd_calls" and "." not in rest:
-            return _names(_functions(shell), rest.split(" ")[-1])
-        return _expression(shell, rest)
+        return _on_line(shell, grammar, found[3], context.full_text)
 
     return nbautograd_matcher  # type: ignore[no-any-return,unused-ignore]
 
 
-def _on_exercise_line(text: str) -> SimpleMatcherResult:
-    """The name of an exercise, ``--hints``, and how much of them."""
+def _on_line(shell: Any, grammar: Grammar, text: str, cell: str) -> SimpleMatcherResult:
+    """Complete what is typed behind a magic, by its grammar."""
     words = text.split()
     typed = "" if not words or text[-1].isspace() else words.pop()
-    if words and words[-1] == "--hints":
-        return _result(("1", "2", "3"), typed, "value")
-    if typed.startswith("-") or any(word not in HINTS for word in words):
-        return _result([] if "--hints" in words else ["--hints"], typed, "param")
-    try:
-        known = names(Path.cwd())
-    except UnknownExerciseError:  # the declarations beside the notebook cannot be read: the cell will say so
-        known = names()
-    return _result(known, typed, "class")
-
-
-def _on_magic_line(shell: Any, text: str, cell: str) -> SimpleMatcherResult:
-    words = text.split()
-    typed = "" if not words or text[-1].isspace() else words.pop()
-    used = [BY_SPELLING[word] for word in words if word in BY_SPELLING]
-    last = BY_SPELLING.get(words[-1]) if words else None
+    known = grammar.by_spelling
+    used = [known[word] for word in words if word in known]
+    last = known.get(words[-1]) if words else None
     if last is not None and last.choices:
         return _result(last.choices, typed, "value")
-    if last is not None and last.field == "name":
+    if last is not None and last.metavar == "NAME":
         return _names([*_CLASS.findall(cell), *_functions(shell)], typed)
-    in_expression = bool(used) and used[-1].metavar == "EXPR"
-    if in_expression and not typed.startswith("-") and (last is not None or typed):
+    if grammar.options and _DASHES.fullmatch(typed):
+        return _result(_unused(grammar, used), typed, "param")
+    if grammar.operand == "exercise":
+        values = {words[k + 1] for k, word in enumerate(words[:-1]) if word in known}
+        named = any(word not in known and word not in values for word in words)
+        return _result(_unused(grammar, used), typed, "param") if named else _result(_exercises(), typed, "class")
+    if grammar.operand == "function" and "." not in text:
+        return _names(_functions(shell), typed)
+    in_expression = bool(grammar.operand) or (bool(used) and used[-1].metavar == "EXPR")
+    if in_expression and (grammar.operand or last is not None or typed):
         return _expression(shell, text)
-    return _result(_unused(used), typed, "param") if typed.startswith("-") or not typed else _result((), "", "")
+    return _result(_unused(grammar, used), typed, "param") if not typed else _result((), "", "")
 
 
-def _line_option(rest: str, named: str | None) -> SimpleMatcherResult:
-    """Offer an option of ``%gradcheck`` that is not there yet, or the values of the one that was typed."""
-    typed = rest.rsplit(" ", 1)[-1]
-    if named is None:
-        return _result([o for o in _LINE_OPTIONS if o not in rest.split()], typed, "param")
-    return _result(BY_SPELLING[named].choices, typed, "value")
+def _exercises() -> list[str]:
+    try:
+        return names(Path.cwd())
+    except UnknownExerciseError:  # the declarations beside the notebook cannot be read: the cell will say so
+        return names()
 
 
-def _unused(used: list[Option]) -> list[str]:
+def _unused(grammar: Grammar, used: list[Option]) -> list[str]:
     taken = {option.field for option in used}
-    return [option.spellings[0] for option in TABLE if option.field not in taken]
+    return [option.spellings[0] for option in grammar.options if option.field not in taken]
 
 
 def _functions(shell: Any) -> list[str]:

@@ -1,30 +1,56 @@
-"""``%%exercise NAME`` and ``%exercises``: the checks of an exercise after its cell, and how the notebook stands."""
+"""``%%exercise NAME``: which exercise a cell answers, and its checks after the cell ran."""
 
 from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from IPython.core.error import UsageError
-from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
 from IPython.display import display
 
 from nbautograd import messages
+from nbautograd.course.catalogue import UnknownExerciseError, find
 from nbautograd.course.exercise import Exercise
-from nbautograd.course.progress import Progress, Tries
+from nbautograd.course.progress import Tries
 from nbautograd.course.result import Result
 from nbautograd.course.run import check, placeholder
-from nbautograd.magics.exercise_line import MAGIC, Asked, asked, option_text, parse
-from nbautograd.magics.output import CellFailedError, replace_with_message, show_message
+from nbautograd.course.source import without_magics
+from nbautograd.magics.options import EXERCISE
+from nbautograd.magics.output import replace_with_message, show_message
 from nbautograd.magics.progress import ProgressBar
 
 
-@dataclass(eq=False)
-class _Cell:
-    info: Any
-    asked: Asked | None
-    taken: bool = False
+@dataclass(frozen=True)
+class ExerciseRequest:
+    """What a line ``%%exercise ...`` asks for.
+
+    Attributes:
+        exercise: which exercise.
+        hints: how much a failure says, 1 to 3.
+    """
+
+    exercise: Exercise
+    hints: int = 1
+
+
+def parse_exercise(line: str) -> ExerciseRequest:
+    """Read the magic's line.
+
+    Args:
+        line: what follows ``%%exercise``, such as ``"multiply --hints 2"``.
+
+    Raises:
+        UsageError: one sentence; the cell is not run.
+    """
+    name, options = EXERCISE.read(line)
+    if not name or len(name.split()) > 1:
+        raise EXERCISE.refused("course.magic.no_name" if not name else "course.magic.one_name", text=name)
+    try:
+        return ExerciseRequest(find(name, Path.cwd()), int(options.get("hints", 1)))
+    except UnknownExerciseError as error:
+        raise UsageError(f"{error} {messages.text('magics.not_run')}") from None
 
 
 class Exercises:
@@ -37,39 +63,26 @@ class Exercises:
     def __init__(self, shell: Any) -> None:
         self.shell = shell
         self.tries = Tries()
-        self._cells: list[_Cell] = []
 
-    def before_cell(self, info: Any) -> None:
-        """IPython's ``pre_run_cell``: is this the cell of an exercise?"""
-        here = asked(info.raw_cell or "")
-        if here is not None:
-            for outer in self._cells:
-                outer.taken = True  # a cell magic above ours runs the rest by itself
-        self._cells.append(_Cell(info, here))
+    def check(self, request: ExerciseRequest, source: str, succeeded: bool) -> None:
+        """Make the checks of an exercise and show what they say.
 
-    def after_cell(self, result: Any) -> None:
-        """IPython's ``post_run_cell``: make the checks and show what they say."""
-        cell = self._pop(getattr(result, "info", None))
-        if cell is None or cell.asked is None or cell.taken:
-            return
-        name = cell.asked.exercise.name
+        Args:
+            request: what the cell's line asks for.
+            source: the cell without its magic lines.
+            succeeded: False when the cell raised.
+        """
+        name = request.exercise.name
         bar = ProgressBar(self.shell, messages.text("course.checking", name=name), counted=False)
         try:
-            self._show(cell.asked, without_magics(cell.info.raw_cell), bool(result is not None and result.success), bar)
+            self._show(request, source, succeeded, bar)
         except KeyboardInterrupt:
             replace_with_message(bar, "magics.interrupted")
         except Exception as error:  # a mistake of ours is a sentence
-            show_message("magics.stumbled", magic=MAGIC, error=f"{type(error).__name__}: {error}")
+            show_message("magics.stumbled", magic=EXERCISE.magic, error=f"{type(error).__name__}: {error}")
 
-    def _pop(self, info: Any) -> _Cell | None:
-        for cell in reversed(self._cells):
-            if cell.info is info:
-                del self._cells[self._cells.index(cell) :]
-                return cell
-        return None
-
-    def _show(self, here: Asked, source: str, succeeded: bool, bar: ProgressBar) -> None:
-        exercise, left = here.exercise, placeholder(source)
+    def _show(self, request: ExerciseRequest, source: str, succeeded: bool, bar: ProgressBar) -> None:
+        exercise, left = request.exercise, placeholder(source)
         if not succeeded and left is None:
             self.tries.add(_failed(exercise))  # the traceback has said it
             return
@@ -77,66 +90,23 @@ class Exercises:
             result = Result(exercise.name, exercise.answer, "unanswered", line=left, points=exercise.points)
         else:
             with bar:
-                result = self._checked(here, source)
+                result = self._checked(request, source)
                 if bar.stopped:  # what was checked by then is no grade
                     raise KeyboardInterrupt
         self.tries.add(result)
         if not bar.show_instead(result):
             display(result)
 
-    def _checked(self, here: Asked, source: str) -> Result:
-        exercise, names = here.exercise, self.shell.user_ns
+    def _checked(self, request: ExerciseRequest, source: str) -> Result:
+        exercise, names = request.exercise, self.shell.user_ns
         return check(
             exercise,
             names.get(exercise.answer),
             seed=self.tries.of(exercise.name).tries,
-            hints=here.hints,
+            hints=request.hints,
             source=source,
             defined=exercise.answer in names and defines(source, exercise.answer),
         )
-
-
-@magics_class
-class ExerciseMagics(Magics):
-    """``%%exercise`` and ``%exercises`` as IPython knows them."""
-
-    def __init__(self, shell: Any, exercises: Exercises) -> None:
-        super().__init__(shell)
-        self._shell = shell
-        self._exercises = exercises
-
-    @no_var_expand
-    @cell_magic
-    def exercise(self, line: str, cell: str) -> None:
-        """Run the cell, then the checks of an exercise; the text of the help is set when the extension is loaded."""
-        parse(line)
-        if not cell.strip():
-            raise UsageError(messages.text("magics.empty_body"))
-        result = self._shell.run_cell(f"{MAGIC} {line}\n{cell}", store_history=False)
-        if not result.success:
-            raise CellFailedError
-
-    @no_var_expand
-    @line_magic
-    def exercises(self, line: str) -> Progress:
-        """The exercises of this notebook, how often each was tried, and how it stands."""
-        return self._exercises.tries.progress()
-
-
-def set_help() -> None:
-    """Write the help texts in the language that is chosen now."""
-    ExerciseMagics.exercise.__doc__ = messages.text("course.magic.help")
-    ExerciseMagics.exercises.__doc__ = messages.text("course.magic.help_progress")
-
-
-def without_magics(raw_cell: str) -> str:
-    """The cell with the lines of cell magics emptied, so that it parses and its line numbers are the cell's."""
-    lines = raw_cell.splitlines()
-    for k, line in enumerate(lines):
-        if line.strip() and not line.lstrip().startswith("%%"):
-            break
-        lines[k] = "" if option_text(line) is None else f"# {MAGIC}"
-    return "\n".join(lines)
 
 
 def defines(source: str, name: str) -> bool:
@@ -148,7 +118,7 @@ def defines(source: str, name: str) -> bool:
         (True, False)
     """
     try:
-        tree = ast.parse(source)
+        tree = ast.parse(without_magics(source))
     except (SyntaxError, ValueError):
         return True
     for node in ast.walk(tree):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import dis
-import re
 import sys
 from collections.abc import Callable
 from difflib import get_close_matches
@@ -38,12 +37,9 @@ from nbautograd.magics.call_expression import (
     undefined,
 )
 from nbautograd.magics.inputs import as_function, one_line
-from nbautograd.magics.options import BY_SPELLING, choice
+from nbautograd.magics.options import GRADCHECK, Options
 
 NAMES = ("gradcheck", "jacobian", "autograd_graph", "autograd_calls", "autograd_compare", "autograd_dispatches")
-
-# an option of %gradcheck with its value, before the call or behind it
-_OPTION = re.compile(r"^--(?P<name>hints|order)[ =]+(?P<value>\S+)\s+|\s+--(?P<last>hints|order)[ =]+(?P<end>\S+)$")
 
 
 @magics_class
@@ -131,14 +127,11 @@ def set_help() -> None:
 
 
 def _gradcheck(magic: str, line: str, namespace: Namespace) -> Any:
-    options: dict[str, str] = {}
-    while found := _OPTION.search(line):
-        name = found["name"] or found["last"]
-        options[name] = choice(BY_SPELLING[f"--{name}"], f"--{name}", found["value"] or found["end"])
-        line = line[: found.start()] + line[found.end() :]
-    call = parse_call(line, magic, namespace)
-    order = int(options["order"]) if "order" in options else None
-    return gradcheck(call.function, call.arguments, hints=options.get("hints", "fix"), order=order)
+    text, given = GRADCHECK.read(line)
+    options = Options(**given)  # type: ignore[arg-type]
+    call = parse_call(text, magic, namespace)
+    order = int(options.order) if options.order else None
+    return gradcheck(call.function, call.arguments, hints=options.hints, order=order)
 
 
 def _jacobian(magic: str, line: str, namespace: Namespace) -> Any:

@@ -1,9 +1,8 @@
-"""The options of ``%%autograd_function``: one table for parsing, help and completion."""
+"""The grammar of the magics' lines: their options and what stands beside them, for reading, help and completion."""
 
 from __future__ import annotations
 
 import re
-import shlex
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import get_args
@@ -53,7 +52,121 @@ TABLE = (
     Option(("--view",), "view", "VIEW", VIEWS),
     Option(("--quiet",), "quiet"),
 )
-BY_SPELLING = {spelling: option for option in TABLE for spelling in option.spellings}
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """What may stand on a magic's line: for reading, help and completion.
+
+    Attributes:
+        magic: its name, with ``%`` or ``%%``.
+        options: the rows of its table.
+        operand: what stands beside the options: ``"expression"``, ``"exercise"``, ``"function"``, or nothing.
+    """
+
+    magic: str
+    options: tuple[Option, ...] = ()
+    operand: str = ""
+
+    @property
+    def by_spelling(self) -> dict[str, Option]:
+        """Return the options by everything that may be typed for them."""
+        return {spelling: option for option in self.options for spelling in option.spellings}
+
+    def read(self, line: str) -> tuple[str, dict[str, str | bool]]:
+        """Read a line.
+
+        A value reaches up to the next option, quotes around it or not; beside an operand it is one word, and the rest
+        belongs to the operand.
+
+        Args:
+            line: what follows the magic.
+
+        Returns:
+            The operand as written, and the fields that the options fill.
+
+        Raises:
+            UsageError: one sentence that names the nearest right spelling.
+
+        Example:
+            >>> from nbautograd.magics.options import GRADCHECK
+            >>> GRADCHECK.read("linear(a, b) --hints what")
+            ('linear(a, b)', {'hints': 'what'})
+        """
+        before, *groups = self._groups(line)
+        operands, fields = [before[1]], {}
+        for spelling, text in groups:
+            option = self.by_spelling[spelling]
+            value, rest = (text, "") if option.metavar else ("", text)
+            if option.metavar and self.operand:
+                value, _, rest = text.partition(" ")
+            operands.append(rest.strip())
+            fields[option.field] = self._value(option, spelling, value) if option.metavar else option.value
+        stray = next(filter(None, operands), "")
+        if stray and not self.operand:
+            raise self.refused("magics.stray", text=stray)
+        return " ".join(filter(None, operands)), fields
+
+    def refused(self, message_id: str, **params: str) -> UsageError:
+        """Return the error for a line that is not understood; a cell magic's says that its cell was not run."""
+        ending = f" {messages.text('magics.not_run')}" if self.magic.startswith("%%") else ""
+        return UsageError(messages.text(message_id, **params) + ending)
+
+    def _groups(self, line: str) -> list[tuple[str, str]]:
+        """Return what stands before the first option, then each option as typed with what follows it."""
+        known = self.by_spelling
+        starts: list[tuple[str, int, int]] = [("", 0, 0)]
+        for found in _WORD.finditer(line):
+            if found["open"]:
+                raise self.refused("magics.open_quote", line=line.strip())
+            if found["option"] in known:
+                starts.append((found["option"], found.start(), found.end()))
+            elif found["option"] and found["option"].startswith("--"):
+                raise self._unknown(found["option"])
+        ends = [start for _, start, _ in starts[1:]] + [len(line)]
+        return [(spelling, line[begin:end].strip()) for (spelling, _, begin), end in zip(starts, ends, strict=True)]
+
+    def _unknown(self, word: str) -> UsageError:
+        near = get_close_matches(word, [s for s in self.by_spelling if s.startswith("--")], n=1, cutoff=0.5)
+        if near:
+            return self.refused("magics.unknown_option_near", option=word, near=near[0])
+        offered = " ".join(option.spellings[0] for option in self.options)
+        return self.refused("magics.unknown_option", option=word, options=offered)
+
+    def _value(self, option: Option, spelling: str, text: str) -> str:
+        value = text[1:-1].strip() if _QUOTED.fullmatch(text) else text
+        if not value:
+            raise self.refused("magics.no_value", option=spelling, metavar=option.usage)
+        if option.choices and value not in option.choices:
+            near = get_close_matches(value, option.choices, n=1, cutoff=0.4)
+            which = "magics.unknown_choice_near" if near else "magics.unknown_choice"
+            choices = ", ".join(option.choices)
+            raise self.refused(which, option=spelling, value=value, near="".join(near), choices=choices)
+        return value
+
+
+# a word that begins with a quote and ends with it, one that only begins so, and an option with or without "="
+_WORD = re.compile(
+    r"""(?:^|(?<=[\s=]))(?:"[^"]*"|'[^']*'|(?P<open>["'])|(?P<option>--?[A-Za-z][\w-]*)(?:=|(?=\s|$)))"""
+)
+_QUOTED = re.compile(r"""\"[^"]*\"|'[^']*'""")
+
+FUNCTION = Grammar(MAGIC, TABLE)
+EXERCISE = Grammar("%%exercise", (Option(("--hints", "-h"), "hints", "HINTS", ("1", "2", "3")),), operand="exercise")
+GRADCHECK = Grammar("%gradcheck", tuple(o for o in TABLE if o.field in ("hints", "order")), operand="expression")
+GRAMMARS = {
+    grammar.magic: grammar
+    for grammar in (
+        FUNCTION,
+        EXERCISE,
+        GRADCHECK,
+        Grammar("%jacobian", operand="expression"),
+        Grammar("%autograd_graph", operand="expression"),
+        Grammar("%autograd_compare", operand="expression"),
+        Grammar("%autograd_dispatches", operand="expression"),
+        Grammar("%autograd_calls", operand="function"),
+    )
+}
 
 
 @dataclass(frozen=True)
@@ -95,11 +208,7 @@ def parse(line: str) -> Options:
         >>> parse("--inputs a, b.t() --view graph").inputs
         'a, b.t()'
     """
-    fields: dict[str, str | bool] = {}
-    for spelling, words in _groups(_words(line)):
-        option = BY_SPELLING[spelling]
-        fields[option.field] = _value(option, spelling, words)
-    return Options(**fields)  # type: ignore[arg-type]
+    return Options(**FUNCTION.read(line)[1])  # type: ignore[arg-type]
 
 
 def help_text() -> str:
@@ -108,75 +217,3 @@ def help_text() -> str:
     width = max(len(usage) for usage, _ in rows) + 2
     options = "\n".join(f"  {usage:{width}}{says}" for usage, says in rows)
     return messages.text("magics.help", options=options)
-
-
-def _words(line: str) -> list[str]:
-    spaced = re.sub(r"(^|\s)(--[a-z-]+)=", r"\1\2 ", line)
-    try:
-        # quotes stay in the words, so that an expression such as d["a"] keeps its own
-        return shlex.split(spaced, posix=False)
-    except ValueError:
-        raise _refused("magics.open_quote", line=line.strip()) from None
-
-
-def _groups(words: list[str]) -> list[tuple[str, list[str]]]:
-    groups: list[tuple[str, list[str]]] = []
-    for word in words:
-        if word in BY_SPELLING:
-            groups.append((word, []))
-        elif re.match(r"--[A-Za-z]", word):
-            raise _unknown(word)
-        elif not groups or not BY_SPELLING[groups[-1][0]].metavar:
-            raise _stray(word, words)
-        else:
-            groups[-1][1].append(word)
-    return groups
-
-
-def _unknown(word: str) -> UsageError:
-    near = get_close_matches(word, [s for s in BY_SPELLING if s.startswith("--")], n=1, cutoff=0.5)
-    if near:
-        return _refused("magics.unknown_option_near", option=word, near=near[0])
-    return _refused("magics.unknown_option", option=word, options=" ".join(o.spellings[0] for o in TABLE))
-
-
-def _stray(word: str, words: list[str]) -> UsageError:
-    rest = words[words.index(word) :]
-    end = next((i for i, w in enumerate(rest) if w in BY_SPELLING), len(rest))
-    return _refused("magics.stray", text=" ".join(rest[:end]))
-
-
-def _refused(message_id: str, **params: str) -> UsageError:
-    return UsageError(f"{messages.text(message_id, **params)} {messages.text('magics.not_run')}")
-
-
-def _value(option: Option, spelling: str, words: list[str]) -> str | bool:
-    if not option.metavar:
-        return option.value
-    value = _unquoted(words)
-    if not value:
-        raise _refused("magics.no_value", option=spelling, metavar=option.usage)
-    if option.choices:
-        return choice(option, spelling, value, more=f" {messages.text('magics.not_run')}")
-    return value
-
-
-def choice(option: Option, spelling: str, value: str, more: str = "") -> str:
-    """The value, if it is one of the option's choices.
-
-    Raises:
-        UsageError: names the nearest one; ``more`` is said behind it.
-    """
-    if value in option.choices:
-        return value
-    near = get_close_matches(value, option.choices, n=1, cutoff=0.4)
-    which = "magics.unknown_choice_near" if near else "magics.unknown_choice"
-    params = {"option": spelling, "value": value, "near": "".join(near), "choices": ", ".join(option.choices)}
-    raise UsageError(messages.text(which, **params) + more)
-
-
-def _unquoted(words: list[str]) -> str:
-    value = " ".join(words)
-    if len(words) == 1 and len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
-        return value[1:-1].strip()
-    return value

@@ -13,12 +13,13 @@ from nbautograd.core.recording.class_creation import births
 from nbautograd.core.tracing.log import mark as dispatch_mark
 from nbautograd.magics import output
 from nbautograd.magics.card import Cards
+from nbautograd.magics.exercise import Exercises
 from nbautograd.magics.options import MAGIC
 from nbautograd.magics.presenter import CellPresenter
 from nbautograd.magics.progress import Bars
 from nbautograd.magics.registry import Registry
 from nbautograd.magics.traced_classes import Traced, TraceDecoratorInserter, register_session, unregister
-from nbautograd.magics.transformer import BlankMagicLine, Request, request
+from nbautograd.magics.transformer import Request
 
 
 @dataclass(eq=False)
@@ -27,20 +28,21 @@ class Cell:
 
     Attributes:
         info: IPython's ExecutionInfo of it; None when the registered cell magic runs it.
-        request: what its magic's line asks for, or None.
-        since: index of the first call that it can make.
-        dispatched: index of the first dispatch that it can make.
-        born: the Functions that it defined so far.
-        taken: True when a cell inside it (run by another cell magic above ours) does what the line asks.
+        request: what its magics' lines ask for, or None.
+        first_call: index of the first call that it can make.
+        first_dispatch: index of the first dispatch that it can make.
+        new_functions: the Functions that it defined so far.
+        handled_by_inner_cell: True when a cell inside it (run by another cell magic above ours) does what is asked.
+        cleanup: what is undone when it ends.
     """
 
     info: Any
     request: Request | None
-    since: int = 0
-    dispatched: int = 0
-    born: list[type] = field(default_factory=list)
-    taken: bool = False
-    around: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
+    first_call: int = 0
+    first_dispatch: int = 0
+    new_functions: list[type] = field(default_factory=list)
+    handled_by_inner_cell: bool = False
+    cleanup: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
 
 class Session:
@@ -57,12 +59,28 @@ class Session:
         self.cards = Cards(updates=hasattr(shell, "kernel"))
         self.traced = Traced(updates=hasattr(shell, "kernel"))
         self.presenter = CellPresenter(shell, self.cards, self.traced)
+        self.exercises = Exercises(shell)
         self._cells: list[Cell] = []
+        self._next: Request | None = None
+
+    def take(self, request: Request | None) -> None:
+        """Take what the transformer read: for the cell that begins next, or that runs it under another cell magic.
+
+        ``%%time`` and ``%timeit`` transform what stands below them while their own cell runs, and run it without the
+        events of a cell; ``%%capture`` runs a cell of its own, which then begins with this request.
+        """
+        self._next = request
+        try:
+            if request is not None and self._cells and self._cells[-1].request is None:
+                self._watch(self._cells[-1], request)
+        except Exception as error:
+            _stumbled(error)
 
     def before_cell(self, info: Any) -> None:
-        """IPython's ``pre_run_cell``: watch for Functions when the cell has the magic."""
+        """IPython's ``pre_run_cell``: watch for Functions when the cell has one of the magics."""
+        request, self._next = self._next, None
         try:
-            self.begin(Cell(info, request(self._cleaned(info.raw_cell))))
+            self.begin(Cell(info, request))
         except Exception as error:
             _stumbled(error)
 
@@ -75,7 +93,7 @@ class Session:
     def close(self) -> None:
         """Stop watching, also a cell that runs now, and leave all classes as written."""
         while self._cells:
-            self._cells.pop().around.close()
+            self._cells.pop().cleanup.close()
         log.set_cell(None)
         self.registry.forget()
         self.traced.forget()
@@ -86,23 +104,19 @@ class Session:
         if len(self._cells) == 1:
             log.set_cell(self._number(cell.info))
             prints.listen()
-            cell.around.callback(prints.leave)
-            cell.around.callback(self.bars.clear)
-            cell.around.enter_context(watching(self.bars.around))
-            cell.around.enter_context(self.cards.watching(self.shell.display_pub))
+            cell.cleanup.callback(prints.leave)
+            cell.cleanup.callback(self.bars.clear)
+            cell.cleanup.enter_context(watching(self.bars.around))
+            cell.cleanup.enter_context(self.cards.watching(self.shell.display_pub))
         if cell.request is not None:
-            for outer in self._cells[:-1]:
-                outer.taken = True
-            cell.since, cell.dispatched = log.mark(), dispatch_mark()
-            self._trace_at_birth(cell)
-            cell.around.enter_context(births(lambda cls: self._born(cell, cls)))
+            self._watch(cell, cell.request)
 
     def end(self, cell: Cell, result: Any) -> None:
         """Stop watching a cell, and show."""
         if cell not in self._cells:  # unloaded by the cell itself
             return
         self._cells.remove(cell)
-        cell.around.close()
+        cell.cleanup.close()
         try:
             if not self._cells:
                 log.clear_open_calls()  # an interrupt may have left some open
@@ -114,16 +128,18 @@ class Session:
             _stumbled(error)
         if not self._cells:
             log.set_cell(None)
+        request = cell.request
+        if request is not None and request.exercise is not None and not cell.handled_by_inner_cell:
+            self.exercises.check(request.exercise, request.body, result is not None and bool(result.success))
 
-    def _cleaned(self, raw_cell: str) -> str:
-        """The cell as our transformer met it: without prompts, indentation and empty lines at its beginning."""
-        lines = raw_cell.splitlines(keepends=True)
-        for transform in self.shell.input_transformers_cleanup:
-            if isinstance(transform, BlankMagicLine):
-                break
-            with contextlib.suppress(SyntaxError):
-                lines = transform(lines)
-        return "".join(lines)
+    def _watch(self, cell: Cell, request: Request) -> None:
+        """Record the Functions that a running cell defines from now on."""
+        cell.request = request
+        for outer in self._cells[:-1]:
+            outer.handled_by_inner_cell = True
+        cell.first_call, cell.first_dispatch = log.mark(), dispatch_mark()
+        self._trace_at_birth(cell)
+        cell.cleanup.enter_context(births(lambda cls: self._born(cell, cls)))
 
     def _number(self, info: Any) -> int:
         """The number in the cell's ``In [n]``; IPython counts up before this event or after, as its version goes."""
@@ -134,11 +150,11 @@ class Session:
         return following if following in (count - 1, count) else count
 
     def _show(self, cell: Cell, result: Any) -> None:
-        if cell.request is not None and not cell.taken:
-            functions = _newest(cell.born)
-            self.registry.record(cell.born)
+        if cell.request is not None and not cell.handled_by_inner_cell:
+            functions = _newest(cell.new_functions)
+            self.registry.record(cell.new_functions)
             self.cards.retire(tuple(cls.__name__ for cls in functions))
-            self.presenter.show(cell.request.options, functions, cell.since, result, cell.dispatched)
+            self.presenter.show(cell.request.options, functions, cell.first_call, result, cell.first_dispatch)
         self.cards.refresh()
         self.traced.refresh()
 
@@ -147,13 +163,13 @@ class Session:
         key = register_session(self.traced)
         ours = TraceDecoratorInserter(key)
         transformers.append(ours)
-        cell.around.callback(unregister, key)
-        cell.around.callback(lambda: transformers.remove(ours) if ours in transformers else None)
+        cell.cleanup.callback(unregister, key)
+        cell.cleanup.callback(lambda: transformers.remove(ours) if ours in transformers else None)
 
     def _born(self, cell: Cell, cls: type) -> None:
         if cls.__module__ == "__main__":
             self.registry.born(cls)
-            cell.born.append(cls)
+            cell.new_functions.append(cls)
 
 
 def _stumbled(error: Exception) -> None:

@@ -1,83 +1,101 @@
-"""Blanks the magic's line, so that IPython runs the rest of the cell as if the magic were not there.
+"""Blanks the lines of our cell magics, so that IPython runs the rest of the cell as if they were not there.
 
 Namespace, prints, tracebacks, line numbers, ``inspect.getsource`` and the last expression's output are then IPython's
-own. What the line asks for is done around the cell, by ``session.py``.
+own. What the lines ask for is done around the cell, by ``session.py``.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from IPython.core.error import UsageError
 
-from nbautograd.magics.options import MAGIC, Options, parse
+from nbautograd.magics.exercise import ExerciseRequest, parse_exercise
+from nbautograd.magics.options import EXERCISE, FUNCTION, Options, parse
 
-_LINE = re.compile(re.escape(MAGIC) + r"(?![\w?])(.*)")
+_LINE = re.compile(rf"({FUNCTION.magic}|{EXERCISE.magic})(?![\w?])(.*)")
+_PLACEHOLDER = re.compile(r"\.\.\.\s*(#.*)?")
 
 
 @dataclass(frozen=True)
 class Request:
-    """What a cell asks for.
+    """What the lines of our magics ask for.
 
     Attributes:
-        options: the options of its ``%%autograd_function`` line.
-        nested: True when another cell magic stands above, which may run the rest by itself.
+        options: of ``%%autograd_function``; under ``%%exercise`` alone the Functions are recorded and nothing is shown.
+        exercise: the exercise to check after the cell, or None.
+        body: the cell without our lines, the numbers of its lines kept.
     """
 
     options: Options
-    nested: bool
+    exercise: ExerciseRequest | None = None
+    body: str = ""
 
 
-class BlankMagicLine:
-    """An input transformer that empties a first line ``%%autograd_function ...``.
+class BlankMagicLines:
+    """An input transformer that empties the lines ``%%autograd_function ...`` and ``%%exercise ...`` atop a cell.
 
-    A line with wrong options, or with nothing under it, is left for the registered cell magic, which says what is
-    wrong and runs nothing.
+    A line that is not understood, or that has nothing under it, is left for the registered cell magic, which says what
+    is wrong and runs nothing.
+
+    Args:
+        take: is told of each cell that is about to run what it asks for; None when it has no line of ours.
     """
 
     # IPython skips such transformers when it asks whether a cell is complete: the magic's cell then ends like any
     # other cell magic's, with an empty line, instead of running as soon as its first line is typed
     has_side_effects = True
 
+    def __init__(self, take: Callable[[Request | None], None]) -> None:
+        self._take = take
+
     def __call__(self, lines: list[str]) -> list[str]:
-        """The lines as IPython is to run them."""
-        if not lines or _option_text(lines[0]) is None:
-            return lines
-        if not _runs_natively(lines):
-            return [*lines, "\n"]  # IPython has a sentence of its own for a cell magic with no line under it
-        body = lines[1:]
-        first = next(line for line in body if line.strip())
-        # another cell magic below is only seen by IPython when it stands first
-        return body[body.index(first) :] if first.startswith("%%") else ["\n", *body]
+        """Return the lines as IPython is to run them."""
+        request, left = read(lines)
+        self._take(request)
+        return left
 
 
-def request(raw_cell: str) -> Request | None:
-    """What a cell asks of nbautograd, or None when it has no (well written) ``%%autograd_function`` line."""
-    lines = raw_cell.strip("\n").splitlines()
-    above = 0
-    while above < len(lines) and _is_other_magic_or_blank(lines[above]):
-        above += 1
-    if above == len(lines) or not _runs_natively(lines[above:]):
-        return None
-    return Request(parse(_option_text(lines[above]) or ""), nested=any(line.strip() for line in lines[:above]))
+def read(lines: list[str]) -> tuple[Request | None, list[str]]:
+    """Read and empty the lines of our magics, each at most once, above everything else.
+
+    Returns:
+        What they ask for, or None; and the lines that IPython is to run.
+    """
+    options, exercise, count = None, None, 0
+    for position, line in enumerate(lines):
+        found = _LINE.match(line.strip())
+        if found is None and (line.strip() or not count):
+            break
+        if found is None:
+            continue
+        magic, text = found.groups()
+        if (options if magic == FUNCTION.magic else exercise) is not None:
+            break
+        try:
+            if magic == FUNCTION.magic:
+                options = parse(text)
+            else:
+                exercise = parse_exercise(text)
+        except UsageError:
+            return None, [*lines[position:], "\n"]
+        count = position + 1
+    body = lines[count:]
+    if not count:
+        return None, lines
+    if not any(line.strip() for line in body):
+        return None, [*lines, "\n"]  # IPython has a sentence of its own for a cell magic with no line under it
+    kept = ["\n"] * count + body
+    first = next(k for k, line in enumerate(kept) if line.strip())
+    # another cell magic below is only seen by IPython when it stands first
+    left = kept[first:] if kept[first].startswith("%%") else kept
+    ending = ["\n", "None\n"] if exercise is not None and _ends_with_placeholder(body) else []
+    return Request(options or Options(quiet=True), exercise, "".join(kept)), left + ending
 
 
-def _is_other_magic_or_blank(line: str) -> bool:
-    return not line.strip() or (line.lstrip().startswith("%%") and _option_text(line) is None)
-
-
-def _option_text(line: str) -> str | None:
-    match = _LINE.match(line.strip())
-    return match[1] if match else None
-
-
-def _runs_natively(lines: list[str]) -> bool:
-    text = _option_text(lines[0])
-    if text is None or not any(line.strip() for line in lines[1:]):
-        return False
-    try:
-        parse(text)
-    except UsageError:
-        return False
-    return True
+def _ends_with_placeholder(body: list[str]) -> bool:
+    """Return whether the last line of an untouched answer is ``...``, which IPython would show as the cell's value."""
+    last = next(line for line in reversed(body) if line.strip())
+    return _PLACEHOLDER.fullmatch(last.rstrip()) is not None

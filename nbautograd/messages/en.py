@@ -573,7 +573,6 @@ SENTENCES: dict[str, str] = {
     # the magics
     "course.magic.help": "Run the cell, then check the answer to an exercise.\n\nThe cell runs as always, its Functions are recorded, and each check that fails says one sentence.\n\nExamples::\n\n    %%exercise multiply\n    class Multiply(Function): ...\n\n    %%exercise multiply --hints 2\n\nOptions::\n\n  --hints {{1,2,3}}  what is wrong (1, the default), also where (2), also what to do (3)",
     "course.magic.help_progress": "List the exercises of this notebook, how often each was tried in this session, and its state.\n\nExamples::\n\n    %exercises",
-    "course.magic.hints": "`--hints` takes 1, 2 or 3, not `{given}`.",
     "course.magic.no_name": "`%%exercise` needs the name of an exercise after it, as in `%%exercise multiply`.",
     "course.magic.one_name": "`%%exercise` takes one name, not `{text}`.",
     # release

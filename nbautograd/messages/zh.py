@@ -573,7 +573,6 @@ SENTENCES: dict[str, str] = {
     # the magics
     "course.magic.help": "运行这个单元格，然后检查练习的答案。\n\n单元格照常运行，其中的 Function 会被记录，每项没有通过的检查会说一句话。\n\nExamples::\n\n    %%exercise multiply\n    class Multiply(Function): ...\n\n    %%exercise multiply --hints 2\n\nOptions::\n\n  --hints {{1,2,3}}  说哪里不对（1，默认），再说在哪一行（2），再说怎么办（3）",
     "course.magic.help_progress": "本笔记本的练习，在这次会话里各试了几次，现在怎样。\n\nExamples::\n\n    %exercises",
-    "course.magic.hints": "`--hints` 只能是 1、2 或 3，不能是 `{given}`。",
     "course.magic.no_name": "`%%exercise` 后面要写练习的名字，例如 `%%exercise multiply`。",
     "course.magic.one_name": "`%%exercise` 只接受一个名字，而不是 `{text}`。",
     # release

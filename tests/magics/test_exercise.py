@@ -6,7 +6,8 @@ import pytest
 
 from nbautograd.course import catalogue
 from nbautograd.course.exercise import Exercise
-from nbautograd.magics.exercise import defines, without_magics
+from nbautograd.course.source import without_magics
+from nbautograd.magics.exercise import defines
 
 SQUARE = """%%exercise{options}
 class Square(Function):
@@ -77,7 +78,7 @@ def test_hints(notebook):
         (" square other", "takes one name"),
         (" sqare", "Did you mean `square`?"),
         (" nothing", "no exercise named `nothing`"),
-        (" square --hints 9", "takes 1, 2 or 3"),
+        (" square --hints 9", "--hints cannot be 9; it is one of 1, 2, 3"),
     ],
 )
 def test_a_line_that_is_not_understood_runs_nothing(notebook, options, sentence):
@@ -152,6 +153,6 @@ def test_declarations_that_cannot_be_read(notebook, tmp_path, monkeypatch):
 
 
 def test_the_text_of_a_cell():
-    assert without_magics("%%time\n%%exercise square\nx = 1") == "\n# %%exercise\nx = 1"
+    assert without_magics("%%time\n%%exercise square\nx = 1") == "\n\nx = 1"
     assert defines("import numpy as Square", "Square")
     assert defines("def Square(x):\n    return x", "Square")

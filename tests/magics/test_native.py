@@ -9,6 +9,8 @@ import sys
 
 import pytest
 
+from nbautograd.magics import options, transformer
+
 DOUBLE = """\
 class Double(Function):
     @staticmethod
@@ -133,3 +135,27 @@ def test_an_empty_cell_and_a_silent_one_pass(notebook) -> None:
     assert notebook("").result.success
     notebook.shell.run_cell(MAGIC + DOUBLE, silent=True)
     assert "Double" in notebook.shell.user_ns
+
+
+@pytest.mark.parametrize("above", ["", "%%capture\n", "%%time\n"])
+def test_a_line_is_read_once(notebook, monkeypatch, above: str) -> None:
+    read: list[str] = []
+
+    def counted(line: str) -> options.Options:
+        read.append(line)
+        return options.parse(line)
+
+    monkeypatch.setattr(transformer, "parse", counted)
+    notebook(above + "%%autograd_function --quiet\n" + DOUBLE)
+    assert read == [" --quiet"]
+    assert notebook("%autograd_calls Double").error is None
+
+
+def test_a_cell_that_another_magic_only_stores_asks_for_nothing(notebook, tmp_path) -> None:
+    ran = notebook(f"%%writefile {tmp_path / 'double.py'}\n{MAGIC}{DOUBLE}")
+    assert ran.bundles == []
+
+
+def test_the_next_cell_inherits_nothing(notebook) -> None:
+    notebook("%%time\n" + MAGIC + DOUBLE)
+    assert notebook("class Other(Function): pass").bundles == []

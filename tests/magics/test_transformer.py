@@ -3,7 +3,9 @@ from __future__ import annotations
 import pytest
 from IPython.core.inputtransformer2 import TransformerManager
 
-from nbautograd.magics.transformer import BlankMagicLine, request
+from nbautograd.course import catalogue
+from nbautograd.course.exercise import Exercise
+from nbautograd.magics.transformer import BlankMagicLines, Request, read
 
 BODY = "class F:\n    pass\n"
 
@@ -11,8 +13,19 @@ BODY = "class F:\n    pass\n"
 @pytest.fixture
 def manager() -> TransformerManager:
     made = TransformerManager()
-    made.cleanup_transforms.append(BlankMagicLine())
+    made.cleanup_transforms.append(BlankMagicLines(lambda request: None))
     return made
+
+
+@pytest.fixture
+def square(monkeypatch: pytest.MonkeyPatch) -> Exercise:
+    exercise = Exercise("square", "Square", "V", lambda x: x * x, lambda draw: (draw.normal(3),))
+    monkeypatch.setattr(catalogue, "_packaged", lambda: {"square": exercise})
+    return exercise
+
+
+def request(cell: str) -> Request | None:
+    return read(cell.splitlines(keepends=True))[0]
 
 
 @pytest.mark.parametrize(
@@ -52,8 +65,7 @@ def test_help_is_left_alone(manager: TransformerManager) -> None:
 )
 def test_other_cells_are_left_alone(cell: str) -> None:
     lines = cell.splitlines(keepends=True)
-    assert BlankMagicLine()(lines) == lines
-    assert request(cell) is None
+    assert read(lines) == (None, lines)
 
 
 def test_another_cell_magic_below_still_works(manager: TransformerManager) -> None:
@@ -62,13 +74,48 @@ def test_another_cell_magic_below_still_works(manager: TransformerManager) -> No
     )
 
 
-def test_a_request_is_found_below_blank_lines_and_other_cell_magics() -> None:
-    plain = request(f"\n\n%%autograd_function -i a\n{BODY}")
-    assert plain is not None
-    assert (plain.options.inputs, plain.nested) == ("a", False)
-    nested = request(f"%%time\n%%autograd_function -i a\n{BODY}")
-    assert nested is not None
-    assert nested.nested
+def test_who_runs_the_cell_is_told_what_each_cell_asks_for() -> None:
+    told: list[Request | None] = []
+    manager = TransformerManager()
+    manager.cleanup_transforms.append(BlankMagicLines(told.append))
+    manager.transform_cell(f"\n\n%%autograd_function -i a\n{BODY}")
+    manager.transform_cell(BODY)
+    manager.transform_cell(f"%%time\n%%autograd_function -i a\n{BODY}")  # %%time transforms what is below it itself
+    [first, *others] = told
+    assert first is not None
+    assert (first.options.inputs, first.exercise, first.body) == ("a", None, f"\n{BODY}")
+    assert others == [None, None]
+
+
+@pytest.mark.parametrize(
+    "lines", ["%%exercise square\n%%autograd_function -i a\n", "%%autograd_function -i a\n\n%%exercise square\n"]
+)
+def test_both_magics_in_any_order(square: Exercise, lines: str) -> None:
+    asked, left = read([*lines.splitlines(keepends=True), *BODY.splitlines(keepends=True)])
+    assert asked is not None
+    assert asked.exercise is not None
+    assert (asked.exercise.exercise, asked.options.inputs) == (square, "a")
+    assert "".join(left) == asked.body == "\n" * lines.count("\n") + BODY
+
+
+def test_an_exercise_alone_is_recorded_and_not_shown(square: Exercise) -> None:
+    asked = request(f"%%exercise square --hints 2\n{BODY}")
+    assert asked is not None
+    assert asked.options.quiet
+    assert asked.exercise is not None
+    assert asked.exercise.hints == 2
+
+
+def test_the_second_line_may_be_wrong_too(square: Exercise, manager: TransformerManager) -> None:
+    shown = manager.transform_cell(f"%%exercise square\n%%autograd_function --wrong\n{BODY}")
+    assert shown.startswith("get_ipython().run_cell_magic('autograd_function', '--wrong'")
+
+
+def test_an_untouched_answer_shows_no_ellipsis(square: Exercise) -> None:
+    asked, left = read(["%%exercise square\n", "x = 1\n", "...  # your code here"])
+    assert left[-1] == "None\n"
+    assert asked is not None
+    assert asked.body == "\nx = 1\n...  # your code here"
 
 
 def test_a_cell_is_complete_when_it_ends_with_an_empty_line(manager: TransformerManager) -> None:

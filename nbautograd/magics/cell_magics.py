@@ -1,0 +1,83 @@
+"""The registered cell magics and ``%exercises``: help, ``%lsmagic``, wrong options, shells without the transformer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from IPython.core.error import UsageError
+from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
+
+from nbautograd import messages
+from nbautograd.course.progress import Progress
+from nbautograd.magics.exercise import Exercises, parse_exercise
+from nbautograd.magics.options import EXERCISE, FUNCTION, help_text, parse
+from nbautograd.magics.output import CellFailedError
+from nbautograd.magics.session import Cell, Session
+from nbautograd.magics.transformer import Request
+
+
+@magics_class
+class FunctionMagics(Magics):
+    """``%%autograd_function`` as IPython knows it.
+
+    A well written cell never gets here, since the transformer lets it run natively. What does get here: a line with
+    wrong options, which is answered with a sentence and runs nothing, as with any other magic; and calls of
+    ``run_cell_magic``, as in an exported script.
+    """
+
+    def __init__(self, shell: Any, session: Session) -> None:
+        super().__init__(shell)
+        self._shell = shell
+        self._session = session
+
+    @no_var_expand
+    @cell_magic
+    def autograd_function(self, line: str, cell: str) -> None:
+        """Record the Functions that the cell defines; the text of the help is set when the extension is loaded."""
+        options = parse(line)
+        if not cell.strip():
+            raise UsageError(messages.text("magics.empty_body"))
+        watched = Cell(None, Request(options))
+        self._session.begin(watched)
+        result = None
+        try:
+            # the comment keeps the line numbers of tracebacks; IPython would strip an empty line
+            result = self._shell.run_cell(f"# {FUNCTION.magic}\n{cell}", store_history=False)
+        finally:
+            self._session.end(watched, result)
+        if result is None or not result.success:
+            raise CellFailedError
+
+
+@magics_class
+class ExerciseMagics(Magics):
+    """``%%exercise`` and ``%exercises`` as IPython knows them."""
+
+    def __init__(self, shell: Any, exercises: Exercises) -> None:
+        super().__init__(shell)
+        self._shell = shell
+        self._exercises = exercises
+
+    @no_var_expand
+    @cell_magic
+    def exercise(self, line: str, cell: str) -> None:
+        """Run the cell, then the checks of an exercise; the text of the help is set when the extension is loaded."""
+        parse_exercise(line)
+        if not cell.strip():
+            raise UsageError(messages.text("magics.empty_body"))
+        result = self._shell.run_cell(f"{EXERCISE.magic} {line}\n{cell}", store_history=False)
+        if not result.success:
+            raise CellFailedError
+
+    @no_var_expand
+    @line_magic
+    def exercises(self, line: str) -> Progress:
+        """The exercises of this notebook, how often each was tried, and how it stands."""
+        return self._exercises.tries.progress()
+
+
+def set_help() -> None:
+    """Write the help texts in the language that is chosen now."""
+    FunctionMagics.autograd_function.__doc__ = help_text()
+    ExerciseMagics.exercise.__doc__ = messages.text("course.magic.help")
+    ExerciseMagics.exercises.__doc__ = messages.text("course.magic.help_progress")
