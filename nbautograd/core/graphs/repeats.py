@@ -74,7 +74,7 @@ def find_repeats(graph: AutogradGraph, nodes: Sequence[int] | None = None) -> li
         >>> y = torch.ones((), requires_grad=True)
         >>> for _ in range(30):
         ...     y = y.sin().exp()
-        >>> [(run.name, run.times) for run in find_repeats(nbautograd.graph(y))]
+        >>> [(str(run.name), run.times) for run in find_repeats(nbautograd.graph(y))]
         [('Exp, Sin ×30', 30)]
     """
     inner = inner_order(graph) if nodes is None else list(nodes)
