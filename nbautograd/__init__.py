@@ -13,6 +13,7 @@ from nbautograd.core import display as _display
 
 if TYPE_CHECKING:
     from nbautograd.core.checking.block import Block, Entry, GradcheckReport, JacobianReport
+    from nbautograd.core.checking.budget import Budget
     from nbautograd.core.checking.gradcheck import gradcheck, jacobian
     from nbautograd.core.findings import Finding, Fix
     from nbautograd.core.graphs.backward import backward
@@ -43,6 +44,7 @@ _HOME = {
     **dict.fromkeys(("compare", "Comparison"), "inspection.comparison"),
     **dict.fromkeys(("trace", "untrace", "tracing", "dispatches"), "core.tracing.log"),
     **dict.fromkeys(("Dispatch", "DispatchLog"), "core.tracing.dispatches"),
+    "Budget": "core.checking.budget",
     "graph": "core.graphs.build",
     "backward": "core.graphs.backward",
     "why_none": "core.graphs.why_none",
@@ -56,7 +58,7 @@ _HOME = {
 __all__ = [  # noqa: RUF022 - in the order of the documentation
     "instrument", "uninstrument", "recording", "calls", "CallLog", "Call", "CtxSnapshot", "Value", "TensorSummary",
     "inspect", "FunctionReport",
-    "gradcheck", "GradcheckReport", "Block", "Entry", "Finding", "Fix", "jacobian", "JacobianReport",
+    "gradcheck", "GradcheckReport", "Budget", "Block", "Entry", "Finding", "Fix", "jacobian", "JacobianReport",
     "compare", "Comparison",
     "graph", "backward", "why_none", "watch_modules", "AutogradGraph", "Node", "Edge",
     "trace", "untrace", "tracing", "dispatches", "DispatchLog", "Dispatch",

@@ -22,7 +22,8 @@ def assert_gradients(fn: Any, inputs: Any, *, unsure: bool = False, **options: A
         inputs: a tuple of arguments, tensors or not; those that require grad are differentiated.
         unsure: True lets "cannot tell" pass, as for a straight-through gradient; "wrong" always fails. Second
             derivatives count with ``order=2``.
-        options: as for ``nbautograd.gradcheck``: ``atol``, ``rtol``, ``eps``, ``order``, ``seed``, ``hints``.
+        options: as for ``nbautograd.gradcheck``: ``atol``, ``rtol``, ``eps``, ``order``, ``seed``, ``hints``,
+            ``budget``.
 
     Returns:
         The report.

@@ -8,6 +8,7 @@ from typing import Any
 
 from nbautograd.core.checking.backward_call import cotangents
 from nbautograd.core.checking.block import GradcheckReport, JacobianReport, Verdict
+from nbautograd.core.checking.budget import DEFAULT, Budget, OutOfBudgetError, budgeted, codes_of, validated_budget
 from nbautograd.core.checking.gradcheck import gradcheck
 from nbautograd.core.checking.hints import limit_findings
 from nbautograd.core.checking.hints import validated_hints as allowed
@@ -72,6 +73,7 @@ def inspect(
     reference: Callable[..., Any] | None = None,
     hints: str = "fix",
     order: int | None = None,
+    budget: Budget | float | None = DEFAULT,
 ) -> FunctionReport:
     """Run a Function once, differentiate it with a random cotangent, check it, and report everything.
 
@@ -81,6 +83,7 @@ def inspect(
         reference: a native op or plain function to compare with.
         hints: how much the findings give away, as for ``gradcheck``.
         order: whether second derivatives count, as for ``gradcheck``.
+        budget: seconds and memory that the run and the check may use, as for ``gradcheck``.
 
     Returns:
         The report; show it by putting it last in a cell.
@@ -101,7 +104,7 @@ def inspect(
         >>> nbautograd.inspect(Double, torch.ones(3, dtype=torch.float64, requires_grad=True)).verdict
         'right'
     """
-    return run_inspection(fn, inputs, reference=reference, hints=hints, order=order)
+    return run_inspection(fn, inputs, reference=reference, hints=hints, order=order, budget=budget)
 
 
 def run_inspection(
@@ -116,6 +119,7 @@ def run_inspection(
     progress: Tell | None = None,
     hints: str = "fix",
     order: int | None = None,
+    budget: Budget | float | None = DEFAULT,
 ) -> FunctionReport:
     """``inspect`` with what the magic knows besides.
 
@@ -128,11 +132,13 @@ def run_inspection(
         progress: told how far the check is, as for ``gradcheck``.
         hints: how much the findings give away, as for ``gradcheck``.
         order: whether second derivatives count, as for ``gradcheck``.
+        budget: seconds and memory that the run and the check may use, as for ``gradcheck``.
 
     Returns:
         The report. What could not be had is said in ``notes``.
     """
-    with watched(progress) as tell:
+    with budgeted(validated_budget(budget)) as clock, watched(progress) as tell:
+        clock.codes |= codes_of(fn)
         run = _Run(fn, inputs, names or {})
         checked = gradcheck(fn, inputs, progress=tell, hints=hints, order=order) if check else None
     noticed = (() if run.cls is None else read_contract(run.cls)) + tuple(
@@ -184,7 +190,6 @@ class _Run:
     """One forward and one backward of the Function on copies of the inputs, recorded.
 
     Attributes:
-        cls: the Function class, or the only one that took part; None when there is none.
         calls: what was recorded.
         graph: the graph with gradients, or None when nothing requires grad.
         notes: what is missing.
@@ -192,14 +197,26 @@ class _Run:
 
     def __init__(self, fn: Callable[..., Any], inputs: tuple[Any, ...], names: Mapping[str, Any]) -> None:
         self.subject = Subject(fn, inputs)
-        self.subject.call()  # shows which Function takes part, and whether leaves have to be cloned first
-        self.name = self.subject.name
-        self.cls = self.subject.cls
         self.notes: list[Phrase] = []
         self.graph: AutogradGraph | None = None
-        given = self.subject.fresh()
-        self.labels = _labels(self.subject, given, inputs, names)
-        self.calls = self._recorded(given)
+        self.calls = CallLog()
+        try:
+            self.subject.call()  # shows which Function takes part, and whether leaves have to be cloned first
+            given = self.subject.fresh()
+            self.labels = _labels(self.subject, given, inputs, names)
+            self.calls = self._recorded(given)
+        except OutOfBudgetError:
+            self.notes.append(Phrase("inspection.stopped"))
+
+    @property
+    def name(self) -> str:
+        """Name of the Function."""
+        return self.subject.name
+
+    @property
+    def cls(self) -> type | None:
+        """The Function class, or the only one that took part; None when there is none."""
+        return self.subject.cls
 
     def _recorded(self, given: tuple[Any, ...]) -> CallLog:
         if self.cls is None:

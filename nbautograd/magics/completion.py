@@ -11,7 +11,7 @@ import torch
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
 
 from nbautograd.course.catalogue import UnknownExerciseError, names
-from nbautograd.magics.options import GRAMMARS, Grammar, Option
+from nbautograd.magics.options import GRAMMARS, NO_LIMIT, Grammar, Option
 
 _MAGIC = re.compile(r"(?:(%%\w+)|(?:.*=)?\s*(%\w+))\s(.*)", re.DOTALL)
 _DASHES = re.compile(r"--?[a-z-]*")
@@ -42,6 +42,8 @@ def _on_line(shell: Any, grammar: Grammar, text: str, cell: str) -> SimpleMatche
     last = known.get(words[-1]) if words else None
     if last is not None and last.choices:
         return _result(last.choices, typed, "value")
+    if last is not None and last.metavar == "SECONDS":
+        return _result((NO_LIMIT,), typed, "value")
     if last is not None and last.metavar == "NAME":
         return _names([*_CLASS.findall(cell), *_functions(shell)], typed)
     if grammar.options and _DASHES.fullmatch(typed):

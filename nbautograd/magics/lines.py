@@ -131,7 +131,7 @@ def _gradcheck(magic: str, line: str, namespace: Namespace) -> Any:
     options = Options(**given)  # type: ignore[arg-type]
     call = parse_call(text, magic, namespace)
     order = int(options.order) if options.order else None
-    return gradcheck(call.function, call.arguments, hints=options.hints, order=order)
+    return gradcheck(call.function, call.arguments, hints=options.hints, order=order, budget=options.given_budget)
 
 
 def _jacobian(magic: str, line: str, namespace: Namespace) -> Any:

@@ -10,9 +10,11 @@ from typing import get_args
 from IPython.core.error import UsageError
 
 from nbautograd import messages
+from nbautograd.core.checking.budget import DEFAULT, Budget
 from nbautograd.core.findings import Hints
 
 MAGIC = "%%autograd_function"
+NO_LIMIT = "none"  # in place of a number of seconds
 VIEWS = ("all", "calls", "graph", "jacobian", "gradcheck")
 
 
@@ -49,6 +51,7 @@ TABLE = (
     Option(("--no-gradcheck",), "gradcheck", value=False),
     Option(("--hints",), "hints", "HINTS", get_args(Hints)),
     Option(("--order",), "order", "ORDER", ("1", "2")),
+    Option(("--budget",), "budget", "SECONDS"),
     Option(("--view",), "view", "VIEW", VIEWS),
     Option(("--quiet",), "quiet"),
 )
@@ -142,6 +145,8 @@ class Grammar:
             which = "magics.unknown_choice_near" if near else "magics.unknown_choice"
             choices = ", ".join(option.choices)
             raise self.refused(which, option=spelling, value=value, near="".join(near), choices=choices)
+        if option.metavar == "SECONDS" and value != NO_LIMIT and not _SECONDS.fullmatch(value):
+            raise self.refused("magics.no_seconds", option=spelling, value=value)
         return value
 
 
@@ -149,11 +154,14 @@ class Grammar:
 _WORD = re.compile(
     r"""(?:^|(?<=[\s=]))(?:"[^"]*"|'[^']*'|(?P<open>["'])|(?P<option>--?[A-Za-z][\w-]*)(?:=|(?=\s|$)))"""
 )
+_SECONDS = re.compile(r"(?=.*[1-9])\d*\.?\d*s?")
 _QUOTED = re.compile(r"""\"[^"]*\"|'[^']*'""")
 
 FUNCTION = Grammar(MAGIC, TABLE)
 EXERCISE = Grammar("%%exercise", (Option(("--hints", "-h"), "hints", "HINTS", ("1", "2", "3")),), operand="exercise")
-GRADCHECK = Grammar("%gradcheck", tuple(o for o in TABLE if o.field in ("hints", "order")), operand="expression")
+GRADCHECK = Grammar(
+    "%gradcheck", tuple(o for o in TABLE if o.field in ("hints", "order", "budget")), operand="expression"
+)
 GRAMMARS = {
     grammar.magic: grammar
     for grammar in (
@@ -180,6 +188,7 @@ class Options:
         gradcheck: False after ``--no-gradcheck``.
         hints: how much the findings give away.
         order: "2" lets second derivatives count, "1" leaves them out; empty looks at them as a risk.
+        budget: seconds that the check may take, or "none" for no limit; empty for the default.
         view: which part of the report comes first.
         quiet: True to record without showing or checking anything.
     """
@@ -190,8 +199,16 @@ class Options:
     gradcheck: bool = True
     hints: str = "fix"
     order: str = ""
+    budget: str = ""
     view: str = "all"
     quiet: bool = False
+
+    @property
+    def given_budget(self) -> Budget | float | None:
+        """The budget as ``gradcheck`` takes it."""
+        if not self.budget:
+            return DEFAULT
+        return None if self.budget == NO_LIMIT else float(self.budget.removesuffix("s"))
 
 
 def parse(line: str) -> Options:

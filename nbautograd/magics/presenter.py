@@ -125,6 +125,7 @@ class CellPresenter:
                     view=options.view,
                     hints=options.hints,
                     order=int(options.order) if options.order else None,
+                    budget=options.given_budget,
                     progress=bar,
                 )
         except UsageError as error:
@@ -143,7 +144,9 @@ class CellPresenter:
             return
         if not bar.show_instead(report):
             display(report)
-        if report.gradcheck is not None and not report.gradcheck.complete and not bar.stopped:
+        check = report.gradcheck
+        out_of_budget = check is not None and any(finding.code == "stopped" for finding in check.findings)
+        if check is not None and not check.complete and not bar.stopped and not out_of_budget:
             output.count_as_interrupted(self.shell, result)
 
     def _reference(self, options: Options, inputs: Inputs) -> Any:

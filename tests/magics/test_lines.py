@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from IPython.core.error import UsageError
 
+from nbautograd.magics import lines
+
 CELL = """\
 %%autograd_function --quiet
 class Product(Function):
@@ -164,6 +166,25 @@ def test_order_of_gradcheck(filled, before, behind, order):
     report = filled(f"report = %gradcheck {before}product(a, b){behind}\nreport").result.result
     assert report.order == order
     assert (report.order2 is None) == (order == 1)
+
+
+@pytest.mark.parametrize(
+    ("line", "budget"),
+    [
+        ("product(a, b) --budget 30", 30.0),
+        ("--budget none product(a, b)", None),
+        ("--budget=2.5s --order 1 product(a, b)", 2.5),
+    ],
+)
+def test_the_budget_of_gradcheck(filled, monkeypatch, line, budget):
+    given = []
+    monkeypatch.setattr(lines, "gradcheck", lambda *args, **options: given.append(options["budget"]))
+    filled(f"%gradcheck {line}")
+    assert given == [budget]
+
+
+def test_a_budget_that_is_no_number_gets_a_sentence(notebook):
+    assert "--budget cannot be soon; write a number" in notebook("%gradcheck torch.sin(x) --budget soon").stderr
 
 
 def test_an_order_that_there_is_not_gets_the_choices(notebook):

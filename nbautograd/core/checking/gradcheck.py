@@ -8,6 +8,7 @@ from typing import Any
 
 from nbautograd.core.checking import entry_curve, report_verdict
 from nbautograd.core.checking.block import GradcheckReport, JacobianBlock, JacobianReport, Verdict
+from nbautograd.core.checking.budget import DEFAULT, Budget, Clock, budgeted, codes_of, stopped, validated_budget
 from nbautograd.core.checking.functions_inside import CheckedInside, check_functions_inside, with_findings_inside
 from nbautograd.core.checking.hints import limit_findings, validated_hints
 from nbautograd.core.checking.problem import Subject
@@ -29,6 +30,7 @@ def gradcheck(
     order: int | None = None,
     seed: int = 0,
     hints: str = "fix",
+    budget: Budget | float | None = DEFAULT,
     progress: Tell | None = None,
 ) -> GradcheckReport:
     """Compare the backward of a Function with independent witnesses, and say why where they differ.
@@ -46,6 +48,10 @@ def gradcheck(
             None, the default, looks at them where the first ones are right, and tells what is wrong as a risk.
         hints: how much the findings give away: ``"none"`` that a gradient is wrong, ``"what"`` also what is wrong
             with it, ``"where"`` also the line, ``"fix"`` also what to do, with a change that was tried if one is found.
+        budget: seconds and memory that the check may use: a ``Budget``, a number of seconds, or None for no limit.
+            By default a verdict takes as many runs as it needs, what explains it 60 seconds more, and the memory is
+            4 GiB; a call of the user's code that takes 60 seconds is interrupted. What was left out for lack of time
+            is told by a finding of code ``"stopped"``.
         progress: called with (steps done, steps in all, what is being done) as a large check goes on. A method
             ``verdict_known`` of it is called once with a report that holds the blocks and the verdict on first
             derivatives, as soon as that is known: before causes, fixes and second derivatives. An interrupt
@@ -58,7 +64,7 @@ def gradcheck(
 
     Raises:
         CallError: the call makes no sense: ``fn`` cannot be called, or the inputs are no tuple,
-            or there are no such hints, or no such order.
+            or there are no such hints, no such order, or no such budget.
         InputError: nothing in the inputs can be differentiated.
 
     Example:
@@ -70,30 +76,33 @@ def gradcheck(
     start, given = time.perf_counter(), validated_hints(hints)
     if order not in (None, 1, 2):
         raise CallError("checking.order_unknown", given=repr(order))
-    with watched(progress) as tell:
+    with budgeted(validated_budget(budget)) as clock, watched(progress) as tell:
         run = GradcheckRun(Subject(fn, inputs, seed), atol, rtol, eps, tell=tell)
-        report = _reported(run, order, given, start)
+        clock.codes |= codes_of(run.subject.fn)
+        report = _reported(run, order, given, start, clock)
     entry_curve.remember_problem(report, run.subject)
     return report
 
 
-def _reported(run: GradcheckRun, order: int | None, given: Hints, start: float) -> GradcheckReport:
+def _reported(run: GradcheckRun, order: int | None, given: Hints, start: float, clock: Clock) -> GradcheckReport:
     """Find, judge and explain the blocks; findings are cut to the hints given, time counts from the start."""
     with run.subject.session():
         run.find_blocks()
         run.add_curves()
 
         def known(verdict: Verdict, reason: Phrase | str = "") -> None:
+            clock.verdict_known()
             so_far = GradcheckReport(
                 run.subject.name, verdict, (), dict(run.blocks), run.subject.input_names, run.subject.output_names,
                 run.subject.seed, time.perf_counter() - start, source=run.subject.source, reason=reason, order=order,
             )  # fmt: skip
             run.progress.verdict_known(so_far, Phrase(f"checking.known_{verdict.replace(' ', '_')}"))
 
-        inside = _functions_inside(run, given)
+        inside = _functions_inside(run, given, clock)
         findings = report_verdict.findings(run, mended if given == "fix" else None, known)
         findings = with_findings_inside(run, inside, findings)
-        verdict, reason = report_verdict.verdict(run, findings)
+        lacking = run.lacking or (stopped(clock, "verdict") if clock.ended else None)
+        verdict, reason = report_verdict.verdict(run, findings, lacking)
         if run.complete:
             with run.interruptible():
                 known(verdict, reason)
@@ -101,6 +110,10 @@ def _reported(run: GradcheckRun, order: int | None, given: Hints, start: float) 
         second = report_verdict.second_order_report(run, asked=order == 2) if look else None
         run.report_done()
     findings = report_verdict.joined_findings(findings, second)
+    if clock.ended and verdict != "cannot tell":
+        lacking = stopped(clock, "causes" if verdict == "wrong" else "second_order")
+    if lacking is not None and all(finding.code != lacking.code for finding in findings):
+        findings = (*findings, lacking)
     second = None if second is None else dataclasses.replace(second, findings=limit_findings(second.findings, given))
     return GradcheckReport(
         run.subject.name, verdict, limit_findings(findings, given), run.blocks, run.subject.input_names,
@@ -109,12 +122,12 @@ def _reported(run: GradcheckRun, order: int | None, given: Hints, start: float) 
     )  # fmt: skip
 
 
-def _functions_inside(run: GradcheckRun, given: Hints) -> tuple[CheckedInside, ...]:
+def _functions_inside(run: GradcheckRun, given: Hints, clock: Clock) -> tuple[CheckedInside, ...]:
     """Check the Functions that a callable with a wrong gradient calls inside, in first order."""
 
     def check(cls: type, arguments: tuple[Any, ...]) -> GradcheckReport:
         alone = GradcheckRun(Subject(cls, arguments, run.subject.seed), run.atol, run.rtol, None)
-        return _reported(alone, 1, given, time.perf_counter())
+        return _reported(alone, 1, given, time.perf_counter(), clock)
 
     return check_functions_inside(run, check)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
+from nbautograd.core.checking import budget
+
 
 class OutOfRunsError(KeyboardInterrupt):
     """There may be no more runs; like an interrupt it passes through what catches exceptions of the user's code."""
@@ -39,7 +41,9 @@ class Meter:
 
         Raises:
             OutOfRunsError: there may be no more of them.
+            OutOfBudgetError: the time of the check is up.
         """
+        budget.tick()
         self.runs += 1
         if self.exceeded:
             raise OutOfRunsError

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 import torch
 
 from nbautograd import messages
-from nbautograd.core.checking import phrases
+from nbautograd.core.checking import budget, phrases
 from nbautograd.core.checking.block import Block, GradcheckReport, Verdict
 from nbautograd.core.checking.diagnose import UNSTEADY, diagnose, ranked
 from nbautograd.core.checking.probes.exceptions import explain
 from nbautograd.core.checking.problem import Subject
 from nbautograd.core.checking.run import GradcheckRun
-from nbautograd.core.checking.second_order.check import second_order
+from nbautograd.core.checking.second_order.check import second_order, stopped_report
 from nbautograd.core.findings import Finding, Phrase
 
 PROBES = 12  # that the search for causes consists of
@@ -31,9 +31,12 @@ def findings(run: GradcheckRun, mend: Mend | None = None, known: Known = lambda 
     """
     if run.error is not None:
         said = (explain(run.error, run.subject),)
-        with run.interruptible():
+        try:
             known("wrong")
-        return said if mend is None else mend(run.subject, said)
+            return said if mend is None else mend(run.subject, said)
+        except KeyboardInterrupt:
+            run.interrupted()
+            return said
     found = _diagnosed(run, known, mend)
     told = {f.where for f in found if f.kind == "bug"}
     inputs = {w[1] for w in told if w is not None}
@@ -63,7 +66,7 @@ def _diagnosed(run: GradcheckRun, known: Known, mend: Mend | None) -> tuple[Find
                     known("wrong")
                 return ranked(found) if mend is None else mend(run.subject, ranked(found))
     except KeyboardInterrupt:
-        run.complete = False
+        run.interrupted()
     return ranked(found)
 
 
@@ -78,17 +81,19 @@ def _jvp_findings(run: GradcheckRun) -> Iterator[Finding]:
 
 
 def second_order_report(run: GradcheckRun, asked: bool = False) -> GradcheckReport | None:
-    """Return the report on second derivatives; None where they were not looked at.
+    """Return the report on second derivatives; None where they were not looked at, or not to the end of the budget.
 
     Args:
         run: right in first order, on which second derivatives rest.
         asked: True when second derivatives count.
     """
     try:
-        return second_order(run.subject, asked)
+        found = second_order(run.subject, asked)
+        if not budget.ended():
+            return found
     except KeyboardInterrupt:
-        run.complete = False
-        return None
+        run.interrupted()
+    return stopped_report(run.subject) if budget.ended() and asked else None
 
 
 def joined_findings(found: tuple[Finding, ...], order2: GradcheckReport | None) -> tuple[Finding, ...]:
@@ -106,10 +111,20 @@ def _risk(finding: Finding) -> Finding:
     return Finding("not_twice_differentiable", "lint", message, {"why": why}, None, finding.line)
 
 
-def verdict(run: GradcheckRun, found: tuple[Finding, ...]) -> tuple[Verdict, Phrase | str]:
-    """Return the verdict on first derivatives and, for "cannot tell", the reason in one sentence."""
+def verdict(
+    run: GradcheckRun, found: tuple[Finding, ...], lacking: Finding | None = None
+) -> tuple[Verdict, Phrase | str]:
+    """Return the verdict on first derivatives and, for "cannot tell", the reason in one sentence.
+
+    Args:
+        run: with its blocks.
+        found: the findings.
+        lacking: what the budget did not allow, if anything.
+    """
     if any(f.kind == "bug" for f in found):
         return "wrong", ""
+    if not run.complete and lacking is not None:
+        return "cannot tell", lacking.phrase("what") or ""
     if not run.complete:
         return "cannot tell", Phrase("checking.interrupted")
     if not run.blocks:

@@ -11,7 +11,7 @@ from typing import TypedDict
 
 import numpy as np
 
-from nbautograd.core.checking import statements
+from nbautograd.core.checking import budget, statements
 from nbautograd.core.checking.block import Block
 from nbautograd.core.checking.block_verdict import Judged, judge
 from nbautograd.core.checking.jacobian.assembly import Assembly, FirstPass
@@ -24,7 +24,8 @@ from nbautograd.core.checking.progress import PARTS, Progress, Tell
 from nbautograd.core.checking.steps.convergence_curve import convergence_curve
 from nbautograd.core.checking.tolerance import Tolerance
 from nbautograd.core.display import Phrase
-from nbautograd.core.numerics.arrays import epsilon
+from nbautograd.core.findings import Finding
+from nbautograd.core.numerics.arrays import epsilon, real_size
 
 LOW = 1e-10  # spacing of numbers at 1 above which they are no doubles
 CURVES = 8  # blocks that agree and get the V of their worst entry
@@ -53,6 +54,7 @@ class GradcheckRun:
         error: what backward raised, or torch on account of the Function's contract; None when nothing.
         complete: False when it was interrupted.
         resolution: the relative error of an entry that would not be seen, where the precision is low; else 0.
+        lacking: what the check would need more memory for than its budget has; None where it has enough.
         raws: by position, the numbers of output and input among the differentiable ones, and what the first pass found.
     """
 
@@ -71,6 +73,7 @@ class GradcheckRun:
         self.outputs: Outputs | None = None
         self.error: Exception | None = None
         self.complete = True
+        self.lacking: Finding | None = None
         self.resolution = 0.0
         self.assembly: Assembly | None = None
         self.progress = Progress(tell)
@@ -101,7 +104,11 @@ class GradcheckRun:
         try:
             yield
         except KeyboardInterrupt:
-            self.complete = False
+            self.interrupted()
+
+    def interrupted(self) -> None:
+        """Take note of an interrupt; the blocks are complete where it is the budget that ends what comes after them."""
+        self.complete = budget.verdict_was_known()
 
     def add_curves(self) -> None:
         """Give the first few blocks that agree the V of their worst entry as well; the others have it already."""
@@ -133,6 +140,10 @@ class GradcheckRun:
                 raise
             self.error = error
             return
+        if self.judge:
+            ends = (*self.outputs, *(self.subject.inputs[i] for i in self.subject.differentiable))
+            self.lacking = budget.bytes_lacking(sum(map(real_size, ends)))
+            self.complete = self.lacking is None
         try:
             self._take(self.outputs)
         except Exception as error:
@@ -141,6 +152,8 @@ class GradcheckRun:
             self.error = error
 
     def _take(self, outputs: Outputs) -> None:
+        if self.lacking is not None:
+            return
         self.assembly = assembly = Assembly(self.subject, outputs, self.eps, self.progress)
         self.progress.plan(len(assembly.wanted) * len(self.subject.differentiable))
         for (i, j), raw in assembly.blocks():

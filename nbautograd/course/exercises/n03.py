@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
+from nbautograd.core.checking.budget import COUNTS
 from nbautograd.core.checking.gradcheck import gradcheck
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure, Texts
@@ -260,7 +261,7 @@ def _slips(answer: Any, draw: Draw) -> Iterator[Failure]:
     if not passes:
         yield Failure("gradcheck_sees", SEEN)
         return
-    report = gradcheck(answer, (x,), order=2)
+    report = gradcheck(answer, (x,), order=2, budget=COUNTS)
     if not report.wrong and not any(f.code == "grad_dtype_cast" for f in report.findings):
         yield Failure("nothing_wrong", HARMLESS)
 

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from nbautograd.core.checking.budget import allowed_elements
 from nbautograd.core.checking.meter import Meter
 from nbautograd.core.checking.progress import Progress
 from nbautograd.core.checking.quiet import seed_all
@@ -61,7 +62,7 @@ class Rows:
     def many(self, cotangents: Array) -> list[Array]:
         """Gradients of all leaves, each shaped (number of cotangents, *real_shape)."""
         each = real_size(self.output) + sum(map(real_size, self.leaves))
-        step = max(1, BATCH_ELEMENTS // max(1, each))
+        step = max(1, allowed_elements(BATCH_ELEMENTS) // max(1, each))
         parts = [self._batch(cotangents[i : i + step]) for i in range(0, len(cotangents), step)]
         return [np.concatenate(column) for column in zip(*parts, strict=True)]
 

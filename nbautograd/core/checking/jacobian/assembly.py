@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from nbautograd.core.checking.budget import allowed_elements
 from nbautograd.core.checking.jacobian import central_differences, sample, structure
 from nbautograd.core.checking.jacobian.analytical import Rows
 from nbautograd.core.checking.jacobian.forward_values import Forward, Values
@@ -73,6 +74,7 @@ class Assembly:
         self, subject: Subject, outputs: Outputs, eps: float | None = None, progress: Progress | None = None
     ) -> None:
         self.progress = progress or Progress()
+        self._limit = allowed_elements(LIMIT)
         self.subject, self.outputs = subject, outputs
         self.wanted = subject.differentiable_outputs(outputs)
         self.random = np.random.default_rng(subject.seed)
@@ -160,7 +162,9 @@ class Assembly:
         layouts = {
             j: Layout(probe.shape, shape, structure.matching(self.combos[i, j])) for j, shape in enumerate(shapes)
         }
-        large = {j for j, layout in layouts.items() if math.prod(layout.sizes) > LIMIT or _elements(layout) > MOST_WORK}
+        large = {
+            j for j, layout in layouts.items() if math.prod(layout.sizes) > self._limit or _elements(layout) > MOST_WORK
+        }
         known = {
             j: layouts[j].rows(self._diagonal[i, j][None])[0][:, :, None]
             for j in layouts
@@ -186,7 +190,7 @@ class Assembly:
         for j in doubtful:
             self.linear[i, j] = False
             dense = Layout(layouts[j].output_shape, layouts[j].input_shape)
-            if layouts[j].pairs and math.prod(dense.sizes) <= LIMIT:
+            if layouts[j].pairs and math.prod(dense.sizes) <= self._limit:
                 layouts[j] = dense
                 found.update(self._fill(i, {j: dense}))
         return found
@@ -199,7 +203,7 @@ class Assembly:
             first = layouts[group[0]]
             data = {j: np.zeros(layouts[j].sizes) for j in group}
             _, count, _ = first.sizes
-            step = max(1, LIMIT // max(1, math.prod(first.output_shape)))
+            step = max(1, self._limit // max(1, math.prod(first.output_shape)))
             for start in range(0, count, step):
                 chosen = np.arange(start, min(start + step, count))
                 answers = self.rows[i].many(structure.seeds(first, chosen))
@@ -230,12 +234,12 @@ class Assembly:
             return raw
         kept = structure.matching(self.combos[i, j] & self._seen_numerically(i, j))
         smaller = Layout(layout.output_shape, layout.input_shape, kept)
-        if kept == layout.pairs or math.prod(smaller.sizes) > LIMIT:
+        if kept == layout.pairs or math.prod(smaller.sizes) > self._limit:
             return raw
         data = self._fill(i, {j: smaller})[j]
         again = self._differences(i, j, smaller, data)
         dense = Layout(layout.output_shape, layout.input_shape)
-        if again.verified or not kept or math.prod(dense.sizes) > LIMIT // 16:
+        if again.verified or not kept or math.prod(dense.sizes) > self._limit // 16:
             return again
         return self._differences(i, j, dense, self._fill(i, {j: dense})[j])
 

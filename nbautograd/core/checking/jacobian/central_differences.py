@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nbautograd.core.checking.budget import allowed_elements
 from nbautograd.core.checking.jacobian.forward_values import Values
 from nbautograd.core.checking.jacobian.layout import Layout
 from nbautograd.core.numerics.arrays import Array
@@ -39,7 +40,7 @@ class Directions:
     def chunks(self, forward: Values) -> Iterator[range]:
         """Ranges of directions to take at once: few where the function takes points one by one, for an interrupt."""
         size = math.prod(self.layout.input_shape) + math.prod(self.layout.output_shape)
-        most, start = max(1, CHUNK_ELEMENTS // max(1, size)), 0
+        most, start = max(1, allowed_elements(CHUNK_ELEMENTS) // max(1, size)), 0
         while start < len(self.groups):
             first = start == 0 and len(self.groups) > MANY
             step = min(most, FEW) if first or not forward.batched else most

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.checking import prepared_inputs
+from nbautograd.core.checking.budget import allowed_elements
 from nbautograd.core.checking.jacobian.stub_ctx import forward_without_autograd
 from nbautograd.core.checking.problem import Outputs, Subject
 from nbautograd.core.checking.progress import Progress
@@ -142,10 +143,10 @@ class Forward:
         if known is not None and np.array_equal(known[0], points, equal_nan=True):
             return known[1]  # asked for another output before
         each = real_size(self.tensors[which]) + sum(map(math.prod, self.shapes))
-        step = max(1, BATCH_ELEMENTS // max(1, each))
+        step = max(1, allowed_elements(BATCH_ELEMENTS) // max(1, each))
         parts = [self._chunk(which, points[i : i + step]) for i in range(0, len(points), step)]
         answers = parts[0] if len(parts) == 1 else [np.concatenate(column) for column in zip(*parts, strict=True)]
-        if len(self.wanted) > 1 and len(points) * each < KEPT_ELEMENTS:
+        if len(self.wanted) > 1 and len(points) * each < allowed_elements(KEPT_ELEMENTS):
             self._last[which] = points, answers
         return answers
 

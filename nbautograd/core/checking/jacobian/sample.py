@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from nbautograd.core.checking.budget import allowed_elements
 from nbautograd.core.checking.jacobian import central_differences
 from nbautograd.core.checking.jacobian.central_differences import CHUNK_ELEMENTS
 from nbautograd.core.checking.jacobian.layout import Layout, Matrices
@@ -60,7 +61,7 @@ class Window:
         """The chosen elements of the output for many values of the chosen elements of the input."""
         i, base = self.ij[0], self.whole.points[which]
         values = np.empty((len(points), len(self.rows)))
-        most = max(1, CHUNK_ELEMENTS // max(1, base.size + self.whole.values[i].size))
+        most = max(1, allowed_elements(CHUNK_ELEMENTS) // max(1, base.size + self.whole.values[i].size))
         for start in range(0, len(points), most):  # whole inputs are long; few of them are held at once
             part = slice(start, start + most)
             full = np.repeat(base.reshape(1, -1), len(points[part]), axis=0)

@@ -221,6 +221,11 @@ def _left_out(subject: Subject, start: float, why: str, size: int) -> GradcheckR
     return _report(subject, (), start, None, Phrase(why, function=subject.name, elements=f"{size:,}"))
 
 
+def stopped_report(subject: Subject) -> GradcheckReport:
+    """Return a report that says that the budget left no time for second derivatives."""
+    return _left_out(subject, time.perf_counter(), "checking.order2_stopped", 0)
+
+
 def _unsupported(subject: Subject, error: Exception) -> Finding:
     said = phrases.short(" ".join(str(error).split()), 120)
     line = phrases.backward_line(subject)

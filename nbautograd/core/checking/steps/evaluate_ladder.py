@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nbautograd.core.checking.budget import allowed_elements
 from nbautograd.core.checking.jacobian.central_differences import CHUNK_ELEMENTS, Directions
 from nbautograd.core.checking.jacobian.forward_values import Values
 from nbautograd.core.checking.steps import kinks, ladder
@@ -76,7 +77,7 @@ def evaluate_ladder(
 ) -> Iterator[Refined]:
     """The ladder for some entries (block, row, column) of several directions, given by their numbers."""
     size = forward.points[ij[1]].size + forward.values[ij[0]].size
-    most = max(1, CHUNK_ELEMENTS // (POINTS * max(1, size)))
+    most = max(1, allowed_elements(CHUNK_ELEMENTS) // (POINTS * max(1, size)))
     for start in range(0, len(columns), most):
         yield _evaluate_direction(forward, directions, ij, columns[start : start + most])
 
@@ -118,7 +119,7 @@ def _evaluate_once(
     point, layout = forward.points[j], directions.layout
     climbs = np.concatenate([ladder.factors(), -ladder.factors(), ladder.TABLE])
     values, steps = np.empty((POINTS, len(entries))), np.empty((POINTS, len(entries)))
-    most = max(1, CHUNK_ELEMENTS // max(1, moved.size + len(columns) * forward.values[i].size))
+    most = max(1, allowed_elements(CHUNK_ELEMENTS) // max(1, moved.size + len(columns) * forward.values[i].size))
     for start in range(0, POINTS, most):  # of many elements only those that are asked for are kept
         part = slice(start, start + most)
         wanted = (climbs[part].reshape(-1, 1, *[1] * point.ndim) * moved).reshape(-1, *point.shape)

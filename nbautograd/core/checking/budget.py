@@ -1,0 +1,339 @@
+"""Budget: how long a check may take and how much memory it may hold, and the clock that ends it."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import torch
+from torch.autograd.function import BackwardCFunction
+
+from nbautograd.core.findings import Finding, Phrase
+from nbautograd.errors import CallError
+
+SECONDS = 60.0  # what an explanation is worth waiting for, and far more than one call of a Function takes
+BYTES = 4 << 30  # what the limits of elements below are made for: 10**7 elements into 10**7 take 2.5e9
+COPIES = 16 * 8  # bytes per element of inputs and outputs that a check holds at its peak: measured 120 to 170
+POLL = 0.1  # seconds between two looks at the clocks; nothing is measured with it
+METHODS = ("forward", "setup_context", "backward", "vjp", "jvp", "vmap")
+IMPORTING = "<frozen importlib._bootstrap>"
+OURS = (str(Path(__file__).parents[2]) + os.sep, str(Path(torch.__file__).parent) + os.sep)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a check may use.
+
+    Seconds end the search for causes and fixes and the look at second derivatives first; where they must end the
+    verdict itself it is "cannot tell", and a finding of code ``"stopped"`` says what was left out. A call of the
+    user's code that does not return is interrupted between two steps of Python, in whichever thread the check runs,
+    and named. What cannot be interrupted is one call into C: a product of matrices, a ``time.sleep``, a loop of a
+    compiled extension; the check then ends as soon as that returns.
+
+    Attributes:
+        seconds: wall time of the whole check; None for no limit.
+        bytes: memory that it may hold beside what the caller holds; None for no limit. Larger Jacobians are sampled,
+            and a check that needs more to begin with "cannot tell".
+        verdict_by_counts: True where the verdict depends on counts alone, so that every machine finds the same one:
+            seconds count for what comes after it, and for each single call of the user's code. The budget that
+            ``gradcheck`` has by default is such a one.
+
+    Example:
+        >>> import torch, nbautograd
+        >>> x = torch.ones(3, dtype=torch.float64, requires_grad=True)
+        >>> nbautograd.gradcheck(torch.exp, x, budget=nbautograd.Budget(seconds=30)).verdict
+        'right'
+    """
+
+    seconds: float | None = SECONDS
+    bytes: int | None = BYTES
+    verdict_by_counts: bool = False
+
+
+DEFAULT = Budget(verdict_by_counts=True)
+COUNTS = Budget(seconds=None)  # for grading: nothing depends on the machine
+
+
+def validated_budget(budget: Budget | float | None) -> Budget:
+    """Return the budget; a number counts as seconds, None as no limit.
+
+    Raises:
+        CallError: when it is anything else, or a limit is not positive.
+    """
+    if budget is None:
+        return Budget(None, None)
+    if isinstance(budget, (int, float)) and not isinstance(budget, bool):
+        budget = Budget(seconds=budget)
+    limits = (budget.seconds, budget.bytes) if isinstance(budget, Budget) else (0,)
+    if not all(limit is None or limit > 0 for limit in limits):
+        raise CallError("checking.budget_unknown", given=repr(budget))
+    assert isinstance(budget, Budget)
+    return budget
+
+
+class OutOfBudgetError(KeyboardInterrupt):
+    """The budget is used up; like an interrupt it passes through what catches exceptions of the user's code."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the user's code was when it was interrupted.
+
+    Attributes:
+        function: name of the method or function that did not return.
+        line: of the cell or file, counted from 1.
+    """
+
+    function: str
+    line: int
+
+
+class Clock:
+    """The time of one check.
+
+    Args:
+        budget: what it may use.
+        now: returns seconds; tests give another.
+
+    Attributes:
+        ended: True once time was up.
+        place: the call of the user's code that had to be interrupted, or None.
+        codes: of the functions that are the user's, beside all methods of Functions outside torch.
+        known: True once the verdict is known.
+    """
+
+    def __init__(self, budget: Budget, now: Callable[[], float] | None = None) -> None:
+        self.budget, self._now = budget, now or time.perf_counter
+        self.thread = threading.get_ident()
+        self.ended = self.known = False
+        self.place: Place | None = None
+        self.codes: set[CodeType] = set()
+        self._sent_to: int | None = None
+        self._frame: FrameType | None = None
+        self._called = self._now()
+        self._end = self._called + (budget.seconds or float("inf"))
+        self._counted = budget.verdict_by_counts
+        if self._counted:
+            self._end = float("inf")
+
+    def verdict_known(self) -> None:
+        """From now on what is left is an explanation; where the verdict was counted its seconds begin now."""
+        if not self.known and self._counted:
+            self._end = self._now() + (self.budget.seconds or float("inf"))
+        self.known = True
+
+    def tick(self) -> None:
+        """Take note that a call of the user's code begins.
+
+        Raises:
+            OutOfBudgetError: time is up.
+        """
+        self._called = self._now()
+        if self.ended or self._called > self._end:
+            self.ended = True
+            raise OutOfBudgetError
+
+    def interrupt_overdue(self) -> None:
+        """Interrupt the user's code where it is, if a call of it goes on after time is up; asked by another thread.
+
+        The exception is sent again only while the very call that got it goes on: code that catches everything.
+        """
+        seconds = self.budget.seconds
+        if seconds is None or self._now() <= min(self._end, self._called + seconds):
+            return
+        thread, frame = self._users_frame()
+        if frame is None or (self.ended and frame is not self._frame):
+            return  # ours, which asks by itself before the next call, or is on its way out
+        self.place = Place(_name(frame), frame.f_lineno)
+        self._frame, self._sent_to, self.ended = frame, thread, True
+        _send(thread, OutOfBudgetError)
+
+    def _users_frame(self) -> tuple[int, FrameType | None]:
+        """Return the innermost call of the user's code in this check, and its thread.
+
+        Backward on another device runs on a thread of the engine, which enters Python through ``apply`` of a node.
+        """
+        frames = sys._current_frames()
+        mine = self._innermost(frames.pop(self.thread, None))
+        if mine is not None:
+            return self.thread, mine
+        for thread, frame in frames.items():
+            if _outermost(frame).f_code is BackwardCFunction.apply.__code__:
+                found = self._innermost(frame)
+                if found is not None:
+                    return thread, found
+        return self.thread, None
+
+    def _innermost(self, frame: FrameType | None) -> FrameType | None:
+        while frame is not None:
+            code = frame.f_code
+            if code.co_filename == IMPORTING:
+                return None  # a module that is imported by half would stay so; wait for the next look
+            if code in self.codes or (code.co_name in METHODS and not code.co_filename.startswith(OURS)):
+                return frame
+            frame = frame.f_back
+        return None
+
+    def _end_watch(self) -> None:
+        """Leave the list of watched clocks; what was sent and has not come yet does not come any more."""
+        try:
+            with _lock:
+                _watched.discard(self)
+                if self._sent_to is not None:
+                    _send(self._sent_to, None)
+                self._frame = None
+        except OutOfBudgetError:  # it came just now
+            self._end_watch()
+
+
+def _outermost(frame: FrameType) -> FrameType:
+    while frame.f_back is not None:
+        frame = frame.f_back
+    return frame
+
+
+def _name(frame: FrameType) -> str:
+    name: str = getattr(frame.f_code, "co_qualname", frame.f_code.co_name)  # since Python 3.11
+    return name.rpartition("<locals>.")[2]
+
+
+def _send(thread: int, error: type[BaseException] | None) -> None:
+    """Let a thread raise an exception before its next step of Python; None takes back one that has not been raised.
+
+    A signal would reach the main thread only, and its handler may be the user's.
+    """
+    what = ctypes.py_object(error) if error is not None else None
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), what)
+
+
+_lock = threading.Lock()
+_watched: set[Clock] = set()
+_watcher: threading.Thread | None = None
+_current: ContextVar[Clock | None] = ContextVar("clock of the check", default=None)
+
+
+def _watch() -> None:
+    """Look at the clocks until there is none left; one thread does for all checks that follow each other quickly."""
+    global _watcher
+    while True:
+        time.sleep(POLL)
+        with _lock:
+            if not _watched:
+                _watcher = None
+                return
+            for clock in tuple(_watched):
+                clock.interrupt_overdue()
+
+
+@contextlib.contextmanager
+def budgeted(budget: Budget, now: Callable[[], float] | None = None) -> Iterator[Clock]:
+    """Run the block within a budget, or within that of the block around it."""
+    global _watcher
+    around = _current.get()
+    if around is not None:
+        yield around
+        return
+    clock = Clock(budget, now)
+    token = _current.set(clock)
+    if budget.seconds is not None:
+        with _lock:
+            _watched.add(clock)
+            if _watcher is None or not _watcher.is_alive():  # dead in the child of a fork
+                _watcher = threading.Thread(target=_watch, name="nbautograd budget", daemon=True)
+                _watcher.start()
+    try:
+        yield clock
+    finally:
+        clock._end_watch()
+        _current.reset(token)
+
+
+def tick() -> None:
+    """Take note of a call of the user's code in the check that runs.
+
+    Raises:
+        OutOfBudgetError: the time of this check is up.
+    """
+    clock = _current.get()
+    if clock is not None:
+        clock.tick()
+
+
+def codes_of(fn: Any) -> set[CodeType]:
+    """Return the code of a callable of the user's, by which its calls are known."""
+    called = vars(type(fn)).get("__call__")  # of an object that can be called
+    found = (getattr(f, "__code__", None) for f in (fn, getattr(fn, "func", None), called))
+    return {code for code in found if code is not None and not code.co_filename.startswith(OURS)}
+
+
+def verdict_was_known() -> bool:
+    """Return True where time was up after the verdict was known."""
+    clock = _current.get()
+    return clock is not None and clock.ended and clock.known
+
+
+def ended() -> bool:
+    """Return True where the check that runs has used up its time."""
+    clock = _current.get()
+    return clock is not None and clock.ended
+
+
+def allowed_elements(most: int) -> int:
+    """Return how many elements may be held at once where ``most`` may with 4 GiB."""
+    clock = _current.get()
+    given = None if clock is None else clock.budget.bytes
+    return most if given is None or given >= BYTES else max(1, most * given // BYTES)
+
+
+def bytes_lacking(elements: int) -> Finding | None:
+    """Return what a check of so many elements of inputs and outputs lacks in memory; None where there is enough."""
+    clock = _current.get()
+    given = None if clock is None else clock.budget.bytes
+    if given is None or elements * COPIES <= given:
+        return None
+    params = {"needed": _size(elements * COPIES), "allowed": _size(given)}
+    return Finding("stopped", "note", "checking.stopped_memory", params)
+
+
+def stopped(clock: Clock, what: str) -> Finding:
+    """Say that time was up.
+
+    Args:
+        clock: of the check.
+        what: was left out: ``"verdict"``, ``"causes"`` or ``"second_order"``.
+    """
+    seconds = f"{clock.budget.seconds:g}"
+    place = clock.place
+    if place is None:
+        return Finding("stopped", "note", f"checking.stopped_{what}", {"seconds": seconds})
+    rest = "" if what == "verdict" else Phrase(f"checking.without_{what}")
+    params = {"seconds": seconds, "function": place.function, "line": place.line, "rest": rest}
+    return Finding("stopped", "note", "checking.stopped_call", params, None, place.line)
+
+
+def _size(count: float) -> str:
+    for unit in ("bytes", "KiB", "MiB"):
+        if count < 1024:
+            return f"{count:.3g} {unit}"
+        count /= 1024
+    return f"{count:.3g} GiB"
+
+
+def _forget_clocks() -> None:
+    global _watcher, _lock
+    _lock, _watcher = threading.Lock(), None
+    _watched.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_clocks)

@@ -1,0 +1,258 @@
+"""A check keeps to its budget, says what it left out for it, and interrupts what never returns."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+
+import pytest
+import torch
+
+from nbautograd import Budget, gradcheck, inspect
+from nbautograd.core.checking import budget as budgets
+from nbautograd.core.checking.budget import budgeted
+from nbautograd.errors import CallError
+
+
+class Time:
+    """Seconds that pass only when a function of the tests says so."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+    def passes(self, seconds: float) -> None:
+        self.seconds += seconds
+
+
+def doubles(*shape):
+    torch.manual_seed(5)
+    return torch.randn(shape, dtype=torch.float64, requires_grad=True)
+
+
+def exponential(time, step, factor=1.0):
+    """Make an exp whose every call takes so many seconds."""
+
+    class Slow(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            time.passes(step)
+            ctx.save_for_backward(x)
+            return x.exp()
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            time.passes(step)
+            (x,) = ctx.saved_tensors
+            return factor * grad_output * x.exp()
+
+    return Slow
+
+
+def endless(time, method):
+    """Make an exp of which one method never returns."""
+
+    def forever():
+        while True:
+            time.passes(1)
+
+    class Endless(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            if method == "forward":
+                forever()
+            ctx.save_for_backward(x)
+            return x.exp()
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            forever()
+
+    return Endless
+
+
+def check(time, fn, inputs, **given):
+    order = given.pop("order", None)
+    with budgeted(Budget(**given) if given else budgets.DEFAULT, time):
+        return gradcheck(fn, inputs, order=order)
+
+
+def stops(report):
+    return [finding for finding in report.findings if finding.code == "stopped"]
+
+
+@pytest.mark.parametrize("method", ["forward", "backward"])
+@pytest.mark.parametrize("given", [{}, {"seconds": 5.0}])
+def test_a_call_that_never_returns_is_interrupted_and_named(method, given):
+    time = Time()
+    fn = endless(time, method)
+    report = check(time, fn, doubles(3), **given)
+    assert report.verdict == "cannot tell"
+    [said] = stops(report)
+    assert f"`Endless.{method}` had not returned" in str(report.reason)
+    lines, start = __import__("inspect").getsourcelines(getattr(fn, method))
+    assert "forever()" in lines[said.line - start]
+
+
+def test_it_is_interrupted_in_any_thread():
+    time, reports = Time(), []
+    thread = threading.Thread(target=lambda: reports.append(check(time, endless(time, "backward"), doubles(2))))
+    thread.start()
+    thread.join()
+    assert [said.message_id for said in stops(reports[0])] == ["checking.stopped_call"]
+
+
+def test_a_plain_function_is_named_as_well():
+    time = Time()
+
+    def endless_function(x):
+        while True:
+            time.passes(1)
+
+    assert "endless_function` had not returned" in str(check(time, endless_function, doubles(2)).reason)
+
+
+def test_a_loop_that_catches_everything_is_interrupted_again():
+    time, caught = Time(), []
+
+    def forever(x):
+        while True:
+            try:
+                while True:
+                    time.passes(1)
+            except BaseException as error:  # noqa: PERF203
+                caught.append(type(error))
+                if len(caught) == 3:
+                    raise
+
+    assert check(time, forever, doubles(2)).verdict == "cannot tell"
+    assert caught == [budgets.OutOfBudgetError] * 3
+
+
+def test_what_is_imported_by_half_is_not_interrupted(monkeypatch):
+    clock = budgets.Clock(Budget(seconds=1), time := Time())
+    time.passes(2)
+    sent = []
+    monkeypatch.setattr(budgets, "_send", lambda *given: sent.append(given))
+    source = compile("look()", budgets.IMPORTING, "exec")
+
+    def forward():
+        eval(source, {"look": clock.interrupt_overdue})
+
+    forward()
+    assert sent == []
+    (lambda forward: forward())(clock.interrupt_overdue)  # no call of the user's code
+    assert sent == []
+    monkeypatch.setattr(budgets, "IMPORTING", "")
+    forward()
+    assert sent == [(threading.get_ident(), budgets.OutOfBudgetError)]
+
+
+def test_nothing_is_left_behind():
+    handlers = {s: signal.getsignal(s) for s in (signal.SIGINT, signal.SIGALRM)} if sys.platform != "win32" else {}
+    time = Time()
+    check(time, endless(time, "backward"), doubles(2))
+    assert not budgets._watched
+    assert handlers == {s: signal.getsignal(s) for s in handlers}
+    assert gradcheck(torch.exp, doubles(2)).verdict == "right"
+
+
+def test_an_interrupt_that_was_sent_too_late_is_taken_back(monkeypatch):
+    time, sent = Time(), []
+    monkeypatch.setattr(budgets, "_send", lambda thread, error: sent.append(error))
+    monkeypatch.setattr(budgets, "_watch", lambda: None)
+
+    def forward():
+        clock.interrupt_overdue()
+
+    with budgeted(Budget(seconds=1), time) as clock:
+        time.passes(2)
+        forward()
+    assert sent == [budgets.OutOfBudgetError, None]
+
+
+def test_by_default_the_verdict_depends_on_counts_alone():
+    time = Time()
+    report = check(time, exponential(time, 10), doubles(5))
+    assert time.seconds > 60
+    assert report.verdict == "right"
+    assert report.complete
+    assert report.order2 is None
+    assert [said.message_id for said in stops(report)] == ["checking.stopped_second_order"]
+
+
+def test_causes_and_fixes_are_left_out_before_the_verdict_is():
+    time = Time()
+    report = check(time, exponential(time, 10, factor=2.0), doubles(5))
+    assert report.verdict == "wrong"
+    assert report.complete
+    assert [said.message_id for said in stops(report)] == ["checking.stopped_causes"]
+    assert report.findings[0].code == "wrong_unclassified"
+    assert check(Time(), exponential(Time(), 0, factor=2.0), doubles(5)).findings[0].code == "constant_factor"
+
+
+def test_a_budget_that_was_given_ends_the_verdict_too():
+    time = Time()
+    report = check(time, exponential(time, 10), doubles(5), seconds=60.0)
+    assert time.seconds <= 80
+    assert report.verdict == "cannot tell"
+    assert [said.message_id for said in stops(report)] == ["checking.stopped_verdict"]
+    assert str(report.reason) == stops(report)[0].what
+
+
+def test_second_derivatives_that_count_cannot_be_told_without_time():
+    time = Time()
+    report = check(time, exponential(time, 10), doubles(5), order=2)
+    assert report.verdict == "right"
+    assert not report
+    assert report.order2.verdict == "cannot tell"
+    assert "budget" in str(report.order2.reason)
+
+
+def test_without_a_limit_nothing_is_left_out():
+    time = Time()
+    report = check(time, exponential(time, 1000), doubles(5), seconds=None)
+    assert report.verdict == "right"
+    assert report.order2.verdict == "right"
+    assert not stops(report)
+
+
+def test_little_memory_makes_a_sample_of_a_large_jacobian():
+    x = doubles(300)
+    whole = gradcheck(lambda x: x.cumsum(0) * x.exp(), x, order=1)
+    small = gradcheck(lambda x: x.cumsum(0) * x.exp(), x, order=1, budget=Budget(bytes=10_000_000))
+    assert (whole.verdict, small.verdict) == ("right", "right")
+    assert whole.blocks[0, 0].structure == "dense"
+    assert small.blocks[0, 0].structure == "sampled"
+
+
+def test_what_needs_more_memory_than_there_is_gets_a_sentence():
+    report = gradcheck(torch.exp, doubles(100_000), budget=Budget(bytes=1 << 20))
+    assert report.verdict == "cannot tell"
+    assert "24.4 MiB of memory, more than the 1 MiB" in str(report.reason)
+    assert [said.message_id for said in stops(report)] == ["checking.stopped_memory"]
+
+
+@pytest.mark.parametrize("given", [0, -1, "30", True, Budget(seconds=0), Budget(bytes=-1)])
+def test_a_budget_that_makes_no_sense_is_refused(given):
+    with pytest.raises(CallError, match="budget is"):
+        gradcheck(torch.exp, doubles(2), budget=given)
+
+
+def test_a_number_is_a_number_of_seconds():
+    assert budgets.validated_budget(30) == Budget(seconds=30)
+    assert budgets.validated_budget(None) == Budget(None, None)
+
+
+@pytest.mark.parametrize("method", ["forward", "backward"])
+def test_inspect_keeps_to_the_same_budget(method):
+    time = Time()
+    fn = endless(time, method)
+    with budgeted(Budget(seconds=5), time):
+        report = inspect(fn, doubles(2))
+    assert report.verdict == "cannot tell"
+    assert "had not returned" in str(report.gradcheck.reason)
+    assert report.notes or not report.graph.complete
