@@ -1,7 +1,8 @@
 // Calls: a time line with forward above and backward below, and under it the chosen pair with ctx between them.
 
 import { findingsList } from "./findings.js";
-import { ask, el, keys, svg, time } from "./shared.js";
+import { time } from "./formats.js";
+import { ask, el, keys, svg } from "./shared.js";
 import { ctxView, valueList } from "./values.js";
 
 /** @typedef {import("./types").Page} Page */

@@ -1,6 +1,7 @@
 // Error of finite differences against their step, both logarithmic: the V of truncation and round-off.
 
-import { el, number, numbers, svg } from "./shared.js";
+import { number } from "./formats.js";
+import { el, numbers, svg } from "./shared.js";
 
 /** @typedef {import("./types").Page} Page */
 

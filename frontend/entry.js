@@ -1,8 +1,9 @@
 // One chosen entry of a Jacobian: the elements it belongs to, ways to the other views, the microscope.
 
+import { element, number } from "./formats.js";
 import { entryName } from "./levels.js";
 import { microscope } from "./microscope.js";
-import { button, el, element, number, unravel } from "./shared.js";
+import { button, el, unravel } from "./shared.js";
 
 /** @typedef {import("./types").Page} Page */
 /** @typedef {import("./types").Block} Block */

@@ -63,7 +63,7 @@ export function fixView(page, fix) {
       el(
         "code",
         null,
-        ...before.map((t) => line(t, "before", "−")),
+        ...before.map((t) => line(t, "before", "-")),
         ...after.map((t) => line(t, "after", "+")),
       ),
     ),

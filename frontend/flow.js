@@ -1,6 +1,7 @@
 // The gradients that flow into a node and out of it: their sum, and the list of the edges.
 
-import { el, shape } from "./shared.js";
+import { shape } from "./formats.js";
+import { el } from "./shared.js";
 import { tensorBody } from "./values.js";
 
 /** @typedef {import("./types").Page} Page */

@@ -1,7 +1,8 @@
 // Other pictures of the graph: boxes opened and folded again, a lens, a ghost. Python draws, and the view begins afresh.
 
+import { count, size } from "./formats.js";
 import { firstLine } from "./scene.js";
-import { ask, button, count, el, size } from "./shared.js";
+import { ask, button, el } from "./shared.js";
 
 /** @typedef {import("./types").Page} Page */
 /** @typedef {{key: string, name: string, nodes: number[]}} Opened */

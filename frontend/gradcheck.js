@@ -5,9 +5,10 @@ import { agreeingWords, byInterest, FEW, mostTelling, verdictWord, wholeBlock } 
 import { curveView, nearest, pointsOf } from "./curve.js";
 import { lensButton } from "./entry.js";
 import { findingsList } from "./findings.js";
+import { compared, count, element, number, time } from "./formats.js";
 import { worstEntry } from "./levels.js";
 import { slider } from "./microscope.js";
-import { ask, button, count, el, element, number, prose } from "./shared.js";
+import { ask, button, el, prose } from "./shared.js";
 
 /** @typedef {import("./types").Page} Page */
 /** @typedef {import("./types").Block} Block */
@@ -76,11 +77,7 @@ export function gradcheckView(page, state) {
     check.order2 && secondOrder(page, check.order2),
     !brief && answer.others.length > 0 && findingsList(page, answer.others),
     !brief && copyReport(page),
-    el(
-      "p",
-      "faint",
-      page.t("check_facts", { seconds: number(check.seconds, 2), seed: check.seed }),
-    ),
+    el("p", "faint", page.t("check_facts", { time: time(check.seconds), seed: check.seed })),
   );
 }
 
@@ -215,14 +212,18 @@ const reason = (page, block) =>
 function worst(block) {
   const { worst: entry, verdict } = block;
   if (!entry) return "-";
+  const differ = verdict === "mismatch";
+  const [analytical, numerical] = differ
+    ? compared(entry.analytical, entry.numerical)
+    : [number(entry.analytical), number(entry.numerical)];
   const name = `d ${element(block, "output", entry.output_index)} / d ${element(block, "input", entry.input_index)}`;
   return el(
     "span",
     null,
     el("code", null, name),
-    ` ${number(entry.analytical)} `,
-    el("span", "faint", verdict === "mismatch" ? "≠" : "≈"),
-    ` ${number(entry.numerical)}`,
+    ` ${analytical} `,
+    el("span", "faint", differ ? "≠" : "≈"),
+    ` ${numerical}`,
   );
 }
 

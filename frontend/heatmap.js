@@ -1,5 +1,6 @@
 // A heat map on a canvas: symmetric colours, sign marks, cells beyond the scale, the cursor and the marked cells.
 
+import { short } from "./formats.js";
 import { limit, isBeyond, NEGLIGIBLE } from "./scale.js";
 import { el } from "./shared.js";
 
@@ -131,27 +132,6 @@ function paintCells({ rows, cols, values }, { colours, most, cell, font, shares,
     sign(pen, values[k], shares ? 0 : most, x, y, side);
   }
   return cells;
-}
-
-/**
- * A number in few characters, as the static heat maps write it: `2`, `−.5`, `3e−10`.
- * @param {number} value
- * @param {number} [room] characters that it may take where that can be
- */
-export function short(value, room = 5) {
-  if (!Number.isFinite(value)) return Number.isNaN(value) ? "nan" : value > 0 ? "∞" : "−∞";
-  let text = "";
-  for (const digits of [3, 2, 1]) {
-    const [mantissa, power] = value
-      .toExponential(digits - 1)
-      .split("e")
-      .map(Number);
-    const long = value && (power < -4 || power >= digits);
-    text = long ? `${mantissa}e${power}` : String(Number(value.toPrecision(digits)));
-    text = text.replace(/^(-?)0\./, "$1.");
-    if (text.length <= room) break;
-  }
-  return text.replaceAll("-", "−");
 }
 
 /**

@@ -5,11 +5,12 @@ import { agreeingWords, byInterest, FEW, fitsMatrix, matrix, verdictWord } from 
 import { callsView } from "./calls.js";
 import { compareView } from "./compare.js";
 import { findingsList } from "./findings.js";
+import { count, size } from "./formats.js";
 import { gradcheckView } from "./gradcheck.js";
 import { graphView } from "./graph.js";
 import { jacobianView } from "./jacobian.js";
 import { worstEntry } from "./levels.js";
-import { button, count, el, prose, size } from "./shared.js";
+import { button, el, prose } from "./shared.js";
 import { sourceView } from "./source.js";
 import { tabs } from "./tabs.js";
 

@@ -3,9 +3,10 @@
 import { chooser, mostTelling, verdictWord, wholeBlock } from "./blocks.js";
 import { entryView } from "./entry.js";
 import { explorer } from "./explorer.js";
+import { count, shape } from "./formats.js";
 import { isPooled } from "./levels.js";
 import { heatMaps } from "./maps.js";
-import { button, count, el, keys, shape } from "./shared.js";
+import { button, el, keys } from "./shared.js";
 
 /** @typedef {import("./types").Page} Page */
 /** @typedef {import("./types").Block} Block */

@@ -1,8 +1,9 @@
 // Lenses: what each node keeps for backward, what was changed in place since, how large the gradients are.
 
 import { repaint } from "./folds.js";
+import { number, size } from "./formats.js";
 import { isPath } from "./scene.js";
-import { button, el, number, numbers, prose, size } from "./shared.js";
+import { button, el, numbers, prose } from "./shared.js";
 
 /** @typedef {import("./types").Page} Page */
 

@@ -1,6 +1,7 @@
 // Where a heat map's cells stand in a Jacobian: levels of zoom, from pooled cells to single entries.
 
-import { element, numbers, ravel, unravel } from "./shared.js";
+import { element } from "./formats.js";
+import { numbers, ravel, unravel } from "./shared.js";
 
 /** @typedef {import("./types").Block} Block */
 /** @typedef {[number, number]} Pair */

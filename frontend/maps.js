@@ -2,10 +2,11 @@
 
 import { axesOf, axesView, margins } from "./axes.js";
 import { verdictWord } from "./blocks.js";
+import { compared, count, number } from "./formats.js";
 import { cellSize, draw, ramp } from "./heatmap.js";
 import { cellName } from "./levels.js";
 import { colourings } from "./scale.js";
-import { count, el, number } from "./shared.js";
+import { el } from "./shared.js";
 
 /** @typedef {import("./types").Page} Page */
 /** @typedef {import("./types").Block} Block */
@@ -197,7 +198,7 @@ function legend(page, { block, level, maps, scale }, looks, change) {
   return el(
     "button",
     { class: "legend", title: page.t("scale_change"), on: { click: () => change(next) } },
-    el("span", null, `−${number(most, 3)}`),
+    el("span", null, `-${number(most, 3)}`),
     bar,
     el("span", null, `+${number(most, 3)}`),
     el("span", "faint", words.join(" · ")),
@@ -251,14 +252,13 @@ function readingOf(page, { block, level, maps }, explore) {
   const [row, col] = explore.cursor(),
     cell = row * level.cols + col;
   const said = judgement(block, level, cell);
+  const [analytical, numerical, difference] = maps.map((values) => values[cell]);
+  const both = difference
+    ? compared(analytical, numerical)
+    : [number(analytical, 6), number(numerical, 6)];
+  const words = [...both, number(difference)];
   const facts = NAMES.map((name, k) =>
-    el(
-      "span",
-      "fact",
-      el("span", "faint", page.word("panel", name)),
-      " ",
-      el("b", null, number(maps[k][cell], 6)),
-    ),
+    el("span", "fact", el("span", "faint", page.word("panel", name)), " ", el("b", null, words[k])),
   );
   return [
     el("code", "entry", cellName(block, level, [row, col])),

@@ -1,8 +1,9 @@
 // One entry close up: the output along that input, the slope that backward claims, the secant of finite differences.
 
 import { curve, nearest } from "./curve.js";
+import { compared, number } from "./formats.js";
 import { entryName } from "./levels.js";
-import { ask, el, number, svg } from "./shared.js";
+import { ask, el, svg } from "./shared.js";
 
 /** @typedef {import("./types").Page} Page */
 /** @typedef {import("./types").Block} Block */
@@ -75,11 +76,12 @@ function lens(page, entry, { steps, curves, claimed, found }) {
       picture(page, { steps, center, plus, minus, k, claimed, secant: secants[k] }),
       errors.length > 1 ? curve(page, errors, page.t("microscope_curve", { dtype }), steps[k]) : "",
     );
+    const [secant, slope] = compared(secants[k], claimed, 8);
     said.textContent = page.t("microscope_say", {
       step: number(steps[k], 2),
       dtype,
-      secant: number(secants[k], 8),
-      claimed: number(claimed, 8),
+      secant,
+      claimed: slope,
       difference: number(Math.abs(secants[k] - claimed), 2),
     });
   };

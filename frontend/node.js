@@ -3,8 +3,9 @@
 import { mostTelling, verdictWord } from "./blocks.js";
 import { methodView } from "./calls.js";
 import { edgeList, sum } from "./flow.js";
+import { shape } from "./formats.js";
 import { firstLine } from "./scene.js";
-import { ask, button, el, icon, shape } from "./shared.js";
+import { ask, button, el, icon } from "./shared.js";
 import { ctxView, tensorBody, valueList } from "./values.js";
 
 /** @typedef {import("./types").Page} Page */

@@ -1,4 +1,4 @@
-// What every view uses: elements, numbers, arrays, questions to Python.
+// What every view uses: elements, arrays, questions to Python.
 
 import { claim } from "./claims.js";
 
@@ -82,56 +82,6 @@ export function prose(sentence) {
     parts.map((p, k) => (k % 2 ? el("code", null, p) : p)),
   );
 }
-
-/**
- * A number short enough to read, as the static report writes it: `1.0`, `0.3333`, `3e-10`.
- * @param {any} value a number, "nan", "inf", "-inf", or [real, imaginary]
- * @param {number} [digits]
- * @returns {string}
- */
-export function number(value, digits = 4) {
-  if (value === null || value === undefined) return "-";
-  if (Array.isArray(value))
-    return `${number(value[0], digits)}${/^-/.test(String(value[1])) ? "" : "+"}${number(value[1], digits)}j`;
-  if (typeof value !== "number") return String(value);
-  if (!Number.isFinite(value)) return Number.isNaN(value) ? "nan" : value > 0 ? "inf" : "-inf";
-  if (Number.isInteger(value) && Math.abs(value) < 1e6) return value.toFixed(1);
-  const [mantissa, exponent] = value.toExponential(digits - 1).split("e");
-  const e = Number(exponent);
-  if (e >= -4 && e < digits) return String(Number(value.toPrecision(digits)));
-  return `${Number(mantissa)}e${e}`;
-}
-
-/** @param {number} seconds */
-export function time(seconds) {
-  const ms = seconds * 1000;
-  return `${ms < 0.1 ? ms.toFixed(3) : ms < 10 ? ms.toFixed(2) : ms.toFixed(0)} ms`;
-}
-
-/** @param {number} bytes */
-export function size(bytes) {
-  const power = bytes < 1000 ? 0 : Math.min(3, Math.floor(Math.log10(bytes) / 3));
-  return `${power ? (bytes / 1000 ** power).toFixed(1) : bytes} ${["B", "kB", "MB", "GB"][power]}`;
-}
-
-/** @param {number} whole */
-export const count = (whole) => whole.toLocaleString("en-US");
-
-/** @param {number[]} sizes */
-export const shape = (sizes) => sizes.join("x");
-
-/** @param {number[]} position */
-export const index = (position) => (position.length ? `[${position.join(",")}]` : "");
-
-/**
- * An element of a block's output or input, such as `out[0,2]`, or `out[0,2].imag` of a complex one.
- * @param {import("./types").Block} block @param {"output" | "input"} side @param {number[]} position
- */
-export const element = (block, side, position) =>
-  block[`${side}_name`] +
-  (block[`${side}_complex`]
-    ? `${index(position.slice(0, -1))}.${["real", "imag"][position[position.length - 1]]}`
-    : index(position));
 
 /**
  * Position of a row-major element number in a tensor.

@@ -1,7 +1,8 @@
 // Tensors and other values: name, dtype and shape, numbers as a small heat map, what is odd about them.
 
+import { count, number, shape, size } from "./formats.js";
 import { thumbnail } from "./heatmap.js";
-import { count, el, number, numbers, shape, size } from "./shared.js";
+import { el, numbers } from "./shared.js";
 
 /** @typedef {import("./types").Page} Page */
 /** @typedef {import("./types").Value} Value */

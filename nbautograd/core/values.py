@@ -61,7 +61,7 @@ class TensorSummary(Displayable):
     reason: Phrase | str | None = None
 
     def __repr__(self) -> str:
-        shape = "x".join(map(str, self.shape)) or "scalar"
+        shape = "×".join(map(str, self.shape)) or "scalar"
         return f"<TensorSummary {self.dtype} {shape}>"
 
 
@@ -193,8 +193,8 @@ def describe(name: str, value: Any, same_as: str = "") -> Value:
 
 
 def tensor_repr(summary: TensorSummary) -> str:
-    """Dtype and shape in a few characters: ``"float64 2x3"``."""
-    return f"{summary.dtype} {'x'.join(map(str, summary.shape)) or 'scalar'}"
+    """Dtype and shape in a few characters: ``"float64 2×3"``."""
+    return f"{summary.dtype} {'×'.join(map(str, summary.shape)) or 'scalar'}"
 
 
 def short_repr(value: Any) -> str:

@@ -12,6 +12,7 @@ from nbautograd import messages
 from nbautograd.core.tracing.dispatches import DispatchLog
 from nbautograd.core.tracing.log import dispatches, mark, trace, untrace
 from nbautograd.core.tracing.spying import PROTOCOLS
+from nbautograd.views import formats
 from nbautograd.views.card import Notice, mimebundle
 from nbautograd.views.html import html
 from nbautograd.views.markup import Markup
@@ -144,7 +145,7 @@ class _Card:
             return mimebundle(Notice((waiting, *map(str, log.problems))))
         if len(log) <= LAST:
             return {"text/plain": text(log), "text/html": html(log)}
-        words = messages.text("tracing.card_last", last=LAST, total=f"{len(log):,}", names=names)
+        words = messages.text("tracing.card_last", last=LAST, total=formats.count(len(log)), names=names)
         last = DispatchLog(log[-LAST:], log.dropped, log.problems)
         return {"text/plain": f"{words}\n{text(last)}", "text/html": str(Markup(_sentence(words)) + html(last))}
 

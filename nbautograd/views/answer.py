@@ -10,7 +10,7 @@ from nbautograd import messages
 from nbautograd.core.checking.block import Block, GradcheckReport
 from nbautograd.core.findings import Finding
 from nbautograd.inspection.report import FunctionReport
-from nbautograd.views import numbers
+from nbautograd.views import formats
 from nbautograd.views.words import code, counted, entry_name, listed, say
 
 Tone = Literal["right", "wrong", "cannot tell", "unchecked"]
@@ -167,16 +167,17 @@ def _wrong(check: GradcheckReport) -> list[str]:
     entry = block.worst
     assert entry is not None
     refined = sum(b.wrong - b.not_refined for b in blocks)
-    sampled = [messages.text("views.evidence.not_refined", refined=numbers.count(refined))]
+    numerical, analytical = formats.compared(entry.numerical, entry.analytical)
+    sampled = [messages.text("views.evidence.not_refined", refined=formats.count(refined))]
     sampled = sampled if any(b.not_refined for b in blocks) else []
     return [
         messages.text(
             "views.evidence.wrong",
-            wrong=numbers.count(sum(b.wrong for b in blocks)),
-            entries=numbers.count(sum(b.entries for b in blocks)),
+            wrong=formats.count(sum(b.wrong for b in blocks)),
+            entries=formats.count(sum(b.entries for b in blocks)),
             entry=entry_name(block, entry),
-            numerical=numbers.number(entry.numerical),
-            analytical=numbers.number(entry.analytical),
+            numerical=numerical,
+            analytical=analytical,
         ),
         *sampled,
     ]
@@ -192,10 +193,10 @@ def _right(check: GradcheckReport) -> list[str]:
     blocks = list(check.blocks.values())
     entries = sum(b.entries for b in blocks)
     smooth = [b.largest_error for b in blocks if b.verdict == "match"]
-    agree = numbers.count(entries - sum(b.wrong for b in blocks))
-    params = {"agree": agree, "entries": numbers.count(entries), "witnesses": witnesses(blocks)}
+    agree = formats.count(entries - sum(b.wrong for b in blocks))
+    params = {"agree": agree, "entries": formats.count(entries), "witnesses": witnesses(blocks)}
     if smooth:
-        params["error"] = numbers.error(max(smooth))
+        params["error"] = formats.error(max(smooth))
     lines = [messages.text(f"views.evidence.right{'' if smooth else '_bare'}", **params)]
     kinks = dict.fromkeys(b.input_name for b in blocks if b.verdict == "subgradient")
     if kinks:
@@ -217,7 +218,7 @@ def _cannot_tell(check: GradcheckReport) -> list[str]:
     agreed = [b for b in check.blocks.values() if b.verdict == "match"]
     so_far = ""
     if agreed:
-        agree = numbers.count(sum(b.entries for b in agreed))
-        entries = numbers.count(sum(b.entries for b in check.blocks.values()))
+        agree = formats.count(sum(b.entries for b in agreed))
+        entries = formats.count(sum(b.entries for b in check.blocks.values()))
         so_far = messages.text("views.evidence.so_far", agree=agree, entries=entries)
     return [str(check.reason), so_far, *tries]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from nbautograd import messages
 from nbautograd.core.findings import Finding, Phrase
 from nbautograd.core.recording.call import CallLog
+from nbautograd.views import formats
 from nbautograd.views.html import html
 from nbautograd.views.markup import Markup, escape, join, prose, tag
 from nbautograd.views.pieces import table
@@ -82,7 +83,7 @@ def headline(card: Card) -> str:
     if card.earlier:
         last, total = len(card.calls), len(card.calls) + card.earlier
         return messages.text(
-            "magics.card_last", names=names, last=last, total=f"{total:,}", function=card.functions[-1]
+            "magics.card_last", names=names, last=last, total=formats.count(total), function=card.functions[-1]
         )
     return messages.text("magics.card_called", names=names)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from nbautograd import messages
 from nbautograd.core.values import Value
 from nbautograd.inspection.comparison import Comparison
-from nbautograd.views import numbers
+from nbautograd.views import formats
 from nbautograd.views.tensors import contents
 
 
@@ -62,7 +62,7 @@ def _tensors(comparison: Comparison) -> Iterator[Row]:
 def _row(title: str, pair: tuple[Value, Value], difference: float, error: Value | None) -> Row:
     largest = max((abs(v) for v in _limits(pair[1])), default=0.0)
     agrees = difference <= 1e-5 * max(largest, 1e-12)
-    return Row(title, (_words(pair[0]), _words(pair[1])), _apart(pair, difference), agrees, (*pair, error))
+    return Row(title, _both(pair, agrees), _apart(pair, difference), agrees, (*pair, error))
 
 
 def _apart(pair: tuple[Value, Value], difference: float) -> str:
@@ -73,21 +73,30 @@ def _apart(pair: tuple[Value, Value], difference: float) -> str:
         return messages.text("views.compare.shapes")
     if not difference:
         return messages.text("views.compare.equal")
-    return f"{messages.text('views.compare.difference')} {numbers.error(difference)}"
+    return f"{messages.text('views.compare.difference')} {formats.error(difference)}"
 
 
 def _facts(comparison: Comparison) -> Iterator[Row]:
     saved, seconds = comparison.saved_bytes, comparison.seconds
-    yield Row(messages.text("views.compare.saved"), (numbers.size(saved[0]), numbers.size(saved[1])))
-    times = (f"{numbers.milliseconds(seconds[0])} ms", f"{numbers.milliseconds(seconds[1])} ms")
+    yield Row(messages.text("views.compare.saved"), (formats.size(saved[0]), formats.size(saved[1])))
+    times = (formats.time(seconds[0]), formats.time(seconds[1]))
     yield Row(messages.text("views.compare.time"), times)
     if comparison.graphs is not None:
         sizes = [str(len(graph.nodes)) for graph in comparison.graphs]
         yield Row(messages.text("views.compare.nodes"), (sizes[0], sizes[1]))
 
 
-def _words(value: Value) -> str:
-    return contents(value.tensor) if value.tensor is not None else value.repr
+def _both(pair: tuple[Value, Value], agree: bool) -> tuple[str, str]:
+    """Return both in words, those that differ with as many digits as it takes to look different."""
+    for digits in range(4, 4 if agree else formats.MOST_DIGITS):
+        words = _words(pair[0], digits), _words(pair[1], digits)
+        if words[0] != words[1]:
+            return words
+    return _words(pair[0], 4), _words(pair[1], 4)
+
+
+def _words(value: Value, digits: int) -> str:
+    return contents(value.tensor, digits) if value.tensor is not None else value.repr
 
 
 def _limits(value: Value) -> list[float]:

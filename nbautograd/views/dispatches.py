@@ -9,7 +9,7 @@ from itertools import groupby
 from nbautograd import messages
 from nbautograd.core.tracing.dispatches import Dispatch, DispatchLog
 from nbautograd.core.values import Value
-from nbautograd.views import numbers
+from nbautograd.views import formats
 
 MOST_ROWS = 60
 CHAIN = 8  # calls of one function, each inside the one before, from which on they are folded
@@ -38,7 +38,7 @@ def headline(log: DispatchLog) -> str:
         return messages.text("tracing.empty")
     owners = messages.text("views.comma").join(f"`{owner}`" for owner in dict.fromkeys(d.owner for d in log))
     n = len(log)
-    return messages.text("tracing.headline_one" if n == 1 else "tracing.headline", n=numbers.count(n), owners=owners)
+    return messages.text("tracing.headline_one" if n == 1 else "tracing.headline", n=formats.count(n), owners=owners)
 
 
 def rows(log: DispatchLog) -> list[Row]:
@@ -47,7 +47,7 @@ def rows(log: DispatchLog) -> list[Row]:
     if len(made) <= MOST_ROWS:
         return made
     half = MOST_ROWS // 2
-    left = messages.text("tracing.more", n=numbers.count(len(made) - 2 * half))
+    left = messages.text("tracing.more", n=formats.count(len(made) - 2 * half))
     return [*made[:half], Row(0, None, left), *made[-half:]]
 
 
@@ -55,17 +55,17 @@ def notes(log: DispatchLog) -> list[str]:
     """What the reader should know: what nobody answered, what comes back to itself, what is missing."""
     told = [messages.text("tracing.nobody", func=d[0].func, owners=_owners(d)) for d in _unanswered(log)]
     told += [
-        messages.text("tracing.recursion", func=chain[0].func, owner=chain[0].owner, n=numbers.count(len(chain)))
+        messages.text("tracing.recursion", func=chain[0].func, owner=chain[0].owner, n=formats.count(len(chain)))
         for chain in _chains(_children(log))
     ]
     told += list(map(str, log.problems))
     if log.dropped:
-        told.append(messages.text("tracing.dropped", n=numbers.count(log.dropped)))
+        told.append(messages.text("tracing.dropped", n=formats.count(log.dropped)))
     return list(dict.fromkeys(told))
 
 
 def call(dispatch: Dispatch) -> str:
-    """``torch.add(<ScalarTensor _N=2>, float32 2x2)``."""
+    """``torch.add(<ScalarTensor _N=2>, float32 2×2)``."""
     parts = [_argument(v) for v in dispatch.args] + [f"{v.name}={_argument(v)}" for v in dispatch.kwargs]
     words = f"{dispatch.func}({', '.join(parts)})"
     return words if len(words) <= CALL else f"{words[: CALL - 2]}…)"
@@ -99,7 +99,7 @@ def result(dispatch: Dispatch) -> str:
 
 def _argument(value: Value) -> str:
     if value.tensor is not None and value.tensor.values is not None and value.tensor.numel == 1:
-        return f"{value.repr} {value.tensor.values[0]:.4g}".strip()
+        return f"{value.repr} {formats.number(value.tensor.values[0])}".strip()
     return value.repr
 
 
@@ -122,7 +122,7 @@ def _below(tree: Tree, parent: int | None, depth: int) -> Iterator[Row]:
         chain = _chain(tree, dispatch)
         yield Row(deep, dispatch)
         if len(chain) >= CHAIN:
-            yield Row(deep + 1, None, messages.text("tracing.deep", n=numbers.count(len(chain) - 2)))
+            yield Row(deep + 1, None, messages.text("tracing.deep", n=formats.count(len(chain) - 2)))
             dispatch, deep = chain[-1], deep + 2
             yield Row(deep, dispatch)
         stack += [(child, deep + 1) for child in reversed(tree.get(dispatch.index, []))]

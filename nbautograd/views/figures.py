@@ -19,8 +19,7 @@ from nbautograd import messages
 from nbautograd.core.checking.block import Block, GradcheckReport, JacobianBlock, JacobianReport
 from nbautograd.errors import CallError, InputError
 from nbautograd.inspection.report import FunctionReport
-from nbautograd.views import numbers, palette
-from nbautograd.views.heatmap.marks import short
+from nbautograd.views import formats, palette
 from nbautograd.views.jacobian import PANELS, by_interest, drawable, labels, worst_cell
 from nbautograd.views.words import block_name, block_verdict, counted
 
@@ -136,7 +135,7 @@ def _draw(block: JacobianBlock, axes: Sequence[Axes], bar_in: Axes | None) -> No
     beside: dict[str, Any] = {"cax": bar_in} if bar_in is not None else {"ax": list(axes), "shrink": 0.8, "pad": 0.02}
     bar = axes[0].figure.colorbar(scale, ticks=[-top, 0, top], **beside)
     bar.outline.set_linewidth(0.5)
-    bar.ax.set_yticklabels([numbers.number(t, 3) for t in (-top, 0.0, top)], fontsize=6)
+    bar.ax.set_yticklabels([formats.number(t, 3) for t in (-top, 0.0, top)], fontsize=6)
     bar.ax.tick_params(length=2, width=0.5)
 
 
@@ -151,7 +150,7 @@ def _write(ax: Axes, values: np.ndarray[Any, Any], top: float) -> None:
     table, index = palette.colours("light"), palette.indices(values, top)
     for r, c in np.argwhere((index != palette.PAPER_INDEX) & (index != palette.NAN_INDEX)):
         ink = palette.ink_on(table[index[r, c]])
-        ax.text(c, r, short(float(values[r, c])), ha="center", va="center", fontsize=6, color=ink)
+        ax.text(c, r, formats.short(float(values[r, c])), ha="center", va="center", fontsize=6, color=ink)
 
 
 def _hatch(ax: Axes, values: np.ndarray[Any, Any]) -> None:

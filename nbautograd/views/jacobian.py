@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from nbautograd.core.checking.block import Block, JacobianBlock, Pooled
-from nbautograd.views import numbers
 
 Array = np.ndarray[Any, Any]
 AnyBlock = TypeVar("AnyBlock", bound=JacobianBlock)
@@ -49,7 +48,7 @@ def labels(shape: tuple[int, ...], per_cell: int, cells: int, pairs: bool = Fals
     """
     if not shape:
         return []
-    places = [numbers.unravel(k * per_cell, shape) for k in range(cells)]
+    places = [_unravel(k * per_cell, shape) for k in range(cells)]
     if not pairs:
         return [",".join(map(str, place)) for place in places]
     return [f"{','.join(map(str, place[:-1]))} {('re', 'im')[place[-1]]}".lstrip() for place in places]
@@ -104,6 +103,15 @@ def worst_cell(block: JacobianBlock, pooled: Pooled) -> tuple[int, int] | None:
     """The cell under which the worst entry lies; None unless the block is wrong."""
     if not isinstance(block, Block) or block.worst is None or block.verdict != "mismatch":
         return None
-    row = numbers.ravel(block.worst.output_index, block.output_shape)
-    col = numbers.ravel(block.worst.input_index, block.input_shape)
+    row = _ravel(block.worst.output_index, block.output_shape)
+    col = _ravel(block.worst.input_index, block.input_shape)
     return row // pooled.rows, col // pooled.cols
+
+
+def _unravel(flat: int, sizes: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the position of a row-major element number in a tensor of these sizes; of a scalar the empty one."""
+    return tuple(int(k) for k in np.unravel_index(flat, sizes)) if sizes else ()
+
+
+def _ravel(position: tuple[int, ...], sizes: tuple[int, ...]) -> int:
+    return int(np.ravel_multi_index(position, sizes)) if sizes else 0

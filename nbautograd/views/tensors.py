@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nbautograd import messages
 from nbautograd.core.values import TensorSummary, Value
-from nbautograd.views import numbers
+from nbautograd.views import formats
 
 FEW = 6  # elements that are written out
 SHORT = {
@@ -14,42 +14,42 @@ SHORT = {
 
 
 def what(value: Value) -> str:
-    """``float64 2x3``, ``int 5``, ``None``: what the value is, without its elements."""
+    """``float64 2×3``, ``int 5``, ``None``: what the value is, without its elements."""
     return kind(value.tensor) if value.tensor is not None else value.repr
 
 
 def kind(tensor: TensorSummary) -> str:
-    """``float64 2x3``; the device too when it is not the CPU."""
-    shape = numbers.shape(tensor.shape) or messages.text("views.tensor.scalar")
+    """``float64 2×3``; the device too when it is not the CPU."""
+    shape = formats.shape(tensor.shape) or messages.text("views.tensor.scalar")
     device = "" if tensor.device == "cpu" else f" {tensor.device}"
     return f"{tensor.dtype} {shape}{device}"
 
 
 def brief(value: Value) -> str:
-    """``weight f64 2x3``: name, short dtype and shape, for a table of calls."""
+    """``weight f64 2×3``: name, short dtype and shape, for a table of calls."""
     if value.tensor is None:
         return f"{value.name} {value.repr}"
     return (
-        f"{value.name} {SHORT.get(value.tensor.dtype, value.tensor.dtype)} {numbers.shape(value.tensor.shape)}".rstrip()
+        f"{value.name} {SHORT.get(value.tensor.dtype, value.tensor.dtype)} {formats.shape(value.tensor.shape)}".rstrip()
     )
 
 
-def contents(tensor: TensorSummary) -> str:
+def contents(tensor: TensorSummary, digits: int = 4) -> str:
     """The elements when they are few, else range, mean and norm; what is odd comes after."""
     if tensor.reason:
         return messages.text("views.tensor.unknown", reason=tensor.reason)
     if not tensor.numel:
         return messages.text("views.tensor.empty")
-    return messages.text("views.comma").join((_elements(tensor), *oddities(tensor)))
+    return messages.text("views.comma").join((_elements(tensor, digits), *oddities(tensor)))
 
 
 def oddities(tensor: TensorSummary) -> tuple[str, ...]:
     """NaN, infinities, all zeros, sampled statistics: each in a few words."""
     found = []
     if tensor.nan:
-        found.append(messages.text("views.tensor.nan", n=numbers.count(tensor.nan)))
+        found.append(messages.text("views.tensor.nan", n=formats.count(tensor.nan)))
     if tensor.inf:
-        found.append(messages.text("views.tensor.inf", n=numbers.count(tensor.inf)))
+        found.append(messages.text("views.tensor.inf", n=formats.count(tensor.inf)))
     if tensor.zeros and tensor.zeros == tensor.numel > FEW:
         found.append(messages.text("views.tensor.zeros"))
     if tensor.sampled:
@@ -67,10 +67,10 @@ def remarks(value: Value) -> str:
     return messages.text("views.comma").join(words)
 
 
-def _elements(tensor: TensorSummary) -> str:
+def _elements(tensor: TensorSummary, digits: int) -> str:
     if tensor.values is not None and len(tensor.values) <= FEW:
-        return ", ".join(numbers.number(v) for v in tensor.values)
+        return ", ".join(formats.number(v, digits) for v in tensor.values)
     if tensor.min is None:
         return "-"
-    low, high, mean, norm = (numbers.number(x) for x in (tensor.min, tensor.max, tensor.mean, tensor.norm))
+    low, high, mean, norm = (formats.number(x, digits) for x in (tensor.min, tensor.max, tensor.mean, tensor.norm))
     return messages.text("views.tensor.range", min=low, max=high, mean=mean, norm=norm)

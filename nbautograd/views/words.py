@@ -9,7 +9,7 @@ from nbautograd import messages
 from nbautograd.core.checking.block import Block, Entry, JacobianBlock
 from nbautograd.core.findings import PARTS, Finding, Fix
 from nbautograd.core.recording.call import CallLog
-from nbautograd.views import numbers
+from nbautograd.views import formats
 
 MARKS = {"match": "✓", "mismatch": "✗", "subgradient": "∠", "flat": "–", "undecided": "?"}
 VERDICT_MARKS = {"right": "✓", "wrong": "✗", "cannot tell": "?", "unchecked": "•"}
@@ -24,7 +24,7 @@ def say(group: str, word: str) -> str:
 
 def counted(noun: str, n: int, **params: object) -> str:
     """``"1 call"``, ``"2 calls"``: the noun's message in the right number."""
-    return messages.text(f"views.{noun}.{'one' if n == 1 else 'many'}", n=numbers.count(n), **params)
+    return messages.text(f"views.{noun}.{'one' if n == 1 else 'many'}", n=formats.count(n), **params)
 
 
 def listed(names: Sequence[str]) -> str:
@@ -46,14 +46,14 @@ def block_name(block: JacobianBlock) -> str:
 
 def entry_name(block: JacobianBlock, entry: Entry) -> str:
     """``d output[0,0] / d weight[1,0]``; of a complex tensor ``output[0,0].real`` or ``.imag``."""
-    output = block.output_name + numbers.index(entry.output_index, block.output_complex)
-    return f"d {output} / d {block.input_name}{numbers.index(entry.input_index, block.input_complex)}"
+    output = block.output_name + formats.index(entry.output_index, block.output_complex)
+    return f"d {output} / d {block.input_name}{formats.index(entry.input_index, block.input_complex)}"
 
 
 def block_shape(block: JacobianBlock) -> str:
-    """``6 x 36``: rows and columns of a block."""
+    """``6 × 36``: rows and columns of a block."""
     rows, cols = block.shape
-    return f"{numbers.count(rows)} x {numbers.count(cols)}"
+    return f"{formats.count(rows)} × {formats.count(cols)}"
 
 
 def block_verdict(block: Block) -> str:

@@ -38,7 +38,7 @@ def test_a_pair_stands_side_by_side_with_ctx_between(show: Any, samples: Any) ->
     )
     expect(kept).to_contain_text("needs_input_grad = (True, True, False)")
     expect(back).to_contain_text(re.compile(r"backward.*grad_outputs.*returned gradients", re.S))
-    expect(back.get_by_role("img", name="grad_weight: float64 2x3")).to_be_visible()
+    expect(back.get_by_role("img", name="grad_weight: float64 2×3")).to_be_visible()
 
 
 def test_arrows_walk_and_select(show: Any, samples: Any) -> None:
@@ -71,7 +71,7 @@ def test_older_calls_are_asked_for(show: Any, samples: Any) -> None:
     answer, _ = one_call(log, question)
     page.evaluate("content => nb.reply(content)", {"id": question["id"], **answer})
     expect(page.locator(".pair")).to_contain_text("returned gradients")
-    expect(page.get_by_role("img", name="grad_weight: float64 2x3")).to_be_visible()
+    expect(page.get_by_role("img", name="grad_weight: float64 2×3")).to_be_visible()
 
 
 def test_an_exception_stands_where_the_outputs_would(show: Any, samples: Any) -> None:

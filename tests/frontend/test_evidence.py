@@ -14,7 +14,6 @@ from torch.autograd import Function
 
 import nbautograd
 from nbautograd.core.source import FunctionSource, Returned
-from nbautograd.views.heatmap.marks import short
 from nbautograd.widgets.asking import elsewhere, microscope
 
 pytestmark = pytest.mark.browser
@@ -139,29 +138,3 @@ def test_another_random_point_is_asked_for(show: Any, cubed: Any) -> None:
     expect(page.get_by_role("status").first).to_contain_text(
         re.compile("Random point 1: .*wrong.*Cubed: backward is wrong for x")
     )
-
-
-def test_cells_are_written_as_in_the_static_heat_map(show: Any, samples: Any) -> None:
-    page = show(samples.gradcheck())
-    numbers = [
-        0.0,
-        1.0,
-        2.0,
-        -2.0,
-        0.5,
-        -0.25,
-        1 / 3,
-        123.456,
-        1234.5,
-        12345.6,
-        1e6,
-        -1e-5,
-        3.14e-10,
-        99.95,
-        1e-4,
-        0.00123,
-    ]
-    written = page.evaluate(
-        "async n => { const m = await import('/frontend/heatmap.js'); return n.map((x) => m.short(x)); }", numbers
-    )
-    assert written == [short(n) for n in numbers]

@@ -57,7 +57,7 @@ def test_enter_opens_and_escape_closes(show: Any, samples: Any) -> None:
     detail = page.locator(".graph > .detail")
     expect(detail).to_contain_text("gradient that arrived")
     expect(detail).to_contain_text("all 1.0")
-    expect(detail).to_contain_text(re.compile(r"gradients sent on\s*a 2x2\s*b 2x3"))
+    expect(detail).to_contain_text(re.compile(r"gradients sent on\s*a 2×2\s*b 2×3"))
     assert page.evaluate("nb.model.get('selection').node") == 1
     page.keyboard.press("Escape")
     expect(detail).to_be_hidden()

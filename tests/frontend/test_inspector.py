@@ -78,7 +78,7 @@ def test_summary_says_what_is_wrong_and_what_mends_it(show: Any, wrong: Any) -> 
     expect(panel).to_contain_text("input is right.")
     expect(panel).to_contain_text("Tried: with this change all entries agree.")
     assert panel.locator(".fix pre").inner_text().splitlines()[:2] == [
-        "− grad_weight = input.mm(grad_output)",
+        "- grad_weight = input.mm(grad_output)",
         "+ grad_weight = input.t().mm(grad_output)",
     ]
     expect(panel).to_contain_text("f and torch.mul differ: gradient of a (largest difference 1.5).")

@@ -128,7 +128,7 @@ def test_worst_entry_becomes_the_chosen_one(show: Any, small: Any) -> None:
 
 def test_pooled_cells_say_what_they_stand_for(show: Any, large: Any) -> None:
     page = show(large, kind="jacobian")
-    expect(page.locator(".note")).to_contain_text("Each cell stands for 5 x 4 entries")
+    expect(page.locator(".note")).to_contain_text("Each cell stands for 5 × 4 entries")
     expect(reading(page)).to_contain_text("d y[13,0]…[13,4] / d x[76]…[79]")
     assert page.locator(".nbag").inner_text().count("Zoom out") == 0
 
@@ -195,10 +195,10 @@ def test_an_outlier_leaves_the_others_their_colours_and_is_marked(show: Any, out
     page = show(outlier, kind="jacobian")
     table = colours("light")
     assert page.evaluate(PIXEL, [0, 0, 0, 10, 10]) == table[-5]  # 1 is full colour, as the 98th percentile
-    expect(page.locator(".legend")).to_contain_text(re.compile(r"−1(\.0)?\+1"))
+    expect(page.locator(".legend")).to_contain_text(re.compile(r"-1(\.0)?\+1"))
     expect(page.locator(".legend")).to_contain_text("cells beyond it, with a mark in the corner: 2")
     page.locator(".legend").click()
-    expect(page.locator(".legend")).to_contain_text(re.compile(r"−40(\.0)?\+40"))
+    expect(page.locator(".legend")).to_contain_text(re.compile(r"-40(\.0)?\+40"))
     expect(page.locator(".legend")).not_to_contain_text("corner")
     assert page.evaluate(PIXEL, [0, 0, 0, 10, 10]) != table[-5]
     assert page.evaluate(PIXEL, [0, 3, 4, 10, 10]) == table[-5]
@@ -211,7 +211,7 @@ def test_what_the_checker_calls_equal_is_no_difference(show: Any, outlier: Any) 
         "d y[0,3] / d x[4]your backward 40.0finite differences 1.0difference 39.0✗ differs"
     )
     page.keyboard.press("ArrowDown")
-    expect(reading(page)).to_have_text("d y[0,4] / d x[4]your backward 1finite differences 1.0difference 0.0✓ agrees")
+    expect(reading(page)).to_have_text("d y[0,4] / d x[4]your backward 1.0finite differences 1.0difference 0.0✓ agrees")
     for _ in range(2):  # to the difference's own scale, which is made for what is left
         page.locator(".legend").click()
     maps(page).focus()

@@ -8,7 +8,9 @@ import sample_values as samples
 
 from nbautograd.core.findings import Finding
 from nbautograd.views.answer import answer, second_answer
+from nbautograd.views.comparison import rows
 from nbautograd.views.html import html
+from nbautograd.views.text import text
 
 LOST = Finding("double_backward_wrong", "bug", "report.as_text", {"text": "`x` carries no graph."})
 RISK = Finding("not_twice_differentiable", "lint", "causes.not_twice_differentiable", {"why": ""})
@@ -51,3 +53,28 @@ def test_a_wrong_first_derivative_says_nothing_of_second_ones():
     told = answer(samples.gradcheck(wrong=True))
     assert told.headline == "LinearFunction: backward is wrong for `weight`."
     assert not any("Second" in sentence for sentence in told.evidence)
+
+
+def nearly_right():
+    block = samples.block([[2.2334, 0.0], [0.0, 1.0]], [[2.23337, 0.0], [0.0, 1.0]])
+    return replace(samples.gradcheck(), verdict="wrong", blocks={(0, 0): block})
+
+
+def test_numbers_that_differ_late_are_written_with_enough_digits():
+    report = nearly_right()
+    assert answer(report).evidence[0].endswith("is 2.23337 by finite differences, 2.2334 by your backward.")
+    written = text(report.blocks[0, 0])
+    assert written.count("2.2334 ") == written.count("2.23337 ") == 1
+    assert "2.2334 ≠ 2.23337" in html(report.blocks[0, 0])
+
+
+def test_a_comparison_writes_what_differs_with_enough_digits_and_what_agrees_briefly():
+    near = replace(
+        samples.comparison(agree=False),
+        gradients=((samples.value("a", [1.00001, 2 / 3]), samples.value("a", [1.0, 2 / 3])),),
+        gradient_differences=(1e-5 * 1.5,),
+    )
+    gradient = next(row for row in rows(near) if row.title == "gradient of a")
+    assert gradient.cells == ("1.00001, 0.666667", "1.0, 0.666667")
+    agreeing = replace(near, gradient_differences=(1e-9,))
+    assert next(row for row in rows(agreeing) if row.title == "gradient of a").cells == ("1.0, 0.6667", "1.0, 0.6667")

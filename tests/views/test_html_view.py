@@ -196,7 +196,7 @@ def test_a_report_with_too_much_of_everything_is_still_small():
 
 def test_beside_wrong_blocks_those_that_agree_are_folded():
     made = html(samples.gradcheck(wrong=True))
-    title = '<code style="white-space:nowrap">d output / d input</code> <span style="opacity:0.75">✓ agrees, 6 x 4'
+    title = '<code style="white-space:nowrap">d output / d input</code> <span style="opacity:0.75">✓ agrees, 6 × 4'
     assert title in made
     assert title not in html(samples.gradcheck())
 

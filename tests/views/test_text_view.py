@@ -52,8 +52,8 @@ To check it, call `nbautograd.gradcheck(LinearFunction, inputs)` or add `--input
 CALLS = """\
 2 calls recorded.
 #  method              in                                        out                                      on ctx                                        ms
-0  forward             input f64 2x2, weight f64 2x3, bias None  output f64 2x3                           input, weight, ctx.scale, ctx.bias (80 B)  0.042
-1  backward of call 0  grad_output f64 2x3                       grad_input f64 2x2, grad_weight f64 2x3  input, weight, ctx.scale, ctx.bias (80 B)   1.30
+0  forward             input f64 2×2, weight f64 2×3, bias None  output f64 2×3                           input, weight, ctx.scale, ctx.bias (80 B)  0.042
+1  backward of call 0  grad_output f64 2×3                       grad_input f64 2×2, grad_weight f64 2×3  input, weight, ctx.scale, ctx.bias (80 B)    1.3
 #0 forward printed
     FORWARD: output= tensor([[ 3., 4., 5.]])"""  # noqa: E501
 
@@ -231,7 +231,7 @@ def test_one_call_tells_everything():
 @pytest.mark.parametrize(
     ("values", "expected"),
     [
-        (np.zeros((0, 3)), "float64 0x3  no elements"),
+        (np.zeros((0, 3)), "float64 0×3  no elements"),
         (np.array(2.5), "float64 scalar  2.5"),
         (np.array([1.0, np.nan, np.inf]), "float64 3  1.0, nan, inf, 1 NaN, 1 infinite"),
         (np.zeros(9), "float64 9  0.0 to 0.0, mean 0.0, norm 0.0, all zeros"),
@@ -272,7 +272,7 @@ def test_ctx_facts():
 
 def test_graph_and_comparison():
     assert text(samples.graph()).split("\n")[0] == "Backward graph: 4 nodes, 3 edges."
-    assert "LinearFunctionBackward  2x3" in text(samples.graph())
+    assert "LinearFunctionBackward  2×3" in text(samples.graph())
     shown = text(samples.comparison(agree=False))
     assert shown.startswith("f and torch.mul differ: gradient of a (largest difference 1.5).")
     assert re.search(r"gradient of a .* largest difference 1\.5", shown)
@@ -306,4 +306,4 @@ def test_chinese():
 
 
 def test_a_call_needs_no_more_than_its_name():
-    assert text(Call(0, "F", "forward")) == "#0 F.forward  0.000 ms"
+    assert text(Call(0, "F", "forward")) == "#0 F.forward  0.0 ms"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from nbautograd import messages
 from nbautograd.core.checking.block import BlockVerdict, Verdict
 from nbautograd.core.findings import Kind, Phrase
-from nbautograd.views import numbers
+from nbautograd.views import formats
 from nbautograd.views.card import Card, Notice, mimebundle
 from nbautograd.views.html.gradcheck import TONE
 from nbautograd.views.jacobian import labels
@@ -52,38 +52,73 @@ def test_every_verdict_has_a_mark_and_a_tone():
     ("value", "expected"),
     [
         (1.0, "1.0"), (-0.5, "-0.5"), (-0.0, "0.0"), (3.0000001, "3.0"), (1 / 3, "0.3333"), (3e-10, "3e-10"),
-        (1e6, "1e6"), (123456789.0, "1.235e8"), (float("nan"), "nan"), (float("-inf"), "-inf"), (0, "0.0"),
-        (None, "-"), (np.float32(2.0), "2.0"), (1 - 2j, "1.0-2.0j"), (True, "True"),
-        (complex(0, float("nan")), "0.0+nanj"),
+        (1e6, "1e6"), (123456789.0, "1.235e8"), (float("nan"), "nan"), (float("-inf"), "-inf"), (0, "0"), (7, "7"),
+        (10**7, "1e7"), (1234.5, "1235"), (123.4567, "123.5"), (0.000123456, "0.0001235"), (9999.9, "1e4"),
+        (-5e-324, "-4.941e-324"),
+        (None, "–"), (np.float32(2.0), "2.0"), (1 - 2j, "1.0-2.0j"), (True, "True"),
+        (complex(0, float("nan")), "0.0+nanj"), (complex(-0.0, -0.0), "0.0+0.0j"),
     ],
 )  # fmt: skip
 def test_numbers_as_people_write_them(value, expected):
-    assert numbers.number(value) == expected
+    assert formats.number(value) == expected
 
 
 @given(st.floats(-1e300, 1e300))
 def test_numbers_are_short_and_nearly_right(value):
-    said = numbers.number(value)
+    said = formats.number(value)
     assert len(said) <= 11
     assert float(said) == pytest.approx(value, rel=1e-3)
 
 
+@given(st.floats(allow_nan=False, allow_infinity=False).filter(bool), st.integers(1, 17))
+def test_what_is_not_zero_never_reads_as_zero(value, digits):
+    assert float(formats.number(value, digits)) != 0
+    assert float(formats.short(value).replace("∞", "inf")) != 0
+    if 0 < value < 1e9:
+        assert float(formats.milliseconds(value)) != 0
+
+
+@given(st.floats(), st.floats())
+def test_numbers_that_are_compared_look_different_if_and_only_if_they_are(first, second):
+    one, other = formats.compared(first, second)
+    same = first == second or (np.isnan(first) and np.isnan(second))
+    assert (one == other) == same
+
+
+@given(st.floats(1e-3, 1e3), st.integers(1, 12))
+def test_a_number_has_no_digit_that_the_rounding_did_not_leave(value, digits):
+    said = formats.number(value, digits)
+    figures = said.partition("e")[0].replace(".", "").lstrip("0")
+    assert value == int(value) or len(figures) <= max(digits, 1)
+
+
 @pytest.mark.parametrize(
     ("bytes_", "expected"),
-    [(0, "0 B"), (999, "999 B"), (1200, "1.2 kB"), (3_400_000, "3.4 MB"), (5 * 10**12, "5000.0 GB")],
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1200, "1.2 kB"),
+        (3_400_000, "3.4 MB"),
+        (33_550_000, "33.6 MB"),
+        (336_000_000, "336 MB"),
+        (999_950, "1.0 MB"),
+        (10**16, "10000 TB"),
+    ],
 )
 def test_sizes(bytes_, expected):
-    assert numbers.size(bytes_) == expected
+    assert formats.size(bytes_) == expected
 
 
 def test_times_and_indices():
-    assert [numbers.milliseconds(s) for s in (4.2e-5, 0.0013, 0.25)] == ["0.042", "1.30", "250"]
-    assert numbers.index((0, 2)) == "[0,2]"
-    assert numbers.index(()) == ""
-    assert numbers.unravel(5, (2, 3)) == (1, 2)
-    assert numbers.ravel((1, 2), (2, 3)) == 5
-    assert numbers.unravel(0, ()) == ()
-    assert [numbers.count(n) for n in (0, 1234567, 10**12)] == ["0", "1,234,567", "1e12"]
+    assert [formats.milliseconds(s) for s in (4.2e-5, 0.0013, 0.25)] == ["0.042", "1.3", "250"]
+    assert [formats.time(s) for s in (0.0, 1e-7, 0.00996, 0.9994, 9.96, 59.4, 59.6, 3600)] == [
+        "0.0 ms", "0.0001 ms", "10 ms", "999 ms", "10 s", "59 s", "1 min 0 s", "60 min 0 s",
+    ]  # fmt: skip
+    assert formats.shape((2, 3)) == "2×3"
+    assert formats.shape(()) == ""
+    assert formats.index((0, 2)) == "[0,2]"
+    assert formats.index(()) == ""
+    assert [formats.count(n) for n in (0, 1234567, 10**12)] == ["0", "1,234,567", "1e12"]
 
 
 def test_wide_characters_count_double():
@@ -125,7 +160,7 @@ def test_backticks_become_code():
 
 
 def test_parts_of_complex_numbers_are_named():
-    assert [numbers.index(p, pair=True) for p in ((0, 2, 1), (0,))] == ["[0,2].imag", ".real"]
+    assert [formats.index(p, pair=True) for p in ((0, 2, 1), (0,))] == ["[0,2].imag", ".real"]
     assert labels((2, 2), 1, 4, pairs=True) == ["0 re", "0 im", "1 re", "1 im"]
     assert labels((2,), 1, 2, pairs=True) == ["re", "im"]
 

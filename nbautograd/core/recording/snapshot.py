@@ -332,6 +332,6 @@ def safe_repr(value: Any, depth: int = 2) -> str:
         shown = [f"{safe_repr(k, 0)}: {safe_repr(v, depth - 1)}" for k, v in items]
         return "{" + ", ".join(shown) + (", …" if len(value) > _MOST_SHOWN else "") + "}"
     if kind is np.ndarray:
-        return f"<ndarray {value.dtype} {'x'.join(map(str, value.shape))}>"
+        return f"<ndarray {value.dtype} {'×'.join(map(str, value.shape))}>"
     named = kind in (FunctionType, BuiltinFunctionType, type)
     return f"<{kind.__name__} {value.__name__}>" if named else f"<{kind.__name__}>"

@@ -98,5 +98,5 @@ def _attributes(value: Any) -> dict[str, Any]:
 
 
 def _tensor_text(tensor: torch.Tensor) -> str:
-    shape = "x".join(map(str, tensor.shape))
+    shape = "×".join(map(str, tensor.shape))
     return f"{str(tensor.dtype).removeprefix('torch.')} {shape}".strip()

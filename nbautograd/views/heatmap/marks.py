@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from nbautograd.views import palette
+from nbautograd.views import formats, palette
 from nbautograd.views.heatmap.place import Place, x, y
 from nbautograd.views.markup import Markup, join, tag
 
@@ -64,7 +64,7 @@ def _numbers(values: Array, ink: str, cells: Sequence[tuple[int, int]], place: P
         tag(
             "text",
             {"x": f"{float(x(c, place)) + half:.4g}", "y": f"{float(y(r, place)) + half:.4g}"},
-            short(values[r, c], room),
+            formats.short(values[r, c], room),
         )
         for r, c in cells
     )
@@ -84,18 +84,6 @@ def _signs(values: Array, ink: str, cells: Sequence[tuple[int, int]], place: Pla
         "path",
         {"class": f"s{ink}", "transform": transform, "stroke-width": f"{1 / place.cell:.2g}", "d": "".join(lines)},
     )
-
-
-def short(value: float, room: int = 5) -> str:
-    """A number in at most so many characters where that can be, with a real minus sign."""
-    if np.isinf(value):
-        return "∞" if value > 0 else "−∞"
-    for digits in (3, 2, 1):
-        text = f"{value:.{digits}g}".replace("e-0", "e-").replace("e+0", "e")
-        text = text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text
-        if len(text) <= room:
-            break
-    return text.replace("-", "−")
 
 
 def worst_frame(worst: tuple[int, int] | None, place: Place) -> Markup | None:

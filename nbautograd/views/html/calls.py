@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from nbautograd import messages
 from nbautograd.core.recording.call import Call, CallLog
 from nbautograd.core.values import CtxSnapshot, Value
-from nbautograd.views import numbers
+from nbautograd.views import formats
 from nbautograd.views.html.summary import finding_markup
 from nbautograd.views.html.values import ctx_facts_markup, ctx_groups, values_table
 from nbautograd.views.markup import Markup, join, tag
@@ -33,7 +33,7 @@ def calls_markup(log: CallLog) -> Markup:
     first, folded, last = fold_calls(log.calls)
     rows: list[list[object]] = [_row(c) for c in first]
     if folded:
-        rows.append([wide_row(messages.text("views.calls.folded", n=numbers.count(folded)), 6)])
+        rows.append([wide_row(messages.text("views.calls.folded", n=formats.count(folded)), 6)])
     rows += [_row(c) for c in last]
     header = ["#", *(messages.text(f"views.column.{c}") for c in ("method", "in", "out", "ctx", "ms"))]
     caption = messages.text("views.caption.calls", function=functions(log))
@@ -88,7 +88,7 @@ def _folded(call: Call, left_by: Call | None) -> Markup:
 
 
 def _beside(call: Call) -> str:
-    words = [f"{numbers.milliseconds(call.seconds)} ms"]
+    words = [formats.time(call.seconds)]
     if call.forward is not None and call.method != "forward":
         words.insert(0, messages.text("views.call.for", index=call.forward))
     words += [messages.text("views.call.raised")] if call.exception else []
@@ -138,5 +138,5 @@ def _circumstances(call: Call, left_by: Call | None) -> list[str]:
 def _missing(log: CallLog) -> list[Markup]:
     words = list(map(str, log.problems))
     if log.dropped:
-        words.append(messages.text("views.calls.dropped", n=numbers.count(log.dropped)))
+        words.append(messages.text("views.calls.dropped", n=formats.count(log.dropped)))
     return [paragraph(w, "opacity:0.75") for w in words]

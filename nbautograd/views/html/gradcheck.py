@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from nbautograd import messages
 from nbautograd.core.checking.block import Block, GradcheckReport
-from nbautograd.views import numbers
+from nbautograd.views import formats
 from nbautograd.views.answer import answer, second_answer
 from nbautograd.views.html.jacobian import blocks_pictures
 from nbautograd.views.html.summary import card, findings_part
@@ -83,7 +83,7 @@ def _row(block: Block) -> list[object]:
         name(block_name(block)),
         join((words, " " if reason else None, reason)),
         wrong_of(block),
-        numbers.error(block.largest_error),
+        formats.error(block.largest_error),
         say("structure", block.structure),
     ]
 
@@ -94,7 +94,7 @@ def _witnesses(blocks: Sequence[Block]) -> Markup | None:
             name(block_name(b)) if k == 0 else "",
             say("witness", s.witness) if s.took_part else faint(say("witness", s.witness)),
             tag("div", {"style": "min-width:200px"}, str(s.says)),
-            numbers.number(s.largest_difference, 2),
+            formats.number(s.largest_difference, 2),
         ]
         for b in blocks
         for k, s in enumerate(b.witnesses)

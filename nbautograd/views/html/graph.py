@@ -5,7 +5,7 @@ from __future__ import annotations
 from nbautograd import messages
 from nbautograd.core.display import render
 from nbautograd.core.graphs.graph import AutogradGraph
-from nbautograd.views import numbers
+from nbautograd.views import formats
 from nbautograd.views.markup import Markup, join, picture
 from nbautograd.views.pieces import faint, fold, name, paragraph, table
 from nbautograd.views.text.graph import MOST_NODES, graph_size, graph_table
@@ -40,6 +40,6 @@ def _twin(graph: AutogradGraph) -> Markup:
     header, all_rows = graph_table(graph)
     rows: list[list[object]] = [[name(r[0]), *r[1:]] for r in all_rows[:MOST_NODES]]
     left = len(all_rows) - len(rows)
-    more = faint(messages.text("views.graph.folded", n=numbers.count(left))) if left else None
+    more = faint(messages.text("views.graph.folded", n=formats.count(left))) if left else None
     body = join((table(messages.text("views.caption.graph"), header, rows, wrap=False), more))
     return fold(messages.text("views.graph.twin"), body, strong=False)

@@ -8,7 +8,7 @@ import numpy as np
 
 from nbautograd import messages
 from nbautograd.core.checking.block import Block, JacobianBlock, JacobianReport, Pooled
-from nbautograd.views import numbers, palette
+from nbautograd.views import formats, palette
 from nbautograd.views.heatmap import heatmap, legend
 from nbautograd.views.heatmap.place import Axis
 from nbautograd.views.jacobian import (
@@ -120,12 +120,12 @@ def _caption(panel: str, values: Array, top: float) -> str:
 
 
 def _scale(pooled: Pooled, arrays: Sequence[Array], top: float, worst: tuple[int, int] | None) -> Markup:
-    low, high = f"−{numbers.number(top, 3)}", numbers.number(top, 3)
+    low, high = f"-{formats.number(top, 3)}", formats.number(top, 3)
     alt = messages.text("views.panel.legend_alt", low=low, high=high)
     bar = picture(legend(), alt, {"style": "display:inline-block;vertical-align:middle;margin:0 6px"})
     words = [messages.text("views.panel.scale")]
     if outside := sum(int(palette.beyond(values, top).sum()) for values in arrays):
-        words.append(messages.text("views.panel.beyond", count=numbers.count(outside)))
+        words.append(messages.text("views.panel.beyond", count=formats.count(outside)))
     if worst is not None:
         words.append(messages.text("views.panel.worst"))
     if (pooled.rows, pooled.cols) != (1, 1):
@@ -138,7 +138,7 @@ def _scale(pooled: Pooled, arrays: Sequence[Array], top: float, worst: tuple[int
 def _alt(block: JacobianBlock, panel: str, values: Array, worst: tuple[int, int] | None) -> str:
     rows, cols = block.shape
     finite = values[np.isfinite(values)]
-    low, high = (numbers.number(finite.min()), numbers.number(finite.max())) if finite.size else ("nan", "nan")
+    low, high = (formats.number(finite.min()), formats.number(finite.max())) if finite.size else ("nan", "nan")
     words = messages.text(
         "views.panel.alt", panel=messages.text(f"views.panel.{panel}"), entry=block_name(block), rows=rows, cols=cols,
         output=block.output_name, input=block.input_name, low=low, high=high,
@@ -157,7 +157,7 @@ def _numbers(block: JacobianBlock) -> Markup | None:
         return _worst_numbers(block)
     header = ["", *labels(block.input_shape, 1, block.shape[1], block.input_complex)]
     names = labels(block.output_shape, 1, block.shape[0], block.output_complex) or [block.output_name]
-    unequal = _unequal(analytical, numerical)
+    unequal = _unequal(block, analytical, numerical)
     rows: list[list[object]] = [
         [name, *(_cell(a, n, u) for a, n, u in zip(*triple, strict=True))]
         for name, *triple in zip(names, analytical, numerical, unequal, strict=True)
@@ -167,8 +167,11 @@ def _numbers(block: JacobianBlock) -> Markup | None:
     return fold(messages.text("views.numbers"), matrix(caption, head, rows), strong=False)
 
 
-def _unequal(analytical: Array, numerical: Array) -> Array:
-    """Where the two differ by more than what finite differences may be off."""
+def _unequal(block: JacobianBlock, analytical: Array, numerical: Array) -> Array:
+    """Return where the checker calls entries wrong, or unchecked ones differ by more than finite differences may."""
+    if isinstance(block, Block):
+        wrong = wrong_cells(block, (0, 0), (1, 1), block.shape)
+        return np.zeros(block.shape, bool) if wrong is None else wrong
     with np.errstate(invalid="ignore"):
         scale = max(palette.limit(np.abs(analytical), np.abs(numerical)), 1e-300)
         close = np.abs(analytical - numerical) <= 1e-3 * np.abs(numerical) + 1e-5 * scale
@@ -177,9 +180,8 @@ def _unequal(analytical: Array, numerical: Array) -> Array:
 
 def _cell(analytical: complex, numerical: complex, unequal: bool) -> object:
     if not unequal:
-        return numbers.number(analytical)
-    look = {"style": "white-space:nowrap"}
-    return tag("strong", look, f"{numbers.number(analytical)} ≠ {numbers.number(numerical)}")
+        return formats.number(analytical)
+    return tag("strong", {"style": "white-space:nowrap"}, " ≠ ".join(formats.compared(analytical, numerical)))
 
 
 def _worst_numbers(block: JacobianBlock) -> Markup | None:
@@ -187,5 +189,6 @@ def _worst_numbers(block: JacobianBlock) -> Markup | None:
         return None
     header = [messages.text("views.column.entry"), *(messages.text(f"views.panel.{p}") for p in PANELS)]
     e = block.worst
-    row = [entry_name(block, e), *(numbers.number(x) for x in (e.analytical, e.numerical, e.analytical - e.numerical))]
+    both = formats.compared(e.analytical, e.numerical)
+    row = [entry_name(block, e), *both, formats.number(e.analytical - e.numerical)]
     return fold(messages.text("views.numbers"), table("", header, [row], right=(1, 2, 3)), strong=False)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from nbautograd import messages
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Ghost, Node, Stale
 from nbautograd.core.values import TensorSummary
+from nbautograd.views import formats
 from nbautograd.views.layout import BoxKind, Line
 from nbautograd.views.layout.text import fit, printable, shape_text, text_width
 
@@ -66,7 +67,7 @@ def _op_title(node: Node, name: str, elided: bool) -> str:
         return ""
     title = name if name.startswith(node.scope) else f"{node.scope} · {name}"
     if node.repeats and node.norms:
-        title += f"; {messages.text('graphs.norms', norms=', '.join(number(norm) for norm in node.norms))}"
+        title += f"; {messages.text('graphs.norms', norms=', '.join(formats.number(norm, 3) for norm in node.norms))}"
     return title
 
 
@@ -81,13 +82,13 @@ def lens_texts(node: Node, lens: str) -> list[tuple[str, str]]:
         word = "graphs.the_same" if node.origin.same else "graphs.derivative_of"
         texts.append((messages.text(word, name=fit(node.origin.name, 150, "muted")), "muted"))
     if lens == "memory" and node.storages:
-        texts.insert(0, (messages.text("graphs.kept", size=size_text(node.bytes)), "muted"))
+        texts.insert(0, (messages.text("graphs.kept", size=formats.size(node.bytes)), "muted"))
     return texts
 
 
 def norm_texts(norms: Sequence[float]) -> list[tuple[str, str]]:
     """Gradient norms along a folded box, and a word where they vanish, explode or stop being numbers."""
-    texts = [(f"|g| {number(norms[0])} {sparkline(norms)} {number(norms[-1])}", "muted")]
+    texts = [(f"|g| {formats.number(norms[0], 3)} {sparkline(norms)} {formats.number(norms[-1], 3)}", "muted")]
     bad = sum(not math.isfinite(norm) for norm in norms)
     if bad:
         texts.append((messages.text("graphs.not_finite", count=bad, times=len(norms)), "bad"))
@@ -119,14 +120,6 @@ def stale_text(stale: Stale) -> str:
     """``y: v0 → v1, line 3``."""
     line = "" if stale.line is None else f" · {messages.text('graphs.line', line=stale.line)}"
     return f"{fit(stale.name or stale.slot, 80, 'bad')}: v{stale.saved} → v{stale.now}{line}"
-
-
-def size_text(count: int) -> str:
-    """``12 B``, ``4.1 kB``, ``33 MB``."""
-    size, units = float(count), ["B", "kB", "MB", "GB", "TB"]
-    while size >= 999.5 and len(units) > 1:
-        size, units = size / 1000, units[1:]
-    return f"{size:.3g} {units[0]}"
 
 
 def sum_text(node: Node, fan_in: int) -> str:
@@ -183,13 +176,6 @@ def short_content(kind: BoxKind, text: str, title: str = "") -> Content:
     return Content(kind, text_width(shown, "name") + 2 * PAD, CHIP, (Line(shown, PAD, 15, "name"),), printable(full))
 
 
-def number(value: object) -> str:
-    """A number in at most seven characters or so."""
-    if isinstance(value, (bool, int)):
-        return str(value)
-    return f"{value:.3g}" if isinstance(value, (float, complex)) else str(value)
-
-
 def norm_text(gradient: TensorSummary) -> str:
     """What flowed, in a few characters: its norm, or that it holds NaN, Inf or only zeros."""
     if gradient.nan:
@@ -198,7 +184,7 @@ def norm_text(gradient: TensorSummary) -> str:
         return f"{gradient.inf} Inf"
     if gradient.norm is None:
         return shape_text(gradient.shape)
-    return f"|g| {number(gradient.norm)}"
+    return f"|g| {formats.number(gradient.norm, 3)}"
 
 
 def edge_text(edge: Edge, dtype: str | None) -> tuple[str, str]:

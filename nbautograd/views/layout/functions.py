@@ -7,8 +7,9 @@ from dataclasses import replace
 from nbautograd import messages
 from nbautograd.core.graphs.graph import Node
 from nbautograd.core.values import TensorSummary, Value
+from nbautograd.views import formats
 from nbautograd.views.layout import Line
-from nbautograd.views.layout.contents import PAD, WIDEST, Content, lens_texts, norm_text, number, sum_text
+from nbautograd.views.layout.contents import PAD, WIDEST, Content, lens_texts, norm_text, sum_text
 from nbautograd.views.layout.text import fit, printable, shape_text, text_width
 
 ROW = 17  # height of a line of a Function's box
@@ -135,7 +136,7 @@ def tensor_preview(tensor: TensorSummary) -> str:
     if tensor.nan:
         return f"{tensor.nan} NaN"
     if tensor.values is not None and 0 < len(tensor.values) <= 4:
-        return f"[{', '.join(number(v) for v in tensor.values)}]"
+        return f"[{', '.join(formats.number(v, 3) for v in tensor.values)}]"
     if tensor.min is None or tensor.max is None:
         return str(tensor.reason or "")
-    return f"{number(tensor.min)} … {number(tensor.max)}"
+    return f"{formats.number(tensor.min, 3)} … {formats.number(tensor.max, 3)}"

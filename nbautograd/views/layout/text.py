@@ -9,6 +9,7 @@ import unicodedata
 from functools import lru_cache
 
 from nbautograd import messages
+from nbautograd.views import formats
 
 # advance of the characters from space to tilde, in hundredths of the font size
 _REGULAR = (
@@ -28,7 +29,6 @@ _OTHER = {
     "→": 84,
     "✓": 84,
     "✗": 84,
-    "−": 84,
     **dict.fromkeys("▁▂▃▄▅▆▇█", 100),
 }
 _known = {chr(32 + i): width for i, width in enumerate(_REGULAR)} | _OTHER
@@ -88,11 +88,4 @@ def printable(text: str) -> str:
 
 def shape_text(shape: tuple[int, ...] | None) -> str:
     """``"5×3"``, ``"scalar"``; unknown is empty."""
-    if shape is None:
-        return ""
-    return _sizes(shape) if shape else messages.text("graphs.scalar")
-
-
-@lru_cache(maxsize=1024)
-def _sizes(shape: tuple[int, ...]) -> str:
-    return "×".join(map(str, shape))
+    return "" if shape is None else formats.shape(shape) or messages.text("graphs.scalar")

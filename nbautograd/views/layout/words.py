@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nbautograd import messages
 from nbautograd.core.graphs.graph import AutogradGraph, Node
-from nbautograd.views.layout.contents import size_text
+from nbautograd.views import formats
 from nbautograd.views.layout.text import printable, shape_text
 
 TOLD = 12  # nodes named one by one in the description
@@ -37,7 +37,7 @@ def note(graph: AutogradGraph, drawn: AutogradGraph, lens: str = "") -> str:
     """The line under the picture: what is folded, what is missing, under the memory lens what is kept in all."""
     parts = list(map(str, graph.notes))
     if lens == "memory":
-        parts.insert(0, messages.text("graphs.kept_in_all", size=size_text(graph.saved_bytes()[""])))
+        parts.insert(0, messages.text("graphs.kept_in_all", size=formats.size(graph.saved_bytes()[""])))
     if drawn is not graph:
         parts.insert(0, messages.text("graphs.folded", shown=len(drawn.nodes), nodes=len(graph.nodes)))
     return printable(" ".join(parts))

@@ -10,7 +10,7 @@ import numpy as np
 from nbautograd import messages
 from nbautograd.core.checking.block import Block, GradcheckReport, JacobianBlock, JacobianReport
 from nbautograd.core.findings import Finding, Fix
-from nbautograd.views import numbers
+from nbautograd.views import formats
 from nbautograd.views.answer import Answer, answer
 from nbautograd.views.jacobian import by_interest, pick
 from nbautograd.views.tables import beside, indent, table, wrap
@@ -77,7 +77,7 @@ def block_lines(blocks: Sequence[Block]) -> list[str]:
     shown, folded = pick(blocks, MOST_BLOCKS)
     header = [messages.text(f"views.column.{c}") for c in ("block", "verdict", "wrong", "error", "structure")]
     rows = [
-        [block_name(b), block_verdict(b), wrong_of(b), numbers.error(b.largest_error), say("structure", b.structure)]
+        [block_name(b), block_verdict(b), wrong_of(b), formats.error(b.largest_error), say("structure", b.structure)]
         for b in shown[:MOST_ROWS]
     ]
     more = [counted("more_blocks", len(shown) - MOST_ROWS)] if len(shown) > MOST_ROWS else []
@@ -87,7 +87,7 @@ def block_lines(blocks: Sequence[Block]) -> list[str]:
 
 def wrong_of(block: Block) -> str:
     """``12/36``: wrong entries of all."""
-    return f"{numbers.count(block.wrong)}/{numbers.count(block.entries)}"
+    return f"{formats.count(block.wrong)}/{formats.count(block.entries)}"
 
 
 def jacobian_text(report: JacobianReport) -> str:
@@ -141,7 +141,7 @@ def block_text(block: JacobianBlock) -> str:
 def witness_lines(block: Block) -> list[str]:
     """What each witness said of a block."""
     header = [messages.text(f"views.column.{c}") for c in ("witness", "says", "difference")]
-    rows = [[say("witness", s.witness), str(s.says), numbers.number(s.largest_difference, 2)] for s in block.witnesses]
+    rows = [[say("witness", s.witness), str(s.says), formats.number(s.largest_difference, 2)] for s in block.witnesses]
     return table(header, rows, right=(2,)) if rows else []
 
 
@@ -153,8 +153,17 @@ def matrices(block: JacobianBlock) -> list[str]:
         return [messages.text("views.panel.unread")]
     with np.errstate(invalid="ignore"):
         difference = analytical - numerical
-    named = {"analytical": analytical, "numerical": numerical, "difference": _rounded(difference, analytical)}
-    return beside([[messages.text(f"views.panel.{n}"), *_matrix(m)] for n, m in named.items()])
+    difference = np.atleast_2d(_rounded(difference, analytical))
+    pairs = [
+        [formats.compared(a, n) if d else (formats.number(a), formats.number(n)) for a, n, d in zip(*row, strict=True)]
+        for row in zip(np.atleast_2d(analytical), np.atleast_2d(numerical), difference, strict=True)
+    ]
+    panels = {
+        "analytical": [[a for a, _ in row] for row in pairs],
+        "numerical": [[n for _, n in row] for row in pairs],
+        "difference": [[formats.number(d) for d in row] for row in difference],
+    }
+    return beside([[messages.text(f"views.panel.{name}"), *_matrix(rows)] for name, rows in panels.items()])
 
 
 def _rounded(difference: np.ndarray[Any, Any], scale: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -163,6 +172,5 @@ def _rounded(difference: np.ndarray[Any, Any], scale: np.ndarray[Any, Any]) -> n
     return np.where(np.abs(difference) < noise, 0.0, difference)
 
 
-def _matrix(matrix: np.ndarray[Any, Any]) -> list[str]:
-    rows = [[numbers.number(v) for v in row] for row in np.atleast_2d(matrix)]
+def _matrix(rows: list[list[str]]) -> list[str]:
     return table([""] * len(rows[0]), rows, right=range(len(rows[0]))) if rows else []

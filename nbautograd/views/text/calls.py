@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from nbautograd import messages
 from nbautograd.core.recording.call import Call, CallLog
 from nbautograd.core.values import CtxSnapshot, TensorSummary, Value
-from nbautograd.views import numbers
+from nbautograd.views import formats
 from nbautograd.views.tables import indent, table, wrap
 from nbautograd.views.tensors import brief, contents, kind, remarks, what
 from nbautograd.views.text.blocks import finding_lines
@@ -31,13 +31,13 @@ def log_lines(log: CallLog) -> list[str]:
     header = ["#", *(messages.text(f"views.column.{c}") for c in ("method", "in", "out", "ctx", "ms"))]
     rows = [call_row(c) for c in first]
     if folded:
-        rows.append(["…", messages.text("views.calls.folded", n=numbers.count(folded)), "", "", "", ""])
+        rows.append(["…", messages.text("views.calls.folded", n=formats.count(folded)), "", "", "", ""])
     rows += [call_row(c) for c in last]
     lines = table(header, rows, right=(0, 5)) if log.calls else []
     for call in (*first, *last):
         lines += _events(call)
     if log.dropped:
-        lines.append(messages.text("views.calls.dropped", n=numbers.count(log.dropped)))
+        lines.append(messages.text("views.calls.dropped", n=formats.count(log.dropped)))
     return [*lines, *map(str, log.problems)]
 
 
@@ -57,7 +57,7 @@ def call_row(call: Call) -> list[str]:
         values_line(call.inputs),
         out,
         ctx_line(call.ctx),
-        numbers.milliseconds(call.seconds),
+        formats.milliseconds(call.seconds),
     ]
 
 
@@ -69,7 +69,7 @@ def method_of(call: Call) -> str:
 
 
 def values_line(values: Sequence[Value], most: int = 4) -> str:
-    """``input float64 2x2, weight float64 2x3``."""
+    """``input float64 2×2, weight float64 2×3``."""
     more = [messages.text("views.more", n=len(values) - most)] if len(values) > most else []
     return messages.text("views.comma").join([*(brief(v) for v in values[:most]), *more])
 
@@ -77,13 +77,13 @@ def values_line(values: Sequence[Value], most: int = 4) -> str:
 def ctx_line(ctx: CtxSnapshot) -> str:
     """Names of what is on ctx, and how many bytes it holds."""
     names = [*(v.name for v in ctx.saved_tensors), *(f"ctx.{name}" for name in ctx.attributes)]
-    held = f" ({numbers.size(ctx.bytes)})" if ctx.bytes else ""
+    held = f" ({formats.size(ctx.bytes)})" if ctx.bytes else ""
     return messages.text("views.comma").join(names) + held if names else ""
 
 
 def call_text(call: Call) -> str:
     """One call in full."""
-    head = f"#{call.index} {call.function}.{call.method}  {numbers.milliseconds(call.seconds)} ms"
+    head = f"#{call.index} {call.function}.{call.method}  {formats.time(call.seconds)}"
     backward = call.method == "backward"
     parts = [
         ("grad_outputs" if backward else "inputs", call.inputs),

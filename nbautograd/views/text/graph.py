@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from nbautograd import messages
 from nbautograd.core.graphs.folding import fold_repeats
 from nbautograd.core.graphs.graph import AutogradGraph, Node
-from nbautograd.views import numbers
-from nbautograd.views.layout.contents import norm_texts, size_text, stale_text
+from nbautograd.views import formats
+from nbautograd.views.layout.contents import norm_texts, stale_text
 from nbautograd.views.tables import table
 from nbautograd.views.tensors import contents
 from nbautograd.views.words import counted
@@ -24,7 +24,7 @@ def graph_text(graph: AutogradGraph) -> str:
     header, rows = graph_table(graph)
     lines = [graph_headline(graph), *table(header, rows[:MOST_NODES])]
     if len(rows) > MOST_NODES:
-        lines.append(messages.text("views.graph.folded", n=numbers.count(len(rows) - MOST_NODES)))
+        lines.append(messages.text("views.graph.folded", n=formats.count(len(rows) - MOST_NODES)))
     lines += memory_lines(graph)
     if not graph.complete and not graph.notes:
         lines.append(messages.text("views.graph.incomplete"))
@@ -67,7 +67,7 @@ def kept(nodes: Sequence[Node]) -> list[str]:
         own = [storage for storage in node.storages if storage.number not in met]
         shared = [names.get(s.number, f"#{s.number}") for s in node.storages if s.number in met]
         met |= {storage.number for storage in own}
-        parts = [size_text(sum(storage.bytes for storage in own))] if own else []
+        parts = [formats.size(sum(storage.bytes for storage in own))] if own else []
         parts += [messages.text("graphs.shares", names=", ".join(shared[:3]))] if shared else []
         cells.append(", ".join(parts))
     return cells
@@ -84,9 +84,9 @@ def memory_lines(graph: AutogradGraph) -> list[str]:
     if not held[""]:
         return []
     modules = sorted(((size, path) for path, size in held.items() if path), reverse=True)
-    lines = [messages.text("graphs.kept_in_all", size=size_text(held[""]))]
+    lines = [messages.text("graphs.kept_in_all", size=formats.size(held[""]))]
     if modules:
-        named = [[f"{path} {graph.scopes.get(path, '')}".strip(), size_text(size)] for size, path in modules]
+        named = [[f"{path} {graph.scopes.get(path, '')}".strip(), formats.size(size)] for size, path in modules]
         lines += table(
             [messages.text("graphs.column.module"), messages.text("graphs.column.keeps")], named[:MOST_MODULES]
         )
@@ -118,7 +118,7 @@ def node_name(node: Node) -> str:
 
 
 def _row(node: Node, gives: list[str]) -> list[str]:
-    shape = "" if node.shape is None else numbers.shape(node.shape) or messages.text("views.tensor.scalar")
+    shape = "" if node.shape is None else formats.shape(node.shape) or messages.text("views.tensor.scalar")
     gradient = "" if node.gradient is None else contents(node.gradient)
     if node.norms:
         gradient = "; ".join(text for text, _ in norm_texts(node.norms))

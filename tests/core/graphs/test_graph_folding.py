@@ -119,4 +119,4 @@ def test_a_folded_box_shows_how_gradients_grow_or_vanish():
     assert boxes[0].norms[0] > 1e3 * boxes[0].norms[-1]
     assert boxes[0].norms[-1] > boxes[1].norms[0] > boxes[1].norms[-1]
     assert "█" in graph.collapse(1).to_svg()
-    assert "|g| 2 █" in graph.collapse(1).to_svg()
+    assert "|g| 2.0 █" in graph.collapse(1).to_svg()

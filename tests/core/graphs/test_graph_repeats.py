@@ -58,9 +58,9 @@ def test_the_norms_are_those_that_arrive_at_each_layer():
     made = layout(graph)
     (drawn,) = [b for b in made.boxes if b.kind == "group"]
     words = [line.text for line in drawn.lines]
-    assert any(text.startswith("|g| 2 █") and text.endswith("3.55e-15") for text in words)
+    assert any(text.startswith("|g| 2.0 █") and text.endswith("3.55e-15") for text in words)
     assert "gradients vanish" in words
-    assert "2, 1, 0.5, 0.25" in drawn.title
+    assert "2.0, 1.0, 0.5, 0.25" in drawn.title
 
 
 def test_a_loop_of_custom_functions_is_one_box():

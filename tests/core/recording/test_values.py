@@ -139,7 +139,7 @@ def test_describing_anything():
     assert safe_repr(Loud()) == "<Loud>"
     assert safe_repr((1, [2.0, None], {"k": Loud()})) == "(1, [2.0, None], {'k': <Loud>})"
     assert safe_repr(torch.nn.functional.relu) == "<function relu>"
-    assert safe_repr(np.ones((2, 2))) == "<ndarray float64 2x2>"
+    assert safe_repr(np.ones((2, 2))) == "<ndarray float64 2×2>"
 
 
 def test_summaries_are_plain_data():

@@ -157,7 +157,7 @@ def test_a_wrapper_is_described_without_asking_it_anything() -> None:
     assert len(log) == bare
     added = next(d for d in log if d.func == "aten.add.Tensor")
     assert added.protocol == "__torch_dispatch__"
-    assert added.args[0].repr == "<Outer inner=float32 2x3>"
+    assert added.args[0].repr == "<Outer inner=float32 2×3>"
 
 
 def test_modes_are_traced_and_calls_nest() -> None:

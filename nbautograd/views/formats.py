@@ -1,0 +1,150 @@
+"""Numbers, shapes, indices, sizes and times as people write them: in text, on pages and in pictures alike.
+
+The live views write the same strings: frontend/formats.js. A test compares the two, so a rule is changed in both.
+"""
+
+from __future__ import annotations
+
+import decimal
+import math
+from typing import Any
+
+import numpy as np
+
+NOTHING = "–"  # in place of a number that there is not
+MOST_DIGITS = 17  # with these two float64 that differ look different
+PARTS = ("real", "imag")
+_HUGE = 1e6  # from here on a whole number is written with an exponent
+
+
+def number(value: Any, digits: int = 4) -> str:
+    """Return a number short enough to read: ``1.0``, ``-0.5``, ``3e-10``, ``nan``; ``–`` for None.
+
+    A number that is not zero never reads as zero, and no digit is written that the rounding did not leave: 1234.5 is
+    ``1235``.
+
+    Example:
+        >>> from nbautograd.views.formats import number
+        >>> [number(x) for x in (2, 2.0, 1 / 3, 1234.5, 3e-10, float("nan"), 1 + 2j, True)]
+        ['2', '2.0', '0.3333', '1235', '3e-10', 'nan', '1.0+2.0j', 'True']
+    """
+    if value is None:
+        return NOTHING
+    if isinstance(value, (bool, np.bool_)):
+        return str(bool(value))
+    if isinstance(value, int):
+        return str(value) if abs(value) < _HUGE else number(float(value), digits)
+    if isinstance(value, (complex, np.complexfloating)):
+        imaginary = number(value.imag, digits)
+        return f"{number(value.real, digits)}{'' if imaginary.startswith('-') else '+'}{imaginary}j"
+    x = float(value)
+    if not math.isfinite(x):
+        return str(x)
+    if x == int(x) and abs(x) < _HUGE:
+        return f"{x or 0.0:.1f}"  # no minus on a zero
+    rounded, power = _rounded(x, digits)
+    if not -5 < power < digits:
+        return f"{rounded:e}".replace("e+", "e")
+    text = f"{rounded:f}"
+    return text if "." in text or power >= digits - 1 else f"{text}.0"
+
+
+def _rounded(x: float, digits: int) -> tuple[decimal.Decimal, int]:
+    """Round to so many digits, halves away from zero as JavaScript does; return the power of ten of the first too."""
+    context = decimal.Context(prec=digits, rounding=decimal.ROUND_HALF_UP)
+    rounded = context.normalize(context.create_decimal_from_float(x))
+    return rounded, rounded.adjusted()
+
+
+def error(value: float) -> str:
+    """Return the size of an error with the two digits that are enough for it: ``3e-10``, ``0.0``, ``1.5``."""
+    return number(value, 2)
+
+
+def compared(first: Any, second: Any, digits: int = 4) -> tuple[str, str]:
+    """Return two numbers with as many digits as it takes for different ones to look different.
+
+    Example:
+        >>> from nbautograd.views.formats import compared
+        >>> compared(2.2334, 2.2333766), compared(0.5, 0.5)
+        (('2.2334', '2.23338'), ('0.5', '0.5'))
+    """
+    for more in range(digits, MOST_DIGITS + 1):
+        texts = number(first, more), number(second, more)
+        if texts[0] != texts[1] or first == second:
+            break
+    else:  # NaN twice
+        return number(first, digits), number(second, digits)
+    return texts
+
+
+def short(value: float, room: int = 5) -> str:
+    """Return a number in at most so many characters, where that can be, for a cell of a heat map: ``2``, ``-.25``.
+
+    Example:
+        >>> from nbautograd.views.formats import short
+        >>> [short(x) for x in (1.0, -0.25, 12345.0, 1e-12, float("-inf"))]
+        ['1', '-.25', '1.2e4', '1e-12', '-∞']
+    """
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    if math.isnan(value):
+        return "nan"
+    text = ""
+    for digits in (3, 2, 1):
+        rounded, power = _rounded(float(value), digits)
+        long = value and not -5 < power < digits
+        text = f"{rounded:e}".replace("e+", "e") if long else f"{abs(rounded) if not value else rounded:f}"
+        if text.lstrip("-").startswith("0."):
+            text = text.replace("0.", ".", 1)
+        if len(text) <= room:
+            break
+    return text
+
+
+def count(value: int) -> str:
+    """Return a whole number with its thousands set apart, ``1,048,576``; a very large one as ``1e12``."""
+    return f"{value:,}" if value < 10**8 else number(float(value), 3)
+
+
+def shape(sizes: tuple[int, ...]) -> str:
+    """Return ``2×3``; an empty text for a scalar."""
+    return "×".join(map(str, sizes))
+
+
+def index(position: tuple[int, ...], pair: bool = False) -> str:
+    """Return ``[0,2]``, empty for a scalar's only element; with ``pair`` the last number is a part: ``[0].imag``."""
+    if pair:
+        return f"{index(position[:-1])}.{PARTS[position[-1]]}"
+    return f"[{','.join(map(str, position))}]" if position else ""
+
+
+def size(count_of_bytes: int) -> str:
+    """Return ``96 B``, ``1.2 kB``, ``33.6 MB``, ``336 MB``."""
+    value, units = float(count_of_bytes), ["B", "kB", "MB", "GB", "TB"]
+    while value >= 999.5 and len(units) > 1:
+        value, units = value / 1000, units[1:]
+    whole = units[0] == "B" or value >= 99.95
+    return f"{math.floor(value + 0.5) if whole else number(math.floor(value * 10 + 0.5) / 10)} {units[0]}"
+
+
+def milliseconds(seconds: float) -> str:
+    """Return seconds as milliseconds with the two or three digits that mean something: ``0.042``, ``1.3``, ``250``."""
+    ms = seconds * 1000
+    return str(math.floor(ms + 0.5)) if ms >= 10 else number(ms, 2)
+
+
+def time(seconds: float) -> str:
+    """Return ``1.3 ms``, ``2.4 s``, ``2 min 10 s``.
+
+    Example:
+        >>> from nbautograd.views.formats import time
+        >>> [time(s) for s in (4.2e-5, 0.25, 2.43, 130.2)]
+        ['0.042 ms', '250 ms', '2.4 s', '2 min 10 s']
+    """
+    if seconds < 1:
+        return f"{milliseconds(seconds)} ms"
+    whole = math.floor(seconds + 0.5)
+    if whole < 60:
+        return f"{number(seconds, 2) if seconds < 10 else whole} s"
+    return f"{whole // 60} min {whole % 60} s"

@@ -1,0 +1,70 @@
+"""The live views write numbers as the static report does: frontend/formats.js against views/formats.py."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from nbautograd.views import formats
+
+pytestmark = pytest.mark.browser
+
+HALVES = [0.125, -0.375, 2.5, 1234.5, 0.0625, 99.95, 999.5, 0.5]  # where one may round up and the other down
+ODD = [0.0, -0.0, 1e6, 999999.0, 9999.5, 1e-4, 0.99995e-4, 5e-324, 1.7e308, math.nan, math.inf, -math.inf]
+NUMBERS = st.one_of(st.floats(), st.floats(-1e5, 1e5), st.integers(-(10**7), 10**7).map(float), st.sampled_from(HALVES))
+QUIET = settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+
+
+def in_javascript(page: Any, calls: list[list[Any]]) -> list[Any]:
+    """Return what functions of formats.js give, for ``[name, *arguments]`` each; floats go as text, for NaN's sake."""
+    code = """async (calls) => {
+      const formats = await import("/frontend/formats.js");
+      const read = (x) => typeof x === "string" ? ({ nan: NaN, inf: Infinity, "-inf": -Infinity }[x] ?? Number(x)) : x;
+      return calls.map(([name, ...args]) => formats[name](...args.map(read)));
+    }"""
+    return list(page.evaluate(code, [[call[0], *map(_sent, call[1:])] for call in calls]))
+
+
+def _sent(argument: Any) -> Any:
+    return repr(argument) if isinstance(argument, float) else argument
+
+
+@QUIET
+@given(st.lists(NUMBERS, min_size=1, max_size=50), st.integers(1, 9))
+def test_numbers(blank, values, digits):
+    values = [*values, *HALVES, *ODD]
+    assert in_javascript(blank, [["number", v, digits] for v in values]) == [formats.number(v, digits) for v in values]
+    assert in_javascript(blank, [["short", v] for v in values]) == [formats.short(v) for v in values]
+    pairs = list(itertools.pairwise(values))
+    assert in_javascript(blank, [["compared", a, b] for a, b in pairs]) == [
+        list(formats.compared(a, b)) for a, b in pairs
+    ]
+
+
+@QUIET
+@given(st.lists(st.integers(0, 2**53), min_size=1, max_size=50), st.lists(st.floats(0, 1e6), min_size=1, max_size=50))
+def test_counts_sizes_and_times(blank, wholes, seconds):
+    wholes = [*wholes, 0, 999, 1000, 99_949, 99_950, 999_499, 999_500, 99_999_999, 100_000_000]
+    seconds = [*seconds, 0.0, 4.2e-5, 0.00995, 0.01, 0.9995, 1.0, 9.95, 59.5, 60.0]
+    for name in ("count", "size"):
+        assert in_javascript(blank, [[name, n] for n in wholes]) == [getattr(formats, name)(n) for n in wholes]
+    for name in ("milliseconds", "time"):
+        assert in_javascript(blank, [[name, s] for s in seconds]) == [getattr(formats, name)(s) for s in seconds]
+
+
+def test_shapes_and_indices(blank):
+    positions = [(), (2,), (0, 2), (3, 1, 4)]
+    assert in_javascript(blank, [["shape", list(p)] for p in positions]) == [formats.shape(p) for p in positions]
+    assert in_javascript(blank, [["index", list(p)] for p in positions]) == [formats.index(p) for p in positions]
+    pairs = [["index", list(p), True] for p in ((0, 2, 1), (0,))]
+    assert in_javascript(blank, pairs) == ["[0,2].imag", ".real"]
+    complex_numbers = [complex(1, -2), complex(0, math.nan)]
+    assert blank.evaluate("""async () => { const { number } = await import("/frontend/formats.js");
+        return [number([1, -2]), number([0, "nan"]), number(null)]; }""") == [
+        *map(formats.number, complex_numbers), formats.number(None),
+    ]  # fmt: skip
