@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from IPython.display import display, update_display
-
 from nbautograd.core.recording.api import following
+from nbautograd.magics.live_output import LiveOutput
 from nbautograd.views.card import Card, glance, mimebundle
 
 CALLS_SHOWN = 12
@@ -22,8 +20,8 @@ PAUSE = 0.1  # least seconds from one look to the next
 SHARE = 0.01  # of the time that looking may take
 
 
-class LiveCard:
-    """A card in the page.
+class CallCard:
+    """The card of Functions: their last calls.
 
     Args:
         card: what it says so far.
@@ -33,26 +31,25 @@ class LiveCard:
     def __init__(self, card: Card, since: int) -> None:
         self.card = card
         self.since = since
-        self._id = uuid.uuid4().hex
+        self._output = LiveOutput()
         self._glanced: int | None = None
 
     def show(self) -> None:
         """Put the card under the cell that runs now."""
         self._read()
-        display(mimebundle(self.card), raw=True, display_id=self._id)
+        self._output.show(mimebundle(self.card))
 
     def refresh(self) -> None:
         """Bring the card up to date; nothing is sent when there were no new calls."""
         if self._read():
-            update_display(mimebundle(self.card), raw=True, display_id=self._id)
+            self._output.show(mimebundle(self.card))
 
     def glance(self, publisher: Any) -> None:
         """Show the last calls of a cell that still runs; called from a thread of its own."""
         calls, earlier = following(self.card.functions, self.since, GLANCED)
         if calls and calls[-1].index != self._glanced:
             self._glanced = calls[-1].index
-            now = glance(replace(self.card, calls=calls, earlier=earlier))
-            publisher.publish(now, {}, transient={"display_id": self._id}, update=True)
+            self._output.show(glance(replace(self.card, calls=calls, earlier=earlier)), publisher)
 
     def _read(self) -> bool:
         before = self.card.calls[-1].index if self.card.calls else None
@@ -71,12 +68,12 @@ class Cards:
 
     def __init__(self, updates: bool) -> None:
         self.updates = updates
-        self._cards: list[LiveCard] = []
+        self._cards: list[CallCard] = []
 
     def add(self, card: Card, since: int) -> None:
         """Show a card; from now on it follows the calls of its Functions."""
         self.retire(card.functions)
-        live = LiveCard(card, since)
+        live = CallCard(card, since)
         self._cards.append(live)
         live.show()
 

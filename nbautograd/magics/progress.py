@@ -7,19 +7,16 @@ import contextlib
 import math
 import threading
 import time
-import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from IPython.core.displaypub import DisplayPublisher
-from IPython.display import display
-
 from nbautograd import messages
 from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.checking.progress import Tell
 from nbautograd.core.display import Displayable
+from nbautograd.magics.live_output import LiveOutput, can_update
 from nbautograd.views.answer import answer
 from nbautograd.views.markup import prose, tag
 from nbautograd.views.pieces import chip
@@ -74,7 +71,7 @@ class ProgressBar:
         self._counted = counted
         self._now = now
         self._begin = self._last = self._static = now()
-        self._id = uuid.uuid4().hex
+        self._output = LiveOutput()
         self._end = threading.Event()
         self._lock = threading.RLock()
         self._views: tuple[str, Any] | None = None  # the static bar's class and the live one
@@ -149,7 +146,7 @@ class ProgressBar:
         """Put a result in the bar's place; False when there was no bar, so that the caller shows it as usual."""
         if self._views is None or not self._changes:
             return False
-        display(value, display_id=self._id, update=True)
+        self._output.replace(value)
         self._forget()
         return True
 
@@ -157,14 +154,13 @@ class ProgressBar:
         """Take the bar away, or put a sentence in its place; False when there was none, as for ``show_instead``."""
         replaced = self._views is not None and self._changes
         if replaced:
-            self._publish(bundle, update=True)
+            self._output.show(bundle, self._publisher)
         self._forget()
         return replaced
 
     @property
     def _changes(self) -> bool:
-        """Whether the front end can change what it has shown; a terminal would print it again."""
-        return type(self._publisher) is not DisplayPublisher
+        return can_update(self._publisher)
 
     def _insist(self) -> None:
         with self._lock:
@@ -193,7 +189,7 @@ class ProgressBar:
 
     def _open(self) -> None:
         self._views = live_bar(self)
-        self._publish(static_bar(self.state(), self._views[0]), update=False)
+        self._output.show(static_bar(self.state(), self._views[0]), self._publisher)
 
     def _update(self, now: float) -> None:
         assert self._views is not None
@@ -205,15 +201,12 @@ class ProgressBar:
             front_ends.still_busy()
         if widget is None or (not self._seen and now - self._static > SELDOM):
             self._static = now
-            self._publish(static_bar(self.state(), anchor), update=True)
-
-    def _publish(self, bundle: dict[str, str], update: bool) -> None:
-        self._publisher.publish(bundle, {}, transient={"display_id": self._id}, update=update)
+            self._output.show(static_bar(self.state(), anchor), self._publisher)
 
     def _forget(self) -> None:
         if self._views is not None and self._views[1] is not None:
             self._views[1].close()
-        self._views = None
+        self._views, self._output = None, LiveOutput()
 
 
 class Bars:

@@ -6,12 +6,11 @@ import ast
 import uuid
 from typing import Any
 
-from IPython.display import display, update_display
-
 from nbautograd import messages
 from nbautograd.core.tracing.dispatches import DispatchLog
 from nbautograd.core.tracing.log import dispatches, mark, trace, untrace
 from nbautograd.core.tracing.spying import PROTOCOLS
+from nbautograd.magics.live_output import LiveOutput
 from nbautograd.views import formats
 from nbautograd.views.card import Notice, mimebundle
 from nbautograd.views.html import html
@@ -32,7 +31,7 @@ class Traced:
         self.updates = updates
         self._classes: dict[str, type] = {}
         self._born: list[type] = []
-        self._cards: list[_Card] = []
+        self._cards: list[DispatchCard] = []
 
     def born(self, cls: Any) -> Any:
         """Trace a class that the cell has just defined; gives the class back, whatever happens."""
@@ -57,7 +56,7 @@ class Traced:
         """Put a card under the cell; cards of classes of the same names stop following."""
         names = {cls.__name__ for cls in classes}
         self._cards = [card for card in self._cards if not names & {cls.__name__ for cls in card.classes}]
-        card = _Card(tuple(classes), since)
+        card = DispatchCard(tuple(classes), since)
         self._cards.append(card)
         card.show()
 
@@ -122,19 +121,23 @@ def decorator_for(key: str) -> Any:
     return (lambda cls: cls) if traced is None else traced.born
 
 
-class _Card:
+class DispatchCard:
+    """The card of traced classes: what torch asked them last."""
+
     def __init__(self, classes: tuple[type, ...], since: int) -> None:
         self.classes, self.since, self.seen = classes, since, mark()
-        self._id = uuid.uuid4().hex
+        self._output = LiveOutput()
 
     def show(self) -> None:
+        """Put the card under the cell that runs now."""
         self.seen = mark()
-        display(self._bundle(), raw=True, display_id=self._id)
+        self._output.show(self._bundle())
 
     def refresh(self) -> None:
+        """Bring the card up to date; nothing is sent when nothing was asked since."""
         if mark() != self.seen:
             self.seen = mark()
-            update_display(self._bundle(), raw=True, display_id=self._id)
+            self._output.show(self._bundle())
 
     def _bundle(self) -> dict[str, str]:
         log = dispatches(*self.classes, since=self.since)

@@ -8,6 +8,8 @@ by its view.
 
 from __future__ import annotations
 
+import contextlib
+import inspect
 import os
 import re
 import sys
@@ -31,14 +33,28 @@ def fresh_anchor() -> str:
     return f"nbag-{uuid.uuid4().hex[:16]}"
 
 
-def heard_while_busy(comm: Any) -> None:
+def heard_while_busy(comm: Any) -> bool:
     """Let the page's messages arrive on the subshell that the page sends them to, a thread beside the busy one.
 
-    ipykernel 7.4 hands them to the thread that sent the last message instead, which is the busy one; earlier ones do
-    as the page says. Kernels without subshells, before ipykernel 7, hear of it when they have time.
+    ipykernel 7.0 to 7.3 do as the page says. 7.4 asks the comm for the thread, which names the one that sent the last
+    message, the busy one; that question is answered here for this comm alone. Where it is put in another way, or by a
+    kernel without subshells (before ipykernel 7), nothing is changed and messages arrive when the kernel has time; the
+    page's button then has the server interrupt the kernel.
+
+    Args:
+        comm: of the bar on the page.
+
+    Returns:
+        True when the answer was put in.
     """
-    if hasattr(comm, "_reply_subshell_for"):
-        comm._reply_subshell_for = lambda _data, wanted: wanted
+    route = getattr(comm, "_reply_subshell_for", None)
+    try:
+        known = list(inspect.signature(route).parameters) == ["data", "default"] if route is not None else False
+        if known:
+            comm._reply_subshell_for = lambda data, default: default
+    except (TypeError, ValueError, AttributeError):  # no function, or an attribute that cannot be set
+        return False
+    return known
 
 
 def kernel_id() -> str:
@@ -56,6 +72,7 @@ def still_busy() -> None:
     """Say again that the kernel is at work: a message answered on a subshell makes JupyterLab show it as idle."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
-    publish = getattr(getattr(shell, "kernel", None), "_publish_status", None)
-    if publish is not None:
-        publish("busy", "shell")
+    kernel: Any = getattr(shell, "kernel", None)
+    with contextlib.suppress(Exception):  # no kernel, or not ipykernel's: what is shown is then one moment behind
+        parent, topic = kernel.get_parent("shell"), f"kernel.{kernel.ident}.status".encode()
+        kernel.session.send(kernel.iopub_socket, "status", {"execution_state": "busy"}, parent=parent, ident=topic)
