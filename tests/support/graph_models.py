@@ -107,6 +107,66 @@ def residual_network(blocks=3):
     return model, model(torch.randn(2, 1, 6, 6)).mean()
 
 
+class ResidualBlock(nn.Module):
+    def __init__(self, channels, out, stride, act) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(channels, out, 3, stride, 1, bias=False)
+        self.norm1 = nn.BatchNorm2d(out)
+        self.conv2 = nn.Conv2d(out, out, 3, 1, 1, bias=False)
+        self.norm2 = nn.BatchNorm2d(out)
+        self.act = act
+        shrinks = stride > 1 or channels != out
+        self.short = nn.Sequential(nn.Conv2d(channels, out, 1, stride), nn.BatchNorm2d(out)) if shrinks else None
+
+    def forward(self, x):
+        short = x if self.short is None else self.short(x)
+        return self.act(self.norm2(self.conv2(self.act(self.norm1(self.conv1(x))))) + short)
+
+
+class ResNet(nn.Module):
+    """A stem, four layers of residual blocks and a head."""
+
+    def __init__(self, act=None, blocks=(3, 4, 6, 3)) -> None:
+        super().__init__()
+        act = act or nn.ReLU()
+        self.conv = nn.Conv2d(3, 4, 7, 2, 3, bias=False)
+        self.norm = nn.BatchNorm2d(4)
+        self.act = act
+        self.pool = nn.MaxPool2d(3, 2, 1)
+        for k, count in enumerate(blocks):
+            first = ResidualBlock(4 * 2 ** max(k - 1, 0), 4 * 2**k, 2 if k else 1, act)
+            rest = [ResidualBlock(4 * 2**k, 4 * 2**k, 1, act) for _ in range(count - 1)]
+            setattr(self, f"layer{k + 1}", nn.Sequential(first, *rest))
+        self.head = nn.Linear(32, 10)
+
+    def forward(self, x):
+        x = self.pool(self.act(self.norm(self.conv(x))))
+        x = self.layer4(self.layer3(self.layer2(self.layer1(x))))
+        return self.head(x.mean((2, 3)))
+
+
+def resnet(act=None):
+    torch.manual_seed(0)
+    model = ResNet(act)
+    return model, nn.functional.cross_entropy(model(torch.randn(2, 3, 32, 32)), torch.tensor([1, 2]))
+
+
+class Cube(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return 3 * grad_output * ctx.saved_tensors[0] ** 2
+
+
+class CubeModule(nn.Module):
+    def forward(self, x):
+        return Cube.apply(x)
+
+
 def linear_function():
     torch.manual_seed(0)
     x = torch.randn(5, 4, dtype=torch.float64)

@@ -175,7 +175,9 @@ class Walk:
         saved = len(self.live) <= SAVED_OF_OPS if self._saved is None else self._saved
         describer = Describer(self.names, SavedReader(self.names.label), saved)
         labels = {i: self.names.label(leaf) for i, leaf in enumerate(self.leaves) if leaf is not None}
-        scopes = infer_scopes(labels, self.numbers(), self.following, self.names.modules)
+        scopes = infer_scopes(
+            labels, self.numbers(), self.following, self.names.modules, [str(node.name()) for node in self.live]
+        )
         exact = made_by(self.sequence, self.names.paths)
         if exact:  # watched while it ran: nothing is guessed, but for the leaves
             scopes = {i: scope for i, scope in scopes.items() if i in labels} | {i: m.scope for i, m in exact.items()}

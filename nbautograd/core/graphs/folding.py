@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -10,9 +11,11 @@ from itertools import groupby
 from nbautograd.core.display import Phrase
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
 from nbautograd.core.graphs.repeats import (
+    MOST_OPS,
     common_path,
     find_repeats,
     named_repeat,
+    op_name,
     repeat_parts,
     sibling_modules,
     sibling_of,
@@ -22,6 +25,8 @@ from nbautograd.core.graphs.segments import Segment, cut_by_module, inner_order,
 from nbautograd.core.values import TensorSummary
 
 LEAST_SIBLING = 8  # nodes of a module beside a repeat of its kind that are worth a box
+OPENING = 12  # boxes of a graph that opens on its modules
+SMALL = 30  # nodes of a graph that is drawn whole
 PART = 40  # nodes of one box, when what is opened has no modules inside
 TIMES = 120  # parts that a repeat is opened into; of more, at most PART boxes are made, each a repeat
 Plain = tuple[str, list[int]]  # a segment of one part
@@ -33,10 +38,13 @@ def collapse(graph: AutogradGraph, depth: int) -> AutogradGraph:
 
 
 def fold_to(graph: AutogradGraph, most: int) -> AutogradGraph:
-    """Fold a graph as it is drawn to begin with: repeats first, then modules until about ``most`` nodes are left.
+    """Fold a graph as it is drawn to begin with: on its modules, in the most detail that takes at most 12 boxes.
+
+    Without modules, or where they do not make so few boxes: repeats first, then modules until about ``most`` nodes are
+    left.
 
     Args:
-        graph: any graph.
+        graph: any graph; one of at most 30 nodes is left as it is, but for repeats.
         most: how many nodes may be left, leaves inside folded nodes not counted.
 
     Returns:
@@ -56,6 +64,8 @@ def initial_segments(graph: AutogradGraph, most: int) -> list[Segment]:
     """The segments that are drawn to begin with: one per box."""
     runs = find_repeats(graph)
     single = _with_repeats(graph, runs)
+    if len(graph.nodes) > SMALL and graph.scopes and (opening := _on_modules(graph, runs, min(most, OPENING))):
+        return opening
     if len(graph.nodes) <= most or _size(graph, single) <= most:
         return single
     deepest = max((path.count(".") + 1 for path in graph.scopes), default=0)
@@ -64,6 +74,53 @@ def initial_segments(graph: AutogradGraph, most: int) -> list[Segment]:
         if len(segments) < len(single) and _size(graph, segments) <= most:
             return segments
     return _fold_the_rest(graph, module_segments(graph, 1, runs), most)
+
+
+def _on_modules(graph: AutogradGraph, runs: Sequence[Segment], most: int) -> list[Segment]:
+    """The modules of one depth, in the most detail that takes at most ``most`` boxes; empty where none does.
+
+    Custom Functions keep boxes of their own where that is possible; of the same number of boxes the deepest modules,
+    and whole repeats only where their parts are too many, are drawn.
+    """
+    deepest = max(path.count(".") + 1 for path in graph.scopes)
+    whole = graph.scopes.keys() - {path.rpartition(".")[0] for path in graph.scopes}
+    siblings = sibling_modules(graph, runs)
+    for functions in (False, True):
+        best: list[Segment] = []
+        for repeats, kept in (([], whole), (runs, whole | siblings)):
+            for depth in range(1, deepest + 1):
+                found = module_segments(graph, depth, repeats, kept, functions)
+                joined = _join_singles(graph, found)
+                sizes = [_boxes(graph, segments, most) for segments in (found, joined)]
+                if min(sizes) > most:
+                    break
+                fits = found if sizes[0] <= most else joined
+                if not best or _boxes(graph, fits, most) >= _boxes(graph, best, most) + bool(repeats and depth == 1):
+                    best = fits
+        if best:
+            return best
+    return []
+
+
+def _boxes(graph: AutogradGraph, segments: Sequence[Segment], most: int) -> int:
+    """How many boxes some segments take, outputs included; only that it is too many is told beyond ``most``."""
+    count = len(segments) + len(graph.roots)
+    return count if count > most else count + len(_own_leaves(graph, segments))
+
+
+def _join_singles(graph: AutogradGraph, segments: Sequence[Segment]) -> list[Segment]:
+    """Make one segment of single ops that follow one another, such as the beginning of a network or its loss."""
+    found: list[Segment] = []
+    single = [len(s.nodes) == 1 and graph.nodes[s.nodes[0]].kind != "function" for s in segments]
+    for alone, group in groupby(zip(segments, single, strict=True), key=lambda pair: pair[1]):
+        some = [segment for segment, _ in group]
+        nodes = [i for segment in some for i in segment.nodes]
+        if alone and len(nodes) > 1:
+            names = list(dict.fromkeys(segment.path or op_name(graph.nodes[segment.nodes[0]]) for segment in some))
+            found.append(Segment("", nodes, 1, ", ".join(names[:MOST_OPS]) + (", …" if len(names) > MOST_OPS else "")))
+        else:
+            found += some
+    return found
 
 
 def _with_repeats(graph: AutogradGraph, runs: Sequence[Segment]) -> list[Segment]:
@@ -173,8 +230,8 @@ def _folded(graph: AutogradGraph, i: int, segment: Segment, members: tuple[int, 
     if len(members) == 1:
         return replace(first, id=i, members=members)
     path = segment.path
-    name = segment.name or f"{path} {graph.scopes.get(path, '')}".strip() or Phrase("graphs.rest")
     repeated = segment.times > 1
+    name = segment.name or _module_name(graph, segment) or Phrase("graphs.rest")
     size = len(members) // segment.times
     word = "graphs.group" if not repeated else "graphs.repeat_group" if size > 1 else ""
     return Node(
@@ -195,6 +252,15 @@ def _folded(graph: AutogradGraph, i: int, segment: Segment, members: tuple[int, 
         repeats=segment.times if repeated else 0,
         first_bad=next((graph.nodes[m].first_bad for m in members if graph.nodes[m].first_bad), ""),
     )
+
+
+def _module_name(graph: AutogradGraph, segment: Segment) -> str:
+    """``"layer1 Sequential"``, with the custom Functions inside: ``"layer1 Sequential · Cube ×3"``."""
+    if not segment.path:
+        return ""
+    functions = Counter([graph.nodes[i].function for i in segment.nodes if graph.nodes[i].function])
+    inside = [f"{name} ×{count}" if count > 1 else name for name, count in functions.items()]
+    return " · ".join([f"{segment.path} {graph.scopes.get(segment.path, '')}".strip(), *inside])
 
 
 def _part_norms(graph: AutogradGraph, repeat: Segment) -> tuple[float, ...]:
@@ -282,11 +348,26 @@ def _parts_inside(graph: AutogradGraph, segment: Segment) -> list[Segment]:
         return _fewer_parts(graph, segment)
     if segment.times > 1:
         return repeat_parts(graph, segment)
-    runs = find_repeats(graph, segment.nodes)
-    found = cut_by_module(graph, segment.nodes, segment.path.count(".") + 2 if segment.path else 1, runs)
+    found = _modules_inside(graph, segment)
     if len(found) == len(segment.nodes) > PART:
         return [Segment(segment.path, nodes) for nodes in _equal_pieces(segment.nodes)]
     return found if len(found) > 1 else [Segment("", [i]) for i in segment.nodes]
+
+
+def _modules_inside(graph: AutogradGraph, segment: Segment) -> list[Segment]:
+    """The modules one level deeper, or as deep as there are several; repeats are folded where these are too many."""
+    first = segment.path.count(".") + 2 if segment.path else 1
+    deepest = max((graph.nodes[i].scope.count(".") + 1 for i in segment.nodes), default=0)
+    runs: list[Segment] | None = None
+    found = [segment]
+    for depth in range(first, max(first, deepest) + 1):
+        found = cut_by_module(graph, segment.nodes, depth)
+        if len(found) > OPENING:
+            runs = find_repeats(graph, segment.nodes) if runs is None else runs
+            found = cut_by_module(graph, segment.nodes, depth, runs)
+        if len(found) > 1:
+            break
+    return found
 
 
 def _fewer_parts(graph: AutogradGraph, repeat: Segment) -> list[Segment]:

@@ -95,14 +95,14 @@ def made_by(sequence: Sequence[int | None], paths: Mapping[int, str]) -> dict[in
     met = {call for call in _calls if call.module in paths and call.first < call.last}
     calls = sorted(met, key=lambda call: (call.first, -call.last, len(paths[call.module])))
     firsts, around = [call.first for call in calls], _around(calls)
-    chains = _chains(calls, around, paths)
+    chains, homes = _chains(calls, around, paths), _homes(calls, around, paths)
     found: dict[int, Made] = {}
     for i, number in enumerate(sequence):
         at = bisect_right(firsts, number) - 1 if number is not None else -1
         while at >= 0 and number is not None and number >= calls[at].last:
             at = around[at]
         if at >= 0:
-            found[i] = Made(paths[calls[at].module], chains[at])
+            found[i] = Made(paths[calls[homes[at]].module], chains[homes[at]])
     return found
 
 
@@ -116,6 +116,16 @@ def _around(calls: Sequence[ModuleCall]) -> list[int]:
         around.append(open_calls[-1] if open_calls else -1)
         open_calls.append(at)
     return around
+
+
+def _homes(calls: Sequence[ModuleCall], around: Sequence[int], paths: Mapping[int, str]) -> list[int]:
+    """For each call itself, or the one around it where its module lives elsewhere, such as a shared activation."""
+    homes: list[int] = []
+    for at, call in enumerate(calls):
+        outer = homes[around[at]] if around[at] >= 0 else -1
+        path = paths[calls[outer].module] if outer >= 0 else ""
+        homes.append(outer if path and not f"{paths[call.module]}.".startswith(f"{path}.") else at)
+    return homes
 
 
 def _chains(calls: Sequence[ModuleCall], around: Sequence[int], paths: Mapping[int, str]) -> list[tuple[int, ...]]:

@@ -2,12 +2,13 @@
 
 Nothing needs to have been watched: a node next to a parameter belongs to the parameter's module, and forward numbers
 its nodes in the order in which it makes them, so that a node made between two others belongs to the module that
-encloses both.
+encloses both. An ``nn.Sequential`` has no ops of its own: what lies between two of its parts is made by one of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from nbautograd.core.graphs.graph import Node
 
@@ -15,7 +16,11 @@ Following = Sequence[Sequence[tuple[int, int, int]]]
 
 
 def infer_scopes(
-    labels: Mapping[int, str], numbers: Sequence[int], following: Following, modules: Mapping[str, str]
+    labels: Mapping[int, str],
+    numbers: Sequence[int],
+    following: Following,
+    modules: Mapping[str, str],
+    ops: Sequence[str],
 ) -> dict[int, str]:
     """Find the path of the module that made each node.
 
@@ -24,6 +29,7 @@ def infer_scopes(
         numbers: sequence number of each node.
         following: for each node (target, ...) of its edges.
         modules: module path -> type name.
+        ops: name of each node.
 
     Returns:
         Node -> module path, for the nodes inside a module.
@@ -33,6 +39,7 @@ def infer_scopes(
         return {}
     inner = sorted((i for i in range(len(numbers)) if i not in labels), key=numbers.__getitem__)
     scopes = _between(inner, _beside_parameters(inner, following, owners))
+    scopes.update(_ends_of_parts(inner, scopes, modules, ops))
     return {**scopes, **{i: owner for i, owner in owners.items() if owner}}
 
 
@@ -97,3 +104,35 @@ def _between(inner: Sequence[int], known: Mapping[int, str]) -> dict[int, str]:
             waiting = []
         scopes[i] = before = here
     return scopes
+
+
+def _ends_of_parts(
+    inner: Sequence[int], scopes: Mapping[int, str], modules: Mapping[str, str], ops: Sequence[str]
+) -> dict[int, str]:
+    """Give the ops after each of the equal parts of a sequence, such as ``relu(x + y)`` of a residual block, to it.
+
+    Between two parts lies the end of the first or the beginning of the second. It is the end where the same ops follow
+    the last part too.
+    """
+    parts_of: dict[str, list[str]] = {}
+    for path in modules:
+        parts_of.setdefault(path.rpartition(".")[0], []).append(path)
+    found: dict[int, str] = {}
+    for sequence, parts in parts_of.items():
+        alike = len(parts) > 1 and len({modules[part] for part in parts}) == 1
+        if not alike or modules.get(sequence) != "Sequential":
+            continue
+        within: dict[str, list[int]] = {part: [] for part in parts}
+        depth = parts[0].count(".") + 1
+        for at, i in enumerate(inner):
+            if (part := ".".join(scopes.get(i, "").split(".")[:depth])) in within:
+                within[part].append(at)
+        places = list(within.values())
+        if not all(places) or any(one[-1] >= two[0] for one, two in pairwise(places)):
+            continue
+        ends = [inner[one[-1] + 1 : two[0]] for one, two in pairwise(places)]
+        names = [ops[i] for i in ends[0]]
+        ends.append(inner[places[-1][-1] + 1 :][: len(names)])
+        if all([ops[i] for i in end] == names for end in ends):
+            found.update((i, part) for end, part in zip(ends, parts, strict=True) for i in end)
+    return found

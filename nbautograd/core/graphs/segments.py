@@ -7,7 +7,7 @@ by call, never by name.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
@@ -36,29 +36,42 @@ def inner_order(graph: AutogradGraph) -> list[int]:
     return [i for i in graph.order if graph.nodes[i].kind != "leaf"]
 
 
-def module_segments(graph: AutogradGraph, depth: int, runs: Sequence[Segment] = ()) -> list[Segment]:
+def module_segments(
+    graph: AutogradGraph,
+    depth: int,
+    runs: Sequence[Segment] = (),
+    whole: Collection[str] = (),
+    functions: bool = False,
+) -> list[Segment]:
     """The engine's order cut into calls of the modules at ``depth``; what is outside of them stays single.
 
     Args:
         graph: the graph.
         depth: 1 for the outermost modules.
         runs: repeats, kept whole unless one module's call holds all of their parts.
+        whole: modules that are kept whole though they lie less deep.
+        functions: True to fold custom Functions too; else each stays single.
     """
-    return cut_by_module(graph, inner_order(graph), depth, runs)
+    homes = {path: _cut_path(path, depth, whole) for path in ("", *graph.scopes)}
+    return _cut({i: _called(graph.nodes[i], homes, functions) for i in inner_order(graph)}, runs)
 
 
 def cut_by_module(
     graph: AutogradGraph, nodes: Sequence[int], depth: int, runs: Sequence[Segment] = ()
 ) -> list[Segment]:
     """Some nodes that follow one another, cut as by ``module_segments``."""
-    called = {i: _called(graph.nodes[i], depth) for i in nodes}
+    homes = {path: _cut_path(path, depth) for path in ("", *graph.scopes)}
+    return _cut({i: _called(graph.nodes[i], homes) for i in nodes}, runs)
+
+
+def _cut(called: Mapping[int, tuple[str, int]], runs: Sequence[Segment]) -> list[Segment]:
     run_of = {i: run for run in runs if _spans(run, called) for i in run.nodes}
 
     def home(i: int) -> tuple[str, int]:
         return ("", run_of[i].nodes[0] + 1) if i in run_of else called[i]
 
     segments: list[Segment] = []
-    for (path, _), group in groupby(nodes, key=home):
+    for (path, _), group in groupby(called, key=home):
         found = list(group)
         if found[0] in run_of:
             segments.append(run_of[found[0]])
@@ -67,7 +80,7 @@ def cut_by_module(
     return segments
 
 
-def _spans(run: Segment, called: dict[int, tuple[str, int]]) -> bool:
+def _spans(run: Segment, called: Mapping[int, tuple[str, int]]) -> bool:
     """Return True where a whole repeat lies among the nodes, and its parts in several modules' calls or in none."""
     if not all(i in called for i in run.nodes):
         return False
@@ -75,13 +88,17 @@ def _spans(run: Segment, called: dict[int, tuple[str, int]]) -> bool:
     return len(calls) > 1 or not next(iter(calls))[0]
 
 
-def _called(node: Node, depth: int) -> tuple[str, int]:
-    """The module at a depth, and which call of it, where modules were watched."""
-    path = _at_depth(node, depth)
+def _cut_path(path: str, depth: int, whole: Collection[str] = ()) -> str:
+    """The module around a path that is drawn as one; empty where the path is not so deep."""
+    names = path.split(".")
+    for k in range(1, min(depth, len(names) + 1)):
+        if (outer := ".".join(names[:k])) in whole:
+            return outer
+    return ".".join(names[:depth]) if len(names) >= depth else ""
+
+
+def _called(node: Node, homes: Mapping[str, str], functions: bool = False) -> tuple[str, int]:
+    """The module that a node is drawn in, and which call of it, where modules were watched."""
+    path = "" if node.kind == "function" and not functions else homes[node.scope]
+    depth = path.count(".") + 1
     return path, node.calls[depth - 1] if path and depth <= len(node.calls) else 0
-
-
-def _at_depth(node: Node, depth: int) -> str:
-    if node.kind == "function" or node.scope.count(".") + 1 < depth or not node.scope:
-        return ""
-    return ".".join(node.scope.split(".")[:depth])

@@ -78,3 +78,22 @@ def test_outside_of_the_watch_scopes_are_inferred():
     graph = nbautograd.graph(model(torch.ones(1, 2)).sum(), names=model)
     assert {n.scope for n in graph.nodes} == {"", "0", "1"}
     assert {n.calls for n in graph.nodes} == {()}
+
+
+def test_what_a_shared_module_makes_belongs_to_whoever_calls_it():
+    class Uses(nn.Module):
+        def __init__(self, act) -> None:
+            super().__init__()
+            self.inner = nn.Linear(3, 3)
+            self.act = act
+
+        def forward(self, x):
+            return self.act(self.inner(x))
+
+    act = nn.Tanh()
+    model = nn.Sequential(Uses(act), Uses(act))
+    with watch_modules():
+        loss = model(torch.ones(1, 3)).sum()
+    graph = nbautograd.graph(loss, names=model)
+    assert [n.scope for n in graph.nodes if n.name == "TanhBackward0"] == ["1", "0.act"]
+    assert [n.scope for n in graph.collapse(1).nodes if len(n.members) > 1] == ["1", "0"]

@@ -1,0 +1,131 @@
+"""What a large graph opens on: its modules, in the most detail that takes at most twelve boxes."""
+
+from __future__ import annotations
+
+import contextlib
+
+import graph_models as models
+import pytest
+import torch
+from test_graph_folding import is_acyclic
+from torch import nn
+
+import nbautograd
+from nbautograd.core.graphs.folding import OPENING, fold_to, open_boxes
+
+
+def boxes(graph):
+    """The groups of a folded graph, without how many nodes they hold."""
+    return [str(node.name).rpartition(" · ")[0] for node in graph.nodes if len(node.members) > 1]
+
+
+def gpt(blocks):
+    torch.manual_seed(0)
+    model = nn.ModuleDict(
+        {
+            "embed": nn.Embedding(20, 8),
+            "blocks": nn.ModuleList([nn.TransformerEncoderLayer(8, 2, 16, batch_first=True) for _ in range(blocks)]),
+            "head": nn.Linear(8, 20),
+        }
+    )
+    x = model["embed"](torch.tensor([[1, 2, 3]]))
+    for block in model["blocks"]:
+        x = block(x)
+    return model, model["head"](x).logsumexp(-1).sum()
+
+
+@pytest.mark.parametrize("watched", [False, True])
+def test_a_residual_network_opens_on_its_layers(watched):
+    with nbautograd.watch_modules() if watched else contextlib.nullcontext():
+        model, loss = models.resnet()
+    graph = nbautograd.graph(loss, names=model)
+    folded = fold_to(graph, 300)
+    assert len(graph.nodes) > 200
+    assert len(folded.nodes) + len(folded.roots) <= OPENING
+    layers = [name for name in boxes(folded) if name.startswith("layer")]
+    assert layers == ["layer4 Sequential", "layer3 Sequential", "layer2 Sequential", "layer1 Sequential"]
+    assert is_acyclic(folded)
+    assert sorted(m for node in folded.nodes for m in node.members) == list(range(len(graph.nodes)))
+
+
+def test_few_blocks_of_a_transformer_have_a_box_each():
+    with nbautograd.watch_modules():
+        model, loss = gpt(5)
+    names = boxes(fold_to(nbautograd.graph(loss, names=model), 300))
+    assert [name for name in names if "Encoder" in name] == [
+        f"blocks.{k} TransformerEncoderLayer" for k in range(4, -1, -1)
+    ]
+
+
+def test_many_blocks_of_a_transformer_are_a_repeat_that_opens_into_them():
+    model, loss = gpt(12)
+    graph = nbautograd.graph(loss, names=model)
+    (repeat,) = [node for node in fold_to(graph, 300).nodes if node.repeats]
+    assert repeat.repeats == 12
+    opened = boxes(open_boxes(graph, [f"g{repeat.members[0]}"], 300))
+    assert sum("TransformerEncoderLayer" in name for name in opened) == 12
+
+
+def test_an_opened_layer_shows_its_blocks():
+    model, loss = models.resnet()
+    graph = nbautograd.graph(loss, names=model)
+    key = next(f"g{n.members[0]}" for n in fold_to(graph, 300).nodes if str(n.name).startswith("layer3"))
+    opened = boxes(open_boxes(graph, [key], 300))
+    assert [name for name in opened if name.startswith("layer3")] == [
+        f"layer3.{k} ResidualBlock" for k in range(5, -1, -1)
+    ]
+
+
+def test_a_wrapper_around_everything_is_looked_through():
+    model, loss = models.resnet()
+    outer = nn.ModuleDict({"model": nn.ModuleDict({"net": model})})
+    folded = fold_to(nbautograd.graph(loss, names=outer), 300)
+    assert [name for name in boxes(folded) if ".layer" in name] == [
+        f"model.net.layer{k} Sequential" for k in (4, 3, 2, 1)
+    ]
+
+
+def test_custom_functions_have_boxes_of_their_own_where_there_is_room():
+    model, loss = models.resnet()
+    graph = nbautograd.graph(models.Cube.apply(models.Cube.apply(loss)), names=model)
+    folded = fold_to(graph, 300)
+    assert [node.function for node in folded.nodes if node.function] == ["Cube", "Cube"]
+    assert len(folded.nodes) + len(folded.roots) <= OPENING
+
+
+def test_many_custom_functions_are_named_on_the_boxes_that_hold_them():
+    model, loss = models.resnet(models.CubeModule())
+    folded = fold_to(nbautograd.graph(loss, names=model), 300)
+    assert len(folded.nodes) + len(folded.roots) <= OPENING
+    assert "layer1 Sequential · Cube ×6" in boxes(folded)
+
+
+def test_the_ends_of_blocks_are_inferred_as_they_are_when_watched():
+    with nbautograd.watch_modules():
+        model, loss = models.resnet()
+    watched = nbautograd.graph(loss, names=model)
+    model, loss = models.resnet()
+    inferred = nbautograd.graph(loss, names=model)
+    added = [
+        (one.scope, two.scope)
+        for one, two in zip(watched.nodes, inferred.nodes, strict=True)
+        if one.name == "AddBackward0"
+    ]
+    assert len(added) == 16
+    assert all(one == two for one, two in added)
+
+
+def test_ops_between_the_parts_of_a_list_are_nobodys():
+    """A list of modules runs nothing by itself: whoever loops over it may have made what lies between two parts."""
+    layers = nn.ModuleDict({"layers": nn.ModuleList([nn.Linear(3, 3) for _ in range(3)])})
+    x = torch.ones(2, 3)
+    for layer in layers["layers"]:
+        x = layer(x).sin()
+    graph = nbautograd.graph(x.sum(), names=layers)
+    assert {node.scope for node in graph.nodes if node.name == "SinBackward0"} == {"layers", ""}
+
+
+def test_a_graph_of_few_nodes_is_drawn_whole():
+    model, loss = models.residual_network(2)
+    graph = nbautograd.graph(loss, names=model)
+    assert fold_to(graph, 300) is graph
