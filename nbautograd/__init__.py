@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from nbautograd.inspection.report import FunctionReport, inspect
     from nbautograd.messages import set_language
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # name -> module that defines it; imported when first used, so that `import nbautograd` stays cheap
 _HOME = {
@@ -80,12 +80,14 @@ for _kind, _target in {
 del _kind, _target
 
 
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:  # a type checker would take any name for an attribute
+
+    def __getattr__(name: str) -> Any:
+        if name in _HOME:
+            value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+            globals()[name] = value
+            return value
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

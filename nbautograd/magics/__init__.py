@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import os
 import sys
 import threading
 import weakref
 from collections.abc import Callable
 from typing import Any
+
+DISABLE = "NBAUTOGRAD_DISABLE"  # environment variable; with "1" every magic runs its cell or call and nothing more
 
 _loaded: weakref.WeakKeyDictionary[Any, contextlib.ExitStack] = weakref.WeakKeyDictionary()
 
@@ -20,6 +23,9 @@ def load(shell: Any) -> None:
         shell: the ``InteractiveShell`` that ``%load_ext nbautograd`` runs in.
     """
     if shell in _loaded:
+        return
+    if os.environ.get(DISABLE, "0") not in ("", "0"):
+        _loaded[shell] = _without_effect(shell)
         return
     from nbautograd.core.recording.api import engine
     from nbautograd.magics import cell_magics, lines
@@ -44,6 +50,19 @@ def load(shell: Any) -> None:
     _loaded[shell] = undo
     if getattr(shell, "kernel", None) is not None:
         threading.Thread(target=_prepare_views, name="nbautograd views", daemon=True).start()
+
+
+def _without_effect(shell: Any) -> contextlib.ExitStack:
+    """Give a shell magics of the same names that run their cell or call; returns what undoes it."""
+    from nbautograd.magics.disabled import BlankMagicLines, magics_without_effect
+
+    undo = contextlib.ExitStack()
+    _append(undo, shell.input_transformers_cleanup, BlankMagicLines())
+    manager = shell.magics_manager
+    for kind, name, function in magics_without_effect(shell):
+        undo.callback(_put_back, manager.magics[kind], name, manager.magics[kind].get(name))
+        manager.register_function(function, kind, name)
+    return undo
 
 
 def unload(shell: Any) -> None:

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+import nbautograd
 from nbautograd.command import lab as lab_module
 from nbautograd.command import main
 from nbautograd.command.error import CommandError
@@ -31,7 +32,7 @@ def server(monkeypatch):
 
 def test_version_as_a_module():
     run = subprocess.run([sys.executable, "-m", "nbautograd", "--version"], capture_output=True, text=True)
-    assert run.stdout == "nbautograd 0.1.0\n"
+    assert run.stdout == f"nbautograd {nbautograd.__version__}\n"
 
 
 @pytest.mark.parametrize("words", [[], ["--help"], ["lab", "--help"], ["doctor", "--help"]])

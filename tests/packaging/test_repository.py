@@ -110,3 +110,44 @@ def test_public_functions_have_an_example():
     assert len(functions) >= 8
     without = [f.__name__ for f in functions if not doctest.DocTestParser().get_examples(f.__doc__ or "")]
     assert without == []
+
+
+def workflows() -> dict[str, dict]:
+    """The workflows by name."""
+    import yaml
+
+    files = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+    return {file.stem: yaml.safe_load(file.read_text(encoding="utf-8")) for file in files}
+
+
+def test_the_workflows_run_what_a_person_runs():
+    commands = {
+        name: [s["run"] for job in flow["jobs"].values() for s in job["steps"] if "run" in s]
+        for name, flow in workflows().items()
+    }
+    assert commands == {"ci": [".ci/run"], "matrix": [".ci/matrix ${{ matrix.python }}:${{ matrix.torch }}"]}
+    pairs = workflows()["matrix"]["jobs"]["pair"]["strategy"]["matrix"]
+    named = f"3.{{{','.join(p.partition('.')[2] for p in pairs['python'])}}}:{{{','.join(pairs['torch'])}}}"
+    assert f"set -- {named}" in (ROOT / ".ci" / "matrix").read_text()
+    assert not [file for file in (ROOT / ".github").rglob("*.yml") if "secrets." in file.read_text()]
+
+
+def test_a_report_of_a_mistake_comes_with_what_the_doctor_prints():
+    import yaml
+
+    forms = [yaml.safe_load(file.read_text()) for file in (ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml")]
+    asked = {form["name"]: [b["attributes"]["label"] for b in form["body"]] for form in forms if "body" in form}
+    assert len(asked) == 3
+    assert sum("What `nbautograd doctor` prints" in labels for labels in asked.values()) == 2
+
+
+def test_every_place_names_the_same_version():
+    import yaml
+
+    import nbautograd
+
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["version"] == nbautograd.__version__
+    assert f'\nversion = "{nbautograd.__version__}"\n' in (ROOT / "pyproject.toml").read_text()
+    assert citation["license"] == "MIT"
+    assert not {"doi", "url", "repository-code", "identifiers"} & set(citation)  # none exists yet

@@ -1,12 +1,8 @@
 """The wheel has what it should and nothing else, and works in a fresh virtual environment."""
 
 import os
-import shutil
 import subprocess
-import sys
-import sysconfig
 import tarfile
-import venv
 import zipfile
 from pathlib import Path
 
@@ -14,19 +10,6 @@ import pytest
 
 pytestmark = pytest.mark.packaging
 ROOT = Path(__file__).parents[2]
-MADE_HERE = ("build", "dist", "*.egg-info", "__pycache__", "node_modules", "artifacts", "my-notebooks", ".*_cache")
-LEFT_OUT = shutil.ignore_patterns(".git", ".venv", *MADE_HERE)
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory):
-    """The sdist, and the wheel that is made from it, as one would publish them."""
-    source, out = tmp_path_factory.mktemp("source") / "nbautograd", tmp_path_factory.mktemp("dist")
-    shutil.copytree(ROOT, source, ignore=LEFT_OUT)
-    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(out), str(source)]
-    run = subprocess.run(command, capture_output=True, text=True)
-    assert run.returncode == 0, run.stdout[-3000:] + run.stderr[-3000:]
-    return {path.suffix: path for path in out.iterdir()}
 
 
 def expected_in_wheel():
@@ -50,20 +33,6 @@ def test_sdist_has_what_one_needs_to_build_and_test(built):
     wanted |= {"frontend/package-lock.json", "tests/conftest.py", "notebooks/demo.ipynb", "benchmarks/import_time.py"}
     assert wanted <= names
     assert not [name for name in names if "node_modules" in name or "__pycache__" in name]
-
-
-@pytest.fixture(scope="module")
-def fresh(built, tmp_path_factory):
-    """A new virtual environment with the wheel. It borrows the dependencies of this one, torch is too large to copy."""
-    folder = tmp_path_factory.mktemp("fresh") / "venv"
-    venv.create(folder, with_pip=False)
-    python = folder / "bin" / "python"
-    command = [sys.executable, "-m", "pip", "--python", str(python), "install", "-q", "--no-deps", "--no-index"]
-    subprocess.run([*command, str(built[".whl"])], check=True, stdin=subprocess.DEVNULL)
-    (site,) = folder.glob("lib/python*/site-packages")
-    # a path in a .pth file is searched last, and .pth files in there (the editable install's) are not read
-    (site / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    return folder
 
 
 def run(fresh, *words):
