@@ -14,7 +14,7 @@ from nbautograd.core.checking.hints import limit_findings
 from nbautograd.core.checking.hints import validated_hints as allowed
 from nbautograd.core.checking.problem import Subject
 from nbautograd.core.checking.progress import Tell, watched
-from nbautograd.core.contract.severity import RANK
+from nbautograd.core.contract.rules import FOR_A_CHECK_TO_PROVE, RANK
 from nbautograd.core.contract.source_rules import read_contract
 from nbautograd.core.display import Displayable, Phrase, render
 from nbautograd.core.findings import Finding
@@ -142,7 +142,7 @@ def run_inspection(
         run = _Run(fn, inputs, names or {})
         checked = gradcheck(fn, inputs, progress=tell, hints=hints, order=order) if check else None
     noticed = (() if run.cls is None else read_contract(run.cls)) + tuple(
-        f for call in run.calls for f in call.warnings
+        f for call in run.calls for f in call.warnings if checked is None or f.code not in FOR_A_CHECK_TO_PROVE
     )
     return FunctionReport(
         function=run.name,

@@ -90,14 +90,25 @@ def test_the_first_sentence_of_a_finding_names_no_place_in_backward():
     assert {key for key in whats if places(catalogue("en")[key]) & {"value", "example", "place"}} == set()
 
 
-def test_every_finding_has_its_sentence_in_parts():
-    """What the code names in so many words as a finding's message; a sentence alone could not be shortened."""
-    stems = set()
+def constructed():
+    """The function, code and sentence of each finding whose sentence the code names."""
     for file in (ROOT / "nbautograd").rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) == "Finding" and len(node.args) > 2:
-                stems |= {node.args[2].value} if isinstance(node.args[2], ast.Constant) else set()
-    assert len(stems) > 10
+            function = ast.unparse(node.func).rpartition(".")[2] if isinstance(node, ast.Call) else ""
+            if function not in ("Finding", "broken"):
+                continue
+            words = [arg.value if isinstance(arg, ast.Constant) else None for arg in node.args]
+            if function == "Finding" and len(words) > 2 and words[2]:
+                yield "Finding", words[0], words[2]
+            elif function == "broken" and words[0] and (len(words) < 3 or words[2]):
+                yield "broken", words[0], words[2] if len(words) > 2 else ""
+
+
+def test_every_finding_has_its_sentence_in_parts():
+    """What the code names in so many words as a finding's message; a sentence alone could not be shortened."""
+    stems = {argument for function, _, argument in constructed() if function == "Finding"}
+    stems |= {argument or f"causes.{code}" for function, code, argument in constructed() if function == "broken"}
+    assert len(stems) > 30
     assert {stem for stem in stems if f"{stem}.what" not in catalogue("en")} == set()
 
 

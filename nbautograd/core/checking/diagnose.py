@@ -18,7 +18,7 @@ from nbautograd.core.checking.probes.mutated_after_save import changed_after_sav
 from nbautograd.core.checking.probes.run_probes import after_values, before_values, first_run, quietly
 from nbautograd.core.checking.problem import Outputs, Subject
 from nbautograd.core.checking.run import GradcheckRun
-from nbautograd.core.contract.severity import RANK
+from nbautograd.core.contract.rules import RANK
 from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.compare import agree_bitwise
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from nbautograd.core import syntax
-from nbautograd.core.contract.severity import SEVERITY
+from nbautograd.core.contract import rules
+from nbautograd.core.contract.rules import Seen, broken
 from nbautograd.core.findings import Finding
 from nbautograd.core.recording.decode import (
     ctx_saver,
@@ -17,12 +18,10 @@ from nbautograd.core.recording.decode import (
     forward_names,
     input_names,
     output_names,
-    place_of,
-    readable,
     saved_names,
     tensor_places,
 )
-from nbautograd.core.recording.record import CallRecord
+from nbautograd.core.recording.record import OWN_CALL, CallRecord
 from nbautograd.core.recording.snapshot import NEEDS_GRADIENT, Snapshot, TensorSnapshot
 
 _CONTAINERS = ("list", "tuple", "dict")
@@ -37,43 +36,46 @@ def broken_rules(record: CallRecord, forward: CallRecord | None, set_up: CallRec
         forward: the forward call whose ctx it got, None when that is gone.
         set_up: the setup_context call that filled that ctx, if there was one.
     """
-    broken: list[Finding] = []
+    found: list[Finding] = []
     saver = ctx_saver(record, forward, set_up)
     if record.method == "forward":
-        broken += [*_hidden(record), *_inputs_changed(record, saver), *_outputs_that_are_inputs(record, saver)]
+        found += [*hidden(record), *inputs_changed(record, saver), *outputs_in_inputs(record, saver)]
     if saver is record and record.ctx is not None:
-        broken += _tensors_on_ctx(record)
+        found += tensors_on_ctx(record)
     if record.method == "backward":
         if forward is not None and saver is not None:
-            broken += [*_saved_changed(record, saver), *_state_changed(record, forward, set_up)]
-            broken += _reused(record, forward)
+            found += [*_saved_changed(record, saver), *_state_changed(record, forward, set_up)]
+            found += _reused(record, forward)
         if record.exception is not None:
-            broken += _layout(record)
+            found += _layout(record)
         else:
-            broken += _gradients_changed(record)
-            broken += _gradients(record, forward, saver) if forward is not None else []
-            broken += _not_finite(record)
-    return tuple(broken)
+            found += (rules.gradient_changed(_seen(record), input_names(record)[i]) for i in record.changed)
+            found += gradient_forms(record, forward, saver) if forward is not None else []
+            found += _nothing_returned(record, forward, saver) if forward is not None else []
+            found += _not_finite(record)
+    return tuple(found)
 
 
-def _broken(
-    code: str, record: CallRecord, where: int | None = None, sentence: str | None = None, **params: Any
-) -> Finding:
-    """Return a finding about one call; where is the position of the input that it is about."""
-    place = None if where is None else (0, where)
-    base = {"function": record.function.name, "call": record.index}
-    return Finding(code, SEVERITY[code], f"recording.call_{sentence or code}", {**base, **params}, place)
+def _seen(record: CallRecord, line: int | None = None, position: int | None = None) -> Seen:
+    """Return the place of a break in one call; position is that of the input that it is about."""
+    source, where = record.function.source, None if position is None else (0, position)
+    lines = {} if source is None else source.lines
+    line = line or lines.get(record.method) or (lines.get("vjp") if record.method == "backward" else None)
+    if record.index == OWN_CALL:
+        return Seen(line, where=where)
+    return Seen(line, record.function.name, record.index, where)
 
 
-def _hidden(record: CallRecord) -> Iterator[Finding]:
+def hidden(record: CallRecord) -> Iterator[Finding]:
     """Tensors that require grad and reach forward otherwise than as arguments."""
     labels = input_names(record)
     for name in record.hidden:
         if _reads(record, name):
-            yield _broken("hidden_input", record, name=name)
+            yield rules.hidden_input(_seen(record), name=name)
     for i, one in enumerate(record.inputs):
         if one.type in _CONTAINERS and not isinstance(one, TensorSnapshot) and NEEDS_GRADIENT in one.repr:
-            yield _broken("hidden_input", record, i, "hidden_in_container", input=labels[i], kind=one.type)
+            where = _seen(record, position=i)
+            yield rules.hidden_input(where, "causes.hidden_input_in_container", input=labels[i], type=one.type)
 
 
 def _reads(record: CallRecord, name: str) -> bool:
@@ -94,50 +96,67 @@ def _dirty(saver: CallRecord | None) -> set[str]:
     return {places.get(key, "?") for key in saver.ctx.dirty}
 
 
-def _inputs_changed(record: CallRecord, saver: CallRecord | None) -> Iterator[Finding]:
+def inputs_changed(record: CallRecord, saver: CallRecord | None) -> Iterator[Finding]:
+    """Inputs that require grad and were changed unmarked; those that do not are buffers, such as running means."""
     dirty, labels = _dirty(saver), input_names(record)
     for i in record.changed:
-        if f"input {i}" not in dirty:
-            yield _broken("mutates_input", record, input=labels[i])
+        one = record.inputs[i]
+        if f"input {i}" not in dirty and isinstance(one, TensorSnapshot) and one.requires_grad:
+            yield rules.input_changed(_seen(record), labels[i])
 
 
-def _outputs_that_are_inputs(record: CallRecord, saver: CallRecord | None) -> Iterator[Finding]:
+def outputs_in_inputs(record: CallRecord, saver: CallRecord | None) -> Iterator[Finding]:
     """Outputs that are an input, or lie in its memory though autograd knows of no view."""
     dirty, inputs, outputs = _dirty(saver), input_names(record), output_names(record)
     for j, output in enumerate(record.outputs):
         for i, given in enumerate(record.inputs):
             if not isinstance(output, TensorSnapshot) or not isinstance(given, TensorSnapshot) or f"input {i}" in dirty:
                 continue
-            same = output.key == given.key != 0
-            shares = output.storage == given.storage != 0 or output.address == given.address != 0
-            if same or (shares and not output.is_view):
-                sentence = None if same else "output_shares_memory"
-                yield _broken("output_aliases_input", record, None, sentence, output=outputs[j], input=inputs[i])
+            if _same(output, given) or (_share_memory(output, given) and not output.is_view):
+                yield rules.output_in_input(_seen(record), outputs[j], inputs[i])
                 break
 
 
-def _tensors_on_ctx(record: CallRecord) -> Iterator[Finding]:
+def _same(one: TensorSnapshot, other: TensorSnapshot) -> bool:
+    return one.key == other.key != 0
+
+
+def _share_memory(one: TensorSnapshot, other: TensorSnapshot) -> bool:
+    return bool(one.nbytes) and (one.storage == other.storage != 0 or one.address == other.address != 0)
+
+
+def tensors_on_ctx(record: CallRecord) -> Iterator[Finding]:
+    """Inputs and outputs that are kept as attributes of ctx; what forward made for itself nobody else can change."""
     assert record.ctx is not None
-    places, (inputs, outputs) = tensor_places(record), forward_names(record)
+    split = record.setup_inputs if record.method == "setup_context" else len(record.inputs)
+    outputs = [one for one in (*record.inputs[split:], *record.outputs) if isinstance(one, TensorSnapshot)]
+    inputs = [one for one in record.inputs[:split] if isinstance(one, TensorSnapshot)]
     for name, value in record.ctx.attributes.items():
-        if isinstance(value, TensorSnapshot):
-            place = place_of(value, places)
-            code = "output_on_ctx" if place.startswith("output") else "tensor_on_ctx"
-            yield _broken(code, record, attribute=name, value=readable(place, inputs, outputs) or name)
+        if not isinstance(value, TensorSnapshot):
+            continue
+        seen = _seen(record, _line_of_attribute(record, name))
+        if any(_same(value, one) or _share_memory(value, one) for one in inputs):
+            yield rules.input_on_ctx(seen, name)
+        elif any(_same(value, one) or _share_memory(value, one) for one in outputs):
+            yield rules.output_on_ctx(seen, name)
 
 
-def _gradients_changed(record: CallRecord) -> Iterator[Finding]:
-    labels = input_names(record)
-    for i in record.changed:
-        yield _broken("mutates_grad_output", record, name=labels[i])
+def _line_of_attribute(record: CallRecord, name: str) -> int | None:
+    """Return the line that puts something on ctx under this name."""
+    for method in ("forward", "setup_context"):
+        code = record.function.methods.codes.get(method)
+        function = None if code is None else syntax.method_at(code)
+        for node in ast.walk(function) if function is not None else ():
+            if isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Store):
+                return node.lineno
+    return None
 
 
 def _layout(record: CallRecord) -> Iterator[Finding]:
     """Report a backward that raised over a gradient that is expanded or otherwise not contiguous."""
     text = record.exception or ""
     if record.strided and any(word in text for word in _LAYOUT):
-        name = input_names(record)[record.strided[0]]
-        yield _broken("fails_noncontiguous_grad", record, name=name, error=text.partition(". ")[0])
+        yield rules.fails_for_strided_gradient(_seen(record), text.partition(". ")[0])
 
 
 def _saved_changed(record: CallRecord, saver: CallRecord) -> Iterator[Finding]:
@@ -148,7 +167,7 @@ def _saved_changed(record: CallRecord, saver: CallRecord) -> Iterator[Finding]:
     labels = saved_names(record.function, saver.ctx, places, inputs, outputs)
     for label, before, after in zip(labels, saver.ctx.saved, record.saved_after, strict=True):
         if isinstance(before, TensorSnapshot) and isinstance(after, TensorSnapshot) and _differs(before, after):
-            yield _broken("mutates_saved", record, name=label)
+            yield rules.saved_changed(_seen(record), label)
 
 
 def _differs(before: TensorSnapshot, after: TensorSnapshot) -> bool:
@@ -163,61 +182,73 @@ def _state_changed(record: CallRecord, forward: CallRecord, set_up: CallRecord |
     before = (set_up.class_state if set_up is not None else None) or forward.class_state
     for name, mark in (record.class_state or {}).items():
         if before is not None and name in before and before[name] != mark:
-            yield _broken("shared_state", record, name=name, forward=forward.index)
+            sentence = "causes.shared_state_attribute"
+            yield rules.state_outside_ctx(_seen(record), sentence, name=name, forward=forward.index)
 
 
 def _reused(record: CallRecord, forward: CallRecord) -> Iterator[Finding]:
     given = {one.key for one in (*forward.inputs, *record.inputs) if isinstance(one, TensorSnapshot)}
-    labels = output_names(record)
-    for i, earlier in record.reused:
+    for i, _ in record.reused:
         one = record.outputs[i]
         if isinstance(one, TensorSnapshot) and one.key not in given:
-            yield _broken("grad_buffer_reused", record, i, gradient=labels[i], earlier=earlier)
+            yield rules.buffer_reused(_seen(record, position=i))
 
 
-def _gradients(record: CallRecord, forward: CallRecord, saver: CallRecord | None) -> Iterator[Finding]:
-    """Returned gradients against forward's inputs, by the engine's own rules."""
+def _of_inputs(record: CallRecord, forward: CallRecord) -> list[tuple[int, Snapshot, Snapshot]] | None:
+    """Return (position, gradient, input) for each argument of forward; None where they are not as many."""
     gradients = list(record.outputs)
-    expected = len(forward.inputs)
-    while len(gradients) > expected and gradients[-1].type == "NoneType":
+    while len(gradients) > len(forward.inputs) and gradients[-1].type == "NoneType":
         gradients.pop()
-    if len(gradients) != expected:
-        yield _broken("wrong_number_of_gradients", record, got=len(record.outputs), expected=expected)
-        return
-    inputs = input_names(forward)
-    needs = saver.ctx.needs_input_grad if saver is not None and saver.ctx is not None else ()
-    for i, (gradient, given) in enumerate(zip(gradients, forward.inputs, strict=True)):
-        yield from _gradient(record, i, inputs[i], gradient, given, needs[i] if i < len(needs) else None)
+    if len(gradients) != len(forward.inputs):
+        return None
+    return [(i, *pair) for i, pair in enumerate(zip(gradients, forward.inputs, strict=True))]
 
 
-def _gradient(
-    record: CallRecord, i: int, name: str, gradient: Snapshot, given: Snapshot, needed: bool | None
-) -> Iterator[Finding]:
-    if gradient.type == "NoneType":
-        if needed:
-            yield _broken("none_gradient", record, i, input=name)
-    elif not isinstance(gradient, TensorSnapshot):
-        yield _broken("gradient_not_a_tensor", record, i, input=name, got=gradient.type)
-    elif not isinstance(given, TensorSnapshot):
-        yield _broken("gradient_for_non_tensor", record, i, input=name, type=given.type)
-    elif needed is False:
-        yield _broken("ignores_needs_input_grad", record, i, input=name)
-    else:
-        yield from _form(record, i, name, gradient, given)
+def gradient_forms(record: CallRecord, forward: CallRecord, saver: CallRecord | None) -> Iterator[Finding]:
+    """Returned gradients against forward's inputs, by the engine's own rules."""
+    inputs, needed = input_names(forward), _needed(saver)
+    pairs = _of_inputs(record, forward)
+    if pairs is None:
+        yield rules.number_of_gradients(_seen(record), len(record.outputs), inputs)
+    for i, gradient, given in pairs or ():
+        if gradient.type == "NoneType":
+            continue
+        seen = _seen(record, getattr(rules.returned(record.function.source, i), "line", None), i)
+        if not isinstance(gradient, TensorSnapshot):
+            yield broken("gradient_not_a_tensor", seen, input=inputs[i], got=gradient.type)
+        elif not isinstance(given, TensorSnapshot):
+            yield broken("gradient_for_non_tensor", seen, input=inputs[i], type=given.type)
+        elif needed.get(i) is False:
+            yield broken("ignores_needs_input_grad", seen, input=inputs[i], position=i)
+        else:
+            value = rules.value_returned(record.function.source, i)
+            yield from _form(seen, gradient, given, {"input": inputs[i], "value": value})
 
 
-def _form(record: CallRecord, i: int, name: str, gradient: TensorSnapshot, given: TensorSnapshot) -> Iterator[Finding]:
+def _needed(saver: CallRecord | None) -> dict[int, bool]:
+    """Return which inputs need a gradient, by position, as far as ctx told."""
+    return dict(enumerate(saver.ctx.needs_input_grad)) if saver is not None and saver.ctx is not None else {}
+
+
+def _form(seen: Seen, gradient: TensorSnapshot, given: TensorSnapshot, params: Mapping[str, Any]) -> Iterator[Finding]:
     got, expected = gradient.shape, given.shape
     if got is not None and expected is not None and got != expected:
-        code = "grad_shape_reduced" if sums_to(got, expected) else "wrong_gradient_shape"
-        yield _broken(code, record, i, input=name, got=_shape(got), expected=_shape(expected))
+        shapes: dict[str, Any] = {"got": list(got), "expected": list(expected), **params}
+        if sums_to(got, expected):
+            yield broken("grad_shape_reduced", seen, **shapes)
+        else:
+            yield broken("wrong_gradient_shape", seen, **shapes)
     if gradient.dtype != given.dtype:
         dtypes = [str(dtype).removeprefix("torch.") for dtype in (gradient.dtype, given.dtype)]
-        yield _broken("grad_dtype_cast", record, i, input=name, got=dtypes[0], expected=dtypes[1])
+        yield broken("grad_dtype_cast", seen, got=dtypes[0], expected=dtypes[1], **params)
 
 
-def _shape(shape: Sequence[int]) -> str:
-    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
+def _nothing_returned(record: CallRecord, forward: CallRecord, saver: CallRecord | None) -> Iterator[Finding]:
+    """Inputs that need a gradient and get None; whether their derivative is zero only a check can tell."""
+    inputs, needed = input_names(forward), _needed(saver)
+    for i, gradient, _ in _of_inputs(record, forward) or ():
+        if gradient.type == "NoneType" and needed.get(i):
+            yield broken("returns_none", _seen(record, position=i), input=inputs[i])
 
 
 def sums_to(got: Sequence[int], expected: Sequence[int]) -> bool:
@@ -235,7 +266,8 @@ def _not_finite(record: CallRecord) -> Iterator[Finding]:
     labels = output_names(record)
     for i, value in enumerate(record.outputs):
         if not _finite(value):
-            yield _broken("nonfinite", record, i, gradient=labels[i])
+            seen = _seen(record, position=i)
+            yield broken("returns_nonfinite", seen, gradient=labels[i])
 
 
 def _finite(value: Snapshot) -> bool:

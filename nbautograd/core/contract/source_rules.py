@@ -11,7 +11,8 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from nbautograd.core import syntax
-from nbautograd.core.contract.severity import RANK, SEVERITY
+from nbautograd.core.contract import rules
+from nbautograd.core.contract.rules import RANK, Seen, broken
 from nbautograd.core.findings import Finding
 from nbautograd.core.migration import recognise
 from nbautograd.core.source import METHODS, FunctionSource, as_written, methods_of, read_source
@@ -96,10 +97,6 @@ def _function(function: Any) -> FunctionType | None:
     return function if isinstance(function, FunctionType) else None
 
 
-def _broken(code: str, sentence: str, params: Mapping[str, Any], line: int | None) -> Finding:
-    return Finding(code, SEVERITY[code], sentence, params, None, line)
-
-
 @dataclass(frozen=True)
 class Reading:
     """What the rules look at.
@@ -117,6 +114,10 @@ class Reading:
     methods: Mapping[str, syntax.FunctionNode]
     unknown: Mapping[str, tuple[str, ...]]
     not_static: tuple[str, ...]
+
+    def seen(self, node: ast.AST) -> Seen:
+        """Return where a node stands."""
+        return Seen(getattr(node, "lineno", None), self.name)
 
     @property
     def backward(self) -> syntax.FunctionNode | None:
@@ -144,10 +145,7 @@ def number_of_gradients(reading: Reading) -> Iterator[Finding]:
         while given > expected and _is_none(values[given - 1]):
             given -= 1
         if not expected - optional <= given <= expected:
-            names = ", ".join(reading.source.inputs)
-            params = {"function": reading.name, "got": len(values), "expected": expected, "inputs": names}
-            line = statement.lineno
-            yield _broken("wrong_number_of_gradients", "recording.number_of_gradients", {**params, "line": line}, line)
+            yield rules.number_of_gradients(reading.seen(statement), len(values), reading.source.inputs)
 
 
 def _values(statement: ast.Return, grad_outputs: tuple[str, ...]) -> list[ast.expr] | None:
@@ -178,9 +176,8 @@ def _is_none(node: ast.expr) -> bool:
 def static_methods(reading: Reading) -> Iterator[Finding]:
     """Methods are static; without the decorator they work through ``apply`` only by luck."""
     for method in reading.not_static:
-        line = reading.source.lines.get(method)
-        params = {"function": reading.name, "method": method, "line": line}
-        yield _broken("missing_staticmethod", "recording.missing_staticmethod", params, line)
+        seen = Seen(reading.source.lines.get(method), reading.name)
+        yield broken("missing_staticmethod", seen, "recording.missing_staticmethod", method=method)
 
 
 def undefined_names(reading: Reading) -> Iterator[Finding]:
@@ -189,11 +186,9 @@ def undefined_names(reading: Reading) -> Iterator[Finding]:
         tree = reading.methods.get(method)
         for name in names if method != "forward" else ():
             uses = (n.lineno for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == name) if tree else iter(())
-            line = next(uses, None)
             elsewhere = name in _locals(reading.methods.get("forward"))
             sentence = "recording.name_of_forward" if elsewhere else "recording.undefined_name"
-            params = {"function": reading.name, "method": method, "name": name, "line": line}
-            yield _broken("undefined_name", sentence, params, line)
+            yield broken("undefined_name", Seen(next(uses, None), reading.name), sentence, method=method, name=name)
 
 
 def _locals(function: syntax.FunctionNode | None) -> set[str]:
@@ -219,12 +214,10 @@ def tensors_on_ctx(reading: Reading) -> Iterator[Finding]:
             if not (isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name)):
                 continue
             value = node.value.id if isinstance(node.value, ast.Name) else None
-            place = ast.unparse(target)
-            params = {"function": reading.name, "attribute": place, "value": value or place, "line": node.lineno}
-            if place in outputs or (value is not None and value in outputs):
-                yield _broken("output_on_ctx", "recording.output_on_ctx", params, node.lineno)
+            if ast.unparse(target) in outputs or (value is not None and value in outputs):
+                yield rules.output_on_ctx(reading.seen(node), target.attr)
             elif value in reading.source.inputs and value in used_as_tensor:
-                yield _broken("tensor_on_ctx", "recording.tensor_on_ctx", params, node.lineno)
+                yield rules.input_on_ctx(reading.seen(node), target.attr)
 
 
 def _called_on(function: syntax.FunctionNode) -> set[str]:
@@ -242,11 +235,16 @@ def leaves_autograd(reading: Reading) -> Iterator[Finding]:
     for node in syntax.own_nodes(backward):
         if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Load):
             continue
-        code = f"{node.attr}_in_backward" if node.attr in ("data", "numpy", "no_grad") else None
-        if code is not None and (code, node.lineno) not in met:
-            met.add((code, node.lineno))
-            params = {"function": reading.name, "text": ast.unparse(node), "line": node.lineno}
-            yield _broken(code, f"recording.{code}", params, node.lineno)
+        if (node.attr, node.lineno) in met:
+            continue
+        met.add((node.attr, node.lineno))
+        seen, text = reading.seen(node), ast.unparse(node)
+        if node.attr == "data":
+            yield broken("data_in_backward", seen, "recording.data_in_backward", text=text)
+        elif node.attr == "numpy":
+            yield broken("numpy_in_backward", seen, "recording.numpy_in_backward", text=text)
+        elif node.attr == "no_grad":
+            yield broken("no_grad_in_backward", seen, "recording.no_grad_in_backward", text=text)
 
 
 def empty_bodies(reading: Reading) -> Iterator[Finding]:
@@ -254,9 +252,8 @@ def empty_bodies(reading: Reading) -> Iterator[Finding]:
     for method in ("forward", "backward", "vjp"):
         tree = reading.methods.get(method)
         if tree is not None and all(isinstance(s, ast.Pass) or _only_shows(s) for s in tree.body):
-            params = {"function": reading.name, "method": method, "line": tree.lineno}
             kind = "forward" if method == "forward" else "backward"
-            yield _broken("empty_body", f"recording.empty_{kind}", params, tree.lineno)
+            yield broken("empty_body", reading.seen(tree), f"recording.empty_{kind}", method=method)
 
 
 def returns_a_list(reading: Reading) -> Iterator[Finding]:
@@ -266,8 +263,7 @@ def returns_a_list(reading: Reading) -> Iterator[Finding]:
         listed = isinstance(statement.value, (ast.List, ast.ListComp))
         kind = "list" if listed else "dict" if isinstance(statement.value, (ast.Dict, ast.DictComp)) else None
         if kind is not None:
-            params = {"function": reading.name, "kind": kind, "line": statement.lineno}
-            yield _broken("output_not_tensor_tuple", "recording.returns_a_list", params, statement.lineno)
+            yield rules.outputs_in_container(reading.seen(statement), kind)
 
 
 def _only_shows(statement: ast.stmt) -> bool:
@@ -286,10 +282,8 @@ def gradient_in_place(reading: Reading) -> Iterator[Finding]:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and not _augmented(node, backward):
             rebound.add(node.id)
         name = _changed_in_place(node)
-        if name in reading.source.grad_outputs and name not in rebound:
-            line = getattr(node, "lineno", None)
-            params = {"function": reading.name, "name": name, "text": ast.unparse(node), "line": line}
-            yield _broken("mutates_grad_output", "recording.gradient_in_place", params, line)
+        if name is not None and name in reading.source.grad_outputs and name not in rebound:
+            yield rules.gradient_changed(reading.seen(node), name)
 
 
 def _augmented(name: ast.Name, function: syntax.FunctionNode | None) -> bool:
@@ -318,14 +312,13 @@ def saving(reading: Reading) -> Iterator[Finding]:
     calls = [s.value for s in saver.body if isinstance(s, ast.Expr)] if saver is not None else []
     twice = [c for c in calls if isinstance(c, ast.Call) and ast.unparse(c.func).endswith(".save_for_backward")]
     if len(twice) > 1:
-        params = {"function": reading.name, "line": twice[-1].lineno, "first": twice[0].lineno}
-        yield _broken("saved_twice", "recording.saved_twice", params, twice[-1].lineno)
+        yield broken("saved_twice", reading.seen(twice[-1]), "recording.saved_twice", first=twice[0].lineno)
     for node in syntax.own_nodes(backward) if backward is not None else ():
         if isinstance(node, ast.Assign) and ast.unparse(node.value).endswith(".saved_tensors"):
             target = node.targets[0]
             if isinstance(target, ast.Name) and _in_arithmetic(target.id, backward):
-                params = {"function": reading.name, "name": target.id, "line": node.lineno}
-                yield _broken("saved_not_unpacked", "recording.saved_not_unpacked", params, node.lineno)
+                seen = reading.seen(node)
+                yield broken("saved_not_unpacked", seen, "recording.saved_not_unpacked", name=target.id)
 
 
 def _in_arithmetic(name: str, function: syntax.FunctionNode | None) -> bool:

@@ -11,6 +11,8 @@ from nbautograd.core.recording.call import Call
 from nbautograd.core.recording.function import InstrumentedFunction
 from nbautograd.core.recording.snapshot import Known, Snapshot
 
+OWN_CALL = -1  # index of a call that a check made for itself, which is in no log
+
 
 @dataclass(slots=True, eq=False)
 class CtxRecord:

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.checking.backward_call import nodes
-from nbautograd.core.checking.probes.ctx_retention import retained_tensors
+from nbautograd.core.checking.probes.return_values import retained_tensors
+from nbautograd.core.contract.rules import Seen, input_on_ctx
 from nbautograd.core.findings import Finding
 from nbautograd.course.attempt import Attempt, copies, cotangents, forward, vjp
 from nbautograd.course.checks import exceptions
@@ -23,7 +24,7 @@ def context(attempt: Attempt) -> Iterator[Failure]:
     """C: tensors go through save_for_backward, nothing is kept alive, and no more bytes than allowed."""
     subject = attempt.subject(attempt.point())
     with subject.session():
-        found = [f for f in retained_tensors(subject, subject.call()) if f.code in ("tensor_on_ctx", "output_on_ctx")]
+        found = [f for f in retained_tensors(subject) if f.code in ("tensor_on_ctx", "output_on_ctx")]
     found += [] if subject.direct else list(_inputs_on_ctx(attempt))
     yield from map(from_finding, found)
     if not found and _outlives(attempt):
@@ -39,7 +40,7 @@ def _inputs_on_ctx(attempt: Attempt) -> Iterator[Finding]:
     for node in nodes(run.outputs):
         for name, value in vars(node).items():
             if isinstance(value, Tensor) and value.numel() and value.untyped_storage().data_ptr() in given:
-                yield Finding("tensor_on_ctx", "lint", "causes.tensor_on_ctx", {"name": name})
+                yield input_on_ctx(Seen(), name)
 
 
 def _outlives(attempt: Attempt) -> bool:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from nbautograd.core.checking.backward_call import Observed, cotangents, observe
 from nbautograd.core.checking.probes.determinism import state
-from nbautograd.core.checking.probes.return_values import contract
+from nbautograd.core.checking.probes.return_values import returned_gradients
 from nbautograd.core.checking.problem import Outputs, Subject
 from nbautograd.core.numerics.compare import agree_bitwise
 from nbautograd.course.attempt import Attempt, copies, forward, is_float, vjp
@@ -61,7 +61,7 @@ def _contract(attempt: Attempt, code: str) -> Iterator[Failure]:
         yield seen
         return
     with subject.session():
-        yield from (from_finding(f) for f in contract(subject, outputs) if f.code == code)
+        yield from (from_finding(f) for f in returned_gradients(subject, outputs) if f.code == code)
 
 
 def _single(attempt: Attempt) -> Iterator[Failure]:
@@ -91,7 +91,7 @@ def _single_gradients(attempt: Attempt, given: tuple[Any, ...]) -> Iterator[Fail
         yield exceptions.in_backward(attempt, given, error)
         return
     with subject.session():
-        found = [from_finding(f) for f in contract(subject, outputs) if f.code == "grad_dtype_cast"]
+        found = [from_finding(f) for f in returned_gradients(subject, outputs) if f.code == "grad_dtype_cast"]
     yield from found
 
 

@@ -96,12 +96,12 @@ WATCHED = {
     "tensor_on_ctx": (kept, lambda ctx, g: g * 2, x),
     "output_on_ctx": (output_kept, lambda ctx, g: g * 2, x),
     "wrong_number_of_gradients": (double, lambda ctx, g: (g, g), x),
-    "none_gradient": (double, lambda ctx, g: None, x),
+    "returns_none": (double, lambda ctx, g: None, x),
     "gradient_not_a_tensor": (double, lambda ctx, g: 2.0, x),
     "grad_dtype_cast": (double, lambda ctx, g: g.float(), x),
     "grad_shape_reduced": (double, lambda ctx, g: g.expand(4, 3), x),
     "wrong_gradient_shape": (double, lambda ctx, g: g[:2], x),
-    "nonfinite": (double, lambda ctx, g: g / 0, x),
+    "returns_nonfinite": (double, lambda ctx, g: g / 0, x),
 }
 
 

@@ -12,20 +12,35 @@ from nbautograd.core.checking.problem import Subject, separate_context
 
 
 class StubContext:
-    """A ctx that accepts whatever a forward puts on it and does nothing."""
+    """A ctx that accepts whatever a forward puts on it and does nothing.
+
+    Attributes:
+        needs_input_grad: one bool per argument of forward.
+        to_save, dirty_tensors: what was saved and marked, by the names that recording reads from a real ctx.
+    """
+
+    __slots__ = ("__dict__", "dirty_tensors", "needs_input_grad", "to_save")  # the dict has what the user puts there
 
     def __init__(self, needs_input_grad: tuple[bool, ...]) -> None:
         self.needs_input_grad = needs_input_grad
+        self.to_save: tuple[Any, ...] = ()
+        self.dirty_tensors: tuple[Any, ...] = ()
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """What was saved, as ctx gives it to backward."""
+        return self.to_save
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep the tensors, as ctx would."""
-        self.saved_tensors = tensors
+        self.to_save = tensors
 
     def save_for_forward(self, *tensors: Any) -> None:
         """Nothing is needed."""
 
     def mark_dirty(self, *tensors: Any) -> None:
-        """Nothing is needed."""
+        """Keep which tensors are marked."""
+        self.dirty_tensors = tensors
 
     def mark_non_differentiable(self, *tensors: Any) -> None:
         """Nothing is needed."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -20,8 +21,9 @@ from nbautograd.core.checking.backward_call import (
     tensors_on_ctx,
 )
 from nbautograd.core.checking.other_points import nearby_inputs
-from nbautograd.core.checking.phrases import about
+from nbautograd.core.checking.phrases import about, seen
 from nbautograd.core.checking.problem import Outputs, Subject
+from nbautograd.core.contract import rules
 from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.compare import agree_bitwise, agree_relative
 
@@ -37,28 +39,27 @@ def state(subject: Subject) -> Iterator[Finding]:
     if not found:
         yield from _between(subject, v)
         yield from _buffer(subject, v)
-    if subject.mutates_inputs and _differentiable_changed(subject):
-        yield about(subject, "mutates_input", phrases.forward_line(subject))
+    for name in _changed_inputs(subject) if subject.mutates_inputs else ():
+        yield rules.input_changed(seen(subject, phrases.forward_line(subject)), name)
 
 
 def _changes(subject: Subject, outputs: Outputs, v: Sequence[Tensor | None]) -> Iterator[Finding]:
     node = own_node(subject, outputs)
     before = [(name, t, t.detach().clone(), t._version) for name, t in tensors_on_ctx(subject, node)]
     containers = [(name, value, _items(value)) for name, value in _containers(node)]
-    seen = observe(subject, outputs, v)
+    watched = observe(subject, outputs, v)
     after = dict(tensors_on_ctx(subject, node)) if node is not None else {}
-    for k in seen.changed:
+    for k in watched.changed:
         names = subject.source.grad_outputs if subject.source is not None else ()
-        yield about(subject, "mutates_grad_output", name=names[k] if k < len(names) else "grad_output")
-    for name, tensor, was, version in before:
-        now = after.get(name, tensor)
-        if tensor._version != version or not agree_bitwise(now, was):
-            yield about(subject, "mutates_saved", name=name)
-            return
-    for name, value, items in containers:
-        if _items(value) != items:
-            yield about(subject, "mutates_saved", name=f"ctx.{name}")
-            return
+        yield rules.gradient_changed(seen(subject), names[k] if k < len(names) else "grad_output")
+    unlike = (name for name, t, was, version in before if _written(after.get(name, t), t, was, version))
+    reordered = (f"ctx.{name}" for name, value, items in containers if _items(value) != items)
+    for name in itertools.islice(itertools.chain(unlike, reordered), 1):
+        yield rules.saved_changed(seen(subject), name)
+
+
+def _written(now: Tensor, tensor: Tensor, was: Tensor, version: int) -> bool:
+    return tensor._version != version or not agree_bitwise(now, was)
 
 
 def _containers(node: Any) -> list[tuple[str, Any]]:
@@ -85,12 +86,15 @@ def _repeated(subject: Subject, v: Sequence[Tensor | None]) -> Iterator[Finding]
         if not exact:
             near = all(agree_relative(a, b, rel) for a, b in zip(first, which, strict=True))
             if changed and which is again:
-                found = about(subject, "nondeterministic_backward", attribute=f"ctx.{changed[0]}")
-                yield dataclasses.replace(found, message_id="causes.backward_counts")
+                yield _unsteady(subject, "causes.backward_counts", attribute=f"ctx.{changed[0]}")
                 return
-            found = about(subject, "nondeterministic_backward")
+            found = _unsteady(subject)
             yield dataclasses.replace(found, kind="lint") if near else found  # the same but for its rounding
             return
+
+
+def _unsteady(subject: Subject, sentence: str = "", **params: Any) -> Finding:
+    return about(subject, "nondeterministic_backward", sentence=sentence, **params)
 
 
 def _numbers(node: Any) -> dict[str, Any]:
@@ -112,7 +116,7 @@ def _between(subject: Subject, v: Sequence[Tensor | None]) -> Iterator[Finding]:
     subject.call()
     rel, low = gradient_tolerance(outputs, subject.inputs), rounding_level(outputs, subject.inputs)
     if not all(agree_relative(a, b, rel, low) for a, b in zip(alone, together, strict=True)):
-        yield about(subject, "shared_state")
+        yield rules.state_outside_ctx(seen(subject))
 
 
 def _buffer(subject: Subject, v: Sequence[Tensor | None]) -> Iterator[Finding]:
@@ -128,10 +132,12 @@ def _buffer(subject: Subject, v: Sequence[Tensor | None]) -> Iterator[Finding]:
     observe(subject, other, [None if t is None else 3 * t for t in v])
     given = {t.data_ptr() for t in first.grad_outputs if isinstance(t, Tensor)}
     if any(not agree_bitwise(g, was) for g, was in kept if g.data_ptr() not in given):
-        yield about(subject, "grad_buffer_reused")
+        yield rules.buffer_reused(seen(subject))
 
 
-def _differentiable_changed(subject: Subject) -> bool:
+def _changed_inputs(subject: Subject) -> list[str]:
+    """Return the names of the inputs that require grad and that forward changed in place, unmarked."""
     given = subject.fresh()
     subject.call(given)
-    return any(not agree_bitwise(given[i].detach(), subject.inputs[i].detach()) for i in subject.differentiable)
+    pairs = ((i, given[i].detach(), subject.inputs[i].detach()) for i in subject.differentiable)
+    return [subject.input_names[i] for i, now, before in pairs if not agree_bitwise(now, before)]

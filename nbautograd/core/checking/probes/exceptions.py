@@ -11,6 +11,7 @@ from typing import Any
 from nbautograd.core.checking import phrases
 from nbautograd.core.checking.probes import backward_traceback
 from nbautograd.core.checking.problem import Subject
+from nbautograd.core.contract.rules import Seen, broken
 from nbautograd.core.findings import Finding, Phrase
 from nbautograd.core.source import methods_of
 
@@ -67,7 +68,7 @@ def explain(error: BaseException, subject: Subject) -> Finding:
     }
     place = backward_traceback.raised_in_backward(error, subject)
     if _came_as_none(error, said, place):
-        return Finding("undefined_grad", "bug", "causes.undefined_grad", {"said": phrases.short(said, 120)}, None, line)
+        return undefined_grad(line, phrases.short(said, 120))
     special = _special(error, said, subject, place)
     if special is not None:
         return Finding("exception", "bug", f"causes.exception_{special}", params, None, line)
@@ -80,6 +81,11 @@ def explain(error: BaseException, subject: Subject) -> Finding:
             params.update(_spoken(found.groupdict(), subject))
             return Finding("exception", "bug", f"causes.exception_{message}", params, None, line)
     return Finding("exception", "bug", "causes.exception_other", params, None, line)
+
+
+def undefined_grad(line: int | None, said: str = "") -> Finding:
+    """A backward that takes a None for another grad_output than zeros, or raises over it."""
+    return broken("undefined_grad", Seen(line), said=said)
 
 
 def _came_as_none(error: BaseException, said: str, place: backward_traceback.Raised | None) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -15,7 +14,7 @@ from nbautograd.core.checking.directional import directional_derivative
 from nbautograd.core.checking.jacobian.backward_rounding import ULPS, nudged
 from nbautograd.core.checking.other_points import expanded, nearby_inputs, strided
 from nbautograd.core.checking.problem import Outputs, Subject
-from nbautograd.core.contract.severity import SEVERITY
+from nbautograd.core.contract import rules
 from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.compare import agree_bitwise, agree_relative
 
@@ -31,11 +30,8 @@ def layout(subject: Subject) -> Iterator[Finding]:
     yield from _batched(subject)
 
 
-def _finding(subject: Subject, code: str, error: Exception | None = None, **params: Any) -> Finding:
-    said = "" if error is None else phrases.short(" ".join(str(error).split()), 120)
-    return Finding(
-        code, SEVERITY[code], f"causes.{code}", {"said": said, **params}, None, phrases.backward_line(subject)
-    )
+def _short(error: Exception) -> str:
+    return phrases.short(" ".join(str(error).split()), 120)
 
 
 def _grad_outputs(subject: Subject) -> Iterator[Finding]:
@@ -47,13 +43,13 @@ def _grad_outputs(subject: Subject) -> Iterator[Finding]:
         try:
             found = pull(subject, outputs, odd)
         except Exception as error:
-            yield _finding(subject, "fails_noncontiguous_grad", error)
+            yield rules.fails_for_strided_gradient(phrases.seen(subject), _short(error))
             return
         for k in _apart(subject, outputs, plain, (found, right)):
             truth = directional_derivative(subject, outputs.inputs, k, plain, subject.seed + 24)
             # the same cotangent, so where differences tell nothing the contiguous one is the measure
             if truth is None or (truth.agrees(right[k]) and not truth.agrees(found[k])):
-                yield _finding(subject, "wrong_noncontiguous_grad")
+                yield phrases.about(subject, "wrong_noncontiguous_grad", said="")
                 return
 
 
@@ -97,18 +93,16 @@ def _inputs(subject: Subject) -> Iterator[Finding]:
             moved = subject.call(odd)
             found = pull(subject, moved, v)
         except Exception as error:
-            yield _finding(subject, "fails_noncontiguous_input", error)
+            yield phrases.about(subject, "fails_noncontiguous_input", said=_short(error))
             return
         if _other_values(outputs, moved, subject.inputs):
-            if not _draws(subject) and not _rounded_alike(subject, outputs, moved):
-                yield _finding(subject, "wrong_noncontiguous_input")
-                return
-        elif all(
-            agree_relative(a, b, gradient_tolerance(outputs, subject.inputs)) for a, b in zip(found, right, strict=True)
-        ):
+            wrong = not _draws(subject) and not _rounded_alike(subject, outputs, moved)
+        elif _agree(subject, outputs, found, right):
             continue
-        if _contradicts(subject, moved, found, v, change):
-            yield _finding(subject, "wrong_noncontiguous_input")
+        else:
+            wrong = False
+        if wrong or _contradicts(subject, moved, found, v, change):
+            yield phrases.about(subject, "wrong_noncontiguous_input", said="")
             return
 
 
@@ -188,18 +182,19 @@ def _batched(subject: Subject) -> Iterator[Finding]:
     try:
         both = pull(subject, batched, [None if c is None else torch.stack([c, -2 * c]) for c in v])[0]
     except Exception as error:
-        advice = "fails_batched" if "t()" in str(error) else "fails_batched_raises"
-        found = _finding(subject, "fails_batched", error, **params)
-        yield dataclasses.replace(found, message_id=f"causes.{advice}")
+        sentence = "causes.fails_batched" if "t()" in str(error) else "causes.fails_batched_raises"
+        yield _wrong_batch(subject, sentence, said=_short(error), **params)
         return
     cotangent = v, [None if c is None else -2 * c for c in v]
     each = [pull(subject, half, c)[0] for half, c in zip(halves, cotangent, strict=True)]
     rel, low = gradient_tolerance(batched, subject.inputs), rounding_level(batched, subject.inputs)
     if both is None or any(g is None for g in each) or agree_relative(both, torch.stack(each), rel, low):  # type: ignore[arg-type]
         return
-    yield dataclasses.replace(
-        _finding(subject, "fails_batched", None, **params), message_id="causes.fails_batched_wrong"
-    )
+    yield _wrong_batch(subject, "causes.fails_batched_wrong", said="", **params)
+
+
+def _wrong_batch(subject: Subject, sentence: str, **params: Any) -> Finding:
+    return phrases.about(subject, "fails_batched", sentence=sentence, **params)
 
 
 def _side_by_side(subject: Subject, halves: Sequence[Outputs], batched: Outputs) -> bool:

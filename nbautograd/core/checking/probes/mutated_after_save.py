@@ -16,6 +16,8 @@ from nbautograd.core.numerics.compare import agree_bitwise
 class _Watching(StubContext):
     """Remembers the values that tensors had when they were saved."""
 
+    __slots__ = ("copies",)
+
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep the tensors, and copies of them."""
         super().save_for_backward(*tensors)
@@ -34,7 +36,7 @@ def changed_after_saving(subject: Subject) -> str:
             subject.cls.forward(ctx, *given)  # type: ignore[attr-defined]
     except Exception:  # a forward that needs the real ctx
         return ""
-    pairs = zip(getattr(ctx, "saved_tensors", ()), getattr(ctx, "copies", ()), strict=True)
+    pairs = zip(ctx.saved_tensors, getattr(ctx, "copies", ()), strict=True)
     changed = [k for k, (t, was) in enumerate(pairs) if was is not None and not agree_bitwise(t, was)]
     names = subject.source.saved if subject.source is not None else None
     if not changed:

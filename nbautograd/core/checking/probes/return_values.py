@@ -1,4 +1,4 @@
-"""Does what backward returns, and what forward marks, fit its inputs and outputs before the engine makes it fit?"""
+"""What backward returns, before the engine makes it fit, and what forward keeps and marks."""
 
 from __future__ import annotations
 
@@ -12,35 +12,26 @@ from nbautograd.core.checking.backward_call import cotangents, observe
 from nbautograd.core.checking.block import Block
 from nbautograd.core.checking.directional import directional_derivative
 from nbautograd.core.checking.phrases import about
+from nbautograd.core.checking.probes.own_calls import backward_record, forward_record
 from nbautograd.core.checking.problem import Outputs, Subject
+from nbautograd.core.contract import call_rules
 from nbautograd.core.findings import Finding
 
 
-def contract(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
-    """What backward returned, before the engine made it fit."""
+def returned_gradients(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
+    """What backward returned against the inputs, before the engine made it fit."""
     seen = observe(subject, outputs, cotangents(subject, outputs, subject.seed + 33))
-    if seen.returned is None or not subject.direct:
-        return
-    for position, gradient in enumerate(seen.returned[: len(subject.inputs)]):
-        x = subject.inputs[position]
-        if isinstance(gradient, Tensor) and isinstance(x, Tensor):
-            yield from _fits(subject, position, gradient, x)
+    forward = forward_record(subject) if seen.returned is not None else None
+    if forward is not None and subject.cls is not None:
+        yield from call_rules.gradient_forms(backward_record(subject.cls, seen.returned or ()), forward, forward)
 
 
-def _fits(subject: Subject, position: int, gradient: Tensor, x: Tensor) -> Iterator[Finding]:
-    params = {"input": subject.input_names[position], "value": phrases.value(subject, position)}
-    found = phrases.returned(subject, position)
-    line = found.line if found is not None else None
-    if not x.requires_grad:
-        if x.is_floating_point() or x.is_complex():
-            yield about(subject, "ignores_needs_input_grad", line, position=position, **params)
-        return
-    if gradient.shape != x.shape:
-        shapes = {"got": list(gradient.shape), "expected": list(x.shape)}
-        yield about(subject, "grad_shape_reduced", line, **shapes, **params)
-    if gradient.dtype != x.dtype:
-        dtypes = {"got": str(gradient.dtype)[6:], "expected": str(x.dtype)[6:]}
-        yield about(subject, "grad_dtype_cast", line, **dtypes, **params)
+def retained_tensors(subject: Subject) -> Iterator[Finding]:
+    """Inputs and outputs kept as attributes of ctx; outputs that share memory with an input."""
+    forward = forward_record(subject)
+    if forward is not None:
+        yield from call_rules.tensors_on_ctx(forward)
+        yield from call_rules.outputs_in_inputs(forward, forward)
 
 
 def differentiable_outputs(

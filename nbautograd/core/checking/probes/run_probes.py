@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from nbautograd.core.checking.backward_call import cotangents, pull
 from nbautograd.core.checking.block import Block
-from nbautograd.core.checking.probes.ctx_retention import hidden_inputs, inputs_outside, retained_tensors
 from nbautograd.core.checking.probes.determinism import state
 from nbautograd.core.checking.probes.exceptions import contract_broken, explain, from_forward
 from nbautograd.core.checking.probes.forward_mode import batched
+from nbautograd.core.checking.probes.hidden_inputs import hidden_inputs, inputs_outside
 from nbautograd.core.checking.probes.memory_layout import layout
-from nbautograd.core.checking.probes.return_values import contract, differentiable_outputs
+from nbautograd.core.checking.probes.return_values import differentiable_outputs, retained_tensors, returned_gradients
 from nbautograd.core.checking.probes.stale_state import wrong_at_other_inputs
 from nbautograd.core.checking.probes.usage import backward_never_called, inputs_alone, outputs_alone
 from nbautograd.core.checking.probes.vmap_rule import vmap_rule
@@ -62,8 +62,8 @@ def after_values(
         lambda: layout(subject),
         lambda: wrong_at_other_inputs(subject, blocks),
         lambda: differentiable_outputs(subject, outputs, blocks),
-        lambda: contract(subject, outputs),
-        lambda: retained_tensors(subject, outputs),
+        lambda: returned_gradients(subject, outputs),
+        lambda: retained_tensors(subject),
         lambda: inputs_outside(subject),
         lambda: vmap_rule(subject, outputs),
         lambda: batched(subject, outputs),

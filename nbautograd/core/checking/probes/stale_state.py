@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -12,6 +11,7 @@ from nbautograd.core.checking.block import Block
 from nbautograd.core.checking.directional import directional_derivative
 from nbautograd.core.checking.other_points import nearby_inputs
 from nbautograd.core.checking.problem import Subject
+from nbautograd.core.contract import rules
 from nbautograd.core.findings import Finding
 
 TWICE = (61, 67)  # seeds of other inputs; one disagreement may be a kink that was met
@@ -35,8 +35,7 @@ def wrong_at_other_inputs(subject: Subject, blocks: Mapping[tuple[int, int], Blo
         return
     name = subject.input_names[subject.differentiable[min(wrong)]]
     if _left_over(subject, min(wrong)):
-        found = phrases.about(subject, "shared_state", input=name)
-        yield dataclasses.replace(found, message_id="causes.wrong_later")
+        yield rules.state_outside_ctx(phrases.seen(subject), "causes.wrong_later", input=name)
     else:
         yield phrases.about(subject, "wrong_elsewhere", input=name)
 

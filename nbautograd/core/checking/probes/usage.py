@@ -20,9 +20,10 @@ from nbautograd.core.checking.backward_call import (
     rounding_level,
     user_backward,
 )
-from nbautograd.core.checking.phrases import about
-from nbautograd.core.checking.probes.exceptions import explain
+from nbautograd.core.checking.phrases import about, seen
+from nbautograd.core.checking.probes.exceptions import explain, undefined_grad
 from nbautograd.core.checking.problem import Outputs, Subject
+from nbautograd.core.contract import rules
 from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.compare import agree_relative
 from nbautograd.core.torch_private.tensors import gradients
@@ -39,8 +40,7 @@ def backward_never_called(subject: Subject, outputs: Outputs) -> Iterator[Findin
         return
     raw = subject.fn(*subject.fresh())
     if isinstance(raw, (list, dict)) and not any(t.requires_grad for t in outputs):
-        found = about(subject, "output_not_tensor_tuple", phrases.forward_line(subject), type=type(raw).__name__)
-        yield found
+        yield rules.outputs_in_container(seen(subject, phrases.forward_line(subject)), type(raw).__name__)
     elif any(t.requires_grad for t in outputs):
         yield about(subject, "backward_never_called", None, name=named[0].__name__)
 
@@ -87,7 +87,7 @@ def outputs_alone(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
             agree_relative(a, _sum(parts), 1e3 * rel, low)
             for a, parts in zip(total, zip(*filled, strict=True), strict=True)
         ):
-            yield about(subject, "undefined_grad", None, said="")
+            yield undefined_grad(phrases.backward_line(subject))
 
 
 def _sum(parts: tuple[Tensor | None, ...]) -> Tensor | None:
@@ -123,14 +123,16 @@ def inputs_alone(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
             found = _only(subject, given, wanted, v)
         except Exception as error:
             said = phrases.short(" ".join(str(error).split()), 120)
-            params = {"input": name, "said": said}
-            line = phrases.backward_line(subject)
-            yield Finding("needs_input_grad_wrong", "bug", "causes.needs_input_grad_raises", params, None, line)
+            yield _wrong_alone(subject, "causes.needs_input_grad_raises", input=name, said=said)
             return
         for position, gradient in zip(wanted, found, strict=True):
             if not agree_relative(gradient, together[position], rel, low):
-                yield about(subject, "needs_input_grad_wrong", None, input=subject.input_names[position])
+                yield _wrong_alone(subject, input=subject.input_names[position])
                 return
+
+
+def _wrong_alone(subject: Subject, sentence: str = "", **params: Any) -> Finding:
+    return about(subject, "needs_input_grad_wrong", sentence=sentence, **params)
 
 
 def _subsets(positions: tuple[int, ...]) -> Iterator[tuple[int, ...]]:

@@ -1,59 +1,20 @@
-"""What stays on ctx or behind the back of autograd: inputs, outputs, shared memory, tensors that are no arguments."""
+"""Tensors that forward reads though they are no arguments."""
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from torch import Tensor
 
-from nbautograd.core import syntax
 from nbautograd.core.checking import phrases
-from nbautograd.core.checking.backward_call import cotangents, own_node, pull
+from nbautograd.core.checking.backward_call import cotangents, pull
 from nbautograd.core.checking.jacobian.stub_ctx import forward_without_autograd
 from nbautograd.core.checking.phrases import about
-from nbautograd.core.checking.problem import Outputs, Subject
+from nbautograd.core.checking.problem import Subject
+from nbautograd.core.contract import rules
+from nbautograd.core.contract.rules import Seen
 from nbautograd.core.findings import Finding
-from nbautograd.core.source import methods_of
-
-
-def retained_tensors(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
-    """Inputs and outputs kept as attributes of ctx; outputs that share memory with an input."""
-    node = own_node(subject, outputs)
-    if node is None or not subject.direct:
-        return
-    given = outputs.inputs
-    for name, value in vars(node).items():
-        if not isinstance(value, Tensor):
-            continue
-        if any(isinstance(x, Tensor) and _same_memory(value, x) for x in given):
-            yield about(subject, "tensor_on_ctx", _kept_on(subject, name), name=name)
-        elif any(_same_memory(value, y) for y in outputs):
-            yield about(subject, "output_on_ctx", _kept_on(subject, name), name=name)
-    dirty = subject.source is not None and "mark_dirty" in subject.source.text
-    for k, y in enumerate(outputs):
-        for i, x in enumerate(given):
-            if isinstance(x, Tensor) and _same_memory(y, x) and not dirty:
-                names = {"output": subject.output_names[k], "input": subject.input_names[i]}
-                yield about(subject, "output_aliases_input", phrases.forward_line(subject), **names)
-
-
-def _kept_on(subject: Subject, name: str) -> int | None:
-    """The line that puts something on ctx under this name, else that of forward."""
-    for code in methods_of(subject.cls).codes.values() if subject.cls is not None else ():
-        function = syntax.method_at(code)
-        for node in ast.walk(function) if function is not None else ():
-            if isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Store):
-                return node.lineno
-    return phrases.forward_line(subject)
-
-
-def _same_memory(a: Tensor, b: Tensor) -> bool:
-    try:
-        return a.numel() > 0 and a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
-    except (RuntimeError, NotImplementedError):
-        return False
 
 
 def hidden_inputs(subject: Subject) -> Iterator[Finding]:
@@ -76,9 +37,9 @@ def hidden_inputs(subject: Subject) -> Iterator[Finding]:
     for leaf in first:
         if id(leaf) in lasting and id(leaf) not in known and not _served(subject, leaf):
             name = _global_name(subject, leaf)
-            message = "causes.hidden_input" if name else "causes.hidden_input_unnamed"
+            sentence = "causes.hidden_input" if name else "causes.hidden_input_unnamed"
             line = phrases.forward_line(subject)
-            yield Finding("hidden_input", "bug", message, {"name": name, "shape": list(leaf.shape)}, None, line)
+            yield rules.hidden_input(Seen(line), sentence, name=name, shape=list(leaf.shape))
             return
 
 

@@ -1,0 +1,107 @@
+"""Each code of the contract is made at one place in the package and has one kind; the guard can trip."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import nbautograd
+from nbautograd.core.contract.rules import RANK, SEVERITY
+
+PACKAGE = Path(nbautograd.__file__).parent
+SOURCES = {str(path.relative_to(PACKAGE)): path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")}
+
+# functions that make a finding of the code they are given, whatever it is: its callers name the code
+MAKERS = {"Finding", "broken", "about", "Cause"}
+
+
+@cache
+def calls(source: str) -> tuple[ast.Call, ...]:
+    """Return the calls in a source of functions that make findings."""
+    found = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call))
+    return tuple(call for call in found if getattr(call.func, "attr", getattr(call.func, "id", "")) in MAKERS)
+
+
+def made(source: str) -> Iterator[str]:
+    """Yield the codes of the contract with which a source makes findings."""
+    for node in calls(source):
+        yield from (a.value for a in node.args[:2] if isinstance(a, ast.Constant) and a.value in SEVERITY)
+
+
+def computed(source: str) -> Iterator[str]:
+    """Yield each call that makes a finding with a code that the source does not name."""
+    for node in calls(source):
+        codes = node.args[:2] if ast.unparse(node.func).endswith("about") else node.args[:1]
+        if codes and not any(isinstance(code, ast.Constant) for code in codes):
+            yield ast.unparse(node.func)
+
+
+def places(sources: dict[str, str]) -> dict[str, list[str]]:
+    """Return for each code of the contract the files that make it, once for each place in them."""
+    found: dict[str, list[str]] = {code: [] for code in SEVERITY}
+    for file, text in sources.items():
+        for code in made(text):
+            found[code].append(file)
+    return found
+
+
+def test_each_code_is_made_at_one_place() -> None:
+    found = places(SOURCES)
+    assert {code: files for code, files in found.items() if len(files) != 1} == {}
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        'Finding("tensor_on_ctx", "lint", "causes.tensor_on_ctx")',
+        'phrases.about(subject, "tensor_on_ctx", line)',
+        'rules.broken("tensor_on_ctx", seen)',
+        'Cause("tensor_on_ctx", "tensor_on_ctx")',
+    ],
+)
+def test_a_second_place_is_seen(second: str) -> None:
+    found = places({**SOURCES, "core/checking/elsewhere.py": second})
+    assert [code for code, files in found.items() if len(files) != 1] == ["tensor_on_ctx"]
+
+
+def test_codes_are_named_where_a_finding_is_made() -> None:
+    """What passes a code on is known by name, so that no other can make a code of the contract unseen."""
+    found = Counter((file, function) for file, text in SOURCES.items() for function in computed(text))
+    assert dict(found) == {
+        ("core/contract/rules.py", "Finding"): 1,  # broken
+        ("core/checking/phrases.py", "rules.broken"): 1,  # about
+        ("core/checking/diagnosis/table.py", "Finding"): 1,  # of a Cause
+        ("core/checking/diagnosis/table.py", "Cause"): 1,  # of another Cause
+        ("core/checking/probes/linearity.py", "Finding"): 1,
+        ("core/checking/diagnosis/masks.py", "Cause"): 2,
+        ("core/checking/probes/forward_mode.py", "Finding"): 1,
+        ("core/graphs/why_none.py", "Finding"): 1,
+    }
+
+
+def test_a_computed_code_is_seen() -> None:
+    assert list(computed('broken(f"{name}_in_backward", seen)')) == ["broken"]
+    assert list(computed("about(subject, code)")) == ["about"]
+    assert list(computed('broken("empty_body", seen)')) == []
+
+
+def test_no_maker_states_another_kind_than_the_table() -> None:
+    stated = [
+        (node.args[0].value, node.args[1].value)
+        for text in SOURCES.values()
+        for node in calls(text)
+        if ast.unparse(node.func) == "Finding"
+        and len(node.args) > 1
+        and all(isinstance(one, ast.Constant) for one in node.args[:2])
+    ]
+    assert stated
+    assert [(code, kind) for code, kind in stated if SEVERITY.get(code, kind) != kind] == []
+
+
+def test_every_kind_has_a_rank() -> None:
+    assert set(SEVERITY.values()) <= set(RANK)
