@@ -9,7 +9,29 @@ from typing import Any
 from nbautograd.core.findings import Phrase
 from nbautograd.course.draw import Draw
 
-CHECKS = "VGLASMTRNEODFBKCWPQ"
+CHECKS = (
+    "value",
+    "gradient",
+    "linear",
+    "arity",
+    "shapes",
+    "unchanged",
+    "dtypes",
+    "repeatable",
+    "subsets",
+    "edges",
+    "optional",
+    "double_backward",
+    "forward_mode",
+    "vmap",
+    "kinks",
+    "context",
+    "own_function",
+    "cost",
+    "custom",
+)
+# what the checks were called until 0.1; taken until 0.3
+LETTERS = dict(zip("VGLASMTRNEODFBKCWPQ", CHECKS, strict=True))
 Texts = Mapping[str, str]  # a sentence in "en" and "zh"
 Sentence = str | Texts | Phrase
 Limit = int | Callable[..., int]  # a number, or a function of the inputs that gives one
@@ -50,40 +72,43 @@ class Exercise:
     Attributes:
         name: what ``%%exercise`` takes, such as ``"multiply"``; unique in the course.
         answer: the name that the cell defines, such as ``"Multiply"``.
-        checks: ids of the checks in the order in which they are made, such as ``"V G L"``: see ``CHECKS`` and
-            ``nbautograd.course.checks``.
-        formula: the forward as a plain differentiable torch function of the inputs. V compares with its values;
-            G L N E O D F B take the right derivatives from autograd of it. A parameter with the default None is an
-            optional argument, which check O leaves out and gives as None.
+        checks: names of the checks in the order in which they are made, such as ``"value gradient linear"``: see
+            ``CHECKS`` and ``nbautograd.course.checks``. Their letters of 0.1, ``"V G L"``, are taken until 0.3.
+        formula: the forward as a plain differentiable torch function of the inputs. ``value`` compares with its values;
+            the checks of derivatives take the right ones from autograd of it. A parameter with the default None is an
+            optional argument, which ``optional`` leaves out and gives as None.
         inputs: random inputs, ``lambda draw: (draw.normal(3, 4), draw.normal(4, 5))``; called anew for each point.
-        edges: inputs of odd shapes for E: a batch of 0 or 1, not square, without dimensions, expanded, transposed.
+        edges: inputs of odd shapes, for ``edges``: a batch of 0 or 1, not square, without dimensions, expanded,
+            transposed.
         apply: from the answer to what is called on the inputs. Without it a Function class is called through its
             ``apply`` and anything else as it is.
         vjp: the declared backward where it is not the formula's derivative (straight-through, surrogates, stated
             conventions at kinks): called with the inputs, then one grad_output per output; returns one gradient, or
             a tuple of one per differentiable input: ``lambda x, g: g``.
-        kinks: inputs that lie exactly at the kinks, for K. With ``vjp`` the gradient there must be the declared one,
-            without it any value between the two one-sided derivatives will do.
-        own: the exercise's own check, Q: called with the answer (as it was defined) and a Draw; yields a Failure for
-            everything that is wrong. What it raises counts as the failure ``"own_raised"``, kindly.
+        kinks: inputs that lie exactly at the kinks, for ``kinks``. With ``vjp`` the gradient there must be the
+            declared one, without it any value between the two one-sided derivatives will do.
+        own: the exercise's own check, ``custom``: called with the answer (as it was defined) and a Draw; yields a
+            Failure for everything that is wrong. What it raises counts as the failure ``"own_raised"``, kindly.
         notes: sentences of the exercise's own by failure code, each ``{"en": ..., "zh": ...}``, shown instead of the
             general one; they help and do not give the answer away.
         points: what it is worth.
-        saved_bytes: for C and P: the most that forward may leave for backward; a number, or a function of the inputs.
-        forward_calls: for P: the most calls that may be made of those inputs that are functions (a black box, counted)
-            during one forward and one backward; a number, or a function of the inputs.
+        saved_bytes: for ``context`` and ``cost``: the most that forward may leave for backward; a number, or a function
+            of the inputs.
+        forward_calls: for ``cost``: the most calls that may be made of those inputs that are functions (a black box,
+            counted) during one forward and one backward; a number, or a function of the inputs.
         tolerance: how closely values and gradients must agree, relative to the largest of them.
 
     Example:
         >>> import torch
         >>> from nbautograd.course.exercise import Exercise
-        >>> Exercise("multiply", "Multiply", "V G L", torch.mul, lambda draw: (draw.normal(3), draw.normal(3))).ids
-        ('V', 'G', 'L')
+        >>> inputs = lambda draw: (draw.normal(3), draw.normal(3))
+        >>> Exercise("multiply", "Multiply", "value gradient linear", torch.mul, inputs).ids
+        ('value', 'gradient', 'linear')
     """
 
     name: str
     answer: str
-    checks: str = "V G"
+    checks: str = "value gradient"
     formula: Callable[..., Any] | None = None
     inputs: Callable[[Draw], tuple[Any, ...]] | None = None
     edges: Callable[[Draw], Iterable[tuple[Any, ...]]] | None = None
@@ -113,15 +138,28 @@ class Exercise:
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """The check ids, in order."""
-        return tuple(self.checks.split())
+        """The names of the checks, in order."""
+        return check_names(self.checks)
+
+
+def check_names(text: str) -> tuple[str, ...]:
+    """Return the names of checks in a text, the letters that they had until 0.1 put into names.
+
+    Example:
+        >>> from nbautograd.course.exercise import check_names
+        >>> check_names("value G L")
+        ('value', 'gradient', 'linear')
+    """
+    return tuple(LETTERS.get(word, word) for word in text.split())
 
 
 NEEDED = {
-    **dict.fromkeys("VGODFB", ("formula", "inputs")),
-    **dict.fromkeys("LASMTRNCW", ("inputs",)),
-    "E": ("formula", "edges"),
-    "K": ("kinks",),
-    "P": ("inputs",),
-    "Q": ("own",),
+    **dict.fromkeys(
+        ("value", "gradient", "optional", "double_backward", "forward_mode", "vmap"), ("formula", "inputs")
+    ),
+    **dict.fromkeys(("linear", "arity", "shapes", "unchanged", "dtypes", "repeatable", "subsets"), ("inputs",)),
+    **dict.fromkeys(("context", "own_function", "cost"), ("inputs",)),
+    "edges": ("formula", "edges"),
+    "kinks": ("kinks",),
+    "custom": ("own",),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from nbautograd.core.display import Displayable
 from nbautograd.course.catalogue import notebooks
@@ -45,11 +45,6 @@ class Progress(Displayable):
     def done(self) -> int:
         """How many are right."""
         return sum(row.state == "passed" for row in self.rows)
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        from nbautograd.course.rendering import mimebundle
-
-        return mimebundle(self)
 
     def __repr__(self) -> str:
         return f"<Progress {self.done} of {len(self.rows)}>"

@@ -68,7 +68,7 @@ def below(value: Result) -> tuple[str, ...]:
         which = "unanswered_more" if value.line is None else "unanswered_line"
         return (messages.text(f"course.result.{which}", line=value.line),)
     passed, which = _titles(value, "passed"), "passed_more" if value.passed else "passed_some"
-    alone = [outcome.check for outcome in value.outcomes] == ["Q"]  # then there is nothing to tell apart
+    alone = [outcome.check for outcome in value.outcomes] == ["custom"]  # then there is nothing to tell apart
     said = [messages.text(f"course.result.{which}", checks=passed)] if passed and not alone else []
     waiting = _titles(value, "skipped")
     said += [messages.text("course.result.waiting", checks=waiting)] if waiting else []

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from nbautograd import messages
 from nbautograd.core.display import Displayable
-from nbautograd.course.exercise import Failure
+from nbautograd.course.exercise import Failure, check_names
 from nbautograd.course.sentences import steps
 
 State = Literal["passed", "failed", "skipped"]
@@ -19,7 +19,7 @@ class CheckResult(Displayable):
     """What one check said.
 
     Attributes:
-        check: its id, such as ``"G"``.
+        check: its name, such as ``"gradient"``.
         state: ``"passed"``, ``"failed"``, or ``"skipped"`` after a failure that leaves nothing to ask.
         failures: what it found; empty unless it failed. The first one is shown.
         seconds: wall time.
@@ -103,10 +103,11 @@ class Result(Displayable):
         """Whether this failed as expected.
 
         Args:
-            expected: a code, the beginning of one up to an underscore, or ``"check:L"`` for a check that failed.
+            expected: a code, the beginning of one up to an underscore, or ``"check:linear"`` for a check that failed.
         """
         if expected.startswith("check:"):
-            return any(o.state == "failed" and o.check == expected[6:] for o in self.outcomes)
+            [check] = check_names(expected[6:])
+            return any(outcome.state == "failed" and outcome.check == check for outcome in self.outcomes)
         return any(code == expected or code.startswith(f"{expected}_") for code in self.codes)
 
     def to_dict(self) -> dict[str, Any]:
@@ -124,11 +125,6 @@ class Result(Displayable):
             "codes": list(self.codes),
             "outcomes": [outcome.to_dict() for outcome in self.outcomes],
         }
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        from nbautograd.course.rendering import mimebundle
-
-        return mimebundle(self)
 
     def __repr__(self) -> str:
         done = sum(outcome.state == "passed" for outcome in self.outcomes)

@@ -10,18 +10,20 @@ from typing import Any
 from nbautograd import messages
 from nbautograd.core.checking.quiet import quiet
 from nbautograd.core.findings import Phrase
+from nbautograd.course import rendering as _registers  # noqa: F401 - how results are shown
 from nbautograd.course.attempt import Attempt
 from nbautograd.course.checks import ROUTINES
 from nbautograd.course.checks.exceptions import plainly
-from nbautograd.course.exercise import Exercise, Failure
+from nbautograd.course.exercise import CHECKS, Exercise, Failure
 from nbautograd.course.result import MAX_HINT_LEVEL, CheckResult, Result
 from nbautograd.course.source import without_magics
 
 # after one of these fails, the next ones would only say the same again
 STOPS = {
-    "V": "GLASMTRNEODFBKCWP",
-    "G": "LASNEODFBKP",
-    "W": "GLASMTRNEODFBKCP",
+    "value": {*CHECKS} - {"value", "custom"},
+    "gradient": {*CHECKS}
+    - {"value", "gradient", "unchanged", "dtypes", "repeatable", "context", "own_function", "custom"},
+    "own_function": {*CHECKS} - {"value", "own_function", "custom"},
 }
 
 
@@ -46,7 +48,7 @@ def check(
         >>> import torch
         >>> from nbautograd.course.exercise import Exercise
         >>> from nbautograd.course.run import check
-        >>> exercise = Exercise("square", "square", "V G", lambda x: x * x, lambda draw: (draw.normal(3),))
+        >>> exercise = Exercise("square", "square", "value gradient", lambda x: x * x, lambda draw: (draw.normal(3),))
         >>> check(exercise, lambda x: x ** 2).passed, check(exercise, lambda x: x ** 3).codes
         (True, ('forward_value',))
     """
@@ -103,7 +105,7 @@ def _outcomes(exercise: Exercise, answer: Any, seed: int, source: str) -> tuple[
             return (CheckResult(exercise.ids[0], "failed", (plainly("cannot_call", error),)),)
     told: list[CheckResult] = []
     for name in exercise.ids:
-        skip = any(o.state == "failed" and (name in STOPS.get(o.check, "") or _raises(o)) for o in told)
+        skip = any(o.state == "failed" and (name in STOPS.get(o.check, ()) or _raises(o)) for o in told)
         told.append(CheckResult(name, "skipped") if skip else _outcome(name, attempt))
     return tuple(told)
 

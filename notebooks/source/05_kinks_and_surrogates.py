@@ -211,7 +211,7 @@ class AbsUV(Function):
         sign = (u * v > 0).to(u.dtype)
         return grad_output * sign * v, grad_output * sign * u
 
-# %% tags=["wrong"] exercise="abs_uv" expects="check:K"
+# %% tags=["wrong"] exercise="abs_uv" expects="check:kinks"
 class AbsUV(Function):
     @staticmethod
     def forward(ctx, u, v):
@@ -671,7 +671,7 @@ class RoundSTE(Function):
     def backward(ctx, grad_output):
         return grad_output.round(), None
 
-# %% tags=["wrong"] exercise="round_ste" expects="check:V"
+# %% tags=["wrong"] exercise="round_ste" expects="check:value"
 class RoundSTE(Function):
     @staticmethod
     def forward(ctx, x, levels):
@@ -681,7 +681,7 @@ class RoundSTE(Function):
     def backward(ctx, grad_output):
         return grad_output, None
 
-# %% tags=["wrong"] exercise="round_ste" expects="check:V"
+# %% tags=["wrong"] exercise="round_ste" expects="check:value"
 class RoundSTE(Function):
     @staticmethod
     def forward(ctx, x, levels):
@@ -701,7 +701,7 @@ class RoundSTE(Function):
     def backward(ctx, grad_output):
         return grad_output, None
 
-# %% tags=["wrong"] exercise="round_ste" expects="check:G"
+# %% tags=["wrong"] exercise="round_ste" expects="check:gradient"
 class RoundSTE(Function):
     @staticmethod
     def forward(ctx, x, levels):
@@ -711,7 +711,7 @@ class RoundSTE(Function):
     def backward(ctx, grad_output):
         return None, None
 
-# %% tags=["wrong"] exercise="round_ste" expects="check:V"
+# %% tags=["wrong"] exercise="round_ste" expects="check:value"
 class RoundSTE(Function):
     @staticmethod
     def forward(ctx, x, levels):
@@ -806,7 +806,7 @@ class Spike(Function):
         slope = (1 + ctx.k * v.abs()).pow(-2)
         return slope * grad_output, None
 
-# %% tags=["wrong"] exercise="spike" expects="check:V"
+# %% tags=["wrong"] exercise="spike" expects="check:value"
 class Spike(Function):
     @staticmethod
     def forward(ctx, v, k):

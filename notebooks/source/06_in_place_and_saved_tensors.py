@@ -1082,7 +1082,7 @@ class Head(Function):
         
         return grad_x, None
 
-# %% tags=["wrong"] exercise="head" expects="check:G"
+# %% tags=["wrong"] exercise="head" expects="check:gradient"
 class Head(Function):
     @staticmethod
     def forward(ctx, x, n):
@@ -1096,7 +1096,7 @@ class Head(Function):
         grad_x[-ctx.n :] = grad_output
         return grad_x, None
 
-# %% tags=["wrong"] exercise="head" expects="check:G"
+# %% tags=["wrong"] exercise="head" expects="check:gradient"
 class Head(Function):
     @staticmethod
     def forward(ctx, x, n):

@@ -554,7 +554,7 @@ class LinearFunction(Function):
         gradients = grad_output @ weight, grad_output.t() @ input, grad_output.sum(0) if ctx.with_bias else None
         return gradients[: ctx.given]
 
-# %% tags=["wrong"] exercise="migrate_linear" expects="check:W"
+# %% tags=["wrong"] exercise="migrate_linear" expects="check:own_function"
 class LinearFunction(Function):
     def forward(self, input, weight, bias=None):
         self.save_for_backward(input, weight, bias)
@@ -574,7 +574,7 @@ class LinearFunction(Function):
             grad_bias = grad_output.sum(0)
         return grad_input, grad_weight, grad_bias
 
-# %% tags=["wrong"] exercise="migrate_linear" expects="check:E"
+# %% tags=["wrong"] exercise="migrate_linear" expects="check:edges"
 class LinearFunction(Function):
     @staticmethod
     def forward(ctx, input, weight, bias=None):
@@ -596,7 +596,7 @@ class LinearFunction(Function):
             grad_bias = grad_output.sum(0).squeeze(0)
         return grad_input, grad_weight, grad_bias
 
-# %% tags=["wrong"] exercise="migrate_linear" expects="check:G"
+# %% tags=["wrong"] exercise="migrate_linear" expects="check:gradient"
 class LinearFunction(Function):
     @staticmethod
     def forward(ctx, input, weight, bias=None):
@@ -706,7 +706,7 @@ class LinearFunction(Function):
             grad_bias = None
         return grad_input, grad_weight, grad_bias
 
-# %% tags=["wrong"] exercise="migrate_linear" expects="check:W"
+# %% tags=["wrong"] exercise="migrate_linear" expects="check:own_function"
 class LinearFunction(Function):
     @staticmethod
     def forward(ctx, input, weight, bias=None):
@@ -772,7 +772,7 @@ class LinearFunction(Function):
             grad_bias = grad_output.sum(0)
         return grad_input, grad_weight, grad_bias
 
-# %% tags=["wrong"] exercise="migrate_linear" expects="check:O"
+# %% tags=["wrong"] exercise="migrate_linear" expects="check:optional"
 class LinearFunction(Function):
     @staticmethod
     def forward(ctx, input, weight, bias=None):
@@ -842,7 +842,7 @@ class Transpose(Function):
     def backward(ctx, grad_output):
         return grad_output.transpose(*ctx.dims)
 
-# %% tags=["wrong"] exercise="migrate_transpose" expects="check:G"
+# %% tags=["wrong"] exercise="migrate_transpose" expects="check:gradient"
 class Transpose(Function):
     @staticmethod
     def forward(ctx, x, first, second):
@@ -853,7 +853,7 @@ class Transpose(Function):
     def backward(ctx, grad_output):
         return grad_output, None, None
 
-# %% tags=["wrong"] exercise="migrate_transpose" expects="check:G"
+# %% tags=["wrong"] exercise="migrate_transpose" expects="check:gradient"
 class Transpose(Function):
     @staticmethod
     def forward(ctx, x, first, second):
@@ -864,7 +864,7 @@ class Transpose(Function):
     def backward(ctx, grad_output):
         return grad_output.t() if grad_output.dim() == 2 else grad_output.transpose(0, 1), None, None
 
-# %% tags=["wrong"] exercise="migrate_transpose" expects="check:G"
+# %% tags=["wrong"] exercise="migrate_transpose" expects="check:gradient"
 class Transpose(Function):
     @staticmethod
     def forward(ctx, x, first, second):
@@ -875,7 +875,7 @@ class Transpose(Function):
     def backward(ctx, grad_output):
         return grad_output.transpose(*ctx.dims), grad_output.sum(), None
 
-# %% tags=["wrong"] exercise="migrate_transpose" expects="check:G"
+# %% tags=["wrong"] exercise="migrate_transpose" expects="check:gradient"
 class Transpose(Function):
     @staticmethod
     def forward(ctx, x, first, second):
@@ -908,7 +908,7 @@ class Transpose(Function):
     def backward(ctx, grad_output):
         return grad_output.transpose(*ctx.dims), None, None
 
-# %% tags=["wrong"] exercise="migrate_transpose" expects="check:G"
+# %% tags=["wrong"] exercise="migrate_transpose" expects="check:gradient"
 class Transpose(Function):
     @staticmethod
     def forward(ctx, x, first, second):
@@ -919,7 +919,7 @@ class Transpose(Function):
     def backward(ctx, grad_output):
         return -grad_output.transpose(*ctx.dims), None, None
 
-# %% tags=["wrong"] exercise="migrate_transpose" expects="check:G"
+# %% tags=["wrong"] exercise="migrate_transpose" expects="check:gradient"
 class Transpose(Function):
     @staticmethod
     def forward(ctx, x, first, second):
@@ -930,7 +930,7 @@ class Transpose(Function):
     def backward(ctx, grad_output):
         return grad_output.reshape(grad_output.transpose(*ctx.dims).shape), None, None
 
-# %% tags=["wrong"] exercise="migrate_transpose" expects="check:G"
+# %% tags=["wrong"] exercise="migrate_transpose" expects="check:gradient"
 class Transpose(Function):
     @staticmethod
     def forward(ctx, x, first, second):
@@ -1116,7 +1116,7 @@ class Repaired(nn.Module):
             self.input_features, self.output_features, self.bias is not None
         )
 
-# %% tags=["wrong"] exercise="repair_module" expects="check:Q"
+# %% tags=["wrong"] exercise="repair_module" expects="check:custom"
 class Repaired(nn.Module):
     def __init__(self, input_features, output_features, bias=True):
         super().__init__()
@@ -1139,7 +1139,7 @@ class Repaired(nn.Module):
             self.input_features, self.output_features, self.bias is not None
         )
 
-# %% tags=["wrong"] exercise="repair_module" expects="check:Q"
+# %% tags=["wrong"] exercise="repair_module" expects="check:custom"
 class Repaired(nn.Module):
     def __init__(self, input_features, output_features, bias=True):
         super().__init__()

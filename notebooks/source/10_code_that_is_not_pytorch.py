@@ -196,7 +196,7 @@ class Softplus(Function):
         slope = np.exp(-np.logaddexp(0, -array))
         return torch.from_numpy(np.asarray(slope, dtype=array.dtype))
 
-# %% tags=["wrong"] exercise="numpy_softplus" expects="check:G"
+# %% tags=["wrong"] exercise="numpy_softplus" expects="check:gradient"
 class Softplus(Function):
     @staticmethod
     def forward(ctx, x):
@@ -430,7 +430,7 @@ class Correlate(Function):
         grad_kernel = np.correlate(signal, g, "valid")
         return torch.from_numpy(grad_signal), torch.from_numpy(grad_kernel)
 
-# %% tags=["wrong"] exercise="numpy_correlate" expects="check:G"
+# %% tags=["wrong"] exercise="numpy_correlate" expects="check:gradient"
 class Correlate(Function):
     @staticmethod
     def forward(ctx, signal, kernel):
@@ -446,7 +446,7 @@ class Correlate(Function):
         grad_kernel = np.correlate(signal, g, "valid")
         return torch.from_numpy(grad_signal), torch.from_numpy(grad_kernel)
 
-# %% tags=["wrong"] exercise="numpy_correlate" expects="check:G"
+# %% tags=["wrong"] exercise="numpy_correlate" expects="check:gradient"
 class Correlate(Function):
     @staticmethod
     def forward(ctx, signal, kernel):
@@ -526,7 +526,7 @@ class Correlate(Function):
         grad_kernel = np.correlate(signal, g, "valid")
         return torch.from_numpy(grad_signal), None
 
-# %% tags=["wrong"] exercise="numpy_correlate" expects="check:G"
+# %% tags=["wrong"] exercise="numpy_correlate" expects="check:gradient"
 class Correlate(Function):
     @staticmethod
     def forward(ctx, signal, kernel):
@@ -542,7 +542,7 @@ class Correlate(Function):
         grad_kernel = np.correlate(signal, g, "valid")
         return torch.from_numpy(grad_signal), torch.from_numpy(grad_kernel)
 
-# %% tags=["wrong"] exercise="numpy_correlate" expects="check:G"
+# %% tags=["wrong"] exercise="numpy_correlate" expects="check:gradient"
 class Correlate(Function):
     @staticmethod
     def forward(ctx, signal, kernel):
@@ -637,7 +637,7 @@ class Numerical(Function):
         grads = [float((grad_output.numpy() * column).sum()) for column in columns]
         return None, torch.tensor(grads, dtype=x.dtype).reshape(x.shape)
 
-# %% tags=["wrong"] exercise="numerical_backward" expects="check:G"
+# %% tags=["wrong"] exercise="numerical_backward" expects="check:gradient"
 class Numerical(Function):
     @staticmethod
     def forward(ctx, box, x):
@@ -658,7 +658,7 @@ class Numerical(Function):
             grad.flat[n] = (g * slope).sum()
         return None, torch.from_numpy(grad)
 
-# %% tags=["wrong"] exercise="numerical_backward" expects="check:G"
+# %% tags=["wrong"] exercise="numerical_backward" expects="check:gradient"
 class Numerical(Function):
     @staticmethod
     def forward(ctx, box, x):
@@ -679,7 +679,7 @@ class Numerical(Function):
             grad.flat[n] = slope.sum()
         return None, torch.from_numpy(grad)
 
-# %% tags=["wrong"] exercise="numerical_backward" expects="check:G"
+# %% tags=["wrong"] exercise="numerical_backward" expects="check:gradient"
 class Numerical(Function):
     @staticmethod
     def forward(ctx, box, x):
@@ -700,7 +700,7 @@ class Numerical(Function):
             grad.flat[n] = (g * slope).flat[n]
         return None, torch.from_numpy(grad)
 
-# %% tags=["wrong"] exercise="numerical_backward" expects="check:G"
+# %% tags=["wrong"] exercise="numerical_backward" expects="check:gradient"
 class Numerical(Function):
     @staticmethod
     def forward(ctx, box, x):
@@ -721,7 +721,7 @@ class Numerical(Function):
             grad.flat[n] = (g * slope).sum()
         return None, torch.from_numpy(grad)
 
-# %% tags=["wrong"] exercise="numerical_backward" expects="check:G"
+# %% tags=["wrong"] exercise="numerical_backward" expects="check:gradient"
 class Numerical(Function):
     @staticmethod
     def forward(ctx, box, x):
@@ -742,7 +742,7 @@ class Numerical(Function):
             grad.flat[n] = (g * slope).sum()
         return None, torch.from_numpy(grad)
 
-# %% tags=["wrong"] exercise="numerical_backward" expects="check:G"
+# %% tags=["wrong"] exercise="numerical_backward" expects="check:gradient"
 class Numerical(Function):
     @staticmethod
     def forward(ctx, box, x):
@@ -763,7 +763,7 @@ class Numerical(Function):
             grad.flat[n] = (g * slope).sum()
         return None, torch.from_numpy(grad)
 
-# %% tags=["wrong"] exercise="numerical_backward" expects="check:G"
+# %% tags=["wrong"] exercise="numerical_backward" expects="check:gradient"
 class Numerical(Function):
     @staticmethod
     def forward(ctx, box, x):

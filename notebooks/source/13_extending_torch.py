@@ -1906,7 +1906,7 @@ class OpLog(TorchDispatchMode):
             self.names.append(str(func))
         return func(*args, **(kwargs or {}))
 
-# %% tags=["wrong"] exercise="op_log" expects="check:Q"
+# %% tags=["wrong"] exercise="op_log" expects="check:custom"
 from torch.utils._python_dispatch import TorchDispatchMode
 
 

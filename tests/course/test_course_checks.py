@@ -10,7 +10,7 @@ import torch
 from written_answers import define, modern, product
 
 from nbautograd.course.checks import ROUTINES
-from nbautograd.course.exercise import CHECKS, Exercise
+from nbautograd.course.exercise import CHECKS, Exercise, check_names
 from nbautograd.course.run import check
 
 
@@ -23,8 +23,11 @@ def odd_shapes(draw: Any) -> list[tuple[Any, ...]]:
 
 
 MULTIPLY = Exercise(
-    "multiply", "Multiply", "V", torch.mul, lambda draw: (draw.normal(3, 4), draw.normal(3, 4)), edges=odd_shapes
+    "multiply", "Multiply", "value", torch.mul, lambda draw: (draw.normal(3, 4), draw.normal(3, 4)), edges=odd_shapes
 )
+
+
+WANTED = "ctx.needs_input_grad"
 
 
 def asked(checks: str, **more: Any) -> Exercise:
@@ -35,6 +38,11 @@ def test_every_check_has_a_routine():
     assert set(ROUTINES) == set(CHECKS)
 
 
+def test_the_letters_of_old_are_taken():
+    assert asked("V G L").ids == asked("value gradient linear").ids
+    assert set(check_names("V G L A S M T R N E O D F B K C W P Q")) == set(CHECKS)
+
+
 def test_a_right_answer_passes_what_it_should():
     assert check(asked("V G L A S M T R N E D C W"), product()).codes == ()
     assert check(asked("V G L A S M T R N E D F B C W"), modern()).codes == ()
@@ -43,39 +51,39 @@ def test_a_right_answer_passes_what_it_should():
 @pytest.mark.parametrize(
     ("checks", "answer", "code"),
     [
-        ("V", {"value": "a + b"}, "forward_value"),
-        ("V", {"value": "(a * b).sum()"}, "forward_shape"),
-        ("V", {"value": "(a * b).float()"}, "forward_dtype"),
-        ("V", {"value": "(a * b, a)"}, "forward_count"),
-        ("V", {"value": "None"}, "forward_none"),
-        ("V", {"value": "a.unknown()"}, "forward_raised"),
-        ("V G", {"returned": "return g * a, g * b"}, "swapped_inputs"),
-        ("V G", {"returned": "return b, a"}, "ignores_grad_output"),
-        ("V G", {"returned": "return -g * b, g * a"}, "sign"),
-        ("V G", {"returned": "return g * b, None"}, "none_gradient"),
-        ("V G", {"returned": "return (g * b).item(), g * a"}, "exception_other"),
-        ("V L", {"returned": "return b, a"}, "ignores_grad_output"),
-        ("V L", {"returned": "return g.abs() * b, g * a"}, "nonlinear_in_grad_output"),
-        ("V A", {"returned": "return g * b"}, "exception_number_of_gradients"),
-        ("V A", {"returned": "return g * b, g * a, None"}, "wrong_number_of_gradients"),
-        ("V S", {"returned": "return torch.stack([g * b, g * b]), g * a"}, "grad_shape_reduced"),
-        ("V T", {"returned": "return (g * b).float(), g * a"}, "grad_dtype_cast"),
-        ("V T", {"value": "(a.double() * b)"}, "dtype_not_kept"),
-        ("V M", {"returned": "g.mul_(1)\n        return g * b, g * a"}, "mutates_grad_output"),
-        ("V M", {"value": "(a * b, a.zero_())[0]"}, "mutates_input"),
-        ("V R", {"returned": "return g * b * torch.rand(()).double(), g * a"}, "nondeterministic_backward"),
-        ("V N", {"returned": "return g * b, g * a if ctx.needs_input_grad[0] else None"}, "needs_input_grad_wrong"),
-        ("V N", {"returned": "assert ctx.needs_input_grad[1]\n        return g * b, g * a"}, "needs_input_grad_raised"),
-        ("V E", {"value": "a.view(3, 4) * b"}, "edge_raised"),
-        ("V G E", {"returned": "return g * b, g * a * (a.dim() == 2)"}, "edge_gradient"),
-        ("V D", {"returned": "return g * b.detach(), g * a.detach()"}, "double_backward_wrong"),
-        ("V C", {"save": "ctx.a, ctx.b = a, b", "unpack": "a, b = ctx.a, ctx.b"}, "tensor_on_ctx"),
-        ("V C", {"save": "ctx.save_for_backward(a, b); ctx.y = a * b", "value": "ctx.y"}, "output_on_ctx"),
-        ("V W", {"returned": "return torch.autograd.grad(a * b, (a, b), g)"}, "native_autograd"),
+        ("value", {"value": "a + b"}, "forward_value"),
+        ("value", {"value": "(a * b).sum()"}, "forward_shape"),
+        ("value", {"value": "(a * b).float()"}, "forward_dtype"),
+        ("value", {"value": "(a * b, a)"}, "forward_count"),
+        ("value", {"value": "None"}, "forward_none"),
+        ("value", {"value": "a.unknown()"}, "forward_raised"),
+        ("value gradient", {"returned": "return g * a, g * b"}, "swapped_inputs"),
+        ("value gradient", {"returned": "return b, a"}, "ignores_grad_output"),
+        ("value gradient", {"returned": "return -g * b, g * a"}, "sign"),
+        ("value gradient", {"returned": "return g * b, None"}, "none_gradient"),
+        ("value gradient", {"returned": "return (g * b).item(), g * a"}, "exception_other"),
+        ("value linear", {"returned": "return b, a"}, "ignores_grad_output"),
+        ("value linear", {"returned": "return g.abs() * b, g * a"}, "nonlinear_in_grad_output"),
+        ("value arity", {"returned": "return g * b"}, "exception_number_of_gradients"),
+        ("value arity", {"returned": "return g * b, g * a, None"}, "wrong_number_of_gradients"),
+        ("value shapes", {"returned": "return torch.stack([g * b, g * b]), g * a"}, "grad_shape_reduced"),
+        ("value dtypes", {"returned": "return (g * b).float(), g * a"}, "grad_dtype_cast"),
+        ("value dtypes", {"value": "(a.double() * b)"}, "dtype_not_kept"),
+        ("value unchanged", {"returned": "g.mul_(1)\n        return g * b, g * a"}, "mutates_grad_output"),
+        ("value unchanged", {"value": "(a * b, a.zero_())[0]"}, "mutates_input"),
+        ("value repeatable", {"returned": "return g * b * torch.rand(()).double(), g"}, "nondeterministic_backward"),
+        ("value subsets", {"returned": f"return g * b, g * a if {WANTED}[0] else None"}, "needs_input_grad_wrong"),
+        ("value subsets", {"returned": f"assert {WANTED}[1]\n        return g * b, g * a"}, "needs_input_grad_raised"),
+        ("value edges", {"value": "a.view(3, 4) * b"}, "edge_raised"),
+        ("value gradient edges", {"returned": "return g * b, g * a * (a.dim() == 2)"}, "edge_gradient"),
+        ("value double_backward", {"returned": "return g * b.detach(), g * a.detach()"}, "double_backward_wrong"),
+        ("value context", {"save": "ctx.a, ctx.b = a, b", "unpack": "a, b = ctx.a, ctx.b"}, "tensor_on_ctx"),
+        ("value context", {"save": "ctx.save_for_backward(a, b); ctx.y = a * b", "value": "ctx.y"}, "output_on_ctx"),
+        ("value own_function", {"returned": "return torch.autograd.grad(a * b, (a, b), g)"}, "native_autograd"),
     ],
 )  # fmt: skip
 def test_a_wrong_answer_gets_its_code(checks, answer, code):
-    exercise = asked("V E", edges=odd_shapes) if code == "edge_raised" else asked(checks)
+    exercise = asked("value edges", edges=odd_shapes) if code == "edge_raised" else asked(checks)
     if code == "edge_raised":
         exercise = dataclasses.replace(exercise, inputs=lambda draw: (draw.normal(3, 4), draw.normal(3, 4)))
     result = check(exercise, product(**answer))
@@ -86,11 +94,11 @@ def test_a_wrong_answer_gets_its_code(checks, answer, code):
 @pytest.mark.parametrize(
     ("checks", "answer", "code"),
     [
-        ("F", {"tangent": "da * b"}, "jvp_wrong"),
-        ("F", {"tangent": "da @ b"}, "jvp_raised"),
-        ("B", {"rule": ""}, "vmap_missing"),
+        ("forward_mode", {"tangent": "da * b"}, "jvp_wrong"),
+        ("forward_mode", {"tangent": "da @ b"}, "jvp_raised"),
+        ("vmap", {"rule": ""}, "vmap_missing"),
         (
-            "B",
+            "vmap",
             {
                 "rule": "@staticmethod\n    def vmap(info, in_dims, a, b):\n"
                 "        return Multiply.apply(a.movedim(in_dims[0] or 0, 0), b), 0"
@@ -105,7 +113,7 @@ def test_transforms(checks, answer, code):
 
 
 def test_a_function_without_jvp_and_in_the_old_style():
-    assert check(asked("F B"), product()).codes == ("jvp_missing", "vmap_old_style")
+    assert check(asked("forward_mode vmap"), product()).codes == ("jvp_missing", "vmap_old_style")
 
 
 def test_once_differentiable_is_told_apart():
@@ -120,20 +128,22 @@ class Square(Function):
     def backward(ctx, g):
         return 2 * ctx.saved_tensors[0] * g
 """
-    exercise = Exercise("square", "Square", "V G D", lambda x: x * x, lambda draw: (draw.normal(3),))
+    exercise = Exercise(
+        "square", "Square", "value gradient double_backward", lambda x: x * x, lambda draw: (draw.normal(3),)
+    )
     assert check(exercise, define(text, "Square")).codes == ("once_differentiable",)
 
 
 def test_inputs_on_ctx_of_a_function_inside_the_answer():
     attributes = product(save="ctx.a, ctx.b = a, b", unpack="a, b = ctx.a, ctx.b")
-    exercise = asked("V C", apply=lambda cls: lambda a, b: cls.apply(a, b))
+    exercise = asked("value context", apply=lambda cls: lambda a, b: cls.apply(a, b))
     assert set(check(exercise, attributes).codes) == {"tensor_on_ctx"}
     assert check(exercise, product()).passed
 
 
 def test_an_output_that_leads_to_itself_is_a_leak():
     held = "ctx.held = [(y := a * b)]\n        ctx.save_for_backward(a, b)"
-    assert check(asked("V C"), product(save=held, value="y")).codes == ("leak",)
+    assert check(asked("value context"), product(save=held, value="y")).codes == ("leak",)
 
 
 LINEAR = """class Linear(Function):
@@ -159,7 +169,9 @@ def test_optional_arguments(plus, third, codes):
     def formula(x, w, bias=None):
         return x @ w if bias is None else x @ w + bias
 
-    exercise = Exercise("linear", "Linear", "V G O", formula, lambda d: (d.normal(2, 3), d.normal(3, 4), d.normal(4)))
+    exercise = Exercise(
+        "linear", "Linear", "value gradient optional", formula, lambda d: (d.normal(2, 3), d.normal(3, 4), d.normal(4))
+    )
     assert check(exercise, define(LINEAR.format(plus=plus, third=third), "Linear")).codes == codes
 
 
@@ -179,7 +191,9 @@ ROUND = """class Round(Function):
      ("torch.ones_like(g)", "ignores_grad_output"), ("g.sign()", "nonlinear_in_grad_output")],
 )  # fmt: skip
 def test_a_declared_backward(returned, code):
-    exercise = Exercise("ste", "Round", "V G", torch.round, lambda draw: (draw.normal(5),), vjp=lambda x, g: g)
+    exercise = Exercise(
+        "ste", "Round", "value gradient", torch.round, lambda draw: (draw.normal(5),), vjp=lambda x, g: g
+    )
     result = check(exercise, define(ROUND.format(returned=returned), "Round"))
     assert result.passed if not code else result.shows(code), result.codes
 
@@ -199,7 +213,12 @@ ABS = """class Abs(Function):
 @pytest.mark.parametrize(("there", "code"), [("0.0", ""), ("1.0", ""), ("-0.5", ""), ("7.0", "kink_wrong")])
 def test_any_value_between_the_one_sided_derivatives_will_do(there, code):
     exercise = Exercise(
-        "abs", "Abs", "V G K", torch.abs, lambda draw: (draw.normal(5),), kinks=lambda draw: [(draw.normal(2) * 0,)]
+        "abs",
+        "Abs",
+        "value gradient kinks",
+        torch.abs,
+        lambda draw: (draw.normal(5),),
+        kinks=lambda draw: [(draw.normal(2) * 0,)],
     )
     assert check(exercise, define(ABS.format(there=there), "Abs")).codes == ((code,) if code else ())
 
@@ -207,7 +226,8 @@ def test_any_value_between_the_one_sided_derivatives_will_do(there, code):
 @pytest.mark.parametrize(("there", "code"), [("1.0", ""), ("0.0", "kink_convention")])
 def test_a_stated_convention_is_asked_for(there, code):
     exercise = Exercise(
-        "abs", "Abs", "V G K", torch.abs, lambda draw: (draw.normal(5),), kinks=lambda draw: [(draw.normal(2) * 0,)],
+        "abs", "Abs", "value gradient kinks", torch.abs, lambda draw: (draw.normal(5),),
+        kinks=lambda draw: [(draw.normal(2) * 0,)],
         vjp=lambda x, g: g * torch.where(x < 0, -1.0, 1.0),
     )  # fmt: skip
     assert check(exercise, define(ABS.format(there=there), "Abs")).codes == ((code,) if code else ())
@@ -235,7 +255,7 @@ NUMERICAL = """class Numerical(Function):
 @pytest.mark.parametrize(("extra", "codes"), [("pass", ()), ("ctx.f(x)", ("too_many_calls",))])
 def test_calls_of_a_black_box_are_counted(extra, codes):
     exercise = Exercise(
-        "numerical", "Numerical", "V G P", lambda f, x: f(x), lambda draw: (torch.sin, draw.normal(4)),
+        "numerical", "Numerical", "value gradient cost", lambda f, x: f(x), lambda draw: (torch.sin, draw.normal(4)),
         forward_calls=lambda f, x: 2 * x.numel() + 1, tolerance=1e-5,
     )  # fmt: skip
     assert check(exercise, define(NUMERICAL.format(extra=extra), "Numerical")).codes == codes
@@ -243,12 +263,12 @@ def test_calls_of_a_black_box_are_counted(extra, codes):
 
 @pytest.mark.parametrize(("most", "codes"), [(2 * 12 * 8, ()), (12 * 8, ("saved_too_much",))])
 def test_saved_bytes_are_counted(most, codes):
-    assert check(asked("V P", saved_bytes=most), product()).codes == codes
+    assert check(asked("value cost", saved_bytes=most), product()).codes == codes
 
 
 def test_what_does_not_go_through_the_function():
-    assert check(asked("V W"), lambda a, b: a * b).codes == ("not_through_function",)
-    assert check(asked("V W", apply=lambda cls: cls.forward), define(
+    assert check(asked("value own_function"), lambda a, b: a * b).codes == ("not_through_function",)
+    assert check(asked("value own_function", apply=lambda cls: cls.forward), define(
         "class Multiply:\n    forward = staticmethod(lambda a, b: a * b)", "Multiply"
     )).codes == ("no_function_class",)  # fmt: skip
 
@@ -267,21 +287,27 @@ SCALED = """class Scale(Function):
 @pytest.mark.parametrize(("kept", "codes"), [("ctx.factor", ()), ("Scale.factor", ("shared_state",))])
 def test_a_number_kept_on_the_class_is_shared_state(kept, codes):
     exercise = Exercise(
-        "scale", "Scale", "V G R", lambda x, factor: factor * x, lambda draw: (draw.normal(3), float(draw.normal()))
+        "scale",
+        "Scale",
+        "value gradient repeatable",
+        lambda x, factor: factor * x,
+        lambda draw: (draw.normal(3), float(draw.normal())),
     )
     assert check(exercise, define(SCALED.format(kept=kept), "Scale")).codes == codes
 
 
 def test_prints_of_an_answer_are_not_shown(capsys):
-    check(asked("V G"), product(value="(print('hello'), a * b)[1]"))
+    check(asked("value gradient"), product(value="(print('hello'), a * b)[1]"))
     assert capsys.readouterr().out == ""
 
 
 def test_every_failure_has_a_last_hint():
     """Level 3 says what to do, also where no finding of the checker brings its own advice."""
-    result = check(asked("V"), product(value="a + b"))
+    result = check(asked("value"), product(value="a + b"))
     assert result.outcomes[0].sentences(3)[1].startswith("Compute one small example by hand")
-    exercise = Exercise("ste", "Round", "V G", torch.round, lambda draw: (draw.normal(5),), vjp=lambda x, g: g)
+    exercise = Exercise(
+        "ste", "Round", "value gradient", torch.round, lambda draw: (draw.normal(5),), vjp=lambda x, g: g
+    )
     told = check(exercise, define(ROUND.format(returned="-g"), "Round")).outcomes[1].sentences(3)
     assert "line 7: `-g`" in told[1]
     assert told[2] == "Check the sign of the declared gradient."

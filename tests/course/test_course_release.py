@@ -73,7 +73,9 @@ def test_manifest_and_zip(tmp_path):
         ]
         assert sorted(archive.namelist()) == names
         manifest = json.loads(archive.read("99_squares/manifest.json"))
-    assert manifest["exercises"] == [{"answer": "Square", "checks": "V G", "name": "own_square", "points": 2}]
+    assert manifest["exercises"] == [
+        {"answer": "Square", "checks": "value gradient", "name": "own_square", "points": 2}
+    ]
     assert manifest["points"] == 2
     assert manifest["source"] == read(tmp_path / "99_squares.py").hash
     assert any(line.startswith("torch==") and "+" not in line for line in manifest["requirements"])

@@ -17,7 +17,7 @@ from nbautograd.course.exercise import Exercise, Failure
 from nbautograd.course.rendering import mimebundle
 from nbautograd.course.run import check, placeholder
 
-MULTIPLY = Exercise("multiply", "Multiply", "V G", torch.mul, lambda draw: (draw.normal(3), draw.normal(3)))
+MULTIPLY = Exercise("multiply", "Multiply", "value gradient", torch.mul, lambda draw: (draw.normal(3), draw.normal(3)))
 SWAPPED = {"returned": "return g * a, g * b"}
 
 
@@ -97,7 +97,10 @@ def test_old_style_functions_are_explained():
 
 
 def test_the_checks_behind_a_failure_wait():
-    result = check(Exercise("m", "M", "V G L", torch.mul, lambda d: (d.normal(3), d.normal(3))), product(value="a + b"))
+    result = check(
+        Exercise("m", "unchanged", "value gradient linear", torch.mul, lambda d: (d.normal(3), d.normal(3))),
+        product(value="a + b"),
+    )
     assert [outcome.state for outcome in result.outcomes] == ["failed", "skipped", "skipped"]
 
 
@@ -109,7 +112,7 @@ def own(answer, draw):
 
 
 def test_an_exercise_with_a_check_of_its_own():
-    exercise = Exercise("own", "answer", "Q", own=own)
+    exercise = Exercise("own", "answer", "custom", own=own)
     assert check(exercise, lambda x: True).passed
     failed = check(exercise, lambda x: False)
     assert failed.outcomes[0].sentences(1) == ("It took 3 tries.",)
@@ -123,7 +126,7 @@ def test_an_exercise_with_a_check_of_its_own():
 
 def test_a_note_of_the_exercise_takes_the_place_of_the_sentence():
     exercise = Exercise(
-        "multiply", "Multiply", "V G", torch.mul, lambda draw: (draw.normal(3), draw.normal(3)),
+        "multiply", "Multiply", "value gradient", torch.mul, lambda draw: (draw.normal(3), draw.normal(3)),
         notes={"swapped_inputs": {"en": "In which order?", "zh": "什么顺序？"}},
     )  # fmt: skip
     result = check(exercise, product(**SWAPPED))
@@ -137,7 +140,7 @@ def test_other_seeds_are_other_points():
         seen.append(draw.normal(1).item())
         return (draw.normal(2), draw.normal(2))
 
-    exercise = Exercise("multiply", "Multiply", "V", torch.mul, inputs)
+    exercise = Exercise("multiply", "Multiply", "value", torch.mul, inputs)
     for seed in (0, 0, 1):
         check(exercise, product(), seed=seed)
     first, again, other = seen[:3], seen[3:6], seen[6:]
@@ -148,16 +151,16 @@ def test_other_seeds_are_other_points():
 def test_an_exercise_that_no_check_could_be_made_of_is_refused():
     with pytest.raises(ValueError, match="checks are some of"):
         Exercise("x", "X", "V Z")
-    with pytest.raises(ValueError, match="check V needs formula"):
-        Exercise("x", "X", "V")
+    with pytest.raises(ValueError, match="check value needs formula"):
+        Exercise("x", "X", "value")
 
 
 def test_expected_codes():
     result = check(MULTIPLY, product(returned="return g"))
     assert result.shows("exception")
     assert result.shows("exception_number_of_gradients")
-    assert result.shows("check:G")
-    assert not result.shows("check:V")
+    assert result.shows("check:gradient")
+    assert not result.shows("check:value")
     assert not result.shows("sign")
 
 

@@ -26,7 +26,7 @@ RIGHT = "2 * ctx.saved_tensors[0] * g"
 @pytest.fixture(autouse=True)
 def square(monkeypatch):
     """One exercise, whatever the course has."""
-    made = Exercise("square", "Square", "V G", lambda x: x * x, lambda draw: (draw.normal(3),))
+    made = Exercise("square", "Square", "value gradient", lambda x: x * x, lambda draw: (draw.normal(3),))
     monkeypatch.setattr(catalogue, "_packaged", lambda: {"square": made})
 
 
@@ -117,7 +117,7 @@ def test_line_numbers_are_those_of_the_cell(notebook):
 
 
 def test_progress(notebook, monkeypatch):
-    other = Exercise("other", "Other", "V", lambda x: x, lambda draw: (draw.normal(3),))
+    other = Exercise("other", "Other", "value", lambda x: x, lambda draw: (draw.normal(3),))
     assert "No exercise has been tried" in notebook("%exercises").text
     made = catalogue._packaged()["square"]
     monkeypatch.setattr("nbautograd.course.progress.notebooks", lambda: {"01": (made, other)})

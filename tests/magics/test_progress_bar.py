@@ -249,7 +249,7 @@ class Square(torch.autograd.Function):
 
 @pytest.mark.usefixtures("interruptible")
 def test_grading_that_is_stopped_gives_no_grade(notebook, monkeypatch):
-    exercise = Exercise("square", "Square", "V G", lambda x: x * x, lambda draw: (draw.normal(3),))
+    exercise = Exercise("square", "Square", "value gradient", lambda x: x * x, lambda draw: (draw.normal(3),))
     monkeypatch.setattr(catalogue, "_packaged", lambda: {"square": exercise})
     seen_at_once(monkeypatch)
     monkeypatch.setattr(progress, "GRACE", 0.01)

@@ -19,7 +19,7 @@ def manager() -> TransformerManager:
 
 @pytest.fixture
 def square(monkeypatch: pytest.MonkeyPatch) -> Exercise:
-    exercise = Exercise("square", "Square", "V", lambda x: x * x, lambda draw: (draw.normal(3),))
+    exercise = Exercise("square", "Square", "value", lambda x: x * x, lambda draw: (draw.normal(3),))
     monkeypatch.setattr(catalogue, "_packaged", lambda: {"square": exercise})
     return exercise
 

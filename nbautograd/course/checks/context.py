@@ -1,4 +1,4 @@
-"""C: what stays on ctx. P: what it costs: calls of a black box, bytes saved for backward."""
+"""What stays on ctx, and what a call costs: calls of a black box, bytes saved for backward."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from nbautograd.course.sentences import from_finding
 
 
 def context(attempt: Attempt) -> Iterator[Failure]:
-    """C: tensors go through save_for_backward, nothing is kept alive, and no more bytes than allowed."""
+    """Tensors go through save_for_backward, nothing is kept alive, and no more bytes than allowed."""
     subject = attempt.subject(attempt.point())
     with subject.session():
         found = [f for f in retained_tensors(subject) if f.code in ("tensor_on_ctx", "output_on_ctx")]
@@ -85,7 +85,7 @@ def saved_bytes(call: Callable[..., Any], inputs: tuple[Any, ...]) -> int:
 
 
 def cost(attempt: Attempt) -> Iterator[Failure]:
-    """P: calls of the functions among the inputs during one forward and one backward; bytes saved."""
+    """Calls of the functions among the inputs during one forward and one backward; bytes saved."""
     if attempt.exercise.forward_calls is not None:
         inputs = attempt.point()
         most = _number(attempt.exercise.forward_calls, inputs)

@@ -1,4 +1,4 @@
-"""Q: the exercise's own check."""
+"""The exercise's own check."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nbautograd.course.exercise import Failure
 
 
 def custom(attempt: Attempt) -> Iterator[Failure]:
-    """Q: whatever the exercise's author wrote; what it raises is a failure as well."""
+    """Whatever the exercise's author wrote; what it raises is a failure as well."""
     assert attempt.exercise.own is not None
     try:
         yield from attempt.exercise.own(attempt.answer, attempt.draw())

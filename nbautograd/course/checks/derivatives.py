@@ -1,4 +1,4 @@
-"""D: double backward. F: forward mode. B: vmap. Each beside the same transform of the formula."""
+"""Double backward, forward mode and vmap, each beside the same transform of the formula."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BATCH = 3
 
 
 def double(attempt: Attempt) -> Iterator[Failure]:
-    """D: the derivatives of the gradient with respect to inputs and grad_outputs."""
+    """The derivatives of the gradient with respect to inputs and grad_outputs."""
     inputs = attempt.point()
     right = _second(attempt, attempt.reference_run(inputs))
     try:
@@ -64,7 +64,7 @@ def _why(attempt: Attempt, inputs: tuple[Any, ...]) -> list[Failure]:
 
 
 def forward_mode(attempt: Attempt) -> Iterator[Failure]:
-    """F: jvp along random tangents, of all inputs together and of each alone."""
+    """Jvp along random tangents, of all inputs together and of each alone."""
     inputs = attempt.point()
     where = positions(inputs)
     names = attempt.subject(inputs).input_names
@@ -93,7 +93,7 @@ def _jvp(call: Any, inputs: tuple[Any, ...], chosen: Sequence[int], seed: int) -
 
 
 def batched(attempt: Attempt) -> Iterator[Failure]:
-    """B: torch.func.vmap over all inputs, over each alone, along the first and along the last dimension."""
+    """Torch.func.vmap over all inputs, over each alone, along the first and along the last dimension."""
     assert attempt.exercise.formula is not None
     stacks = [attempt.exercise.inputs(attempt.draw(k)) for k in range(BATCH)] if attempt.exercise.inputs else []
     for dims in _patterns(stacks[0]):

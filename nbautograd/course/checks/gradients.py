@@ -1,4 +1,4 @@
-"""G: the gradient. L: is it linear in grad_output. N: for every subset of inputs that want one. K: at kinks."""
+"""The gradient: right, linear in grad_output, for every subset of inputs that want one, at kinks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MANY = 6  # inputs of which not every subset is tried, only each alone and all b
 
 
 def gradient(attempt: Attempt) -> Iterator[Failure]:
-    """G: the vjp at random points for random cotangents, and what is wrong with it."""
+    """The vjp at random points for random cotangents, and what is wrong with it."""
     for number in range(POINTS):
         inputs = attempt.point(number)
         truth = attempt.reference_run(inputs)
@@ -49,7 +49,7 @@ def _why(attempt: Attempt, inputs: tuple[Any, ...]) -> Iterator[Failure]:
 
 
 def linear(attempt: Attempt) -> Iterator[Failure]:
-    """L: twice the grad_output must give twice the gradient, and a sum the sum."""
+    """Twice the grad_output must give twice the gradient, and a sum the sum."""
     subject = attempt.subject(attempt.point())
     with subject.session():
         try:
@@ -61,7 +61,7 @@ def linear(attempt: Attempt) -> Iterator[Failure]:
 
 
 def subsets(attempt: Attempt) -> Iterator[Failure]:
-    """N: whichever inputs want a gradient, they get the right one."""
+    """Whichever inputs want a gradient, they get the right one."""
     inputs = attempt.point()
     names = attempt.subject(inputs).input_names
     for wanted in _subsets(positions(inputs)):
@@ -92,7 +92,7 @@ def _subsets(where: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
 
 
 def kinks(attempt: Attempt) -> Iterator[Failure]:
-    """K: exactly at a kink the declared gradient, or one between the one-sided derivatives."""
+    """Exactly at a kink the declared gradient, or one between the one-sided derivatives."""
     assert attempt.exercise.kinks is not None
     for inputs in map(ready, attempt.exercise.kinks(attempt.draw())):
         try:

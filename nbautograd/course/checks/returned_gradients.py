@@ -1,4 +1,4 @@
-"""What backward really returns. A: how many gradients. S: shapes. T: dtypes. M: nothing changed. R: repeatable."""
+"""What backward really returns: how many gradients, their shapes and dtypes; nothing changed, the same again."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _observed(attempt: Attempt) -> tuple[Subject, Outputs, Observed | Failure]:
 
 
 def arity(attempt: Attempt) -> Iterator[Failure]:
-    """A: one gradient for each argument of forward, and None for what is no tensor."""
+    """One gradient for each argument of forward, and None for what is no tensor."""
     subject, _, seen = _observed(attempt)
     if isinstance(seen, Failure):
         yield seen
@@ -45,12 +45,12 @@ def arity(attempt: Attempt) -> Iterator[Failure]:
 
 
 def shapes(attempt: Attempt) -> Iterator[Failure]:
-    """S: each gradient has the shape of its input, without torch's silent sum."""
+    """Each gradient has the shape of its input, without torch's silent sum."""
     yield from _contract(attempt, "grad_shape_reduced")
 
 
 def dtypes(attempt: Attempt) -> Iterator[Failure]:
-    """T: each gradient has the dtype of its input; float32 inputs give float32 outputs and gradients."""
+    """Each gradient has the dtype of its input; float32 inputs give float32 outputs and gradients."""
     found = list(_contract(attempt, "grad_dtype_cast"))
     yield from found or _single(attempt)
 
@@ -96,7 +96,7 @@ def _single_gradients(attempt: Attempt, given: tuple[Any, ...]) -> Iterator[Fail
 
 
 def unchanged(attempt: Attempt) -> Iterator[Failure]:
-    """M: neither forward nor backward changes what it was given."""
+    """Neither forward nor backward changes what it was given."""
     inputs = attempt.point()
     given = copies(inputs)
     forward(attempt.call, given)
@@ -121,7 +121,7 @@ def changes(attempt: Attempt, codes: set[str]) -> Iterator[Failure]:
 
 
 def repeatable(attempt: Attempt) -> Iterator[Failure]:
-    """R: the same inputs give the same values and gradients, whatever was called in between."""
+    """The same inputs give the same values and gradients, whatever was called in between."""
     inputs = attempt.point()
     first, again = (forward(attempt.call, copies(inputs)) for _ in range(2))
     if not all(agree_bitwise(a, b) for a, b in zip(first.outputs, again.outputs, strict=True)):

@@ -1,4 +1,4 @@
-"""W: the call goes through the student's own Function, and its backward is written, not asked of autograd."""
+"""The call goes through the student's own Function, and its backward is written, not asked of autograd."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NATIVE = (
 
 
 def uses_own_function(attempt: Attempt) -> Iterator[Failure]:
-    """W: a Function of the student's is in the graph, and its backward computes by itself."""
+    """A Function of the student's is in the graph, and its backward computes by itself."""
     run = attempt.run(attempt.point())
     in_graph = functions_of(run.outputs)
     asked = function_class(attempt.answer)

@@ -1,4 +1,4 @@
-"""V: what forward gives. E: the same and the gradient at odd shapes. O: an optional argument left out, and None."""
+"""What forward gives; the same and the gradient at odd shapes, and with an optional argument left out or None."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Inputs = tuple[Any, ...]
 
 
 def value(attempt: Attempt) -> Iterator[Failure]:
-    """V: value, shape, dtype and number of outputs at random points."""
+    """Value, shape, dtype and number of outputs at random points."""
     for inputs in attempt.points():
         found = _value_at(attempt, inputs)
         if found is not None:
@@ -27,13 +27,13 @@ def value(attempt: Attempt) -> Iterator[Failure]:
 
 
 def edges(attempt: Attempt) -> Iterator[Failure]:
-    """E: forward and gradient at the exercise's odd shapes."""
+    """Forward and gradient at the exercise's odd shapes."""
     assert attempt.exercise.edges is not None
     yield from _everywhere(attempt, map(ready, attempt.exercise.edges(attempt.draw())), "edge")
 
 
 def optional(attempt: Attempt) -> Iterator[Failure]:
-    """O: forward and gradient with each optional argument left out, and given as None."""
+    """Forward and gradient with each optional argument left out, and given as None."""
     assert attempt.exercise.formula is not None
     inputs = attempt.point()
     parameters = list(inspect.signature(attempt.exercise.formula).parameters.values())

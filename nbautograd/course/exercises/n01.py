@@ -222,10 +222,10 @@ def _multiply_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
 
 
 EXERCISES = (
-    Exercise("reverse_by_hand", "bars", "Q", own=_reversed),
-    Exercise("order_of_calls", "order", "Q", own=_ordered),
+    Exercise("reverse_by_hand", "bars", "custom", own=_reversed),
+    Exercise("order_of_calls", "order", "custom", own=_ordered),
     Exercise(
-        "multiply", "multiply", "V W G L S M R E",
+        "multiply", "multiply", "value own_function gradient linear shapes unchanged repeatable edges",
         formula=torch.mul, edges=_multiply_edges,
         inputs=lambda draw: (draw.normal(*SHAPE), draw.normal(*SHAPE)),
         notes={
@@ -243,9 +243,9 @@ EXERCISES = (
             },
         },
     ),
-    Exercise("same_graph", "same", "Q", own=_same),
+    Exercise("same_graph", "same", "custom", own=_same),
     Exercise(
-        "exp", "Exp", "V W G L M R Q C E",
+        "exp", "Exp", "value own_function gradient linear unchanged repeatable custom context edges",
         formula=torch.exp, inputs=lambda draw: (draw.normal(*SHAPE),), edges=elementwise(), own=_keeps_output,
     ),
 )  # fmt: skip

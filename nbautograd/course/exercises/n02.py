@@ -156,7 +156,7 @@ def _broadcast_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
 
 EXERCISES = (
     Exercise(
-        "linear_xw", "LinearFunction", "V G L S N O E M W",
+        "linear_xw", "LinearFunction", "value gradient linear shapes subsets optional edges unchanged own_function",
         formula=_xw, edges=_xw_edges,
         inputs=lambda draw: (draw.normal(3, 4), draw.normal(4, 5), draw.normal(5)),
         notes={
@@ -169,14 +169,14 @@ EXERCISES = (
         },
     ),
     Exercise(
-        "linear_xwt", "LinearT", "V G L S E M W",
+        "linear_xwt", "LinearT", "value gradient linear shapes edges unchanged own_function",
         formula=_xwt, edges=_xwt_edges,
         inputs=lambda draw: (draw.normal(2, 3, 4), draw.normal(5, 4)),
     ),
-    Exercise("break_squeeze", "sizes", "Q", own=_breaks_squeeze),
-    Exercise("fool_the_sum", "Fooling", "Q", own=_fools_the_sum),
+    Exercise("break_squeeze", "sizes", "custom", own=_breaks_squeeze),
+    Exercise("fool_the_sum", "Fooling", "custom", own=_fools_the_sum),
     Exercise(
-        "broadcast_add", "Add", "V G S E M W",
+        "broadcast_add", "Add", "value gradient shapes edges unchanged own_function",
         formula=torch.add, edges=_broadcast_edges,
         inputs=lambda draw: (draw.normal(3, 1, 4), draw.normal(2, 1)),
         notes={

@@ -273,4 +273,4 @@ OWN: tuple[tuple[str, str, Callable[[Any, Draw], Iterator[Failure]]], ...] = (
     ("which_check", "killed_by", _kills),
     ("slips_through", "Sly", _slips),
 )
-EXERCISES = tuple(Exercise(name, answer, "Q", own=own) for name, answer, own in OWN)
+EXERCISES = tuple(Exercise(name, answer, "custom", own=own) for name, answer, own in OWN)

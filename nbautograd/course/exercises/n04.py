@@ -209,13 +209,13 @@ def _which_raise(answer: Any, draw: Draw) -> Iterator[Failure]:
 
 EXERCISES = (
     Exercise(
-        "mul_constant", "MulConstant", "V G L A M R Q C E",
+        "mul_constant", "MulConstant", "value gradient linear arity unchanged repeatable custom context edges",
         formula=lambda tensor, constant: tensor * constant,
         inputs=lambda draw: (draw.normal(*SHAPE), float(draw.uniform(2.0, 3.0))), own=_constants,
         edges=elementwise(2.5),
     ),
     Exercise(
-        "sin_cos", "SinCos", "V G A Q M C E",
+        "sin_cos", "SinCos", "value gradient arity custom unchanged context edges",
         formula=lambda x: (x.sin(), x.cos()), inputs=lambda draw: (draw.normal(*SHAPE),), own=_one_output_only,
         edges=elementwise(),
         notes={
@@ -227,7 +227,7 @@ EXERCISES = (
         },
     ),
     Exercise(
-        "kill_head", "KillHead", "V M G L A Q E",
+        "kill_head", "KillHead", "value unchanged gradient linear arity custom edges",
         formula=_kill_head, inputs=lambda draw: (draw.normal(6, 8), draw.choice((2, 3, 5))), own=_follows,
         edges=lambda draw: (
             (draw.normal(1, 8), 2), (draw.normal(0, 8), 2),
@@ -235,12 +235,12 @@ EXERCISES = (
         ),
     ),
     Exercise(
-        "top_k", "TopK", "V Q G L A M E",
+        "top_k", "TopK", "value custom gradient linear arity unchanged edges",
         formula=_top_k, inputs=lambda draw: (draw.normal(3, 6), draw.choice((2, 3))), own=_marked,
         edges=lambda draw: (
             (draw.normal(3, 6), 1), (draw.normal(3, 6), 6),
             (draw.normal(1, 4), 2), (draw.normal(6, 3).t(), 2),
         ),
     ),
-    Exercise("which_raise", "raises", "Q", own=_which_raise),
+    Exercise("which_raise", "raises", "custom", own=_which_raise),
 )  # fmt: skip

@@ -219,7 +219,7 @@ def _uses_settings(answer: Any) -> Iterator[Failure]:
 
 EXERCISES = (
     Exercise(
-        "abs_uv", "AbsUV", "V G L A S M K E",
+        "abs_uv", "AbsUV", "value gradient linear arity shapes unchanged kinks edges",
         formula=lambda u, v: (u * v).abs(),
         inputs=lambda draw: (
             draw.away_from(draw.normal(*SHAPE), 0.0, 0.1),
@@ -230,17 +230,17 @@ EXERCISES = (
         notes={"kink_wrong": ABS_AT_ZERO, "nonfinite": ABS_AT_ZERO},
     ),
     Exercise(
-        "leaky_clamp", "LeakyClamp", "V G L A S M K",
+        "leaky_clamp", "LeakyClamp", "value gradient linear arity shapes unchanged kinks",
         formula=_leaky_clamp, vjp=_leaky_clamp_vjp, inputs=_clamp_inputs, kinks=_clamp_kinks,
         notes={"kink_convention": ENDS},
     ),
     Exercise(
-        "round_ste", "RoundSTE", "V M G L A S",
+        "round_ste", "RoundSTE", "value unchanged gradient linear arity shapes",
         formula=_round, vjp=lambda x, levels, g: g, inputs=_round_inputs,
     ),
     Exercise(
-        "spike", "Spike", "V M G L A S R T Q",
+        "spike", "Spike", "value unchanged gradient linear arity shapes repeatable dtypes custom",
         formula=_spike, vjp=_spike_vjp, inputs=_spike_inputs, own=_learns, notes=SPIKE,
     ),
-    Exercise("find_kinks", "find_kinks", "Q", own=_finds_kinks),
+    Exercise("find_kinks", "find_kinks", "custom", own=_finds_kinks),
 )  # fmt: skip

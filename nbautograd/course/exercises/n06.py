@@ -140,20 +140,21 @@ def _own_memory(answer: Any, draw: Draw) -> Iterator[Failure]:
 
 
 EXERCISES = (
-    Exercise("survivors", "survivors", "Q", own=_predicted),
+    Exercise("survivors", "survivors", "custom", own=_predicted),
     Exercise(
-        "exp_in_place", "ExpInPlace", "V G L Q E",
+        "exp_in_place", "ExpInPlace", "value gradient linear custom edges",
         formula=torch.exp, inputs=lambda draw: (draw.normal(2, 3),), apply=_on_a_copy, own=_in_place,
         edges=elementwise(),
     ),
     Exercise(
-        "scale_by", "ScaleBy", "V G L A M E",
+        "scale_by", "ScaleBy", "value gradient linear arity unchanged edges",
         formula=lambda x, s: x * s, inputs=lambda draw: (draw.normal(2, 3), 2.5), edges=elementwise(2.5),
     ),
-    Exercise("tanh", "Tanh", "V G L M D C E", formula=torch.tanh, inputs=lambda draw: (draw.normal(2, 3),),
+    Exercise("tanh", "Tanh", "value gradient linear unchanged double_backward context edges",
+        formula=torch.tanh, inputs=lambda draw: (draw.normal(2, 3),),
              edges=elementwise()),
     Exercise(
-        "head", "Head", "V G L A M R Q E",
+        "head", "Head", "value gradient linear arity unchanged repeatable custom edges",
         formula=lambda x, n: x[:n].clone(), inputs=lambda draw: (draw.normal(4, 3), 2), own=_own_memory,
         edges=lambda draw: (
             (draw.normal(4, 3), 4), (draw.normal(4, 3), 0),

@@ -106,14 +106,16 @@ def _with_dimensions(draw: Draw) -> Iterable[tuple[Any, ...]]:
 
 EXERCISES = (
     Exercise(
-        "my_cube", "MyCube", "V G L A D E",
+        "my_cube", "MyCube", "value gradient linear arity double_backward edges",
         formula=lambda x: x**3, inputs=_some, edges=elementwise(), apply=_first_output,
     ),
     Exercise(
-        "sinh", "Sinh", "V G L A D E",
+        "sinh", "Sinh", "value gradient linear arity double_backward edges",
         formula=torch.sinh, inputs=_some, edges=elementwise(), apply=_first_output,
     ),
-    Exercise("silu", "Silu", "V G L M D E", formula=lambda x: x * x.sigmoid(), inputs=_some, edges=elementwise()),
-    Exercise("numpy_sin", "NumpySin", "V G L T D E", formula=torch.sin, inputs=_some, edges=_with_dimensions),
-    Exercise("gradient_penalty", "gradient_penalty", "Q", own=_penalises),
+    Exercise("silu", "Silu", "value gradient linear unchanged double_backward edges",
+        formula=lambda x: x * x.sigmoid(), inputs=_some, edges=elementwise()),
+    Exercise("numpy_sin", "NumpySin", "value gradient linear dtypes double_backward edges",
+        formula=torch.sin, inputs=_some, edges=_with_dimensions),
+    Exercise("gradient_penalty", "gradient_penalty", "custom", own=_penalises),
 )  # fmt: skip

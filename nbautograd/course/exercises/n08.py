@@ -207,20 +207,20 @@ def _wrong_entry(name: str, found: Tensor, expected: Tensor) -> Failure:
 
 EXERCISES = (
     Exercise(
-        "forward_cube", "ForwardCube", "V G L F D E",
+        "forward_cube", "ForwardCube", "value gradient linear forward_mode double_backward edges",
         formula=lambda x: x**3, inputs=lambda draw: (draw.normal(2, 3),), edges=elementwise(),
         notes={"jvp_raised": JVP_RAISED},
     ),
     Exercise(
-        "linear_ported", "LinearPorted", "V G L S N O B E",
+        "linear_ported", "LinearPorted", "value gradient linear shapes subsets optional vmap edges",
         formula=_linear, inputs=_linear_inputs, edges=_linear_edges, notes={"vmap_raised": IN_PLACE},
     ),
     Exercise(
-        "mat_vec", "MatVec", "V G B E",
+        "mat_vec", "MatVec", "value gradient vmap edges",
         formula=lambda A, x: A @ x, inputs=lambda draw: (draw.normal(2, 3), draw.normal(3)),
         edges=_mat_vec_edges,
         notes={"vmap_wrong": WHERE},
     ),
-    Exercise("per_sample", "per_sample", "Q", own=_for_each_sample),
-    Exercise("hessian_of", "hessian_of", "Q", own=_hessian),
+    Exercise("per_sample", "per_sample", "custom", own=_for_each_sample),
+    Exercise("hessian_of", "hessian_of", "custom", own=_hessian),
 )  # fmt: skip

@@ -76,11 +76,11 @@ def _replaced(answer: Any, draw: Draw) -> Iterator[Failure]:
 
 
 EXERCISES = (
-    Exercise("linear_module", "Linear", "Q", own=layer, points=2),
+    Exercise("linear_module", "Linear", "custom", own=layer, points=2),
     Exercise(
         "migrate_linear",
         "LinearFunction",
-        "W V G L E O N",
+        "own_function value gradient linear edges optional subsets",
         _linear,
         lambda draw: (draw.normal(3, 4), draw.normal(5, 4), draw.normal(5)),
         _linear_edges,
@@ -88,7 +88,7 @@ EXERCISES = (
     Exercise(
         "migrate_transpose",
         "Transpose",
-        "W V G L A E",
+        "own_function value gradient linear arity edges",
         _transpose,
         lambda draw: (draw.normal(2, 3, 4), 0, 2),
         lambda draw: (
@@ -98,6 +98,6 @@ EXERCISES = (
             (draw.normal(0, 2), 0, 1),
         ),
     ),
-    Exercise("repair_module", "Repaired", "Q", own=layer, points=2),
-    Exercise("what_died", "today", "Q", own=_replaced),
+    Exercise("repair_module", "Repaired", "custom", own=layer, points=2),
+    Exercise("what_died", "today", "custom", own=_replaced),
 )

@@ -185,7 +185,7 @@ EXERCISES = (
     Exercise(
         "numpy_softplus",
         "Softplus",
-        "V G L E M T W",
+        "value gradient linear edges unchanged dtypes own_function",
         _softplus,
         lambda draw: (draw.normal(3, 4),),
         _softplus_edges,
@@ -193,7 +193,7 @@ EXERCISES = (
     Exercise(
         "numpy_correlate",
         "Correlate",
-        "V G L E M W",
+        "value gradient linear edges unchanged own_function",
         _correlate,
         lambda draw: (draw.normal(7), draw.normal(3)),
         _correlate_edges,
@@ -201,12 +201,12 @@ EXERCISES = (
     Exercise(
         "numerical_backward",
         "Numerical",
-        "V G L P M W",
+        "value gradient linear cost unchanged own_function",
         _opened,
         lambda draw: (_BlackBox(), draw.normal(6)),
         forward_calls=_calls,
         tolerance=1e-6,
     ),
-    Exercise("step_for", "step_for", "Q", own=_steps_fit),
-    Exercise("when_numerical", "verdicts", "Q", own=_judges),
+    Exercise("step_for", "step_for", "custom", own=_steps_fit),
+    Exercise("when_numerical", "verdicts", "custom", own=_judges),
 )

@@ -236,9 +236,9 @@ def _op_log(answer: Any, draw: Draw) -> Iterator[Failure]:
 
 
 EXERCISES = (
-    Exercise("scalar_tensor", "ScalarTensor", "Q", own=scalar_tensor),
-    Exercise("dense_fallback", "DenseScalar", "Q", own=dense_fallback),
-    Exercise("unit_tensor", "UnitTensor", "Q", own=_unit_tensor, points=2),
-    Exercise("counting_wrapper", "Counting", "Q", own=_counting_wrapper, points=2),
-    Exercise("op_log", "OpLog", "Q", own=_op_log),
+    Exercise("scalar_tensor", "ScalarTensor", "custom", own=scalar_tensor),
+    Exercise("dense_fallback", "DenseScalar", "custom", own=dense_fallback),
+    Exercise("unit_tensor", "UnitTensor", "custom", own=_unit_tensor, points=2),
+    Exercise("counting_wrapper", "Counting", "custom", own=_counting_wrapper, points=2),
+    Exercise("op_log", "OpLog", "custom", own=_op_log),
 )
