@@ -5,14 +5,15 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 from nbautograd.core.checking import other_points, phrases
 from nbautograd.core.checking.backward_call import cotangents, observe
 from nbautograd.core.checking.block import Block
 from nbautograd.core.checking.diagnosis import candidate_terms
-from nbautograd.core.checking.diagnosis.evidence import Terms
-from nbautograd.core.checking.diagnosis.table import Blocks, causes
+from nbautograd.core.checking.diagnosis.table import Blocks, Place, causes
 from nbautograd.core.checking.probes.linearity import linearity
 from nbautograd.core.checking.probes.mutated_after_save import changed_after_saving
 from nbautograd.core.checking.probes.run_probes import after_values, before_values, first_run, quietly
@@ -22,7 +23,9 @@ from nbautograd.core.contract.rules import RANK
 from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.compare import agree_bitwise
 
-CONFIRMED = 20_000  # entries up to which causes are tried at fresh inputs: a tenth of a second
+CONFIRMED = 20_000  # entries up to which causes are confirmed at the sizes given: a tenth of a second
+LARGE, SHORT = 200, 8  # of more entries they are confirmed where inputs have at most so many elements, in such sizes
+SIZES = 2  # other sizes tried, of equal dimensions together and of single ones
 LAST = ("fails_batched",)
 # what says no more than that the values are wrong
 UNEXPLAINED = {"wrong_derivative", "wrong_unclassified", "missing_factor"}
@@ -92,26 +95,74 @@ def _values(subject: Subject, outputs: Outputs, blocks: Mapping[tuple[int, int],
     if subject.direct and seen.returned is not None:
         none = frozenset(i for i, g in enumerate(seen.returned) if g is None)
     changed, terms = changed_after_saving(subject), candidate_terms.terms(subject, outputs)
-    elsewhere = functools.lru_cache(lambda: tuple(_elsewhere(subject, blocks)))
+    elsewhere = Once(_elsewhere(subject, blocks))
     for finding in causes(subject, blocks, terms, elsewhere, none):
         yield _explained(finding, changed)
 
 
-def _elsewhere(subject: Subject, blocks: Mapping[tuple[int, int], Block]) -> Iterator[tuple[Blocks, Terms]]:
-    """The blocks, and what may explain them, of checks near the inputs and at values of both signs."""
+class Once:
+    """What an iterator gives, made as it is asked for and kept for those who ask again."""
+
+    def __init__(self, made: Iterator[Place]) -> None:
+        self._made, self._known = made, list[Place]()
+
+    def __call__(self) -> Iterator[Place]:
+        """Go through what there is, from the beginning."""
+        for k in itertools.count():
+            if len(self._known) == k:
+                self._known += itertools.islice(self._made, 1)
+            if len(self._known) == k:
+                return
+            yield self._known[k]
+
+
+def _elsewhere(subject: Subject, blocks: Blocks) -> Iterator[Place]:
+    """Yield checks near the inputs, at values of both signs and at other sizes."""
+    seed = subject.seed + 71
     if sum(b.entries for b in blocks.values()) > CONFIRMED:
-        return
-    _, near, signed = other_points.points(subject, subject.seed + 71)
-    for inputs in (near, signed):
-        with contextlib.suppress(Exception):  # outside the domain of forward nothing is borne out or refuted
-            other = Subject(subject.fn, inputs, subject.seed)
-            run = GradcheckRun(other, None, None, None)
-            with other.session():
-                run.find_blocks()
-                if not run.complete:
-                    raise KeyboardInterrupt  # half a check bears nothing out
-                if run.outputs is not None:
-                    yield run.blocks, candidate_terms.terms(other, run.outputs)
+        subject = other_points.shrunk(subject, LARGE, SHORT, seed)
+
+    def sizes(k: int) -> Iterator[tuple[Any, ...]]:
+        return itertools.islice(other_points.together(subject, seed + k), SIZES)
+
+    def single_sizes(k: int) -> Iterator[tuple[Any, ...]]:
+        chosen = itertools.islice(other_points.groups(subject, seed), SIZES)
+        return (other_points.resized(subject, group, change, seed + k) for group, change in chosen)
+
+    def values(k: int) -> Iterator[tuple[Any, ...]]:
+        near = other_points.nearby_inputs(subject, seed + 5 * k + 1)
+        return iter((near, other_points.in_domain(subject, seed + 5 * k + 2)))
+
+    for made, resized in ((values, False), (sizes, False), (single_sizes, True)):
+        for number, inputs in enumerate(made(0)):
+            place = _place(subject, inputs, resized, functools.partial(_nth, made, number))
+            if place is not None:
+                yield place
+
+
+def _nth(made: Callable[[int], Iterator[tuple[Any, ...]]], number: int) -> tuple[Any, ...] | None:
+    """Return the inputs of this number made with another seed."""
+    return next(itertools.islice(made(1), number, None), None)
+
+
+def _place(
+    subject: Subject, inputs: tuple[Any, ...] | None, resized: bool, again: Callable[[], tuple[Any, ...] | None]
+) -> Place | None:
+    """Check at these inputs; None outside the domain of forward, where nothing is borne out or refuted."""
+    if inputs is None:
+        return None
+    with contextlib.suppress(Exception):
+        other = Subject(subject.fn, inputs, subject.seed)
+        run = GradcheckRun(other, None, None, None)
+        with other.session():
+            run.find_blocks()
+            if not run.complete:
+                raise KeyboardInterrupt  # half a check bears nothing out
+            if run.outputs is not None:
+                terms = candidate_terms.terms(other, run.outputs)
+                second = functools.cache(lambda: _place(subject, again(), resized, lambda: None))
+                return Place(run.blocks, terms, resized, second)
+    return None
 
 
 def _explained(finding: Finding, changed: str) -> Finding:

@@ -37,6 +37,19 @@ def points(subject: Subject, seed: int) -> Iterator[tuple[Any, ...]]:
     yield tuple(_signed(item, generator) for item in subject.inputs)
 
 
+def in_domain(subject: Subject, seed: int) -> tuple[Any, ...]:
+    """Return inputs of both signs where the inputs given have both, and near them where all are of one sign."""
+    generator = torch.Generator().manual_seed(seed)
+    near = nearby_inputs(subject, seed)
+    given = zip(subject.inputs, near, strict=True)
+    return tuple(_signed(item, generator) if _both_signs(item) else other for item, other in given)
+
+
+def _both_signs(item: Any) -> bool:
+    real = isinstance(item, Tensor) and not item.is_complex() and item.numel() > 0
+    return real and bool((item < 0).any()) and bool((item > 0).any())
+
+
 def _signed(item: Any, generator: torch.Generator, scale: float = 1.0) -> Any:
     if not isinstance(item, Tensor) or not item.requires_grad or item.is_complex():
         return item

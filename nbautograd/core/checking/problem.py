@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import itertools
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -265,7 +266,9 @@ class Subject:
         originals = {id(t): i for i, ref in enumerate(self._originals) if ref is not None and (t := ref()) is not None}
         leaves = [node.variable for node in _nodes(tensors) if hasattr(node, "variable")]
         reached = {originals[id(leaf)] for leaf in leaves if id(leaf) in originals}
-        by_name = {originals[id(v)] for _, v in names_outside(self.fn, self.cls) if id(v) in originals}
+        handed = [item for item in given if callable(item) and not isinstance(item, Tensor)]
+        read = itertools.chain(names_outside(self.fn, self.cls), *(names_outside(item, None) for item in handed))
+        by_name = {originals[id(v)] for _, v in read if id(v) in originals}
         self.read_outside = tuple(sorted(reached | by_name))
         copies = {id(item) for item in given}
         if reached and not any(id(leaf) in copies for leaf in leaves):

@@ -11,6 +11,7 @@ from nbautograd.core.checking import budget, phrases
 from nbautograd.core.checking.block import Block, GradcheckReport, Verdict
 from nbautograd.core.checking.diagnose import UNSTEADY, diagnose, ranked
 from nbautograd.core.checking.probes.exceptions import explain
+from nbautograd.core.checking.probes.hidden_inputs import inputs_outside
 from nbautograd.core.checking.problem import Subject
 from nbautograd.core.checking.run import GradcheckRun
 from nbautograd.core.checking.second_order.check import second_order, stopped_report
@@ -29,6 +30,8 @@ def findings(run: GradcheckRun, mend: Mend | None = None, known: Known = lambda 
         mend: adds fixes to findings; None spends no time on looking for one.
         known: called with a verdict of "wrong" as soon as nothing can change it any more.
     """
+    if run.error is not None and run.subject.read_outside:
+        return tuple(inputs_outside(run.subject))  # the copies that the check handed on may be what it raised for
     if run.error is not None:
         said = (explain(run.error, run.subject),)
         try:
@@ -127,6 +130,8 @@ def verdict(
         return "cannot tell", lacking.phrase("what") or ""
     if not run.complete:
         return "cannot tell", Phrase("checking.interrupted")
+    if run.error is not None:
+        return "cannot tell", Phrase("checking.raised_outside", error=type(run.error).__name__, said=str(run.error))
     if not run.blocks:
         return "cannot tell", Phrase("checking.no_blocks")
     for block in run.blocks.values():

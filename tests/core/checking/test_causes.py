@@ -156,7 +156,10 @@ def block(A: np.ndarray, N: np.ndarray, out: tuple[int, ...], inn: tuple[int, ..
 def test_a_pattern_is_seen_in_any_matrix(change, code) -> None:
     N = np.random.default_rng(0).normal(size=(4, 4))
     e = evidence.gather(block(change(N), N, (4,), (4,)), evidence.Terms(), False)
-    found = [p(e) for p in (patterns.constant, patterns.transposed_jacobian, patterns.shifted, patterns.permuted)]
+    found = [
+        p(e)
+        for p in (patterns.sign, patterns.constant, patterns.transposed_jacobian, patterns.shifted, patterns.permuted)
+    ]
     assert next(c.code for c in found if c is not None) == code
 
 
@@ -165,8 +168,15 @@ def test_an_unrelated_matrix_matches_no_pattern() -> None:
     e = evidence.gather(
         block(generator.normal(size=(4, 4)), generator.normal(size=(4, 4)), (4,), (4,)), evidence.Terms(), False
     )
-    tests = (patterns.collapsed, patterns.constant, patterns.transposed_jacobian, patterns.shifted, patterns.permuted)
-    assert [t(e) for t in tests] == [None] * 5
+    tests = (
+        patterns.collapsed,
+        patterns.sign,
+        patterns.constant,
+        patterns.transposed_jacobian,
+        patterns.shifted,
+        patterns.permuted,
+    )
+    assert [t(e) for t in tests] == [None] * 6
 
 
 def test_large_blocks_are_thinned_alike() -> None:

@@ -132,7 +132,13 @@ class Lower(Function):
     ("fn", "inputs", "code", "words", "fixed"),
     [
         (LayerNorm, (draw(4, 6), draw(6, seed=1)), "wrong_derivative", "same for all elements along dimension 1", True),
-        (GroupNorm, (draw(2, 6),), "wrong_derivative", "lacks a term proportional to `output` along dimension 1", True),
+        (
+            GroupNorm,
+            (draw(2, 6),),
+            "wrong_derivative",
+            "is off by a term proportional to `output` along dimension 1",
+            True,
+        ),
         (Centred, (draw(4, 2),), "missing_coupling", "only elements at the same position", True),
         (Rows, (draw(6, 3), INDEX), "missing_entries", "counts only one of them: 3 of 12", True),
         (SavedTooEarly, (draw(4),), "wrong_derivative", "saves `y` and then changes it in place", False),

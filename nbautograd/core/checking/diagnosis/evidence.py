@@ -45,6 +45,8 @@ class Evidence:
         scalars: numbers that a constant may be, by name.
         rows, cols: which rows and columns of the block stayed; None for all.
         constants: numbers in the code of forward and backward.
+        blocks: all blocks of the same check, by positions of output and input.
+        none: True when backward returned None for the input.
     """
 
     block: Block
@@ -59,6 +61,8 @@ class Evidence:
     rows: list[int] | None = None
     cols: list[int] | None = None
     constants: tuple[float, ...] = ()
+    blocks: Mapping[tuple[int, int], Block] = field(default_factory=dict)
+    none: bool = False
 
     @property
     def scale(self) -> float:
@@ -158,13 +162,21 @@ class Terms:
     constants: tuple[float, ...] = ()
 
 
-def gather(block: Block, terms: Terms, single: bool) -> Evidence:
-    """Evidence for one block.
+def gather(
+    block: Block,
+    terms: Terms,
+    single: bool,
+    blocks: Mapping[tuple[int, int], Block] | None = None,
+    none: bool = False,
+) -> Evidence:
+    """Gather the evidence for one block.
 
     Args:
         block: with its verdict.
         terms: what may explain it.
         single: True when the Function computes in single precision (or lower), where less can be told apart.
+        blocks: all blocks of the same check.
+        none: True when backward returned None for the block's input.
     """
     chosen = indices(block)
     rows, cols = flat(block.output_shape, chosen), flat(block.input_shape, chosen)
@@ -179,5 +191,5 @@ def gather(block: Block, terms: Terms, single: bool) -> Evidence:
     named = tuple(Named(t.name, t.role, thin(t.values, chosen), t.position) for t in terms.tensors)
     return Evidence(
         block, A, N, out_shape, in_shape, 3e-3 if single else 1e-6, tiny, named, terms.scalars,
-        rows=asked[0], cols=asked[1], constants=terms.constants,
+        rows=asked[0], cols=asked[1], constants=terms.constants, blocks=blocks or {}, none=none,
     )  # fmt: skip

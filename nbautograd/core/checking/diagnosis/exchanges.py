@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from nbautograd.core.checking.block import Array, Block
 from nbautograd.core.checking.diagnosis.evidence import Evidence
 from nbautograd.core.checking.diagnosis.hypothesis import Cause
-
-Blocks = Mapping[tuple[int, int], Block]
 
 
 def _numbers(block: Block, e: Evidence, which: str) -> Array | None:
@@ -20,9 +16,9 @@ def _numbers(block: Block, e: Evidence, which: str) -> Array | None:
     return np.asarray(read(e.rows, e.cols))
 
 
-def swapped_inputs(e: Evidence, blocks: Blocks) -> Cause | None:
+def swapped_inputs(e: Evidence) -> Cause | None:
     """The gradients of two inputs stand in each other's place."""
-    for (o, i), other in blocks.items():
+    for (o, i), other in e.blocks.items():
         if o != e.block.output or i == e.block.input:
             continue
         N, A = _numbers(other, e, "N"), _numbers(other, e, "A")
@@ -31,18 +27,18 @@ def swapped_inputs(e: Evidence, blocks: Blocks) -> Cause | None:
     return None
 
 
-def copied_input(e: Evidence, blocks: Blocks) -> Cause | None:
+def copied_input(e: Evidence) -> Cause | None:
     """The gradient of another input came instead."""
-    for (o, i), other in blocks.items():
+    for (o, i), other in e.blocks.items():
         N = _numbers(other, e, "N") if o == e.block.output and i != e.block.input else None
         if N is not None and N.any() and e.same(e.A, N):
             return Cause("swapped_inputs", "copied_input", {"other": other.input_name})
     return None
 
 
-def swapped_outputs(e: Evidence, blocks: Blocks) -> Cause | None:
+def swapped_outputs(e: Evidence) -> Cause | None:
     """The grad_output of another output was used."""
-    for (o, i), other in blocks.items():
+    for (o, i), other in e.blocks.items():
         N = _numbers(other, e, "N") if o != e.block.output and i == e.block.input else None
         A = _numbers(other, e, "A") if N is not None else None
         if N is not None and A is not None and e.same(e.A, N) and e.same(A, e.N):
@@ -50,12 +46,12 @@ def swapped_outputs(e: Evidence, blocks: Blocks) -> Cause | None:
     return None
 
 
-def output_ignored(e: Evidence, blocks: Blocks) -> Cause | None:
+def output_ignored(e: Evidence) -> Cause | None:
     """Nothing comes from one output although the Function has others from which something comes."""
-    if e.A.any():
+    if e.A.any() or e.none:
         return None
-    same_output = [b for (o, _), b in blocks.items() if o == e.block.output]
-    others = [b for (o, _), b in blocks.items() if o != e.block.output]
+    same_output = [b for (o, _), b in e.blocks.items() if o == e.block.output]
+    others = [b for (o, _), b in e.blocks.items() if o != e.block.output]
     if others and not any(_alive(b) for b in same_output) and any(_alive(b) for b in others):
         return Cause("output_grad_ignored", "output_grad_ignored", {"output": e.block.output_name})
     return None

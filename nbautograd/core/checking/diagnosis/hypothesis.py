@@ -1,10 +1,13 @@
-"""Cause: what one hypothesis says when it holds."""
+"""Hypothesis: a cause that a wrong block may have, and the confirmation without which it is not named."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from nbautograd.core.checking.diagnosis.evidence import Evidence
+from nbautograd.core.checking.problem import Subject
 
 
 @dataclass(frozen=True)
@@ -20,3 +23,151 @@ class Cause:
     code: str
     message: str
     params: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Fresh:
+    """The evidence for the same block at inputs at which the hypothesis was not found.
+
+    Attributes:
+        evidence: of a block that is wrong there too.
+        resized: True when a size that others equal here differs from them there.
+        again: gives the same at other values in these sizes; None where nothing is wrong there.
+    """
+
+    evidence: Evidence
+    resized: bool = False
+    again: Callable[[], Fresh | None] = lambda: None
+
+
+@dataclass(frozen=True)
+class Case:
+    """One wrong block, and where a cause of it may be confirmed.
+
+    Attributes:
+        subject: what was checked.
+        evidence: the block's.
+        fresh: gives the evidence at fresh inputs and sizes, made as it is asked for.
+    """
+
+    subject: Subject
+    evidence: Evidence
+    fresh: Callable[[], Iterable[Fresh]] = tuple
+
+
+Predicate = Callable[[Evidence], "Cause | None"]
+
+
+@dataclass(frozen=True)
+class Confirmation:
+    """The test that a cause has to pass beyond the entries in which it was found.
+
+    Attributes:
+        name: such as ``"fresh inputs"``.
+        confirmed: returns the cause as far as it is borne out, perhaps with less said; None when it is refuted or
+            nothing could be asked.
+        claims: False when the sentences it lets through claim nothing beyond the block's own entries.
+    """
+
+    name: str
+    confirmed: Callable[[Hypothesis, Cause, Case], Cause | None]
+    claims: bool = True
+
+
+# sentences that say what the block's entries are, and name no cause
+PLAIN = frozenset(
+    (
+        "wrong_unclassified", "wrong_unclassified_part", "wrong_derivative", "wrong_derivative_part", "nonfinite",
+        "none_gradient", "zero_gradient", "localized", "small_systematic",
+    )
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """One row of the table of hypotheses.
+
+    Attributes:
+        code: the diagnosis it leads to first.
+        predicate: looks at the evidence of one block; returns the cause where the hypothesis holds.
+        messages: the sentences that it may say.
+        parameters: what has to be the same at fresh inputs for it to be the same cause.
+        confirmation: the test without which none of its sentences is said.
+        less: what is left of a sentence, by message, where its parameters are others at fresh inputs.
+
+    Raises:
+        TypeError: there is no confirmation, or one that lets a cause be named by the entries it was found in.
+    """
+
+    code: str
+    predicate: Predicate
+    messages: tuple[str, ...]
+    parameters: tuple[str, ...]
+    confirmation: Confirmation
+    less: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.confirmation, Confirmation):
+            raise TypeError(f"{self.code}: a hypothesis needs a confirmation")
+        if not self.confirmation.claims and not PLAIN.issuperset(self.messages):
+            raise TypeError(f"{self.code}: a named cause needs a confirmation at fresh inputs")
+
+    def cause(self, case: Case) -> Cause | None:
+        """Return the cause of this case's block, confirmed; None where the hypothesis does not hold."""
+        found = self.predicate(case.evidence)
+        if found is None:
+            return None
+        confirmed = self.confirmation.confirmed(self, found, case)
+        if confirmed is not None and confirmed.message not in (*self.messages, *self.less.values()):
+            raise LookupError(f"{self.code}: no sentence {confirmed.message} is registered")
+        return confirmed
+
+    def same(self, one: Cause, other: Cause | None) -> bool:
+        """Compare two causes: the same sentence with the same parameters, numbers that may vary aside."""
+        if other is None or (one.code, one.message) != (other.code, other.message):
+            return False
+        return all(one.params.get(key) == other.params.get(key) for key in self.parameters)
+
+
+def _at_hand(hypothesis: Hypothesis, found: Cause, case: Case) -> Cause | None:
+    return found
+
+
+def _at_fresh_inputs(hypothesis: Hypothesis, found: Cause, case: Case) -> Cause | None:
+    asked, named = 0, True
+    for place in case.fresh():
+        other = hypothesis.predicate(place.evidence)
+        if other is None and place.resized:
+            continue  # two sizes that the hypothesis needs to be equal are not
+        if not hypothesis.same(found, other):
+            # a difference across a kink close by is no derivative: what two points refute is refuted
+            second = place.again()
+            if second is not None and hypothesis.same(found, hypothesis.predicate(second.evidence)):
+                asked += 1
+                continue
+            named = False
+            if found.message not in hypothesis.less or other is None or other.code != found.code:
+                return None
+        asked += 1
+    if not asked:
+        return None
+    return found if named else Cause(found.code, hypothesis.less[found.message], found.params)
+
+
+def _as_an_order(hypothesis: Hypothesis, found: Cause, case: Case) -> Cause | None:
+    """Return the cause, as an order that is not undone where the Jacobian is the same at other inputs.
+
+    A product with another input makes a Jacobian that moves with it, and may lack a transpose; a running sum, a
+    permutation or a shift makes one that does not, and has none to lack.
+    """
+    confirmed, e = _at_fresh_inputs(hypothesis, found, case), case.evidence
+    if confirmed is None or found.params.get("a") != found.params.get("b"):
+        return confirmed
+    others = [place.evidence.N for place in case.fresh() if place.evidence.N.shape == e.N.shape]
+    constant = bool(others) and all(e.same(N, e.N) for N in others)
+    return Cause(found.code, found.code) if constant else confirmed
+
+
+AT_HAND = Confirmation("its own entries", _at_hand, claims=False)
+FRESH_INPUTS = Confirmation("fresh inputs and sizes", _at_fresh_inputs)
+FRESH_ORDER = Confirmation("fresh inputs and sizes, at which the Jacobian may be the same", _as_an_order)

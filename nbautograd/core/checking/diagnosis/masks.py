@@ -11,6 +11,35 @@ from nbautograd.core.checking.diagnosis.evidence import Evidence, Named, off_dia
 from nbautograd.core.checking.diagnosis.hypothesis import Cause
 from nbautograd.core.checking.diagnosis.patterns import coupled_dims
 
+UNCLASSIFIED = Cause("wrong_unclassified", "wrong_unclassified")
+
+
+def sampled(e: Evidence) -> Cause | None:
+    """Entries outside the sample of a large block are not known."""
+    unknown = e.block.matrices.rows is not None and np.isnan(e.A).any()
+    return UNCLASSIFIED if unknown and np.isfinite(e.block.matrices.analytical).all() else None
+
+
+def nonfinite(e: Evidence) -> Cause | None:
+    """A has entries that are no numbers."""
+    bad = int((~np.isfinite(e.A)).sum())
+    return Cause("nonfinite", "nonfinite", {"wrong": bad}) if bad else None
+
+
+def none_returned(e: Evidence) -> Cause | None:
+    """Backward returned None where something should come."""
+    return Cause("none_gradient", "none_gradient") if e.none and not e.A.any() else None
+
+
+def zero(e: Evidence) -> Cause | None:
+    """Nothing came where something should."""
+    return Cause("zero_gradient", "zero_gradient") if not e.A.any() else None
+
+
+def no_right_one(e: Evidence) -> Cause | None:
+    """Differences of forward give no numbers that A could be compared with."""
+    return None if np.isfinite(e.N).all() else UNCLASSIFIED
+
 
 def localized(e: Evidence) -> Cause | None:
     """Wrong in very few of many entries."""
@@ -109,6 +138,11 @@ def derivative(e: Evidence) -> Cause | None:
     """The right pattern with unrelated values."""
     a, n = _alive(e.A, e), _alive(e.N, e)
     return wrong_in(e, "wrong_derivative") if bool((a == n).all()) else None
+
+
+def unclassified(e: Evidence) -> Cause:
+    """What is left to say of any wrong block."""
+    return wrong_in(e, "wrong_unclassified")
 
 
 def wrong_in(e: Evidence, code: str) -> Cause:

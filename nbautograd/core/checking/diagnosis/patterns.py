@@ -7,6 +7,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from torch import Tensor
@@ -14,11 +15,6 @@ from torch import Tensor
 from nbautograd.core.checking.block import Array
 from nbautograd.core.checking.diagnosis.evidence import Evidence
 from nbautograd.core.checking.diagnosis.hypothesis import Cause
-
-
-def zero(e: Evidence) -> Cause | None:
-    """Nothing came where something should."""
-    return Cause("zero_gradient", "zero_gradient") if not e.A.any() and e.N.any() else None
 
 
 def collapsed(e: Evidence) -> Cause | None:
@@ -40,13 +36,17 @@ def factor(A: Array, N: Array, e: Evidence) -> float | None:
     return c if c != 0.0 and bool(close.all()) else None
 
 
-def constant(e: Evidence) -> Cause | None:
-    """A is N times a constant; minus one is a sign."""
+def sign(e: Evidence) -> Cause | None:
+    """A is minus N."""
     c = factor(e.A, e.N, e)
-    if c is None:
+    return Cause("sign", "sign") if c is not None and abs(c + 1) <= 1e-5 else None
+
+
+def constant(e: Evidence) -> Cause | None:
+    """A is N times a constant other than minus one."""
+    c = factor(e.A, e.N, e)
+    if c is None or abs(c + 1) <= 1e-5:
         return None
-    if abs(c + 1) <= 1e-5:
-        return Cause("sign", "sign")
     return Cause("constant_factor", "constant_factor", {"ratio": number(c), "inverse": number(1 / c)})
 
 
@@ -62,27 +62,29 @@ class Measure:
     Attributes:
         label: as it stands in code: ``"x.numel()"``, ``"1/sqrt(q.shape[1])"``, ``"mask.sum()"``, ``"scale"``.
         value: here.
-        name: of the tensor that it is taken from; empty for a number that stays what it is.
-        take: the number that it is for another tensor of that name.
+        name: of the tensor or number that it is taken from; empty for a number that stays what it is.
+        take: the number that it is for another tensor or number of that name.
+        sized: True when it is taken from a size or a count.
     """
 
     label: str
     value: float
     name: str = ""
-    take: Callable[[Tensor], float] = lambda tensor: math.nan
+    take: Callable[[Any], float] = lambda item: math.nan
+    sized: bool = False
 
     def made(self, form: str, function: Callable[[float], float]) -> Measure:
         """A function of this number, written around its label."""
         take = self.take
         return Measure(
-            form.format(self.label), function(self.value), self.name, lambda tensor: function(float(take(tensor)))
+            form.format(self.label), function(self.value), self.name, lambda t: function(float(take(t))), self.sized
         )
 
 
 def constant_names(c: float, e: Evidence) -> Iterator[Measure]:
     """What this constant may be, the likeliest first."""
     known = [size for size in sizes(e) if size.value not in (0.0, 1.0)]
-    own = [Measure(name, value) for name, value in e.scalars.items()]
+    own = [Measure(name, value, name, float) for name, value in sorted(e.scalars.items(), key=_on_ctx_first)]
     fixed = (("pi", math.pi), ("1/pi", 1 / math.pi), ("2*pi", 2 * math.pi), ("log(2)", math.log(2)))
     yield from (m for m in _forms(known, own) if m.value not in (0.0, 1.0) and abs(c - m.value) <= 1e-5 * abs(c))
     yield from (Measure(label, value) for label, value in fixed if abs(c - value) <= 1e-6 * abs(c))
@@ -99,6 +101,10 @@ def _forms(known: Sequence[Measure], own: Sequence[Measure]) -> Iterator[Measure
         yield number_given
         yield number_given.made("1/{}", _inverse)
         yield number_given.made("1 - {}", lambda value: 1 - value)
+
+
+def _on_ctx_first(item: tuple[str, float]) -> bool:
+    return not item[0].startswith("ctx.")  # which backward can read
 
 
 def _near(c: float, value: float) -> bool:
@@ -119,18 +125,22 @@ def sizes(e: Evidence) -> Iterator[Measure]:
     for tensor in e.tensors:
         if tensor.role == "input" and tensor.position != block.input:
             yield from _sizes(tensor.name, tensor.values.shape)
-            if tensor.values.size and np.isin(tensor.values, (0, 1)).all():
-                count, size = float(tensor.values.sum()), tensor.values.size
-                yield Measure(f"{tensor.name}.sum()", count, tensor.name, lambda t: float(t.sum()))
-                share = Measure("", count / size, tensor.name, lambda t: float(t.sum()) / t.numel())
-                yield share.made(f"{tensor.name}.sum() / {tensor.name}.numel()", float)
-                yield share.made(f"{tensor.name}.numel() / {tensor.name}.sum()", _inverse)
+        if tensor.role in ("input", "saved") and tensor.position != block.input and _is_mask(tensor.values):
+            count, size = float(tensor.values.sum()), tensor.values.size
+            yield Measure(f"{tensor.name}.sum()", count, tensor.name, lambda t: float(t.sum()), True)
+            share = Measure("", count / size, tensor.name, lambda t: float(t.sum()) / t.numel(), True)
+            yield share.made(f"{tensor.name}.sum() / {tensor.name}.numel()", float)
+            yield share.made(f"{tensor.name}.numel() / {tensor.name}.sum()", _inverse)
+
+
+def _is_mask(values: Array) -> bool:
+    return bool(values.size and np.isin(values, (0, 1)).all())
 
 
 def _sizes(name: str, shape: Sequence[int]) -> Iterator[Measure]:
     for k, size in enumerate(shape):
-        yield Measure(f"{name}.shape[{k}]", float(size), name, functools.partial(_extent, k))
-    yield Measure(f"{name}.numel()", float(np.prod(shape, dtype=float)), name, lambda tensor: float(tensor.numel()))
+        yield Measure(f"{name}.shape[{k}]", float(size), name, functools.partial(_extent, k), True)
+    yield Measure(f"{name}.numel()", float(np.prod(shape, dtype=float)), name, lambda t: float(t.numel()), True)
 
 
 def _extent(dim: int, tensor: Tensor) -> float:
@@ -238,23 +248,30 @@ def _moved(X: Array, k: int, axis: int) -> Array:
     return moved
 
 
-def permuted(e: Evidence) -> Cause | None:
-    """The entries of A are those of N in another order along the input, or along the output."""
+def flipped(e: Evidence) -> Cause | None:
+    """A is N reversed along a dimension of the input."""
     if e.elementwise:
         return None
     N = e.N.reshape((-1, *e.in_shape))
     for axis in range(len(e.in_shape)):
         if e.same(e.A, np.flip(N, axis + 1).reshape(e.A.shape)):
             return Cause("permuted_entries", "flipped", {"dim": axis})
-    if _reordered(e.A.T, e.N.T, e) or _reordered(e.A, e.N, e):
-        return Cause("permuted_entries", "permuted_entries")
-    return Cause("permuted_entries", "other_elements") if _picked(e) else None
+    return None
 
 
-def _picked(e: Evidence) -> bool:
-    """Whether each output element comes from a few input elements, with the right weights but from other places."""
-    few = (e.N != 0).sum(axis=1).max(initial=0) <= max(1, e.N.shape[1] // 4)
-    return bool(few) and e.same(np.sort(e.A, axis=1), np.sort(e.N, axis=1))
+def permuted(e: Evidence) -> Cause | None:
+    """The entries of A are those of N in another order along the input, or along the output."""
+    if e.elementwise or not (_reordered(e.A.T, e.N.T, e) or _reordered(e.A, e.N, e)):
+        return None
+    return Cause("permuted_entries", "permuted_entries")
+
+
+def other_elements(e: Evidence) -> Cause | None:
+    """Each output element comes from a few input elements, with the right weights but from other places."""
+    alive = ~e.equal(e.N, np.zeros_like(e.N))
+    few = not e.elementwise and alive.sum(axis=1).max(initial=0) <= max(1, e.N.shape[1] // 4)
+    same = few and e.same(np.sort(e.A, axis=1), np.sort(e.N, axis=1))
+    return Cause("permuted_entries", "other_elements") if same else None
 
 
 def _reordered(X: Array, Y: Array, e: Evidence) -> bool:

@@ -1,18 +1,17 @@
-"""Is a constant ratio of wrong to right gradient the same at other points, and at other sizes?"""
+"""Confirmation of a constant ratio of wrong to right gradient at other points, and at other sizes."""
 
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from nbautograd.core.checking import other_points
-from nbautograd.core.checking.backward_call import cotangents, pull
-from nbautograd.core.checking.diagnosis.hypothesis import Cause
+from nbautograd.core.checking.backward_call import cotangents, own_node, pull, tensors_on_ctx
+from nbautograd.core.checking.diagnosis import patterns
+from nbautograd.core.checking.diagnosis.hypothesis import Case, Cause, Confirmation, Hypothesis
 from nbautograd.core.checking.diagnosis.patterns import Measure
 from nbautograd.core.checking.directional import directional_derivative
 from nbautograd.core.checking.other_points import nearby_inputs
@@ -21,11 +20,11 @@ from nbautograd.core.checking.problem import Outputs, Subject
 RatioAt = tuple[float, Outputs]
 
 
-def gradient_ratio(subject: Subject, which: int, inputs: tuple[Any, ...]) -> RatioAt | None:
-    """The gradient along a random direction over the true slope there, and the outputs; None where nothing is clear."""
+def gradient_ratio(subject: Subject, which: int, output: int, inputs: tuple[Any, ...]) -> RatioAt | None:
+    """Divide the gradient of one output along a random direction by the slope there; None where nothing is clear."""
     try:
         outputs = subject.call(inputs)
-        v = cotangents(subject, outputs, subject.seed + 61)
+        v = cotangents(subject, outputs, subject.seed + 61, output)
         gradient = pull(subject, outputs, v)[which]
     except Exception:
         return None
@@ -36,9 +35,11 @@ def gradient_ratio(subject: Subject, which: int, inputs: tuple[Any, ...]) -> Rat
     return float((g.double() * u.double()).sum()) / asked.slope, outputs
 
 
-def ratios_at(subject: Subject, which: int, places: Iterable[tuple[Any, ...]]) -> list[RatioAt]:
-    """The ratios at these inputs, as far as they are clear."""
-    found = (gradient_ratio(subject, which, inputs) for inputs in places)
+def ratios_at(subject: Subject, where: tuple[int, int], places: Iterable[tuple[Any, ...]]) -> list[RatioAt]:
+    """Return the ratios at these inputs for one output and input, as far as they are clear."""
+    output, position = where
+    which = subject.differentiable.index(position)
+    found = (gradient_ratio(subject, which, output, inputs) for inputs in places)
     return [r for r in found if r is not None]
 
 
@@ -47,58 +48,51 @@ def varies(c: float, found: Sequence[RatioAt]) -> bool:
     return any(abs(r - c) > 1e-4 * abs(c) for r, _ in found)
 
 
-def confirm_constant(subject: Subject, position: int, c: float, names: Iterable[Measure], cause: Cause) -> Cause:
-    """Return a constant factor with the first name that other inputs and sizes bear out, or as one that varies.
-
-    Args:
-        subject: what is checked.
-        position: of the input.
-        c: the gradient over the right one, here.
-        names: what c may be.
-        cause: the constant factor without a name.
-    """
-    which = subject.differentiable.index(position)
-    numbers = {key: cause.params[key] for key in ("ratio", "inverse")}
-    places = (*(nearby_inputs(subject, subject.seed + k) for k in (64, 65)),)
-    near = ratios_at(subject, which, places)
+def _confirmed(hypothesis: Hypothesis, found: Cause, case: Case) -> Cause | None:
+    """Return a constant factor with the first name that other inputs and sizes bear out, or as one that varies."""
+    subject, e = case.subject, case.evidence
+    where, c = (e.block.output, e.block.input), patterns.factor(e.A, e.N, e) or 1.0
+    numbers = {key: found.params[key] for key in ("ratio", "inverse")}
+    here = [patterns.factor(place.evidence.A, place.evidence.N, place.evidence) for place in case.fresh()]
+    near = ratios_at(subject, where, (nearby_inputs(subject, subject.seed + k) for k in (64, 65)))
+    if not here or None in here or not near:
+        return None
+    moving = varies(c, near)
     sized: list[RatioAt] | None = None
-    for measure in names:
-        if measure.label.removeprefix("1/") in _computed(subject) or isinstance(_argument(subject, measure), Tensor):
-            return Cause("missing_factor", "constant_factor_named", {**numbers, "name": measure.label})
-        if measure.name:
+    for measure in patterns.constant_names(c, e):
+        places = near
+        if measure.sized:
             if sized is None:
-                sizes = itertools.chain(
-                    other_points.apart(subject, subject.seed + 63), other_points.doubled(subject, subject.seed + 63)
-                )
-                sized = ratios_at(subject, which, sizes)
-            if not varies(c, sized) or not _follows(subject, measure, [*near, *sized]):
+                seed = subject.seed + 63
+                sizes = itertools.chain(other_points.apart(subject, seed), other_points.doubled(subject, seed))
+                sized = ratios_at(subject, where, sizes)
+            if not varies(c, sized):
                 continue  # what no other size bears out is a coincidence
-        elif varies(c, near):
-            continue
-        return Cause("constant_factor", "constant_factor_named", {**numbers, "name": measure.label})
-    message = "constant_factor_varies" if varies(c, near) else "constant_factor"
+            places = [*near, *sized]
+        if _follows(subject, measure, places):
+            code = "missing_factor" if moving else "constant_factor"
+            return Cause(code, "constant_factor_named", {**numbers, "name": measure.label})
+    message = "constant_factor_varies" if moving else "constant_factor"
     return Cause("constant_factor", message, numbers)
 
 
+MEASURED_RATIO = Confirmation("the ratio at other inputs and sizes", _confirmed)
+
+
 def _follows(subject: Subject, measure: Measure, found: Sequence[RatioAt]) -> bool:
-    """Whether the ratio is what the measure comes to at all of these places."""
+    """Compare the ratio at all of these places with what the measure comes to there."""
     for ratio, outputs in found:
-        named = dict(zip((*subject.input_names, *subject.output_names), (*outputs.inputs, *outputs), strict=False))
-        value = measure.take(named[measure.name]) if isinstance(named.get(measure.name), Tensor) else math.nan
+        named = _named_at(subject, outputs)
+        value = measure.take(named[measure.name]) if measure.name in named else measure.value
         if not abs(ratio - value) <= 1e-4 * abs(value):
             return False
     return True
 
 
-def _computed(subject: Subject) -> set[str]:
-    """Names of tensors that forward computes: no constants, though a single number here."""
-    names = set(subject.output_names) | set((subject.source.saved if subject.source is not None else None) or ())
-    return names - {
-        n for n, item in zip(subject.input_names, subject.inputs, strict=True) if not isinstance(item, Tensor)
-    }
-
-
-def _argument(subject: Subject, measure: Measure) -> Any:
-    """The argument that a label, or the inverse of one, stands for."""
-    bare = measure.label.removeprefix("1/")
-    return subject.inputs[subject.input_names.index(bare)] if bare in subject.input_names else None
+def _named_at(subject: Subject, outputs: Outputs) -> dict[str, Any]:
+    """Tensors and numbers of a call, by the names that a measure may have: ctx's, the inputs', the outputs'."""
+    node = own_node(subject, outputs)
+    named: dict[str, Any] = {f"ctx.{name}": value for name, value in vars(node).items()} if node is not None else {}
+    named |= tensors_on_ctx(subject, node)
+    named |= zip((*subject.input_names, *subject.output_names), (*outputs.inputs, *outputs), strict=False)
+    return named

@@ -1,173 +1,196 @@
-"""Why a block is wrong: hypotheses in the order that told causes apart best, the first that holds is named."""
+"""Why a block is wrong: a table of hypotheses, of which the first that holds and is confirmed is named."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 
 from nbautograd.core.checking import phrases
 from nbautograd.core.checking.block import Block
 from nbautograd.core.checking.diagnosis import averages, exchanges, factors, lost_terms, masks, patterns
 from nbautograd.core.checking.diagnosis.evidence import Evidence, Terms, gather
-from nbautograd.core.checking.diagnosis.hypothesis import Cause
+from nbautograd.core.checking.diagnosis.hypothesis import (
+    AT_HAND,
+    FRESH_INPUTS,
+    FRESH_ORDER,
+    Case,
+    Cause,
+    Confirmation,
+    Fresh,
+    Hypothesis,
+)
 from nbautograd.core.checking.diagnosis.patterns import number
-from nbautograd.core.checking.diagnosis.ratio_confirmation import confirm_constant
+from nbautograd.core.checking.diagnosis.ratio_confirmation import MEASURED_RATIO
+from nbautograd.core.checking.diagnosis.shared_variable import SharedVariable, shared_variable
 from nbautograd.core.checking.problem import Subject
 from nbautograd.core.findings import Finding, Phrase
 
-Hypothesis = Callable[[Evidence], "Cause | None"]
-
-ORDER: tuple[Hypothesis, ...] = (
-    masks.kink,
-    patterns.collapsed,
-    patterns.constant,
-    patterns.conjugate,
-    patterns.transposed_grad,
-    patterns.transposed_jacobian,
-    patterns.reduced_over_wrong_dim,
-    averages.averaged,
-    patterns.couples_along_wrong_dim,
-    masks.localized,
-    patterns.shifted,
-    masks.inverted,
-    patterns.permuted,
-    masks.coupling,
-    lost_terms.overwritten,
-    masks.missing,
-    masks.extra,
-    masks.small,
-    masks.conditional,
-    masks.partial,
-    factors.missing_factor,
-    factors.missing_term,
-    factors.row_factor,
-    lost_terms.lost_term,
-    masks.derivative,
-)
-
-
-# what is left of a sentence whose name does not hold at fresh inputs
-LESS = {
-    "missing_entries_where": "missing_entries",
-    "missing_entries_part": "missing_entries",
-    "extra_entries_where": "extra_entries",
-    "row_factor_named": "row_factor",
-}
-# what these say are facts about the block at hand, or it is confirmed on its own
-PLAIN = (patterns.constant, masks.localized, masks.small, masks.derivative)
 Blocks = Mapping[tuple[int, int], Block]
-Elsewhere = Callable[[], Sequence[tuple[Blocks, Terms]]]
+# sentences that say where, and not why
+UNEXPLAINED = ("wrong_derivative", "wrong_derivative_part", "wrong_unclassified", "wrong_unclassified_part")
 
-# numbers of a sentence that may be others at other inputs, though the cause is the same
-COUNTED = frozenset(("wrong", "entries", "ratio", "inverse", "relative", "part", "least", "most"))
+
+@dataclass(frozen=True)
+class Place:
+    """A check at fresh inputs.
+
+    Attributes:
+        blocks: with their verdicts.
+        terms: what a factor, a term or a threshold may be made of there.
+        resized: True when single sizes are others there.
+        again: makes the check at other values in the same sizes; None where forward takes none.
+    """
+
+    blocks: Blocks
+    terms: Terms
+    resized: bool = False
+    again: Callable[[], Place | None] = lambda: None
+
+
+Elsewhere = Callable[[], Iterable[Place]]
+
+
+def _row(
+    code: str,
+    predicate: Callable[[Evidence], Cause | None],
+    messages: str = "",
+    parameters: str = "",
+    confirmation: Confirmation = FRESH_INPUTS,
+    **less: str,
+) -> Hypothesis:
+    """Return a row whose messages and parameters are given as words; without messages the code is the only one."""
+    return Hypothesis(code, predicate, tuple((messages or code).split()), tuple(parameters.split()), confirmation, less)
+
+
+# in the order that told causes apart best: code, predicate, sentences, parameters, confirmation, what is less said
+HYPOTHESES: tuple[Hypothesis, ...] = (
+    _row("wrong_unclassified", masks.sampled, "wrong_unclassified", "", AT_HAND),
+    _row("nonfinite", masks.nonfinite, "nonfinite", "", AT_HAND),
+    _row("none_gradient", masks.none_returned, "none_gradient", "", AT_HAND),
+    _row("output_grad_ignored", exchanges.output_ignored),
+    _row("swapped_inputs", exchanges.swapped_inputs, "swapped_inputs", "other"),
+    _row("swapped_outputs", exchanges.swapped_outputs, "swapped_outputs", "other"),
+    _row("zero_gradient", masks.zero, "zero_gradient", "", AT_HAND),
+    _row("wrong_unclassified", masks.no_right_one, "wrong_unclassified", "", AT_HAND),
+    _row("kink", masks.kink, "kink_wrong", "where"),
+    _row("collapsed_grad_output", patterns.collapsed),
+    _row("sign", patterns.sign),
+    _row("constant_factor", patterns.constant,
+         "constant_factor constant_factor_named constant_factor_varies", "", MEASURED_RATIO),
+    _row("missing_conj", patterns.conjugate),
+    _row("transposed_grad", patterns.transposed_grad, "transposed_grad wrong_expansion_dim", "dims"),
+    _row("swapped_inputs", exchanges.copied_input, "copied_input", "other"),
+    _row("transposed_jacobian", patterns.transposed_jacobian,
+         "transposed_jacobian transposed_jacobian_dims", "a b", FRESH_ORDER),
+    _row("wrong_reduction_dim", patterns.reduced_over_wrong_dim, "wrong_reduction_dim transposed_grad_output", "dims"),
+    _row("wrong_reduction_dim", averages.averaged,
+         "averaged summed averaged_grad_output summed_grad_output", "dims"),
+    _row("wrong_reduction_dim", patterns.couples_along_wrong_dim, "couples_along_wrong_dim", "right wrong"),
+    _row("localized", masks.localized, "localized", "", AT_HAND),
+    _row("shifted", patterns.shifted, "shifted", "by dim"),
+    _row("inverted_mask", masks.inverted),
+    _row("permuted_entries", patterns.flipped, "flipped", "dim"),
+    _row("permuted_entries", patterns.permuted),
+    _row("permuted_entries", patterns.other_elements, "other_elements"),
+    _row("missing_coupling", masks.coupling, "missing_coupling missing_coupling_dims", "dims"),
+    _row("missing_entries", lost_terms.overwritten, "overwritten"),
+    _row("missing_entries", masks.missing, "missing_entries_where missing_entries_part missing_entries", "where",
+         missing_entries_where="missing_entries", missing_entries_part="missing_entries"),
+    _row("extra_entries", masks.extra, "extra_entries_where extra_entries extra_entries_wide", "where",
+         extra_entries_where="extra_entries"),
+    _row("small_systematic", masks.small, "small_systematic", "", AT_HAND),
+    _row("conditional", masks.conditional, "conditional", "where"),
+    _row("constant_factor", masks.partial, "sign_part constant_factor_part"),
+    _row("missing_factor", factors.missing_factor,
+         "missing_factor extra_factor missing_factor_about extra_factor_about", "factor about"),
+    _row("wrong_derivative", factors.missing_term, "missing_term", "term"),
+    _row("missing_factor", factors.row_factor, "row_factor row_factor_named", "factor", row_factor_named="row_factor"),
+    _row("wrong_derivative", lost_terms.lost_term, "lost_mean lost_sum", "dims name"),
+    _row("wrong_derivative", masks.derivative, "wrong_derivative wrong_derivative_part", "", AT_HAND),
+    _row("wrong_unclassified", masks.unclassified, "wrong_unclassified wrong_unclassified_part", "", AT_HAND),
+)  # fmt: skip
 
 
 def causes(
     subject: Subject,
     blocks: Blocks,
     terms: Terms,
-    elsewhere: Elsewhere = lambda: (),
+    elsewhere: Elsewhere = tuple,
     none: frozenset[int] = frozenset(),
 ) -> Iterator[Finding]:
-    """One finding per block that backward and the other witnesses disagree on; the same cause is told once per input.
+    """Yield one finding per block that backward and the other witnesses disagree on, the same cause once per input.
 
     Args:
         subject: what was checked.
         blocks: with their verdicts.
         terms: what a factor, a term or a threshold may be made of.
-        elsewhere: gives the blocks and terms of checks at fresh inputs, where a named cause has to hold as well.
+        elsewhere: gives checks at fresh inputs, where a named cause has to hold as well.
         none: positions of inputs for which backward returned None.
     """
     told: set[tuple[Any, ...]] = set()
+    shared = shared_variable(subject, blocks)
     for (o, i), block in blocks.items():
         if block.verdict != "mismatch":
             continue
-        e = gather(block, terms, _single(subject))
-        cause = _cause(e, blocks, i in none, functools.partial(_fresh, subject, elsewhere, (o, i)))
-        if cause.message == "constant_factor":
-            c = patterns.factor(e.A, e.N, e) or 1.0
-            cause = confirm_constant(subject, i, c, patterns.constant_names(c, e), cause)
+        e = gather(block, terms, _single(subject), blocks, i in none)
+        cause = first_confirmed(Case(subject, e, functools.partial(_fresh, subject, elsewhere, (o, i))))
         key = (i, cause.code, cause.message, str(cause.params))
         if key not in told:
             told.add(key)
-            yield _finding(subject, e, cause, (o, i))
+            yield _finding(subject, e, cause, shared)
+
+
+def first_confirmed(case: Case) -> Cause:
+    """Return the cause of the first hypothesis in the table that holds and is confirmed; the last one always is."""
+    return next(cause for row in HYPOTHESES if (cause := row.cause(case)) is not None)
 
 
 def _single(subject: Subject) -> bool:
-    import torch
-
     given = (t for t in subject.inputs if isinstance(t, torch.Tensor) and (t.is_floating_point() or t.is_complex()))
     return any(torch.finfo(t.dtype).bits < 64 for t in given)
 
 
-def _fresh(subject: Subject, elsewhere: Elsewhere, where: tuple[int, int]) -> list[Evidence]:
-    """The evidence for the same block at fresh inputs, where it is wrong as well."""
-    met = ((blocks.get(where), terms) for blocks, terms in elsewhere())
-    wrong = (gather(b, terms, _single(subject)) for b, terms in met if b is not None and b.verdict == "mismatch")
-    return [e for e in wrong if np.isfinite(e.A).all() and np.isfinite(e.N).all()]
+def _fresh(subject: Subject, elsewhere: Elsewhere, where: tuple[int, int]) -> Iterator[Fresh]:
+    """Yield the evidence for the same block at fresh inputs, where it is wrong as well."""
+    found = (_fresh_at(subject, place, where) for place in elsewhere())
+    yield from (fresh for fresh in found if fresh is not None)
 
 
-def _cause(e: Evidence, blocks: Blocks, none: bool, fresh: Callable[[], Sequence[Evidence]]) -> Cause:
-    if e.block.matrices.rows is not None and np.isnan(e.A).any() and np.isfinite(e.block.matrices.analytical).all():
-        return Cause("wrong_unclassified", "wrong_unclassified")  # entries outside the sample are not known
-    if not np.isfinite(e.A).all():
-        bad = int((~np.isfinite(e.A)).sum())
-        return Cause("nonfinite", "nonfinite", {"wrong": bad})
-    if none and not e.A.any():
-        return Cause("none_gradient", "none_gradient")
-    for test in (exchanges.output_ignored, exchanges.swapped_inputs, exchanges.swapped_outputs):
-        found = test(e, blocks)
-        if found is not None:
-            return found
-    if not e.A.any():
-        return Cause("zero_gradient", "zero_gradient")
-    if not np.isfinite(e.N).all():
-        return Cause("wrong_unclassified", "wrong_unclassified")
-    return _by_pattern(e, blocks, fresh)
+def _fresh_at(subject: Subject, place: Place | None, where: tuple[int, int]) -> Fresh | None:
+    block = None if place is None else place.blocks.get(where)
+    if place is None or block is None or block.verdict != "mismatch":
+        return None
+    e = gather(block, place.terms, _single(subject), place.blocks)
+    clear = np.isfinite(e.A).all() and np.isfinite(e.N).all()
+    return Fresh(e, place.resized, lambda: _fresh_at(subject, place.again(), where)) if clear else None
 
 
-def _by_pattern(e: Evidence, blocks: Blocks, fresh: Callable[[], Sequence[Evidence]]) -> Cause:
-    """Return the first hypothesis that holds here and at fresh inputs; the plain sentence where none does."""
-    for hypothesis in ORDER:
-        found = hypothesis(e)
-        if found is None:
-            continue
-        others = [] if hypothesis in PLAIN else [hypothesis(other) for other in fresh()]
-        if all(_alike(found, other) for other in others):
-            break
-        if found.message in LESS and all(other is not None and other.code == found.code for other in others):
-            found = Cause(found.code, LESS[found.message], found.params)
-            break
-    else:
-        found = masks.wrong_in(e, "wrong_unclassified")
-    if found.code in ("sign", "collapsed_grad_output", "transposed_grad") or found.message == "constant_factor_named":
-        return found
-    return exchanges.copied_input(e, blocks) or found
-
-
-def _alike(one: Cause, other: Cause | None) -> bool:
-    """Whether two causes say the same, numbers aside."""
-    if other is None or (one.code, one.message) != (other.code, other.message):
-        return False
-    return all(one.params[key] == other.params.get(key) for key in one.params.keys() - COUNTED)
-
-
-def _finding(subject: Subject, e: Evidence, cause: Cause, where: tuple[int, int]) -> Finding:
-    block, position = e.block, where[1]
+def _finding(subject: Subject, e: Evidence, cause: Cause, shared: SharedVariable | None) -> Finding:
+    block, position = e.block, e.block.input
     found = phrases.returned(subject, position)
     line = found.line if found is not None else None
+    via = shared if shared is not None and position in shared.inputs and cause.message in UNEXPLAINED else None
     params = {
         "input": block.input_name,
         "output": block.output_name,
         "value": phrases.value(subject, position),
         "example": _example(block),
         **({"right": factors.whole(e)} if not e.A.any() and np.isfinite(e.N).all() else {}),
+        **({"shared": "" if via is None else _through(subject, via)} if cause.message in UNEXPLAINED else {}),
         **cause.params,
     }
-    return Finding(cause.code, "bug", f"causes.{cause.message}", params, where, line or phrases.backward_line(subject))
+    line = (None if via is None else via.line) or line or phrases.backward_line(subject)
+    return Finding(cause.code, "bug", f"causes.{cause.message}", params, (block.output, position), line)
+
+
+def _through(subject: Subject, shared: SharedVariable) -> Phrase:
+    names = ", ".join(f"`{subject.input_names[k]}`" for k in sorted(shared.inputs))
+    return Phrase("causes.shared_variable", inputs=names, name=shared.name, line=shared.line)
 
 
 def _example(block: Block) -> Phrase | str:

@@ -1,0 +1,120 @@
+"""The variable of backward that all wrong gradients are computed from, and no right one."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from nbautograd.core import syntax
+from nbautograd.core.checking.backward_call import user_backward
+from nbautograd.core.checking.block import Block
+from nbautograd.core.checking.problem import Subject
+
+
+@dataclass(frozen=True)
+class SharedVariable:
+    """A local variable of backward.
+
+    Attributes:
+        name: in the source.
+        line: of its last assignment, in the cell or file.
+        inputs: positions of the inputs whose gradients are wrong.
+    """
+
+    name: str
+    line: int
+    inputs: frozenset[int]
+
+
+def shared_variable(subject: Subject, blocks: Mapping[tuple[int, int], Block]) -> SharedVariable | None:
+    """Find the variable that every wrong gradient is computed from and no right one; None where there is none.
+
+    Of several the one that is computed last is returned. One wrong gradient alone shares nothing.
+    """
+    wrong = frozenset(i for (_, i), b in blocks.items() if b.verdict == "mismatch")
+    right = frozenset(i for _, i in blocks) - wrong
+    function = _backward(subject)
+    if function is None or len(wrong) < 2 or not right:
+        return None
+    returns = syntax.returns(function)
+    value = returns[0].value if len(returns) == 1 else None
+    if not isinstance(value, ast.Tuple) or any(isinstance(item, ast.Starred) for item in value.elts):
+        return None
+    sources, lines = _assigned_from(function)
+    used = {}
+    for i in wrong | right:
+        argument = subject.arguments.get(i)
+        if argument is None or argument >= len(value.elts):
+            return None
+        used[i] = _reached(_read(value.elts[argument]), sources)
+    shared = frozenset.intersection(*(used[i] for i in wrong)) - frozenset[str]().union(*(used[i] for i in right))
+    last = max((name for name in shared if name in lines), key=lambda name: lines[name], default=None)
+    return None if last is None else SharedVariable(last, lines[last], wrong)
+
+
+def _backward(subject: Subject) -> ast.FunctionDef | None:
+    """The syntax of the user's backward, with line numbers of its cell or file."""
+    if subject.cls is None or not subject.direct:
+        return None
+    code = getattr(inspect.unwrap(user_backward(subject.cls)), "__code__", None)
+    node = None if code is None else syntax.method_at(code)
+    return node if isinstance(node, ast.FunctionDef) else None
+
+
+def _assigned_from(function: ast.FunctionDef) -> tuple[dict[str, frozenset[str]], dict[str, int]]:
+    """The names that each variable is computed from, and the line of its last assignment.
+
+    What is unpacked from ctx was computed in forward, so it is a source and no variable of backward's.
+    """
+    sources: dict[str, frozenset[str]] = {}
+    lines: dict[str, int] = {}
+    for target, value in _assignments(function):
+        read = _read(value)
+        from_ctx = isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name) and value.value.id == "ctx"
+        for name in _written(target):
+            sources[name] = sources.get(name, frozenset()) | read
+            if not from_ctx:
+                lines[name] = value.lineno
+    return sources, lines
+
+
+def _assignments(function: ast.FunctionDef) -> Iterator[tuple[ast.expr, ast.expr]]:
+    for node in syntax.own_nodes(function):
+        if isinstance(node, ast.Assign):
+            yield from ((target, node.value) for target in node.targets)
+        elif isinstance(node, (ast.AugAssign, ast.AnnAssign, ast.NamedExpr)) and node.value is not None:
+            yield node.target, node.value
+        elif isinstance(node, ast.For):
+            yield node.target, node.iter
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            method = node.value.func
+            if isinstance(method, ast.Attribute) and method.attr.endswith("_"):  # changed in place
+                yield method.value, node.value
+
+
+def _read(value: ast.expr) -> frozenset[str]:
+    return frozenset(n.id for n in ast.walk(value) if isinstance(n, ast.Name))
+
+
+def _written(target: ast.expr) -> Iterator[str]:
+    """The variables that an assignment writes to, whole or in part."""
+    while isinstance(target, (ast.Subscript, ast.Attribute, ast.Starred)):
+        target = target.value
+    if isinstance(target, ast.Name):
+        yield target.id
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        for item in target.elts:
+            yield from _written(item)
+
+
+def _reached(names: frozenset[str], sources: Mapping[str, frozenset[str]]) -> frozenset[str]:
+    """The names, and what they are computed from in turn."""
+    found, left = set[str](), set(names)
+    while left:
+        name = left.pop()
+        if name not in found:
+            found.add(name)
+            left |= sources.get(name, frozenset())
+    return frozenset(found)

@@ -1,0 +1,175 @@
+"""The table of hypotheses: none without a confirmation, none named by the entries alone in which it was found."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+from own_mistakes import draw
+from torch.autograd import Function
+
+import nbautograd
+from nbautograd import messages
+from nbautograd.core.checking.diagnosis import hypothesis, table
+from nbautograd.core.checking.diagnosis.hypothesis import AT_HAND, FRESH_INPUTS, PLAIN, Case, Cause, Hypothesis
+
+
+def holds(e):
+    return Cause("sign", "sign")
+
+
+def test_a_hypothesis_without_confirmation_cannot_be_registered() -> None:
+    with pytest.raises(TypeError, match="needs a confirmation"):
+        Hypothesis("sign", holds, ("sign",), (), None)
+
+
+def test_a_named_cause_cannot_be_confirmed_by_the_entries_it_was_found_in() -> None:
+    with pytest.raises(TypeError, match="at fresh inputs"):
+        Hypothesis("sign", holds, ("sign",), (), AT_HAND)
+
+
+def test_a_sentence_that_is_not_registered_cannot_be_said() -> None:
+    row = Hypothesis("wrong_derivative", holds, ("wrong_derivative",), (), AT_HAND)
+    with pytest.raises(LookupError, match="sign"):
+        row.cause(Case(None, None))
+
+
+def test_a_cause_that_no_fresh_input_was_asked_about_is_not_named() -> None:
+    row = Hypothesis("sign", holds, ("sign",), (), FRESH_INPUTS)
+    assert row.cause(Case(None, None)) is None
+
+
+def test_each_sentence_of_the_table_exists_in_both_languages() -> None:
+    said = {m for row in table.HYPOTHESES for m in (*row.messages, *row.less.values())}
+    for language in ("en", "zh"):
+        assert {f"causes.{m}.what" for m in said} <= set(messages.catalogue(language))
+
+
+def test_only_plain_sentences_go_without_fresh_inputs() -> None:
+    plain = {m for row in table.HYPOTHESES if not row.confirmation.claims for m in row.messages}
+    assert plain <= PLAIN
+
+
+def test_the_last_row_holds_for_any_wrong_block() -> None:
+    assert table.HYPOTHESES[-1].confirmation is AT_HAND
+
+
+class SignHere(Function):
+    """Minus the right gradient for five elements, and something else for any other number of them."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return -2 * g * x if len(x) == 5 else 3 * g * x.abs()
+
+
+def test_a_cause_that_holds_at_the_inputs_alone_is_not_named() -> None:
+    found = nbautograd.gradcheck(SignHere.apply, (draw(5),), order=1).findings[0]
+    assert found.code in ("wrong_derivative", "wrong_unclassified")
+
+
+def test_the_guard_above_can_trip(monkeypatch) -> None:
+    at_once = replace(FRESH_INPUTS, confirmed=hypothesis._at_hand)
+    rows = tuple(replace(row, confirmation=at_once) if row.code == "sign" else row for row in table.HYPOTHESES)
+    monkeypatch.setattr(table, "HYPOTHESES", rows)
+    found = nbautograd.gradcheck(SignHere.apply, (draw(5),), order=1).findings[0]
+    assert found.code == "sign"
+
+
+class TwoRatios(Function):
+    """Two outputs, of which the gradient of one is right and that of the other is half of it."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.mean(1), (x * x).mean(1)
+
+    @staticmethod
+    def backward(ctx, gm, gv):
+        (x,) = ctx.saved_tensors
+        return (gm[:, None] + gv[:, None] * x).expand_as(x) / x.shape[1]
+
+
+def test_the_ratio_of_one_output_is_measured_by_that_output_alone() -> None:
+    found = nbautograd.gradcheck(TwoRatios.apply, (draw(3, 4),), order=1).findings[0]
+    assert (found.message_id, found.where, found.params["ratio"]) == ("causes.constant_factor", (1, 0), "0.5")
+
+
+class Attend(Function):
+    @staticmethod
+    def forward(ctx, q, k, v):
+        p = (q @ k.T).softmax(-1)
+        ctx.save_for_backward(q, k, v, p)
+        return p @ v
+
+    @staticmethod
+    def backward(ctx, g):
+        q, k, v, p = ctx.saved_tensors
+        dv = p.T @ g
+        dp = g @ v.T
+        ds = p * (dp - dp.mean(-1, keepdim=True))
+        return ds @ k, ds.T @ q, dv
+
+
+def test_the_variable_that_only_wrong_gradients_use_is_named() -> None:
+    report = nbautograd.gradcheck(Attend.apply, (draw(4, 3), draw(4, 3, seed=1), draw(4, 2, seed=2)), order=1)
+    wrong = [f for f in report.findings if f.kind == "bug"]
+    assert {f.where[1] for f in wrong} == {0, 1}
+    for found in wrong:
+        shared = found.params["shared"]
+        assert (shared.params["name"], shared.params["inputs"]) == ("ds", "`q`, `k`")
+        assert shared.params["line"] == found.line
+        assert "computed from `ds`" in found.message
+
+
+class Masked(Function):
+    """Two shares of an input; the first output's gradient is used, but never gets through."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.relu(), -(-x).relu()
+
+    @staticmethod
+    def backward(ctx, ga, gb):
+        (x,) = ctx.saved_tensors
+        return ga * (x > 100) + gb * (x < 0)
+
+
+def test_a_gradient_that_is_used_in_vain_is_not_called_unused() -> None:
+    nbautograd.set_language("en")
+    try:
+        found = nbautograd.gradcheck(Masked.apply, (draw(6),), order=1).findings[0]
+        assert found.code == "output_grad_ignored"
+        assert "has no effect" in found.message
+        assert "never uses" not in found.message
+    finally:
+        nbautograd.set_language(None)
+
+
+class Outside(Function):
+    @staticmethod
+    def forward(ctx, f, x, phi):
+        ctx.f = f
+        ctx.save_for_backward(x, phi)
+        return f(x).detach()
+
+    @staticmethod
+    def backward(ctx, g):
+        x, phi = ctx.saved_tensors
+        with torch.enable_grad():
+            y = ctx.f(x.detach().requires_grad_())
+        return None, g, torch.autograd.grad(y, phi, g)[0]
+
+
+def test_what_a_copy_of_an_input_may_have_made_backward_raise_is_no_verdict() -> None:
+    phi = draw(3, seed=1)
+    report = nbautograd.gradcheck(Outside.apply, (lambda x: x + phi**2, draw(3), phi), order=1)
+    assert report.verdict == "cannot tell"
+    assert [f.code for f in report.findings] == ["input_read_outside"]
