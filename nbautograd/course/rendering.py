@@ -8,10 +8,11 @@ from nbautograd.course.result import MAX_HINT_LEVEL, CheckResult, Result
 from nbautograd.views.bundle import mimebundle as drawn
 from nbautograd.views.html import body
 from nbautograd.views.markup import Markup, join, prose, tag
-from nbautograd.views.pieces import SOFT, TONES, block, chip, faint, name, paragraph, table
+from nbautograd.views.pieces import SOFT, block, chip, faint, name, paragraph, table
 from nbautograd.views.tables import indent, wrap
 from nbautograd.views.tables import table as lines_of
 from nbautograd.views.text import text
+from nbautograd.views.theme import TONES
 
 TONE = {"passed": "right", "failed": "cannot tell", "unanswered": "unchecked"}  # not yet right is no disgrace
 MARK = {"passed": "✓", "failed": "✗", "unanswered": "·", "skipped": "·"}

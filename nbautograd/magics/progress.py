@@ -17,6 +17,7 @@ from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.checking.progress import Tell
 from nbautograd.core.display import Displayable
 from nbautograd.magics.live_output import LiveOutput, can_update
+from nbautograd.views import theme
 from nbautograd.views.answer import answer
 from nbautograd.views.markup import prose, tag
 from nbautograd.views.pieces import chip
@@ -32,8 +33,8 @@ NOTHING = {"text/plain": "", "text/html": ""}
 SELDOM = 3.0  # seconds between two updates of the static bar under a live one that has not answered
 GRACE = 0.5  # seconds from the stop button to an interrupt, for work that nobody counts
 
-_TRACK = "height:6px;max-width:420px;margin-top:6px;border-radius:3px;background-color:rgba(128,128,128,.25)"
-_FILLED = "height:6px;width:{}%;border-radius:3px;background-color:#1976d2"
+_TRACK = f"height:6px;max-width:420px;margin-top:6px;border-radius:3px;background-color:{theme.TRACK_ON_ANY}"
+_FILLED = "height:6px;width:{}%;border-radius:3px;background-color:" + theme.BRAND.light
 
 
 class ProgressBar:

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from nbautograd import messages
 from nbautograd.core.findings import Finding, Phrase
 from nbautograd.core.recording.call import CallLog
-from nbautograd.views import formats
+from nbautograd.views import formats, theme
 from nbautograd.views.html import html
 from nbautograd.views.markup import Markup, escape, join, prose, tag
 from nbautograd.views.pieces import table
 from nbautograd.views.text import text
 from nbautograd.views.text.calls import call_row
 
-_BOX = "border-left: 3px solid #7a8fb8; padding: 0.3em 0.8em; margin: 0.3em 0"
+_BOX = f"border-left: 3px solid {theme.FUNCTION_LINE.light}; padding: 0.3em 0.8em; margin: 0.3em 0"
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from nbautograd.core.graphs.folding import contract
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Ghost, Node
 from nbautograd.core.graphs.repeats import find_repeats
 from nbautograd.core.graphs.segments import Segment, inner_order
+from nbautograd.views import theme
 from nbautograd.views.layout.contents import (
     commonest_dtype,
     edge_text,
@@ -23,15 +24,22 @@ from nbautograd.views.layout.functions import value_texts
 from nbautograd.views.layout.text import printable, shape_text
 from nbautograd.views.layout.words import title
 
-BAD = "#c0262d"
-NODE = {"shape": "box", "style": "filled", "fontname": "Helvetica", "fontsize": "11", "fontcolor": "#1b1f27"}
-EDGE = {"color": "#697281", "fontname": "Helvetica", "fontsize": "9", "fontcolor": "#4a5160"}
-TIE = {"style": "dotted", "color": "#8a56b8", "fontcolor": "#8a56b8", "constraint": "false", "arrowhead": "none"}
+BAD = theme.BAD.light
+FONT = {"fontname": "Helvetica", "fontcolor": theme.FAINT.light}
+NODE = {**FONT, "shape": "box", "style": "filled", "fontsize": "11", "fontcolor": theme.INK.light}
+EDGE = {**FONT, "color": theme.GROUP_LINE.light, "fontsize": "9"}
+TIE = {
+    "style": "dotted",
+    "color": theme.TIE.light,
+    "fontcolor": theme.TIE.light,
+    "constraint": "false",
+    "arrowhead": "none",
+}
 LOOKS: dict[str, dict[str, str]] = {
-    "op": {"fillcolor": "#ffffff", "color": "#8d95a3"},
-    "function": {"fillcolor": "#e9edff", "color": "#4a5fc1", "penwidth": "1.6"},
-    "leaf": {"fillcolor": "#e3f3e6", "color": "#3f8a50", "style": "filled,rounded"},
-    "output": {"fillcolor": "#fdf0d8", "color": "#a9741a", "style": "filled,rounded"},
+    "op": {"fillcolor": theme.OP.light, "color": theme.OP_LINE.light},
+    "function": {"fillcolor": theme.FUNCTION.light, "color": theme.FUNCTION_LINE.light, "penwidth": "1.6"},
+    "leaf": {"fillcolor": theme.LEAF.light, "color": theme.LEAF_LINE.light, "style": "filled,rounded"},
+    "output": {"fillcolor": theme.OUTPUT.light, "color": theme.OUTPUT_LINE.light, "style": "filled,rounded"},
 }
 
 
@@ -78,7 +86,7 @@ def _page(graph: AutogradGraph) -> dict[str, str]:
 
 
 def _cluster(label: str) -> dict[str, str]:
-    look = {"style": "rounded", "color": "#697281", "fontname": "Helvetica", "fontsize": "10", "fontcolor": "#4a5160"}
+    look = {**FONT, "style": "rounded", "color": theme.GROUP_LINE.light, "fontsize": "10"}
     return {"label": _escaped(label), **look}
 
 

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from nbautograd.views import theme
+
 Array = np.ndarray[Any, Any]
 
 # 17 equally spaced stops from -limit to +limit, read off matplotlib's "coolwarm" and "managua_r"
@@ -24,9 +26,7 @@ MANAGUA = (
     "#692b3c", "#813939", "#9a4c3d", "#b16243", "#c5794a", "#d89353", "#ebb05d", "#ffcf67",
 )  # fmt: skip
 MAPS = {"light": COOLWARM, "dark": MANAGUA}
-PAPER = {"light": "#ffffff", "dark": "#1c1c1e"}
-INK = {"light": "#1f2328", "dark": "#e6e6e6"}
-FAINT = {"light": "#6e7781", "dark": "#9aa4ae"}
+PAPER, INK, FAINT = (colour._asdict() for colour in (theme.PAPER, theme.INK, theme.FAINT))
 NAN = {"light": "#f2d53c", "dark": "#b8a100"}
 
 BLACK, WHITE = "#000", "#fff"
@@ -87,34 +87,27 @@ def indices(values: Array, largest: float) -> Array:
 
 
 @cache
-def colours(theme: str) -> tuple[str, ...]:
-    """Hex colour of every index, for theme ``"light"`` or ``"dark"``."""
-    stops = MAPS[theme]
+def colours(scheme: str) -> tuple[str, ...]:
+    """Hex colour of every index, for the scheme ``"light"`` or ``"dark"``."""
+    stops = MAPS[scheme]
     levels = [_between(stops, k / (LEVELS - 1)) for k in range(LEVELS)]
-    return (*levels, PAPER[theme], NAN[theme], stops[-1], stops[0])
+    return (*levels, PAPER[scheme], NAN[scheme], stops[-1], stops[0])
 
 
-def rgb(values: Array, largest: float, theme: str = "light") -> Array:
+def rgb(values: Array, largest: float, scheme: str = "light") -> Array:
     """The colours of values as an array (..., 3) of bytes, without rounding to levels."""
-    stops = np.array([_rgb(c) for c in MAPS[theme]], float)
+    stops = np.array([_rgb(c) for c in MAPS[scheme]], float)
     share = np.clip(np.nan_to_num(values / largest, nan=0.0, posinf=1.0, neginf=-1.0), -1.0, 1.0)
     place = (share + 1.0) / 2.0 * (len(stops) - 1)
     out = np.stack([np.interp(place, np.arange(len(stops)), stops[:, k]) for k in range(3)], -1)
-    out[indices(values, largest) == PAPER_INDEX] = _rgb(PAPER[theme])
-    out[np.isnan(values)] = _rgb(NAN[theme])
+    out[indices(values, largest) == PAPER_INDEX] = _rgb(PAPER[scheme])
+    out[np.isnan(values)] = _rgb(NAN[scheme])
     return np.asarray(np.rint(out), np.uint8)
 
 
 def ink_on(colour: str) -> str:
     """Black or white, whichever reads better on a colour."""
-    return BLACK if luminance(colour) > 0.18 else WHITE
-
-
-def luminance(colour: str) -> float:
-    """Relative luminance of a hex colour, from 0 to 1, as WCAG 2 defines it."""
-    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return BLACK if theme.luminance(colour) > 0.18 else WHITE
 
 
 def _between(stops: tuple[str, ...], share: float) -> str:

@@ -8,28 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from nbautograd.views import theme
 from nbautograd.views.markup import Markup, join, prose, tag
+from nbautograd.views.theme import TONES
 from nbautograd.views.words import dedented
 
-# white words on these read well, and they stand out on white and on black alike
-TONES = {
-    "right": "#1a7f4b", "wrong": "#c4314b", "cannot tell": "#946300", "unchecked": "#5a6672",
-    "bug": "#c4314b", "lint": "#946300", "note": "#5a6672",
-}  # fmt: skip
-LINE = "1px solid rgba(128,128,128,0.35)"
-SOFT = "rgba(128,128,128,0.08)"
+LINE = f"1px solid {theme.LINE_ON_ANY}"
+SOFT = theme.SOFT_ON_ANY
 FAINT = "opacity:0.75"
 TABLE = "border-collapse:collapse;table-layout:auto;margin:0;font-size:0.95em;width:auto"
 CAPTION = "caption-side:top;text-align:left;padding:0 0 3px 0;font-size:0.9em;opacity:0.75"
 ROW = f"border-bottom:{LINE};background-color:transparent"
 CODE = "font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;font-size:0.92em"
-GONE, COME = "rgba(214,57,73,0.16)", "rgba(40,160,90,0.18)"
 
 
 def chip(words: str, tone: str) -> Markup:
     """A word on a coloured ground; its colour never says more than the word."""
     look = "display:inline-block;padding:1px 8px;border-radius:10px;font-size:0.85em;font-weight:600;line-height:1.5"
-    return tag("span", {"style": f"{look};color:#ffffff;background-color:{TONES[tone]};white-space:nowrap"}, words)
+    return tag(
+        "span", {"style": f"{look};color:{theme.WHITE};background-color:{TONES[tone]};white-space:nowrap"}, words
+    )
 
 
 def block(*children: object, style: str = "") -> Markup:
@@ -107,14 +105,14 @@ def wide_row(words: object, columns: int) -> Markup:
 
 def pre(words: str) -> Markup:
     """Text as it was printed."""
-    look = f"{CODE};margin:2px 0 6px 0;padding:6px 10px;border-left:3px solid rgba(128,128,128,0.35)"
+    look = f"{CODE};margin:2px 0 6px 0;padding:6px 10px;border-left:3px solid {theme.LINE_ON_ANY}"
     return tag("pre", {"style": f"{look};background-color:{SOFT};white-space:pre;overflow-x:auto"}, words)
 
 
 def change(before: str, after: str) -> Markup:
     """What goes and what comes instead, as lines with - and +."""
-    gone = [_line("-", line, GONE) for line in dedented(before, after)[0]]
-    come = [_line("+", line, COME) for line in dedented(before, after)[1]]
+    gone = [_line("-", line, theme.GONE_ON_ANY) for line in dedented(before, after)[0]]
+    come = [_line("+", line, theme.COME_ON_ANY) for line in dedented(before, after)[1]]
     look = f"{CODE};margin:4px 0;padding:0;line-height:1.5;white-space:pre;border-radius:4px;overflow-x:auto"
     return tag("pre", {"style": look}, *gone, *come)
 

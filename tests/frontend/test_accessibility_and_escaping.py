@@ -18,6 +18,7 @@ from nbautograd.core.source import FunctionSource
 from nbautograd.core.values import Value
 from nbautograd.inspection.report import FunctionReport
 from nbautograd.messages import catalogue
+from nbautograd.views import theme
 from nbautograd.widgets.base import labels
 
 pytestmark = pytest.mark.browser
@@ -114,8 +115,13 @@ def test_both_colour_and_background_are_set(show: Any, whole: Any) -> None:
         "() => { document.documentElement.style.colorScheme = 'dark'; document.body.style.background = '#fff'; }"
     )
     root = page.locator(".nbag")
-    assert root.evaluate("e => getComputedStyle(e).backgroundColor") == "rgb(18, 18, 18)"
-    assert root.evaluate("e => getComputedStyle(e).color") == "rgb(255, 255, 255)"
+    assert root.evaluate("e => getComputedStyle(e).backgroundColor") == rgb(theme.PAPER.dark)
+    assert root.evaluate("e => getComputedStyle(e).color") == rgb(theme.INK.dark)
+
+
+def rgb(colour: str) -> str:
+    """A hex colour as the browser tells it."""
+    return f"rgb({', '.join(str(int(colour[k : k + 2], 16)) for k in (1, 3, 5))})"
 
 
 def test_cleanup_leaves_nothing(show: Any, whole: Any) -> None:

@@ -70,7 +70,7 @@ def test_ghosts_versions_norms_and_the_first_nan_are_there():
         y.add_(1)
     source = nbautograd.graph(z).to_dot().source
     assert "y: v0 → v1 · line" in source
-    assert 'label="v0 → v1" color="#c0262d"' in source
+    assert 'label="v0 → v1" color="#b9262f"' in source
     assert "keeps 12 B" in source
     x = torch.zeros(2, requires_grad=True)
     assert "the first NaN" in nbautograd.backward((x / x).exp().sum()).to_dot().source

@@ -17,8 +17,8 @@ from nbautograd.views.card import Card, Notice, mimebundle
 from nbautograd.views.html.gradcheck import TONE
 from nbautograd.views.jacobian import labels
 from nbautograd.views.markup import escape, prose, tag
-from nbautograd.views.pieces import TONES
 from nbautograd.views.tables import table, width
+from nbautograd.views.theme import TONES
 from nbautograd.views.words import MARKS, VERDICT_MARKS, dedented, listed
 
 REASONS = ("kink", "jump", "staircase", "float32", "noise", "domain edge", "interrupted")

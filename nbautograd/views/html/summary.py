@@ -8,7 +8,8 @@ from nbautograd import messages
 from nbautograd.core.findings import Finding
 from nbautograd.views.answer import Answer
 from nbautograd.views.markup import Markup, join, prose, tag
-from nbautograd.views.pieces import SOFT, TONES, block, change, chip, faint, fold, paragraph
+from nbautograd.views.pieces import SOFT, block, change, chip, faint, fold, paragraph
+from nbautograd.views.theme import TONES
 from nbautograd.views.words import VERDICT_MARKS, place, say, tried, without_example
 
 

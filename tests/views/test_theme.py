@@ -1,0 +1,101 @@
+"""One table of colours: words in them can be read, and what is drawn takes them from there."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+from nbautograd.views import dot, palette, svg_style, theme
+from nbautograd.views.theme import TONES, Colour, contrast
+
+ROOT = Path(__file__).resolve().parents[2]
+READABLE = 4.5  # WCAG 2.2, 1.4.3
+SEEN = 3.0  # WCAG 2.2, 1.4.11: what is not words
+GROUNDS = (theme.PAPER, theme.SOFT)
+BOXES = (theme.OP, theme.FUNCTION, theme.LEAF, theme.OUTPUT, theme.GROUP)
+WORDS = (theme.INK, theme.FAINT, theme.GOOD, theme.BAD, theme.OPEN, theme.PLAIN, theme.BRAND)
+PAIRS = [
+    *((words, ground) for words in WORDS for ground in GROUNDS),
+    *((words, box) for words in (theme.INK, theme.FAINT, theme.BAD) for box in BOXES),
+    *((words, theme.FUNCTION) for words in (theme.GOOD, theme.OPEN)),
+    *((theme.CHANGE_INK, ground) for ground in (theme.GONE, theme.COME, theme.MARKED)),
+    (theme.TIE, theme.PAPER),
+]
+
+
+def test_the_standard_contrasts():
+    assert contrast("#000000", "#ffffff") == contrast("#ffffff", "#000000") == 21
+    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.005)  # the well-known grey that just fails
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_words_can_be_read_on_their_grounds(scheme):
+    found = {(a, b): contrast(getattr(a, scheme), getattr(b, scheme)) for a, b in PAIRS}
+    assert {pair: c for pair, c in found.items() if c < READABLE} == {}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_borders_of_boxes_are_seen(scheme):
+    lines = (theme.FUNCTION_LINE, theme.LEAF_LINE, theme.OUTPUT_LINE, theme.GROUP_LINE)
+    assert all(contrast(getattr(line, scheme), getattr(theme.PAPER, scheme)) >= SEEN for line in lines)
+
+
+def test_white_words_can_be_read_on_every_chip_and_the_chip_is_seen_on_any_page():
+    for tone in TONES.values():
+        assert contrast(theme.WHITE, tone) >= READABLE
+        assert contrast(tone, "#111111") >= 2.9
+
+
+def written(path: str) -> str:
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
+def test_the_live_views_take_their_colours_from_the_table():
+    spec = importlib.util.spec_from_file_location("generate", ROOT / "frontend" / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    stale = [name for name, text in module.generated().items() if written(f"frontend/{name}") != text]
+    assert stale == [], "run python frontend/generate.py, then npm run build"
+
+
+def test_there_is_no_other_table():
+    """Hex colours are in theme.py and palette.py alone; the sheet holds the generated ones, and black and white."""
+    colour = re.compile(r"#[0-9a-fA-F]{3,8}\b")
+    places = [*(ROOT / "nbautograd").rglob("*.py"), *(ROOT / "frontend").glob("*.js")]
+    elsewhere = {
+        str(path.relative_to(ROOT)): found
+        for path in places
+        if path.name not in ("theme.py", "palette.py")
+        and "static" not in path.parts
+        and (found := set(colour.findall(path.read_text(encoding="utf-8"))) - {"#000000", "#ffffff"})
+    }
+    assert elsewhere == {}
+    sheet = written("frontend/widget.css").replace(theme.style_variables(), "")
+    assert set(colour.findall(sheet)) <= {"#000", "#fff"}
+    assert {name for name in re.findall(r"var\(--([a-z-]+)", sheet) if not name.startswith("jp-")} <= {
+        *theme.NAMED, "code", "round", "t",
+    }  # fmt: skip
+
+
+def test_pictures_and_dot_take_the_same_colours():
+    sheet = svg_style.style_sheet(svg_style.RULES)
+    light, dark = sheet.split("@media(prefers-color-scheme:dark)")
+    known = {colour.light for colour in theme.NAMED.values()}, {colour.dark for colour in theme.NAMED.values()}
+    for part, colours in zip((light, dark), known, strict=True):
+        assert set(re.findall(r"#[0-9a-f]{6}", part)) <= colours
+    looks = {value for look in dot.LOOKS.values() for value in look.values() if value.startswith("#")}
+    assert looks <= known[0]
+    assert palette.PAPER["dark"] == theme.PAPER.dark
+
+
+def test_every_colour_is_well_formed():
+    assert len(theme.NAMED) > 20
+    for colour in theme.NAMED.values():
+        assert isinstance(colour, Colour)
+        assert all(re.fullmatch("#[0-9a-f]{6}", part) for part in colour[:2])
+        assert colour.forced in ("Canvas", "CanvasText", "Highlight")
