@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -87,7 +86,7 @@ def own(lesson: Lesson, folder: Path) -> tuple[Path, str]:
     path = folder.resolve() / lesson.path.name
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        if path.exists() and _about(path).get("content") == lesson.content:
+        if path.exists() and _about(_read(path)).get("content") == lesson.content:
             return path, text("command.course.kept", path=path)
         aside = _set_aside(path) if path.exists() else None
         with path.open("xb") as file:
@@ -118,28 +117,28 @@ def _numbered(number: str, lang: str) -> Lesson:
 
 
 def _lesson(path: Path) -> Lesson:
-    about, number = _about(path), path.stem.partition("_")[0]
-    title = str(about.get("title", path.stem))
+    content = _read(path)
+    about = _about(content)
+    cells = [cell.get("metadata", {}).get("nbautograd", {}) for cell in content.get("cells", [])]
     return Lesson(
-        path, number, title, str(about.get("minutes", "?")), len(list(_exercises(path))), about.get("content", "")
+        path,
+        number=path.stem.partition("_")[0],
+        title=str(about.get("title", path.stem)),
+        minutes=str(about.get("minutes", "?")),
+        exercises=sum(bool(own.get("exercise")) for own in cells),
+        content=about.get("content", ""),
     )
 
 
-def _about(path: Path) -> dict[str, Any]:
-    """What a notebook says of itself; nothing for a file that is none."""
-    about = _read(path).get("metadata", {})
-    found = about.get("nbautograd", {}) if isinstance(about, dict) else {}
-    return found if isinstance(found, dict) else {}
-
-
-def _exercises(path: Path) -> Iterator[str]:
-    for cell in _read(path).get("cells", []):
-        named = cell.get("metadata", {}).get("nbautograd", {}).get("exercise")
-        if named:
-            yield named
+def _about(content: dict[str, Any]) -> dict[str, Any]:
+    """Return what a notebook says of itself; nothing for a file that is none."""
+    about = content.get("metadata", {})
+    own = about.get("nbautograd", {}) if isinstance(about, dict) else {}
+    return own if isinstance(own, dict) else {}
 
 
 def _read(path: Path) -> dict[str, Any]:
+    """Read a notebook by json alone: the course is listed and copied where the extra with nbformat is not installed."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -66,10 +66,12 @@ def _stamp(source: Path) -> None:
 
 def _release(source: Path, langs: Sequence[str], folder: Path | None) -> None:
     from nbautograd.course.release import make, refuse_failures
+    from nbautograd.course.source import read
 
-    refuse_failures(source)
+    content = read(source)
+    refuse_failures(content)
     for lang in langs:
-        made = make(source, lang, rehearsed=True)
+        made = make(content, lang, rehearsed=True)
         where = default_folder(source, lang) if folder is None else folder / lang if len(langs) > 1 else folder
         files: dict[str, bytes] = {f"{made.name}.ipynb": made.notebook.encode("utf-8")}
         if folder is not None:

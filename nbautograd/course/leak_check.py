@@ -20,7 +20,7 @@ COMMON = re.compile(
 
 
 def secret_lines(source: Source) -> dict[str, str]:
-    """The lines of solutions that tell something: normalized line -> exercise.
+    """Return the lines of solutions that tell something: normalised line -> exercise.
 
     A line that the skeleton of the same exercise shows as well tells nothing.
     """
@@ -35,7 +35,7 @@ def secret_lines(source: Source) -> dict[str, str]:
 
 
 def leaks(lines: Mapping[str, str], texts: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str, str]]:
-    """Where secret_lines lines are left.
+    """Yield where secret lines are left.
 
     Args:
         lines: what ``secret_lines`` gave.

@@ -66,22 +66,21 @@ class AnswerCheck:
         return f"{self.exercise}: {self.role} cell {wanted.get(self.role, 'must pass')}; {got}   [{self.head}]"
 
 
-def rehearse(path: Path) -> Iterator[AnswerCheck]:
+def rehearse(whole: Source) -> Iterator[AnswerCheck]:
     """Try every answer of a source notebook: solution, right variants, known-wrong answers, the untouched cell.
 
     The other code cells run first, in order, up to the exercise's own cell, as a student would run them; solutions
     count as answers given. Magics are left out.
 
     Args:
-        path: a source notebook, with its ``*_exercises.py`` beside it if it has one.
+        whole: a source notebook, with its ``*_exercises.py`` beside it if it has one.
     """
-    whole = notebook.read(path)
     namespace: dict[str, Any] = {"__name__": "__main__"}
     for cell in whole.cells:
         if cell.kind != "code" or {"right", "wrong"} & set(cell.tags):
             continue
         if cell.is_answer:
-            yield from _answers(whole, cell, namespace, path.parent)
+            yield from _answers(whole, cell, namespace, whole.path.parent)
             _define(notebook.solved(cell), namespace)
         elif (error := _define(cell.text, namespace)) and "raises-exception" not in cell.tags:
             yield AnswerCheck("-", "plain", "", None, error, _head(cell.text))
@@ -134,7 +133,7 @@ def main(paths: Sequence[str]) -> int:
         start, count = time.perf_counter(), 0
         slowest: dict[str, float] = {}
         try:
-            for tried in rehearse(path):
+            for tried in rehearse(notebook.read(path)):
                 count += 1
                 if tried.result is not None:
                     slowest[tried.exercise] = max(slowest.get(tried.exercise, 0.0), tried.result.seconds)

@@ -6,7 +6,7 @@ import hashlib
 import io
 import json
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -17,7 +17,7 @@ from nbautograd.course import leak_check, student
 from nbautograd.course.catalogue import BESIDE, beside, find
 from nbautograd.course.exercise import Exercise
 from nbautograd.course.rehearse import AnswerCheck, rehearse
-from nbautograd.course.source import Source, SourceError, read
+from nbautograd.course.source import Source, SourceError
 from nbautograd.course.translations import stale
 
 PINNED = ("nbautograd", "torch", "numpy", "matplotlib", "ipywidgets", "anywidget", "graphviz", "ipython", "jupyterlab")
@@ -62,41 +62,41 @@ class Release:
         return held.getvalue()
 
 
-def make(path: Path, lang: str, *, rehearsed: bool = False) -> Release:
+def make(source: Source, lang: str, *, rehearsed: bool = False) -> Release:
     """Make the student version of a source notebook.
 
     Args:
-        path: the source notebook; an own ``*_exercises.py`` lies beside it.
+        source: the source notebook; an own ``*_exercises.py`` lies beside it.
         lang: ``"en"`` or ``"zh"``.
         rehearsed: True when all answers were tried already.
 
     Raises:
         ReleaseError: when a reference fails, a known-wrong answer passes or fails otherwise than it should, or a line
             of a solution is left anywhere.
-        SourceError: for a source that cannot be read.
+        SourceError: for a source that cannot be released.
     """
-    source = read(path)
-    exercises = [_found(cell.exercise, path) for cell in source.answers]
-    _once(exercises)
+    exercises = _exercises(source)
     if not rehearsed:
-        refuse_failures(path)
-    content = student.notebook(source, lang, lambda name: _found(name, path))
-    files = {f"{source.name}.ipynb": student.written(content), **_declarations(path, exercises)}
+        refuse_failures(source)
+    outdated = list(stale(source))
+    content = student.notebook(source, lang, exercises, outdated)
+    files = {f"{source.name}.ipynb": student.written(content), **_declarations(source.path, exercises)}
     manifest = _manifest(source, lang, files, exercises)
     files["manifest.json"] = json.dumps(manifest, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
     files["requirements.txt"] = "".join(f"{line}\n" for line in manifest["requirements"])
-    made = Release(source.name, lang, files, manifest, tuple(_warnings(source)))
+    warnings = tuple(Phrase("course.stale", pair=c.metadata.get("pair", ""), name=source.name) for c in outdated)
+    made = Release(source.name, lang, files, manifest, warnings)
     _refuse_leaks(source, content, made)
     return made
 
 
-def refuse_failures(path: Path) -> None:
+def refuse_failures(source: Source) -> None:
     """Try every answer of a source.
 
     Raises:
         ReleaseError: for the first one that does not come out as its author promised.
     """
-    for tried in rehearse(path):
+    for tried in rehearse(source):
         if not tried.holds:
             raise ReleaseError(f"course.refused.{_reason(tried)}", **_told(tried))
 
@@ -117,26 +117,25 @@ def _told(tried: AnswerCheck) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _found(name: str, path: Path) -> Exercise:
-    return find(name, path.parent)
+def _exercises(source: Source) -> dict[str, Exercise]:
+    """Return the exercises of a source's cells by name, each of one cell."""
+    exercises: dict[str, Exercise] = {}
+    for cell in source.answers:
+        if cell.exercise in exercises:
+            raise ReleaseError("course.refused.twice", exercise=cell.exercise)
+        exercises[cell.exercise] = find(cell.exercise, source.path.parent)
+    return exercises
 
 
-def _once(exercises: list[Exercise]) -> None:
-    for exercise in exercises:
-        if exercises.count(exercise) > 1:
-            raise ReleaseError("course.refused.twice", exercise=exercise.name)
-
-
-def _declarations(path: Path, exercises: list[Exercise]) -> dict[str, str]:
+def _declarations(path: Path, exercises: Mapping[str, Exercise]) -> dict[str, str]:
     """The declarations that lie beside the source and are used in it; the package's own travel with the package."""
     own = beside(path.parent)
-    used = [exercise for exercise in exercises if own.get(exercise.name) is exercise]
-    if not used:
+    if not any(own.get(name) is exercise for name, exercise in exercises.items()):
         return {}
     return {file.name: file.read_text(encoding="utf-8") for file in sorted(path.parent.glob(BESIDE))}
 
 
-def _manifest(source: Source, lang: str, files: dict[str, str], exercises: list[Exercise]) -> dict[str, Any]:
+def _manifest(source: Source, lang: str, files: dict[str, str], exercises: Mapping[str, Exercise]) -> dict[str, Any]:
     return {
         "name": source.name,
         "language": lang,
@@ -145,9 +144,10 @@ def _manifest(source: Source, lang: str, files: dict[str, str], exercises: list[
         "nbautograd": _version("nbautograd"),
         "requirements": requirements(),
         "exercises": [
-            {"name": e.name, "answer": e.answer, "checks": " ".join(e.ids), "points": e.points} for e in exercises
+            {"name": e.name, "answer": e.answer, "checks": " ".join(e.ids), "points": e.points}
+            for e in exercises.values()
         ],
-        "points": sum(exercise.points for exercise in exercises),
+        "points": sum(exercise.points for exercise in exercises.values()),
     }
 
 
@@ -165,12 +165,7 @@ def _version(package: str) -> str:
         return ""
 
 
-def _warnings(source: Source) -> Iterator[Phrase]:
-    for cell in stale(source):
-        yield Phrase("course.stale", pair=cell.metadata.get("pair", ""), name=source.name)
-
-
-def _refuse_leaks(source: Source, content: dict[str, Any], made: Release) -> None:
+def _refuse_leaks(source: Source, content: Any, made: Release) -> None:
     """Raise for the first line of a solution that is left; cells tagged ``shown`` show one on purpose."""
     lines = leak_check.secret_lines(source)
     allowed = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,23 +21,30 @@ class SourceError(NbautogradError, ValueError):
     """A source notebook that cannot be released; its reader is the author."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Cell:
     """One cell of a source notebook.
 
     Attributes:
-        kind: ``"markdown"``, ``"code"`` or ``"raw"``.
-        text: its source.
-        metadata: what stands on its marker line.
-        number: position among the cells, from 0.
-        attachments: files inside the cell.
+        node: the NotebookNode that jupytext made of it.
     """
 
-    kind: str
-    text: str
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    number: int = 0
-    attachments: Mapping[str, Any] = field(default_factory=dict)
+    node: Any
+
+    @property
+    def kind(self) -> str:
+        """``"markdown"``, ``"code"`` or ``"raw"``."""
+        return str(self.node.cell_type)
+
+    @property
+    def text(self) -> str:
+        """Its source."""
+        return str(self.node.source)
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """What stands on its marker line."""
+        return {k: v for k, v in self.node.metadata.items() if k != "lines_to_next_cell"}
 
     @property
     def tags(self) -> tuple[str, ...]:
@@ -106,15 +113,7 @@ def read(path: Path) -> Source:
         notebook = jupytext.reads(text, fmt="ipynb" if path.suffix == ".ipynb" else "py:percent")
     except Exception as error:
         raise SourceError("course.unreadable", path=path, reason=str(error).splitlines()[0]) from None
-    cells = tuple(
-        Cell(c.cell_type, c.source, _kept(c.metadata), k, dict(c.get("attachments", {})))
-        for k, c in enumerate(notebook.cells)
-    )
-    return Source(path, cells, dict(notebook.metadata.get("nbautograd", {})), digest(text))
-
-
-def _kept(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    return {k: v for k, v in metadata.items() if k != "lines_to_next_cell"}
+    return Source(path, tuple(map(Cell, notebook.cells)), notebook.metadata.get("nbautograd", {}), digest(text))
 
 
 def digest(text: str) -> str:

@@ -3,82 +3,74 @@
 from __future__ import annotations
 
 import ast
+import copy
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from nbautograd import messages
 from nbautograd.course import nbgrader
 from nbautograd.course.exercise import Exercise
 from nbautograd.course.source import Cell, Source, SourceError, digest, stripped, without_magics
-from nbautograd.course.translations import stale
 
-Find = Callable[[str], Exercise]
 OURS = ("tags", "exercise", "expects", "lang", "pair", "of")
 DROPPED = {"right", "wrong"}
 PRIVATE = {*DROPPED, "shown"}  # tags for the author's eyes
 
 
-def notebook(source: Source, lang: str, find: Find) -> dict[str, Any]:
-    """The student's notebook as JSON-ready data, nbformat 4.5.
+def notebook(source: Source, lang: str, exercises: Mapping[str, Exercise], outdated: Collection[Cell]) -> Any:
+    """Make the student's notebook, a NotebookNode of nbformat 4.5.
 
     Args:
         source: the source notebook.
         lang: ``"en"`` or ``"zh"``.
-        find: from an exercise's name to the exercise.
+        exercises: those of its cells, by name.
+        outdated: the cells whose translation is older than the text it was made from.
 
     Raises:
         SourceError: for a cell that cannot be released.
     """
-    cells = _named([_cell(source, cell, lang, find) for cell in _chosen(source, lang)])
+    from nbformat import NotebookNode, v4
+
+    chosen = [cell for cell in source.cells if not DROPPED & set(cell.tags) and cell.lang in ("", lang)]
+    content = v4.new_notebook(cells=_named([_cell(cell, lang, exercises, cell in outdated) for cell in chosen]))
     named = source.metadata
     # of what the student sees: an answer that only the author sees makes no new version
-    about = {"name": source.name, "language": lang, "content": digest(written({"cells": cells}))[:16]}
+    about = {"name": source.name, "language": lang, "content": digest(written(NotebookNode(cells=content.cells)))[:16]}
     about.update({k: str(named[k]) for k in ("course", "minutes") if k in named})
-    title = named.get(f"title_{lang}")
-    return {
-        "cells": cells,
-        "metadata": {
-            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
-            "language_info": {"name": "python"},
-            "nbautograd": {**about, **({"title": title} if title else {})},
-        },
-        "nbformat": 4,
-        "nbformat_minor": 5,
+    if named.get(f"title_{lang}"):
+        about["title"] = named[f"title_{lang}"]
+    content.metadata = {
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        "language_info": {"name": "python"},
+        "nbautograd": about,
     }
+    return content
 
 
-def written(content: Mapping[str, Any]) -> str:
-    """The text of an ``.ipynb`` file, the same on every machine."""
-    return json.dumps(content, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+def written(content: Any) -> str:
+    """Return the text of an ``.ipynb`` file, or of its cells alone, the same on every machine."""
+    from nbformat.v4.rwbase import split_lines
+
+    return json.dumps(split_lines(copy.deepcopy(content)), indent=1, ensure_ascii=False, sort_keys=True) + "\n"
 
 
-def _chosen(source: Source, lang: str) -> Iterator[Cell]:
-    for cell in source.cells:
-        if not DROPPED & set(cell.tags) and cell.lang in ("", lang):
-            yield cell
+def _cell(cell: Cell, lang: str, exercises: Mapping[str, Exercise], outdated: bool) -> Any:
+    from nbformat import v4
 
-
-def _cell(source: Source, cell: Cell, lang: str, find: Find) -> dict[str, Any]:
-    text = _text(source, cell, lang)
+    text = cell.text
     if cell.kind == "code":
+        text = stripped(speaking(text, lang) if "setup" in cell.tags else text, lang)
         _parses(text)
-    made: dict[str, Any] = {"cell_type": cell.kind, "id": _id(cell), "metadata": _metadata(cell, text, find)}
-    made["source"] = text.splitlines(keepends=True)
-    if cell.kind == "code":
-        made.update({"execution_count": None, "outputs": []})
-    elif cell.attachments:
-        made["attachments"] = dict(cell.attachments)
-    return made
-
-
-def _text(source: Source, cell: Cell, lang: str) -> str:
-    if cell.kind != "code":
-        old = lang == cell.lang == "zh" and cell in list(stale(source))
+    elif outdated and lang == cell.lang:
         with messages.speaking(lang):
-            return f"> *{messages.text('course.stale_note')}*\n\n{cell.text}" if old else cell.text
-    return stripped(speaking(cell.text, lang) if "setup" in cell.tags else cell.text, lang)
+            text = f"> *{messages.text('course.stale_note')}*\n\n{text}"
+    new: Any = {"code": v4.new_code_cell, "markdown": v4.new_markdown_cell, "raw": v4.new_raw_cell}[cell.kind]
+    made = new(text, id=_id(cell), metadata=_metadata(cell, text, exercises))
+    if cell.kind != "code" and cell.node.get("attachments"):
+        made.attachments = cell.node.attachments
+    return made
 
 
 def speaking(setup: str, lang: str) -> str:
@@ -96,13 +88,13 @@ def speaking(setup: str, lang: str) -> str:
     return re.sub(r"^%load_ext nbautograd", f"{imported}{line}%load_ext nbautograd", setup, count=1, flags=re.MULTILINE)
 
 
-def _metadata(cell: Cell, text: str, find: Find) -> dict[str, Any]:
+def _metadata(cell: Cell, text: str, exercises: Mapping[str, Exercise]) -> dict[str, Any]:
     kept = {k: v for k, v in cell.metadata.items() if k not in OURS}
     tags = [tag for tag in cell.tags if tag not in PRIVATE]
     made: dict[str, Any] = {**kept, **({"tags": tags} if tags else {})}
     if cell.is_answer:
         made["nbautograd"] = {"exercise": cell.exercise}
-        made["nbgrader"] = nbgrader.answer(cell.exercise, text, find(cell.exercise).points)
+        made["nbgrader"] = nbgrader.answer(cell.exercise, text, exercises[cell.exercise].points)
     elif "setup" in tags:
         made["nbgrader"] = nbgrader.read_only("setup", text, cell.kind)
     return made

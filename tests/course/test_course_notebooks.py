@@ -51,7 +51,7 @@ def test_a_notebook_has_what_it_should(path):
 @each_source
 @pytest.mark.slow
 def test_every_answer_comes_out_as_promised(path):
-    all_tried = list(rehearse(path))
+    all_tried = list(rehearse(notebooks.read(path)))
     assert [str(tried) for tried in all_tried if not tried.holds] == []
     for tried in all_tried:
         assert_drawn(tried.result)
@@ -71,7 +71,7 @@ def assert_drawn(result):
 @pytest.mark.parametrize("lang", LANGUAGES)
 def test_the_hand_out_is_a_fresh_release(path, lang):
     """Trips when a source, an exercise's points or the release changes: run `nbautograd release notebooks/source`."""
-    made = make(path, lang, rehearsed=True)
+    made = make(notebooks.read(path), lang, rehearsed=True)
     committed = ROOT / "notebooks" / lang / f"{path.stem}.ipynb"
     assert committed.read_text(encoding="utf-8") == made.notebook
 

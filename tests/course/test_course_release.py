@@ -13,11 +13,16 @@ import nbformat
 import pytest
 from small_course import written
 
-from nbautograd.course import leak_check, nbgrader
+from nbautograd.course import leak_check, nbgrader, release
 from nbautograd.course.rehearse import main as rehearse_main
-from nbautograd.course.release import ReleaseError, make
+from nbautograd.course.release import ReleaseError
 from nbautograd.course.source import SourceError, read, stamp, stripped
 from nbautograd.course.translations import stale, stamp_file
+
+
+def make(path, lang):
+    """Read a source and make its student version."""
+    return release.make(read(path), lang)
 
 
 def cells(release):
