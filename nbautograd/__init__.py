@@ -10,6 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from nbautograd.core import display as _display
+from nbautograd.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from nbautograd.core.checking.block import Block, Entry, GradcheckReport, JacobianReport
@@ -28,10 +29,9 @@ if TYPE_CHECKING:
     from nbautograd.core.values import CtxSnapshot, TensorSummary, Value
     from nbautograd.errors import CallError, GradcheckError, InputError, NbautogradError
     from nbautograd.inspection.comparison import Comparison, compare
+    from nbautograd.inspection.redacted import RedactedReport
     from nbautograd.inspection.report import FunctionReport, inspect
     from nbautograd.messages import set_language
-
-__version__ = "0.2.0"
 
 # name -> module that defines it; imported when first used, so that `import nbautograd` stays cheap
 _HOME = {
@@ -51,13 +51,14 @@ _HOME = {
     "watch_modules": "core.graphs.modules",
     **dict.fromkeys(("AutogradGraph", "Node", "Edge"), "core.graphs.graph"),
     **dict.fromkeys(("inspect", "FunctionReport"), "inspection.report"),
+    "RedactedReport": "inspection.redacted",
     **dict.fromkeys(("NbautogradError", "CallError", "InputError", "GradcheckError"), "errors"),
     "set_language": "messages",
 }
 
 __all__ = [  # noqa: RUF022 - in the order of the documentation
     "instrument", "uninstrument", "recording", "calls", "CallLog", "Call", "CtxSnapshot", "Value", "TensorSummary",
-    "inspect", "FunctionReport",
+    "inspect", "FunctionReport", "RedactedReport",
     "gradcheck", "GradcheckReport", "Budget", "Block", "Entry", "Finding", "Fix", "jacobian", "JacobianReport",
     "compare", "Comparison",
     "graph", "backward", "why_none", "watch_modules", "AutogradGraph", "Node", "Edge",
@@ -70,6 +71,7 @@ for _kind, _target in {
     "mimebundle": "widgets.live:mimebundle",
     "widget": "widgets.live:widget",
     "plot": "views.figures:plot",
+    "redact": "inspection.redacted:redacted",
     "svg": "views.svg:svg",
     "dot": "views.dot:dot",
     "collapse": "core.graphs.folding:collapse",

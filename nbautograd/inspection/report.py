@@ -59,6 +59,14 @@ class FunctionReport(Displayable):
         """The checker's verdict; None when nothing was checked."""
         return None if self.gradcheck is None else self.gradcheck.verdict
 
+    def redact(self) -> Any:
+        """Return the report without a number of your data, to be copied: shapes, verdicts, codes, sentences, lines.
+
+        Returns:
+            A RedactedReport; print it, or take its ``to_dict()``. Names and lines of code stay.
+        """
+        return render("redact", self)
+
     def plot(self, ax: Any = None) -> Any:
         """Draw the Jacobian with matplotlib; returns the Figure."""
         return render("plot", self, ax=ax)

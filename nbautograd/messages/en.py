@@ -1109,6 +1109,7 @@ SENTENCES: dict[str, str] = {
     "views.compare.time": "forward and backward",
     "views.compare.nodes": "nodes in the graph",
     # failures of our own
+    "views.redacted": "The numbers of the data are left out.",
     "views.failed": "This part could not be drawn ({error}).",
     "views.too_long": "{part}: left out here to keep the notebook small. Run `report.{attribute}` in a cell of its own to see all of it.",
 

@@ -1109,6 +1109,7 @@ SENTENCES: dict[str, str] = {
     "views.compare.time": "前向加反向",
     "views.compare.nodes": "计算图节点数",
     # failures of our own
+    "views.redacted": "数据中的数值已略去。",
     "views.failed": "这一部分画不出来（{error}）。",
     "views.too_long": "{part}：为了不让 notebook 过大，这里省去；在单独的单元格里用 `report.{attribute}` 可以看到全部。",
 

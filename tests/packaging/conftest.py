@@ -10,6 +10,9 @@ import venv
 from pathlib import Path
 
 import pytest
+from notebook_shell import bare, ipython
+
+__all__ = ["bare", "built", "fresh", "ipython"]
 
 ROOT = Path(__file__).parents[2]
 MADE_HERE = ("build", "dist", "*.egg-info", "__pycache__", "node_modules", "artifacts", "my-notebooks", ".*_cache")

@@ -39,7 +39,8 @@ def test_the_tour_shows_the_pictures_that_there_are() -> None:
 def test_the_readme_leads_to_the_documentation() -> None:
     readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
     linked = re.findall(r"\]\((docs/[^)#]+)\)", readme)
-    assert {"docs/tour.md", "docs/gradcheck.md"} <= set(linked)
+    pages = {"tour", "gradcheck", "comparison", "limits", "faq", "compatibility", "how-it-works"}
+    assert {f"docs/{page}.md" for page in pages} <= set(linked)
     assert [link for link in linked if not (DOCS.parent / link).exists()] == []
 
 
@@ -55,3 +56,22 @@ def test_the_page_on_recording_names_what_is_there():
     classes = set(re.findall(r"`(_?[A-Z][a-z]+[A-Z]\w+)[.`]", page))
     assert len(classes) > 6
     assert [name for name in classes if f"class {name}" not in sources] == []
+
+
+@pytest.mark.parametrize("page", ["comparison", "limits", "faq"])
+def test_links_between_the_pages_lead_somewhere(page: str) -> None:
+    text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
+    files = [link.partition("#") for link in re.findall(r"\]\((?!http)([^)]+)\)", text)]
+    assert [file for file, _, _ in files if not (DOCS / file).is_file()] == []
+    for file, mark, heading in files:
+        if mark:
+            titles = re.findall(r"^#+ (.*)$", (DOCS / file).read_text(encoding="utf-8"), re.MULTILINE)
+            assert heading in {title.lower().replace(" ", "-") for title in titles}
+
+
+def test_every_number_of_the_comparison_was_measured() -> None:
+    """Each stands in the notes of the benchmarks, which say how it came about."""
+    measured = (DOCS.parent / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    numbers = re.findall(r"[\d,.]*\d(?= (?:ms|kB|us)\b)", (DOCS / "comparison.md").read_text(encoding="utf-8"))
+    assert len(numbers) > 40
+    assert [number for number in numbers if not re.search(rf"(?<![\d.]){re.escape(number)}(?![\d])", measured)] == []

@@ -259,6 +259,16 @@ class GradcheckReport(Displayable):
             raise GradcheckError("report.as_text", text=render("text", self))
         return self
 
+    def redact(self) -> Any:
+        """Return the report without a number of your data, to be copied: shapes, verdicts, codes, sentences, lines.
+
+        Returns:
+            A RedactedReport; print it, or take its ``to_dict()``. Names and lines of code stay.
+        """
+        from nbautograd.core.display import render
+
+        return render("redact", self)
+
     def plot(self, ax: Any = None) -> Any:
         """Draw the blocks with matplotlib; returns the Figure."""
         from nbautograd.core.display import render

@@ -14,6 +14,7 @@ from nbautograd.core.source import FunctionSource
 from nbautograd.core.tracing.dispatches import Dispatch, DispatchLog
 from nbautograd.core.values import CtxSnapshot, TensorSummary, Value
 from nbautograd.inspection.comparison import Comparison
+from nbautograd.inspection.redacted import RedactedReport
 from nbautograd.inspection.report import FunctionReport
 from nbautograd.views.answer import answer
 from nbautograd.views.tables import indent
@@ -33,6 +34,7 @@ from nbautograd.views.text.calls import call_text, ctx_text, log_lines, log_text
 from nbautograd.views.text.comparison import comparison_text
 from nbautograd.views.text.dispatches import dispatch_text, dispatches_text
 from nbautograd.views.text.graph import graph_text, node_name
+from nbautograd.views.text.redacted import redacted_text
 
 PARTS = ("gradcheck", "jacobian", "calls", "graph", "comparison")
 
@@ -67,6 +69,7 @@ text.register(TensorSummary)(tensor_text)
 text.register(AutogradGraph)(graph_text)
 text.register(Node)(node_name)
 text.register(Comparison)(comparison_text)
+text.register(RedactedReport)(redacted_text)
 text.register(Dispatch)(dispatch_text)
 text.register(DispatchLog)(dispatches_text)
 

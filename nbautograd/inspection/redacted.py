@@ -1,0 +1,150 @@
+"""RedactedReport: a report without the user's values, to be copied into an issue or shown to a colleague."""
+
+from __future__ import annotations
+
+import dataclasses
+import platform
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from nbautograd.core.checking.block import Block, GradcheckReport, Verdict
+from nbautograd.core.checking.hints import limit_findings
+from nbautograd.core.display import Displayable, Phrase
+from nbautograd.core.findings import Finding
+from nbautograd.core.recording.call import Call
+from nbautograd.core.values import Value
+from nbautograd.inspection.report import FunctionReport
+from nbautograd.version import __version__
+
+LEFT_OUT = "…"
+# with a decimal point or an exponent; counts, sizes, indices and line numbers are none of the user's data
+_NUMBER = re.compile(r"[-+]?(?<![\w.])(?:\d+\.\d*|\.\d+|\d+(?=[eE][-+]?\d))(?:[eE][-+]?\d+)?")
+_SAID, _ERROR = "said", "error"  # parameters of sentences that quote an exception: its words, and its type before them
+
+
+@dataclass(frozen=True)
+class RedactedValue:
+    """A value's name and kind: for a tensor with its shape, dtype and device."""
+
+    name: str
+    type: str
+    shape: tuple[int, ...] | None = None
+    dtype: str = ""
+    device: str = ""
+    requires_grad: bool = False
+
+
+@dataclass(frozen=True)
+class RedactedCall:
+    """A call's method and what went in and out of it, without values; of an exception its type."""
+
+    method: str
+    inputs: tuple[RedactedValue, ...]
+    outputs: tuple[RedactedValue, ...]
+    saved: tuple[RedactedValue, ...]
+    exception: str = ""
+
+
+@dataclass(frozen=True)
+class RedactedBlock:
+    """A block's names, shapes and verdict, without its numbers; see ``Block``."""
+
+    output_name: str
+    input_name: str
+    output_shape: tuple[int, ...]
+    input_shape: tuple[int, ...]
+    structure: str
+    verdict: str
+    reason: str
+    wrong: int
+    entries: int
+
+
+@dataclass(frozen=True, repr=False)
+class RedactedReport(Displayable):
+    """What a report says without a number of the user's: shapes, verdicts, codes, sentences, lines of code.
+
+    Attributes:
+        function: name of the Function.
+        verdict: on first derivatives, or None when nothing was checked.
+        order2: the verdict on second derivatives, or None.
+        findings: with what is wrong, where, and the fix; numbers in their sentences are left out.
+        blocks: of the Jacobian.
+        calls: what was recorded.
+        complete: False when the check was interrupted.
+        versions: of nbautograd, torch and Python.
+    """
+
+    function: str
+    verdict: Verdict | None
+    order2: Verdict | None = None
+    findings: tuple[Finding, ...] = ()
+    blocks: tuple[RedactedBlock, ...] = ()
+    calls: tuple[RedactedCall, ...] = ()
+    complete: bool = True
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"<RedactedReport {self.function}: {self.verdict or 'not checked'}, {len(self.findings)} findings>"
+
+
+def redacted(report: FunctionReport | GradcheckReport) -> RedactedReport:
+    """Return a report without the user's values: what ``report.redact()`` calls."""
+    check = report.gradcheck if isinstance(report, FunctionReport) else report
+    return RedactedReport(
+        function=report.function,
+        verdict=report.verdict,
+        order2=None if check is None or check.order2 is None else check.order2.verdict,
+        findings=tuple(map(_finding, report.findings)),
+        blocks=() if check is None else tuple(map(_block, check.blocks.values())),
+        calls=tuple(map(_call, report.calls)) if isinstance(report, FunctionReport) else (),
+        complete=check is None or check.complete,
+        versions={
+            "nbautograd": __version__,
+            "torch": torch.__version__,
+            "Python": platform.python_version(),
+        },
+    )
+
+
+def _finding(finding: Finding) -> Finding:
+    """Return a finding with what is wrong and where; the example, and advice that may name a number, are left out."""
+    hints = "where" if finding.hints == "fix" else finding.hints
+    [shorter] = limit_findings((finding,), hints) or (finding,)
+    params = {name: _without_numbers(name, value) for name, value in shorter.params.items()}
+    return dataclasses.replace(shorter, code=finding.code, params=params, line=finding.line, fix=finding.fix)
+
+
+def _without_numbers(name: str, value: Any) -> Any:
+    if isinstance(value, Phrase):
+        return Phrase(value.message_id, **{k: _without_numbers(k, v) for k, v in value.params.items()})
+    if isinstance(value, (bool, int)) or value is None:
+        return value
+    if not isinstance(value, str) or name == _SAID:
+        return LEFT_OUT
+    return _NUMBER.sub(LEFT_OUT, value.partition(":")[0] if name == _ERROR else value)
+
+
+def _block(block: Block) -> RedactedBlock:
+    return RedactedBlock(**{f.name: getattr(block, f.name) for f in dataclasses.fields(RedactedBlock)})
+
+
+def _call(call: Call) -> RedactedCall:
+    saved = (*call.ctx.saved_tensors, *call.ctx.attributes.values())
+    exception = (call.exception or "").partition(":")[0]
+    return RedactedCall(call.method, _values(call.inputs), _values(call.outputs), _values(saved), exception)
+
+
+def _values(values: Sequence[Value]) -> tuple[RedactedValue, ...]:
+    return tuple(map(_value, values))
+
+
+def _value(value: Value) -> RedactedValue:
+    t = value.tensor
+    if t is None:
+        return RedactedValue(value.name, value.type)
+    return RedactedValue(value.name, value.type, t.shape, t.dtype, t.device, t.requires_grad)

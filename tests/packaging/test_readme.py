@@ -1,0 +1,73 @@
+"""The README's snippets run when pasted in order, and its pictures are of that."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import nbautograd
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PYTHON = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+
+
+@pytest.fixture
+def pasted(bare):
+    """What each snippet gave, pasted one after the other into an empty notebook, torch not imported."""
+    for name in ("torch", "Function", "inspect", "gradcheck"):
+        bare.shell.user_ns.pop(name, None)
+    return [bare(snippet) for snippet in PYTHON]
+
+
+def test_every_snippet_runs_when_pasted_in_order(pasted) -> None:
+    assert len(pasted) >= 5
+    assert [ran.error for ran in pasted] == [None] * len(pasted)
+
+
+def test_the_first_cell_shows_what_the_picture_shows(pasted) -> None:
+    assert PYTHON[0] == "%load_ext nbautograd\n"
+    said = pasted[1].text
+    assert "RMSNorm: backward is wrong for `x`. Change line 16 to" in said
+    assert "(tried: every entry then agrees). `weight` is right." in " ".join(said.split())
+    assert "backward is wrong for x; the line to change, with the change that was tried; weight is right" in README
+
+
+def test_the_offered_line_mends_the_cell(pasted, bare) -> None:
+    report = nbautograd.gradcheck(bare["RMSNorm"], (bare["x"], bare["weight"]))
+    fix = report.findings[0].fix
+    assert PYTHON[1].count(fix.before) == 1
+    assert "backward is right" in bare(PYTHON[1].replace(fix.before, fix.source)).text
+
+
+def test_the_script_says_what_its_comments_say(pasted, bare) -> None:
+    printed = "\n".join(ran.stdout for ran in pasted)
+    assert "RMSNorm: backward is wrong for `x`" in printed
+    assert bare["report"].function == "RMSNorm"  # of the callable around it
+
+
+def test_the_test_of_the_readme_fails_with_the_report(pasted, bare) -> None:
+    from nbautograd.pytest_plugin import assert_gradients
+
+    with pytest.raises(nbautograd.GradcheckError, match="RMSNorm: backward is wrong"):
+        bare["test_rms_norm"](assert_gradients)
+
+
+def test_every_line_magic_of_the_table_is_there(pasted, bare) -> None:
+    named = set(re.findall(r"^\| `%(\w+)", README, re.MULTILINE))
+    assert named == {name for name in bare.shell.magics_manager.magics["line"] if name in named}
+    assert len(named) == 6
+
+
+def test_the_pictures_are_small_and_the_moving_one_moves() -> None:
+    from PIL import Image
+
+    for name in ("report.png", "report-dark.png", "mending.gif"):
+        assert f"docs/{name}" in README
+        assert (ROOT / "docs" / name).stat().st_size <= (1_500_000 if name.endswith("gif") else 100_000)
+    with Image.open(ROOT / "docs" / "mending.gif") as film:
+        assert 5 <= film.n_frames <= 20
+    light, dark = (Image.open(ROOT / "docs" / name).convert("L") for name in ("report.png", "report-dark.png"))
+    assert light.getpixel((5, light.height // 2)) > 200 > 80 > dark.getpixel((5, dark.height // 2))

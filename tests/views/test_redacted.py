@@ -1,0 +1,130 @@
+"""report.redact(): nothing of the user's numbers is in its text, its HTML or its data, and what helps is."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import re
+
+import numpy as np
+import own_mistakes
+import pytest
+import torch
+from torch.autograd import Function
+
+import nbautograd
+from nbautograd.views.html import html
+
+F64 = torch.float64
+DECIMAL = re.compile(r"\d+\.\d{2,}(?:e[-+]?\d+)?")
+
+
+class Leaky(Function):
+    """Prints, keeps and raises with its data."""
+
+    @staticmethod
+    def forward(ctx, x, factor, secret):
+        print("first entry", x[0, 0].item(), secret)
+        ctx.save_for_backward(x)
+        ctx.factor, ctx.secret = factor, secret
+        return factor * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * ctx.factor**2, None, None
+
+
+class Raising(Leaky):
+    @staticmethod
+    def backward(ctx, grad_output):
+        raise ValueError(f"cannot take {ctx.saved_tensors[0][0, 1].item()} with {ctx.secret}")
+
+
+def everything(redacted: nbautograd.RedactedReport) -> str:
+    """All that anybody can copy of it."""
+    return "\n".join(
+        [str(redacted), repr(redacted), html(redacted), json.dumps(redacted.to_dict(), ensure_ascii=False)]
+    )
+
+
+def spellings(values: np.ndarray) -> set[str]:
+    """Numbers as repr and as reports write them."""
+    return {spelled for v in values.ravel().tolist() for spelled in (repr(v), f"{v:.6g}", f"{v:.4g}", f"{v:.4f}")}
+
+
+@pytest.mark.parametrize("cls", [Leaky, Raising])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_no_entry_of_the_data_nor_its_repr_is_in_it(cls: type, seed: int) -> None:
+    x = torch.randn(3, 4, dtype=F64, generator=torch.Generator().manual_seed(seed)).requires_grad_()
+    report = nbautograd.inspect(cls, x, 2.7182818, "hunter2")
+    copied = everything(report.redact())
+    blocks = report.gradcheck.blocks.values()
+    values = [
+        x.detach().numpy(),
+        np.array([2.7182818]),
+        *(b.analytical() for b in blocks),
+        *(b.numerical() for b in blocks),
+    ]
+    for call in report.calls:
+        values += [np.array(v.tensor.values) for v in (*call.inputs, *call.outputs) if v.tensor is not None]
+    shown = {s for v in values for s in spellings(v) if len(s.replace("-", "").replace(".", "")) > 3}
+    assert len(shown) > 50
+    assert [s for s in shown if s in copied] == []
+    assert "hunter2" not in copied
+    assert "hunter2" in str(report) + json.dumps(report.to_dict())  # the whole report does hold it
+
+
+@pytest.mark.parametrize("made", own_mistakes.MISTAKES, ids=lambda made: made.name)
+def test_no_number_of_a_report_is_left_in_it(made: own_mistakes.Mistake) -> None:
+    torch.manual_seed(0)
+    report = nbautograd.gradcheck(made.fn, made.inputs())
+    redacted = report.redact()
+    code = "\n".join(f"{f.fix.before}\n{f.fix.source}" for f in report.findings if f.fix is not None)
+    kept = set(DECIMAL.findall(code)) | set(DECIMAL.findall(" ".join(redacted.versions.values())))
+    assert set(DECIMAL.findall(str(redacted))) <= kept
+    assert [f.code for f in redacted.findings] == [f.code for f in report.findings]
+    assert redacted.verdict == report.verdict
+
+
+def test_what_helps_is_in_it() -> None:
+    x, w = (torch.ones(3, 3, dtype=F64, requires_grad=True) for _ in range(2))
+
+    class Product(Function):
+        @staticmethod
+        def forward(ctx, a, b):
+            ctx.save_for_backward(a, b)
+            return a * b
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            a, b = ctx.saved_tensors
+            return -grad_output * b, grad_output * a
+
+    report = nbautograd.inspect(Product, x, w)
+    printed = str(report.redact())
+    assert printed.startswith("Product: backward is wrong for `a`.\n")
+    assert "[sign]" in printed
+    assert "+ return grad_output * b, grad_output * a" in printed
+    assert re.search(r"d output / d a +3×3 / 3×3 +differs +9/81", printed)
+    assert re.search(r"forward +a float64 3×3, b float64 3×3 +output 0 float64 3×3 +a float64 3×3, b", printed)
+    assert f"nbautograd {nbautograd.__version__}, torch {torch.__version__}" in printed
+    assert pickle.loads(pickle.dumps(report.redact())) == report.redact()
+
+
+@pytest.mark.parametrize("hints", ["none", "what", "where"])
+def test_it_gives_no_more_away_than_its_report(hints: str) -> None:
+    x = torch.ones(2, 2, dtype=F64, requires_grad=True)
+    report = nbautograd.gradcheck(Leaky, (x, 3.0, ""), hints=hints)
+    for finding, redacted in zip(report.findings, report.redact().findings, strict=True):
+        assert redacted.fix is None
+        assert redacted.message in finding.message
+        assert redacted.line == finding.line
+
+
+def test_right_and_cannot_tell_have_their_sentence_and_chinese_is_there() -> None:
+    x = torch.ones(2, dtype=F64, requires_grad=True)
+    assert str(nbautograd.gradcheck(torch.sin, x).redact()).startswith("sin: backward is right.")
+    kink = nbautograd.gradcheck(lambda x: Leaky.apply(x.float(), 1.5, ""), torch.ones(1, 1, requires_grad=True))
+    assert kink.redact().verdict == kink.verdict
+    nbautograd.set_language("zh")
+    assert "略去" in str(nbautograd.gradcheck(torch.sin, x).redact())
