@@ -5,10 +5,11 @@ Everything here raises when torch has changed; nothing reads memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any
 
 import torch
@@ -134,10 +135,32 @@ def skip_in_dynamo(*codes: CodeType, with_calls: bool) -> None:
     """Keep ``torch.compile`` from compiling these frames of ours, and what they call where that is ours too."""
     set_strategy = _probe("_C._dynamo.eval_frame.set_code_exec_strategy", None)
     strategy = _skip_strategy(with_calls)
-    if set_strategy is None or strategy is None:
+    if set_strategy is not None and strategy is not None:
+        for code in codes:
+            set_strategy(code, strategy)
         return
+    skip_code = _probe("_C._dynamo.eval_frame.skip_code", _nothing)  # torch 2.6 knows no "and what they call"
+    for code in (*codes, *(_codes_that_record() if with_calls else ())):
+        skip_code(code)
+
+
+def _codes_that_record() -> Iterator[CodeType]:
+    """Yield the code of every function that is loaded and may run while a call is recorded."""
+    rooms = (f"{__package__}.", "nbautograd.core.recording.", "nbautograd.core.display")
+    for name in [name for name in sys.modules if name.startswith(rooms)]:
+        values = [value for value in vars(sys.modules[name]).values() if getattr(value, "__module__", None) == name]
+        for value in values:
+            entries = vars(value).values() if isinstance(value, type) else [value]
+            functions = [getattr(entry, "__func__", getattr(entry, "fget", entry)) for entry in entries]
+            yield from _with_inner([one.__code__ for one in functions if isinstance(one, FunctionType)])
+
+
+def _with_inner(codes: Iterable[Any]) -> Iterator[CodeType]:
+    """Yield code objects and those of the functions and comprehensions inside."""
     for code in codes:
-        set_strategy(code, strategy)
+        if isinstance(code, CodeType):
+            yield code
+            yield from _with_inner(code.co_consts)
 
 
 _run_backward: Callable[..., Any] | None = _probe("autograd.Variable._execution_engine.run_backward", None)
