@@ -56,23 +56,20 @@ class VirtualMemory:
 
     def copy(self, pieces: Sequence[Piece], total: int) -> bytes | None:
         """See ``Copier``."""
+        if len(pieces) > _MOST_PIECES:
+            first = sum([count for _, count in pieces[:_MOST_PIECES]])
+            parts = self.copy(pieces[:_MOST_PIECES], first), self.copy(pieces[_MOST_PIECES:], total - first)
+            return None if None in parts else b"".join(parts)  # type: ignore[arg-type]
         # Taken out while in use: a signal handler or a finalizer may record a call in the middle of this one.
         try:
             buffers = self._spare.pop()
         except IndexError:
             buffers = _Buffers(_BUFFER)
         target = buffers if total <= _BUFFER else _Buffers(total)
-        done = 0
-        for i in range(0, len(pieces), _MOST_PIECES):
-            part = pieces[i : i + _MOST_PIECES]
-            wanted = total if len(part) == len(pieces) else sum([count for _, count in part])
-            _lists_of(len(part)).pack_into(buffers.remote, 0, *chain.from_iterable(part))
-            _ONE_PIECE.pack_into(buffers.local, 0, target.address + done, wanted)
-            if self._call(os.getpid(), buffers.local_address, 1, buffers.remote_address, len(part), 0) != wanted:
-                self._spare.append(buffers)
-                return None
-            done += wanted
-        copied = bytes(target.view[:total])
+        _lists_of(len(pieces)).pack_into(buffers.remote, 0, *chain.from_iterable(pieces))
+        _ONE_PIECE.pack_into(buffers.local, 0, target.address, total)
+        done = self._call(os.getpid(), buffers.local_address, 1, buffers.remote_address, len(pieces), 0)
+        copied = bytes(target.view[:total]) if done == total else None
         self._spare.append(buffers)
         return copied
 

@@ -29,6 +29,7 @@ from nbautograd.core.recording.snapshot import (
     Snapshot,
     TensorSnapshot,
     changed_elements,
+    kept_whole,
     snapshots,
 )
 from nbautograd.core.torch_private import ctx as private_ctx
@@ -187,16 +188,15 @@ class MethodRecorder:
 
     def note_changes(self, record: CallRecord, given: Sequence[Any]) -> None:
         """Phrase which inputs are not what they were; they are taken down anew should they be met again."""
-        changed, unmoved = [], []
-        for i, (value, before) in enumerate(zip(given, record.inputs, strict=False)):
-            if type(value) not in _PLAIN or not isinstance(before, TensorSnapshot):
-                continue
-            if before.version is not None and value._version != before.version:
-                changed.append(i)
-            elif self.rereads and type(before.data) is bytes and before.strides is not None:
-                unmoved.append((i, value, before))
-        others = changed_elements([(value, before) for _, value, before in unmoved])
-        changed += [i for (i, _, _), other in zip(unmoved, others, strict=True) if other]
+        changed = [
+            i
+            for i, before in enumerate(record.inputs)
+            if before.version is not None and given[i]._version != before.version
+        ]
+        if self.rereads:
+            same = [i for i, before in enumerate(record.inputs) if i not in changed and kept_whole(before)]
+            others = changed_elements([(given[i], record.inputs[i]) for i in same])  # type: ignore[misc]
+            changed += [i for i, other in zip(same, others, strict=True) if other]
         for i in changed:
             assert record.known is not None
             record.known.pop(id(given[i]), None)
@@ -211,14 +211,14 @@ class MethodRecorder:
 
     def read_ctx(self, record: CallRecord, ctx: Any) -> None:
         """Take down what a method left on ctx."""
-        saved, level = private_ctx.to_save(ctx), self.function.level
-        put = private_ctx.attributes(ctx)
+        saved, put = private_ctx.to_save(ctx), private_ctx.attributes(ctx)
+        taken = snapshots((*saved, *put.values()), self.function.level, record.known) if saved or put else ()
         record.ctx = CtxRecord(
-            saved=snapshots(saved, level, record.known),
-            attributes=dict(zip(put, snapshots(put.values(), level, record.known), strict=True)) if put else {},
+            saved=taken[: len(saved)],
+            attributes=dict(zip(put, taken[len(saved) :], strict=True)),
             needs_input_grad=getattr(ctx, "needs_input_grad", None) or (),
-            dirty=tuple(map(id, private_ctx.marked(ctx, "dirty_tensors"))),
-            non_differentiable=tuple(map(id, private_ctx.marked(ctx, "non_differentiable"))),
+            dirty=tuple([id(one) for one in private_ctx.marked(ctx, "dirty_tensors")]),
+            non_differentiable=tuple([id(one) for one in private_ctx.marked(ctx, "non_differentiable")]),
             materialize_grads=private_ctx.take_materialize_grads(ctx),
         )
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
 from types import BuiltinFunctionType, FunctionType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -30,7 +30,7 @@ PLAIN_TYPES = frozenset(_PLAIN_NAMES)
 _CPU = torch.device("cpu")
 
 WHOLE = 4096  # bytes of a tensor that are kept whole at level "summary"
-_BLOCKS, _BLOCK = 16, 256  # of a larger contiguous one: so many blocks of so many bytes, each on a page of its own
+_BLOCKS, _BLOCK = 8, 512  # of a larger contiguous one: so many blocks of so many bytes; the system asks for each page
 _PICKED = 256  # of a larger one with gaps or repeats: so many elements
 
 
@@ -79,6 +79,7 @@ class ObjectSnapshot:
 
     type: str
     repr: str
+    version: ClassVar[None] = None
 
 
 Snapshot = TensorSnapshot | ObjectSnapshot
@@ -128,6 +129,11 @@ def snapshots(values: Iterable[Any], level: int, known: Known | None = None) -> 
     if wanted:
         known.copied += copy_elements(wanted, sampled=level == SUMMARY)
     return tuple(taken)
+
+
+def kept_whole(one: Snapshot) -> bool:
+    """Return True when all elements of a tensor were copied from its memory."""
+    return isinstance(one, TensorSnapshot) and type(one.data) is bytes and one.strides is not None
 
 
 def changed_elements(tensors: list[tuple[Any, TensorSnapshot]]) -> list[bool]:

@@ -49,7 +49,8 @@ _is_cow: Callable[[torch.Tensor], bool] = _probe("_C._is_cow_tensor", _no)
 data_address: Callable[[torch.Tensor], int] = _probe(
     "_C._data_address", lambda tensor: 0 if _is_cow(tensor) else tensor.data_ptr()
 )
-_storage_address: Callable[[torch.Tensor], int] | None = _probe("_C._storage_address", None)
+# what tells storages apart: the same number for tensors that share one, while they live
+storage_address: Callable[[torch.Tensor], int] = _probe("_C._storage_address", id)
 _is_batched: Callable[[Any], bool] = _probe("_C._functorch.is_batchedtensor", _no)
 _is_wrapped_for_grad: Callable[[Any], bool] = _probe("_C._functorch.is_gradtrackingtensor", _no)
 _unwrapped: Callable[[Any], Any] = _probe("_C._functorch.get_unwrapped", _nothing)
@@ -91,11 +92,6 @@ def unwrap_for_grad(tensor: Any) -> Any:
     while _is_wrapped_for_grad(tensor):
         tensor = _unwrapped(tensor)
     return tensor
-
-
-def storage_address(tensor: torch.Tensor) -> int:
-    """Return what tells storages apart: the same number for tensors that share one, while they live."""
-    return _storage_address(tensor) if _storage_address is not None else id(tensor)
 
 
 def _guard_for(*backends: str) -> Callable[[], AbstractContextManager[Any]] | None:
