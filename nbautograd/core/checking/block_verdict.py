@@ -18,7 +18,7 @@ from nbautograd.core.checking.steps.refine import ALIKE, refine, sample_of
 from nbautograd.core.checking.tolerance import Scale, Tolerance, close, same, scales
 from nbautograd.core.numerics.arrays import Array
 from nbautograd.core.numerics.compare import agree_within_error
-from nbautograd.core.numerics.constants import AGREED, BITS, NEAR, NEARING, SIGNIFICANT, UNSEEN, UNSURE
+from nbautograd.core.numerics.constants import AGREED, BITS, ERROR_BARS, NEAR, NEARING, SIGNIFICANT, UNSEEN, UNSURE
 
 
 @dataclasses.dataclass(frozen=True)
@@ -275,6 +275,10 @@ def classify_entries(
     )  # fmt: skip
     stairs = (kind == kinks.STAIRCASE) & (np.abs(analytical) > slack)
     unsure = unknown | (smooth & blurred & ~differs) | ((kind == kinks.JUMP) & outside) | (stairs & ~outside)
+    # slopes that still grow at the finest steps may grow to what backward says
+    size = np.abs(analytical)
+    hidden = smooth & differs & (size > np.abs(value)) & (size <= ERROR_BARS * refined.reach)
+    reason, unsure, differs = np.where(hidden, "noise", reason), unsure | hidden, differs & ~hidden
     wrong = ~unknown & np.where(smooth, differs, np.isin(kind, (kinks.KINK, kinks.STAIRCASE)) & outside)
     given = tolerance.given(analytical, value)
     if given is not None:

@@ -12,7 +12,7 @@ from typing import TypedDict
 import numpy as np
 
 from nbautograd.core.checking import budget, statements
-from nbautograd.core.checking.block import Block
+from nbautograd.core.checking.block import Block, BlockVerdict
 from nbautograd.core.checking.block_verdict import Judged, judge
 from nbautograd.core.checking.jacobian.assembly import Assembly, FirstPass
 from nbautograd.core.checking.jacobian.backward_rounding import only_rounding
@@ -211,10 +211,12 @@ class GradcheckRun:
         ):
             bound = confirmation_bound(self._forward_witness)
             return dataclasses.replace(judged, verdict="match", reason="", resolution=bound)
-        if judged.verdict == "mismatch" and only_rounding(self.assembly, ij, judged.matrices):
-            right = dataclasses.replace(judged.matrices, wrong=np.zeros_like(judged.matrices.wrong))
-            return dataclasses.replace(judged, matrices=right, verdict="match", wrong=0, not_refined=0)
-        return judged
+        rounding = only_rounding(self.assembly, ij, judged.matrices) if judged.verdict == "mismatch" else False
+        if rounding is False:
+            return judged
+        right = dataclasses.replace(judged.matrices, wrong=np.zeros_like(judged.matrices.wrong))
+        known: tuple[BlockVerdict, str] = ("match", "") if rounding else ("undecided", "backward noise")
+        return dataclasses.replace(judged, matrices=right, verdict=known[0], reason=known[1], wrong=0, not_refined=0)
 
     @cached_property
     def _forward_witness(self) -> ForwardWitness:

@@ -38,6 +38,7 @@ class Refined:
         steps, errors: for each entry the steps of the ladder and the difference from the value there.
         rung: the finest step that the value was made from, as a number of the ladder's rung.
         noise: how uncertain the values of the function are there.
+        reach: how large a derivative may be that the ladder could not see; 0 where its value is a clear one.
     """
 
     entries: Array
@@ -50,6 +51,7 @@ class Refined:
     errors: Array
     rung: Array
     noise: Array
+    reach: Array
 
 
 FIELDS = tuple(field.name for field in dataclasses.fields(Refined) if field.name != "entries")
@@ -61,7 +63,7 @@ def concatenate(parts: list[Refined]) -> Refined:
         none = np.empty(0)
         wide = np.empty((ladder.RUNGS, 0))
         whole = none.astype(int)
-        return Refined(np.empty((0, 3), dtype=int), none, none, none, none, whole, wide, wide, whole, none)
+        return Refined(np.empty((0, 3), dtype=int), none, none, none, none, whole, wide, wide, whole, none, none)
     by_name = {name: np.concatenate([getattr(p, name) for p in parts], axis=-1) for name in FIELDS}
     return Refined(entries=np.concatenate([p.entries for p in parts]), **by_name)
 
@@ -90,13 +92,30 @@ def _evaluate_direction(
     layout = directions.layout
     small = layout.cols(point[None])[0][found.entries[:, 0], found.entries[:, 2]]
     again = (small < NEAR_ZERO) & (small > LEAST)
+    wide = found.reach > 0
+    if wide.any():
+        found = _resolved(found, wide, forward, directions, ij, columns, np.maximum(1.0, point))
     if again.any():
         closer = _evaluate_once(forward, directions, ij, columns, np.where(point > 0, point, 1.0))
         # a kink, a jump or an edge further away than |x| is not at x: what is smooth and clear close by counts
         clear = (closer.nature == kinks.SMOOTH) & (closer.error <= CLEAR * np.abs(closer.value))
         near = clear & (found.nature != kinks.SMOOTH)
-        found = _choose(found, closer, again & ((closer.error < found.error) | near))
+        found = _choose(found, closer, again & (closer.reach <= found.reach) & ((closer.error < found.error) | near))
     return found
+
+
+def _resolved(
+    found: Refined, wide: Array, forward: Values, directions: Directions, ij: tuple[int, int],
+    columns: Sequence[tuple[int, Array]], scale: Array,
+) -> Refined:  # fmt: skip
+    """Return the entries with those taken from the long ladder at which the finest steps were too wide still."""
+    which = np.concatenate([np.full(len(entries), k) for k, (_, entries) in enumerate(columns)])
+    chosen = [(columns[k][0], found.entries[wide & (which == k)]) for k in np.unique(which[wide])]
+    longer = _evaluate_once(forward, directions, ij, chosen, scale, ladder.LONG)
+    by_name = {name: getattr(found, name).copy() for name in FIELDS}
+    for name, array in by_name.items():
+        array[..., wide] = getattr(longer, name)
+    return Refined(entries=found.entries, **by_name)
 
 
 def sharper(first: Refined, second: Refined) -> Refined:
@@ -110,17 +129,22 @@ def _choose(first: Refined, second: Refined, take: Array) -> Refined:
 
 
 def _evaluate_once(
-    forward: Values, directions: Directions, ij: tuple[int, int], columns: Sequence[tuple[int, Array]], scale: Array
+    forward: Values,
+    directions: Directions,
+    ij: tuple[int, int],
+    columns: Sequence[tuple[int, Array]],
+    scale: Array,
+    rungs: int = ladder.RUNGS,
 ) -> Refined:
     i, j = ij
     which = np.concatenate([np.full(len(entries), k) for k, (_, entries) in enumerate(columns)])
     entries = np.concatenate([entries for _, entries in columns])
     moved = directions.masks([number for number, _ in columns]) * scale
     point, layout = forward.points[j], directions.layout
-    climbs = np.concatenate([ladder.factors(), -ladder.factors(), ladder.TABLE])
-    values, steps = np.empty((POINTS, len(entries))), np.empty((POINTS, len(entries)))
+    climbs = np.concatenate([ladder.factors(rungs), -ladder.factors(rungs), ladder.table(rungs)])
+    values, steps = np.empty((len(climbs), len(entries))), np.empty((len(climbs), len(entries)))
     most = max(1, allowed_elements(CHUNK_ELEMENTS) // max(1, moved.size + len(columns) * forward.values[i].size))
-    for start in range(0, POINTS, most):  # of many elements only those that are asked for are kept
+    for start in range(0, len(climbs), most):  # of many elements only those that are asked for are kept
         part = slice(start, start + most)
         wanted = (climbs[part].reshape(-1, 1, *[1] * point.ndim) * moved).reshape(-1, *point.shape)
         points = forward.rounded(j, point + wanted)
@@ -141,7 +165,7 @@ def _largest(forward: Values, i: int) -> float:
 
 def _judge(entries: Array, values: Array, steps: Array, at: tuple[Array, Array, float, float]) -> Refined:
     middle, known, eps, largest = at
-    n = ladder.RUNGS
+    n = (len(values) - len(ladder.TABLE)) // 2
     with np.errstate(all="ignore"):
         noise = ladder.uncertainty(middle, values[2 * n :], values[: 2 * n], eps, known)
         stairs = ladder.steps_in(middle, values[: 2 * n])
@@ -152,12 +176,13 @@ def _judge(entries: Array, values: Array, steps: Array, at: tuple[Array, Array, 
         estimate, nature = ladder.two_sided(series), kinks.nature(series)
         kind = np.where(stairs > max(SINGLE, STAIR * eps) * largest, kinks.STAIRCASE, nature)
         low, high, value, error = _sides(series, estimate, kind)
-        slopes = ladder.central(series)
+        reach = ladder.reach(series, value, error, LOST * eps * np.maximum(np.abs(middle), noise))
+        slopes = ladder.central(series)[: ladder.RUNGS]
         # two equal numbers are still only known to the last bit
         last = np.finfo(float).eps * np.maximum(np.abs(slopes).max(axis=0), np.abs(value))
         errors = np.maximum(np.abs(slopes - value), last)
-    steps = (series.above + series.below) / 2
-    return Refined(entries, value, error, low, high, kind, steps, errors, estimate.rung, series.noise)
+    steps = (series.above + series.below)[: ladder.RUNGS] / 2
+    return Refined(entries, value, error, low, high, kind, steps, errors, estimate.rung, series.noise, reach)
 
 
 def _sides(series: ladder.Series, both: ladder.Estimate, kind: Array) -> tuple[Array, Array, Array, Array]:

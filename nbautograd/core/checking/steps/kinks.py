@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nbautograd.core.checking.steps.ladder import RUNGS, Series
+from nbautograd.core.checking.steps.ladder import Series
 from nbautograd.core.numerics.arrays import Array
 
 SMOOTH, KINK, JUMP, EDGE_RIGHT, EDGE_LEFT, NOWHERE, STAIRCASE = range(7)
@@ -19,7 +19,7 @@ def nature(series: Series) -> Array:
     """
     found = np.where(_persists(series), _by_slope(series), SMOOTH)
     found = np.where(_grows(series), JUMP, found)
-    right, left = (np.isfinite(v[RUNGS // 2 :]).any(axis=0) for v in (series.up, series.down))
+    right, left = (np.isfinite(v[len(v) // 2 :]).any(axis=0) for v in (series.up, series.down))
     both = np.isfinite(series.up[-3:] - series.down[-3:]).any(axis=0)
     here = np.isfinite(series.middle)
     found = np.where(~both & here & right, EDGE_RIGHT, found)
@@ -28,7 +28,7 @@ def nature(series: Series) -> Array:
 
 
 def _gaps(series: Series) -> tuple[Array, Array]:
-    """(right slope - left slope, how large round-off alone could make it), shaped (RUNGS, entries)."""
+    """(right slope - left slope, how large round-off alone could make it), shaped (rungs, entries)."""
     right = (series.up - series.middle) / series.above
     left = (series.middle - series.down) / series.below
     return right - left, 4 * series.noise * (1 / series.above + 1 / series.below)
@@ -39,7 +39,7 @@ def _finest(series: Series) -> Array:
     gap, noise = _gaps(series)
     clear = np.abs(gap) > 3 * noise
     three = clear[2:] & clear[1:-1] & clear[:-2]
-    rung = np.arange(2, RUNGS)[:, None]
+    rung = np.arange(2, len(gap))[:, None]
     result: Array = np.where(three, rung, -1).max(axis=0)
     return result
 
@@ -49,14 +49,14 @@ def _persists(series: Series) -> Array:
     gap, noise = _gaps(series)
     finest = _finest(series)
     here = np.maximum(finest, 0)[None]
-    next_one = np.minimum(here + 1, RUNGS - 1)
+    next_one = np.minimum(here + 1, len(gap) - 1)
     size = np.abs(np.take_along_axis(gap, here, axis=0)[0])
     slopes = np.abs(
         np.stack([(series.up - series.middle) / series.above, (series.middle - series.down) / series.below])
     )
     slope = np.take_along_axis(slopes.max(axis=0), here, axis=0)[0]
     hidden = 3 * np.take_along_axis(noise, next_one, axis=0)[0] >= size / 2
-    result: Array = (finest >= 4) & ((finest == RUNGS - 1) | hidden) & (size > VISIBLE * slope)
+    result: Array = (finest >= 4) & ((finest == len(gap) - 1) | hidden) & (size > VISIBLE * slope)
     return result
 
 

@@ -12,17 +12,27 @@ from dataclasses import dataclass
 import numpy as np
 
 from nbautograd.core.numerics.arrays import Array
+from nbautograd.core.numerics.constants import ERROR_BARS
 
 RUNGS, RATIO = 11, 4.0
+LONG = 19  # rungs where eleven are too wide still: down to 8e-13, some 4,000 spacings of the numbers at 1
+REACH = 6  # of the finest rungs, at which slopes that go on growing are looked for
+UNRESOLVED = 1e-3  # error bar, relative to the derivative, above which the long ladder is worth its points
 COARSEST = 0.9173 * 2.0**-4  # no power of two, so that x + h uses all bits and granularity can be seen
 # steps of few bits would be rounded alike at all points of a table, and the noise would cancel in its differences
 TABLE = np.outer([1.0373 * 2.0**-26, 1.0787 * 2.0**-20, 0.9619 * 2.0**-14], [1.0, 2.0, 3.0, 4.0, 5.0]).reshape(-1)
 FOURTH = np.array([1.0, -4.0, 6.0, -4.0, 1.0]) / np.sqrt(70.0)
 
 
-def factors() -> Array:
+def factors(rungs: int = RUNGS) -> Array:
     """Steps of the ladder relative to the scale of x, coarsest first."""
-    result: Array = COARSEST * RATIO ** -np.arange(RUNGS, dtype=float)
+    result: Array = COARSEST * RATIO ** -np.arange(rungs, dtype=float)
+    return result
+
+
+def table(rungs: int = RUNGS) -> Array:
+    """Return where the values are taken that show their noise: as far below the finest step for each ladder."""
+    result: Array = TABLE * RATIO ** (RUNGS - rungs)
     return result
 
 
@@ -31,8 +41,8 @@ class Series:
     """Values of one output entry along one direction, for many entries at once.
 
     Attributes:
-        up, down: f(x + h), f(x - h); shaped (RUNGS, entries).
-        above, below: the steps that were really made; shaped (RUNGS, entries).
+        up, down: f(x + h), f(x - h); shaped (rungs, entries).
+        above, below: the steps that were really made; shaped (rungs, entries).
         middle: f(x), by entry.
         noise: how uncertain the values are, absolute, by entry.
     """
@@ -55,7 +65,7 @@ class Estimate:
 
 
 def central(series: Series) -> Array:
-    """Return the central differences [f(x + h) - f(x - h)] / 2h, shaped (RUNGS, entries)."""
+    """Return the central differences [f(x + h) - f(x - h)] / 2h, shaped (rungs, entries)."""
     slopes: Array = (series.up - series.down) / (series.above + series.below)
     return slopes
 
@@ -112,9 +122,35 @@ def _best(slopes: Array, round_off: Array, order: float) -> Estimate:
 
 
 def _consistent(values: Array, errors: Array, round_off: Array) -> Array:
-    """Errors raised until each candidate agrees with the next finer one, as far as round-off lets that be seen."""
-    apart = np.abs(np.diff(values, axis=0)) - 2 * round_off[1:]
-    return np.concatenate([np.maximum(errors[:-1], np.nan_to_num(apart, nan=0.0)), errors[-1:]])
+    """Return errors raised until each candidate agrees with all finer ones, as far as round-off lets that be seen.
+
+    Coarse steps beyond a pole (an inverse of a nearly singular matrix) may agree with each other on a number far from
+    the derivative at x; finer ones that differ by more than their round-off say so, and count against them.
+    """
+    raised = errors.copy()
+    for finer in range(1, len(values)):
+        sure = 2 if finer == 1 else ERROR_BARS
+        apart = np.abs(values[finer:] - values[:-finer]) - sure * round_off[finer:]
+        raised[:-finer] = np.maximum(raised[:-finer], np.nan_to_num(apart, nan=0.0, posinf=0.0))
+    return raised
+
+
+def reach(series: Series, value: Array, error: Array, few_bits: Array) -> Array:
+    """Return how large a derivative may be that the ladder cannot see, 0 where its estimate is a clear one.
+
+    Near a pole what looks like noise may be curvature, since the points of the noise table are too far apart as well.
+    Then slopes go on growing at the finest steps, by more than a few last bits of the values make of them.
+
+    Args:
+        series: values along the ladder.
+        value, error: the estimate.
+        few_bits: the size of a few last bits of the values, by entry.
+    """
+    slopes = np.stack([(series.up - series.middle) / series.above, (series.middle - series.down) / series.below])
+    apart = np.abs(np.nan_to_num(slopes - value, nan=0.0, posinf=0.0, neginf=0.0))
+    grown = np.where(apart > few_bits / np.stack([series.above, series.below]), apart, 0.0)[:, -REACH:].max(axis=(0, 1))
+    result: Array = np.where(error > UNRESOLVED * np.abs(value), grown, 0.0)
+    return result
 
 
 def uncertainty(middle: Array, table: Array, series_values: Array, eps: float, known: Array) -> Array:
@@ -190,10 +226,10 @@ def steps_in(middle: Array, values: Array) -> Array:
 
     Args:
         middle: f(x), by entry.
-        values: f(x + h) of all rungs, then f(x - h); shaped (2 RUNGS, entries).
+        values: f(x + h) of all rungs, then f(x - h); shaped (2 * rungs, entries).
     """
     gaps = np.abs(values - middle)
-    flat = (gaps.reshape(2, RUNGS, -1)[:, -3:] == 0).all(axis=(0, 1))
+    flat = (gaps.reshape(2, len(gaps) // 2, -1)[:, -3:] == 0).all(axis=(0, 1))
     smallest = np.where(gaps > 0, gaps, np.inf).min(axis=0)
     lost = (smallest <= 2e-3 * np.abs(middle)) | (smallest <= 1e-14)
     return np.where(flat & lost & np.isfinite(smallest), smallest, 0.0)

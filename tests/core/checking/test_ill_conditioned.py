@@ -1,0 +1,103 @@
+"""Solves that lose most of their digits: a right backward is right or cannot be told, a wrong one is never right."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from nbautograd import gradcheck
+
+CONDITIONS = (1e5, 1e7, 1e9, 1e10, 1e12)
+
+
+def matrix(condition, seed, symmetric=False):
+    generator = torch.Generator().manual_seed(seed)
+    first, second = (torch.linalg.qr(torch.randn(4, 4, dtype=torch.float64, generator=generator))[0] for _ in range(2))
+    sizes = torch.logspace(0, -float(torch.tensor(condition).log10()), 4, dtype=torch.float64)
+    made = (first * sizes) @ (first.mT if symmetric else second)
+    return ((made + made.mT) / 2 if symmetric else made).requires_grad_()
+
+
+class Solve(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        x = torch.linalg.solve(a, b)
+        ctx.save_for_backward(a, x)
+        return x
+
+    @staticmethod
+    def backward(ctx, grad):
+        a, x = ctx.saved_tensors
+        back = torch.linalg.solve(a.mT, grad)
+        return -back @ x.mT, back
+
+
+class WrongSolve(torch.autograd.Function):
+    forward = Solve.forward
+
+    @staticmethod
+    def backward(ctx, grad):
+        a, x = ctx.saved_tensors
+        back = torch.linalg.solve(a.mT, grad)
+        return back @ x.mT, back
+
+
+class Inverse(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a):
+        inverse = torch.linalg.inv(a)
+        ctx.save_for_backward(inverse)
+        return inverse
+
+    @staticmethod
+    def backward(ctx, grad):
+        (inverse,) = ctx.saved_tensors
+        return -inverse.mT @ grad @ inverse.mT
+
+
+class WrongInverse(torch.autograd.Function):
+    forward = Inverse.forward
+
+    @staticmethod
+    def backward(ctx, grad):
+        (inverse,) = ctx.saved_tensors
+        return -inverse @ grad @ inverse.mT
+
+
+def rhs(seed):
+    return torch.randn(4, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(seed)).requires_grad_()
+
+
+def cholesky(a):
+    return torch.linalg.cholesky((a + a.mT) / 2)
+
+
+def logdet(a):
+    return torch.logdet((a + a.mT) / 2)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_a_right_backward_is_never_called_wrong(condition, seed):
+    a, spd = matrix(condition, seed), matrix(condition, seed, symmetric=True)
+    for fn, inputs in ((Solve, (a, rhs(seed))), (Inverse, (a,)), (cholesky, (spd,)), (logdet, (spd,))):
+        assert gradcheck(fn, inputs, order=1, hints="where").verdict in ("right", "cannot tell")
+
+
+@pytest.mark.parametrize("fn", [WrongSolve, WrongInverse])
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_a_wrong_backward_is_never_called_right(condition, fn):
+    inputs = (matrix(condition, 0), rhs(0))[: 1 + (fn is WrongSolve)]
+    assert gradcheck(fn, inputs, order=1, hints="what").verdict in ("wrong", "cannot tell")
+
+
+@pytest.mark.parametrize("condition", CONDITIONS[:3])
+def test_up_to_a_thousand_million_an_inverse_is_told_right_from_wrong(condition):
+    a = matrix(condition, 2)
+    assert gradcheck(Inverse, a, order=1).verdict == "right"
+    assert gradcheck(WrongInverse, a, order=1).verdict == "wrong"
+
+
+def test_a_backward_that_rounds_more_than_it_is_off_says_so():
+    report = gradcheck(Solve, (matrix(1e12, 0), rhs(0)), order=1)
+    assert "backward noise" in {block.reason for block in report.blocks.values()}
