@@ -7,17 +7,19 @@ import { el, icon } from "./shared.js";
 /** @typedef {{scale: number, x: number, y: number}} Place how large the drawing is, and its left top in sight */
 
 export const PAD = 320; // px drawn beyond the frame on each side, as in the stylesheet
+const FLIGHT = 260, // ms
+  MARGIN = 40; // px between what is followed and the frame
 const TALLEST = 460,
   SMALLEST = 0.05,
   LARGEST = 4;
-const READABLE = 0.7; // a picture that would become smaller than this begins at its top, and is panned
+export const READABLE = 0.7; // the smallest letters have 7 px; a picture that would become smaller than this begins at its top, and is panned
 
 /**
  * @param {Page} page
  * @param {SVGSVGElement} drawing
  * @param {HTMLElement} frame
  * @param {{width: number, height: number, boxes: Rect[]}} size
- * @param {{draw: (part: Rect, scale: number) => void, see: (view: Rect, whole: boolean) => void}} tell what must be drawn now; what is in sight, and whether that is all
+ * @param {{draw: (part: Rect, scale: number) => void, see: (view: Rect, whole: boolean) => void, textless: (scale: number) => boolean}} tell what must be drawn now; what is in sight, and whether that is all; at which scales no text is drawn
  * @param {Place | undefined} start
  */
 export function camera(page, drawing, frame, size, tell, start) {
@@ -25,7 +27,8 @@ export function camera(page, drawing, frame, size, tell, start) {
     x = 0,
     y = 0,
     moved = false,
-    drawn = { key: "", x: 0, y: 0 };
+    drawn = { key: "", x: 0, y: 0 },
+    flight = 0;
   const room = () => frame.clientWidth || size.width;
   const tall = () =>
     Math.min(TALLEST, Math.max(120, size.height * Math.min(1, room() / size.width)));
@@ -51,7 +54,9 @@ export function camera(page, drawing, frame, size, tell, start) {
     frame.dataset.view = [x, y, view.width, view.height].join(" ");
     tell.see(view, view.width >= size.width - 1 && view.height >= size.height - 1);
   };
+  const land = () => cancelAnimationFrame(flight);
   const fit = (/** @type {number} */ least) => {
+    land();
     const before = room();
     fitOnce(least);
     if (room() !== before) fitOnce(least); // the minimap has come or gone
@@ -70,6 +75,7 @@ export function camera(page, drawing, frame, size, tell, start) {
     apply();
   };
   const zoom = (/** @type {number} */ by, px = room() / 2, py = frame.clientHeight / 2) => {
+    land();
     const next = Math.max(Math.min(SMALLEST, whole()), Math.min(LARGEST, scale * by));
     x += px / scale - px / next;
     y += py / scale - py / next;
@@ -77,13 +83,36 @@ export function camera(page, drawing, frame, size, tell, start) {
     apply();
   };
   const centre = (/** @type {number} */ cx, /** @type {number} */ cy) => {
+    land();
     x = cx - room() / scale / 2;
     y = cy - frame.clientHeight / scale / 2;
     apply();
   };
+  /** @param {Rect} box move to it, near enough to read it */
+  const fly = (box) => {
+    land();
+    const from = { scale, x, y },
+      near = Math.max(scale, READABLE);
+    const to = {
+      scale: near,
+      x: box.x + box.width / 2 - room() / near / 2,
+      y: box.y + box.height / 2 - frame.clientHeight / near / 2,
+    };
+    const begun = performance.now();
+    const move = (/** @type {number} */ now) => {
+      const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+      const t = still ? 1 : Math.min(1, Math.max(0, now - begun) / FLIGHT),
+        s = t * t * (3 - 2 * t);
+      const part = (/** @type {"scale" | "x" | "y"} */ k) => from[k] + (to[k] - from[k]) * s;
+      [scale, x, y] = [part("scale"), part("x"), part("y")];
+      apply();
+      if (t < 1) flight = requestAnimationFrame(move);
+    };
+    move(begun);
+  };
   drag(
     drawing,
-    (dx, dy) => ((x -= dx / scale), (y -= dy / scale), apply()),
+    (dx, dy) => (land(), (x -= dx / scale), (y -= dy / scale), apply()),
     (yes) => (moved = yes),
   );
   frame.addEventListener(
@@ -108,14 +137,14 @@ export function camera(page, drawing, frame, size, tell, start) {
     apply();
   });
   watcher.observe(frame);
-  page.signal.addEventListener("abort", () => watcher.disconnect(), { once: true });
+  page.signal.addEventListener("abort", () => (watcher.disconnect(), land()), { once: true });
   return {
     buttons: el(
       "span",
       "group",
       icon("−", page.t("zoom_less"), () => zoom(1 / 1.3)),
       icon("+", page.t("zoom_more"), () => zoom(1.3)),
-      icon("⤢", page.t("zoom_fit"), () => fit(0)),
+      icon("⤢", page.t("zoom_fit"), () => fit(tell.textless(whole()) ? 0 : READABLE)),
     ),
     dragged: () => moved,
     centre,
@@ -130,9 +159,23 @@ export function camera(page, drawing, frame, size, tell, start) {
       scale = READABLE;
       centre(cx, cy);
     },
+    /** @param {Rect | undefined} box fly there */
+    find: (box) => box && frame.clientHeight && fly(box),
+    /** @param {Rect | undefined} box fly there unless it is in sight and can be read */
+    follow: (box) => {
+      if (!box || !frame.clientHeight) return;
+      const [w, h, m] = [room() / scale, frame.clientHeight / scale, MARGIN / scale];
+      const inside =
+        box.x >= x && box.x + box.width <= x + w && box.y >= y && box.y + box.height <= y + h;
+      const deep =
+        size.height * scale <= frame.clientHeight ||
+        (box.y - m >= y && box.y + box.height + m <= y + h);
+      if (!inside || !deep || scale < Math.min(1, READABLE)) fly(box);
+    },
     /** @param {Rect | undefined} box bring it into view */
     reveal: (box) => {
       if (!box || !frame.clientHeight) return;
+      land();
       const [w, h] = [room() / scale, frame.clientHeight / scale];
       if (box.x < x || box.x + box.width > x + w) x = box.x + box.width / 2 - w / 2;
       if (box.y < y || box.y + box.height > y + h) y = box.y + box.height / 2 - h / 2;

@@ -1,40 +1,74 @@
-// Search: boxes by what is written in them; Enter goes from one to the next.
+// Search: boxes by what is written in them, and what is folded inside; Enter goes from one to the next, or opens a box.
 
+import { canRepaint, unfoldTo } from "./folds.js";
 import { nameOf } from "./scene.js";
 import { el, keys } from "./shared.js";
 
 /** @typedef {import("./scene.js").Box} Box */
 
+/** @typedef {{key: string, node: number | null}} Hit a box, and the first node folded inside that is meant */
+
 /**
  * @param {import("./types").Page} page
- * @param {Box[]} boxes
+ * @param {any} state
  * @param {import("./scene.js").Scene} picture
- * @param {(key: string) => void} see
+ * @param {(key: string) => void} go
  */
-export function searchField(page, boxes, picture, see) {
+export function searchField(page, state, picture, go) {
   const input = el("input", {
     type: "search",
     placeholder: page.t("search"),
     "aria-label": page.t("search"),
     size: 12,
+    value: state.wanted ?? "",
+    "data-at": "search",
   });
   const found = el("span", { class: "faint", role: "status" });
-  let at = -1;
-  /** @type {string[]} */
+  let at = 0;
+  /** @type {Hit[]} */
   let hits = [];
-  input.addEventListener("input", () => {
-    const wanted = input.value.trim().toLowerCase();
-    hits = wanted
-      ? boxes.filter((box) => nameOf(box).toLowerCase().includes(wanted)).map((box) => box.key)
-      : [];
-    at = -1;
-    const all = new Set(hits);
+  const look = () => {
+    const wanted = (state.wanted = input.value.trim().toLowerCase());
+    hits = wanted ? hitsOf(state, wanted) : [];
+    at = 0;
+    const all = new Set(hits.map((hit) => hit.key)),
+      inside = hits.filter((hit) => hit.node !== null).length;
     picture.mark("found", (key, path) => !path && all.has(key));
-    found.textContent = wanted ? page.t("found", { count: hits.length }) : "";
-  });
+    found.textContent = wanted
+      ? page.t(inside ? "found_inside" : "found", { count: hits.length, inside })
+      : "";
+  };
+  const show = (/** @type {number} */ next) => {
+    if (hits.length) go(hits[(at = (next + hits.length) % hits.length)].key);
+  };
+  const enter = (/** @type {KeyboardEvent} */ event) => {
+    const node = hits[at]?.node ?? null;
+    if (node !== null && !event.shiftKey && canRepaint(page, state))
+      unfoldTo(page, state, node).catch((problem) => (found.textContent = problem.message));
+    else show(at + (event.shiftKey ? -1 : 1));
+  };
+  input.addEventListener("input", () => (look(), show(0)));
   keys(input, {
-    Enter: () => hits.length && see(hits[(at = (at + 1) % hits.length)]),
+    Enter: enter,
     Escape: () => ((input.value = ""), input.dispatchEvent(new Event("input")), input.blur()),
   });
+  if (state.wanted) look();
   return el("span", "search", input, found);
+}
+
+/** @param {any} state @param {string} wanted in lower case @returns {Hit[]} */
+function hitsOf({ layout, nodes }, wanted) {
+  const has = (/** @type {string} */ words) => words.toLowerCase().includes(wanted);
+  const inside = (/** @type {Box} */ box) =>
+    box.kind === "group"
+      ? box.nodes.find((id) => {
+          const n = nodes[id];
+          return n && has([n.name, n.label, n.function, n.scope].join(" "));
+        })
+      : undefined;
+  return layout.boxes.flatMap((/** @type {Box} */ box) => {
+    if (has(nameOf(box))) return [{ key: box.key, node: null }];
+    const node = inside(box);
+    return node === undefined ? [] : [{ key: box.key, node }];
+  });
 }

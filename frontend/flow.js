@@ -1,7 +1,9 @@
 // The gradients that flow into a node and out of it: their sum, and the list of the edges.
 
-import { shape } from "./formats.js";
-import { el } from "./shared.js";
+import { number, shape } from "./formats.js";
+import { thumbnail } from "./heatmap.js";
+import { limit } from "./scale.js";
+import { el, numbers } from "./shared.js";
 import { tensorBody } from "./values.js";
 
 /** @typedef {import("./types").Page} Page */
@@ -22,8 +24,18 @@ export function sum(page, state, node, came = () => true, done = true) {
     new Set(edges.map((/** @type {any} */ e) => e.output_nr)).size > 1
   )
     return null;
+  const drawn = edges.map((/** @type {any} */ e) => e.gradient.thumbnail);
+  const whole = node.gradient?.thumbnail;
+  const most = drawn.every(Boolean) ? limit(...[...drawn, whole].filter(Boolean).map(numbers)) : 0; // of all terms: they are compared
   const term = (/** @type {string} */ name, /** @type {any} */ gradient) =>
-    el("div", "term", el("code", "name", name), tensorBody(page, name, gradient));
+    el(
+      "div",
+      "term",
+      el("code", "name", name),
+      most && gradient.thumbnail
+        ? termMap(page, name, gradient, most)
+        : tensorBody(page, name, gradient),
+    );
   const terms = edges
     .filter((/** @type {any} */ e) => came(e.source))
     .map((/** @type {any} */ e) => term(label(state.nodes[e.source]), e.gradient));
@@ -36,6 +48,19 @@ export function sum(page, state, node, came = () => true, done = true) {
       term(node.kind === "leaf" ? `${label(node)}.grad` : page.t("gradient_in"), node.gradient),
     );
   return el("div", "sum", ...row);
+}
+
+/** @param {Page} page @param {string} name @param {any} gradient @param {number} most what full colour stands for */
+function termMap(page, name, { thumbnail: packed, dtype, shape: sizes, norm }, most) {
+  const [rows, cols] = packed.shape;
+  const width = cols <= 6 && rows <= 8 ? cols * 32 : Math.min(160, Math.max(16, cols * 9));
+  const said = page.t("thumbnail", { name, dtype, shape: shape(sizes ?? []) });
+  return el(
+    "div",
+    null,
+    thumbnail(page, { rows, cols, values: numbers(packed) }, width, said, most),
+    typeof norm === "number" && el("div", "faint stats", `|g| ${number(norm, 3)}`),
+  );
 }
 
 /** @param {any} node */

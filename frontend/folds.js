@@ -9,6 +9,7 @@ import { ask, button, el } from "./shared.js";
 
 const FEW = 2000,
   BYTES = 60; // nodes whose picture is not worth a word, and bytes that one takes on its way
+const DEEPEST = 12; // boxes around one node
 
 /**
  * @param {Page} page
@@ -17,6 +18,16 @@ const FEW = 2000,
  * @param {number} [node] where to go then
  */
 export async function repaint(page, state, change, node) {
+  state.again(await painted(page, state, change), node, "opened" in change);
+}
+
+/**
+ * The state with another picture, which Python draws.
+ * @param {Page} page
+ * @param {any} state
+ * @param {{opened?: Opened[] | "all", lens?: string, name?: string}} change
+ */
+async function painted(page, state, change) {
   const view = {
       opened: state.opened ?? [],
       lens: state.lens ?? "",
@@ -36,19 +47,31 @@ export async function repaint(page, state, change, node) {
     page.t("no_kernel"),
   );
   const { layout, scopes, ghosts, message, line, node: of, ghost } = content;
-  state.again(
-    {
-      ...state,
-      layout,
-      scopes,
-      ghosts,
-      opened,
-      lens,
-      asked: message && { name, message, line, node: of, ghost },
-    },
-    node,
-    "opened" in change,
-  );
+  return {
+    ...state,
+    layout,
+    scopes,
+    ghosts,
+    opened,
+    lens,
+    asked: message && { name, message, line, node: of, ghost },
+  };
+}
+
+/**
+ * Open the boxes around a node, one after the other.
+ * @param {Page} page @param {any} state @param {number} node
+ */
+export async function unfoldTo(page, state, node) {
+  let next = state;
+  for (let depth = 0; depth < DEEPEST; depth++) {
+    const box = next.layout.boxes.find(
+      (/** @type {any} */ b) => b.kind === "group" && b.nodes.includes(node),
+    );
+    if (!box) break;
+    next = await painted(page, next, { opened: withOpened(next, box) });
+  }
+  state.again(next, node, true);
 }
 
 /** @param {Page} page @param {any} state whether Python can be asked for another picture */
@@ -82,17 +105,13 @@ export function foldButtons(page, state, box) {
 
 /** @param {Page} page @param {any} state @param {import("./scene.js").Box} box */
 export const unfold = (page, state, box) =>
-  repaint(
-    page,
-    state,
-    {
-      opened: [
-        ...(Array.isArray(state.opened) ? state.opened : []),
-        { key: box.key, name: firstLine(box), nodes: box.nodes },
-      ],
-    },
-    box.nodes[0],
-  );
+  repaint(page, state, { opened: withOpened(state, box) }, box.nodes[0]);
+
+/** @param {any} state @param {import("./scene.js").Box} box @returns {Opened[]} */
+const withOpened = (state, box) => [
+  ...(Array.isArray(state.opened) ? state.opened : []),
+  { key: box.key, name: firstLine(box), nodes: box.nodes },
+];
 
 /** @param {Page} page @param {any} state */
 export function wholeButton(page, state) {

@@ -3,6 +3,7 @@
 import { camera } from "./camera.js";
 import { searchField } from "./find.js";
 import { canRepaint, foldButtons, unfold, wholeButton } from "./folds.js";
+import { legend } from "./legend.js";
 import { lenses } from "./lenses.js";
 import { minimap } from "./minimap.js";
 import { boxDetail, linked } from "./node.js";
@@ -82,6 +83,7 @@ function pictureView(page, state, node, placed) {
     {
       draw: (part, scale) => picture.look(afar.look(part, scale) ? null : part),
       see: (rect, whole) => map.look(rect, whole),
+      textless: afar.paints,
     },
     state.start,
   );
@@ -89,8 +91,12 @@ function pictureView(page, state, node, placed) {
   holder.append(map.element);
   placed(view.place);
   const walk = walker(page, state, picture, view.reveal);
-  const steps = stepper(page, state, picture, walk.see, walk.visit);
-  const search = searchField(page, layout.boxes, picture, walk.see);
+  const to = (/** @type {(box: Box | undefined) => void} */ go) => (/** @type {string} */ key) => (
+    picture.pin(key),
+    go(picture.boxes.get(key))
+  );
+  const steps = stepper(page, state, picture, to(view.follow), walk.visit);
+  const search = searchField(page, state, picture, to(view.find));
   const boxOf = (/** @type {number | null} */ id) =>
     layout.boxes.find((/** @type {Box} */ b) => b.nodes.includes(id ?? -1));
   const lens = lenses(page, state, picture, (id) => boxOf(id) && walk.visit(boxOf(id).key));
@@ -123,6 +129,7 @@ function pictureView(page, state, node, placed) {
     holder,
     steps.said,
     steps.panel,
+    legend(page, layout),
     Boolean(layout.note || state.opened?.length) &&
       el("div", "bar", layout.note && el("p", "faint", layout.note), wholeButton(page, state)),
     walk.detail,

@@ -194,10 +194,11 @@ function ring(pen, [row, col], side, halo, line, dash = []) {
  * @param {Grid} grid
  * @param {number} width
  * @param {string} name what it shows
+ * @param {number} [most] what full colour stands for
  */
-export function thumbnail(page, grid, width, name) {
+export function thumbnail(page, grid, width, name, most = limit(grid.values)) {
   const canvas = el("canvas", { class: "thumbnail", role: "img", "aria-label": name });
-  const look = { most: limit(grid.values), cell: cellSize(grid.rows, grid.cols, width) };
+  const look = { most, cell: cellSize(grid.rows, grid.cols, width) };
   const paint = () => draw(canvas, grid, { ...look, colours: page.colours() });
   page.onTheme(paint);
   paint();

@@ -192,6 +192,7 @@ function ownCalls(page, state, node) {
 /** @param {Page} page @param {any} node */
 function facts(page, node) {
   return [
+    node.kind === "leaf" && page.t("is_leaf"),
     node.label && node.name,
     node.dtype && `${node.dtype} ${node.shape ? shape(node.shape) || page.t("scalar") : ""}`,
     node.scope,

@@ -63,6 +63,8 @@ export function overview(page, { boxes, paths }, picture) {
     fill(boxes, look.color, 1);
     fill(picture.marked(), look.caretColor, DOT);
   };
+  /** @param {number} scale whether the boxes are painted as dots at it */
+  const paints = (scale) => boxes.length > MANY && scale < LEGIBLE;
   const again = () => last && paint(...last);
   page.onTheme(again, page.signal);
   picture.onMark(again);
@@ -70,11 +72,12 @@ export function overview(page, { boxes, paths }, picture) {
     canvas,
     /** @param {Rect} view @param {number} scale @returns {boolean} whether it is painted */
     look: (view, scale) => {
-      last = boxes.length > MANY && scale < LEGIBLE ? [view, scale] : null;
+      last = paints(scale) ? [view, scale] : null;
       canvas.hidden = !last;
       again();
       return Boolean(last);
     },
     far: () => Boolean(last),
+    paints,
   };
 }

@@ -37,6 +37,7 @@ export function runOrder({ boxes, paths, order }) {
     place,
     from,
     ofNode,
+    into,
     /** @param {number} at @returns {number[]} what stood in the queue just before step `at` ran, that one first */
     ready: (at) =>
       steps

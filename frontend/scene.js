@@ -45,6 +45,8 @@ export function scene(page, layout) {
   const ways = by(layout.paths, "source");
   /** @type {((item: Box | Path) => string) | null} */
   let paint = null;
+  /** @type {((box: Box) => string) | null} */
+  let tag = null;
   /** @type {(() => void)[]} */
   const marking = [];
   /** @type {Box[] | null} */
@@ -60,6 +62,7 @@ export function scene(page, layout) {
     ].join(" ");
     if (group.getAttribute("class") !== look) group.setAttribute("class", look);
     if (paint || group.hasAttribute("style")) group.setAttribute("style", paint ? paint(item) : "");
+    if (!isPath(item)) setTag(group, item, tag?.(item) ?? "");
   };
   const tell = (/** @type {Box} */ box) => {
     const to = (ways.get(box.key) ?? []).slice(0, TOLD).map((path) =>
@@ -128,6 +131,8 @@ export function scene(page, layout) {
     },
     /** @param {((item: Box | Path) => string) | null} style of each box and path from now on */
     paint: (style) => ((paint = style), dressAll()),
+    /** @param {((box: Box) => string) | null} words at the left of each box from now on */
+    tags: (words) => void (tag = words),
     /** @param {() => void} listener */
     onMark: (listener) => void marking.push(listener),
     /** The boxes that are marked for something that one looks for. */
@@ -225,6 +230,14 @@ export function boxGroup(box) {
     }),
     ...box.lines.map((line) => svg("text", { x: line.x, y: line.y, class: line.style }, line.text)),
   );
+}
+
+/** @param {SVGGElement} group @param {Box} box @param {string} words */
+function setTag(group, box, words) {
+  const old = group.querySelector(".tag");
+  if ((old?.textContent ?? "") === words) return;
+  old?.remove();
+  if (words) group.append(svg("text", { class: "tag", x: -5, y: 16, "text-anchor": "end" }, words));
 }
 
 /** @param {Path} path */

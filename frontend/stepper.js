@@ -8,6 +8,7 @@ import { stepPanel } from "./step.js";
 /** @typedef {import("./types").Page} Page */
 
 const PACE = 900; // ms per step when playing
+const MOST_NAMED = 4; // gradients that are added, by name
 const MOST_PLAYED = 120; // steps of one play; longer orders are played in strides
 
 /**
@@ -34,15 +35,33 @@ export function stepper(page, state, picture, reveal, visit) {
     title: page.t("engine_order"),
   });
   const title = (/** @type {string} */ key) => firstLine(picture.boxes.get(key));
+  const told = () => {
+    const key = run.steps[at - 1][0],
+      count = picture.boxes.get(key)?.fan_in ?? 0,
+      sources = run.from[at - 1].map((step) => title(run.steps[step][0]));
+    const facts = { step: at, steps: most, name: title(key), count, names: sources.join(" + ") };
+    const all = sources.length === count && count <= MOST_NAMED;
+    return page.t(count < 2 ? "step_at" : all ? "step_adds" : "step_adds_many", facts);
+  };
+  /** How many of the gradients that are added at a box have come, until it runs. */
+  const come = (/** @type {import("./scene.js").Box} */ box) => {
+    const k = place(box.key),
+      from = run.from[k] ?? [];
+    const came = from.filter((step) => step < at).length;
+    return at && k >= at && box.fan_in > 1 && from.length > 1
+      ? page.t("arrived_count", { came, count: from.length })
+      : "";
+  };
   const say = (/** @type {string} */ sentence) =>
-    (said.textContent =
-      sentence ||
-      (at
-        ? page.t("step_at", { step: at, steps: most, name: title(run.steps[at - 1][0]) })
-        : page.t("step_help")));
+    (said.textContent = sentence || (at ? told() : page.t("step_help")));
   const place = (/** @type {string} */ key) => run.place.get(key) ?? -1;
   const show = () => {
     const queue = new Set(at ? run.ready(at).slice(1) : []);
+    picture.tags(at ? come : null);
+    picture.mark(
+      "came",
+      (_, path) => at > 0 && path !== undefined && run.into(path.target) === at - 1,
+    );
     picture.mark("waiting", (key) => at > 0 && place(key) >= at);
     picture.mark("now", (key) => at > 0 && place(key) === at - 1);
     picture.mark("ready", (key, path) => !path && queue.has(place(key)));

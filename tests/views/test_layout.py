@@ -251,3 +251,44 @@ def test_many_edges_between_the_same_two_boxes_stay_inside():
     made = layout(nbautograd.graph(torch.cat([a] * 6).sum(), names={}), boxes=None)
     assert all(0 <= x <= made.width for path in made.paths for x, _ in path.points)
     assert len({path.points for path in made.paths}) == len(made.paths)
+
+
+def chain(length):
+    y = torch.ones(2, requires_grad=True)
+    for k in range(length):
+        y = y.sin() if k % 2 else y.exp().neg()
+    return nbautograd.graph(y.sum(), names={})
+
+
+def test_a_long_chain_is_wrapped_so_that_it_fits_a_frame_with_letters_of_seven_px():
+    graph = chain(30)
+    made = layout(graph, boxes=None)
+    assert min(1080 / made.width, 460 / made.height) * 10 >= 7
+    assert not [(a.key, b.key) for a, b in combinations(made.boxes, 2) if overlap(a, b)]
+    assert all(0 <= x <= made.width and 0 <= y <= made.height for p in made.paths for x, y in p.points)
+    assert len({box.x + box.width // 2 for box in made.boxes if box.kind == "op"}) > 1
+
+
+def test_edges_to_the_next_column_cross_no_box():
+    made = layout(chain(30), boxes=None)
+    turning = [path for path in made.paths if len(path.points) > 10]
+    assert turning
+    for path in turning:
+        for (x0, y0), (x1, y1) in pairwise(path.points[::3]):
+            for box in made.boxes:
+                across = min(x0, x1) < box.x + box.width and box.x < max(x0, x1)
+                along = min(y0, y1) < box.y + box.height and box.y < max(y0, y1)
+                assert not (across and along)
+
+
+def test_a_chain_that_no_columns_would_make_fit_stays_one():
+    made = layout(chain(400), boxes=None)
+    assert made.width < 400
+
+
+def test_where_many_edges_run_side_by_side_no_column_is_cut():
+    parts = [torch.ones(2, requires_grad=True) * k for k in range(6)]
+    for _ in range(12):
+        parts = [part.sin() for part in parts]
+    made = layout(nbautograd.graph(torch.stack(parts).sum(), names={}), boxes=None)
+    assert all(len(path.points) < 10 for path in made.paths)

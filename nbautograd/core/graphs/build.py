@@ -257,6 +257,11 @@ class Walk:
     def _about(self, nodes: list[Node], names: Sequence[str | Phrase]) -> list[Phrase]:
         cut = [name for (node, _), name in zip(self.roots, names, strict=True) if node is None]
         remarks = [Phrase("graphs.no_graph", name=name) for name in cut]
+        remarks += [
+            Phrase("graphs.is_leaf", name=name)
+            for (node, _), name in zip(self.roots, names, strict=True)
+            if node is not None and nodes[node].kind == "leaf"
+        ]
         if not self.tensors:
             remarks.append(Phrase("graphs.no_tensor"))
         freed = sum(node.freed for node in nodes)

@@ -26,8 +26,10 @@ def build(graph: AutogradGraph, boxes: int | None, lens: str = "", opened: Colle
     """Lay out a graph; see ``layout``."""
     with collector_paused():
         drawn = _drawn(graph, boxes, opened)
-        made = _build(graph, drawn, lens)
-        return made if graph.first is None else beside(build(graph.first, boxes, lens), made, drawn)
+        if graph.first is None:
+            return _build(graph, drawn, lens, wrap=True)
+        first = _build(graph.first, _drawn(graph.first, boxes, ()), lens, wrap=False)
+        return beside(first, _build(graph, drawn, lens, wrap=False), drawn)
 
 
 def _drawn(graph: AutogradGraph, boxes: int | None, opened: Collection[str]) -> AutogradGraph:
@@ -36,11 +38,12 @@ def _drawn(graph: AutogradGraph, boxes: int | None, opened: Collection[str]) -> 
     return open_boxes(graph, opened, boxes) if opened else fold_to(graph, boxes)
 
 
-def _build(graph: AutogradGraph, drawn: AutogradGraph, lens: str) -> Layout:
+def _build(graph: AutogradGraph, drawn: AutogradGraph, lens: str, *, wrap: bool) -> Layout:
     pieces = Pieces(drawn, lens)
     stack = layered(pieces)
     order(stack.layers, BUDGET)
-    frame = Frame(pieces, stack, place(stack.layers, stack.left, stack.right, stack.dummy, GAP), MARGIN)
+    x = place(stack.layers, stack.left, stack.right, stack.dummy, GAP)
+    frame = Frame(pieces, stack, x, MARGIN, wrap)
     made, short = _boxes(pieces, frame)
     paths = link_paths(pieces.links, stack.chains, frame) + short
     return Layout(

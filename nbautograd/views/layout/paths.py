@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from nbautograd.views.layout import Box, Path
+from nbautograd.views.layout.columns import GUTTER, LANES, columns
 from nbautograd.views.layout.contents import Content
 from nbautograd.views.layout.layers import Stack
 from nbautograd.views.layout.parts import CHIP_GAP, Chip, Link, Piece, arrow_length, stack_height
@@ -17,6 +18,8 @@ RANK_GAP, WIDEST_GAP = 34, 76  # free height between ranks; more where edges run
 LABEL = 10  # height of a label
 BEND = 15  # within how many px an edge to a chip finds its height
 BULGE, FARTHEST = 14, 24  # how far edges between the same two boxes bend apart, and the outermost of many at most
+
+TURN = 12  # between the lanes of edges that lead to the next column
 
 Point = tuple[int, int]
 
@@ -31,9 +34,12 @@ class Frame:
         top, bottom: y of the upper and lower border of each piece's box.
         tops, bottoms: y of the upper and lower border of each rank.
         right, height: where the last box ends.
+        column: of each rank.
+        columns: as placed; see ``columns``.
+        lanes: by rank, the vertices whose edges have turned over to the next column.
     """
 
-    def __init__(self, pieces: Pieces, stack: Stack, x: list[int], margin: int) -> None:
+    def __init__(self, pieces: Pieces, stack: Stack, x: list[int], margin: int, wrap: bool = False) -> None:
         self.stack = stack
         self.keys = [piece.key for piece in pieces.pieces]
         shift = margin - min(map(int.__sub__, x, stack.left), default=0)
@@ -52,9 +58,32 @@ class Frame:
             self.bottoms.append(y + height)
             y += height + gap
         self.height = self.bottoms[-1] if self.bottoms else margin
+        self.lanes: dict[int, list[int]] = {}
+        self.column = [0] * len(self.tops)
+        self.columns = columns(stack, self.x, self.tops, self.bottoms) if wrap else []
+        if len(self.columns) > 1:
+            self._set_side_by_side(margin)
         own = [piece.content.height for piece in pieces.pieces]
         self.top = [self.tops[r] + (h - o) // 2 for r, h, o in zip(stack.rank, heights, own, strict=False)]
         self.bottom = [y + o for y, o in zip(self.top, own, strict=True)]
+
+    def _set_side_by_side(self, margin: int) -> None:
+        down = self.stack.layers.down
+        turning = [self.stack.layers.layers[column.last] for column in self.columns[:-1]]
+        lanes = min(LANES, max(sum(len(down[v]) for v in layer) for layer in turning))
+        top, right = margin + TURN * lanes, margin
+        for number, column in enumerate(self.columns):
+            lower, aside = top - self.tops[column.first], right - column.left
+            for rank in range(column.first, column.last + 1):
+                self.column[rank] = number
+                self.tops[rank] += lower
+                self.bottoms[rank] += lower
+                for v in self.stack.layers.layers[rank]:
+                    self.x[v] += aside
+            right += column.right - column.left + GUTTER
+            self.columns[number] = column._replace(left=column.left + aside, right=column.right + aside)
+        self.right = right - GUTTER
+        self.height = max(self.bottoms) + TURN * lanes + TURN // 2
 
     def _gaps(self) -> list[int]:
         gaps = []
@@ -103,17 +132,38 @@ def _height(link: Link, frame: Frame) -> int:
 def _course(link: Link, chain: Sequence[int], frame: Frame) -> list[Point]:
     """The curve of one link, through the points that it passes."""
     ranks, x, y = frame.stack.rank, frame.x[link.source], frame.bottom[link.source]
-    if not chain and x == frame.x[link.target]:  # straight, as most are
+    wraps = frame.column and frame.column[ranks[link.source]] != frame.column[ranks[link.target]]
+    if not chain and not wraps and x == frame.x[link.target]:  # straight, as most are
         end = (x, frame.top[link.target])
         return [(x, y), (x, y), end, end]
     points: list[Point] = [(x, y)]
     _down(points, frame.bottoms[ranks[link.source]])
-    for v in chain:
-        _curve(points, (frame.x[v], frame.tops[ranks[v]]))
-        _down(points, frame.bottoms[ranks[v]])
-    _curve(points, (frame.x[link.target], frame.tops[ranks[link.target]]))
-    _down(points, frame.top[link.target])
+    above = link.source
+    for v in (*chain, link.target):
+        end = frame.x[v], frame.tops[ranks[v]]
+        if frame.column[ranks[above]] == frame.column[ranks[v]]:
+            _curve(points, end)
+        else:
+            _turn_over(points, end, frame, ranks[above], above)
+        _down(points, frame.bottoms[ranks[v]] if v != link.target else frame.top[v])
+        above = v
     return points
+
+
+def _turn_over(points: list[Point], end: Point, frame: Frame, rank: int, above: int) -> None:
+    """Go from the bottom of a column to the top of the next one, each edge in its own lane."""
+    ahead = frame.lanes.setdefault(rank, [])
+    ahead.append(above)
+    lane = min(len(ahead), LANES) * TURN - TURN // 2
+    low = frame.bottoms[rank] + lane + TURN // 2
+    high = end[1] - lane - TURN // 2 + 1
+    aside = frame.columns[frame.column[rank]].right + GUTTER // 2 + lane
+    for corner in ((points[-1][0], low), (aside, low), (aside, high), (end[0], high), end):
+        _straight(points, corner)
+
+
+def _straight(points: list[Point], end: Point) -> None:
+    points += [points[-1], end, end]
 
 
 def _down(points: list[Point], y: int) -> None:
@@ -226,7 +276,7 @@ def _spots(points: list[Point], width: int, height: int) -> list[Point]:
         return [left, right] if away < 0 else [right, left]
     middle = (x0 + x1) // 2
     near = x1 - (x1 - x0) // 8
-    lean = -2 if x1 > x0 else LABEL
+    lean = -5 if y0 == y1 else -2 if x1 > x0 else LABEL
     return [
         (middle + 6, (y0 + y1) // 2 + lean),
         (near + 6 if x1 > x0 else near - width - 6, y1 - 8),

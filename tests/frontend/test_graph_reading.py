@@ -1,0 +1,170 @@
+"""The graph as one reads it: opens on modules, search flies, stepping follows and adds up, a legend, a leaf."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import graph_models as models
+import pytest
+import torch
+from playwright.sync_api import Page, expect
+
+import nbautograd
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def network() -> Any:
+    model, loss = models.resnet()
+    return nbautograd.graph(loss, names=model)
+
+
+@pytest.fixture(scope="module")
+def branches() -> Any:
+    """``h`` is used three times, so that three gradients meet at its node."""
+    torch.manual_seed(0)
+    x = torch.randn(2, 2, requires_grad=True)
+    h = x.tanh()
+    loss = (h.sin() * h + h.exp()).sum()
+    return nbautograd.backward(loss, names={"x": x, "h": h, "loss": loss})
+
+
+def scale(page: Page) -> float:
+    frame = page.locator(".graph-frame")
+    return frame.bounding_box()["width"] / float(frame.get_attribute("data-view").split()[2])
+
+
+def in_sight(page: Page, key: str) -> bool:
+    box, frame = (
+        page.locator(f'.box[data-key="{key}"] rect').bounding_box(),
+        page.locator(".graph-frame").bounding_box(),
+    )
+    middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    across = frame["x"] < middle[0] < frame["x"] + frame["width"]
+    return across and frame["y"] < middle[1] < frame["y"] + frame["height"]
+
+
+def landed(page: Page) -> None:
+    """Wait until the picture stands still."""
+    page.wait_for_function(
+        """() => new Promise((done) => {
+          const view = () => document.querySelector('.nbag-live').shadowRoot.querySelector('.graph-frame').dataset.view;
+          const before = view();
+          requestAnimationFrame(() => requestAnimationFrame(() => done(view() === before)));
+        })"""
+    )
+
+
+def test_it_opens_on_the_layers_all_of_them_in_sight(show: Any, network: Any) -> None:
+    page = show(network)
+    assert page.locator(".box").count() <= 12
+    for layer in ("layer1", "layer2", "layer3", "layer4"):
+        expect(page.locator(".box.group", has_text=layer)).to_have_count(1)
+    assert page.locator(".minimap").is_hidden()
+    assert scale(page) >= 0.69
+
+
+def test_show_all_keeps_letters_of_seven_px(asking: Any, network: Any) -> None:
+    page = asking(network)
+    page.get_by_role("button", name="Show all 2").click()
+    expect(page.locator(".box")).not_to_have_count(0)
+    page.get_by_role("button", name="Fold all").wait_for()
+    page.get_by_role("button", name="Show all, as far").click()
+    assert scale(page) >= 0.69  # of letters of 10 px
+
+
+def test_search_flies_to_the_first_match_and_on(asking: Any, network: Any) -> None:
+    page = asking(network)
+    for _ in range(6):
+        page.get_by_role("button", name="Zoom out").click()
+    assert scale(page) < 0.5
+    page.get_by_role("searchbox").fill("Sequential")
+    expect(page.locator(".search")).to_contain_text("4 found")
+    expect(page.locator('.box[tabindex="0"]')).to_contain_text("layer4")
+    landed(page)
+    assert scale(page) >= 0.69
+    page.keyboard.press("Enter")
+    expect(page.locator('.box[tabindex="0"]')).to_contain_text("layer3")
+    page.keyboard.press("Shift+Enter")
+    expect(page.locator('.box[tabindex="0"]')).to_contain_text("layer4")
+
+
+def test_search_finds_what_is_folded_and_enter_opens_it(asking: Any, network: Any) -> None:
+    page = asking(network)
+    page.get_by_role("searchbox").fill("layer3.2.conv2.weight")
+    expect(page.locator(".search")).to_contain_text("1 found, 1 of them in folded boxes")
+    expect(page.locator(".box.found")).to_contain_text("layer3")
+    page.get_by_role("searchbox").press("Enter")
+    leaf = page.locator(".box.leaf", has_text="layer3.2.conv2.weight")
+    expect(leaf).to_have_attribute("tabindex", "0")
+    landed(page)
+    assert in_sight(page, leaf.get_attribute("data-key"))
+    expect(page.get_by_role("searchbox")).to_have_value("layer3.2.conv2.weight")
+
+
+def test_stepping_follows_the_node(show: Any, network: Any) -> None:
+    page = show(network)
+    for _ in range(6):
+        page.get_by_role("button", name="Zoom in").click()
+    for _ in range(8):
+        page.get_by_role("button", name="Next step").click()
+        landed(page)
+        now = page.locator(".box.now")
+        expect(now).to_have_count(1)
+        assert in_sight(page, now.get_attribute("data-key"))
+
+
+def test_branches_add_up_before_ones_eyes(show: Any, branches: Any) -> None:
+    page = show(branches)
+    step = page.get_by_role("button", name="Next step")
+    tanh = page.locator(".box", has_text="TanhBackward0")
+    expect(page.locator(".tag")).to_have_count(0)
+    counts = []
+    while not re.search(r"\bnow\b", tanh.get_attribute("class")):
+        counts.append((tanh.locator(".tag").all_text_contents() or [""])[0])
+        step.click()
+    assert [count for count in dict.fromkeys(counts) if count] == ["0 of 3", "1 of 3", "2 of 3", "3 of 3"]
+    expect(page.locator(".tag")).to_have_count(0)
+    expect(page.locator(".said")).to_contain_text("adds up the 3 gradients that have arrived")
+    expect(page.locator(".said")).to_contain_text(re.compile(r": \w+ \+ \w+ \+ \w+$"))
+    expect(page.locator(".edge.came")).to_have_count(3)
+    terms = page.locator(".step .sum .term")
+    expect(terms).to_have_count(4)
+    expect(terms.last).to_contain_text("gradient that arrived")
+
+
+def test_terms_of_a_sum_are_coloured_alike(show: Any) -> None:
+    x = torch.ones(1, 1, requires_grad=True)
+    h = x * 1.0
+    page = show(nbautograd.backward((h * 0.01 + h.exp()).sum(), names={"x": x, "h": h}))
+    page.get_by_role("slider").fill("5")
+    expect(page.locator(".said")).to_contain_text("adds up the 2 gradients")
+    pixels = page.locator(".step .sum canvas").evaluate_all(
+        "all => all.map((c) => [...c.getContext('2d').getImageData(3, 3, 1, 1).data].join())"
+    )
+    assert len(pixels) == 3
+    small, large = sorted(set(pixels), key=pixels.count)  # 0.01 is pale beside 2.72 and 2.73
+    assert pixels.count(large) == 2
+    assert small != large
+
+
+def test_the_legend_names_what_is_in_the_picture_and_nothing_else(show: Any, branches: Any, network: Any) -> None:
+    page = show(branches)
+    page.get_by_text("Legend").click()
+    key = page.locator(".key")
+    expect(key).to_contain_text("Euclidean norm")
+    expect(key).to_contain_text("n gradients arrive here and are added")
+    expect(key).to_contain_text("a leaf")
+    expect(key).not_to_contain_text("custom Function")
+    expect(key).not_to_contain_text("folded")
+    expect(key).not_to_contain_text("equal parts")
+
+
+def test_a_leaf_says_that_it_is_one(show: Any) -> None:
+    x = torch.ones(3, requires_grad=True)
+    page = show(nbautograd.graph(x, names={"x": x}))
+    expect(page.locator(".graph")).to_contain_text("x is a leaf: no operation made it")
+    page.locator(".box.leaf").click()
+    expect(page.locator(".graph > .detail")).to_contain_text("leaf: backward adds to its .grad")
