@@ -6,13 +6,12 @@ import argparse
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from nbautograd import __version__
-from nbautograd.command.course_arguments import add_course, add_release, answer_course, answer_release
 from nbautograd.command.error import CommandError
-from nbautograd.messages import LANGUAGES, language, text
+from nbautograd.messages import LANGUAGES, language, set_language, text
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -36,11 +35,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")  # a terminal without ✓ or Chinese shows ? and goes on
     parser = _parser()
     options = parser.parse_args(argv)
-    if options.command is None:
+    if options.answer is None:
         parser.print_help()
         return 0
     try:
-        status = int(_ANSWERS[options.command](options))
+        status = int(options.answer(options))
         sys.stdout.flush()
         return status
     except CommandError as error:
@@ -58,33 +57,65 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="nbautograd", description=text("command.help"), epilog=text("command.help.more")
     )
+    parser.set_defaults(answer=None)
     parser.add_argument("--version", action="version", version=f"nbautograd {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="lab | course | freeze | release | doctor")
-    _add_lab(commands)
-    add_course(commands)
-    _add_freeze(commands)
-    add_release(commands)
-    commands.add_parser("doctor", help=text("command.help.doctor"), description=text("command.help.doctor"))
-    return parser
+    commands = parser.add_subparsers(title=text("command.help.commands"))
 
-
-def _add_lab(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    about = text("command.help.lab")
-    lab = commands.add_parser("lab", help=about, description=about, epilog=text("command.help.lab.more"))
-    lab.add_argument("--folder", type=Path, default=Path(), metavar="DIR", help=text("command.help.folder"))
+    lab = _add(commands, "lab", _lab, more=True)
+    _add_server(lab)
     lab.add_argument("--lang", choices=LANGUAGES, default=language(), help=text("command.help.lang"))
-    lab.add_argument("--port", type=int, metavar="N", help=text("command.help.port"))
-    lab.add_argument("--no-browser", action="store_true", help=text("command.help.no_browser"))
     lab.add_argument("--headless", action="store_true", help=text("command.help.headless"))
 
+    course = _add(commands, "course", _course)
+    _add_language(course, None)
+    what = course.add_subparsers(title=text("command.help.commands"))
+    _add(what, "course.list", _course)
+    copy = _add(what, "course.copy", _copy)
+    copy.add_argument("folder", type=Path, metavar="DEST", help=text("command.help.course.dest"))
+    opened = _add(what, "course.open", _open)
+    opened.add_argument("number", metavar="NUMBER", help=text("command.help.course.number"))
+    _add_server(opened)
+    for parser_of_course in what.choices.values():
+        _add_language(parser_of_course, argparse.SUPPRESS)
 
-def _add_freeze(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    about = text("command.help.freeze")
-    freeze = commands.add_parser("freeze", help=about, description=about, epilog=text("command.help.freeze.more"))
+    freeze = _add(commands, "freeze", _freeze, more=True)
     freeze.add_argument("notebook", type=Path, metavar="NB.ipynb", help=text("command.help.freeze.notebook"))
     freeze.add_argument("-o", "--out", type=Path, metavar="OUT", help=text("command.help.freeze.out"))
     run = argparse.BooleanOptionalAction
     freeze.add_argument("--execute", action=run, default=None, help=text("command.help.freeze.execute"))
+
+    release = _add(commands, "release", _release, more=True)
+    release.add_argument("source", type=Path, nargs="+", metavar="SRC", help=text("command.help.release.source"))
+    release.add_argument("--lang", choices=LANGUAGES, help=text("command.help.release.lang"))
+    release.add_argument("-o", "--out", type=Path, metavar="DIR", help=text("command.help.release.out"))
+    release.add_argument("--stamp", action="store_true", help=text("command.help.release.stamp"))
+
+    _add(commands, "doctor", _doctor)
+    return parser
+
+
+def _add(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    answer: Callable[..., int],
+    more: bool = False,
+) -> argparse.ArgumentParser:
+    """Add a command with what the sentences say of it: ``command.help.NAME``, and ``.more`` below its options."""
+    about = text(f"command.help.{name}")
+    epilog = text(f"command.help.{name}.more") if more else None
+    parser = commands.add_parser(name.rpartition(".")[2], help=about, description=about, epilog=epilog)
+    parser.set_defaults(answer=answer)
+    return parser
+
+
+def _add_server(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--folder", type=Path, default=Path(), metavar="DIR", help=text("command.help.folder"))
+    parser.add_argument("--port", type=int, metavar="N", help=text("command.help.port"))
+    parser.add_argument("--no-browser", action="store_true", help=text("command.help.no_browser"))
+
+
+def _add_language(parser: argparse.ArgumentParser, default: str | None) -> None:
+    parser.add_argument("--lang", choices=LANGUAGES, default=default, help=text("command.help.course.lang"))
 
 
 def _lab(options: argparse.Namespace) -> int:
@@ -107,4 +138,33 @@ def _doctor(_: argparse.Namespace) -> int:
     return doctor()
 
 
-_ANSWERS = {"lab": _lab, "freeze": _freeze, "doctor": _doctor, "course": answer_course, "release": answer_release}
+def _course(options: argparse.Namespace) -> int:
+    from nbautograd.command import course
+
+    return course.show(_language(options))
+
+
+def _copy(options: argparse.Namespace) -> int:
+    from nbautograd.command import course
+
+    return course.copy(options.folder, _language(options))
+
+
+def _open(options: argparse.Namespace) -> int:
+    from nbautograd.command import course
+
+    lang = _language(options)
+    return course.open_lesson(options.number, options.folder, lang, options.port, not options.no_browser)
+
+
+def _language(options: argparse.Namespace) -> str:
+    """Return the language of the course, and speak it where it was asked for."""
+    if options.lang:
+        set_language(options.lang)
+    return options.lang or language()
+
+
+def _release(options: argparse.Namespace) -> int:
+    from nbautograd.command.release import release
+
+    return release(options.source, (options.lang,) if options.lang else LANGUAGES, options.out, options.stamp)

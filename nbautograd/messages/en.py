@@ -424,6 +424,7 @@ SENTENCES: dict[str, str] = {
     "command.no_json": "{path} cannot be read as a notebook ({reason}). Move it aside and a fresh copy is made.",
     "command.page_taken": "{path} exists and was not written by nbautograd, so it is left alone. Move it aside, or name another folder with --folder.",
     "command.cell_failed": "a cell of the demo failed: {reason}. The page shows which one: {path}",
+    "command.help.commands": "commands",
     "command.help.course": "list the notebooks of the course, copy them, or open one",
     "command.help.course.list": "list the notebooks",
     "command.help.course.copy": "copy all notebooks into a folder; your own files there are never overwritten",

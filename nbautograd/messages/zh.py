@@ -424,6 +424,7 @@ SENTENCES: dict[str, str] = {
     "command.no_json": "{path} 不是可以读取的笔记本（{reason}）。把它移开，就会得到一份新的副本。",
     "command.page_taken": "{path} 已经存在，而且不是 nbautograd 写的，所以没有动它。请把它移开，或者用 --folder 换一个文件夹。",
     "command.cell_failed": "演示里有一个单元格出错：{reason}。页面上可以看到是哪一个：{path}",
+    "command.help.commands": "命令",
     "command.help.course": "列出课程的笔记本，复制它们，或打开其中一个",
     "command.help.course.list": "有哪些",
     "command.help.course.copy": "把所有笔记本复制到你的文件夹；那里属于你的文件绝不会被覆盖",
