@@ -14,7 +14,7 @@ from nbautograd.core.checking import other_points
 from nbautograd.core.checking.problem import Subject
 from nbautograd.core.checking.repair import script
 from nbautograd.core.checking.repair.edit import Hints, strangeness, zero_by_itself
-from nbautograd.core.checking.repair.edits import edits
+from nbautograd.core.checking.repair.grammar import edits
 from nbautograd.core.findings import Fix
 
 

@@ -32,6 +32,7 @@ class Hints:
         received: the names of all grad_outputs.
         dims: dimensions and tuples of them in the forward, as text.
         lost: dimensions along which a mean or a sum of the gradient is missing.
+        masks: conditions outside of which a gradient should be zero, in names of backward.
     """
 
     factors: tuple[str, ...] = ()
@@ -41,6 +42,7 @@ class Hints:
     received: tuple[str, ...] = ()
     dims: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
+    masks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -52,12 +54,14 @@ class Edit:
         replacement: what stands in its place.
         cost: how far this is from what the user wrote; small is likely.
         also: further expressions that are exchanged for the same text.
+        kind: of the grammar.
     """
 
     node: Place
     replacement: str
     cost: float
     also: tuple[Place, ...] = ()
+    kind: str = ""
 
     @property
     def nodes(self) -> tuple[Place, ...]:

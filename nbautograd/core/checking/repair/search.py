@@ -21,7 +21,7 @@ from nbautograd.core.checking.repair import untestable
 from nbautograd.core.checking.repair.bounds import indexes
 from nbautograd.core.checking.repair.budget import TRIES, Budget
 from nbautograd.core.checking.repair.edit import Edit, Hints, strangeness, zero_by_itself
-from nbautograd.core.checking.repair.edits import edits
+from nbautograd.core.checking.repair.grammar import edits
 from nbautograd.core.checking.repair.script import Script, constants, dims, names, read
 from nbautograd.core.checking.repair.verification_points import ODD, TIDY, Stage, Stages, stage
 from nbautograd.core.findings import Finding, Fix
@@ -147,12 +147,15 @@ class Repair:
         if backward is None:
             return frozenset()
         left, alive, confirmed = set(wrong), set[int](), collections.Counter[int]()
+        raised = sized = 0
         for at in stages:
+            sized += at.sized
             self.budget.pay(at)
             gradients = at.gradients(backward)
             if isinstance(gradients, str):
                 if at.sized and (gradients == at.raised or len(wrong) > 1):
-                    continue  # written for one size, and the edit does not touch that; or another input's mistake
+                    raised += 1  # written for one size, and the edit does not touch that; or another input's mistake
+                    continue
                 return frozenset()
             for k, gradient in enumerate(gradients):
                 if k in wrong:
@@ -164,6 +167,8 @@ class Repair:
                     return frozenset()
             if not left:
                 break
+        if sized and raised == sized and len(wrong) == 1:
+            return frozenset()  # right at one size alone is not right
         return frozenset(k for k in left if confirmed[k] > 1 and (nothing or k in alive))
 
     def _candidates(self, script: Script, hints: Hints, near: list[int]) -> Iterator[tuple[Script, Edit]]:
@@ -243,6 +248,7 @@ class Repair:
         node = self._node()
         sizes = [f"ctx.{n}.numel()" for n, v in vars(node).items() if isinstance(v, torch.Size)] if node else []
         own = tuple(dims(forward)) if forward is not None else ()
+        on_ctx = frozenset(vars(node)) if node else frozenset()
         return Hints(
             (*_named(findings, "factor", "name"), *sizes),
             _named(findings, "term", "right"),
@@ -251,6 +257,7 @@ class Repair:
             tuple(syntax.parameters(self.script.tree)[1:]) if self.script is not None else (),
             own,
             tuple(dict.fromkeys(d for f in findings for d in _lost(f, own))),
+            tuple(dict.fromkeys(m for f in findings for m in _masks(f, on_ctx))),
         )
 
 
@@ -300,8 +307,20 @@ def _lost(finding: Finding, dims: tuple[str, ...]) -> tuple[str, ...]:
     return own or ("0", "-1")
 
 
+def _masks(finding: Finding, on_ctx: frozenset[str]) -> Iterator[str]:
+    """The conditions outside which a gradient is wrong though it should be zero, as backward can write them."""
+    found = re.fullmatch(r"(\w+|\|\w+\|) ([<>=]+) (.+)", str(finding.params.get("where", "")))
+    if finding.code != "extra_entries" or found is None:
+        return
+    name, sign, bound = found.groups()
+    opposite = {"<": (">=", ">"), ">": ("<=", "<"), "==": ("!=",)}.get(sign, ())
+    tensor = f"{name[1:-1]}.abs()" if name.startswith("|") else name
+    limit = f"ctx.{bound}" if bound in on_ctx else bound
+    yield from (f"({tensor} {turned} {limit})" for turned in opposite)
+
+
 def _tight(text: str) -> str:
-    return text if re.fullmatch(r"[\w.\[\]]+", text) else f"({text})"
+    return text if re.fullmatch(r"[\w.\[\]]+|\([^()]*\)", text) else f"({text})"
 
 
 def repaired(subject: Subject, findings: Sequence[Finding], tries: float = TRIES) -> dict[int, Fix]:

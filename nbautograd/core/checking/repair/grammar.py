@@ -1,0 +1,779 @@
+"""Grammar of edits: each kind says what may stand in the place of one expression or statement of a backward."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from nbautograd.core.checking.repair.edit import (
+    AXES,
+    FUNCTIONS,
+    HALVES,
+    SHAPES,
+    SIGN,
+    SIGNS,
+    SWAPPED,
+    Edit,
+    Hints,
+    drawing,
+    parts,
+    product,
+    tight,
+)
+from nbautograd.core.checking.repair.script import Script, values
+
+MODULES = ("torch", "F", "np", "math")
+AWAY = 1.5  # what an edit of another value than the wrong one costs more
+NEXT = 0.05  # what each further number for the same constant costs more
+
+
+@dataclass(frozen=True)
+class Context:
+    """What edits of one backward may be made of.
+
+    Attributes:
+        script: the backward.
+        names: names and ctx attributes that may take part.
+        hints: what the evidence speaks of.
+    """
+
+    script: Script
+    names: Sequence[str]
+    hints: Hints
+
+    def source(self, node: ast.expr) -> str:
+        """The text of an expression."""
+        return self.script.source(node)
+
+    def tight(self, node: ast.expr) -> str:
+        """The text of an expression that something may bind to."""
+        return tight(self.script, node)
+
+    def product(self, node: ast.expr) -> str:
+        """The text of an expression as the left side of a product."""
+        return product(self.script, node)
+
+    @cached_property
+    def numbers_on_ctx(self) -> list[str]:
+        """Attributes of ctx that may take part."""
+        return [name for name in self.names if name.startswith("ctx.")]
+
+    @cached_property
+    def transposed(self) -> tuple[str, ...]:
+        """The ways to transpose, that of the code first."""
+        own = [way for way in (".mT", ".T", ".transpose(-2, -1)", ".t()") if way in self.script.text]
+        return tuple(dict.fromkeys((*own[:1], ".t()", ".transpose(-2, -1)")))
+
+    def last(self, name: str) -> str:
+        """A name with one dimension more at its end, as the code writes it."""
+        return f"{name}[:, None]" if "[:, None]" in self.script.text else f"{name}.unsqueeze(-1)"
+
+
+Rule = Callable[[Context, ast.expr], Iterator[Edit]]
+Whole = Callable[[Context], Iterator[Edit]]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of edit.
+
+    Attributes:
+        name: such as ``"transpose"``.
+        place: ``"value"`` for what is assigned or returned, ``"part"`` for each expression inside, ``"whole"`` for
+            the backward at once.
+        rule: yields the edits at a place.
+    """
+
+    name: str
+    place: str
+    rule: Callable[..., Iterator[Edit]]
+
+
+KINDS: dict[str, Kind] = {}
+
+
+def kind(name: str, place: str) -> Callable[[Callable[..., Iterator[Edit]]], Callable[..., Iterator[Edit]]]:
+    """Register a rule as a kind of edit."""
+
+    def register(rule: Callable[..., Iterator[Edit]]) -> Callable[..., Iterator[Edit]]:
+        KINDS[name] = Kind(name, place, rule)
+        return rule
+
+    return register
+
+
+def edits(script: Script, names: Sequence[str], hints: Hints, near: Sequence[int]) -> list[Edit]:
+    """Return all edits, the likeliest first.
+
+    Args:
+        script: the backward.
+        names: names and ctx attributes that may take part.
+        hints: what the evidence speaks of.
+        near: lines (of the script) on which the wrong value is computed; edits elsewhere cost more.
+    """
+    context, found = Context(script, names, hints), list[Edit]()
+    rules = {place: [k for k in KINDS.values() if k.place == place] for place in ("value", "part", "whole")}
+    for root in values(script):
+        away = 0.0 if root.lineno in near or not near else AWAY
+        of_root = [_as(k, e) for k in rules["value"] for e in k.rule(context, root)]
+        of_root += [_as(k, e) for node in parts(root) for k in rules["part"] for e in k.rule(context, node)]
+        found += [replace(e, replacement=_bare(e, root), cost=e.cost + away) for e in of_root]
+    found += [_as(k, e) for k in rules["whole"] for e in k.rule(context)]
+    drawn = drawing(script.tree)
+    found = [e for e in found if not any(id(node) in drawn for node in e.nodes)]
+    return sorted(found, key=lambda edit: (edit.cost, len(edit.replacement)))
+
+
+def _as(of: Kind, edit: Edit) -> Edit:
+    return replace(edit, kind=of.name)
+
+
+def _bare(edit: Edit, root: ast.expr) -> str:
+    """The replacement of a whole value without the parentheses around it."""
+    text = edit.replacement
+    if edit.node is not root or not (text.startswith("(") and text.endswith(")")):
+        return text
+    depth = 0
+    for k, letter in enumerate(text):
+        depth += (letter == "(") - (letter == ")")
+        if depth == 0:
+            return text[1:-1] if k == len(text) - 1 else text
+    return text
+
+
+# what is assigned or returned, as a whole
+
+
+@kind("factor of the diagnosis", "value")
+def _diagnosed_factor(c: Context, root: ast.expr) -> Iterator[Edit]:
+    for factor in c.hints.factors:
+        scaled = isinstance(root, ast.BinOp) and isinstance(root.op, (ast.Mult, ast.Div))
+        if scaled and c.source(root.right).strip("()") == factor.strip("()"):  # type: ignore[attr-defined]
+            yield Edit(root, c.source(root.left), 0.4)  # type: ignore[attr-defined]
+        yield Edit(root, f"{c.product(root)} * {factor}", 0.5)
+        yield Edit(root, f"{c.product(root)} / {factor}", 0.5)
+
+
+@kind("term of the diagnosis", "value")
+def _diagnosed_term(c: Context, root: ast.expr) -> Iterator[Edit]:
+    for term in c.hints.terms:
+        yield Edit(root, f"{c.source(root)} + {c.hints.grad_output} * {term}", 1.35)
+        yield Edit(root, f"{c.hints.grad_output} * {term}", 0.6)
+
+
+@kind("mask of the diagnosis", "value")
+def _diagnosed_mask(c: Context, root: ast.expr) -> Iterator[Edit]:
+    for mask in c.hints.masks:
+        yield Edit(root, f"{c.product(root)} * {mask}", 1.15)
+
+
+@kind("mask of the diagnosis inside", "part")
+def _diagnosed_mask_inside(c: Context, node: ast.expr) -> Iterator[Edit]:
+    if isinstance(node, (ast.Name, ast.BinOp)):
+        yield from (Edit(node, f"{c.product(node)} * {mask}", 1.25) for mask in c.hints.masks)
+
+
+@kind("negate", "value")
+def _negated(c: Context, root: ast.expr) -> Iterator[Edit]:
+    yield Edit(root, f"-{c.tight(root)}", 0.9)
+
+
+@kind("other grad_output added", "value")
+def _received_added(c: Context, root: ast.expr) -> Iterator[Edit]:
+    for name in c.hints.received:
+        yield Edit(root, f"{c.source(root)} + {name}", 1.8)
+        yield Edit(root, f"{c.source(root)} - {name}", 1.8)
+
+
+@kind("number", "value")
+def _number(c: Context, root: ast.expr) -> Iterator[Edit]:
+    left = c.product(root)
+    for constant in c.hints.constants:
+        yield Edit(root, f"{left} * {constant!r}", 1.7)
+        yield Edit(root, f"{left} / {constant!r}", 1.7)
+    yield from (Edit(root, f"{left} * {text}", 2.0) for text in ("2", "0.5", "3", "4"))
+    yield from (Edit(root, f"{left} / {text}", 2.05) for text in ("2", "3", "4"))
+
+
+@kind("term through a mean or a sum", "value")
+def _lost_term(c: Context, root: ast.expr) -> Iterator[Edit]:
+    text, whole = c.source(root), c.tight(root)
+    for k in c.hints.lost:
+        yield Edit(root, f"{text} - {whole}.mean({k}, keepdim=True)", 0.98)
+        yield Edit(root, f"{text} - {whole}.sum({k}, keepdim=True)", 1.9)
+        for name in c.names:
+            yield Edit(root, f"{text} - {name} * {whole}.sum({k}, keepdim=True)", 1.7)
+            along = f"{name} * ({c.hints.grad_output} * {name})"
+            yield Edit(root, f"{text} - {along}.sum({k}, keepdim=True)", 1.9)
+
+
+@kind("factor that is a name", "value")
+def _name_factor(c: Context, root: ast.expr) -> Iterator[Edit]:
+    left = c.product(root)
+    for name in c.names:
+        own = name.startswith("ctx.")  # a number that is on ctx rather than the same one written out
+        yield Edit(root, f"{left} * {name}", 1.6 if own else 2.1)
+        yield Edit(root, f"{left} / {name}", 1.65 if own else 2.2)
+        yield Edit(root, f"{left} / {name}.unsqueeze(-1)", 2.8)
+        yield Edit(root, f"{left} * {name}.unsqueeze(-1)", 2.8)
+
+
+@kind("term that is a name", "value")
+def _name_term(c: Context, root: ast.expr) -> Iterator[Edit]:
+    for name in c.names:
+        yield Edit(root, f"{c.source(root)} + {c.hints.grad_output} * {name}", 2.3)
+
+
+@kind("factor that is a size", "value")
+def _size_factor(c: Context, root: ast.expr) -> Iterator[Edit]:
+    left = c.product(root)
+    for name in c.names:
+        for size in (f"{name}.numel()", f"{name}.shape[0]", f"{name}.shape[-1]", f"{name}.shape[-1] ** 0.5"):
+            yield Edit(root, f"{left} / {size}", 2.4)
+            yield Edit(root, f"{left} * {size}", 2.6)
+
+
+@kind("expanded to a shape", "value")
+def _expanded(c: Context, root: ast.expr) -> Iterator[Edit]:
+    for name in c.names:
+        for shape in (f".expand_as({name})", f".reshape({name}.shape)", f".unsqueeze(0).expand_as({name})",
+                      f".unsqueeze(-1).expand_as({name})"):  # fmt: skip
+            yield Edit(root, f"{c.tight(root)}{shape}", 3.2)
+
+
+@kind("factor that is a function of a name", "value")
+def _function_factor(c: Context, root: ast.expr) -> Iterator[Edit]:
+    left = c.product(root)
+    for name in c.names:
+        for constant in c.hints.constants:
+            for mask in (f"({name}.abs() < {constant!r})", f"({name} < {constant!r})", f"({name} > {constant!r})"):
+                yield Edit(root, f"{left} * {mask}", 2.7)
+        for mask in (f"({name} > 0)", f"({name} < 0)", f"{name}.sign()", f"(1 - {name})", f"(1 + {name})",
+                     f"(1 - {name} * {name})", f"{name} * (1 - {name})", f"{name}.cos()", f"{name}.exp()",
+                     f"{name} ** 2", f"2 * {name}", f"{name} ** 0.5"):  # fmt: skip
+            yield Edit(root, f"{left} * {mask}", 3.0)
+
+
+@kind("factor that another value has", "value")
+def _analogous_factor(c: Context, root: ast.expr) -> Iterator[Edit]:
+    """The function that backward calls on one name, called on another."""
+    called = {n.func.id: n.args[0].id for n in ast.walk(c.script.tree) if _calls_local(n)}  # type: ignore[attr-defined]
+    for function, given in called.items():
+        yield from (Edit(root, f"{c.product(root)} * {function}({n})", 1.5) for n in c.names if n != given)
+
+
+def _calls_local(node: ast.AST) -> bool:
+    one = isinstance(node, ast.Call) and len(node.args) == 1 and isinstance(node.args[0], ast.Name)
+    return one and isinstance(node.func, ast.Name)  # type: ignore[attr-defined]
+
+
+@kind("triangle", "value")
+def _triangle(c: Context, root: ast.expr) -> Iterator[Edit]:
+    yield from (Edit(root, f"{c.tight(root)}.{half}()", 2.3) for half in ("tril", "triu"))
+
+
+# each expression inside
+
+
+@kind("constant", "part")
+def _constant(c: Context, node: ast.expr) -> Iterator[Edit]:
+    """Another number: its negative, one more or less, the double, the half, the inverse, one of forward's."""
+    number = getattr(node, "value", None)
+    if not isinstance(node, ast.Constant) or isinstance(number, bool) or not isinstance(number, (int, float)):
+        return
+    others = [-number, number + 1, number - 1, 2 * number, number / 2, 1 - number] + ([1 / number] if number else [])
+    if isinstance(number, float) and abs(number - 3.14159265) < 0.01:
+        others.insert(0, 3.141592653589793)
+    if id(node) in _thresholds(c.script.tree):
+        others = [-number]  # any other that lies between the same values would agree as well
+    for k, other in enumerate(o for o in dict.fromkeys(others) if o not in (0, 1)):
+        whole = float(other).is_integer() and isinstance(number, int)
+        yield Edit(node, repr(int(other) if whole else other), 1.1 + NEXT * k)
+    if isinstance(number, int):
+        yield from (Edit(node, repr(other), 1.6) for other in (0, 1) if other != number)
+    else:
+        yield from (Edit(node, repr(o), 1.3) for o in c.hints.constants if o != number)
+        yield from (Edit(node, name, 1.25) for name in c.numbers_on_ctx)
+
+
+def _thresholds(tree: ast.AST) -> frozenset[int]:
+    """Ids of the numbers that something is compared with."""
+    compared = (n for n in ast.walk(tree) if isinstance(n, ast.Compare))
+    return frozenset(id(inner) for n in compared for side in n.comparators for inner in ast.walk(side))
+
+
+@kind("index from the end", "part")
+def _negative(c: Context, node: ast.expr) -> Iterator[Edit]:
+    number = getattr(getattr(node, "operand", None), "value", None)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and type(number) is int:
+        yield from (Edit(node, repr(other), 1.15) for other in (-number + 1, -number - 1, 0, 1) if other != number)
+
+
+@kind("subscripts of an einsum", "part")
+def _subscripts(c: Context, node: ast.expr) -> Iterator[Edit]:
+    """One letter exchanged for another of them."""
+    text = getattr(node, "value", None)
+    if not isinstance(text, str) or not re.fullmatch(r"[a-zA-Z, ]+->[a-zA-Z ]*", text):
+        return
+    left, right = text.split("->")
+    for k in range(len(right) - 1):
+        yield Edit(node, repr(f"{left}->{right[:k]}{right[k + 1]}{right[k]}{right[k + 2 :]}"), 1.2)
+    for k, letter in enumerate(text):
+        for other in sorted({x for x in text if x.isalpha()} - {letter}) if letter.isalpha() else ():
+            yield Edit(node, repr(text[:k] + other + text[k + 1 :]), 1.4)
+
+
+@kind("other name", "part")
+def _other_name(c: Context, node: ast.expr) -> Iterator[Edit]:
+    if isinstance(node, ast.Name):
+        yield from (Edit(node, name, 1.2) for name in c.names if name != node.id)
+
+
+@kind("factor of the diagnosis on grad_output", "part")
+def _received_factor(c: Context, node: ast.expr) -> Iterator[Edit]:
+    if isinstance(node, ast.Name) and node.id in c.hints.received:
+        for factor in c.hints.factors:
+            inverse = factor.strip("()").removeprefix("1 / ")
+            divided = f" / {inverse}" if inverse != factor.strip("()") else f" * {factor}"
+            yield Edit(node, f"({node.id}{divided})", 0.8)
+
+
+@kind("dimension added to a name", "part")
+def _dimension_added(c: Context, node: ast.expr) -> Iterator[Edit]:
+    if isinstance(node, ast.Name) and node.id in c.names:
+        yield Edit(node, c.last(node.id), 1.3)
+
+
+@kind("number added to a name", "part")
+def _number_added(c: Context, node: ast.expr) -> Iterator[Edit]:
+    if isinstance(node, ast.Name):
+        for name in c.numbers_on_ctx:
+            yield Edit(node, f"({node.id} + {name})", 1.9)
+            yield Edit(node, f"({node.id} - {name})", 1.95)
+
+
+@kind("size less one", "part")
+def _less_one(c: Context, node: ast.expr) -> Iterator[Edit]:
+    sized = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("numel", "size")
+    shape = isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "shape"
+    if sized or shape:
+        yield Edit(node, f"({c.source(node)} - 1)", 1.1)
+    if isinstance(node, ast.Name) and node.id in _sizes(c.script.tree):
+        yield Edit(node, f"({node.id} - 1)", 1.1)
+
+
+def _sizes(tree: ast.AST) -> set[str]:
+    """The names that a size is assigned to."""
+    found = set[str]()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and re.search(r"\.shape\b|\.numel\(|\.size\(|\blen\(", ast.unparse(node.value)):
+            names = [n for target in node.targets for n in ast.walk(target) if isinstance(n, ast.Name)]
+            simple = isinstance(node.value, (ast.Attribute, ast.Subscript, ast.Call, ast.Tuple))
+            found |= {n.id for n in names} if simple else set()
+    return found
+
+
+@kind("count of a mask", "part")
+def _mask_count(c: Context, node: ast.expr) -> Iterator[Edit]:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "numel":
+        yield Edit(node, f"{c.tight(node.func.value)}.sum()", 0.4)
+
+
+@kind("operand left out", "part")
+def _operand_dropped(c: Context, node: ast.expr) -> Iterator[Edit]:
+    if isinstance(node, ast.BinOp):
+        yield Edit(node, c.tight(node.left), 1.2)
+        yield Edit(node, c.tight(node.right), 1.5)
+
+
+@kind("operands exchanged", "part")
+def _operands_exchanged(c: Context, node: ast.expr) -> Iterator[Edit]:
+    sign = SIGNS.get(type(node.op)) if isinstance(node, ast.BinOp) else None
+    if isinstance(node, ast.BinOp) and sign in ("-", "/", "@"):
+        yield Edit(node, f"({c.tight(node.right)} {sign} {c.tight(node.left)})", 1.3)
+
+
+@kind("other operation", "part")
+def _other_operation(c: Context, node: ast.expr) -> Iterator[Edit]:
+    if not isinstance(node, ast.BinOp):
+        return
+    sign = SIGNS.get(type(node.op), "")
+    left, right = c.source(node.left), c.tight(node.right)
+    swapped = {"+": "-", "-": "+", "*": "/", "/": "*"}.get(sign)
+    if swapped:
+        yield Edit(node, f"({left} {swapped} {right})", 1.3)
+    if sign == "@":
+        yield Edit(node, f"{left} * {c.source(node.right)}", 2.5)
+
+
+@kind("square of an operand", "part")
+def _operand_squared(c: Context, node: ast.expr) -> Iterator[Edit]:
+    """``a / b`` as ``a / b ** 2``, ``1 - t`` as ``1 - t ** 2``, ``(1 - t) ** 2`` as ``1 - t ** 2``."""
+    if not isinstance(node, ast.BinOp):
+        return
+    left, right = c.source(node.left), f"{c.tight(node.right)} ** 2"
+    if isinstance(node.op, (ast.Mult, ast.Div)):
+        yield Edit(node, f"{left} {SIGNS[type(node.op)]} {right}", 1.9)
+    if isinstance(node.op, ast.Sub) and isinstance(node.right, ast.Name):
+        yield Edit(node, f"({left} - {right})", 1.5)
+    inner = node.left
+    if isinstance(node.op, ast.Pow) and isinstance(inner, ast.BinOp) and isinstance(inner.op, (ast.Add, ast.Sub)):
+        power, sign = c.source(node.right), SIGNS[type(inner.op)]
+        yield Edit(node, f"({c.source(inner.left)} {sign} {c.tight(inner.right)} ** {power})", 1.2)
+
+
+@kind("factor of the power rule", "part")
+def _power_rule(c: Context, node: ast.expr) -> Iterator[Edit]:
+    """The derivative of ``x ** (n + 1)`` where ``x ** n`` stands alone, in a product with a number too."""
+    product_of_power = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)
+    power = node.right if product_of_power else node  # type: ignore[attr-defined]
+    exponent = getattr(getattr(power, "right", None), "value", None)
+    if isinstance(power, ast.BinOp) and isinstance(power.op, ast.Pow) and type(exponent) is int:
+        yield Edit(node, f"{exponent + 1} * {c.source(node)}", 1.35)
+
+
+@kind("sign or not taken off", "part")
+def _unary_removed(c: Context, node: ast.expr) -> Iterator[Edit]:
+    turned = isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.Invert))
+    if turned and not isinstance(node.operand, ast.Constant):  # type: ignore[attr-defined]
+        yield Edit(node, c.tight(node.operand), 0.8)  # type: ignore[attr-defined]
+
+
+@kind("comparison", "part")
+def _comparison(c: Context, node: ast.expr) -> Iterator[Edit]:
+    if not (isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in SWAPPED):
+        return
+    a, b = c.source(node.left), c.source(node.comparators[0])
+    sign = SIGN[type(node.ops[0])]
+    yield Edit(node, f"{c.tight(node.left)}.abs() {sign} {b}", 1.2)
+    yield Edit(node, f"{a} {SWAPPED[type(node.ops[0])]} {b}", 0.9)
+    if isinstance(node.left, ast.BinOp) and isinstance(node.left.op, ast.Pow):
+        yield Edit(node, f"{c.tight(node.left.left)}.abs() {sign} {b}", 1.2)
+    for constant in c.hints.constants:
+        yield Edit(node, f"torch.where({a} {sign} {b}, 1.0, {constant!r})", 1.8)
+
+
+@kind("call left out", "part")
+def _call_dropped(c: Context, node: ast.expr) -> Iterator[Edit]:
+    if isinstance(node, ast.Attribute) and node.attr in SHAPES:
+        yield Edit(node, c.source(node.value), 1.0)
+    if not isinstance(node, ast.Call):
+        return
+    if isinstance(node.func, ast.Name) and len(node.args) == 1:
+        yield Edit(node, c.source(node.args[0]), 1.2)
+    if isinstance(node.func, ast.Attribute):
+        receiver, method, module = _method(node.func)
+        if node.args and (module or isinstance(receiver, ast.Attribute)):
+            yield Edit(node, c.source(node.args[0]), 1.6)
+        if not module:
+            yield Edit(node, c.source(receiver), 1.0 if method in SHAPES else 1.5)
+
+
+def _method(function: ast.Attribute) -> tuple[ast.expr, str, bool]:
+    """What a method is called on, its name, and whether that is a module."""
+    module = isinstance(function.value, ast.Name) and function.value.id in MODULES
+    return function.value, function.attr, module
+
+
+def _arguments(c: Context, call: ast.Call) -> str:
+    return ", ".join(c.source(a) for a in [*call.args, *(k.value for k in call.keywords)])
+
+
+@kind("factors of a product of matrices exchanged", "part")
+def _product_exchanged(c: Context, node: ast.expr) -> Iterator[Edit]:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        receiver, method, module = _method(node.func)
+        if method in ("mm", "matmul", "bmm", "dot", "outer") and len(node.args) == 1 and not module:
+            yield Edit(node, f"{c.tight(node.args[0])}.{method}({c.source(receiver)})", 1.3)
+
+
+@kind("sum for mean", "part")
+def _sum_for_mean(c: Context, node: ast.expr) -> Iterator[Edit]:
+    """The one for the other; a sum that a name weighs for a mean that none does."""
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+        return
+    receiver, method, module = _method(node.func)
+    if method not in ("sum", "mean") or module:
+        return
+    given = _called(c, node)
+    other = "mean" if method == "sum" else "sum"
+    yield Edit(node, f"{c.tight(receiver)}.{other}({given})", 1.4)
+    if method == "mean":
+        yield from (Edit(node, f"({c.product(receiver)} * {n}).sum({given})", 1.9) for n in c.names)
+
+
+def _called(c: Context, call: ast.Call) -> str:
+    """The arguments of a call as they are written."""
+    named = [f"{k.arg}={c.source(k.value)}" for k in call.keywords if k.arg]
+    return ", ".join([*map(c.source, call.args), *named])
+
+
+@kind("dimension", "part")
+def _dimension(c: Context, node: ast.expr) -> Iterator[Edit]:
+    """Another dimension of a sum and the like; one where there is none, kept for what follows."""
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+        return
+    receiver, method, module = _method(node.func)
+    if method not in AXES or module:
+        return
+    if node.args:
+        for k in ("0", "1", "-1"):
+            yield Edit(node, f"{c.tight(receiver)}.{method}({k})", 0.85)
+    elif method in ("sum", "mean") and not node.keywords:
+        for k in dict.fromkeys((*(d for d in c.hints.dims if re.fullmatch(r"-?\d+", d)), "-1")):
+            yield Edit(node, f"{c.tight(receiver)}.{method}({k}, keepdim=True)", 1.35)
+
+
+@kind("running sum from the other end", "part")
+def _reversed_running_sum(c: Context, node: ast.expr) -> Iterator[Edit]:
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+        return
+    receiver, method, _ = _method(node.func)
+    if method in ("cumsum", "cumprod") and node.args:
+        k = c.source(node.args[0])
+        yield Edit(node, f"{c.tight(receiver)}.flip({k}).{method}({k}).flip({k})", 1.7)
+    outer = receiver.func if isinstance(receiver, ast.Call) and isinstance(receiver.func, ast.Attribute) else None
+    inner = outer.value if outer is not None else None
+    flips = method == "flip" and isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute)
+    if flips and inner.func.attr == "flip":  # type: ignore[union-attr]
+        inside = ", ".join(c.source(a) for a in receiver.args)  # type: ignore[attr-defined]
+        yield Edit(node, f"{c.source(inner.func.value)}.{outer.attr}({inside})", 1.2)  # type: ignore[union-attr]
+
+
+@kind("not in place", "part")
+def _not_in_place(c: Context, node: ast.expr) -> Iterator[Edit]:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        method = node.func.attr
+        if method.endswith("_") and not method.startswith("_"):
+            yield Edit(node, f"{c.source(node.func.value)}.{method[:-1]}({_arguments(c, node)})", 0.6)
+
+
+@kind("other function", "part")
+def _other_function(c: Context, node: ast.expr) -> Iterator[Edit]:
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+        return
+    receiver, method, _ = _method(node.func)
+    if method in HALVES:
+        yield Edit(node, f"{c.source(receiver)}.{HALVES[method]}({_arguments(c, node)})", 1.0)
+    for other in FUNCTIONS if method in FUNCTIONS else ():
+        if other != method:
+            head = f"{c.source(receiver)}.{other}({_arguments(c, node)})"
+            yield Edit(node, head, 1.5)
+            yield Edit(node, f"(-{head})", 1.6)
+
+
+@kind("index", "part")
+def _index(c: Context, node: ast.expr) -> Iterator[Edit]:
+    """The inverse permutation, the other end of a slice, no index."""
+    if not isinstance(node, ast.Subscript) or (isinstance(node.value, ast.Attribute) and node.value.attr == "shape"):
+        return
+    owner, index = c.source(node.value), c.source(node.slice)
+    if isinstance(node.slice, (ast.Name, ast.Attribute)):
+        yield Edit(node, f"{owner}[{index}.argsort()]", 1.4)
+    if isinstance(node.slice, ast.Tuple):
+        named = [item for item in node.slice.elts if isinstance(item, (ast.Name, ast.Attribute))]
+        yield from (Edit(item, f"{c.source(item)}.argsort()", 1.4) for item in named)
+    if isinstance(node.slice, ast.Slice):
+        swaps = {":-1": "1:", "1:": ":-1", "::-1": ":", ":-2": "2:", "2:": ":-2"}
+        if index in swaps:
+            yield Edit(node, f"{owner}[{swaps[index]}]", 1.2)
+    yield Edit(node, owner, 1.6)
+
+
+@kind("items exchanged", "part")
+def _items_exchanged(c: Context, node: ast.expr) -> Iterator[Edit]:
+    """Two items of a list, as in ``torch.cat([b, a])``."""
+    if isinstance(node, (ast.List, ast.Tuple)) and 2 <= len(node.elts) <= 4:
+        texts = [c.source(item) for item in node.elts]
+        for i in range(len(texts)):
+            for j in range(i + 1, len(texts)):
+                swapped = list(texts)
+                swapped[i], swapped[j] = texts[j], texts[i]
+                both = ", ".join(swapped)
+                yield Edit(node, f"[{both}]" if isinstance(node, ast.List) else f"({both})", 1.1)
+
+
+def _valued(c: Context, node: ast.expr) -> bool:
+    """Whether something may be done to the value of an expression."""
+    odd = isinstance(node, (ast.Tuple, ast.List, ast.Compare, ast.Constant))
+    signed = isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant)
+    return not (odd or signed or c.source(node).startswith("ctx.needs"))
+
+
+@kind("transpose", "part")
+def _transposed(c: Context, node: ast.expr) -> Iterator[Edit]:
+    if _valued(c, node):
+        for k, way in enumerate(c.transposed):
+            near = 1.0 if isinstance(node, (ast.Name, ast.Attribute)) and way != ".transpose(-2, -1)" else 1.6
+            yield Edit(node, f"{c.tight(node)}{way}", near + NEXT * k)
+
+
+@kind("negate inside", "part")
+def _negated_inside(c: Context, node: ast.expr) -> Iterator[Edit]:
+    if _valued(c, node):
+        yield Edit(node, f"(-{c.tight(node)})", 2.3)
+
+
+@kind("conjugate", "part")
+def _conjugated(c: Context, node: ast.expr) -> Iterator[Edit]:
+    if _valued(c, node):
+        yield Edit(node, f"{c.tight(node)}.conj()", 1.8)
+
+
+@kind("square", "part")
+def _squared(c: Context, node: ast.expr) -> Iterator[Edit]:
+    if _valued(c, node):
+        yield Edit(node, f"({c.tight(node)} ** 2)", 2.2)
+
+
+@kind("complement", "part")
+def _complement(c: Context, node: ast.expr) -> Iterator[Edit]:
+    if _valued(c, node):
+        yield Edit(node, f"(~{c.tight(node)})", 2.2)
+        yield Edit(node, f"(1 - {c.tight(node)})", 2.4)
+
+
+@kind("reversed", "part")
+def _flipped(c: Context, node: ast.expr) -> Iterator[Edit]:
+    for k in ("0", "1", "-1") if _valued(c, node) else ():
+        yield Edit(node, f"{c.tight(node)}.flip({k})", 2.0)
+        yield Edit(node, f"{c.tight(node)}.flip({k}).cumsum({k}).flip({k})", 2.45)
+
+
+@kind("summed", "part")
+def _summed(c: Context, node: ast.expr) -> Iterator[Edit]:
+    if _valued(c, node):
+        whole = c.tight(node)
+        yield from (Edit(node, f"{whole}.sum({k})", 2.0) for k in ("0", "1", "-1"))
+        yield from (Edit(node, f"{whole}.sum({k}, keepdim=True)", 2.5) for k in ("0", "1", "-1"))
+        yield Edit(node, f"{whole}.sum()", 2.1)
+
+
+@kind("function applied", "part")
+def _function_applied(c: Context, node: ast.expr) -> Iterator[Edit]:
+    if _valued(c, node):
+        yield from (Edit(node, f"{c.tight(node)}.{name}()", 2.7) for name in FUNCTIONS)
+
+
+@kind("centred", "part")
+def _centred(c: Context, node: ast.expr) -> Iterator[Edit]:
+    """The term that comes through a mean, or through a mean of something times itself, taken off."""
+    if not isinstance(node, (ast.Name, ast.BinOp)):
+        return
+    text, whole = c.source(node), c.tight(node)
+    for k in c.hints.lost:
+        yield Edit(node, f"({text} - {whole}.mean({k}, keepdim=True))", 0.9)
+        for name in c.names:
+            yield Edit(node, f"({text} - {name} * ({whole} * {name}).mean({k}, keepdim=True))", 1.25)
+
+
+@kind("factor inside", "part")
+def _factor_inside(c: Context, node: ast.expr) -> Iterator[Edit]:
+    if _valued(c, node):
+        yield from (Edit(node, f"({c.product(node)} * {constant!r})", 2.9) for constant in c.hints.constants)
+        yield from (Edit(node, f"({c.product(node)} * {name})", 2.6) for name in c.numbers_on_ctx)
+
+
+@kind("rolled back", "part")
+def _rolled(c: Context, node: ast.expr) -> Iterator[Edit]:
+    if _valued(c, node):
+        steps = [n for n in c.hints.constants if isinstance(n, int) and abs(n) < 100]
+        yield from (Edit(node, f"{c.tight(node)}.roll({-n})", 2.4) for n in steps)
+
+
+# the backward at once
+
+
+def _returns(c: Context) -> Iterator[tuple[ast.expr, list[ast.expr], list[str]]]:
+    for node in ast.walk(c.script.tree):
+        if isinstance(node, ast.Return) and node.value is not None:
+            items = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+            yield node.value, items, [c.source(item) for item in items]
+
+
+@kind("gradients exchanged", "whole")
+def _gradients_exchanged(c: Context) -> Iterator[Edit]:
+    for value, _, texts in _returns(c):
+        for i in range(len(texts)):
+            for j in range(i + 1, len(texts)):
+                swapped = list(texts)
+                swapped[i], swapped[j] = texts[j], texts[i]
+                yield Edit(value, ", ".join(swapped), 0.7)
+
+
+@kind("number of gradients", "whole")
+def _number_of_gradients(c: Context) -> Iterator[Edit]:
+    """None in the place of one value, one value less, more None."""
+    for value, _, texts in _returns(c):
+        for i in range(len(texts) if len(texts) > 1 else 0):
+            yield Edit(value, ", ".join([*texts[:i], "None", *texts[i + 1 :]]), 1.6)
+            yield Edit(value, ", ".join([*texts[:i], *texts[i + 1 :]]), 1.55)
+        for count in (1, 2):
+            yield Edit(value, ", ".join([*texts, *["None"] * count]), 1.0 + count / 4)
+
+
+@kind("times grad_output", "whole")
+def _times_grad_output(c: Context) -> Iterator[Edit]:
+    arguments = c.script.tree.args.args
+    for _, items, _ in _returns(c):
+        for item in items if len(arguments) > 1 else ():
+            yield Edit(item, f"{arguments[1].arg} * {c.tight(item)}", 0.95)
+
+
+@kind("dimension everywhere", "whole")
+def _dimension_everywhere(c: Context) -> Iterator[Edit]:
+    """The dimension of all sums, means and the like that have the same one, exchanged for one that forward names."""
+    given: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(c.script.tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in AXES and node.args:
+            given.setdefault(c.source(node.args[0]), []).append(node.args[0])
+    for text, (first, *rest) in given.items():
+        yield from (Edit(first, dim, 1.6, tuple(rest)) for dim in c.hints.dims if dim != text)
+
+
+@kind("unpack", "whole")
+def _unpacked(c: Context) -> Iterator[Edit]:
+    for node in ast.walk(c.script.tree):
+        named = isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+        if named and isinstance(node.value, ast.Attribute) and node.value.attr == "saved_tensors":  # type: ignore[attr-defined]
+            target = node.targets[0]  # type: ignore[attr-defined]
+            yield Edit(target, f"{target.id},", 0.6)
+
+
+@kind("add instead of assigning", "whole")
+def _accumulated(c: Context) -> Iterator[Edit]:
+    """What an index picks more than once; what a loop computes and throws away."""
+    looped = {id(n) for loop in ast.walk(c.script.tree) if isinstance(loop, ast.For) for n in ast.walk(loop)}
+    for node in ast.walk(c.script.tree):
+        if not isinstance(node, ast.Assign):
+            continue
+        target = node.targets[0]
+        if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Name):
+            owner, index = c.source(target.value), c.source(target.slice)
+            yield Edit(node, f"{owner}.index_put_(({index},), {c.source(node.value)}, accumulate=True)", 1.5)
+        if isinstance(target, ast.Name) and id(node) in looped:
+            yield Edit(node, f"{target.id} = {target.id} + {c.source(node.value)}", 1.2)
+
+
+@kind("assignment in place made a new one", "whole")
+def _augmented(c: Context) -> Iterator[Edit]:
+    for node in ast.walk(c.script.tree):
+        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name) and type(node.op) in SIGNS:
+            target, value = c.source(node.target), c.source(node.value)
+            value = f"({value})" if isinstance(node.value, ast.BinOp) else value
+            yield Edit(node, f"{target} = {target} {SIGNS[type(node.op)]} {value}", 0.6)
+
+
+@kind("name everywhere", "whole")
+def _name_everywhere(c: Context) -> Iterator[Edit]:
+    """A function of a name, its negative or its complement, wherever the name is read."""
+    used = [n for n in ast.walk(c.script.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+    for name in dict.fromkeys(n.id for n in used if n.id not in (*MODULES, "ctx")):
+        first, *rest = [n for n in used if n.id == name]
+        if rest:
+            yield from (Edit(first, f"{name}.{f}()", 2.2, tuple(rest)) for f in FUNCTIONS)
+            yield Edit(first, f"(-{name})", 2.1, tuple(rest))
+            yield Edit(first, f"(1 - {name})", 2.15, tuple(rest))
