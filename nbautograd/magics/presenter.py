@@ -24,6 +24,9 @@ from nbautograd.magics.progress import ProgressBar
 from nbautograd.magics.traced_classes import Traced
 from nbautograd.views.card import Card, Notice
 
+# why a check may have no end without anybody having interrupted it
+NOT_INTERRUPTED = ("stopped", "reentrant_checkpoint")
+
 
 class CellPresenter:
     """Shows what a cell's line asked for.
@@ -145,7 +148,7 @@ class CellPresenter:
         if not bar.show_instead(report):
             display(report)
         check = report.gradcheck
-        out_of_budget = check is not None and any(finding.code == "stopped" for finding in check.findings)
+        out_of_budget = check is not None and any(finding.code in NOT_INTERRUPTED for finding in check.findings)
         if check is not None and not check.complete and not bar.stopped and not out_of_budget:
             output.count_as_interrupted(self.shell, result)
 

@@ -193,8 +193,10 @@ def _right(check: GradcheckReport) -> list[str]:
     blocks = list(check.blocks.values())
     entries = sum(b.entries for b in blocks)
     smooth = [b.largest_error for b in blocks if b.verdict == "match"]
-    agree = formats.count(entries - sum(b.wrong for b in blocks))
-    params = {"agree": agree, "entries": formats.count(entries), "witnesses": witnesses(blocks)}
+    agree = sum(b.entries - b.wrong for b in blocks if b.verdict != "undecided")
+    if entries and not agree:
+        return []  # only directions agree, which the reason tells
+    params = {"agree": formats.count(agree), "entries": formats.count(entries), "witnesses": witnesses(blocks)}
     if smooth:
         params["error"] = formats.error(max(smooth))
     lines = [messages.text(f"views.evidence.right{'' if smooth else '_bare'}", **params)]

@@ -1,8 +1,9 @@
-"""Directional derivatives of the forward: what backward must agree with, at any point, whatever its size."""
+"""Directional derivatives of the forward, which backward must agree with: at any point, and inside a constraint."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,7 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.checking.prepared_inputs import copy
-from nbautograd.core.checking.problem import Subject
+from nbautograd.core.checking.problem import Outputs, Subject
 from nbautograd.core.numerics.constants import ERROR_BARS
 from nbautograd.core.numerics.directional import inner_product, random_direction, slope_at_zero
 
@@ -93,3 +94,93 @@ def _size(subject: Subject, inputs: Sequence[Any], cotangents: Sequence[Tensor |
 
 def _laid(item: Tensor, lay: Callable[[Tensor], Tensor]) -> Tensor:
     return lay(item.detach()).requires_grad_(item.requires_grad)
+
+
+DIRECTIONS = 4  # of each kind, each with a cotangent of its own
+SMALL = 1e-4  # of an element: how far a direction without a constraint moves it
+
+Project = Callable[[Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class DerivativeInside:
+    """Derivatives along directions that a forward takes which refuses a change of a single entry.
+
+    Attributes:
+        kind: of the directions: ``"smaller"`` (any, by small steps), ``"symmetric"`` or ``"zero_sum"``.
+        agrees: True where backward agrees along all of them.
+        slope, by_backward: the derivative along the first one that differs, else along the first.
+    """
+
+    kind: str
+    agrees: bool
+    slope: float
+    by_backward: float
+
+
+def derivative_inside(subject: Subject, outputs: Outputs, output: int, which: int) -> DerivativeInside | None:
+    """Compare backward with differences along directions inside the domain of forward.
+
+    A constraint between the entries of an input (a symmetric matrix, probabilities that sum to one) refuses the step
+    of a central difference along one of them. Its tangent directions are taken from what is common, one kind after
+    another, until forward takes all of a kind.
+
+    Args:
+        subject: what is checked; a session of it must be open.
+        outputs: of a call with the inputs.
+        output: position of the output.
+        which: number of the input among the differentiable ones.
+
+    Returns:
+        None where forward takes no kind of direction, or where backward agrees along some only.
+    """
+    x = subject.inputs[subject.differentiable[which]].detach()
+    for kind, project in _projections(x):
+        pairs = [_along(subject, outputs, (output, which), project, seed) for seed in range(DIRECTIONS)]
+        found = [pair for pair in pairs if pair is not None]
+        if len(found) < DIRECTIONS:
+            continue
+        agreed = [derivative.agrees(gradient) for derivative, gradient in found]
+        derivative, gradient = found[0 if all(agreed) else agreed.index(False)]
+        said = 0.0 if gradient is None else inner_product([gradient], [derivative.u])
+        compared = DerivativeInside(kind, all(agreed), derivative.slope, said)
+        return compared if all(agreed) or sum(agreed) < DIRECTIONS // 2 else None
+    return None
+
+
+def _projections(x: Tensor) -> Iterator[tuple[str, Project]]:
+    """Yield kinds of directions that stay inside what the values of this tensor suggest."""
+    yield "smaller", lambda u: SMALL * u
+    if x.dim() >= 2 and x.shape[-1] == x.shape[-2] and torch.equal(x, x.mT):
+        yield "symmetric", lambda u: (u + u.mT) / 2
+    yield "zero_sum", lambda u: u - u.mean()
+    for dim in range(x.dim() if x.dim() > 1 else 0):
+        yield "zero_sum", lambda u, dim=dim: u - u.mean(dim, keepdim=True)  # type: ignore[misc]
+
+
+def _along(
+    subject: Subject, outputs: Outputs, where: tuple[int, int], project: Project, seed: int
+) -> tuple[DirectionalDerivative, Tensor | None] | None:
+    """Return the derivative along one projected direction, and the gradient that it is compared with."""
+    output, which = where
+    generator = torch.Generator().manual_seed(subject.seed + 31 * seed + 5)
+    y, position = outputs[output], subject.differentiable[which]
+    v: list[Tensor | None] = [None] * len(outputs)
+    v[output] = torch.randn(y.shape, generator=generator, dtype=y.dtype)
+    x = subject.inputs[position].detach()
+    u = project(random_direction(x, subject.seed + 17 * seed + 3))
+
+    def value(h: float) -> float:
+        given = [copy(item, False) for item in subject.inputs]
+        given[position] = x + h * u
+        try:
+            with torch.no_grad():
+                return inner_product(subject.evaluate(tuple(given)), v)
+        except Exception:
+            return math.nan
+
+    found = slope_at_zero(value, _size(subject, subject.inputs, v), x.dtype)
+    if found is None:
+        return None
+    gradient = subject.vjp(outputs, v)[which]
+    return DirectionalDerivative(which, u, found.value, found.error, found.agreement), gradient

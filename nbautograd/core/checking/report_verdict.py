@@ -47,7 +47,7 @@ def findings(run: GradcheckRun, mend: Mend | None = None, known: Known = lambda 
     if any(f.code == "nondeterministic_forward" or (f.code in UNSTEADY and f.kind == "bug") for f in found):
         return found  # what changes from call to call proves nothing
     plain = [_unclassified(b) for b in wrong.values()]
-    return ranked((*found, *plain, *_jvp_findings(run)))
+    return ranked((*found, *plain, *_jvp_findings(run), *_inside_findings(run)))
 
 
 def _diagnosed(run: GradcheckRun, known: Known, mend: Mend | None) -> tuple[Finding, ...]:
@@ -71,6 +71,22 @@ def _diagnosed(run: GradcheckRun, known: Known, mend: Mend | None) -> tuple[Find
     except KeyboardInterrupt:
         run.interrupted()
     return ranked(found)
+
+
+def _inside_findings(run: GradcheckRun) -> Iterator[Finding]:
+    """Tell what directions inside the domain showed where forward refuses to have single entries moved."""
+    for where, inside in run.inside.items():
+        params = {
+            "input": run.subject.input_names[where[1]],
+            "raised": phrases.short(run.raised, 120),
+            "kind": Phrase(f"checking.inside_{inside.kind}"),
+            "slope": f"{inside.slope:.6g}",
+            "said": f"{inside.by_backward:.6g}",
+        }
+        if inside.agrees:
+            yield Finding("checked_inside_domain", "note", "checking.inside_agrees", params, where)
+        else:
+            yield Finding("wrong_inside_domain", "bug", "checking.inside_differs", params, where)
 
 
 def _jvp_findings(run: GradcheckRun) -> Iterator[Finding]:
@@ -134,9 +150,12 @@ def verdict(
         return "cannot tell", Phrase("checking.raised_outside", error=type(run.error).__name__, said=str(run.error))
     if not run.blocks:
         return "cannot tell", Phrase("checking.no_blocks")
-    for block in run.blocks.values():
-        if block.verdict in ("undecided", "flat"):
-            return "cannot tell", reason(block, _coarsest(run))
+    for where, block in run.blocks.items():
+        if block.verdict in ("undecided", "flat") and where not in run.inside:
+            return "cannot tell", reason(block, _coarsest(run), run.raised)
+    for finding in found:
+        if finding.code == "checked_inside_domain":
+            return "right", finding.phrase("what") or ""
     if not run.resolution:
         return "right", ""
     unseen = 100 * min(run.resolution, 1.0)
@@ -155,10 +174,12 @@ def _coarsest(run: GradcheckRun) -> str:
     return inside or str(coarsest.dtype).removeprefix("torch.")
 
 
-def reason(block: Block, dtype: str) -> Phrase:
+def reason(block: Block, dtype: str, raised: str = "") -> Phrase:
     """Return the sentence that says why a block could not be decided, in a computation of this precision."""
     message = f"checking.because_{block.reason.replace(' ', '_')}"
-    return Phrase(message, output=block.output_name, input=block.input_name, dtype=dtype)
+    return Phrase(
+        message, output=block.output_name, input=block.input_name, dtype=dtype, raised=phrases.short(raised, 120)
+    )
 
 
 def _unclassified(block: Block) -> Finding:

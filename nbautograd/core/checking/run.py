@@ -14,6 +14,7 @@ import numpy as np
 from nbautograd.core.checking import budget, statements
 from nbautograd.core.checking.block import Block, BlockVerdict
 from nbautograd.core.checking.block_verdict import Judged, judge
+from nbautograd.core.checking.directional import DerivativeInside, derivative_inside
 from nbautograd.core.checking.jacobian.assembly import Assembly, FirstPass
 from nbautograd.core.checking.jacobian.backward_rounding import only_rounding
 from nbautograd.core.checking.jacobian.layout import Matrices
@@ -27,6 +28,7 @@ from nbautograd.core.display import Phrase
 from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.arrays import epsilon, real_size
 
+REENTRANT = "torch.utils.checkpoint is incompatible with"  # what torch raises for use_reentrant=True
 LOW = 1e-10  # spacing of numbers at 1 above which they are no doubles
 CURVES = 8  # blocks that agree and get the V of their worst entry
 _About = tuple[int, int, str, str, tuple[int, ...], tuple[int, ...], str, int]
@@ -53,6 +55,7 @@ class GradcheckRun:
         outputs: what the first call returned, or None when it could not be made.
         error: what backward raised, or torch on account of the Function's contract; None when nothing.
         complete: False when it was interrupted.
+        inside: by position of a block whose entries forward refused to move, what directions that it takes showed.
         resolution: the relative error of an entry that would not be seen, where the precision is low; else 0.
         lacking: what the check would need more memory for than its budget has; None where it has enough.
         raws: by position, the numbers of output and input among the differentiable ones, and what the first pass found.
@@ -74,6 +77,7 @@ class GradcheckRun:
         self.error: Exception | None = None
         self.complete = True
         self.lacking: Finding | None = None
+        self.inside: dict[tuple[int, int], DerivativeInside] = {}
         self.resolution = 0.0
         self.assembly: Assembly | None = None
         self.progress = Progress(tell)
@@ -147,6 +151,10 @@ class GradcheckRun:
         try:
             self._take(self.outputs)
         except Exception as error:
+            if REENTRANT in str(error):
+                self.lacking = Finding("reentrant_checkpoint", "note", "checking.reentrant_checkpoint")
+                self.complete = False
+                return
             if self.assembly is None or all(rows.error is not error for rows in self.assembly.rows):
                 raise  # not backward's doing
             self.error = error
@@ -196,12 +204,17 @@ class GradcheckRun:
         judged = self._confirmed(
             ij, judge(raw.forward, raw, ij, Tolerance(self.atol, self.rtol, precision), self.subject.seed)
         )
+        if judged.verdict == "undecided" and judged.reason == "domain edge" and self.assembly.forward.raised:
+            inside = derivative_inside(self.subject, self.outputs, where[0], ij[1])
+            if inside is not None:
+                self.inside[where] = inside
+            return dataclasses.replace(judged, reason="raised")
         low = precision > LOW
         self.resolution = max(self.resolution, judged.resolution if low else 0.0)
         if judged.reason != "noise":
             return judged
-        inside = "rounds inside" if raw.forward.inside else "float32" if low and not raw.forward.promoted else "noise"
-        return dataclasses.replace(judged, reason=inside)
+        why = "rounds inside" if raw.forward.inside else "float32" if low and not raw.forward.promoted else "noise"
+        return dataclasses.replace(judged, reason=why)
 
     def _confirmed(self, ij: tuple[int, int], judged: Judged) -> Judged:
         """Return the judgement, a match where autograd of the forward, or the rounding of backward, says so."""
@@ -217,6 +230,11 @@ class GradcheckRun:
         right = dataclasses.replace(judged.matrices, wrong=np.zeros_like(judged.matrices.wrong))
         known: tuple[BlockVerdict, str] = ("match", "") if rounding else ("undecided", "backward noise")
         return dataclasses.replace(judged, matrices=right, verdict=known[0], reason=known[1], wrong=0, not_refined=0)
+
+    @property
+    def raised(self) -> str:
+        """Return what forward raised beside the inputs, or an empty string."""
+        return "" if self.assembly is None else self.assembly.forward.raised
 
     @cached_property
     def _forward_witness(self) -> ForwardWitness:

@@ -87,12 +87,14 @@ class Forward:
         inside: spacing of those that values are rounded to on the way; 0 where they are not.
         points: the input values by position among ``subject.differentiable``, float64, shaped ``real_shape``.
         values: the outputs at the inputs.
+        raised: what the function raised at the first point that it did not take; empty when it took all.
     """
 
     def __init__(
         self, subject: Subject, outputs: Outputs, wanted: tuple[int, ...], progress: Progress | None = None
     ) -> None:
         self.progress = progress or Progress()
+        self.raised = ""
         self.subject, self.wanted = subject, wanted
         self.shapes = [real_shape(outputs[i]) for i in wanted]
         self.base = tuple(prepared_inputs.copy(item, requires_grad=False) for item in subject.inputs)
@@ -195,7 +197,8 @@ class Forward:
         try:
             with torch.no_grad():
                 found = self.subject.evaluate(tuple(given))
-        except Exception:
+        except Exception as error:
+            self.raised = self.raised or f"{type(error).__name__}: {' '.join(str(error).split())}"
             return [np.full(shape, np.nan) for shape in self.shapes]
         picked = [found[i] if i < len(found) else None for i in self.wanted]
         return [_value(t, shape) for t, shape in zip(picked, self.shapes, strict=True)]
