@@ -148,3 +148,15 @@ def test_every_place_names_the_same_version():
     assert f'\nversion = "{nbautograd.__version__}"\n' in (ROOT / "pyproject.toml").read_text()
     assert citation["license"] == "MIT"
     assert not {"doi", "url", "repository-code", "identifiers"} & set(citation)  # none exists yet
+
+
+@pytest.mark.parametrize("name", ["demo.ipynb", "demo.zh.ipynb"])
+def test_the_demo_pays_off_before_a_minute_of_reading(name):
+    """Its first cell with a magic is the wrong Function, behind what a person reads in a minute."""
+    cells = json.loads((ROOT / "notebooks" / name).read_text(encoding="utf-8"))["cells"]
+    first = next(k for k, cell in enumerate(cells) if "".join(cell["source"]).startswith("%%autograd_function"))
+    assert cells[first]["id"] == "wrong"
+    before = "".join("".join(cell["source"]) for cell in cells[:first])
+    # some 200 English words or 300 Chinese characters a minute
+    assert len(re.findall(r"[A-Za-z_`]+", before)) / 200 + len(re.findall(r"[\u4e00-\u9fff]", before)) / 300 < 1
+    assert sum(cell["cell_type"] == "code" for cell in cells[: first + 1]) == 2
