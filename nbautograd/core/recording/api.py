@@ -180,7 +180,7 @@ def following(functions: Collection[str], since: int, most: int) -> tuple[CallLo
     """
     records = [one for one in _ring.finished() if one.index >= since and one.function.name in functions]
     shown = records[-most:]
-    return CallLog(tuple(DecodedCalls(shown, records)), 0, engine(), problems()), len(records) - len(shown)
+    return CallLog(tuple(DecodedCalls(shown, records, _ring)), 0, engine(), problems()), len(records) - len(shown)
 
 
 @contextmanager

@@ -101,19 +101,13 @@ def _flat(data: bytes, dtype: torch.dtype) -> np.ndarray[Any, Any] | None:
 
 
 def call_of(record: CallRecord, forward: CallRecord | None, set_up: CallRecord | None) -> Call:
-    """Return the Call that a record tells; made once and kept with the record.
+    """Return the Call that a record tells.
 
     Args:
         record: the call.
         forward: the forward call whose ctx it got, if that is still there.
         set_up: the setup_context call of that forward (or of this one), if there was one.
     """
-    if record.call is None:
-        record.call = _call(record, forward, set_up)
-    return record.call
-
-
-def _call(record: CallRecord, forward: CallRecord | None, set_up: CallRecord | None) -> Call:
     function, places = record.function, tensor_places(record)
     source = function.source
     code = function.methods.codes.get(record.method) or function.methods.codes.get("vjp")
@@ -140,6 +134,18 @@ def _call(record: CallRecord, forward: CallRecord | None, set_up: CallRecord | N
         warnings=render("warnings of a call", record, forward, set_up),
         missing=() if record.missing is None else (Phrase("recording.incomplete", reason=record.missing),),
     )
+
+
+_CALL, _VALUE = 1_200, 1_000  # bytes of a Call, and of each of its Values besides elements and thumbnails; measured
+
+
+def decoded_weight(call: Call) -> int:
+    """Return the bytes that a Call takes, estimated."""
+    values = (*call.inputs, *call.outputs, *call.ctx.saved_tensors, *call.ctx.attributes.values())
+    tensors = [value.tensor for value in values if value.tensor is not None]
+    thumbnails = sum([one.thumbnail.nbytes for one in tensors if one.thumbnail is not None])
+    elements = sum([32 * len(one.values) for one in tensors if one.values is not None])
+    return _CALL + _VALUE * len(values) + thumbnails + elements + len(call.stdout)
 
 
 def _line_of(caller: tuple[CodeType, int] | None) -> int | None:

@@ -64,7 +64,12 @@ def copied(tensor: torch.Tensor, sample: bool) -> Copied:
         return None, None, Phrase("recording.missing.capture")
     try:
         with private.only_kernels():
-            whole = tensor.as_strided(tensor.shape, tensor.stride())  # fails when the storage is smaller than that
+            try:
+                whole = tensor.as_strided(tensor.shape, tensor.stride())
+            except NotImplementedError:
+                raise
+            except RuntimeError:  # "... are out of bounds for storage of size ..."
+                return None, None, Phrase("recording.missing.storage")
             small = tensor.nbytes <= _WHOLE or not sample
             part = whole.contiguous() if small else _sampled(whole)
             host = torch.empty(part.shape, dtype=part.dtype, device="cpu", pin_memory=kind == "cuda")

@@ -7,22 +7,23 @@ from typing import Any, overload
 
 from nbautograd.core.display import Phrase
 from nbautograd.core.recording.call import Call, CallLog
-from nbautograd.core.recording.decode import call_of
+from nbautograd.core.recording.decode import call_of, decoded_weight
 from nbautograd.core.recording.function import InstrumentedFunction
 from nbautograd.core.recording.record import CallRecord
 from nbautograd.core.recording.ring import Ring
 
 
 class DecodedCalls(Sequence[Call]):
-    """The Calls of some records, each decoded when it is first looked at, and then kept with its record.
+    """The Calls of some records, each decoded when it is looked at, and kept with its record as the ring has room.
 
     Args:
         records: whose calls.
         among: where their forward and setup_context are to be found.
+        ring: bounds what is kept.
     """
 
-    def __init__(self, records: Sequence[CallRecord], among: Sequence[CallRecord]) -> None:
-        self.records = records
+    def __init__(self, records: Sequence[CallRecord], among: Sequence[CallRecord], ring: Ring) -> None:
+        self.records, self._ring = records, ring
         self._among = among
         self._forwards: dict[int, CallRecord] | None = None
         self._set_ups: dict[int | None, CallRecord] = {}
@@ -54,14 +55,17 @@ class DecodedCalls(Sequence[Call]):
         return tuple, (tuple(self),)
 
     def _decoded(self, record: CallRecord) -> Call:
-        if record.call is not None:
-            return record.call
+        known = record.call  # another thread may let it go
+        if known is not None:
+            return known
         if self._forwards is None:
             self._forwards = {one.index: one for one in self._among if one.method == "forward"}
             self._set_ups = {one.forward: one for one in self._among if one.method == "setup_context"}
         own = record.index if record.method == "forward" else record.forward
         forward = None if record.forward is None else self._forwards.get(record.forward)
-        return call_of(record, forward, self._set_ups.get(own))
+        call = call_of(record, forward, self._set_ups.get(own))
+        self._ring.keep_decoded(record, call, decoded_weight(call))
+        return call
 
 
 class LiveLog(CallLog):
@@ -120,7 +124,7 @@ class LiveLog(CallLog):
     def calls(self) -> DecodedCalls:
         """The calls that are left, oldest first; each is decoded when it is looked at."""
         records = self.records
-        return DecodedCalls(records, records)
+        return DecodedCalls(records, records, self.__dict__["_ring"])
 
     @property
     def functions(self) -> tuple[str, ...]:

@@ -64,7 +64,7 @@ class CallRecord:
         missing: what could not be recorded, as text of our own errors.
         known: while the call runs: snapshots by id of the tensor.
         weight: bytes that the record takes, estimated.
-        call: the ``Call``, once somebody looked.
+        call: the ``Call``, once somebody looked, and while the ring keeps it.
     """
 
     index: int

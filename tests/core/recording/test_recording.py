@@ -347,6 +347,38 @@ def test_the_ring_stays_inside_its_budget(monkeypatch):
     assert [c.index for c in calls] == sorted(c.index for c in calls)
 
 
+def test_calls_that_somebody_looked_at_stay_inside_the_budget(monkeypatch):
+    import tracemalloc
+
+    log.clear()
+    monkeypatch.setattr(log._ring, "budget", 2**22)
+    share = log._ring.budget // 8
+    with log.recording(functions.Kept) as calls:
+        for _ in range(300):
+            functions.Kept.apply(leaf(64, 64)).sum().backward()
+    records = calls.records
+    oldest = calls[0]
+    gc.collect()
+    tracemalloc.start()
+    try:
+        for _ in range(2):
+            assert sum(len(call.inputs) for call in calls) == len(records)
+        gc.collect()
+        grown, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    decoded = [record for record in records if record.call is not None]
+    assert 10 < len(decoded) < len(records)
+    assert 0 < log._ring.used_by_decoded <= share
+    assert grown < 1.2 * share
+    assert calls[-1] is calls[-1]
+    assert calls[0] is not oldest
+    assert calls[0] == oldest
+    assert log._ring.used + log._ring.used_by_decoded <= log._ring.budget
+    log.clear()
+    assert log._ring.used_by_decoded == 0
+
+
 def test_nothing_is_kept_alive():
     gc.collect()
     gc.disable()
