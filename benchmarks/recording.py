@@ -9,15 +9,20 @@ around each method: what any recorder costs. The last column pairs bare with bar
 from __future__ import annotations
 
 import contextlib
+import functools
 import statistics
 import sys
 import threading
 import time
+import unittest.mock
 from collections.abc import Callable
+from typing import Any
 
 import torch
 
 from nbautograd.core.recording import api as log
+from nbautograd.core.recording import memory, recorder, snapshot
+from nbautograd.core.torch_private import tensors as tensor_names
 
 SIZES = (1, 1_000, 1_000_000)
 LEVELS = ("off", "paused", "shapes", "summary", "values")  # paused: at level "summary", inside ``log.paused()``
@@ -177,6 +182,59 @@ def beside_a_busy_thread(rounds: int = 5) -> float:
         thread.join()
 
 
+def without_parts() -> dict[str, contextlib.AbstractContextManager[object]]:
+    """What each part of recording is replaced by, to see what it costs."""
+    replaced = unittest.mock.patch.object
+    copier, zeros = memory.copier(), functools.cache(bytes)
+
+    def hand_over(one: Any, tensor: object, version: object, steps: object, data: object) -> None:
+        one.data, one.strides = data, steps
+
+    return {
+        "the system call": replaced(copier, "copy", lambda pieces, total: zeros(total)),
+        "looking again": replaced(snapshot, "_hand_over", hand_over),
+        "all of the copy": replaced(snapshot, "copy_elements", lambda wanted, sampled: 0),
+        "all snapshots": replaced(recorder, "snapshots", lambda values, level, known=None: ()),
+        "begin and end": replaced(recorder.MethodRecorder, "begin", lambda *args: None),
+    }
+
+
+def parts(size: int, rounds: int) -> None:
+    """What a step at level summary takes less of, in microseconds, without one part: least from least, and median."""
+    repeats = max(2, min(20, 20_000 // size))
+    for name, part in without_parts().items():
+        with part:  # what is bound when a class is instrumented is bound here
+            less = step(log.instrument(combined()), size)
+        whole = step(log.instrument(combined()), size)
+        timed(whole, repeats), timed(less, repeats)
+        pairs = []
+        for _ in range(rounds):
+            first = timed(whole, repeats)
+            with part:
+                pairs.append((first, timed(less, repeats)))
+        least = min(first for first, _ in pairs) - min(second for _, second in pairs)
+        median = statistics.median(first - second for first, second in pairs)
+        print(f"{size:9} elements, without {name:16} {least:7.1f} {median:7.1f} us less", flush=True)
+    for cls in log.instrumented():
+        log.uninstrument(cls)
+
+
+def check_of_the_size(count: int = 20_000) -> None:
+    """What the check of a storage's size takes in itself, in microseconds, least of seven."""
+    x = torch.ones(3)
+
+    def guarded(tensors: int) -> float:
+        start = time.thread_time_ns()
+        for _ in range(count):
+            with tensor_names.only_kernels():  # type: ignore[misc]
+                for _ in range(tensors):
+                    x.as_strided(x.shape, x.stride())
+        return (time.thread_time_ns() - start) / count / 1000
+
+    none, four = (min(guarded(tensors) for _ in range(7)) for tensors in (0, 4))
+    print(f"the check of the storage's size: {none:.2f} us for its guard, {(four - none) / 4:.2f} us a tensor")
+
+
 def main(rounds: int) -> None:
     torch.set_num_threads(1)
     fill_the_ring()
@@ -198,6 +256,9 @@ def main(rounds: int) -> None:
             cells = cells if style is combined else f"{'':>12}{cells}"
             print(f"{style.__name__[:13]:14}{size:9}{min(us for *_, us in row):9.1f}{cells}", flush=True)
     print(f"1,000 definitions, each called once: {definitions():.2f} times bare")
+    for size in SIZES:
+        parts(size, rounds)
+    check_of_the_size()
     print("100,000 records: calls() {:.2f} s, its text and HTML {:.2f} s".format(*listing()))
     print(f"beside a busy thread, by the wall: {beside_a_busy_thread():.2f} times bare")
 
