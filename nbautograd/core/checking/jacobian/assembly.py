@@ -94,9 +94,14 @@ class Assembly:
         self.partial: dict[Key, Matrices] = {}
 
     @property
+    def spacing(self) -> float:
+        """Spacing at 1 of the coarsest numbers that inputs and outputs are made of, or that are met inside."""
+        return max(self._epsilon, self.subject.casts.coarsest)
+
+    @property
     def tolerance(self) -> float:
         """How closely two backwards that should agree do, relative to what they are sums of."""
-        spacing = max(self._epsilon, self.subject.casts.coarsest)
+        spacing = self.spacing
         # in half precision sums are short, and a looser bound would let anything pass
         return max(1e-10, (200 if spacing < HALF else 8) * spacing)
 

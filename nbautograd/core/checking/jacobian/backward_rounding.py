@@ -16,6 +16,7 @@ from nbautograd.core.checking.problem import Subject
 from nbautograd.core.numerics.arrays import Array, from_array, to_array
 
 SMALL = 1e-9  # a smaller difference, beside the largest entry or 1, is right where it is rounding
+ROUNDINGS = 8  # last bits of the largest entry that one beside it may be off by, where its terms cancel
 LARGE = 0.02  # a larger one is no rounding; one between them cannot be told from it
 ULPS = (1.0, -2.0, 3.0, -5.0)
 
@@ -43,7 +44,8 @@ def only_rounding(assembly: Assembly, ij: tuple[int, int], matrices: Matrices) -
     noise = np.max([np.abs(a - answers[j]) for a in moved], axis=0)
     if not (pull_back(matrices.layout, off, np.abs(probe)) <= 20 * noise).all():
         return False
-    return True if largest <= SMALL * max(1.0, size) else None
+    small = max(SMALL * max(1.0, size), ROUNDINGS * assembly.spacing * size)
+    return True if largest <= small else None
 
 
 def _answer(assembly: Assembly, i: int, j: int, probe: Array, ulps: float) -> Array:

@@ -1,0 +1,72 @@
+"""Below double precision a right backward is right, a wrong one wrong, and right says what could have been seen."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from nbautograd import gradcheck
+
+DTYPES = [torch.float16, torch.bfloat16, torch.float32]
+
+
+def make(forward, backward):
+    def saving(ctx, *inputs):
+        ctx.save_for_backward(*inputs)
+        return forward(*inputs)
+
+    methods = {
+        "forward": staticmethod(saving),
+        "backward": staticmethod(lambda ctx, g: backward(g, *ctx.saved_tensors)),
+    }
+    return type("Made", (torch.autograd.Function,), methods)
+
+
+def softmax_slope(g, x):
+    y = x.softmax(-1)
+    return y * (g - (g * y).sum(-1, keepdim=True))
+
+
+def gelu_slope(g, x):
+    return g * (0.5 * (1 + torch.erf(x / 2**0.5)) + x * torch.exp(-x * x / 2) / math.sqrt(2 * math.pi))
+
+
+def norm(x):
+    wide = x.float()
+    return (wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + 1e-6)).to(x.dtype)
+
+
+def norm_slope(g, x):
+    wide, grad = x.float(), g.float()
+    r = torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + 1e-6)
+    return (grad * r - wide * r**3 * (grad * wide).mean(-1, keepdim=True)).to(x.dtype)
+
+
+# forward, right backward, wrong backward
+FORMULAS = {
+    "exp": (torch.exp, lambda g, x: g * x.exp(), lambda g, x: 1.5 * g * x.exp()),
+    "sin": (torch.sin, lambda g, x: g * x.cos(), lambda g, x: g * x.sin()),
+    "softmax": (lambda x: x.softmax(-1), softmax_slope, lambda g, x: g * x.softmax(-1)),
+    "gelu": (torch.nn.functional.gelu, gelu_slope, lambda g, x: g * 0.5 * (1 + torch.erf(x / 2**0.5))),
+    "norm in float32": (norm, norm_slope, lambda g, x: norm_slope(g, x) + g),
+    "cumsum": (lambda x: x.cumsum(-1), lambda g, x: g.flip(-1).cumsum(-1).flip(-1), lambda g, x: g.cumsum(-1)),
+}
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("name", FORMULAS)
+def test_right_is_right_and_wrong_is_wrong(name, dtype):
+    forward, right, wrong = FORMULAS[name]
+    for seed in range(3):
+        x = torch.randn(4, 5, generator=torch.Generator().manual_seed(seed)).to(dtype).requires_grad_()
+        assert gradcheck(make(forward, right), x, order=1).verdict == "right"
+        assert gradcheck(make(forward, wrong), x, order=1, hints="what").verdict == "wrong"
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_right_says_what_could_not_have_been_seen(dtype):
+    x = torch.linspace(-1, 2, 6).to(dtype).requires_grad_()
+    report = gradcheck(make(torch.exp, FORMULAS["exp"][1]), x, order=1)
+    assert f"Computed in {str(dtype).removeprefix('torch.')}" in str(report.reason)
