@@ -14,7 +14,6 @@ import torch
 from nbautograd.core.checking.backward_call import cotangents
 from nbautograd.core.checking.problem import Outputs, Subject
 from nbautograd.core.checking.progress import watched
-from nbautograd.core.checking.quiet import quiet
 from nbautograd.core.checking.tensor_kinds import unreadable_kind
 from nbautograd.core.display import Displayable
 from nbautograd.core.graphs.build import graph
@@ -90,7 +89,7 @@ def compare(
         True
     """
     subjects = Subject(fn, inputs), Subject(reference, inputs)
-    with watched(), quiet():
+    with watched(), subjects[0].session(), subjects[1].session():
         sides = _Side(subjects[0], subjects[0].input_names), _Side(subjects[1], subjects[0].input_names)
         more = max(sides, key=lambda side: len(side.differentiable))
         weights = [c for c in cotangents(more.subject, more.outputs, more.subject.seed) if c is not None]

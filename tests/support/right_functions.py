@@ -295,6 +295,77 @@ class LargestOfAll(Function):
         return found
 
 
+@right("wrong_noncontiguous_input", lambda: (draw(4, 3),))
+class RandomSigns(Function):
+    @staticmethod
+    def forward(ctx, x):
+        signs = 2.0 * torch.randint_like(x, 2) - 1
+        ctx.save_for_backward(signs)
+        return x * signs
+
+    @staticmethod
+    def backward(ctx, g):
+        (signs,) = ctx.saved_tensors
+        return g * signs
+
+
+@right("wrong_noncontiguous_input", lambda: (draw(5, 3),))
+class MedianOfColumns(Function):
+    """Of an input that is one number everywhere, any entry may be the median."""
+
+    @staticmethod
+    def forward(ctx, x):
+        values, ctx.rows = x.kthvalue(3, 0)  # ``median`` itself reads foreign memory there, in torch 2.13
+        ctx.shape = x.shape
+        return values
+
+    @staticmethod
+    def backward(ctx, g):
+        return g.new_zeros(ctx.shape).scatter(0, ctx.rows[None], g[None])
+
+
+@right("wrong_noncontiguous_input", lambda: (draw(4, 3),))
+class RandomLeaks(Function):
+    @staticmethod
+    def forward(ctx, x):
+        slope = torch.where(x > 0, torch.ones_like(x), torch.empty_like(x).uniform_(0.1, 0.3))
+        ctx.save_for_backward(slope)
+        return x * slope
+
+    @staticmethod
+    def backward(ctx, g):
+        (slope,) = ctx.saved_tensors
+        return g * slope
+
+
+@right("wrong_noncontiguous_input", lambda: (draw(4, 3),))
+class MixesInNoise(Function):
+    @staticmethod
+    def forward(ctx, x):
+        share = torch.rand_like(x)
+        ctx.save_for_backward(share)
+        return share * x + (1 - share) * torch.randn_like(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        (share,) = ctx.saved_tensors
+        return g * share
+
+
+@right("wrong_noncontiguous_input", lambda: (draw(4, 3),))
+class NoisyGates(Function):
+    @staticmethod
+    def forward(ctx, x):
+        gates = torch.randn_like(x).sigmoid()
+        ctx.save_for_backward(gates)
+        return x * gates
+
+    @staticmethod
+    def backward(ctx, g):
+        (gates,) = ctx.saved_tensors
+        return g * gates
+
+
 # ---- wrong_noncontiguous_grad: gradients that are nothing but round-off, whose sums run in another order ----
 
 
@@ -313,7 +384,7 @@ class SoftmaxFarOut(Function):
         return y * (g - (g * y).sum(-1, keepdim=True))
 
 
-@right("wrong_noncontiguous_grad", lambda: ((draw(6, 50).detach() + 1e4).requires_grad_(),))
+@right("wrong_noncontiguous_grad", lambda: ((draw(6, 65).detach() + 1e4).requires_grad_(),))
 class LayerNorm(Function):
     @staticmethod
     def forward(ctx, x):
@@ -329,15 +400,15 @@ class LayerNorm(Function):
         return scale * (g - g.mean(-1, keepdim=True) - y * (g * y).mean(-1, keepdim=True))
 
 
-@right("wrong_noncontiguous_grad", lambda: ((1e3 * draw(7, 33).detach()).requires_grad_(),))
+@right("wrong_noncontiguous_grad", lambda: ((1e3 * draw(4, 65).detach()).requires_grad_(),))
 class SubtractsTheMean(Function):
     @staticmethod
     def forward(ctx, x):
-        return x - x.mean(0)
+        return x - x.mean(1, keepdim=True)
 
     @staticmethod
     def backward(ctx, g):
-        return g - g.mean(0)
+        return g - g.mean(1, keepdim=True)
 
 
 @right("wrong_noncontiguous_grad", lambda: ((100 * draw(9, 31).detach()).requires_grad_(),))
@@ -367,6 +438,80 @@ class DropoutDrawnAgain(Function):
         with torch.random.fork_rng(devices=[]):
             torch.set_rng_state(ctx.state)
             return g * (torch.rand(g.shape, dtype=g.dtype) > 0.5)
+
+
+@right("wrong_noncontiguous_grad", lambda: (draw(5, 13),))
+class SubtractsTheMeanOfAll(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x - x.mean()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g - g.mean()
+
+
+@right("wrong_noncontiguous_grad", lambda: (draw(2, 129),))
+class ComparesWithAllOthers(Function):
+    """The Laplacian of the graph in which each entry of a row is the neighbour of all others."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.shape[1] * x - x.sum(1, keepdim=True)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g.shape[1] * g - g.sum(1, keepdim=True)
+
+
+@right("wrong_noncontiguous_grad", lambda: (draw(2, 130),))
+class CentresInGroups(Function):
+    @staticmethod
+    def forward(ctx, x):
+        groups = x.reshape(len(x), 2, -1)
+        return (groups - groups.mean(-1, keepdim=True)).reshape(x.shape)
+
+    @staticmethod
+    def backward(ctx, g):
+        groups = g.reshape(len(g), 2, -1)
+        return (groups - groups.mean(-1, keepdim=True)).reshape(g.shape)
+
+
+@right("wrong_noncontiguous_grad", lambda: (draw(3, 65),))
+class CentresRowsAndColumns(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x - x.mean(1, keepdim=True) - x.mean(0) + x.mean()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g - g.mean(1, keepdim=True) - g.mean(0) + g.mean()
+
+
+@right("wrong_noncontiguous_grad", lambda: (draw(2, 129), draw(2, 129, seed=1)))
+class CentredDifference(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        difference = a - b
+        return difference - difference.mean(1, keepdim=True)
+
+    @staticmethod
+    def backward(ctx, g):
+        centred = g - g.mean(1, keepdim=True)
+        return centred, -centred
+
+
+@right("wrong_noncontiguous_grad", lambda: (draw(333),))
+class TakesOutTheConstant(Function):
+    """The projection onto what is orthogonal to a constant."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x - x.sum() / x.numel()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g - g.sum() / g.numel()
 
 
 # ---- hidden_input: leaves that forward makes itself, and parameters that backward does serve ----
@@ -453,6 +598,47 @@ class CountsNear(Function):
     @staticmethod
     def backward(ctx, g):
         return g * ctx.scale
+
+
+@right("hidden_input", lambda: (draw(5),))
+class ShapedLikeAParameter(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.expand_as(WEIGHT) * torch.ones_like(WEIGHT, requires_grad=False) * 3
+
+    @staticmethod
+    def backward(ctx, g):
+        return 3 * g
+
+
+@right("hidden_input", lambda: (draw(5),))
+class GatedByAParameter(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(CODEBOOK > 0)
+        return torch.where(CODEBOOK > 0, x, 2 * x)
+
+    @staticmethod
+    def backward(ctx, g):
+        (gate,) = ctx.saved_tensors
+        return torch.where(gate, g, 2 * g)
+
+
+@right("hidden_input", lambda: (draw(5),))
+class ServesAParameterItself(Function):
+    """As kernels that add to a main gradient: what backward fills in by hand is no input that was forgotten."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * WEIGHT
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        WEIGHT.grad = g * x if WEIGHT.grad is None else WEIGHT.grad + g * x
+        return g * WEIGHT.detach()
 
 
 def fixed(values) -> Tensor:
@@ -571,6 +757,36 @@ class SoftmaxInSingle(Function):
         return inner * w, (inner * x).sum(0)
 
 
+@right("small_systematic", lambda: (draw(48),))
+class SigmoidInHalf(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.bfloat16().sigmoid()
+        ctx.save_for_backward(y)
+        return y.to(x.dtype)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        return (g.bfloat16() * y * (1 - y)).double()
+
+
+@right("small_systematic", lambda: (draw(6, 8), draw(6, 8, seed=1)))
+class DistancesInSingle(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return (a.float() - b.float()).pow(2).sum(1).to(a.dtype)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g):
+        a, b = ctx.saved_tensors
+        gradient = (2 * g[:, None].float() * (a.float() - b.float())).double()
+        return gradient, -gradient
+
+
 # ---- double_backward_wrong: the first order is already uncertain ----
 
 
@@ -647,3 +863,69 @@ class LeastSquares(Function):
         normal = a.mT @ a
         x, w = torch.linalg.solve(normal, a.mT @ b), torch.linalg.solve(normal, g)
         return torch.outer(b - a @ x, w) - torch.outer(a @ w, x), a @ w
+
+
+@right("double_backward_wrong", lambda: (ill_conditioned(5, 3),))
+class LogDeterminant(Function):
+    @staticmethod
+    def forward(ctx, a):
+        ctx.save_for_backward(a)
+        return torch.linalg.slogdet(a)[1]
+
+    @staticmethod
+    def backward(ctx, g):
+        (a,) = ctx.saved_tensors
+        return g * torch.linalg.inv(a).mT
+
+
+@right("double_backward_wrong", lambda: (draw(5, low=1e-7, high=1e-6),))
+class RootNearZero(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sqrt()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g / (2 * x.sqrt())
+
+
+@right("double_backward_wrong", lambda: (draw(5, low=-5e-6, high=5e-6),))
+class SteepStep(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return (2e5 * x).sigmoid()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        y = (2e5 * x).sigmoid()
+        return 2e5 * g * y * (1 - y)
+
+
+@right("double_backward_wrong", lambda: (draw(5, low=1e-6, high=3e-6),))
+class LogNearZero(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.log()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g / x
+
+
+@right("double_backward_wrong", lambda: (draw(4, low=1e-6, high=3e-6),))
+class LengthOfAShortVector(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.norm()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * x / x.norm()

@@ -18,6 +18,7 @@ from nbautograd.core.checking import prepared_inputs
 from nbautograd.core.checking.class_state import ClassState, names_outside
 from nbautograd.core.checking.meter import Meter
 from nbautograd.core.checking.quiet import quiet, seed_all
+from nbautograd.core.checking.shared_tensors import SharedTensors, reachable
 from nbautograd.core.checking.tensor_kinds import refuse_outputs, unreadable_kind
 from nbautograd.core.numerics.compare import agree_bitwise
 from nbautograd.core.source import FunctionSource, function_class, read_source
@@ -85,6 +86,7 @@ class Subject:
         read_outside: positions of inputs that the function also reads, or only, from outside its arguments.
         casts: what numbers are rounded to inside; filled in by the first call, and by backwards that are watched.
         overlapped: positions of inputs that were made contiguous since their elements shared memory.
+        shared: the tensors that the function reaches besides its inputs, during a session.
 
     Raises:
         CallError: ``fn`` cannot be called, is an old-style Function, or the inputs are no tuple.
@@ -117,6 +119,7 @@ class Subject:
         self.state = ClassState(self.cls)
         self.meter = Meter()
         self.casts = Casts()
+        self.shared = SharedTensors(())
         self.mutates_inputs = False
         self._through_clone = False
         self._depth = 0
@@ -144,11 +147,15 @@ class Subject:
             yield
             return
         with quiet(recorded=recorded):
+            self.shared = SharedTensors(
+                reachable(self.fn, self.cls, dict(zip(self.input_names, self.inputs, strict=True)))
+            )
             self._depth += 1
             try:
                 yield
             finally:
                 self._depth -= 1
+                self.shared.put_back()
 
     def disown(self) -> None:
         """Speak for no Function class any more: the only one inside a callable was not shown to be wrong."""
@@ -174,6 +181,7 @@ class Subject:
             given = self.fresh() if inputs is None else inputs
             self.meter.count()
             seed_all(self.seed if seed is None else seed)
+            self.shared.put_back_values()
             with CastWatch() if first else contextlib.nullcontext() as watch:
                 tensors = tuple(_tensors(self._run(given)))
             if watch is not None:
@@ -192,6 +200,7 @@ class Subject:
         """Call within a session, in the caller's grad mode, random generators seeded; the short way for many values."""
         self.meter.count()
         seed_all(self.seed)
+        self.shared.put_back_values()
         return tuple(_tensors(self.fn(*inputs)))
 
     def flat(self, raw: Any) -> Iterator[Tensor]:

@@ -61,6 +61,7 @@ SEVERITY: Mapping[str, Kind] = {
     "tensor_on_ctx": "lint",
     "unused_output_grad": "lint",
     "vmap_raises": "lint",
+    "writes_grad": "lint",
     # worth knowing
     "fails_batched": "note",
 }
@@ -162,8 +163,9 @@ def state_outside_ctx(seen: Seen, sentence: str = "causes.shared_state", **param
 
     Args:
         seen: where.
-        sentence: by the evidence: gradients that differ (``causes.shared_state``, ``causes.wrong_later``), or an
-            attribute that changed between forward and backward (``causes.shared_state_attribute``).
+        sentence: by the evidence: gradients that differ (``causes.shared_state``, ``causes.wrong_later``, or
+            ``causes.shared_state_buffer``), or an attribute that changed between forward and backward
+            (``causes.shared_state_attribute``).
         params: what it speaks of.
     """
     return broken("shared_state", seen, sentence, **params)

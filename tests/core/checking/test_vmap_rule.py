@@ -1,7 +1,8 @@
-"""A Function's own vmap is compared with its items one by one; lists on ctx must stay as forward left them."""
+"""A Function's own vmap is compared with its items one by one."""
 
 from __future__ import annotations
 
+import pytest
 import torch
 from own_mistakes import draw
 from torch.autograd import Function
@@ -54,17 +55,67 @@ def test_a_rule_with_other_values_is_wrong() -> None:
     assert codes(shifted) == ["vmap_wrong"]
 
 
-def test_a_list_on_ctx_that_backward_changes_is_named() -> None:
-    class Stacks(Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.parts = [x.cos(), torch.ones_like(x)]
-            return x.sin()
+def by_loop(info, in_dims, x, w):
+    items = [[t if dim is None else t.select(dim, k) for k in range(info.batch_size)]
+             if dim is not None else [t] * info.batch_size for t, dim in zip((x, w), in_dims, strict=True)]  # fmt: skip
+    return torch.stack([a * b for a, b in zip(*items, strict=True)]), 0
 
-        @staticmethod
-        def backward(ctx, g):
-            ctx.parts.append(g)
-            return g * ctx.parts[0]
 
-    found = nbautograd.gradcheck(Stacks, draw(4), order=1).findings
-    assert ("mutates_saved", "ctx.parts") in [(f.code, f.params.get("name")) for f in found]
+def batch_last(info, in_dims, x, w):
+    return right(info, in_dims, x, w)[0].movedim(0, -1), -1
+
+
+def batch_in_the_middle(info, in_dims, x, w):
+    return right(info, in_dims, x, w)[0].movedim(0, 1), 1
+
+
+def expanding(info, in_dims, x, w):
+    def full(t, dim):
+        return t.expand(info.batch_size, *t.shape) if dim is None else t.movedim(dim, 0)
+
+    return full(x, in_dims[0]) * full(w, in_dims[1]), 0
+
+
+def by_cases(info, in_dims, x, w):
+    if in_dims[0] is not None and in_dims[1] is not None:
+        return x.movedim(in_dims[0], 0) * w.movedim(in_dims[1], 0), 0
+    batched, other, dim = (x, w, in_dims[0]) if in_dims[0] is not None else (w, x, in_dims[1])
+    return batched.movedim(dim, -3) * other, 0
+
+
+def by_einsum(info, in_dims, x, w):
+    moved = [t if dim is None else t.movedim(dim, 0) for t, dim in zip((x, w), in_dims, strict=True)]
+    letters = ["ij" if dim is None else "bij" for dim in in_dims]
+    return torch.einsum(f"{','.join(letters)}->bij", *moved), 0
+
+
+def by_vmap(info, in_dims, x, w):
+    return torch.vmap(torch.mul, in_dims=in_dims, out_dims=0)(x, w), 0
+
+
+def in_place_on_its_own(info, in_dims, x, w):
+    out = right(info, in_dims, x, w)[0].clone()
+    return out.mul_(1), 0
+
+
+@pytest.mark.parametrize(
+    "rule", [by_loop, batch_last, batch_in_the_middle, expanding, by_cases, by_einsum, by_vmap, in_place_on_its_own]
+)
+def test_right_rules_of_other_styles_are_left_alone(rule) -> None:
+    assert codes(rule) == []
+
+
+def one_input_at_a_time(info, in_dims, x, w):
+    if None not in in_dims:
+        return right(info, in_dims, x, w)
+    return x * w, 0  # takes the dimension that is batched for the first one
+
+
+def transposed_when_last(info, in_dims, x, w):
+    moved = [t if dim is None else t.transpose(dim, 0) for t, dim in zip((x, w), in_dims, strict=True)]
+    return moved[0] * moved[1], 0
+
+
+@pytest.mark.parametrize("rule", [one_input_at_a_time, transposed_when_last])
+def test_rules_that_only_other_in_dims_show_wrong_are_seen(rule) -> None:
+    assert codes(rule)[0] in ("vmap_wrong", "vmap_raises")

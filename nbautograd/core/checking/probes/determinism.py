@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -26,6 +25,7 @@ from nbautograd.core.checking.problem import Outputs, Subject
 from nbautograd.core.contract import rules
 from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.compare import agree_bitwise, agree_relative
+from nbautograd.core.torch_private.tensors import storage_address
 
 
 def state(subject: Subject) -> Iterator[Finding]:
@@ -52,14 +52,35 @@ def _changes(subject: Subject, outputs: Outputs, v: Sequence[Tensor | None]) -> 
     for k in watched.changed:
         names = subject.source.grad_outputs if subject.source is not None else ()
         yield rules.gradient_changed(seen(subject), names[k] if k < len(names) else "grad_output")
-    unlike = (name for name, t, was, version in before if _written(after.get(name, t), t, was, version))
-    reordered = (f"ctx.{name}" for name, value, items in containers if _items(value) != items)
-    for name in itertools.islice(itertools.chain(unlike, reordered), 1):
+    written = [(name, t) for name, t, was, version in before if _written(after.get(name, t), t, was, version)]
+    changed = [name for name, t in written if _is_users(t, outputs)]
+    if not changed and not _gives_again(subject, outputs, v, watched.gradients):
+        changed = [name for name, _ in written]
+        changed += [f"ctx.{name}" for name, value, items in containers if _items(value) != items]
+    for name in changed[:1]:
         yield rules.saved_changed(seen(subject), name)
 
 
 def _written(now: Tensor, tensor: Tensor, was: Tensor, version: int) -> bool:
     return tensor._version != version or not agree_bitwise(now, was)
+
+
+def _is_users(tensor: Tensor, outputs: Outputs) -> bool:
+    """Return True for a tensor in the memory of an input or output, False for one that forward made for itself."""
+    theirs = {storage_address(t) for t in (*outputs, *outputs.inputs) if isinstance(t, Tensor)} - {0}
+    return storage_address(tensor) in theirs
+
+
+def _gives_again(
+    subject: Subject, outputs: Outputs, v: Sequence[Tensor | None], gradients: Sequence[Tensor | None]
+) -> bool:
+    """Run backward once more and tell if it gives the same: then what it writes on ctx is scratch space or a cache."""
+    rel = gradient_tolerance(outputs, subject.inputs)
+    try:
+        again = pull(subject, outputs, v)
+    except Exception:  # such as torch's own, where a saved tensor was changed
+        return False
+    return all(agree_relative(a, b, rel) for a, b in zip(gradients, again, strict=True))
 
 
 def _containers(node: Any) -> list[tuple[str, Any]]:
@@ -117,6 +138,33 @@ def _between(subject: Subject, v: Sequence[Tensor | None]) -> Iterator[Finding]:
     rel, low = gradient_tolerance(outputs, subject.inputs), rounding_level(outputs, subject.inputs)
     if not all(agree_relative(a, b, rel, low) for a, b in zip(alone, together, strict=True)):
         yield rules.state_outside_ctx(seen(subject))
+    else:
+        yield from _with_one_buffer(subject, v, alone)
+
+
+def _with_one_buffer(subject: Subject, v: Sequence[Tensor | None], alone: Sequence[Tensor | None]) -> Iterator[Finding]:
+    """Two calls that are given the same buffer and write into it: backward must not read the second one's values."""
+    outputs = subject.call()
+    given = [i for i, x in enumerate(subject.inputs) if isinstance(x, Tensor) and i not in subject.differentiable]
+    written = [i for i in given if not agree_bitwise(outputs.inputs[i], subject.inputs[i])]
+    if not written:
+        return
+    others = subject.fresh()
+    subject.call(tuple(outputs.inputs[i] if i in written else x for i, x in enumerate(others)))
+    try:
+        together = pull(subject, outputs, v)
+    except Exception:  # saved by ``save_for_backward``, which notices by itself
+        return
+    rel, low = gradient_tolerance(outputs, subject.inputs), rounding_level(outputs, subject.inputs)
+    if not all(agree_relative(a, b, rel, low) for a, b in zip(alone, together, strict=True)):
+        name = subject.input_names[written[0]]
+        yield rules.state_outside_ctx(seen(subject), "causes.shared_state_buffer", name=name)
+
+
+def gradients_written(subject: Subject) -> Iterator[Finding]:
+    """Yield the tensors whose ``.grad`` backward writes by itself; a session puts them back when it ends."""
+    for name in subject.shared.changed_gradients()[:1]:
+        yield about(subject, "writes_grad", name=name)
 
 
 def _buffer(subject: Subject, v: Sequence[Tensor | None]) -> Iterator[Finding]:

@@ -28,11 +28,11 @@ def hidden_inputs(subject: Subject) -> Iterator[Finding]:
         return
     given = subject.fresh()
     try:
-        first, second = (_leaves(t for t in forward(*given) if isinstance(t, Tensor)) for _ in range(2))
+        first, second = (graph_leaves(t for t in forward(*given) if isinstance(t, Tensor)) for _ in range(2))
     except Exception:
         return
     # what the real call's graph ends in gets its gradient: the arguments, and what a wrapper hands on besides
-    known = {id(x) for x in given} | {id(leaf) for leaf in _leaves(subject.call())}
+    known = {id(x) for x in given} | {id(leaf) for leaf in graph_leaves(subject.call())}
     lasting = {id(leaf) for leaf in first} & {id(leaf) for leaf in second}
     for leaf in first:
         if id(leaf) in lasting and id(leaf) not in known and not _served(subject, leaf):
@@ -61,7 +61,7 @@ def _served(subject: Subject, leaf: Tensor) -> bool:
         leaf.grad = before
 
 
-def _leaves(outputs: Iterable[Tensor]) -> list[Tensor]:
+def graph_leaves(outputs: Iterable[Tensor]) -> list[Tensor]:
     """The leaves that require grad of the graph of these tensors."""
     outputs = list(outputs)
     stack: list[Any] = [t.grad_fn for t in outputs]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from nbautograd.core.checking.backward_call import cotangents, pull
 from nbautograd.core.checking.block import Block
-from nbautograd.core.checking.probes.determinism import state
+from nbautograd.core.checking.probes.determinism import gradients_written, state
 from nbautograd.core.checking.probes.exceptions import contract_broken, explain, from_forward
 from nbautograd.core.checking.probes.forward_mode import batched
 from nbautograd.core.checking.probes.hidden_inputs import hidden_inputs, inputs_outside
@@ -49,6 +49,7 @@ def first_run(subject: Subject) -> tuple[Outputs | None, tuple[Finding, ...]]:
 def before_values(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
     """What makes every other answer doubtful: state, hidden inputs."""
     yield from quietly(lambda: state(subject))
+    yield from quietly(lambda: gradients_written(subject))
     yield from quietly(lambda: hidden_inputs(subject))
 
 

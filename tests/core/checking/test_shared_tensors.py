@@ -1,0 +1,521 @@
+"""What forward and backward write outside their arguments neither leaks between evaluations nor outlives a check."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from own_mistakes import draw
+from torch import Tensor, nn
+from torch.autograd import Function
+
+import nbautograd
+from nbautograd.core.checking.shared_tensors import SharedTensors
+
+D = torch.float64
+MEAN = torch.zeros(3, dtype=D)
+COUNT = torch.zeros((), dtype=torch.int64)
+HISTORY = {"means": [torch.zeros(3, dtype=D)]}
+
+
+class CountsCalls(Function):
+    @staticmethod
+    def forward(ctx, x):
+        COUNT.add_(1)
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2
+
+
+class KeepsAMean(Function):
+    @staticmethod
+    def forward(ctx, x):
+        MEAN.mul_(0.9).add_(x.mean(0), alpha=0.1)
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2
+
+
+class SubtractsTheMean(Function):
+    """The output reads the buffer after it was moved towards this very input."""
+
+    @staticmethod
+    def forward(ctx, x):
+        MEAN.mul_(0.9).add_(x.mean(0), alpha=0.1)
+        return x - MEAN
+
+    @staticmethod
+    def backward(ctx, g):
+        return g - 0.1 * g.mean(0)
+
+
+class InADictionary(Function):
+    @staticmethod
+    def forward(ctx, x):
+        HISTORY["means"][0].copy_(x.mean(0))
+        return x + HISTORY["means"][0]
+
+    @staticmethod
+    def backward(ctx, g):
+        return g + g.mean(0)
+
+
+class OnTheClass(Function):
+    largest = torch.zeros(3, dtype=D)
+
+    @staticmethod
+    def forward(ctx, x):
+        OnTheClass.largest.copy_(torch.maximum(OnTheClass.largest, x.detach().abs().amax(0)))
+        return x * 3
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 3
+
+
+class Batch(Function):
+    """As a batch norm: the running mean is an argument, and neither output nor gradient depends on it."""
+
+    @staticmethod
+    def forward(ctx, x, mean):
+        mean.mul_(0.9).add_(x.mean(0), alpha=0.1)
+        return x - x.mean(0)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g - g.mean(0), None
+
+
+class Normalised(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(3, dtype=D))
+        self.register_buffer("count", torch.tensor(0))
+
+    def forward(self, x):
+        self.count += 1
+        return Batch.apply(x, self.mean)
+
+
+class Holder:
+    def __init__(self) -> None:
+        self.mean = torch.zeros(3, dtype=D)
+
+    def call(self, x):
+        self.mean.add_(x.detach().mean(0))
+        return Batch.apply(x, self.mean)
+
+
+def _enclosed():
+    seen = torch.zeros(3, dtype=D)
+
+    def call(x):
+        seen.add_(x.detach().mean(0))
+        return Batch.apply(x, seen)
+
+    return call, lambda: [seen]
+
+
+def _module():
+    module = Normalised()
+    return module, lambda: [module.mean, module.count]
+
+
+def _of_torch():
+    module = nn.BatchNorm1d(3).double()
+    return module, lambda: [module.running_mean, module.running_var, module.num_batches_tracked]
+
+
+def _holder():
+    holder = Holder()
+    return holder.call, lambda: [holder.mean]
+
+
+WRITERS = {
+    "a counter": lambda: (CountsCalls, lambda: [COUNT]),
+    "a global": lambda: (KeepsAMean, lambda: [MEAN]),
+    "a global that is read": lambda: (SubtractsTheMean, lambda: [MEAN]),
+    "in a dictionary": lambda: (InADictionary, lambda: HISTORY["means"]),
+    "on the class": lambda: (OnTheClass, lambda: [OnTheClass.largest]),
+    "a module": _module,
+    "a module of torch": _of_torch,
+    "an object": _holder,
+    "a closure": _enclosed,
+}
+
+
+@pytest.fixture(autouse=True)
+def _clean():
+    yield
+    for tensor in (MEAN, COUNT, HISTORY["means"][0], OnTheClass.largest, WEIGHT):
+        tensor.detach().zero_()
+    WEIGHT.grad = None
+
+
+@pytest.mark.parametrize("check", [nbautograd.gradcheck, lambda fn, x: nbautograd.inspect(fn, x).gradcheck])
+@pytest.mark.parametrize("name", WRITERS)
+def test_buffers_are_as_they_were_and_the_function_is_right(name, check) -> None:
+    fn, buffers = WRITERS[name]()
+    before = [(id(b), b.clone(), b.requires_grad) for b in buffers()]
+    report = check(fn, draw(4, 3))
+    assert report.verdict == "right", report.reason
+    assert [f for f in report.findings if f.kind == "bug"] == []
+    for (key, value, needs), now in zip(before, buffers(), strict=True):
+        assert id(now) == key
+        assert now.requires_grad == needs
+        assert torch.equal(now, value)
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_without_putting_back_they_would_not_be(name, monkeypatch) -> None:
+    monkeypatch.setattr(SharedTensors, "put_back", lambda self: None)
+    fn, buffers = WRITERS[name]()
+    before = [b.clone() for b in buffers()]
+    nbautograd.gradcheck(fn, draw(4, 3), order=1)
+    changed = [not torch.equal(a.detach(), b) for a, b in zip(buffers(), before, strict=True)]
+    [b.detach_() for b in buffers()]
+    assert any(changed)
+
+
+def test_a_buffer_that_is_read_would_leak_between_evaluations(monkeypatch) -> None:
+    monkeypatch.setattr(SharedTensors, "put_back_values", lambda self: None)
+    assert nbautograd.gradcheck(SubtractsTheMean, draw(4, 3), order=1).verdict != "right"
+    MEAN.detach_()
+
+
+def test_a_gradient_that_forgets_the_buffer_is_wrong() -> None:
+    class Forgets(SubtractsTheMean):
+        @staticmethod
+        def backward(ctx, g):
+            return g.clone()
+
+    assert nbautograd.gradcheck(Forgets, draw(4, 3), order=1).verdict == "wrong"
+
+
+def test_a_buffer_that_is_an_argument_stays_too() -> None:
+    mean = torch.ones(3, dtype=D)
+    assert nbautograd.gradcheck(Batch, (draw(4, 3), mean)).verdict == "right"
+    assert mean.tolist() == [1, 1, 1]
+
+
+class ReadsTheBuffer(Function):
+    @staticmethod
+    def forward(ctx, x, scale):
+        scale.mul_(0.9).add_(x.detach().abs().mean(0), alpha=0.1)
+        ctx.scale = scale
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * x.cos() * (ctx.scale / ctx.scale.mean()) ** 0 + 0 * g * ctx.scale, None
+
+
+class ScalesByTheBuffer(Function):
+    """Straight through the scale, which is read again in backward: by then another call may have moved it."""
+
+    @staticmethod
+    def forward(ctx, x, scale):
+        scale.add_(1.0)
+        ctx.scale = scale
+        return x * scale
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.scale, None
+
+
+class CopiesTheBuffer(ScalesByTheBuffer):
+    @staticmethod
+    def forward(ctx, x, scale):
+        scale.add_(1.0)
+        ctx.scale = scale.clone()
+        return x * scale
+
+
+class SavesTheBuffer(ScalesByTheBuffer):
+    """Torch itself refuses the backward where another call has moved it."""
+
+    @staticmethod
+    def forward(ctx, x, scale):
+        scale.add_(1.0)
+        ctx.save_for_backward(scale)
+        return x * scale
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.saved_tensors[0], None
+
+
+def test_a_buffer_that_backward_reads_is_state_that_another_call_reaches() -> None:
+    scale = torch.ones(3, dtype=D)
+    found = nbautograd.gradcheck(ScalesByTheBuffer, (draw(4, 3), scale), order=1).findings
+    assert [(f.code, f.params["name"]) for f in found if f.kind == "bug"] == [("shared_state", "scale")]
+    assert "`scale`" in found[0].message
+    assert scale.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("cls", [CopiesTheBuffer, SavesTheBuffer, ReadsTheBuffer, Batch])
+def test_a_buffer_of_which_backward_keeps_a_copy_is_no_state(cls) -> None:
+    report = nbautograd.gradcheck(cls, (draw(4, 3), torch.ones(3, dtype=D)), order=1)
+    assert report.verdict == "right"
+    assert [f.code for f in report.findings if f.kind == "bug"] == []
+
+
+# ---- .grad of tensors that backward fills in by itself ----
+
+WEIGHT = draw(3, seed=3)
+
+
+class AddsToGrad(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * WEIGHT
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        gradient = (g * x).sum(0)
+        if WEIGHT.grad is None:
+            WEIGHT.grad = gradient.detach().clone()
+        else:
+            with torch.no_grad():
+                WEIGHT.grad += gradient
+        return g * WEIGHT
+
+
+class OfALayer(Function):
+    @staticmethod
+    def forward(ctx, x, layer):
+        ctx.layer = layer
+        ctx.save_for_backward(x)
+        return x * layer.weight
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        weight = ctx.layer.weight
+        gradient = (g * x).sum(0).detach()
+        weight.grad = gradient if weight.grad is None else weight.grad + gradient
+        return g * weight, None
+
+
+class Layer(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(3, dtype=D))
+
+    def forward(self, x):
+        return OfALayer.apply(x, self)
+
+
+def _checks():
+    yield "gradcheck", lambda fn, *inputs: nbautograd.gradcheck(fn, inputs)
+    yield "second order", lambda fn, *inputs: nbautograd.gradcheck(fn, inputs, order=2)
+    yield "jacobian", lambda fn, *inputs: nbautograd.jacobian(fn, inputs)
+    yield "inspect", lambda fn, *inputs: nbautograd.inspect(fn, *inputs)
+    yield "compare", lambda fn, *inputs: nbautograd.compare(fn, lambda x, *_: x * 1.0, inputs)
+
+
+@pytest.mark.parametrize(("name", "check"), list(_checks()))
+@pytest.mark.parametrize("grad", [None, 5.0])
+def test_grad_is_the_users_after_a_check(name, check, grad) -> None:
+    WEIGHT.grad = mine = None if grad is None else torch.full((3,), grad, dtype=D)
+    check(AddsToGrad, draw(4, 3))
+    assert WEIGHT.grad is mine
+    assert mine is None or mine.tolist() == [grad] * 3
+    layer = Layer()
+    layer.weight.grad = mine = None if grad is None else torch.full((3,), grad, dtype=D)
+    for fn, inputs in ((OfALayer, (draw(4, 3), layer)), (layer, (draw(4, 3),))):
+        check(fn, *inputs)
+        assert layer.weight.grad is mine
+        assert mine is None or mine.tolist() == [grad] * 3
+
+
+def test_without_putting_back_grad_would_have_grown(monkeypatch) -> None:
+    monkeypatch.setattr(SharedTensors, "put_back_gradients", lambda self: None)
+    nbautograd.gradcheck(AddsToGrad, draw(4, 3), order=1)
+    assert WEIGHT.grad is not None
+
+
+def test_it_is_a_risk_and_the_finding_says_that_it_was_put_back() -> None:
+    report = nbautograd.gradcheck(AddsToGrad, draw(4, 3))
+    assert report.verdict == "right"
+    (found,) = [f for f in report.findings if f.code == "writes_grad"]
+    assert (found.kind, found.params["name"]) == ("lint", "WEIGHT")
+    assert "put `WEIGHT.grad` back" in found.message
+    layer = Layer()
+    names = [f.params["name"] for f in nbautograd.gradcheck(layer, draw(4, 3)).findings if f.code == "writes_grad"]
+    assert names == ["weight"]
+
+
+def test_a_backward_that_leaves_grad_alone_is_not_said_to_write_it() -> None:
+    linear = nn.Linear(3, 2).double()
+    linear.weight.grad = torch.ones_like(linear.weight)
+    assert nbautograd.gradcheck(linear, draw(4, 3)).findings == ()
+
+
+# ---- what backward writes on ctx: scratch space and caches are its own ----
+
+
+class Remembers(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        ctx.cache = {}
+        return x.exp()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        if "slope" not in ctx.cache:
+            ctx.cache["slope"] = x.exp()
+        return g * ctx.cache["slope"]
+
+
+class WritesScratch(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        ctx.scratch = torch.empty_like(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        torch.cos(x.detach(), out=ctx.scratch)
+        return g * ctx.scratch
+
+
+class SortsItsList(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.parts = [x.cos(), torch.ones_like(x)]
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, g):
+        total = torch.ones_like(g)
+        for part in ctx.parts:
+            total = total * part
+        ctx.parts.reverse()
+        return g * total
+
+
+class TimesItself(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.times = []
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        ctx.times.append(len(ctx.times))
+        return g * 2
+
+
+class ReadsItsSet(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.powers = {1, 2}
+        ctx.save_for_backward(x)
+        return x + x**2
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return sum(g * n * x ** (n - 1) for n in ctx.powers)
+
+
+class CollectsShapes(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.shapes = {"x": tuple(x.shape)}
+        return x.reshape(-1) * 1.0
+
+    @staticmethod
+    def backward(ctx, g):
+        ctx.shapes["g"] = tuple(g.shape)
+        return g.reshape(ctx.shapes["x"])
+
+
+class QueuesParts(Function):
+    @staticmethod
+    def forward(ctx, *xs):
+        ctx.sizes = [len(x) for x in xs]
+        return torch.cat(xs)
+
+    @staticmethod
+    def backward(ctx, g):
+        sizes = list(ctx.sizes)
+        out = []
+        while sizes:
+            part, g = g[: sizes[0]], g[sizes.pop(0) :]
+            out.append(part)
+        return tuple(out)
+
+
+class NormalisesItsCopy(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.direction = x.detach() / x.detach().norm()
+        ctx.save_for_backward(x)
+        return x.norm()
+
+    @staticmethod
+    def backward(ctx, g):
+        ctx.direction /= ctx.direction.norm()  # changes it by rounding at most
+        (x,) = ctx.saved_tensors
+        return g * x / x.norm()
+
+
+@pytest.mark.parametrize(
+    "cls", [Remembers, WritesScratch, SortsItsList, TimesItself, ReadsItsSet, CollectsShapes, NormalisesItsCopy]
+)
+def test_what_a_second_backward_does_not_feel_is_no_mistake(cls) -> None:
+    report = nbautograd.gradcheck(cls, draw(4, low=0.5), order=1)
+    assert report.verdict == "right"
+    assert [f.code for f in report.findings if f.kind == "bug"] == []
+
+
+def test_nor_is_a_list_that_backward_copies() -> None:
+    report = nbautograd.gradcheck(QueuesParts, (draw(2), draw(3)), order=1)
+    assert [f.code for f in report.findings if f.kind == "bug"] == []
+
+
+class PopsParts(QueuesParts):
+    @staticmethod
+    def backward(ctx, g):
+        out = []
+        while ctx.sizes:
+            part, g = g[: ctx.sizes[0]], g[ctx.sizes.pop(0) :]
+            out.append(part)
+        return tuple(out) or (None, None)
+
+
+class SumsScratch(WritesScratch):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        ctx.scratch = torch.zeros_like(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        ctx.scratch += x.detach().cos()
+        return g * ctx.scratch
+
+
+@pytest.mark.parametrize(
+    ("cls", "inputs", "name"),
+    [(PopsParts, (draw(2), draw(3)), "ctx.sizes"), (SumsScratch, (draw(4),), "ctx.scratch")],
+)
+def test_what_a_second_backward_does_feel_is_named(cls, inputs: tuple[Tensor, ...], name: str) -> None:
+    found = nbautograd.gradcheck(cls, inputs, order=1).findings
+    assert ("mutates_saved", name) in [(f.code, f.params.get("name")) for f in found]
