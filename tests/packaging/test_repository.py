@@ -160,3 +160,15 @@ def test_the_demo_pays_off_before_a_minute_of_reading(name):
     # some 200 English words or 300 Chinese characters a minute
     assert len(re.findall(r"[A-Za-z_`]+", before)) / 200 + len(re.findall(r"[\u4e00-\u9fff]", before)) / 300 < 1
     assert sum(cell["cell_type"] == "code" for cell in cells[: first + 1]) == 2
+
+
+def test_contributing_says_about_how_much_there_is():
+    """Its counts are within a quarter of what is there now; they are counted anew when this trips."""
+    text = " ".join((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split())
+    folders = {"Python": ("nbautograd", "py"), "JavaScript": ("frontend", "js"), "tests": ("tests", "py")}
+    for what, (folder, kind) in folders.items():
+        lines, files = re.search(rf"([\d,]+) lines of {what} in (\d+) files", text).groups()
+        here = [file for file in (ROOT / folder).rglob(f"*.{kind}") if "node_modules" not in file.parts]
+        there = sum(len(file.read_text(encoding="utf-8").splitlines()) for file in here)
+        assert 0.75 < int(lines.replace(",", "")) / there < 1.25, what
+        assert 0.75 < int(files) / len(here) < 1.25, what
