@@ -1,23 +1,94 @@
-"""Write what the front end takes from Python: the colours of widget.css.
+"""Write what the front end takes from Python: the colours of widget.css, the types of a document.
 
-``python frontend/generate.py``; then ``npm run build``. A test says when it was forgotten.
+``python frontend/generate.py``, then ``npm run build``. A test says when it was forgotten.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import re
+import types
+import typing
 from pathlib import Path
+from typing import Any
 
-from nbautograd.views import theme
+from nbautograd.views import document, theme
+from nbautograd.views.to_json import NOT_FOR_PAGES
 
 FRONTEND = Path(__file__).resolve().parent
-BLOCK = re.compile(r"(?<=by frontend/generate.py \*/\n).*?(?=/\* end of colours \*/)", re.DOTALL)
+COLOURS = re.compile(r"(?<=by frontend/generate.py \*/\n).*?(?=/\* end of colours \*/)", re.DOTALL)
+SIMPLE = {str: "string", bool: "boolean", int: "number", float: "number", type(None): "null"}
+# what to_json makes of these is not what their fields say
+DRAWN = """
+/** A small heat map; `exact` where each of its cells is one element. */
+export interface Thumbnail {
+  kind: "thumbnail";
+  alt: string;
+  array: import("./types").Packed;
+  exact: boolean;
+}
+
+/** The picture of a graph under its name; without a layout where it is too large. */
+export interface Drawing {
+  kind: "drawing";
+  title: string;
+  layout: import("./scene.js").Layout | null;
+}
+"""
 
 
 def generated() -> dict[str, str]:
     """Return the files of the front end that hold something of Python's, by name, as they should be."""
     sheet = (FRONTEND / "widget.css").read_text(encoding="utf-8")
-    return {"widget.css": BLOCK.sub(lambda _: f"{theme.style_variables()}\n", sheet)}
+    return {
+        "widget.css": COLOURS.sub(lambda _: f"{theme.style_variables()}\n", sheet),
+        "tree.d.ts": document_types(),
+    }
+
+
+def document_types() -> str:
+    """Return the types of what ``views.to_json`` makes of a document."""
+    blocks, spans = typing.get_args(document.Block), [s for s in typing.get_args(document.Span) if s is not str]
+    drawn = (document.Thumbnail, document.Drawing)
+    written = [_interface(cls) for cls in (*spans, *blocks) if cls not in drawn]
+    unions = [
+        f"export type Span = string | {' | '.join(s.__name__ for s in spans)};",
+        "export type Cell = Span | Span[];",
+        f"export type Block = {' | '.join(b.__name__ for b in blocks)};",
+    ]
+    head = "// Written by frontend/generate.py from nbautograd/views/document.py: what views/to_json.py makes of it."
+    return "\n".join((head, *(f"\n{part}" for part in (*written, DRAWN.strip(), "\n".join(unions))), ""))
+
+
+def _interface(cls: Any) -> str:
+    hints = typing.get_type_hints(cls)
+    lines = []
+    for f in dataclasses.fields(cls):
+        if f.name not in NOT_FOR_PAGES:
+            optional = "" if f.default is dataclasses.MISSING else "?"
+            lines.append(f"  {f.name}{optional}: {_type(hints[f.name])};")
+    summary = (cls.__doc__ or "").split("\n")[0]
+    body = "\n".join((f'  kind: "{cls.__name__.lower()}";', *lines))
+    return f"/** {summary} */\nexport interface {cls.__name__} {{\n{body}\n}}"
+
+
+def _type(hint: Any) -> str:
+    named = {document.Span: "Span", document.Cell: "Cell", document.Block: "Block"}
+    if hint in named:
+        return named[hint]
+    if hint in SIMPLE:
+        return SIMPLE[hint]
+    arguments = typing.get_args(hint)
+    if typing.get_origin(hint) is typing.Literal:
+        return " | ".join(f'"{word}"' for word in arguments)
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return " | ".join(map(_type, arguments))
+    if typing.get_origin(hint) is tuple:
+        if arguments[-1] is Ellipsis:
+            inner = _type(arguments[0])
+            return f"({inner})[]" if " | " in inner else f"{inner}[]"
+        return f"[{', '.join(map(_type, arguments))}]"
+    raise TypeError(hint)
 
 
 if __name__ == "__main__":

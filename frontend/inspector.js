@@ -149,7 +149,7 @@ const compareLine = (page, state) =>
   el(
     "p",
     null,
-    state.said,
+    state.headline,
     " ",
     button(page.t("tab.compare"), () => page.show("compare"), "link"),
   );

@@ -1,20 +1,31 @@
-"""A result and the progress table as text and as static HTML, from the pieces that every page is made of."""
+"""A result and the progress table as documents."""
 
 from __future__ import annotations
 
 from nbautograd import messages
 from nbautograd.course.progress import Progress, Row
 from nbautograd.course.result import MAX_HINT_LEVEL, CheckResult, Result
+from nbautograd.views.builders import build
 from nbautograd.views.bundle import mimebundle as drawn
-from nbautograd.views.html import body
-from nbautograd.views.markup import Markup, join, prose, tag
-from nbautograd.views.pieces import SOFT, block, chip, faint, name, paragraph, table
-from nbautograd.views.tables import indent, wrap
-from nbautograd.views.tables import table as lines_of
-from nbautograd.views.text import text
-from nbautograd.views.theme import TONES
+from nbautograd.views.document import (
+    Card,
+    Chip,
+    Code,
+    Document,
+    Item,
+    Paragraph,
+    Strong,
+    Table,
+    Tone,
+    paragraph,
+    sentences,
+)
 
-TONE = {"passed": "right", "failed": "cannot tell", "unanswered": "unchecked"}  # not yet right is no disgrace
+TONE: dict[str, Tone] = {
+    "passed": "right",
+    "failed": "cannot tell",
+    "unanswered": "unchecked",
+}  # not yet right is no disgrace
 MARK = {"passed": "✓", "failed": "✗", "unanswered": "·", "skipped": "·"}
 
 
@@ -31,36 +42,23 @@ def mimebundle(value: Result | Progress) -> dict[str, str]:
     return drawn(value)
 
 
-@text.register
-def _result_text(value: Result) -> str:
-    lines = [f"{MARK[value.state]} {headline(value)}"]
-    for outcome in value.outcomes if value.state == "failed" else ():
-        if outcome.state == "failed":
-            said = " ".join(outcome.sentences(value.hints))
-            lines += indent(wrap(f"{MARK[outcome.state]} {outcome.title}{messages.text('course.colon')}{said}"))
-    return "\n".join([*lines, *indent([line for sentence in below(value) for line in wrap(sentence)])])
+@build.register
+def result_document(value: Result) -> Document:
+    """Return how an exercise stands, the checks that failed with what helps, and in smaller print the others."""
+    mark = Chip(
+        f"{MARK[value.state]} {messages.text(f'course.chip.{value.state}')}", TONE[value.state], MARK[value.state]
+    )
+    head = paragraph(mark, Strong(messages.text(f"course.result.{value.state}", name=value.exercise)))
+    shown = value.outcomes if value.state == "failed" else ()
+    failed = [_failed(outcome, value.hints) for outcome in shown if outcome.state == "failed"]
+    small = [Item(sentences(below(value), "small"))] if below(value) else []
+    return (Card(TONE[value.state], (head, *failed, *small)),)
 
 
-@body.register
-def _result_markup(value: Result) -> Markup:
-    tone = TONE[value.state]
-    look = f"border-left:4px solid {TONES[tone]};background-color:{SOFT};padding:7px 14px 2px 14px;border-radius:3px"
-    mark = chip(f"{MARK[value.state]} {messages.text(f'course.chip.{value.state}')}", tone)
-    head = block(mark, " ", tag("strong", None, name(value.exercise)))
-    failed = [_failed(o, value.hints) for o in value.outcomes if o.state == "failed"] if value.state == "failed" else []
-    small = block(tag("span", {"style": "opacity:0.75;font-size:0.92em"}, prose(" ".join(below(value)))))
-    return tag("div", {"style": look}, head, *failed, *([small] if below(value) else []))
-
-
-def _failed(outcome: CheckResult, hints: int) -> Markup:
-    title = tag("strong", None, f"{MARK['failed']} {outcome.title}{messages.text('course.colon')}")
+def _failed(outcome: CheckResult, hints: int) -> Item:
+    title = Strong(f"{MARK['failed']} {outcome.title}{messages.text('course.colon')}")
     first, *more = outcome.sentences(hints)
-    return block(join((title, prose(first))), *(tag("div", None, prose(sentence)) for sentence in more))
-
-
-def headline(value: Result) -> str:
-    """The one line that says how it stands."""
-    return messages.text(f"course.result.{value.state}", name=value.exercise)
+    return Item((Paragraph((title, first)), *sentences(more)))
 
 
 def below(value: Result) -> tuple[str, ...]:
@@ -82,22 +80,14 @@ def _titles(value: Result, state: str) -> str:
     return messages.text("course.comma").join(o.title for o in value.outcomes if o.state == state)
 
 
-@text.register
-def _progress_text(value: Progress) -> str:
+@build.register
+def progress_document(value: Progress) -> Document:
+    """Return how many exercises are right, and a row for each."""
     if not value.rows:
-        return messages.text("course.progress.none")
-    header = [messages.text(f"course.progress.{column}") for column in ("exercise", "tries", "state")]
-    rows = [(row.exercise, str(row.tries or ""), _state(row)) for row in value.rows]
-    return "\n".join([_title(value), *indent(lines_of(header, rows, right=(1,)))])
-
-
-@body.register
-def _progress_markup(value: Progress) -> Markup:
-    if not value.rows:
-        return paragraph(messages.text("course.progress.none"))
-    header = [messages.text(f"course.progress.{column}") for column in ("exercise", "tries", "state")]
-    rows = [(name(row.exercise), row.tries or faint("·"), chip(_state(row), TONE[row.state])) for row in value.rows]
-    return join((block(tag("strong", None, _title(value))), table("", header, rows, right=(1,))))
+        return sentences([messages.text("course.progress.none")])
+    header = tuple(messages.text(f"course.progress.{column}") for column in ("exercise", "tries", "state"))
+    rows = tuple((Code(row.exercise), str(row.tries or ""), Chip(_state(row), TONE[row.state])) for row in value.rows)
+    return (Paragraph((Strong(_title(value)),)), Item((Table(header, rows, right=(1,)),)))
 
 
 def _title(value: Progress) -> str:

@@ -41,6 +41,7 @@ class Comparison(Displayable):
         agree: True when outputs and gradients agree within torch's default tolerance for their dtype.
         output_errors, gradient_errors: Function's less reference's, element by element, per pair; None where they
             cannot be subtracted.
+        outputs_agree, gradients_agree: which pairs agree within that tolerance.
     """
 
     names: tuple[str, str]
@@ -55,6 +56,8 @@ class Comparison(Displayable):
     agree: bool = True
     output_errors: tuple[Value | None, ...] = ()
     gradient_errors: tuple[Value | None, ...] = ()
+    outputs_agree: tuple[bool, ...] = ()
+    gradients_agree: tuple[bool, ...] = ()
 
     def __repr__(self) -> str:
         return f"<Comparison {self.names[0]} and {self.names[1]}: {'agree' if self.agree else 'differ'}>"
@@ -103,7 +106,9 @@ def _compared(names: tuple[str, str], sides: tuple[_Side, _Side], seconds: tuple
     first, second = sides
     kept = tuple(first.subject.input_names[i] for i in first.subject.differentiable)
     output_names = first.subject.output_names
-    tensors = ((*first.outputs, *first.gradients), (*second.outputs, *second.gradients))
+    outputs_agree = tuple(map(_close, first.outputs, second.outputs))
+    gradients_agree = tuple(map(_close, first.gradients, second.gradients))
+    as_many = len(first.outputs) == len(second.outputs) and len(first.gradients) == len(second.gradients)
     return Comparison(
         names=names,
         outputs=_pairs(first.outputs, second.outputs, output_names),
@@ -116,7 +121,9 @@ def _compared(names: tuple[str, str], sides: tuple[_Side, _Side], seconds: tuple
         graphs=(first.graph, second.graph),
         saved_bytes=(first.saved_bytes, second.saved_bytes),
         seconds=seconds,
-        agree=len(tensors[0]) == len(tensors[1]) and all(map(_close, *tensors)),
+        agree=as_many and all((*outputs_agree, *gradients_agree)),
+        outputs_agree=outputs_agree,
+        gradients_agree=gradients_agree,
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from nbautograd.core.display import plain
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
-from nbautograd.widgets.parts import array
+from nbautograd.views.to_json import array
 
 MOST_SCOPES = 8  # modules whose memory is told
 MOST_STALE = 20

@@ -12,9 +12,10 @@ from nbautograd.core.checking.block import Block, JacobianBlock, JacobianReport
 from nbautograd.core.display import plain
 from nbautograd.errors import InputError
 from nbautograd.views.jacobian import by_interest, wrong_cells
+from nbautograd.views.to_json import array
 from nbautograd.widgets.base import Buffers, Question, ViewWidget
 from nbautograd.widgets.keeping import FREEZING
-from nbautograd.widgets.parts import array, inline
+from nbautograd.widgets.parts import inline
 from nbautograd.widgets.window import window
 
 Blocks = Mapping[tuple[int, int], JacobianBlock]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from nbautograd.views.jacobian import wrong_cells
-from nbautograd.widgets.parts import array
+from nbautograd.views.to_json import array
 
 FREEZING = "NBAUTOGRAD_FREEZING"  # environment variable of the kernel
 MOST_WHOLE = 1_000_000  # bytes of whole blocks in one view

@@ -11,29 +11,19 @@ from nbautograd.core.display import plain
 from nbautograd.core.findings import Finding
 from nbautograd.core.source import FunctionSource
 from nbautograd.core.values import CtxSnapshot, TensorSummary, Value
+from nbautograd.views.to_json import array, matrix
 
 _UNSENT = ("thumbnail", "type", "values", "requires_grad", "sampled")
 _NOTHING = (None, "")
 SOURCE_LIMIT = 40_000  # characters of source that are sent
 
 
-def array(values: Any, dtype: str = "float64") -> dict[str, Any]:
-    """An array for the page: its dtype, its shape, and its bytes in row-major little-endian order.
-
-    Example:
-        >>> from nbautograd.widgets.parts import array
-        >>> array([[1, 2]], "float32")["shape"]
-        [1, 2]
-    """
-    packed = np.ascontiguousarray(np.real(values), dtype=np.dtype(dtype).newbyteorder("<"))
-    return {"dtype": dtype, "shape": list(np.shape(values)), "buffer": packed.tobytes()}
-
-
 def inline(state: Any) -> Any:
     """The same state with its arrays as lists of numbers, for an answer, whose parts cannot be buffers.
 
     Example:
-        >>> from nbautograd.widgets.parts import array, inline
+        >>> from nbautograd.views.to_json import array
+        >>> from nbautograd.widgets.parts import inline
         >>> inline(array([1.0, float("inf")]))["values"]
         [1.0, 'Infinity']
     """
@@ -62,7 +52,7 @@ def tensor(summary: TensorSummary, drawn: bool = True) -> dict[str, Any]:
     facts = {k: v for k, v in plain(summary).items() if k not in _UNSENT and v not in _NOTHING}
     facts["sampled"] = summary.sampled
     if drawn and summary.thumbnail is not None and summary.thumbnail.size:
-        facts["thumbnail"] = array(_matrix(summary.thumbnail), "float32")
+        facts["thumbnail"] = array(matrix(summary.thumbnail), "float32")
     return facts
 
 
@@ -118,9 +108,3 @@ def source(text: FunctionSource | None) -> dict[str, Any] | None:
     if text is None or not text.text:
         return None
     return {"text": text.text[:SOURCE_LIMIT], "first_line": text.first_line, "lines": dict(text.lines)}
-
-
-def _matrix(thumbnail: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """A thumbnail as rows and columns, whatever its number of dimensions."""
-    numbers = np.real(thumbnail)
-    return numbers if numbers.ndim == 2 else np.atleast_2d(numbers.reshape(-1))

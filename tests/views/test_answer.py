@@ -8,7 +8,7 @@ import sample_values as samples
 
 from nbautograd.core.findings import Finding
 from nbautograd.views.answer import answer, second_answer
-from nbautograd.views.comparison import rows
+from nbautograd.views.builders.comparison import rows
 from nbautograd.views.html import html
 from nbautograd.views.text import text
 
@@ -72,9 +72,10 @@ def test_a_comparison_writes_what_differs_with_enough_digits_and_what_agrees_bri
     near = replace(
         samples.comparison(agree=False),
         gradients=((samples.value("a", [1.00001, 2 / 3]), samples.value("a", [1.0, 2 / 3])),),
-        gradient_differences=(1e-5 * 1.5,),
+        gradient_differences=(1e-5,),
+        gradients_agree=(False,),
     )
     gradient = next(row for row in rows(near) if row.title == "gradient of a")
     assert gradient.cells == ("1.00001, 0.666667", "1.0, 0.666667")
-    agreeing = replace(near, gradient_differences=(1e-9,))
+    agreeing = replace(near, gradients_agree=(True,))
     assert next(row for row in rows(agreeing) if row.title == "gradient of a").cells == ("1.0, 0.6667", "1.0, 0.6667")

@@ -12,12 +12,12 @@ from nbautograd.core.graphs.graph import AutogradGraph
 from nbautograd.core.recording.call import Call, CallLog
 from nbautograd.core.tracing.dispatches import DispatchLog
 from nbautograd.core.values import CtxSnapshot, TensorSummary, Value
-from nbautograd.inspection.comparison import Comparison
 from nbautograd.inspection.report import FunctionReport
 from nbautograd.views.answer import answer as what_to_say
-from nbautograd.views.comparison import headline as comparison_headline
+from nbautograd.views.builders import build, has_document
+from nbautograd.views.builders.comparison import comparison_document
+from nbautograd.views.builders.comparison import headline as comparison_headline
 from nbautograd.views.html.calls import call_markup, call_title, calls_markup, log_markup
-from nbautograd.views.html.comparison import comparison_markup
 from nbautograd.views.html.dispatches import dispatches_markup
 from nbautograd.views.html.gradcheck import blocks_markup, gradcheck_markup, gradcheck_summary, order2
 from nbautograd.views.html.graph import graph_markup
@@ -28,6 +28,7 @@ from nbautograd.views.markup import Markup, join, tag
 from nbautograd.views.pieces import block, fold, paragraph, pre
 from nbautograd.views.text import PARTS, jacobian_blocks, parts, text
 from nbautograd.views.text.graph import graph_headline
+from nbautograd.views.to_html import to_html
 from nbautograd.views.words import counted
 
 FULL = "all"
@@ -59,7 +60,7 @@ def html(value: Any, anchor: str = "") -> str:
 @singledispatch
 def body(value: Any) -> Markup:
     """What stands inside the outermost element."""
-    return pre(text(value))
+    return to_html(build(value)) if has_document(value) else pre(text(value))
 
 
 body.register(GradcheckReport)(gradcheck_markup)
@@ -67,7 +68,6 @@ body.register(JacobianReport)(jacobian_markup)
 body.register(JacobianBlock)(block_markup)
 body.register(CallLog)(log_markup)
 body.register(AutogradGraph)(graph_markup)
-body.register(Comparison)(comparison_markup)
 body.register(DispatchLog)(dispatches_markup)
 body.register(Finding)(finding_markup)
 body.register(TensorSummary)(tensor_markup)
@@ -107,6 +107,10 @@ def _shorten(report: FunctionReport, made: dict[str, Markup], room: int) -> None
     for part in ("comparison", "calls", "graph", "jacobian", "gradcheck"):
         if sum(map(len, made.values())) <= room:
             return
+        if part == "comparison" and report.comparison is not None:  # its numbers first, the graphs where there is room
+            inside = to_html(comparison_document(report.comparison, drawings=False))
+            title = messages.text("views.part.comparison")
+            made[part] = fold(title, inside, _beside(report, part), opened=_opened(report, part))
         if len(made.get(part, "")) > LEAST_ROOM:
             title = messages.text(f"views.part.{part}")
             words = paragraph(messages.text("views.too_long", part=title, attribute=part))

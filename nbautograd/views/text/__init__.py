@@ -13,10 +13,11 @@ from nbautograd.core.recording.call import Call, CallLog
 from nbautograd.core.source import FunctionSource
 from nbautograd.core.tracing.dispatches import Dispatch, DispatchLog
 from nbautograd.core.values import CtxSnapshot, TensorSummary, Value
-from nbautograd.inspection.comparison import Comparison
 from nbautograd.inspection.redacted import RedactedReport
 from nbautograd.inspection.report import FunctionReport
 from nbautograd.views.answer import answer
+from nbautograd.views.builders import build, has_document
+from nbautograd.views.builders import comparison as _registers  # noqa: F401
 from nbautograd.views.tables import indent
 from nbautograd.views.text.blocks import (
     answer_lines,
@@ -31,10 +32,10 @@ from nbautograd.views.text.blocks import (
     wrong_lines,
 )
 from nbautograd.views.text.calls import call_text, ctx_text, log_lines, log_text, tensor_text, value_text
-from nbautograd.views.text.comparison import comparison_text
 from nbautograd.views.text.dispatches import dispatch_text, dispatches_text
 from nbautograd.views.text.graph import graph_text, node_name
 from nbautograd.views.text.redacted import redacted_text
+from nbautograd.views.to_text import to_text
 
 PARTS = ("gradcheck", "jacobian", "calls", "graph", "comparison")
 
@@ -55,7 +56,7 @@ def text(value: Any) -> str:
         >>> text(TensorSummary((2,), "float64", numel=2, values=(1.0, 0.5)))
         'float64 2  1.0, 0.5'
     """
-    return repr(value)
+    return to_text(build(value)) if has_document(value) else repr(value)
 
 
 text.register(GradcheckReport)(gradcheck_text)
@@ -68,7 +69,6 @@ text.register(Value)(value_text)
 text.register(TensorSummary)(tensor_text)
 text.register(AutogradGraph)(graph_text)
 text.register(Node)(node_name)
-text.register(Comparison)(comparison_text)
 text.register(RedactedReport)(redacted_text)
 text.register(Dispatch)(dispatch_text)
 text.register(DispatchLog)(dispatches_text)

@@ -1,15 +1,47 @@
-"""A comparison as rows: one per output, gradient and fact, for the text and the page alike."""
+"""A comparison as a document: one sentence, a row per output, gradient and fact, the two graphs beside each other."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from nbautograd import messages
 from nbautograd.core.values import Value
 from nbautograd.inspection.comparison import Comparison
 from nbautograd.views import formats
+from nbautograd.views.builders import build
+from nbautograd.views.document import Beside, Chip, Code, Document, Drawing, Strong, Table, Thumbnail, paragraph
 from nbautograd.views.tensors import contents
+
+Kind = TypeVar("Kind")
+DRAWING = 12_000  # characters of each graph's stored picture
+
+
+@build.register
+def comparison_document(comparison: Comparison, drawings: bool = True) -> Document:
+    """Return the sentence, the table and, unless told otherwise, the graphs."""
+    first, second = comparison.names
+    mark = Chip("✓", "right", plain="") if comparison.agree else Chip("✗", "wrong", plain="")
+    head = paragraph(mark, Strong(headline(comparison)))
+    header = ("", Code(first), Code(second), messages.text("views.compare.column"))
+    caption = messages.text("views.caption.comparison", first=first, second=second)
+    table = Table(header, tuple(_cells(row) for row in rows(comparison)), caption)
+    if not drawings or comparison.graphs is None:
+        return (head, table)
+    named = zip(comparison.names, comparison.graphs, strict=True)
+    pictures = tuple((Drawing(graph, name, DRAWING),) for name, graph in named if graph.nodes)
+    return (head, table, Beside(pictures))
+
+
+def _cells(row: Row) -> tuple[tuple[Thumbnail | Strong | str, ...], ...]:
+    """Return a row's cells, the words under a small heat map where there is something to see."""
+    apart = row.difference if row.agrees else Strong(row.difference)
+    values = (*row.values, None, None, None)
+    seen = [
+        () if v is None or v.tensor is None or v.tensor.zeros == v.tensor.numel else (Thumbnail(v),) for v in values
+    ]
+    return (row.title,), *((*picture, words) for picture, words in zip(seen, (*row.cells, apart), strict=False))
 
 
 @dataclass(frozen=True)
@@ -49,19 +81,18 @@ def rows(comparison: Comparison) -> list[Row]:
 
 
 def _tensors(comparison: Comparison) -> Iterator[Row]:
-    outputs = zip(comparison.outputs, comparison.output_differences, strict=False)
-    for k, (pair, difference) in enumerate(outputs):
-        yield _row(pair[0].name, pair, difference, _at(comparison.output_errors, k))
-    gradients = zip(comparison.gradients, comparison.gradient_differences, strict=False)
-    for k, (pair, difference) in enumerate(gradients):
+    for k, pair in enumerate(comparison.outputs):
+        agree = _at(comparison.outputs_agree, k)
+        yield _row(pair[0].name, pair, comparison.output_differences[k], _at(comparison.output_errors, k), agree)
+    for k, pair in enumerate(comparison.gradients):
         name = comparison.input_names[k] if k < len(comparison.input_names) else pair[0].name
         title = messages.text("views.compare.gradient", name=name)
-        yield _row(title, pair, difference, _at(comparison.gradient_errors, k))
+        agree = _at(comparison.gradients_agree, k)
+        yield _row(title, pair, comparison.gradient_differences[k], _at(comparison.gradient_errors, k), agree)
 
 
-def _row(title: str, pair: tuple[Value, Value], difference: float, error: Value | None) -> Row:
-    largest = max((abs(v) for v in _limits(pair[1])), default=0.0)
-    agrees = difference <= 1e-5 * max(largest, 1e-12)
+def _row(title: str, pair: tuple[Value, Value], difference: float, error: Value | None, agree: bool | None) -> Row:
+    agrees = not difference if agree is None else agree  # a comparison that was stored earlier does not say
     return Row(title, _both(pair, agrees), _apart(pair, difference), agrees, (*pair, error))
 
 
@@ -99,10 +130,5 @@ def _words(value: Value, digits: int) -> str:
     return contents(value.tensor, digits) if value.tensor is not None else value.repr
 
 
-def _limits(value: Value) -> list[float]:
-    tensor = value.tensor
-    return [] if tensor is None else [v for v in (tensor.min, tensor.max) if v is not None]
-
-
-def _at(errors: tuple[Value | None, ...], k: int) -> Value | None:
-    return errors[k] if k < len(errors) else None
+def _at(several: Sequence[Kind], k: int) -> Kind | None:
+    return several[k] if k < len(several) else None

@@ -1,0 +1,236 @@
+// A document as Python built it, drawn in a live view: the same tree as that of the stored report, views/document.py.
+
+import { copyButton } from "./clipboard.js";
+import { thumbnail } from "./heatmap.js";
+import { arrowHead, boxGroup, pathGroup } from "./scene.js";
+import { button, el, numbers, prose, svg } from "./shared.js";
+
+/** @typedef {import("./types").Page} Page */
+/** @typedef {import("./tree").Block} Block */
+/** @typedef {import("./tree").Span} Span */
+/** @typedef {import("./tree").Cell} Cell */
+
+/** @type {Record<string, string>} a class for the tone of a chip or a card */
+export const TONES = {
+  right: "good",
+  wrong: "bad",
+  bug: "bad",
+  "cannot tell": "open",
+  lint: "open",
+};
+
+/** @param {string} tone */
+const toneClass = (tone) => TONES[tone] ?? "plain";
+
+/**
+ * @param {Page} page
+ * @param {Block[]} blocks
+ * @returns {HTMLElement[]}
+ */
+export const documentView = (page, blocks) => blocks.map((block) => blockView(page, block));
+
+/**
+ * @param {Page} page
+ * @param {Block} block
+ * @returns {HTMLElement}
+ */
+function blockView(page, block) {
+  switch (block.kind) {
+    case "paragraph":
+      return el(
+        "p",
+        block.look === "small" || block.look === "faint" ? "faint" : null,
+        ...block.spans.map((span) => spanView(page, span, true)),
+      );
+    case "table":
+      return tableView(page, block);
+    case "fold":
+      return el(
+        "details",
+        { class: block.strong === false ? null : "part", open: block.opened },
+        el(
+          "summary",
+          null,
+          spanView(page, block.title),
+          block.beside && el("span", "faint", ` ${block.beside}`),
+        ),
+        el("div", "stack", ...documentView(page, block.body)),
+      );
+    case "change":
+      return changeView(page, block);
+    case "verbatim":
+      return el("pre", { tabindex: "0" }, block.words);
+    case "item":
+      return el("div", "item", ...documentView(page, block.body));
+    case "card":
+      return el("div", `banner ${toneClass(block.tone)}`, ...documentView(page, block.body));
+    case "beside":
+      return el(
+        "div",
+        "beside",
+        ...block.parts.map((part) => el("section", null, ...documentView(page, part))),
+      );
+    case "drawing":
+      return el(
+        "figure",
+        null,
+        el("figcaption", null, el("code", null, block.title)),
+        block.layout && drawing(block.layout),
+      );
+  }
+}
+
+/**
+ * @param {Page} page
+ * @param {Span} span
+ * @param {boolean} [sentence] whether backticks in plain words become code
+ * @returns {Node | string | null}
+ */
+function spanView(page, span, sentence = false) {
+  if (typeof span === "string") return sentence ? prose(span) : span;
+  switch (span.kind) {
+    case "chip":
+      return el("span", `verdict ${toneClass(span.tone)}`, span.words);
+    case "strong":
+      return el("strong", null, prose(span.words));
+    case "code":
+      return el("code", null, span.words);
+    case "faint":
+      return el("span", "faint", prose(span.words));
+    case "thumbnail":
+      return thumbnailView(page, span);
+    case "link":
+      return linkView(page, span);
+  }
+}
+
+/**
+ * @param {Page} page
+ * @param {import("./tree").Table} table
+ */
+function tableView(page, { header, rows, caption, right = [], wrap = true }) {
+  const columns = Math.max(0, ...rows.map((row) => row.length));
+  /** @param {Cell} cell @param {number} k @param {"col" | "row" | ""} scope of a heading */
+  function cellView(cell, k, scope) {
+    const words = [cell].flat().map((span) => spanView(page, span));
+    const look = right.includes(k) ? "num" : null;
+    if (!scope || cell === "") return el("td", look, ...words); // an empty heading would be announced as one
+    return el("th", { scope, class: look }, ...words);
+  }
+  /** @param {Cell[]} row */
+  function rowView(row) {
+    const cells =
+      row.length === 1 && columns > 1
+        ? [
+            el(
+              "td",
+              { colspan: columns, class: "faint" },
+              ...[row[0]].flat().map((s) => spanView(page, s)),
+            ),
+          ]
+        : row.map((cell, k) => cellView(cell, k, k ? "" : "row"));
+    return el("tr", null, ...cells);
+  }
+  return el(
+    "div",
+    { class: "scroll", tabindex: "0", role: "region", "aria-label": caption ?? null },
+    el(
+      "table",
+      wrap ? "grid" : "grid wide",
+      caption && el("caption", "hidden", caption),
+      header.length > 0 &&
+        el("thead", null, el("tr", null, ...header.map((cell, k) => cellView(cell, k, "col")))),
+      el("tbody", null, ...rows.map(rowView)),
+    ),
+  );
+}
+
+/**
+ * @param {Page} page
+ * @param {import("./tree").Thumbnail} span
+ */
+function thumbnailView(page, { array, alt, exact }) {
+  const [rows, cols] = array.shape;
+  const readable = exact && cols <= 6 && rows <= 8;
+  const width = readable ? cols * 28 : Math.min(128, Math.max(16, cols * 9));
+  return thumbnail(page, { rows, cols, values: numbers(array) }, width, alt);
+}
+
+/**
+ * A way to another part of the view, where there is such a part.
+ * @param {Page} page
+ * @param {import("./tree").Link} link
+ */
+function linkView(page, { words, tab, block, line }) {
+  if (!page.tabs.includes(tab)) return null;
+  return button(words, () => {
+    page.select({ ...(block && page.reach(block)), ...(line && { line }) });
+    page.show(tab);
+  });
+}
+
+/**
+ * What goes and what comes instead; what was tried can be copied.
+ * @param {Page} page
+ * @param {import("./tree").Change} change
+ */
+function changeView(page, { before, after, note, tried }) {
+  const [gone, come] = outdent(
+    [before, after].map((text) => (text ? text.replace(/\n$/, "").split("\n") : [])),
+  );
+  /** @param {string} text @param {string} kind @param {string} mark */
+  const line = (text, kind, mark) =>
+    el("span", { class: kind }, el("span", "mark", mark), ` ${text}`);
+  const copied = after.replace(/\n$/, "");
+  return el(
+    "div",
+    "fix",
+    el(
+      "div",
+      "bar",
+      el("span", "faint", note),
+      tried &&
+        copyButton(page, page.t(copied.includes("\n") ? "copy_lines" : "copy_line"), () => copied),
+    ),
+    el(
+      "pre",
+      { tabindex: "0", "aria-label": page.t("fix") },
+      el(
+        "code",
+        null,
+        ...gone.map((text) => line(text, "before", "-")),
+        ...come.map((text) => line(text, "after", "+")),
+      ),
+    ),
+  );
+}
+
+/**
+ * Take away the spaces that all lines begin with.
+ * @param {string[][]} texts
+ */
+function outdent(texts) {
+  const margins = texts
+    .flat()
+    .filter((line) => line.trim())
+    .map((line) => line.length - line.trimStart().length);
+  return texts.map((lines) => lines.map((line) => line.slice(Math.min(...margins))));
+}
+
+/** @param {import("./scene.js").Layout} layout */
+function drawing({ width, height, boxes, paths, title, description }) {
+  return svg(
+    "svg",
+    {
+      width,
+      height,
+      viewBox: `0 0 ${width} ${height}`,
+      class: "drawing still",
+      role: "img",
+      "aria-label": description || title,
+    },
+    arrowHead(),
+    ...paths.map(pathGroup),
+    ...boxes.map(boxGroup),
+  );
+}

@@ -1,0 +1,116 @@
+// Written by frontend/generate.py from nbautograd/views/document.py: what views/to_json.py makes of it.
+
+/** A word on a coloured ground; its colour never says more than the word. */
+export interface Chip {
+  kind: "chip";
+  words: string;
+  tone: "right" | "wrong" | "cannot tell" | "unchecked" | "bug" | "lint" | "note";
+}
+
+/** Words that stand out; their backticks become code, as those of every sentence do. */
+export interface Strong {
+  kind: "strong";
+  words: string;
+}
+
+/** A name or a piece of source, as it is written. */
+export interface Code {
+  kind: "code";
+  words: string;
+}
+
+/** Words that step back behind those beside them. */
+export interface Faint {
+  kind: "faint";
+  words: string;
+}
+
+/** A way to another part of the same live view; only there is it seen. */
+export interface Link {
+  kind: "link";
+  words: string;
+  tab: string;
+  block?: [number, number] | null;
+  line?: number | null;
+}
+
+/** A sentence or two; backticks in plain words become code. */
+export interface Paragraph {
+  kind: "paragraph";
+  spans: Span[];
+  look?: "" | "small" | "faint" | "head";
+}
+
+/** Rows and columns. */
+export interface Table {
+  kind: "table";
+  header: Cell[];
+  rows: Cell[][];
+  caption?: string;
+  right?: number[];
+  wrap?: boolean;
+}
+
+/** A part that can be folded; text has no folds and shows what ``in_text`` says. */
+export interface Fold {
+  kind: "fold";
+  title: Span;
+  body: Block[];
+  beside?: string;
+  opened?: boolean;
+  strong?: boolean;
+}
+
+/** Lines that go and lines that come instead. */
+export interface Change {
+  kind: "change";
+  before: string;
+  after: string;
+  note?: string;
+  tried?: boolean;
+}
+
+/** Text as it was printed, or written. */
+export interface Verbatim {
+  kind: "verbatim";
+  words: string;
+}
+
+/** Blocks that belong together under what stands before them, such as one finding; text indents them. */
+export interface Item {
+  kind: "item";
+  body: Block[];
+  name?: string;
+}
+
+/** The answer: blocks beside a bar in the verdict's colour. */
+export interface Card {
+  kind: "card";
+  tone: "right" | "wrong" | "cannot tell" | "unchecked" | "bug" | "lint" | "note";
+  body: Block[];
+}
+
+/** Documents beside each other where there is room, else below each other. */
+export interface Beside {
+  kind: "beside";
+  parts: Block[][];
+}
+
+/** A small heat map; `exact` where each of its cells is one element. */
+export interface Thumbnail {
+  kind: "thumbnail";
+  alt: string;
+  array: import("./types").Packed;
+  exact: boolean;
+}
+
+/** The picture of a graph under its name; without a layout where it is too large. */
+export interface Drawing {
+  kind: "drawing";
+  title: string;
+  layout: import("./scene.js").Layout | null;
+}
+
+export type Span = string | Chip | Strong | Code | Faint | Thumbnail | Link;
+export type Cell = Span | Span[];
+export type Block = Paragraph | Table | Fold | Change | Verbatim | Item | Card | Drawing | Beside;

@@ -1,0 +1,212 @@
+"""A document: the small tree that a value is made into once, and that writers turn into text, HTML and JSON.
+
+A builder (``views.builders``) says what there is to read of a value, in which order; ``to_text``, ``to_html`` and
+``to_json`` say how it looks in a terminal, on a page that is stored, and in a live view (frontend/document.js).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from nbautograd.core.graphs.graph import AutogradGraph
+from nbautograd.core.values import Value
+
+Tone = Literal["right", "wrong", "cannot tell", "unchecked", "bug", "lint", "note"]
+
+
+@dataclass(frozen=True)
+class Chip:
+    """A word on a coloured ground; its colour never says more than the word.
+
+    Attributes:
+        words: what it says.
+        tone: which colour.
+        plain: what text says instead; empty where the words beside it say it all.
+    """
+
+    words: str
+    tone: Tone
+    plain: str | None = None
+
+
+@dataclass(frozen=True)
+class Strong:
+    """Words that stand out; their backticks become code, as those of every sentence do."""
+
+    words: str
+
+
+@dataclass(frozen=True)
+class Code:
+    """A name or a piece of source, as it is written."""
+
+    words: str
+
+
+@dataclass(frozen=True)
+class Faint:
+    """Words that step back behind those beside them."""
+
+    words: str
+
+
+@dataclass(frozen=True)
+class Thumbnail:
+    """A small heat map of a recorded value; only a page shows it, and a value of one number has none."""
+
+    value: Value
+
+
+@dataclass(frozen=True)
+class Link:
+    """A way to another part of the same live view; only there is it seen.
+
+    Attributes:
+        words: what it says.
+        tab: the part, ``"jacobian"`` or ``"source"``.
+        block: the block to select there: output and input.
+        line: the line to select.
+    """
+
+    words: str
+    tab: str
+    block: tuple[int, int] | None = None
+    line: int | None = None
+
+
+Span = str | Chip | Strong | Code | Faint | Thumbnail | Link
+Cell = Span | tuple[Span, ...]  # in a cell plain words are taken as they are: what came from the user is no prose
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """A sentence or two; backticks in plain words become code.
+
+    Attributes:
+        spans: what stands in it, one after the other with nothing between.
+        look: ``"small"`` and ``"faint"`` step back, ``"head"`` begins a part.
+    """
+
+    spans: tuple[Span, ...]
+    look: Literal["", "small", "faint", "head"] = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows and columns.
+
+    Attributes:
+        header: a cell per column; empty for a table without a head.
+        rows: the cells; a row of one cell stands over all columns.
+        caption: what the table shows; screen readers announce it, text leaves it out.
+        right: the columns set flush right.
+        wrap: False for cells that a page never breaks over lines; the table scrolls instead.
+        cut: False for cells that text writes in full, however long.
+    """
+
+    header: tuple[Cell, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    caption: str = ""
+    right: tuple[int, ...] = ()
+    wrap: bool = True
+    cut: bool = True
+
+
+@dataclass(frozen=True)
+class Fold:
+    """A part that can be folded; text has no folds and shows what ``in_text`` says.
+
+    Attributes:
+        title: its name.
+        body: what is inside.
+        beside: a few words beside the title.
+        opened: whether it begins open.
+        strong: True for a part of its own, False for a detail of the part around it.
+        in_text: ``"all"``, only the ``"title"``, or ``"nothing"``.
+    """
+
+    title: Span
+    body: Document
+    beside: str = ""
+    opened: bool = False
+    strong: bool = True
+    in_text: Literal["all", "title", "nothing"] = "all"
+
+
+@dataclass(frozen=True)
+class Change:
+    """Lines that go and lines that come instead.
+
+    Attributes:
+        before, after: source text.
+        note: where, and whether it was tried.
+        tried: True where it was, so that the lines may be copied.
+    """
+
+    before: str
+    after: str
+    note: str = ""
+    tried: bool = False
+
+
+@dataclass(frozen=True)
+class Verbatim:
+    """Text as it was printed, or written."""
+
+    words: str
+
+
+@dataclass(frozen=True)
+class Item:
+    """Blocks that belong together under what stands before them, such as one finding; text indents them."""
+
+    body: Document
+    name: str = ""  # what screen readers call a list of these in a live view
+
+
+@dataclass(frozen=True)
+class Card:
+    """The answer: blocks beside a bar in the verdict's colour."""
+
+    tone: Tone
+    body: Document
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """The picture of a graph, under its name; text has none.
+
+    Attributes:
+        graph: what is drawn.
+        title: its name, or empty.
+        budget: characters that the stored picture may take.
+    """
+
+    graph: AutogradGraph
+    title: str = ""
+    budget: int = 24_000
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Documents beside each other where there is room, else below each other."""
+
+    parts: tuple[Document, ...]
+
+
+Block = Paragraph | Table | Fold | Change | Verbatim | Item | Card | Drawing | Beside
+Document = tuple[Block, ...]
+
+
+def paragraph(*spans: Span, look: Literal["", "small", "faint", "head"] = "") -> Paragraph:
+    """Return a paragraph of these spans with a space between them; empty words are left out."""
+    there = [span for span in spans if span != ""]
+    spaced: list[Span] = [part for span in there for part in (" ", span)]
+    return Paragraph(tuple(spaced[1:]), look)
+
+
+def sentences(several: Sequence[Any], look: Literal["", "small", "faint", "head"] = "") -> Document:
+    """Return a paragraph for each sentence."""
+    return tuple(Paragraph((str(sentence),), look) for sentence in several)

@@ -1,0 +1,137 @@
+"""One tree and its writers: what a builder says once is in the text, on the page and in the live view's data."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+import sample_values as samples
+
+from nbautograd.views.builders import build, has_document
+from nbautograd.views.document import (
+    Beside,
+    Card,
+    Change,
+    Chip,
+    Code,
+    Drawing,
+    Faint,
+    Fold,
+    Item,
+    Link,
+    Paragraph,
+    Strong,
+    Table,
+    Thumbnail,
+    Verbatim,
+    paragraph,
+    sentences,
+)
+from nbautograd.views.html import html
+from nbautograd.views.text import text
+from nbautograd.views.to_html import to_html
+from nbautograd.views.to_json import to_json
+from nbautograd.views.to_text import to_text
+
+PICTURED = samples.value("w", [[1.0, 2.0]])
+EVERYTHING = (
+    Card("wrong", (paragraph(Chip("✗ wrong", "wrong", plain=""), Strong("`f` is wrong."), ""), *sentences(["One."]))),
+    Item((Paragraph((Chip("bug", "bug", plain="bug:"), " ", "Look at `x`. ", Link("show", "source", line=3))),)),
+    Change("    a = 1\n", "    a = 2\n", "tried", tried=True),
+    Table(
+        ("", Code("n")), (("row", ("1", Faint("kg"), Thumbnail(samples.value("w", [[1.0, 2.0]])))), ("wide",)), "Two"
+    ),
+    Fold("Part", sentences(["Inside."]), "beside"),
+    Fold("Detail", sentences(["Only on the page."]), in_text="nothing"),
+    Verbatim("as it\n  was"),
+    Beside(((Drawing(samples.graph(), "graph"),), sentences(["beside"]))),
+)
+
+
+def test_text_has_all_words_and_no_colours():
+    assert to_text(EVERYTHING).split("\n") == [
+        "`f` is wrong.",
+        "One.",
+        "  bug: Look at `x`.",
+        "    - a = 1",
+        "    + a = 2",
+        "      (tried)",
+        "     n",
+        "row  1kg",
+        "wide",
+        "",
+        "Part",
+        "  Inside.",
+        "as it",
+        "  was",
+        "beside",
+    ]
+
+
+def test_the_page_has_the_same_words_pictures_and_no_way_into_a_live_view():
+    page = to_html(EVERYTHING)
+    for words in (
+        "✗ wrong",
+        "<code>f</code> is wrong.",
+        "bug",
+        "- a = 1",
+        "tried",
+        "1",
+        "Inside.",
+        "Only on the page.",
+    ):
+        assert words in page
+    assert page.count("<img") == 2
+    assert "show" not in page
+    assert '<td colspan="2"' in page
+
+
+def test_what_the_user_wrote_is_escaped_wherever_it_stands():
+    evil = "<script>&"
+    blocks = (
+        paragraph(Chip(evil, "bug"), Strong(evil), Code(evil), Faint(evil), evil),
+        Table((evil,), ((evil, Code(evil)),), evil),
+        Fold(evil, sentences([evil]), evil),
+        Change(evil, evil, evil),
+        Verbatim(evil),
+        Beside(((Drawing(samples.graph(), evil),),)),
+    )
+    assert "<script" not in to_html(blocks)
+    assert to_html(blocks).count("&lt;script&gt;") >= 12
+
+
+def test_plain_data_keeps_kinds_and_leaves_out_defaults_and_what_only_stored_reports_read():
+    data = to_json(EVERYTHING)
+    assert [block["kind"] for block in data] == [
+        "card", "item", "change", "table", "fold", "fold", "verbatim", "beside",
+    ]  # fmt: skip
+    assert data[0]["body"][0]["spans"][0] == {"kind": "chip", "words": "✗ wrong", "tone": "wrong"}
+    assert data[4] == {"kind": "fold", "title": "Part", "body": to_json(sentences(["Inside."])), "beside": "beside"}
+    thumbnail = data[3]["rows"][0][1][2]
+    assert (thumbnail["array"]["shape"], thumbnail["exact"]) == ([1, 2], True)
+    json.dumps(data, default=lambda part: len(part))
+
+
+@pytest.mark.parametrize("agree", [True, False])
+def test_a_comparison_says_the_same_everywhere(agree):
+    value = samples.comparison(agree)
+    page, data = html(value), json.dumps(to_json(build(value)), default=len, ensure_ascii=False)
+    for line in text(value).split("\n")[1:]:
+        for words in filter(None, line.split("  ")):
+            assert words.strip() in page
+            assert words.strip() in data
+
+
+def test_a_pair_is_called_different_by_the_comparison_and_by_nothing_else():
+    value = replace(samples.comparison(agree=False), gradients_agree=(True,))
+    assert "gradient of a" not in text(value).split("\n")[0]
+    value = replace(value, gradients_agree=(False,), gradient_differences=(1e-12,))
+    assert "gradient of a (largest difference 1e-12)" in text(value).split("\n")[0]
+
+
+def test_only_what_has_a_builder_has_a_document():
+    assert has_document(samples.comparison())
+    assert not has_document(3)
+    with pytest.raises(TypeError, match="no document of int"):
+        build(3)
