@@ -3,6 +3,7 @@
 import { findingsList } from "./findings.js";
 import { time } from "./formats.js";
 import { ask, el, keys, svg } from "./shared.js";
+import { trendLines } from "./trends.js";
 import { ctxView, valueList } from "./values.js";
 
 /** @typedef {import("./types").Page} Page */
@@ -19,15 +20,18 @@ const BESIDE = 3; // chips that are there left and right of what is seen
  */
 export function callsView(page, state) {
   /** @type {any[]} */
-  const calls = state.calls;
+  let calls = state.calls;
   const notes = [
     ...state.problems,
     ...(state.dropped ? [page.t("dropped", { count: state.dropped })] : []),
   ].map((note) => el("p", "faint", note));
   if (!calls.length) return el("div", "stack", el("p", "faint", page.t("no_calls")), ...notes);
-  const places = new Map(calls.map((call, k) => [call.index, k]));
-  const chosen = () => places.get(page.selection().call) ?? calls.length - 1;
-  const line = timeline(page, calls, places, chosen);
+  let places = new Map(calls.map((call, k) => [call.index, k]));
+  const chosen = () => places.get(page.selection().call ?? -1) ?? calls.length - 1;
+  let end = new AbortController();
+  page.signal.addEventListener("abort", () => end.abort(), { once: true });
+  const lineOf = () => timeline({ ...page, signal: end.signal }, calls, places, chosen);
+  let line = lineOf();
   const body = el("div", "pair");
   /** @type {any} */
   let shown;
@@ -63,9 +67,50 @@ export function callsView(page, state) {
         ),
       );
   };
+  /** List other calls: those that came with the state, or older ones that Python sends. */
+  const list = async (
+    /** @type {number} */ first,
+    /** @type {number} */ count,
+    /** @type {number} */ then = first,
+  ) => {
+    const question = { kind: "some_calls", first, count };
+    let some =
+      count >= state.trends.count
+        ? state.calls
+        : first >= state.from
+          ? state.calls.slice(first - state.from, first - state.from + count)
+          : [];
+    if (some !== state.calls && first < state.from && page.can(question)) {
+      try {
+        some = (await ask(page.model, question, page.signal, page.t("no_kernel"))).content.calls;
+      } catch (problem) {
+        return void (
+          page.signal.aborted || body.replaceChildren(/** @type {Error} */ (problem).message)
+        );
+      }
+    }
+    if (!some.length) return;
+    end.abort();
+    end = new AbortController();
+    calls = some;
+    places = new Map(calls.map((call, k) => [call.index, k]));
+    const next = lineOf();
+    line.element.replaceWith(next.element);
+    line = next;
+    const call = calls[Math.min(calls.length - 1, Math.max(0, then - first))];
+    if (page.selection().call === call.index) follow();
+    else page.select({ call: call.index });
+  };
   page.onSelect(follow);
   follow();
-  return el("div", "stack calls", line.element, body, ...notes);
+  return el(
+    "div",
+    "stack calls",
+    state.trends && trendLines(page, state.trends, list),
+    line.element,
+    body,
+    ...notes,
+  );
 }
 
 /** @param {any} call */

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from nbautograd.core.display import plain
 from nbautograd.core.recording.call import Call, CallLog
+from nbautograd.core.recording.trends import Trends, trends
 from nbautograd.errors import InputError
+from nbautograd.views.to_json import array
 from nbautograd.widgets import parts
 from nbautograd.widgets.base import Buffers, Question, ViewWidget
 
 MOST_CALLS = 2_000  # the newest ones are on the time line
 WHOLE = 250_000  # bytes of calls that are sent with all that they saw, the newest; the page asks for the others
+COLUMNS = 800  # of a trend
 MOST_PRINTED = 4_000  # characters of one call's prints
 
 
@@ -46,6 +51,7 @@ def calls_state(log: CallLog) -> dict[str, Any]:
     """The newest calls of a log, oldest first, and what is missing from it."""
     calls = log.calls
     shown = calls[-MOST_CALLS:]
+    measured = trends(log)
     states, room = [], WHOLE
     for call in reversed(shown):
         state = call_state(call) if room > 0 else brief_state(call)
@@ -55,7 +61,45 @@ def calls_state(log: CallLog) -> dict[str, Any]:
         "calls": states[::-1],
         "dropped": log.dropped + len(calls) - len(shown),
         "problems": list(map(str, log.problems)),
+        "trends": _trends_state(measured, calls) if len(calls) > 2 else None,
+        "from": len(calls) - len(shown),
     }
+
+
+def _trends_state(measured: Trends, calls: Sequence[Call]) -> dict[str, Any]:
+    """The trends in at most so many columns: of the calls of one, the largest number, and of bad elements the sum."""
+    count = len(measured.seconds)
+    starts = np.unique(np.linspace(0, count, min(count, COLUMNS), endpoint=False).astype(int))
+    columns = {
+        "incoming": np.fmax.reduceat(measured.incoming, starts),
+        "outgoing": np.fmax.reduceat(measured.outgoing, starts),
+        "bad": np.add.reduceat(measured.bad, starts),
+        "seconds": np.fmax.reduceat(measured.seconds, starts),
+    }
+    return {
+        "count": count,
+        "starts": array(starts),
+        "first_bad": measured.first_bad,
+        "bad_call": None if measured.first_bad is None else calls[measured.first_bad].index,
+        **{name: array(column, "float32") for name, column in columns.items()},
+    }
+
+
+def some_calls(log: CallLog, question: Mapping[str, Any]) -> tuple[dict[str, Any], Buffers]:
+    """Answer the page's question for what the time line shows of older calls.
+
+    Args:
+        log: where the calls are.
+        question: ``first``, the position of the first call, and ``count``, how many.
+
+    Raises:
+        InputError: when there are none.
+    """
+    first, count = question.get("first"), question.get("count")
+    calls = log.calls
+    if type(first) is not int or type(count) is not int or not 0 <= first < len(calls) or count < 1:
+        raise InputError("widgets.no_call")
+    return {"calls": [brief_state(call) for call in calls[first : first + min(count, MOST_CALLS)]]}, []
 
 
 def one_call(log: CallLog, question: Mapping[str, Any]) -> tuple[dict[str, Any], Buffers]:
@@ -77,6 +121,14 @@ def one_call(log: CallLog, question: Mapping[str, Any]) -> tuple[dict[str, Any],
     return {"calls": parts.inline([call_state(call) for call in found])}, []
 
 
+def calls_questions(log: CallLog) -> dict[str, Question]:
+    """What the page may ask about calls."""
+    return {
+        "calls": lambda question: one_call(log, question),
+        "some_calls": lambda question: some_calls(log, question),
+    }
+
+
 class CallsWidget(ViewWidget):
     """Forward and backward calls in the order in which PyTorch made them."""
 
@@ -88,4 +140,4 @@ class CallsWidget(ViewWidget):
 
     def questions(self) -> dict[str, Question]:
         """The page may ask what older calls saw."""
-        return {"calls": lambda question: one_call(self.value, question)}
+        return calls_questions(self.value)

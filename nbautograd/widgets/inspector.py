@@ -12,7 +12,7 @@ from nbautograd.views.answer import answer
 from nbautograd.widgets import parts
 from nbautograd.widgets.asking import plain_text, questions
 from nbautograd.widgets.base import Question, ViewWidget
-from nbautograd.widgets.calls import calls_state, one_call
+from nbautograd.widgets.calls import calls_questions, calls_state
 from nbautograd.widgets.compare import comparison_state
 from nbautograd.widgets.gradcheck import answer_state, verdict_state
 from nbautograd.widgets.graph import graph_questions, graph_state
@@ -67,7 +67,7 @@ class InspectorWidget(ViewWidget):
         checked = self.value.jacobian if self.value.gradcheck is None else self.value.gradcheck
         return {
             **block_questions(checked_blocks(self.value)),
-            "calls": lambda question: one_call(self.value.calls, question),
+            **calls_questions(self.value.calls),
             **questions(checked),
             **plain_text(self.value),
             **graph_questions(self.value.graph),

@@ -185,7 +185,7 @@ def test_no_word_is_left_over() -> None:
     text = "\n".join(source.read_text(encoding="utf-8") for source in SOURCES)
     text += "".join(p.read_text(encoding="utf-8") for p in (ROOT / "nbautograd" / "widgets").glob("*.py"))
     words = [k.removeprefix("widgets.") for k in catalogue("en") if k.startswith("widgets.")]
-    dynamic = ("tab.", "column.", "stat.", "naive_", "since.", "scale_", "lens.", "key.")
+    dynamic = ("tab.", "column.", "stat.", "naive_", "since.", "scale_", "lens.", "key.", "trend.")
     assert [
         w
         for w in words

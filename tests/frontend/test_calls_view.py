@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from nbautograd.core.recording.call import CallLog
-from nbautograd.widgets.calls import one_call
+from nbautograd.widgets.calls import one_call, some_calls
 
 pytestmark = pytest.mark.browser
 
@@ -89,3 +89,73 @@ def test_a_value_met_before_is_named_not_drawn_again(show: Any, samples: Any) ->
     page = show(CallLog((replace(forward, ctx=ctx), replace(backward, ctx=ctx))))
     expect(page.locator(".kept")).to_contain_text("the same as input 0")
     expect(page.locator(".kept").get_by_role("img")).to_have_count(0)
+
+
+def diverging(samples: Any, pairs: int, bad: int) -> CallLog:
+    """A training whose gradients are NaN from one backward on."""
+    log = training(samples, pairs)
+
+    def spoilt(call: Any) -> Any:
+        if call.index < 2 * bad or call.method != "backward":
+            return call
+        return replace(
+            call,
+            outputs=tuple(
+                replace(one, tensor=one.tensor and replace(one.tensor, nan=2, norm=1.0)) for one in call.outputs
+            ),
+        )
+
+    return CallLog(tuple(map(spoilt, log.calls)))
+
+
+def test_lines_show_how_gradients_and_time_go_along_the_calls(show: Any, samples: Any) -> None:
+    page = show(diverging(samples, 100, 60))
+    for name in (r"\|grad in\| along 200 calls", r"\|grad out\| along", "NaN or Inf along", "time along"):
+        expect(page.get_by_role("img", name=re.compile(name))).to_be_visible()
+    assert len(page.locator(".trend.incoming polyline").get_attribute("points").split()) == 100  # of backwards
+    assert page.locator(".bad-mark").get_attribute("style") == "left:60.75%"  # of call 122 of 200
+
+
+def test_the_first_bad_call_is_one_click_away(show: Any, samples: Any) -> None:
+    page = show(diverging(samples, 100, 60))
+    page.get_by_role("button", name="first NaN, Inf or exception: #121").click()
+    assert page.evaluate("nb.model.get('selection').call") == 121
+    expect(page.get_by_role("button", name=re.compile("backward #121"))).to_have_attribute("aria-pressed", "true")
+    expect(page.locator(".trends")).to_contain_text("calls 102 to 142 of 200")
+
+
+def test_a_brush_lists_the_calls_under_it(show: Any, samples: Any) -> None:
+    page = show(training(samples, 100))
+    area = page.get_by_role("slider")
+    box = area.bounding_box()
+    y = box["y"] + 5
+    page.mouse.move(box["x"] + box["width"] * 0.25 + 1, y)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.3 - 1, y, steps=4)
+    page.mouse.up()
+    expect(page.locator(".trends")).to_contain_text("calls 51 to 60 of 200")
+    expect(page.locator(".track")).to_have_attribute("aria-label", re.compile(r"\(10\)"))
+    assert page.evaluate("nb.model.get('selection').call") == 59
+    area.press("ArrowRight")
+    expect(page.locator(".trends")).to_contain_text("calls 61 to 70 of 200")
+    area.press("Escape")
+    expect(page.locator(".track")).to_have_attribute("aria-label", re.compile(r"\(200\)"))
+
+
+def test_calls_that_are_not_on_the_page_are_asked_for(show: Any, samples: Any) -> None:
+    log = training(samples, 1500)
+    page = show(log)
+    page.get_by_role("slider").focus()
+    for _ in range(20):
+        page.keyboard.press("ArrowLeft")
+    expect(page.locator(".trends")).to_contain_text("calls 1 to 150 of 3000")
+    asked = page.evaluate("nb.sent.filter((q) => q.kind === 'some_calls').at(-1)")
+    assert (asked["first"], asked["count"]) == (0, 150)
+    reply, _ = some_calls(log, asked)
+    page.evaluate("reply => nb.reply(reply)", {"id": asked["id"], **reply})
+    expect(page.locator(".track")).to_have_attribute("aria-label", re.compile(r"\(150\)"))
+
+
+def test_a_few_calls_have_no_trend(show: Any, samples: Any) -> None:
+    page = show(samples.calls())
+    expect(page.locator(".trends")).to_have_count(0)

@@ -70,7 +70,7 @@ def elements(one: TensorSnapshot) -> np.ndarray[Any, Any] | None:
         return None
     if not isinstance(one.data, bytes):
         one.data = one.data.wait()
-    flat = _flat(one.data, one.dtype)
+    flat = flat_elements(one.data, one.dtype)
     if flat is None:
         one.reason = Phrase("recording.missing.dtype", dtype=str(one.dtype).removeprefix("torch."))
         return None
@@ -83,7 +83,8 @@ def elements(one: TensorSnapshot) -> np.ndarray[Any, Any] | None:
     return np.lib.stride_tricks.as_strided(flat, shape, strides, writeable=False)
 
 
-def _flat(data: bytes, dtype: torch.dtype) -> np.ndarray[Any, Any] | None:
+def flat_elements(data: bytes, dtype: torch.dtype) -> np.ndarray[Any, Any] | None:
+    """Return copied bytes as a flat array, None for a dtype that cannot be read."""
     known = _NUMPY.get(dtype)
     if known is not None:
         return np.frombuffer(data, known)

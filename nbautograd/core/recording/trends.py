@@ -1,0 +1,111 @@
+"""Trends: how large the gradients of each call were, what was not finite, how long it took; for very many calls.
+
+No call is decoded for it: the copied elements of all tensors of one dtype and size are measured in one go.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nbautograd.core.recording.call import Call, CallLog
+from nbautograd.core.recording.decode import elements, flat_elements
+from nbautograd.core.recording.live_log import LiveLog
+from nbautograd.core.recording.record import CallRecord
+from nbautograd.core.recording.snapshot import TensorSnapshot
+from nbautograd.core.values import TensorSummary
+
+Array = np.ndarray[Any, Any]
+IN, OUT = 0, 1
+
+
+@dataclass(frozen=True)
+class Trends:
+    """One number per call, oldest call first.
+
+    Attributes:
+        seconds: wall time inside the user's method.
+        incoming, outgoing: of a backward the Euclidean norm of all gradients that it was given, and of all that it
+            returned, over their finite elements; NaN for other calls and where the elements are not known. Of a large
+            tensor it is estimated from a sample of the elements.
+        bad: how many of the elements that were looked at, given or returned, are NaN or infinite.
+        failed: 1 for a call that raised, else 0.
+    """
+
+    seconds: Array
+    incoming: Array
+    outgoing: Array
+    bad: Array
+    failed: Array
+
+    @property
+    def first_bad(self) -> int | None:
+        """Position of the first call that raised or saw NaN or infinity."""
+        found = np.flatnonzero((self.bad > 0) | (self.failed > 0))
+        return int(found[0]) if len(found) else None
+
+
+def trends(log: CallLog) -> Trends:
+    """Measure every call of a log."""
+    rows: Sequence[CallRecord | Call] = log.records if isinstance(log, LiveLog) else log.calls
+    squares, bad = np.full((2, len(rows)), np.nan), np.zeros(len(rows))
+    alike: dict[Any, list[tuple[int, int, TensorSnapshot]]] = {}
+    for at, side, one in _tensors(rows):
+        if isinstance(one, TensorSummary):
+            size = np.nan if one.norm is None else one.norm**2
+            _add(squares, bad, [(at, side)], np.array([size]), np.array([(one.nan or 0) + (one.inf or 0)]))
+        elif isinstance(one.data, bytes) and one.data:
+            alike.setdefault((one.dtype, len(one.data), one.shape, one.strides), []).append((at, side, one))
+        elif (array := elements(one)) is not None:
+            _add(squares, bad, [(at, side)], *_measured(array.reshape(1, -1)))
+    for (dtype, _, shape, strides), some in alike.items():
+        flat = flat_elements(b"".join([one.data for _, _, one in some if isinstance(one.data, bytes)]), dtype)
+        if flat is None:
+            continue
+        table = flat.reshape(len(some), -1)
+        if strides:
+            steps = [table.strides[0], *[step * flat.itemsize for step in strides]]
+            spread = np.lib.stride_tricks.as_strided(table, (len(some), *shape), steps, writeable=False)
+            table = spread.reshape(len(some), -1)
+        sizes, count = _measured(table)
+        whole = math.prod(shape or ()) if strides is None else table.shape[1]
+        _add(squares, bad, [(at, side) for at, side, _ in some], sizes * (whole / table.shape[1]), count)
+    backward = np.array([row.method == "backward" for row in rows], bool)
+    norms = np.sqrt(np.where(backward, squares, np.nan))
+    failed = np.array([float(row.exception is not None) for row in rows])
+    return Trends(np.array([row.seconds for row in rows]), norms[IN], norms[OUT], bad, failed)
+
+
+def _tensors(
+    rows: Sequence[CallRecord | Call],
+) -> Iterator[tuple[int, int, TensorSnapshot | TensorSummary]]:
+    """Give the position of a call, the side, and each tensor on it."""
+    for at, row in enumerate(rows):
+        for side, values in ((IN, row.inputs), (OUT, row.outputs)):
+            for one in values:
+                if isinstance(one, TensorSnapshot):
+                    yield at, side, one
+                elif (summary := getattr(one, "tensor", None)) is not None:
+                    yield at, side, summary
+
+
+def _measured(rows: Array) -> tuple[Array, Array]:
+    """Return for each row the sum of its finite squares, NaN without any, and how many elements are not finite."""
+    sizes = np.abs(rows).astype(np.float64)
+    finite = np.isfinite(sizes)
+    squares = np.square(np.where(finite, sizes, 0.0)).sum(1)
+    return np.where(finite.any(1), squares, np.nan), (~finite).sum(1)
+
+
+def _add(squares: Array, bad: Array, places: Sequence[tuple[int, int]], sizes: Array, count: Array) -> None:
+    """Add what was measured of some tensors, several of which may be of one call."""
+    calls, sides = np.array(places).T
+    np.add.at(bad, calls, count)
+    known = ~np.isnan(sizes)
+    at = sides[known], calls[known]
+    squares[at] = np.nan_to_num(squares[at])
+    np.add.at(squares, at, sizes[known])
