@@ -173,3 +173,58 @@ def test_what_a_copy_of_an_input_may_have_made_backward_raise_is_no_verdict() ->
     report = nbautograd.gradcheck(Outside.apply, (lambda x: x + phi**2, draw(3), phi), order=1)
     assert report.verdict == "cannot tell"
     assert [f.code for f in report.findings] == ["input_read_outside"]
+
+
+class SlopeOfBoth(Function):
+    """The gradient of one slope per column, counted where the slope plays no part as well."""
+
+    @staticmethod
+    def forward(ctx, x, a):
+        ctx.save_for_backward(x, a)
+        return torch.where(x >= 0, x, a * x)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, a = ctx.saved_tensors
+        return torch.where(x >= 0, g, a * g), (g * x).sum(0)
+
+
+def test_a_condition_may_be_one_on_the_output() -> None:
+    found = nbautograd.gradcheck(SlopeOfBoth.apply, (draw(6, 3), draw(3, seed=1)), order=1).findings[0]
+    assert (found.message_id, found.params["where"]) == ("causes.extra_entries_where", "x > 0")
+
+
+class Lower(Function):
+    @staticmethod
+    def forward(ctx, w, x):
+        ctx.save_for_backward(w, x)
+        return w.tril() @ x
+
+    @staticmethod
+    def backward(ctx, g):
+        w, x = ctx.saved_tensors
+        return g @ x.T, w.tril().T @ g
+
+
+def test_the_part_of_a_matrix_is_named_by_its_indices() -> None:
+    found = nbautograd.gradcheck(Lower.apply, (draw(4, 4), draw(4, 2, seed=1)), order=1).findings[0]
+    assert (found.message_id, found.params["where"]) == ("causes.extra_entries_where", "w[i, j], i < j")
+
+
+class Unit(Function):
+    @staticmethod
+    def forward(ctx, x):
+        n = x.norm()
+        ctx.save_for_backward(x, n)
+        return x / n, n
+
+    @staticmethod
+    def backward(ctx, gy, gn):
+        x, n = ctx.saved_tensors
+        y = x / n
+        return (gy - y * (gy * y).sum()) / n + gn
+
+
+def test_the_output_is_named_through_which_alone_a_gradient_is_wrong() -> None:
+    found = nbautograd.gradcheck(Unit.apply, (draw(5),), order=1).findings[0]
+    assert (found.message_id, found.params["part"]) == ("causes.wrong_derivative_part", "n")

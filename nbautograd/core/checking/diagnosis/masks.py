@@ -92,7 +92,7 @@ def missing(e: Evidence) -> Cause | None:
     dead = e.equal(e.A, np.zeros_like(e.A))
     if not e.A.any() or not bool(dead[e.wrong].all()) or not bool((~e.wrong & ~dead).any()):
         return None
-    where = condition(e, _by_column(e.wrong, e))
+    where = condition(e, _by_column(e.wrong, e)) or _row_condition(e, dead)
     silent = bool(dead[:, _by_column(e.wrong, e)].all())  # nothing of what comes in through other outputs either
     part = slab(e, _by_column(e.wrong, e)) if silent and not where else ""
     message = "missing_entries_where" if where else "missing_entries_part" if part else "missing_entries"
@@ -104,17 +104,18 @@ def extra(e: Evidence) -> Cause | None:
     dead = e.equal(e.N, np.zeros_like(e.N))
     if not e.N.any() or not bool(dead[e.wrong].all()) or not bool((~e.wrong & ~dead).any()):
         return None
-    where = condition(e, _by_column(e.wrong, e))
+    where = condition(e, _by_column(e.wrong, e)) or _row_condition(e, dead)
     message = "extra_entries_where" if where else "extra_entries" if e.elementwise else "extra_entries_wide"
     return Cause("extra_entries", message, _count(e, where))
 
 
 def conditional(e: Evidence) -> Cause | None:
     """Wrong exactly where something simple holds for an input, right elsewhere."""
-    columns = _by_column(e.wrong, e)
-    if not 2 <= int(columns.sum()) <= columns.size - 2:
-        return None
-    where = condition(e, columns)
+    columns, rows = _by_column(e.wrong, e), np.asarray(e.wrong.any(axis=1))
+    some = 2 <= int(columns.sum()) <= columns.size - 2
+    where = condition(e, columns) if some else ""
+    if not where and 2 <= int(rows.sum()) <= rows.size - 2:
+        where = condition(e, rows, of_output=True)
     return Cause("conditional", "conditional", _count(e, where)) if where else None
 
 
@@ -155,6 +156,12 @@ def _alive(X: Array, e: Evidence) -> Array:
     return ~e.equal(X, np.zeros_like(X))
 
 
+def _row_condition(e: Evidence, dead: Array) -> str:
+    """A comparison that holds exactly at the elements of the output with a wrong row, all of which is dead."""
+    rows = np.asarray(e.wrong.any(axis=1))
+    return condition(e, rows, of_output=True) if bool(dead[rows].all()) else ""
+
+
 def _by_column(wrong: Array, e: Evidence) -> Array:
     """Which elements of the input have a wrong entry."""
     return np.asarray(wrong.any(axis=0))
@@ -173,7 +180,14 @@ def part(e: Evidence, wrong: Array) -> str:
         return ""
     rows = _slab(e.block.output_name, wrong.any(axis=1).reshape(e.out_shape))
     columns = _slab(e.block.input_name, wrong.any(axis=0).reshape(e.in_shape))
-    return " / ".join(found for found in (rows, columns) if found)
+    return " / ".join(found for found in (rows, columns) if found) or _only_output(e)
+
+
+def _only_output(e: Evidence) -> str:
+    """The name of the block's output where the gradients of the same input through all others are right."""
+    here = (e.block.output, e.block.input)
+    others = [b for (o, i), b in e.blocks.items() if i == here[1] and o != here[0]]
+    return e.block.output_name if others and all(b.verdict == "match" for b in others) else ""
 
 
 def partial(e: Evidence) -> Cause | None:
@@ -212,18 +226,22 @@ def _run(start: int, stop: int, size: int) -> str:
     return f"{start or ''}:{stop if stop < size else ''}"
 
 
-def condition(e: Evidence, columns: Array) -> str:
-    """A comparison that holds exactly at these elements of the input: ``"x < 0"``; empty when none does."""
-    count = int(columns.sum())
-    if not 1 <= count < columns.size:
+def condition(e: Evidence, elements: Array, of_output: bool = False) -> str:
+    """A comparison that holds exactly at these elements of the input, or of the output; empty when none does.
+
+    Returns:
+        Such as ``"x < 0"``, or ``"w[i, j], i < j"`` for what lies above the diagonal.
+    """
+    count = int(elements.sum())
+    if not 1 <= count < elements.size:
         return ""
-    return next(_matching(e, columns), "")
+    return next(_matching(e, elements, e.out_shape if of_output else e.in_shape, of_output), "")
 
 
-def _matching(e: Evidence, columns: Array) -> Iterator[str]:
-    few = min(int(columns.sum()), int((~columns).sum())) < 2
+def _matching(e: Evidence, elements: Array, shape: tuple[int, ...], of_output: bool) -> Iterator[str]:
+    few = min(int(elements.sum()), int((~elements).sum())) < 2
     for tensor in _ordered(e):
-        if tensor.values.shape != e.in_shape or tensor.values.dtype.kind not in "fib" or tensor.role == "count":
+        if tensor.values.shape != shape or tensor.values.dtype.kind not in "fib" or tensor.role == "count":
             continue
         name, x = tensor.name, tensor.values.reshape(-1).astype(float)
         mask = tensor.values.dtype.kind == "b"
@@ -233,11 +251,23 @@ def _matching(e: Evidence, columns: Array) -> Iterator[str]:
             (f"~{name}" if mask else f"{name} == 0", x == 0),
             (name if mask else f"{name} != 0", x != 0),
         ):
-            if bool((holds == columns).all()) and not (mask and ("<" in label or ">" in label)):
+            if bool((holds == elements).all()) and not (mask and ("<" in label or ">" in label)):
                 yield label
         if not few:
-            yield from _thresholds(e, name, x, columns)
-    yield from _pairs(e, columns)
+            yield from _thresholds(e, name, x, elements)
+    yield from _pairs(e, elements, shape)
+    yield from _triangles(e.block.output_name if of_output else e.block.input_name, elements, shape)
+
+
+def _triangles(name: str, elements: Array, shape: tuple[int, ...]) -> Iterator[str]:
+    """The parts of a matrix above or below its diagonal, the diagonal, and all but that."""
+    if len(shape) < 2 or min(shape[-2:]) < 2:
+        return
+    i, j = np.indices(shape)[-2:].reshape(2, -1)
+    dims = ", ".join([*[":"] * (len(shape) - 2), "i", "j"])
+    for sign, holds in (("<", i < j), (">", i > j), ("==", i == j), ("!=", i != j)):
+        if bool((holds == elements).all()):
+            yield f"{name}[{dims}], i {sign} j"
 
 
 def _ordered(e: Evidence) -> list[Named]:
@@ -259,8 +289,8 @@ def _thresholds(e: Evidence, name: str, x: Array, columns: Array) -> Iterator[st
                 yield text
 
 
-def _pairs(e: Evidence, columns: Array) -> Iterator[str]:
-    inputs = [t for t in e.tensors if t.role == "input" and t.values.shape == e.in_shape]
+def _pairs(e: Evidence, columns: Array, shape: tuple[int, ...]) -> Iterator[str]:
+    inputs = [t for t in e.tensors if t.role == "input" and t.values.shape == shape]
     for a in inputs:
         for b in inputs:
             if a is not b and bool(((a.values < b.values).reshape(-1) == columns).all()):

@@ -37,6 +37,7 @@ NO_EDIT = {
 LARGE, SHORT = 20_000, 12  # of more elements edits are tried at sizes up to this, and at the given size at last
 LIKELY = 1.6  # what each of two edits in sequence may cost
 CLOSE = 0.05  # edits whose costs differ by less are as likely as each other: the shortest is taken
+BOTH = " + "  # between the kinds of two edits in sequence
 ENOUGH = 3  # edits that mend the same inputs, among which one is chosen
 FIRST = 5  # points at which a gradient must be seen to be wrong before it is mended
 MOST_OUTPUTS = 4  # that backward is asked about one at a time
@@ -51,12 +52,14 @@ class Mended:
         inputs: numbers of the inputs whose gradient was wrong and is right now.
         cost: of the edit.
         edits: the edit, where it is one of the original text.
+        kinds: of the edits, as the grammar names them.
     """
 
     text: str
     inputs: frozenset[int]
     cost: float
     edits: tuple[Edit, ...] = ()
+    kinds: tuple[str, ...] = ()
 
 
 class Repair:
@@ -103,7 +106,8 @@ class Repair:
             inputs = self._made_right(script.compiled(text), stages, wrong, "None" in edit.replacement)
             if inputs and not zero_by_itself(text, script.text) and sum(m.inputs == inputs for m in found) < ENOUGH:
                 own = (edit,) if script is self.script else ()
-                found.append(Mended(script.tidied(edit.nodes, edit.replacement), inputs, edit.cost, own))
+                tidied, kinds = script.tidied(edit.nodes, edit.replacement), tuple(edit.kind.split(BOTH))
+                found.append(Mended(tidied, inputs, edit.cost, own, kinds))
         return self._confirmed(self._chosen(found, wrong), stages, wrong)
 
     def _confirmed(self, chosen: list[Mended], stages: Stages, wrong: frozenset[int]) -> list[Mended]:
@@ -182,7 +186,8 @@ class Repair:
             for second in edits(changed, [], hints, near) if changed is not None else ():
                 if second.cost > LIKELY:
                     break
-                yield changed or script, replace(second, cost=first.cost + second.cost + 2)
+                both = replace(second, cost=first.cost + second.cost + 2, kind=first.kind + BOTH + second.kind)
+                yield changed or script, both
 
     def fix(self, mended: Mended) -> Fix:
         """The fix that a person reads."""
@@ -265,7 +270,8 @@ def _joined(script: Script, chosen: Sequence[Mended]) -> Mended | None:
     """Several edits of the original text as one; None where they overlap."""
     text = script.joined([(e.nodes, e.replacement) for m in chosen for e in m.edits])
     inputs = frozenset[int]().union(*(m.inputs for m in chosen))
-    return None if text is None else Mended(text, inputs, sum(m.cost for m in chosen))
+    kinds = tuple(name for m in chosen for name in m.kinds)
+    return None if text is None else Mended(text, inputs, sum(m.cost for m in chosen), kinds=kinds)
 
 
 def _settled(found: Sequence[Mended], wrong: frozenset[int], cost: float) -> bool:
