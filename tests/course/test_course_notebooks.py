@@ -115,7 +115,7 @@ def answered(path, lang):
     content = content_of(path, lang)
     for cell in content["cells"]:
         if exercise_of(cell):
-            cell["source"] = f"%%exercise {exercise_of(cell)}\n{answers[exercise_of(cell)]}"
+            cell["source"] = answers[exercise_of(cell)]
     return content
 
 
