@@ -1,34 +1,11 @@
-// The answer of a check in words: headline, causes, evidence; what became of it since the last one; the second order.
+// What stands beside the answer of a check: what became of it since the last one, the second order, the text to copy.
 
-import { tone, verdictWord } from "./blocks.js";
+import { verdictWord } from "./blocks.js";
 import { copyButton } from "./clipboard.js";
-import { findingsList } from "./findings.js";
+import { documentView } from "./document.js";
 import { ask, el, prose } from "./shared.js";
 
 /** @typedef {import("./types").Page} Page */
-
-/**
- * The answer first, in the words of the static report: headline, causes, evidence.
- * @param {Page} page
- * @param {any} answer
- */
-export function banner(page, answer) {
-  return el(
-    "div",
-    `banner ${tone(answer.tone)}`,
-    el(
-      "div",
-      "headline",
-      verdictWord(page, answer.tone, "verdict"),
-      " ",
-      el("strong", null, prose(answer.headline)),
-      " ",
-      prose(answer.aside),
-    ),
-    answer.findings.length > 0 && findingsList(page, answer.findings),
-    ...answer.evidence.map((/** @type {string} */ sentence) => el("p", null, prose(sentence))),
-  );
-}
 
 /** @param {Page} page @param {Record<string, string[]>} since what became of it since the last check */
 export const sinceView = (page, since) =>
@@ -65,9 +42,8 @@ export function secondOrder(page, check) {
       el("h4", null, page.t("second_order")),
       verdictWord(page, check.verdict, "verdict"),
     ),
-    el("p", null, prose(check.answer.headline)),
-    [...check.answer.findings, ...check.answer.others].length > 0 &&
-      findingsList(page, [...check.answer.findings, ...check.answer.others]),
+    ...documentView(page, check.answer.document),
+    ...documentView(page, check.answer.others),
   );
 }
 

@@ -1,6 +1,6 @@
 // Calls: a time line with forward above and backward below, and under it the chosen pair with ctx between them.
 
-import { findingsList } from "./findings.js";
+import { documentView } from "./document.js";
 import { time } from "./formats.js";
 import { ask, el, keys, svg } from "./shared.js";
 import { trendLines } from "./trends.js";
@@ -322,7 +322,9 @@ export function methodView(page, call) {
       ? el("pre", { class: "exception", tabindex: "0" }, call.exception)
       : call.method !== "setup_context" &&
           valueList(page, page.t(backward ? "gradients" : "outputs"), call.outputs),
-    call.warnings.length > 0 && findingsList(page, call.warnings),
+    ...call.warnings.map((/** @type {import("./tree").Block[]} */ warning) =>
+      el("div", "item", ...documentView(page, warning)),
+    ),
     ...call.missing.map((/** @type {string} */ sentence) => el("p", "faint", sentence)),
   );
 }

@@ -37,11 +37,7 @@ export const documentView = (page, blocks) => blocks.map((block) => blockView(pa
 function blockView(page, block) {
   switch (block.kind) {
     case "paragraph":
-      return el(
-        "p",
-        block.look === "small" || block.look === "faint" ? "faint" : null,
-        ...block.spans.map((span) => spanView(page, span, true)),
-      );
+      return paragraphView(page, block);
     case "table":
       return tableView(page, block);
     case "fold":
@@ -78,6 +74,16 @@ function blockView(page, block) {
         block.layout && drawing(block.layout),
       );
   }
+}
+
+/** @type {Record<string, string>} */
+const LOOKS = { small: "faint", faint: "faint", head: "headline" };
+
+/** @param {Page} page @param {import("./tree").Paragraph} paragraph */
+function paragraphView(page, { spans, look }) {
+  const shown = spans.map((span) => spanView(page, span, true)).filter((span) => span !== null);
+  const ways = spans.every((span) => typeof span !== "string" && span.kind === "link");
+  return el("p", { class: ways ? "links" : LOOKS[look ?? ""], hidden: !shown.length }, ...shown);
 }
 
 /**

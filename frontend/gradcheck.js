@@ -1,10 +1,10 @@
 // The verdict per output and input: a table, and for the chosen block its witnesses and the error against the step.
 
-import { banner, copyReport, secondOrder, sinceView } from "./answer.js";
+import { copyReport, secondOrder, sinceView } from "./answer.js";
 import { agreeingWords, byInterest, FEW, mostTelling, verdictWord, wholeBlock } from "./blocks.js";
 import { curveView, nearest, pointsOf } from "./curve.js";
+import { documentView } from "./document.js";
 import { lensButton } from "./entry.js";
-import { findingsList } from "./findings.js";
 import { compared, count, element, number, time } from "./formats.js";
 import { worstEntry } from "./levels.js";
 import { slider } from "./microscope.js";
@@ -61,7 +61,7 @@ export function gradcheckView(page, state) {
   return el(
     "div",
     "stack gradcheck",
-    banner(page, brief ? { ...answer, findings: [] } : answer),
+    ...documentView(page, brief ? answer.brief : answer.document),
     check.since && sinceView(page, check.since),
     blocks.length > 0 && grid.element,
     blocks.length > 0 &&
@@ -75,7 +75,7 @@ export function gradcheckView(page, state) {
     said,
     detail,
     check.order2 && secondOrder(page, check.order2),
-    !brief && answer.others.length > 0 && findingsList(page, answer.others),
+    ...(brief ? [] : documentView(page, answer.others)),
     !brief && copyReport(page),
     el("p", "faint", page.t("check_facts", { time: time(check.seconds), seed: check.seed })),
   );

@@ -1,10 +1,10 @@
 // The inspector: one Function in tabs.
 
-import { banner, copyReport, sinceView } from "./answer.js";
+import { copyReport, sinceView } from "./answer.js";
 import { agreeingWords, byInterest, FEW, fitsMatrix, matrix, verdictWord } from "./blocks.js";
 import { callsView } from "./calls.js";
 import { compareView } from "./compare.js";
-import { findingsList } from "./findings.js";
+import { documentView } from "./document.js";
 import { count, size } from "./formats.js";
 import { gradcheckView } from "./gradcheck.js";
 import { graphView } from "./graph.js";
@@ -46,7 +46,7 @@ export function inspectorView(page, state) {
     state.comparison && { id: "compare", make: () => compareView(page, state.comparison) },
     state.source && {
       id: "source",
-      make: () => sourceView(page, state.source, state.answer.findings),
+      make: () => sourceView(page, state.source, state.answer.marks),
     },
   ];
   return tabs(
@@ -64,10 +64,10 @@ function summaryView(page, state) {
   return el(
     "div",
     "stack",
-    banner(page, state.answer),
+    ...documentView(page, state.answer.document),
     state.check?.since && sinceView(page, state.check.since),
     state.blocks.length > 0 && blocksView(page, state.blocks),
-    state.answer.others.length > 0 && findingsList(page, state.answer.others),
+    ...documentView(page, state.answer.others),
     state.comparison && compareLine(page, state.comparison),
     el("p", "faint", callLine(page, state.calls)),
     copyReport(page),

@@ -7,7 +7,7 @@ import { el } from "./shared.js";
 /**
  * @param {Page} page
  * @param {{text: string, first_line: number}} state
- * @param {import("./types").Finding[]} findings their lines are marked
+ * @param {{line: number | null, message: string}[]} findings their lines are marked
  */
 export function sourceView(page, state, findings) {
   const lines = state.text.replace(/\n$/, "").split("\n");

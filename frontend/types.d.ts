@@ -109,12 +109,3 @@ export interface Block {
   beyond?: number[] | null;
   curve?: { steps: Packed; errors: Packed };
 }
-
-export interface Finding {
-  code: string;
-  kind: string;
-  message: string;
-  where: [number, number] | null;
-  line: number | null;
-  fix: { source: string; before: string; verified: boolean; line: number | null } | null;
-}

@@ -1152,8 +1152,6 @@ SENTENCES: dict[str, str] = {
     "widgets.blocks_agree": "{count} blocks agree",
     "widgets.call_line": "{forward} forward and {backward} backward calls recorded; a forward saves at most {saved}.",
     "widgets.fix": "Change",
-    "widgets.fix_tried": "Tried: with this change all entries agree.",
-    "widgets.fix_untried": "Suggested, not tried.",
     "widgets.copy_line": "Copy line",
     "widgets.copy_lines": "Copy lines",
     "widgets.copy_report": "Copy report",

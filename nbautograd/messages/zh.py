@@ -1152,8 +1152,6 @@ SENTENCES: dict[str, str] = {
     "widgets.blocks_agree": "{count} 个块一致",
     "widgets.call_line": "记录了 {forward} 次 forward 和 {backward} 次 backward；一次 forward 最多保存 {saved}。",
     "widgets.fix": "修改",
-    "widgets.fix_tried": "试过了：这样修改后所有元素都一致。",
-    "widgets.fix_untried": "只是建议，还没有试过。",
     "widgets.copy_line": "复制这一行",
     "widgets.copy_lines": "复制这几行",
     "widgets.copy_report": "复制报告",

@@ -53,6 +53,8 @@ def to_html(document: Document) -> Markup:
 def _element(block: Block) -> Markup:
     match block:
         case Paragraph():
+            if all(isinstance(span, Link) for span in block.spans):
+                return Markup("")
             return pieces.block(join(_span(span, sentence=True) for span in block.spans), style=LOOKS[block.look])
         case Table():
             rows = [[_cell(cell) for cell in row] for row in block.rows]
@@ -61,7 +63,7 @@ def _element(block: Block) -> Markup:
             header = [_cell(cell) for cell in block.header]
             return pieces.table(block.caption, header, whole, right=block.right, wrap=block.wrap)
         case Fold():
-            title = _span(block.title)
+            title = prose(block.title.words) if isinstance(block.title, Strong) else _span(block.title)
             return pieces.fold(title, to_html(block.body), block.beside, block.opened, block.strong)
         case Change():
             note = tag("div", {"style": "font-size:0.9em"}, pieces.faint(block.note)) if block.note else None

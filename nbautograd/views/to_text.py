@@ -54,7 +54,7 @@ def _lines(block: Block) -> list[str]:
         case Change():
             before, after = dedented(block.before, block.after)
             note = [f"  ({block.note})"] if block.note else []
-            return indent([*(f"- {line}" for line in before), *(f"+ {line}" for line in after), *note], 4)
+            return [*(f"- {line}" for line in before), *(f"+ {line}" for line in after), *note]
         case Verbatim():
             return block.words.split("\n")
         case Item():
@@ -69,7 +69,7 @@ def _lines(block: Block) -> list[str]:
 
 def _words(cell: Cell) -> str:
     if isinstance(cell, tuple):
-        return "".join(map(_words, cell))
+        return "".join(map(_words, cell)).replace("： ", "：")  # a full-width mark brings its own space
     return _span(cell)
 
 

@@ -11,7 +11,8 @@ from nbautograd.core.display import plain
 from nbautograd.core.recording.call import Call, CallLog
 from nbautograd.core.recording.trends import Trends, trends
 from nbautograd.errors import InputError
-from nbautograd.views.to_json import array
+from nbautograd.views.builders.summary import finding_document
+from nbautograd.views.to_json import array, to_json
 from nbautograd.widgets import parts
 from nbautograd.widgets.base import Buffers, Question, ViewWidget
 
@@ -29,7 +30,7 @@ def call_state(call: Call) -> dict[str, Any]:
         "outputs": parts.values(call.outputs),
         "ctx": parts.ctx(call.ctx),
         "stdout": call.stdout[:MOST_PRINTED],
-        "warnings": parts.findings(call.warnings),
+        "warnings": [to_json(finding_document(finding)) for finding in call.warnings],
         "missing": list(map(str, call.missing)),
     }
 

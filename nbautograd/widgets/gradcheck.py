@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.display import plain
 from nbautograd.views.answer import Answer, answer, second_answer
-from nbautograd.views.words import without_example
-from nbautograd.widgets import parts
+from nbautograd.views.builders.summary import answer_document, findings_document
+from nbautograd.views.to_json import to_json
 from nbautograd.widgets.asking import plain_text, questions
 from nbautograd.widgets.base import Question, ViewWidget
 from nbautograd.widgets.history import since_last
@@ -31,15 +32,12 @@ def verdict_state(report: GradcheckReport) -> dict[str, Any]:
 
 
 def answer_state(told: Answer) -> dict[str, Any]:
-    """What is said first, in the words of the static report."""
+    """What is said first, as the stored report says it: whole, without its causes, and what it leaves out."""
     return {
-        "tone": told.tone,
-        "headline": told.headline,
-        "aside": told.aside,
-        # the numbers that a cause ends with are those of the evidence below it
-        "findings": [{**parts.finding(cause), "message": without_example(cause)} for cause in told.findings],
-        "evidence": list(told.evidence),
-        "others": parts.findings(told.others),
+        "document": to_json(answer_document(told)),
+        "brief": to_json(answer_document(replace(told, findings=()))),
+        "others": to_json(findings_document(told.others)),
+        "marks": [{"line": cause.line, "message": cause.message} for cause in told.findings],
     }
 
 

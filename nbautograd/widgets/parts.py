@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from nbautograd.core.display import plain
-from nbautograd.core.findings import Finding
 from nbautograd.core.source import FunctionSource
 from nbautograd.core.values import CtxSnapshot, TensorSummary, Value
 from nbautograd.views.to_json import array, matrix
@@ -84,23 +83,6 @@ def ctx(snapshot: CtxSnapshot) -> dict[str, Any]:
         "bytes": snapshot.bytes,
         "freed": snapshot.freed,
     }
-
-
-def finding(one: Finding) -> dict[str, Any]:
-    """A finding with its sentence already written."""
-    return {
-        "code": one.code,
-        "kind": one.kind,
-        "message": one.message,
-        "where": None if one.where is None else list(one.where),
-        "line": one.line,
-        "fix": None if one.fix is None else plain(one.fix),
-    }
-
-
-def findings(several: Iterable[Finding]) -> list[dict[str, Any]]:
-    """Several findings in their order."""
-    return [finding(one) for one in several]
 
 
 def source(text: FunctionSource | None) -> dict[str, Any] | None:

@@ -76,7 +76,7 @@ def test_summary_says_what_is_wrong_and_what_mends_it(show: Any, wrong: Any) -> 
     panel = show(wrong).get_by_role("tabpanel")
     expect(panel).to_contain_text("LinearFunction: backward is wrong for weight. Change line 23 to")
     expect(panel).to_contain_text("input is right.")
-    expect(panel).to_contain_text("Tried: with this change all entries agree.")
+    expect(panel).to_contain_text("tried: with this change every entry agrees")
     assert panel.locator(".fix pre").inner_text().splitlines()[:2] == [
         "- grad_weight = input.mm(grad_output)",
         "+ grad_weight = input.t().mm(grad_output)",
@@ -217,7 +217,7 @@ def test_a_fix_that_was_not_tried_has_no_button(show: Any, samples: Any) -> None
     finding = replace(samples.TRANSPOSED, fix=replace(samples.TRANSPOSED.fix, verified=False))
     check = samples.gradcheck(wrong=True, findings=(finding,))
     page = show(samples.report(wrong=True, gradcheck=check, findings=(finding,)))
-    expect(page.locator(".fix")).to_contain_text("Suggested, not tried.")
+    expect(page.locator(".fix")).to_contain_text("not tried")
     expect(page.get_by_role("button", name="Copy line")).to_have_count(0)
 
 

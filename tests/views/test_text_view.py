@@ -18,11 +18,11 @@ from nbautograd.views.text import text
 WRONG = """\
 LinearFunction: backward is wrong for `weight`. Change line 23 to `grad_weight = input.t().mm(grad_output)`
 (tried: every entry then agrees). `input` is right.
-  bug: The returned `grad_weight` (2nd value, `input.mm(grad_output)`) is what you get with `input` in place of
+  The returned `grad_weight` (2nd value, `input.mm(grad_output)`) is what you get with `input` in place of
   `input.t()`. (line 23)
-      - grad_weight = input.mm(grad_output)
-      + grad_weight = input.t().mm(grad_output)
-        (tried: with this change every entry agrees)
+    - grad_weight = input.mm(grad_output)
+    + grad_weight = input.t().mm(grad_output)
+      (Change at line 23; tried: with this change every entry agrees)
 6 of 36 entries differ. The largest difference: d output[0,0] / d weight[1,0] is 1.0 by finite differences,
 2.0 by your backward.
 
@@ -71,7 +71,7 @@ def test_the_first_sentence_says_which_inputs_a_change_mends():
     fixes = replace(finding.fix, inputs=("input", "weight"), source="one\ntwo")
     said = " ".join(text(replace(both, findings=(replace(finding, fix=fixes),))).split())
     assert "Make the change below at line 23 (tried: every entry then agrees)." in said
-    assert "(tried: with this change every entry agrees for `input` and `weight`)" in said
+    assert "; tried: with this change every entry agrees for `input` and `weight`)" in said
 
 
 def test_right_says_how_sure():

@@ -7,7 +7,6 @@ from typing import Any
 
 from nbautograd import messages
 from nbautograd.core.checking.block import GradcheckReport, JacobianBlock, JacobianReport
-from nbautograd.core.findings import Finding
 from nbautograd.core.graphs.graph import AutogradGraph
 from nbautograd.core.recording.call import Call, CallLog
 from nbautograd.core.tracing.dispatches import DispatchLog
@@ -17,12 +16,12 @@ from nbautograd.views.answer import answer as what_to_say
 from nbautograd.views.builders import build, has_document
 from nbautograd.views.builders.comparison import comparison_document
 from nbautograd.views.builders.comparison import headline as comparison_headline
+from nbautograd.views.builders.summary import answer_document, findings_document
 from nbautograd.views.html.calls import call_markup, call_title, calls_markup, log_markup
 from nbautograd.views.html.dispatches import dispatches_markup
 from nbautograd.views.html.gradcheck import blocks_markup, gradcheck_markup, gradcheck_summary, order2
 from nbautograd.views.html.graph import graph_markup
 from nbautograd.views.html.jacobian import BUDGET, block_markup, blocks_pictures, jacobian_markup
-from nbautograd.views.html.summary import card, finding_markup, findings_part
 from nbautograd.views.html.values import ctx_markup, tensor_markup, values_table
 from nbautograd.views.markup import Markup, join, tag
 from nbautograd.views.pieces import block, fold, paragraph, pre
@@ -69,7 +68,6 @@ body.register(JacobianBlock)(block_markup)
 body.register(CallLog)(log_markup)
 body.register(AutogradGraph)(graph_markup)
 body.register(DispatchLog)(dispatches_markup)
-body.register(Finding)(finding_markup)
 body.register(TensorSummary)(tensor_markup)
 
 
@@ -93,7 +91,7 @@ def _report(value: FunctionReport) -> Markup:
     told = what_to_say(value)
     shown = sorted(parts(value, everything=True), key=lambda p: (p != value.view, PARTS.index(p)))
     notes = [paragraph(str(n), "opacity:0.75") for n in value.notes]
-    around = [card(told), findings_part(told.others) or "", *notes]
+    around = [to_html(answer_document(told)), to_html(findings_document(told.others)), *notes]
     made = {p: _part(value, p) for p in shown if p != "jacobian"}
     if "jacobian" in shown:  # its pictures get the room that the others leave
         room = max(LEAST_ROOM, ROOM - sum(map(len, (*around, *made.values()))))

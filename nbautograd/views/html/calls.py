@@ -8,12 +8,13 @@ from nbautograd import messages
 from nbautograd.core.recording.call import Call, CallLog
 from nbautograd.core.values import CtxSnapshot, Value
 from nbautograd.views import formats
-from nbautograd.views.html.summary import finding_markup
+from nbautograd.views.builders.summary import finding_document
 from nbautograd.views.html.values import ctx_facts_markup, ctx_groups, values_table
 from nbautograd.views.markup import Markup, join, tag
 from nbautograd.views.pieces import block, faint, fold, paragraph, pre, table, wide_row
 from nbautograd.views.text.calls import call_row
 from nbautograd.views.text.calls import fold as fold_calls
+from nbautograd.views.to_html import to_html
 from nbautograd.views.words import counted, functions
 
 DETAILED = 6  # calls that are shown in full
@@ -49,7 +50,7 @@ def call_markup(call: Call, left_by: Call | None = None) -> Markup:
         None if same else ctx_facts_markup(call.ctx),
         _printed(call),
         _raised(call),
-        *(finding_markup(f) for f in call.warnings),
+        *(to_html(finding_document(f)) for f in call.warnings),
         *(
             paragraph(m, "opacity:0.75")
             for m in (*_circumstances(call, left_by if same else None), *map(str, call.missing))

@@ -8,12 +8,13 @@ from nbautograd import messages
 from nbautograd.core.checking.block import Block, GradcheckReport
 from nbautograd.views import formats
 from nbautograd.views.answer import answer, second_answer
+from nbautograd.views.builders.summary import answer_document, findings_document
 from nbautograd.views.html.jacobian import blocks_pictures
-from nbautograd.views.html.summary import card, findings_part
 from nbautograd.views.jacobian import pick
 from nbautograd.views.markup import Markup, join, tag
 from nbautograd.views.pieces import chip, faint, fold, name, table
 from nbautograd.views.text.blocks import MOST_BLOCKS, MOST_ROWS, wrong_of
+from nbautograd.views.to_html import to_html
 from nbautograd.views.words import MARKS, block_name, counted, say
 
 MOST_ASKED = 4  # blocks whose witnesses are listed
@@ -29,7 +30,13 @@ TONE = {
 def gradcheck_markup(report: GradcheckReport) -> Markup:
     """A report by itself: the answer, the blocks, their pictures, the findings left, the second derivatives."""
     told, blocks = answer(report), list(report.blocks.values())
-    parts = (card(told), blocks_markup(blocks), _pictures(blocks), findings_part(told.others), order2(report))
+    parts = (
+        to_html(answer_document(told)),
+        blocks_markup(blocks),
+        _pictures(blocks),
+        to_html(findings_document(told.others)),
+        order2(report),
+    )
     return join(p for p in parts if p)
 
 
@@ -63,7 +70,11 @@ def order2(report: GradcheckReport) -> Markup | None:
     if second is None:
         return None
     told, words = second_answer(report), say("verdict", second.verdict)
-    parts = (card(told), blocks_markup(list(second.blocks.values()), asked=False), findings_part(told.others))
+    parts = (
+        to_html(answer_document(told)),
+        blocks_markup(list(second.blocks.values()), asked=False),
+        to_html(findings_document(told.others)),
+    )
     body = join(p for p in parts if p)
     opened = report.order == 2 and second.wrong
     return fold(messages.text("views.part.order2"), body, words, opened=opened, strong=False)

@@ -7,7 +7,6 @@ from typing import Any
 
 from nbautograd import messages
 from nbautograd.core.checking.block import GradcheckReport, JacobianBlock, JacobianReport
-from nbautograd.core.findings import Finding, Fix
 from nbautograd.core.graphs.graph import AutogradGraph, Node
 from nbautograd.core.recording.call import Call, CallLog
 from nbautograd.core.source import FunctionSource
@@ -18,24 +17,21 @@ from nbautograd.inspection.report import FunctionReport
 from nbautograd.views.answer import answer
 from nbautograd.views.builders import build, has_document
 from nbautograd.views.builders import comparison as _registers  # noqa: F401
+from nbautograd.views.builders.summary import answer_document, findings_document
 from nbautograd.views.tables import indent
 from nbautograd.views.text.blocks import (
-    answer_lines,
     block_lines,
     block_text,
-    finding_lines,
-    fix_lines,
     gradcheck_text,
     jacobian_lines,
     jacobian_text,
-    other_lines,
     wrong_lines,
 )
 from nbautograd.views.text.calls import call_text, ctx_text, log_lines, log_text, tensor_text, value_text
 from nbautograd.views.text.dispatches import dispatch_text, dispatches_text
 from nbautograd.views.text.graph import graph_text, node_name
 from nbautograd.views.text.redacted import redacted_text
-from nbautograd.views.to_text import to_text
+from nbautograd.views.to_text import to_lines, to_text
 
 PARTS = ("gradcheck", "jacobian", "calls", "graph", "comparison")
 
@@ -75,16 +71,6 @@ text.register(DispatchLog)(dispatches_text)
 
 
 @text.register
-def _finding(value: Finding) -> str:
-    return "\n".join(finding_lines(value))
-
-
-@text.register
-def _fix(value: Fix) -> str:
-    return "\n".join(fix_lines(value))
-
-
-@text.register
 def _source(value: FunctionSource) -> str:
     return value.text
 
@@ -92,11 +78,11 @@ def _source(value: FunctionSource) -> str:
 @text.register
 def _report(value: FunctionReport) -> str:
     told = answer(value)
-    lines = answer_lines(told)
+    lines = to_lines(answer_document(told))
     for part in parts(value):
         inside = _part(value, part)
         lines += ["", messages.text(f"views.part.{part}"), *indent(inside)] if inside else []
-    lines += other_lines(told)
+    lines += to_lines(findings_document(told.others))
     return "\n".join([*lines, *map(str, value.notes)])
 
 

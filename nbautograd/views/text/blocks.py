@@ -9,21 +9,18 @@ import numpy as np
 
 from nbautograd import messages
 from nbautograd.core.checking.block import Block, GradcheckReport, JacobianBlock, JacobianReport
-from nbautograd.core.findings import Finding, Fix
 from nbautograd.views import formats
-from nbautograd.views.answer import Answer, answer
+from nbautograd.views.answer import answer
+from nbautograd.views.builders.summary import answer_document, findings_document
 from nbautograd.views.jacobian import by_interest, pick
-from nbautograd.views.tables import beside, indent, table, wrap
+from nbautograd.views.tables import beside, indent, table
+from nbautograd.views.to_text import to_lines
 from nbautograd.views.words import (
     block_name,
     block_shape,
     block_verdict,
     counted,
-    dedented,
-    place,
     say,
-    tried,
-    without_example,
 )
 
 MOST_BLOCKS = 12  # from here on those that agree are folded
@@ -35,39 +32,8 @@ MOST_CELLS = 8  # rows and columns of a matrix that is written out
 def gradcheck_text(report: GradcheckReport) -> str:
     """A gradcheck report: the answer, then one line per block."""
     told = answer(report)
-    lines = [*answer_lines(told), "", *block_lines(list(report.blocks.values())), *other_lines(told)]
-    return "\n".join(lines).rstrip()
-
-
-def answer_lines(told: Answer) -> list[str]:
-    """Headline, findings with their fixes, evidence."""
-    lines = wrap(" ".join(part for part in (told.headline, told.aside) if part))
-    for finding in told.findings:
-        lines += indent(finding_lines(finding, without_example(finding)))
-    return [*lines, *(line for sentence in told.evidence for line in wrap(sentence))]
-
-
-def other_lines(told: Answer) -> list[str]:
-    """The findings that the answer did not tell."""
-    if not told.others:
-        return []
-    lines = ["", messages.text("views.part.findings")]
-    for finding in told.others:
-        lines += indent(finding_lines(finding))
-    return lines
-
-
-def finding_lines(finding: Finding, words: str = "") -> list[str]:
-    """A finding: its kind, its sentence (or these words instead), its line, its fix."""
-    where = f" ({place(finding)})" if place(finding) else ""
-    lines = wrap(f"{say('kind', finding.kind)}{messages.text('views.colon')}{words or finding.message}{where}")
-    return lines if finding.fix is None else [*lines, *indent(fix_lines(finding.fix), 4)]
-
-
-def fix_lines(fix: Fix) -> list[str]:
-    """A change of the source: the lines as they stand and as they would, and whether that was tried."""
-    before, after = dedented(fix.before, fix.source)
-    return [*(f"- {line}" for line in before), *(f"+ {line}" for line in after), f"  ({tried(fix)})"]
+    lines = [*to_lines(answer_document(told)), "", *block_lines(list(report.blocks.values()))]
+    return "\n".join([*lines, *to_lines(findings_document(told.others))]).rstrip()
 
 
 def block_lines(blocks: Sequence[Block]) -> list[str]:

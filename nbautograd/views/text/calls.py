@@ -8,9 +8,10 @@ from nbautograd import messages
 from nbautograd.core.recording.call import Call, CallLog
 from nbautograd.core.values import CtxSnapshot, TensorSummary, Value
 from nbautograd.views import formats
+from nbautograd.views.builders.summary import finding_document
 from nbautograd.views.tables import indent, table, wrap
 from nbautograd.views.tensors import brief, contents, kind, remarks, what
-from nbautograd.views.text.blocks import finding_lines
+from nbautograd.views.to_text import to_lines
 from nbautograd.views.words import counted
 
 FIRST, LAST = 4, 8
@@ -154,5 +155,5 @@ def _events(call: Call) -> list[str]:
     if call.exception:
         lines += wrap(f"{name} {messages.text('views.call.raised')} {call.exception}")
     for finding in call.warnings:
-        lines += finding_lines(finding)
+        lines += to_lines(finding_document(finding))
     return lines

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 from nbautograd import messages
 from nbautograd.inspection.redacted import RedactedBlock, RedactedReport, RedactedValue
+from nbautograd.views import formats
+from nbautograd.views.builders.summary import finding_document
 from nbautograd.views.tables import table
-from nbautograd.views.text.blocks import finding_lines
+from nbautograd.views.to_text import to_lines
 from nbautograd.views.words import code, listed, say
 
 CALLS = 12  # that are told
@@ -19,7 +21,7 @@ def redacted_text(report: RedactedReport) -> str:
     if report.order2 is not None:
         lines.append(messages.text(f"views.evidence.order2.{report.order2.replace(' ', '_')}"))
     for finding in report.findings:
-        lines += [f"[{finding.code}]", *finding_lines(finding)]
+        lines += [f"[{finding.code}]", *to_lines(finding_document(finding))]
     if report.blocks:
         header = [messages.text(f"views.column.{c}") for c in ("block", "shapes", "verdict", "wrong", "structure")]
         lines += ["", *table(header, list(map(_block, report.blocks)))]
@@ -54,4 +56,4 @@ def _values(values: Sequence[RedactedValue]) -> str:
 
 
 def _shape(shape: tuple[int, ...]) -> str:
-    return "×".join(map(str, shape)) or messages.text("views.tensor.scalar")
+    return formats.shape(shape) or messages.text("views.tensor.scalar")

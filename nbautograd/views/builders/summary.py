@@ -1,0 +1,74 @@
+"""What a report says first, and its findings, as documents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nbautograd import messages
+from nbautograd.core.findings import Finding, Fix
+from nbautograd.views.answer import Answer
+from nbautograd.views.builders import build
+from nbautograd.views.document import (
+    Block,
+    Card,
+    Change,
+    Chip,
+    Document,
+    Faint,
+    Fold,
+    Item,
+    Link,
+    Paragraph,
+    Span,
+    Strong,
+    paragraph,
+    sentences,
+)
+from nbautograd.views.words import VERDICT_MARKS, place, say, tried, without_example
+
+MOST_OPEN = 3  # findings beside the answer; more of them are folded
+
+
+def answer_document(told: Answer) -> Document:
+    """Return the headline with the change that mends it, the causes and the evidence, in the verdict's colour."""
+    mark = Chip(f"{VERDICT_MARKS[told.tone]} {say('verdict', told.tone)}", told.tone, plain="")
+    head = paragraph(mark, Strong(told.headline), told.aside, look="head")
+    kinds = len(told.findings) > 1 or any(finding.kind != "bug" for finding in told.findings)
+    causes = [Item(finding_document(finding, without_example(finding), kinds)) for finding in told.findings]
+    return (Card(told.tone, (head, *causes, *sentences(told.evidence))),)
+
+
+@build.register
+def finding_document(finding: Finding, words: str = "", kind: bool = True) -> Document:
+    """Return a finding's kind, its sentence (or these words instead), its line, its change, and ways to both."""
+    name, line = say("kind", finding.kind), place(finding)
+    chip = Chip(name, finding.kind, plain=f"{name}{messages.text('views.colon')}".rstrip()) if kind else ""
+    sentence = paragraph(chip, words or finding.message, Faint(f"({line})") if line else "")
+    change = None if finding.fix is None else Item(change_document(finding.fix))
+    return tuple(filter(None, (sentence, change, _links(finding))))
+
+
+@build.register
+def change_document(fix: Fix) -> Document:
+    """Return the lines that go and come, where they are, and whether that was tried."""
+    where = messages.text("views.fix.change" if fix.line is None else "views.fix.at", line=fix.line)
+    return (Change(fix.before, fix.source, f"{where}; {tried(fix)}", fix.verified),)
+
+
+def _links(finding: Finding) -> Block | None:
+    """Return the ways from a finding to its evidence."""
+    links: list[Span] = []
+    if finding.where is not None:
+        links.append(Link(messages.text("widgets.show_jacobian"), "jacobian", finding.where, finding.line))
+    if finding.line is not None:
+        links.append(Link(messages.text("widgets.show_line", line=finding.line), "source", line=finding.line))
+    return Paragraph(tuple(links)) if links else None
+
+
+def findings_document(findings: Sequence[Finding]) -> Document:
+    """Return the findings that the answer does not tell; folded on a page when they are many."""
+    if not findings:
+        return ()
+    body = tuple(block for finding in findings for block in finding_document(finding))
+    title = Strong(messages.text("views.part.findings"))
+    return (Fold(title, body, str(len(findings)), opened=len(findings) <= MOST_OPEN),)
