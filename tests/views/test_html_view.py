@@ -270,3 +270,16 @@ def test_the_bundle_never_raises(monkeypatch):
 
 def test_a_name_cannot_turn_the_text_behind_it() -> None:
     assert escape("a\u202eb\u2066c") == "a\ufffdb\ufffdc"
+
+
+def test_a_comparison_is_stored_whatever_else_the_report_holds():
+    many = tuple(samples.value(f"a_rather_long_name_{k}", samples.W) for k in range(12))
+    call = replace(samples.calls()[0], inputs=many, outputs=many, ctx=CtxSnapshot(many), stdout="x" * 4000)
+    graphs = (samples.graph(), samples.graph())
+    pairs = tuple((samples.value(f"x{k}", samples.W), samples.value(f"x{k}", samples.W)) for k in range(12))
+    compared = replace(
+        samples.comparison(), graphs=graphs, gradients=pairs, input_names=("a",) * 12, gradient_differences=(0.0,) * 12
+    )
+    page = Page(html(samples.report(wrong=True, calls=CallLog((call,) * 9), comparison=compared)))
+    assert "Comparison: left out" not in page.text
+    assert page.text.count("equal bit for bit") == 13

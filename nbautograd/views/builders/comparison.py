@@ -19,14 +19,14 @@ DRAWING = 12_000  # characters of each graph's stored picture
 
 
 @build.register
-def comparison_document(comparison: Comparison, drawings: bool = True) -> Document:
-    """Return the sentence, the table and, unless told otherwise, the graphs."""
+def comparison_document(comparison: Comparison, drawings: bool = True, thumbnails: bool = True) -> Document:
+    """Return the sentence, the table and, unless told otherwise, small heat maps in it and the graphs below."""
     first, second = comparison.names
     mark = Chip("✓", "right", plain="") if comparison.agree else Chip("✗", "wrong", plain="")
     head = paragraph(mark, Strong(headline(comparison)))
     header = ("", Code(first), Code(second), messages.text("views.compare.column"))
     caption = messages.text("views.caption.comparison", first=first, second=second)
-    table = Table(header, tuple(_cells(row) for row in rows(comparison)), caption)
+    table = Table(header, tuple(_cells(row, thumbnails) for row in rows(comparison)), caption)
     if not drawings or comparison.graphs is None:
         return (head, table)
     named = zip(comparison.names, comparison.graphs, strict=True)
@@ -34,10 +34,10 @@ def comparison_document(comparison: Comparison, drawings: bool = True) -> Docume
     return (head, table, Beside(pictures))
 
 
-def _cells(row: Row) -> tuple[tuple[Thumbnail | Strong | str, ...], ...]:
+def _cells(row: Row, thumbnails: bool) -> tuple[tuple[Thumbnail | Strong | str, ...], ...]:
     """Return a row's cells, the words under a small heat map where there is something to see."""
     apart = row.difference if row.agrees else Strong(row.difference)
-    values = (*row.values, None, None, None)
+    values = (*(row.values if thumbnails else ()), None, None, None)
     seen = [
         () if v is None or v.tensor is None or v.tensor.zeros == v.tensor.numel else (Thumbnail(v),) for v in values
     ]

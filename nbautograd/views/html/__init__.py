@@ -102,13 +102,15 @@ def _report(value: FunctionReport) -> Markup:
 
 def _shorten(report: FunctionReport, made: dict[str, Markup], room: int) -> None:
     """Leave out what is longest and least missed until the parts fit; each says that it was shortened."""
-    for part in ("comparison", "calls", "graph", "jacobian", "gradcheck"):
+    if report.comparison is not None and "comparison" in made:  # its numbers stay, pictures where there is room
+        title, words = messages.text("views.part.comparison"), _beside(report, "comparison")
+        for thumbnails in (True, False):
+            if sum(map(len, made.values())) > room:
+                inside = to_html(comparison_document(report.comparison, drawings=False, thumbnails=thumbnails))
+                made["comparison"] = fold(title, inside, words, opened=_opened(report, "comparison"))
+    for part in ("calls", "graph", "jacobian", "gradcheck", "comparison"):
         if sum(map(len, made.values())) <= room:
             return
-        if part == "comparison" and report.comparison is not None:  # its numbers first, the graphs where there is room
-            inside = to_html(comparison_document(report.comparison, drawings=False))
-            title = messages.text("views.part.comparison")
-            made[part] = fold(title, inside, _beside(report, part), opened=_opened(report, part))
         if len(made.get(part, "")) > LEAST_ROOM:
             title = messages.text(f"views.part.{part}")
             words = paragraph(messages.text("views.too_long", part=title, attribute=part))
