@@ -459,7 +459,7 @@ class LeakyClamp(Function):
         factor = inside.to(x.dtype)
         return grad_output * factor, None, None, None
 
-# %% tags=["wrong"] exercise="leaky_clamp" expects="wrong_derivative"
+# %% tags=["wrong"] exercise="leaky_clamp" expects="conditional"
 class LeakyClamp(Function):
     @staticmethod
     def forward(ctx, x, lo, hi, slope):
@@ -475,7 +475,7 @@ class LeakyClamp(Function):
         factor = torch.where(inside, 1.0, ctx.slope)
         return grad_output * factor, None, None, None
 
-# %% tags=["wrong"] exercise="leaky_clamp" expects="wrong_derivative"
+# %% tags=["wrong"] exercise="leaky_clamp" expects="conditional"
 class LeakyClamp(Function):
     @staticmethod
     def forward(ctx, x, lo, hi, slope):
