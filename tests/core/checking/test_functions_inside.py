@@ -203,7 +203,7 @@ def test_of_any_chain_exactly_the_wrong_ones_are_named(chain, seed):
     steps = {
         "sine": Sine.apply,
         "square": torch.square,
-        "scaled": lambda x: Scaled.apply(x, weight, 2.0),
+        "scaled": lambda x: Scaled.apply(x, weight, 3.0),  # thirds and fours never cancel
         "apart": lambda x: Apart.apply(x, 0.5),
     }
 

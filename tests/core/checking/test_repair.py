@@ -14,8 +14,9 @@ from torch.autograd import Function
 
 import nbautograd
 from nbautograd.core.checking.problem import Subject
-from nbautograd.core.checking.repair import budget, script
+from nbautograd.core.checking.repair import script
 from nbautograd.core.checking.repair import search as repair
+from nbautograd.core.checking.repair.tries import Tries
 from nbautograd.core.findings import Fix
 
 
@@ -308,8 +309,8 @@ def test_the_same_tries_are_made_on_any_machine(monkeypatch) -> None:
         clock = itertools.count()
         for name in ("time", "thread_time", "process_time", "perf_counter", "monotonic"):
             monkeypatch.setattr(time, name, lambda: next(clock) * seconds_of_a_call)
-        made: list[budget.Budget] = []
-        monkeypatch.setattr(repair, "Budget", lambda tries: made.append(budget.Budget(tries)) or made[0])
+        made: list[Tries] = []
+        monkeypatch.setattr(repair, "Tries", lambda tries: made.append(Tries(tries)) or made[0])
         subject = Subject(Unmendable, (draw(4),))
         with subject.session():
             subject.call()

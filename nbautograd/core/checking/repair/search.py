@@ -19,10 +19,10 @@ from nbautograd.core.checking import other_points, phrases
 from nbautograd.core.checking.problem import Subject
 from nbautograd.core.checking.repair import untestable
 from nbautograd.core.checking.repair.bounds import indexes
-from nbautograd.core.checking.repair.budget import TRIES, Budget
 from nbautograd.core.checking.repair.edit import Edit, Hints, strangeness, zero_by_itself
 from nbautograd.core.checking.repair.grammar import edits
 from nbautograd.core.checking.repair.script import Script, constants, dims, names, read
+from nbautograd.core.checking.repair.tries import TRIES, Tries
 from nbautograd.core.checking.repair.verification_points import ODD, TIDY, Stage, Stages, stage
 from nbautograd.core.findings import Finding, Fix
 
@@ -67,11 +67,11 @@ class Repair:
 
     Args:
         subject: what was checked.
-        budget: how much may be tried.
+        tries: how much may be tried.
     """
 
-    def __init__(self, subject: Subject, budget: Budget) -> None:
-        self.subject, self.budget = other_points.shrunk(subject, LARGE, SHORT, subject.seed), budget
+    def __init__(self, subject: Subject, tries: Tries) -> None:
+        self.subject, self.tries = other_points.shrunk(subject, LARGE, SHORT, subject.seed), tries
         self.whole = () if self.subject is subject else (subject.fresh(),)  # tried last, once
         self.script: Script | None = None if subject.cls is None else read(subject.cls)
         away = any(isinstance(x, Tensor) and x.device.type != "cpu" for x in subject.inputs)
@@ -98,7 +98,7 @@ class Repair:
         hints, near = self._hints(findings), sorted({n for f in findings for n in self._near(f)})
         hidden = untestable.values(self.script, self.subject)
         for script, edit in self._candidates(self.script, hints, near) if wrong else ():
-            if self.budget.spent or _settled(found, wrong, edit.cost):
+            if self.tries.spent or _settled(found, wrong, edit.cost):
                 break
             if untestable.touched(edit, hidden):
                 continue
@@ -154,7 +154,7 @@ class Repair:
         raised = sized = 0
         for at in stages:
             sized += at.sized
-            self.budget.pay(at)
+            self.tries.pay(at)
             gradients = at.gradients(backward)
             if isinstance(gradients, str):
                 if at.sized and (gradients == at.raised or len(wrong) > 1):
@@ -180,7 +180,7 @@ class Repair:
         names = self._names()
         single = edits(script, names, hints, near)
         yield from ((script, edit) for edit in single)
-        self.budget.last_part()
+        self.tries.last_part()
         for first in (e for e in single if e.cost <= LIKELY):
             changed = script.with_text(script.changed(first.nodes, first.replacement))
             for second in edits(changed, [], hints, near) if changed is not None else ():
@@ -332,7 +332,7 @@ def _tight(text: str) -> str:
 def repaired(subject: Subject, findings: Sequence[Finding], tries: float = TRIES) -> dict[int, Fix]:
     """Return fixes for findings, by their number in the sequence; a change that mends several stands at the first."""
     fixes: dict[int, Fix] = {}
-    workshop = Repair(subject, Budget(tries))
+    workshop = Repair(subject, Tries(tries))
     for numbers in _together(findings):
         group = [findings[k] for k in numbers]
         wrong = {k: _targets(subject, findings[k]) for k in numbers}

@@ -8,7 +8,7 @@ TRIES = 1200.0  # calls of an edited backward on something small: about half a s
 PAIRS = 200.0  # of these, for two edits in sequence
 
 
-class Budget:
+class Tries:
     """Calls of an edited backward that are left.
 
     Args:
