@@ -1,12 +1,13 @@
 """Write what the front end takes from Python: the colours of widget.css, the types of a document.
 
-``python frontend/generate.py``, then ``npm run build``. A test says when it was forgotten.
+``python frontend/generate.py``, then ``npm run build``. With ``--check`` it names what is stale; a test asks that.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import re
+import sys
 import types
 import typing
 from pathlib import Path
@@ -91,6 +92,15 @@ def _type(hint: Any) -> str:
     raise TypeError(hint)
 
 
+def stale() -> dict[str, str]:
+    """Return those that are not as they should be."""
+    files = {name: FRONTEND / name for name in generated()}
+    return {name: text for name, text in generated().items() if files[name].read_text(encoding="utf-8") != text}
+
+
 if __name__ == "__main__":
-    for name, text in generated().items():
-        (FRONTEND / name).write_text(text, encoding="utf-8")
+    if "--check" in sys.argv:
+        print("\n".join(stale()), end="")
+    else:
+        for name, text in stale().items():
+            (FRONTEND / name).write_text(text, encoding="utf-8")
