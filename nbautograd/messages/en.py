@@ -1150,7 +1150,7 @@ SENTENCES: dict[str, str] = {
     "widgets.wrong_entries": "{wrong} of {entries} entries differ",
     "widgets.block_agrees": "1 block agrees",
     "widgets.blocks_agree": "{count} blocks agree",
-    "widgets.call_line": "{forward} forward and {backward} backward calls recorded; a forward saves at most {saved}.",
+    "widgets.call_line": "Calls recorded: {forward} of forward, {backward} of backward; one forward saves at most {saved}.",
     "widgets.fix": "Change",
     "widgets.copy_line": "Copy line",
     "widgets.copy_lines": "Copy lines",
