@@ -117,7 +117,7 @@ class Once:
 
 
 def _elsewhere(subject: Subject, blocks: Blocks) -> Iterator[Place]:
-    """Yield checks near the inputs, at values of both signs and at other sizes."""
+    """Yield checks near the inputs, at values of both signs, at other arguments and at other sizes."""
     seed = subject.seed + 71
     if sum(b.entries for b in blocks.values()) > CONFIRMED:
         subject = other_points.shrunk(subject, LARGE, SHORT, seed)
@@ -133,9 +133,14 @@ def _elsewhere(subject: Subject, blocks: Blocks) -> Iterator[Place]:
         near = other_points.nearby_inputs(subject, seed + 5 * k + 1)
         return iter((near, other_points.in_domain(subject, seed + 5 * k + 2)))
 
-    for made, resized in ((values, False), (sizes, False), (single_sizes, True)):
+    def arguments(k: int) -> Iterator[tuple[Any, ...]]:
+        return (inputs for _, inputs in other_points.other_arguments(subject, seed + 5 * k + 3))
+
+    for made in (values, arguments, sizes, single_sizes):
         for number, inputs in enumerate(made(0)):
-            place = _place(subject, inputs, resized, functools.partial(_nth, made, number))
+            place = _place(
+                subject, inputs, made is single_sizes, made is arguments, functools.partial(_nth, made, number)
+            )
             if place is not None:
                 yield place
 
@@ -146,7 +151,11 @@ def _nth(made: Callable[[int], Iterator[tuple[Any, ...]]], number: int) -> tuple
 
 
 def _place(
-    subject: Subject, inputs: tuple[Any, ...] | None, resized: bool, again: Callable[[], tuple[Any, ...] | None]
+    subject: Subject,
+    inputs: tuple[Any, ...] | None,
+    resized: bool,
+    argument: bool,
+    again: Callable[[], tuple[Any, ...] | None],
 ) -> Place | None:
     """Check at these inputs; None outside the domain of forward, where nothing is borne out or refuted."""
     if inputs is None:
@@ -160,8 +169,8 @@ def _place(
                 raise KeyboardInterrupt  # half a check bears nothing out
             if run.outputs is not None:
                 terms = candidate_terms.terms(other, run.outputs)
-                second = functools.cache(lambda: _place(subject, again(), resized, lambda: None))
-                return Place(run.blocks, terms, resized, second)
+                second = functools.cache(lambda: _place(subject, again(), resized, argument, lambda: None))
+                return Place(run.blocks, terms, resized, argument, second)
     return None
 
 

@@ -76,6 +76,49 @@ def together(subject: Subject, seed: int) -> Iterator[tuple[Any, ...]]:
             yield inputs
 
 
+def other_arguments(subject: Subject, seed: int) -> Iterator[tuple[int, tuple[Any, ...]]]:
+    """Yield the position of an argument that is no tensor, and inputs where it is another, as the forward takes it.
+
+    True becomes False, a whole number the next and the one before (not 0: what is multiplied by it tells nothing), any
+    other number half as much again: what is right for ``p=3``, ``correction=1`` or ``dim=1`` alone is not right.
+    """
+    for i, item in enumerate(subject.inputs):
+        for value in _others(item):
+            inputs = list(nearby_inputs(subject, seed + i))
+            inputs[i] = value
+            if works(subject, tuple(inputs)):
+                yield i, tuple(inputs)
+
+
+def _others(item: Any) -> tuple[Any, ...]:
+    if isinstance(item, bool):
+        return (not item,)
+    if isinstance(item, int):
+        return tuple(n for n in (item + 1, item - 1) if n)
+    return (1.5 * item,) if isinstance(item, float) and item else ()
+
+
+def other_dimensions(subject: Subject, seed: int) -> Iterator[tuple[Any, ...]]:
+    """Yield inputs of which those that require grad, or all tensors, have one dimension more or one less in front."""
+    tensors = tuple(i for i, x in enumerate(subject.inputs) if isinstance(x, Tensor))
+    for which in dict.fromkeys((subject.differentiable, tensors)):
+        for change in (_stacked, _first):
+            inputs = nearby_inputs(subject, seed)
+            if all(change is _stacked or inputs[i].dim() > 1 for i in which):
+                changed = tuple(change(x) if i in which else x for i, x in enumerate(inputs))
+                if works(subject, changed):
+                    yield changed
+
+
+def _stacked(item: Tensor) -> Tensor:
+    other = 0.5 * item if item.is_floating_point() else item
+    return torch.stack((item, other)).detach().requires_grad_(item.requires_grad)
+
+
+def _first(item: Tensor) -> Tensor:
+    return item[0].detach().clone().requires_grad_(item.requires_grad)
+
+
 def alike(subject: Subject) -> Iterator[tuple[Slot, ...]]:
     """The dimensions of the inputs, those of the same size together."""
     slots = [(i, d) for i, x in enumerate(subject.inputs) if isinstance(x, Tensor) for d in range(x.dim())]

@@ -101,3 +101,23 @@ def test_up_to_a_thousand_million_an_inverse_is_told_right_from_wrong(condition)
 def test_a_backward_that_rounds_more_than_it_is_off_says_so():
     report = gradcheck(Solve, (matrix(1e12, 0), rhs(0)), order=1)
     assert "backward noise" in {block.reason for block in report.blocks.values()}
+
+
+class Paired(torch.autograd.Function):
+    """1 - x where the target is exactly 1, x elsewhere; backward is off by one part in a hundred thousand."""
+
+    @staticmethod
+    def forward(ctx, x, target):
+        ctx.save_for_backward(target)
+        return torch.where(target == 1, 1 - x, x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (target,) = ctx.saved_tensors
+        return 1.00001 * torch.where(target == 1, -grad_output, grad_output), None
+
+
+def test_what_a_last_bit_switches_is_no_rounding():
+    target = torch.tensor([1.0, -1.0, 1.0], dtype=torch.float64, requires_grad=True)
+    x = torch.tensor([0.3, 0.7, -1.1], dtype=torch.float64, requires_grad=True)
+    assert gradcheck(Paired.apply, (x, target), order=1).blocks[0, 0].verdict == "mismatch"

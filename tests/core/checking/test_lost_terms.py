@@ -144,7 +144,7 @@ class Lower(Function):
         (SavedTooEarly, (draw(4),), "wrong_derivative", "saves `y` and then changes it in place", False),
         (Counting, (draw(4),), "nondeterministic_backward", "changes `ctx.count`", True),
         (Swish, (draw(4),), "wrong_derivative", "right pattern", True),
-        (Lower, (draw(3, 3),), "wrong_unclassified", "wrong", True),
+        (Lower, (draw(3, 3),), "conditional", "i != j", True),
     ],
 )
 def test_it_is_named_and_mended(fn, inputs, code, words, fixed):

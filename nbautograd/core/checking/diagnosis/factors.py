@@ -52,7 +52,7 @@ def missing_factor(e: Evidence) -> Cause | None:
 
 def _said(message: str, c: float, label: str, e: Evidence) -> Cause:
     if round_number(c, e):
-        return Cause("missing_factor", message, {"factor": _times(c, label)})
+        return Cause("missing_factor", message, {"factor": _times(c, label), "about": label})
     # the constant may well depend on the values: nothing is claimed of it
     return Cause("missing_factor", f"{message}_about", {"about": label})
 

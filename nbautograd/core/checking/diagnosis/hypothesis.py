@@ -32,11 +32,13 @@ class Fresh:
     Attributes:
         evidence: of a block that is wrong there too.
         resized: True when a size that others equal here differs from them there.
+        argument: True when an argument that is no tensor is another there.
         again: gives the same at other values in these sizes; None where nothing is wrong there.
     """
 
     evidence: Evidence
     resized: bool = False
+    argument: bool = False
     again: Callable[[], Fresh | None] = lambda: None
 
 
@@ -134,11 +136,14 @@ def _at_hand(hypothesis: Hypothesis, found: Cause, case: Case) -> Cause | None:
 
 
 def _at_fresh_inputs(hypothesis: Hypothesis, found: Cause, case: Case) -> Cause | None:
-    asked, named = 0, True
+    asked, named, lesser = 0, True, hypothesis.less.values()
     for place in case.fresh():
         other = hypothesis.predicate(place.evidence)
+        about = found.params.get("about")
         if other is None and place.resized:
             continue  # two sizes that the hypothesis needs to be equal are not
+        if place.argument and "where" in found.params and (other is None or other.message in lesser):
+            continue  # with another bound or shift there may be too few entries to tell where
         if not hypothesis.same(found, other):
             # a difference across a kink close by is no derivative: what two points refute is refuted
             second = place.again()
@@ -148,6 +153,8 @@ def _at_fresh_inputs(hypothesis: Hypothesis, found: Cause, case: Case) -> Cause 
             named = False
             if found.message not in hypothesis.less or other is None or other.code != found.code:
                 return None
+            if about is not None and not (place.argument and other.params.get("about") == about):
+                return None  # with another argument the constant may be another, the rest may not
         asked += 1
     if not asked:
         return None
@@ -163,7 +170,8 @@ def _as_an_order(hypothesis: Hypothesis, found: Cause, case: Case) -> Cause | No
     confirmed, e = _at_fresh_inputs(hypothesis, found, case), case.evidence
     if confirmed is None or found.params.get("a") != found.params.get("b"):
         return confirmed
-    others = [place.evidence.N for place in case.fresh() if place.evidence.N.shape == e.N.shape]
+    fresh = (place.evidence.N for place in case.fresh() if not place.argument)
+    others = [N for N in fresh if N.shape == e.N.shape]
     constant = bool(others) and all(e.same(N, e.N) for N in others)
     return Cause(found.code, found.code) if constant else confirmed
 

@@ -58,6 +58,8 @@ def _confirmed(hypothesis: Hypothesis, found: Cause, case: Case) -> Cause | None
     if not here or None in here or not near:
         return None
     moving = varies(c, near)
+    argument, others = _argument(subject, where, c)
+    near += others
     sized: list[RatioAt] | None = None
     for measure in patterns.constant_names(c, e):
         places = near
@@ -72,8 +74,20 @@ def _confirmed(hypothesis: Hypothesis, found: Cause, case: Case) -> Cause | None
         if _follows(subject, measure, places):
             code = "missing_factor" if moving else "constant_factor"
             return Cause(code, "constant_factor_named", {**numbers, "name": measure.label})
+    if argument and not moving:
+        return Cause("constant_factor", "constant_factor_argument", {**numbers, "name": argument})
     message = "constant_factor_varies" if moving else "constant_factor"
     return Cause("constant_factor", message, numbers)
+
+
+def _argument(subject: Subject, where: tuple[int, int], c: float) -> tuple[str, list[RatioAt]]:
+    """Return the name of an argument, no tensor, with which the ratio changes, and the ratios at other arguments."""
+    name, found = "", list[RatioAt]()
+    for i, inputs in other_points.other_arguments(subject, subject.seed + 66):
+        ratios = [r for r in ratios_at(subject, where, [inputs]) if abs(r[0] - 1) > 1e-4]  # right says nothing
+        name = name or (subject.input_names[i] if varies(c, ratios) else "")
+        found += ratios
+    return name, found
 
 
 MEASURED_RATIO = Confirmation("the ratio at other inputs and sizes", _confirmed)

@@ -43,12 +43,14 @@ class Place:
         blocks: with their verdicts.
         terms: what a factor, a term or a threshold may be made of there.
         resized: True when single sizes are others there.
+        argument: True when an argument that is no tensor is another there.
         again: makes the check at other values in the same sizes; None where forward takes none.
     """
 
     blocks: Blocks
     terms: Terms
     resized: bool = False
+    argument: bool = False
     again: Callable[[], Place | None] = lambda: None
 
 
@@ -81,7 +83,7 @@ HYPOTHESES: tuple[Hypothesis, ...] = (
     _row("collapsed_grad_output", patterns.collapsed),
     _row("sign", patterns.sign),
     _row("constant_factor", patterns.constant,
-         "constant_factor constant_factor_named constant_factor_varies", "", MEASURED_RATIO),
+         "constant_factor constant_factor_named constant_factor_varies constant_factor_argument", "", MEASURED_RATIO),
     _row("missing_conj", patterns.conjugate),
     _row("transposed_grad", patterns.transposed_grad, "transposed_grad wrong_expansion_dim", "dims"),
     _row("swapped_inputs", exchanges.copied_input, "copied_input", "other"),
@@ -107,7 +109,8 @@ HYPOTHESES: tuple[Hypothesis, ...] = (
     _row("conditional", masks.conditional, "conditional", "where"),
     _row("constant_factor", masks.partial, "sign_part constant_factor_part"),
     _row("missing_factor", factors.missing_factor,
-         "missing_factor extra_factor missing_factor_about extra_factor_about", "factor about"),
+         "missing_factor extra_factor missing_factor_about extra_factor_about", "factor about",
+         missing_factor="missing_factor_about", extra_factor="extra_factor_about"),
     _row("wrong_derivative", factors.missing_term, "missing_term", "term"),
     _row("missing_factor", factors.row_factor, "row_factor row_factor_named", "factor", row_factor_named="row_factor"),
     _row("wrong_derivative", lost_terms.lost_term, "lost_mean lost_sum", "dims name"),
@@ -167,7 +170,9 @@ def _fresh_at(subject: Subject, place: Place | None, where: tuple[int, int]) -> 
         return None
     e = gather(block, place.terms, _single(subject), place.blocks)
     clear = np.isfinite(e.A).all() and np.isfinite(e.N).all()
-    return Fresh(e, place.resized, lambda: _fresh_at(subject, place.again(), where)) if clear else None
+    if not clear:
+        return None
+    return Fresh(e, place.resized, place.argument, lambda: _fresh_at(subject, place.again(), where))
 
 
 def _finding(subject: Subject, e: Evidence, cause: Cause, shared: SharedVariable | None) -> Finding:

@@ -217,6 +217,8 @@ class Repair:
             ((subject.fresh(), False, k) for k in range(MOST_OUTPUTS) if 1 < len(subject.output_names) > k),
             ((inputs, True, None) for inputs in other_points.doubled(subject, seed)),
             ((inputs, False, None) for inputs in other_points.apart(subject, seed)),
+            ((inputs, False, None) for _, inputs in other_points.other_arguments(subject, seed)),
+            ((inputs, False, None) for inputs in other_points.other_dimensions(subject, seed)),
             ((inputs, False, None) for inputs in other_points.fresh(subject, subject.seed + 307)),
             ((inputs, False, None) for inputs in self.whole),
         )
