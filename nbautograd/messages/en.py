@@ -102,7 +102,7 @@ SENTENCES: dict[str, str] = {
     "causes.sign_part.what": "The gradient of `{input}` has the wrong sign in one part: it is exactly minus the right one in `{part}`, and right elsewhere.",
     "causes.sign_part.advice": "Look at how that part is treated in {value}.",
     "causes.constant_factor_argument.what": "The gradient of `{input}` is the right one times a number that depends on `{name}`.",
-    "causes.constant_factor_argument.advice": "It is {ratio} times the right one in every entry here, and another multiple of it where `{name}` is another number: a factor made of `{name}` is missing from {value}, or is one too many.",
+    "causes.constant_factor_argument.advice": "It is {ratio} times the right one in every entry here, and another multiple of it where `{name}` is another number. Compare how `{name}` enters forward with how it enters {value}.",
     "causes.constant_factor_part.what": "The gradient of `{input}` is the right one times a constant in one part, `{part}`, and right elsewhere.",
     "causes.constant_factor_part.advice": "It is {ratio} times the right one there: multiply that part by {inverse} in {value}.",
     "causes.wrong_unclassified_part.what": "The gradient of `{output}` with respect to `{input}` is wrong, but only in `{part}`.",

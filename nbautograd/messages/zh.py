@@ -102,7 +102,7 @@ SENTENCES: dict[str, str] = {
     "causes.sign_part.what": "`{input}` 的梯度有一部分符号反了：在 `{part}` 处恰好是正确值的相反数，其余都对。",
     "causes.sign_part.advice": "请检查{value}如何处理这一部分。",
     "causes.constant_factor_argument.what": "`{input}` 的梯度与正确的相差一个倍数，而且这个倍数随 `{name}` 变化。",
-    "causes.constant_factor_argument.advice": "在这里每个元素都是正确值的 {ratio} 倍，`{name}` 换一个值则是另一个倍数：{value}里少了或多了一个由 `{name}` 构成的因子。",
+    "causes.constant_factor_argument.advice": "在这里每个元素都是正确值的 {ratio} 倍，`{name}` 换一个值则是另一个倍数。请对照 `{name}` 在 forward 中的作用，检查{value}。",
     "causes.constant_factor_part.what": "`{input}` 的梯度有一部分与正确的相差一个常数倍，即 `{part}`，其余都对。",
     "causes.constant_factor_part.advice": "那里是正确值的 {ratio} 倍：请在{value}里给这一部分乘上 {inverse}。",
     "causes.wrong_unclassified_part.what": "`{output}` 对 `{input}` 的梯度不对，但只在 `{part}` 处。",

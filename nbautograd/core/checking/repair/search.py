@@ -212,24 +212,26 @@ class Repair:
         subject, seed = self.subject, self.subject.seed + 101
         raises = code in ODD or code == "exception"
         same = [subject.fresh(), *other_points.points(subject, seed), *other_points.together(subject, seed)]
-        calls = itertools.chain(  # with other arguments, and with a dimension more or less
-            (inputs for _, inputs in other_points.other_arguments(subject, seed)),
-            other_points.other_dimensions(subject, seed),
-        )
         places = itertools.chain(
             ((inputs, False, None) for inputs in same),
             ((subject.fresh(), False, k) for k in range(MOST_OUTPUTS) if 1 < len(subject.output_names) > k),
             ((inputs, True, None) for inputs in other_points.doubled(subject, seed)),
             ((inputs, False, None) for inputs in other_points.apart(subject, seed)),
-            ((inputs, None, None) for inputs in calls),
             ((inputs, False, None) for inputs in other_points.fresh(subject, subject.seed + 307)),
             ((inputs, False, None) for inputs in self.whole),
         )
         odd, tidy = ODD.get(code), code in TIDY
         for number, (inputs, sized, only) in enumerate(places):
-            made = stage(subject, inputs, seed + 10 * number, only=only, odd=odd, tidy=tidy, sized=bool(sized))
-            may_raise = sized is not None and (raises or sized)  # nobody may have written backward for other calls
-            if made is not None and (may_raise or made.original is not None):
+            made = stage(subject, inputs, seed + 10 * number, only=only, odd=odd, tidy=tidy, sized=sized)
+            if made is not None and (raises or sized or made.original is not None):
+                yield made
+        calls = itertools.chain(  # with other arguments, and with a dimension more or less
+            (inputs for _, inputs in other_points.other_arguments(subject, seed)),
+            other_points.other_dimensions(subject, seed),
+        )
+        for number, inputs in enumerate(calls):  # where backward raises nobody may have written it for such a call
+            made = stage(subject, inputs, subject.seed + 401 + 10 * number, odd=odd, tidy=tidy)
+            if made is not None and made.original is not None:
                 yield made
 
     def _node(self) -> Any:
