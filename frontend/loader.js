@@ -26,8 +26,22 @@ function load(model) {
   return modules.get(key);
 }
 
-/** @param {any} context */
-const initialize = async (context) => (await load(context.model)).initialize(context);
+/**
+ * Put the view in the place of the stored report as soon as the module is there. anywidget is given the end at once: it
+ * takes a model for failed whose `initialize` is not done 2 s after the model came, and then drops its messages.
+ * @param {{model: import("./types").Model, signal?: AbortSignal}} context
+ */
+function initialize({ model, signal }) {
+  const end = new AbortController();
+  signal?.addEventListener("abort", () => end.abort(), { once: true });
+  /** @param {any} module */
+  const begin = (module) => module.initialize({ model, signal: end.signal });
+  Promise.resolve()
+    .then(() => load(model))
+    .then(begin)
+    .catch((problem) => console.warn("nbautograd: the stored report stays.", problem));
+  return () => end.abort();
+}
 
 /** @param {any} context */
 const render = async (context) => (await load(context.model)).render(context);
