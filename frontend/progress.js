@@ -1,5 +1,7 @@
 // The bar of long work: how far it is, and a button that ends it, by a message or, where that is not heard, by the server.
 
+import { verdictWord } from "./blocks.js";
+import { time } from "./formats.js";
 import { ask, button, el, prose } from "./shared.js";
 
 /** @typedef {import("./types").Page} Page */
@@ -14,6 +16,7 @@ export function progressView(page, state) {
   const words = el("span"),
     seconds = el("span", "faint"),
     filled = el("div"),
+    verdict = el("div", { "aria-live": "polite" }),
     said = el("span", { class: "faint", role: "status" });
   const track = el(
     "div",
@@ -50,10 +53,16 @@ export function progressView(page, state) {
   };
   const show = () => {
     const now = page.model.get("state"),
-      percent = now.total ? Math.min(100, Math.floor((100 * now.done) / now.total)) : null;
-    words.replaceChildren(
-      prose(percent === null ? now.what : page.t("progress_says", { percent, what: now.what })),
-    );
+      { percent } = now;
+    const parts = [percent === null ? "" : `${percent} %`, now.what, timeLeft(page, now.left)];
+    words.replaceChildren(prose(parts.filter(Boolean).join(" · ")));
+    if (now.headline && !verdict.childNodes.length)
+      verdict.append(
+        verdictWord(page, now.tone, "verdict"),
+        " ",
+        el("strong", null, prose(now.headline)),
+      );
+    else if (!now.headline) verdict.replaceChildren();
     seconds.textContent = page.t("progress_time", { seconds: now.seconds });
     track.classList.toggle("unknown", percent === null && !now.over);
     filled.style.width = `${percent ?? 100}%`;
@@ -70,9 +79,16 @@ export function progressView(page, state) {
   return el(
     "div",
     { class: "stack", role: "group", "aria-label": page.t("progress") },
+    verdict,
     el("div", "bar", words, seconds, el("span", "grow"), said, stop),
     track,
   );
+}
+
+/** @param {Page} page @param {number | null} seconds that the rest takes */
+function timeLeft(page, seconds) {
+  if (seconds === null) return "";
+  return seconds ? page.t("time_left", { time: time(seconds) }) : page.t("soon");
 }
 
 /** What a Jupyter server writes into its pages; nothing elsewhere. */

@@ -17,7 +17,7 @@ from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.checking.progress import Tell
 from nbautograd.core.display import Displayable
 from nbautograd.magics.live_output import LiveOutput, can_update
-from nbautograd.views import theme
+from nbautograd.views import formats, theme
 from nbautograd.views.answer import answer
 from nbautograd.views.markup import prose, tag
 from nbautograd.views.pieces import chip
@@ -32,6 +32,8 @@ PAUSE = 0.2  # seconds between two updates
 NOTHING = {"text/plain": "", "text/html": ""}
 SELDOM = 3.0  # seconds between two updates of the static bar under a live one that has not answered
 GRACE = 0.5  # seconds from the stop button to an interrupt, for work that nobody counts
+SURE = 2.0  # seconds of work from which on it is said how long the rest takes
+ROUND = 10  # seconds that this is rounded to
 
 _TRACK = f"height:6px;max-width:420px;margin-top:6px;border-radius:3px;background-color:{theme.TRACK_ON_ANY}"
 _FILLED = "height:6px;width:{}%;border-radius:3px;background-color:" + theme.BRAND.light
@@ -67,6 +69,9 @@ class ProgressBar:
         self.stopped = False
         self.over = False
         self.known: tuple[str, str] | None = None  # tone and headline of the verdict
+        self._left: float | None = None  # seconds that the rest took when that was last estimated
+        self._estimated = 0.0  # when that was
+        self._percent = 0
         self._publisher: Any = getattr(shell, "display_pub", None)
         self._told = (0, 0, what)
         self._counted = counted
@@ -87,7 +92,8 @@ class ProgressBar:
     def __enter__(self) -> ProgressBar:
         self._begin, self._end = self._now(), threading.Event()
         self.stopped = self._ended = self.over = False
-        self.known = None
+        self.known = self._left = None
+        self._percent = 0
         if math.isfinite(PATIENCE) and self._publisher is not None:
             threading.Thread(target=self._watch, args=(self._end,), name="nbautograd progress", daemon=True).start()
         return self
@@ -123,12 +129,25 @@ class ProgressBar:
         self.known = told.tone, told.headline
         self._last = self._static = -math.inf  # at once
 
+    def time_left(self, seconds: float) -> None:
+        """Take note of an estimate of the time that the rest takes; the bar is then by time, not by steps."""
+        self._left, self._estimated = seconds, self._now()
+
     def state(self) -> dict[str, Any]:
-        """How far the work is, for the bar on the page."""
-        done, total, what = self._told
-        seconds = int(self._now() - self._begin)
+        """How far the work is, for the bar on the page; nobody can say so once the verdict is known."""
+        now, (done, total, what) = self._now(), self._told
+        passed = now - self._begin
         tone, headline = self.known or ("", "")
-        state = {"done": done, "total": total, "what": what, "seconds": seconds, "over": self.over}
+        left = None
+        if self.known is not None:
+            percent = None
+        elif self._left is None:
+            percent = min(100, 100 * done // total) if total else None
+        else:
+            rest = max(0.0, self._left - (now - self._estimated))
+            left = round(rest / ROUND) * ROUND if passed >= SURE else None
+            percent = self._percent = max(self._percent, int(100 * passed / max(passed + rest, 1e-9)))
+        state = {"percent": percent, "left": left, "what": what, "seconds": int(passed), "over": self.over}
         return {**state, "tone": tone, "headline": headline}
 
     def stop(self) -> None:
@@ -278,15 +297,29 @@ def live_bar(work: Work) -> tuple[str, Any]:
         return anchor, None
 
 
+def time_left(seconds: float | None) -> str:
+    """Return the words for the time that the rest takes; nothing where that is not known.
+
+    Example:
+        >>> from nbautograd.magics.progress import time_left
+        >>> time_left(20), time_left(0), time_left(None)
+        ('about 20 s left', 'a few seconds left', '')
+    """
+    if seconds is None:
+        return ""
+    return messages.text("widgets.time_left", time=formats.time(seconds)) if seconds else messages.text("widgets.soon")
+
+
 def static_bar(state: dict[str, Any], anchor: str) -> dict[str, str]:
     """The bar as it stands in the output: it names the kernel's own stop button."""
-    percent = min(100, 100 * state["done"] // max(1, state["total"]))
-    words = messages.text("magics.progress", percent=percent, what=state["what"])
+    percent, left = state["percent"], state["left"]
+    parts = ["" if percent is None else f"{percent} %", state["what"], time_left(left)]
+    words = messages.text("magics.progress", progress=" · ".join(part for part in parts if part))
     verdict = None
     if state["headline"]:
         mark = chip(f"{VERDICT_MARKS[state['tone']]} {say('verdict', state['tone'])}", state["tone"])
         verdict = tag("div", None, mark, " ", tag("strong", None, prose(state["headline"])))
-    bar = tag("div", {"style": _TRACK}, tag("div", {"style": _FILLED.format(percent)}))
+    bar = tag("div", {"style": _TRACK}, tag("div", {"style": _FILLED.format(100 if percent is None else percent)}))
     plain = "\n".join(part for part in (state["headline"], words) if part)
     page = tag("div", {"class": f"nbautograd {anchor}"}, verdict or "", prose(words), bar)
     return {"text/plain": plain, "text/html": str(page)}

@@ -836,7 +836,7 @@ SENTENCES: dict[str, str] = {
     "magics.at_line": "{message} (line {line})",
     "magics.migrated": "`{function}` as torch runs it today, ready to copy:",
     "magics.interrupted": "Interrupted before the report was ready. The cell itself ran, and its Functions are defined and recorded.",
-    "magics.progress": "{percent} % · {what} (Interrupt the kernel to stop; partial results are kept.)",
+    "magics.progress": "{progress} (Interrupt the kernel to stop; partial results are kept.)",
     "magics.stumbled": "Internal error in {magic} ({error}). Your own code is not affected; please report this.",
     "magics.running": "Running forward and backward",
 
@@ -1337,8 +1337,9 @@ SENTENCES: dict[str, str] = {
     "widgets.stopping": "Stopping ...",
     "widgets.own_stop": "Interrupt the kernel to stop; partial results are kept.",
     "widgets.progress": "Progress",
-    "widgets.progress_says": "{percent} % · {what}",
     "widgets.progress_time": "{seconds} s",
+    "widgets.time_left": "about {time} left",
+    "widgets.soon": "a few seconds left",
     "widgets.incomplete": "Interrupted: these are the results up to then.",
     "widgets.unfold_all_heavy": "Show all {count} nodes (about {size})",
 }

@@ -836,7 +836,7 @@ SENTENCES: dict[str, str] = {
     "magics.at_line": "{message}（第 {line} 行）",
     "magics.migrated": "`{function}` 按今天的 torch 改写后的样子，可以直接复制：",
     "magics.interrupted": "报告还没有完成就被中断了。单元格本身已经运行，其中的 Function 已经定义并被记录。",
-    "magics.progress": "{percent} % · {what}（按内核的停止按钮可以结束，已完成的部分会保留。）",
+    "magics.progress": "{progress}（按内核的停止按钮可以结束，已完成的部分会保留。）",
     "magics.stumbled": "{magic} 自己出了错（{error}）。你自己的代码不受影响；请报告这个问题。",
     "magics.running": "正在运行 forward 和 backward",
 
@@ -1337,8 +1337,9 @@ SENTENCES: dict[str, str] = {
     "widgets.stopping": "正在停止……",
     "widgets.own_stop": "中断内核可以结束，已完成的部分会保留。",
     "widgets.progress": "进度",
-    "widgets.progress_says": "{percent} % · {what}",
     "widgets.progress_time": "{seconds} 秒",
+    "widgets.time_left": "大约还需 {time}",
+    "widgets.soon": "还需几秒",
     "widgets.incomplete": "检查被中断：以下是中断前完成的部分。",
     "widgets.unfold_all_heavy": "显示全部 {count} 个节点（约 {size}）",
 }

@@ -13,7 +13,10 @@ class Work(Protocol):
     """Long work as its bar sees it."""
 
     def state(self) -> dict[str, Any]:
-        """``done`` of ``total`` steps (both 0 when nobody counts), ``what`` is being done, ``seconds``, ``over``."""
+        """Return ``percent`` done and seconds ``left`` (None when nobody counts), ``what`` is in work, ``seconds``.
+
+        ``over``; ``tone`` and ``headline`` of the verdict, empty until it is known.
+        """
 
     def stop(self) -> None:
         """End the work with what it has."""

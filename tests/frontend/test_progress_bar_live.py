@@ -32,7 +32,8 @@ DRAW = """async () => { const el = document.createElement("div"); el.id = "view"
 
 class Work:
     def state(self) -> dict[str, Any]:
-        return {"done": 50, "total": 200, "what": "d `y` / d x", "seconds": 3, "over": False}
+        known = {"percent": 25, "left": 20, "what": "d `y` / d x", "seconds": 3, "over": False}
+        return {**known, "tone": "", "headline": ""}
 
     def stop(self) -> None:
         raise AssertionError
@@ -65,12 +66,25 @@ def test_it_says_how_far_the_work_is(bar: Any) -> None:
     page = bar("ready")
     track = page.get_by_role("progressbar", name="Progress")
     expect(track).to_have_attribute("aria-valuenow", "25")
-    expect(page.locator("#view")).to_contain_text("25 % · d y / d x")
+    expect(page.locator("#view")).to_contain_text("25 % · d y / d x · about 20 s left")
     expect(page.locator("#view")).to_contain_text("3 s")
-    page.evaluate(TELL, {"done": 150})
+    page.evaluate(TELL, {"percent": 75, "left": 0})
     expect(track).to_have_attribute("aria-valuenow", "75")
-    page.evaluate(TELL, {"total": 0, "what": "Running"})
+    expect(page.locator("#view")).to_contain_text("75 % · d y / d x · a few seconds left")
+    page.evaluate(TELL, {"percent": None, "left": None, "what": "Running"})
     assert track.get_attribute("aria-valuenow") is None  # nobody counts
+    expect(page.locator("#view")).not_to_contain_text("left")
+
+
+def test_the_verdict_is_on_the_page_while_the_rest_is_looked_for(bar: Any) -> None:
+    page = bar("ready", "stop")
+    known = {"percent": None, "left": None, "what": "Looking for causes"}
+    page.evaluate(TELL, {**known, "tone": "wrong", "headline": "F: backward is wrong for `x`."})
+    expect(page.locator(".verdict.bad")).to_have_text("✗ wrong")
+    expect(page.locator("#view strong").first).to_contain_text("backward is")
+    expect(page.locator("#view")).to_contain_text("Looking for causes")
+    page.evaluate(TELL, {"percent": 1, "tone": "", "headline": ""})  # the next work of the same cell
+    expect(page.locator(".verdict")).to_have_count(0)
 
 
 def test_by_keyboard_the_button_sends_one_message_and_says_so(bar: Any) -> None:
@@ -126,7 +140,7 @@ def test_axe_finds_nothing_in_the_bar(bar: Any, scheme: str) -> None:
 
 def test_nothing_moves_for_who_asks_for_that(bar: Any) -> None:
     page = bar("ready")
-    page.evaluate(TELL, {"total": 0})
+    page.evaluate(TELL, {"percent": None})
     moving = "e => [getComputedStyle(e).animationName, getComputedStyle(e).transitionDuration]"
     filled = page.locator(".progress > div")
     page.emulate_media(reduced_motion="reduce")

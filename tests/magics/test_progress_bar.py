@@ -11,7 +11,7 @@ from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.course import catalogue
 from nbautograd.course.exercise import Exercise
 from nbautograd.magics import progress
-from nbautograd.magics.progress import PATIENCE, PAUSE, ProgressBar
+from nbautograd.magics.progress import PATIENCE, PAUSE, SURE, ProgressBar, static_bar
 
 
 class Clock:
@@ -63,6 +63,34 @@ def test_a_long_one_says_how_far_it_is(told):
     assert "width:25%" in outputs[0].data["text/html"]
 
 
+def test_the_time_that_is_left_is_said_once_it_is_known_well_enough(bare):
+    clock = Clock()
+    bar = ProgressBar(bare.shell, now=clock)
+    clock.time = SURE - 0.5
+    bar.time_left(30)
+    assert (bar.state()["percent"], bar.state()["left"]) == (4, None)
+    clock.time = SURE
+    assert bar.state()["left"] == 30
+    clock.time = 10.0
+    assert (bar.state()["percent"], bar.state()["left"]) == (31, 20)  # 21.5 s of the 30 are left
+    bar.time_left(90)
+    assert (bar.state()["percent"], bar.state()["left"]) == (31, 90)  # a bar never goes back
+    assert "31 % · about 1 min 30 s left (" in static_bar(bar.state(), "nbag-1")["text/plain"]
+    bar.time_left(3)
+    assert "76 % · a few seconds left (" in static_bar(bar.state(), "nbag-1")["text/plain"]
+
+
+def test_nobody_counts_what_comes_after_the_verdict(bare):
+    bar = ProgressBar(bare.shell)
+    bar.time_left(30)
+    bar.verdict_known(GradcheckReport("F", "wrong"))
+    assert (bar.state()["percent"], bar.state()["left"]) == (None, None)
+    with bar:  # the next work
+        assert bar.state()["percent"] is None
+        bar(1, 10, "d y / d x")
+        assert bar.state()["percent"] == 10
+
+
 def test_updates_are_few(told):
     _, outputs = told((START, 50), (START + PAUSE / 2, 60), (START + PAUSE + 0.01, 70))
     assert len(outputs) == 2
@@ -94,7 +122,7 @@ def test_one_long_step_has_a_bar_too(bare, at_once):
     with bar:
         while not shown:
             pass
-    assert shown[0]["text/plain"].startswith("0 % · Running")
+    assert shown[0]["text/plain"].startswith("Running (")
 
 
 def test_the_button_ends_work_that_counts(told):
@@ -140,7 +168,7 @@ def test_a_button_pressed_too_late_stops_nothing(bare):
 
 def test_the_magic_replaces_the_bar_by_the_report(notebook, at_once):
     ran = notebook(CELL)
-    assert "% · " in ran.bundles[0]["text/plain"]
+    assert "Running" in ran.bundles[0]["text/plain"]
     assert ran.updates[-1]["text/plain"].startswith("Twice: backward is right.")
 
 
@@ -271,5 +299,5 @@ def test_a_verdict_that_is_known_stands_above_the_bar(bare):
         bar.verdict_known(GradcheckReport("Linear", "right"))
         bar(150, 200, "Backward is right; looking at second derivatives.")
     shown = captured.outputs[0].data
-    assert shown["text/plain"].startswith("Linear: backward is right.\n75 %")
+    assert shown["text/plain"].startswith("Linear: backward is right.\nBackward is right; looking")
     assert "<strong>Linear: backward is right.</strong>" in shown["text/html"]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any
+from typing import Any, Literal
 
 from nbautograd.core.display import Phrase
 
@@ -14,6 +15,8 @@ Watch = Callable[[], AbstractContextManager[Tell | None]]
 _watch: list[Watch] = []  # who wants to know of long work that nobody was named for, the last one first
 
 PARTS = 100  # a block counts as so many steps
+ENOUGH = 0.02  # of the work, by which the time of the rest is estimated
+Kind = Literal["backward", "forward"]  # what a step asks: half of a block's are of each
 
 
 class Progress:
@@ -22,33 +25,44 @@ class Progress:
     Args:
         tell: called with (steps done, steps in all, what is being done); None to tell nobody. What it raises ends
             the check as if the user had; a ``KeyboardInterrupt`` keeps what there is. Where it has a method
-            ``verdict_known`` that is called once with a report, when the verdict on first derivatives is known.
+            ``verdict_known`` that is called once with a report, when the verdict on first derivatives is known;
+            where it has a method ``time_left`` that is called with the seconds until then, by what steps took so far.
+        now: returns seconds.
 
     Example:
         >>> from nbautograd.core.checking.progress import Progress
         >>> progress = Progress(lambda done, total, what: print(done, total, what))
-        >>> progress.plan(1, "d y / d x")
+        >>> progress.plan([3], [3], "d y / d x")
         0 200 d y / d x
-        >>> progress.stage(0, 100, of=4, what="d y / d x")
+        >>> progress.stage("backward", 0, 100, of=4, what="d y / d x")
         >>> progress.tick(2)
         50 200 d y / d x
     """
 
-    def __init__(self, tell: Tell | None = None) -> None:
-        self._tell = tell
+    def __init__(self, tell: Tell | None = None, now: Callable[[], float] = time.perf_counter) -> None:
+        self._tell, self._now = tell, now
         self._what: Phrase | str = ""
         self._told = -1
         self._start, self._end, self._of, self._count = 0, 0, 1, 0
         self.total = 0
         self._known = False
+        self._kind: Kind = "backward"
+        self._outputs: Sequence[int] = ()
+        self._inputs: Sequence[int] = ()
+        self._seconds: dict[Kind, float] = {"backward": 0.0, "forward": 0.0}
+        self._last = now()
 
-    def plan(self, blocks: int, what: Phrase | str = "") -> None:
-        """Say how many blocks there are to do."""
-        self.total, self._what = (blocks + 1) * PARTS, what  # the last part is the search for causes
+    def plan(self, outputs: Sequence[int], inputs: Sequence[int], what: Phrase | str = "") -> None:
+        """Take note of the blocks to do, by the number of elements of each output and of each input."""
+        self._outputs, self._inputs = outputs, inputs
+        self.total = (len(outputs) * len(inputs) + 1) * PARTS  # the last part is the search for causes
+        self._what, self._last = what, self._now()
         self._say(0)
 
-    def stage(self, start: int, end: int, of: int, what: Phrase | str) -> None:
-        """From now on the ticks, ``of`` of them, lead from one number of steps to another."""
+    def stage(self, kind: Kind, start: int, end: int, of: int, what: Phrase | str) -> None:
+        """From now on the ticks, ``of`` calls of one kind, lead from one number of steps to another."""
+        self._measure()
+        self._kind = kind
         self._start, self._end, self._of, self._count, self._what = start, end, max(1, of), 0, what
 
     def tick(self, count: int = 1) -> None:
@@ -74,9 +88,44 @@ class Progress:
         self._say(steps)
 
     def _say(self, steps: int) -> None:
-        if self._tell is not None and steps > self._told:
-            self._told = steps
-            self._tell(steps, self.total, str(self._what))
+        if self._tell is None or steps <= self._told:
+            return
+        self._measure()
+        self._told = steps
+        listener = getattr(self._tell, "time_left", None)
+        left = None if self._known or listener is None else self._time_left(steps)
+        if left is not None and listener is not None:
+            listener(left)
+        self._tell(steps, self.total, str(self._what))
+
+    def _measure(self) -> None:
+        """Add the time since the last call to that of the kind in work."""
+        now = self._now()
+        self._seconds[self._kind] += now - self._last
+        self._last = now
+
+    def _time_left(self, steps: int) -> float | None:
+        """Return the seconds that all blocks still take, or None before there is enough to tell it by.
+
+        A kind of which nothing was done yet is taken to be as slow as the other.
+        """
+        done, whole = self._work(steps), self._work(self.total - PARTS)
+        if sum(done.values()) < ENOUGH * sum(whole.values()):
+            return None
+        mean = sum(self._seconds.values()) / sum(done.values())
+        rates = {kind: self._seconds[kind] / work if work else mean for kind, work in done.items()}
+        return sum((whole[kind] - done[kind]) * rates[kind] for kind in rates)
+
+    def _work(self, steps: int) -> dict[Kind, float]:
+        """Return how many elements of outputs backward was asked for by a step, and forward of inputs."""
+        half, each = PARTS / 2, len(self._inputs) * PARTS  # steps of an output: one half for backward, one for forward
+        work: dict[Kind, float] = {"backward": 0.0, "forward": 0.0}
+        for i, size in enumerate(self._outputs):
+            rest = steps - i * each
+            work["backward"] += size * min(1.0, max(0.0, rest / (each / 2)))
+            for j, of_input in enumerate(self._inputs):
+                work["forward"] += of_input * min(1.0, max(0.0, (rest - each / 2) / half - j))
+        return work
 
 
 @contextmanager

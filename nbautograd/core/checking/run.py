@@ -100,7 +100,7 @@ class GradcheckRun:
     def start_diagnosis(self, of: int) -> None:
         """From now on the causes are searched for, in so many parts, each told by a tick."""
         total = self.progress.total
-        self.progress.stage(total - PARTS, total - 1, of, Phrase("checking.looking_for_causes"))
+        self.progress.stage("backward", total - PARTS, total - 1, of, Phrase("checking.looking_for_causes"))
 
     @contextlib.contextmanager
     def interruptible(self) -> Iterator[None]:
@@ -163,7 +163,8 @@ class GradcheckRun:
         if self.lacking is not None:
             return
         self.assembly = assembly = Assembly(self.subject, outputs, self.eps, self.progress)
-        self.progress.plan(len(assembly.wanted) * len(self.subject.differentiable))
+        forward = assembly.forward
+        self.progress.plan([math.prod(shape) for shape in forward.shapes], [point.size for point in forward.points])
         for (i, j), raw in assembly.blocks():
             where = (assembly.wanted[i], self.subject.differentiable[j])
             self.blocks[where] = self._block((i, j), where, raw)

@@ -9,6 +9,7 @@ import torch
 
 from nbautograd import gradcheck, jacobian
 from nbautograd.core.checking import diagnose, report_verdict
+from nbautograd.core.checking.progress import Progress
 
 
 def doubles(*shape):
@@ -207,3 +208,41 @@ def test_an_interrupt_in_second_derivatives_leaves_the_verdict():
     listening = Listening(stop=True)
     report = gradcheck(checked.Exp, doubles(3), progress=listening)
     assert (report.verdict, report.order2, report.complete) == ("right", None, False)
+
+
+class Timed:
+    """Takes note of the time that is said to be left."""
+
+    def __init__(self):
+        self.left = []
+
+    def __call__(self, done, total, what):
+        pass
+
+    def time_left(self, seconds):
+        self.left.append(seconds)
+
+
+def test_the_time_left_weighs_calls_of_backward_and_forward_by_what_they_took():
+    timed, clock = Timed(), [0.0]
+    progress = Progress(timed, now=lambda: clock[0])
+    progress.plan([10], [10, 40], "")
+
+    def work(kind, start, end, calls, each):
+        progress.stage(kind, start, end, calls, "d y / d x")
+        for _ in range(calls):
+            clock[0] += each
+            progress.tick()
+
+    work("backward", 0, 100, 10, 0.1)
+    assert timed.left[-1] == pytest.approx(5)  # forward is taken to be as slow: 50 calls of 0.1 s
+    work("forward", 100, 150, 10, 1.0)
+    assert timed.left[-1] == pytest.approx(40)
+    work("forward", 150, 200, 40, 1.0)
+    assert timed.left[-1] == pytest.approx(0)
+
+
+def test_a_check_says_how_long_it_takes_until_the_verdict():
+    timed = Timed()
+    gradcheck(OneByOne, doubles(40), progress=timed)
+    assert timed.left[0] > timed.left[-1] == 0

@@ -15,7 +15,7 @@ from nbautograd.core.checking.jacobian.forward_values import Forward, Values
 from nbautograd.core.checking.jacobian.joint_perturbations import JointPerturbations
 from nbautograd.core.checking.jacobian.layout import LIMIT, Layout, Matrices
 from nbautograd.core.checking.problem import Outputs, Subject
-from nbautograd.core.checking.progress import PARTS, Progress
+from nbautograd.core.checking.progress import PARTS, Kind, Progress
 from nbautograd.core.numerics.arrays import Array, epsilon, real_shape
 
 MOST_WORK = 2_000_000_000  # elements through forward and backward, some ten seconds; beyond that a sample is taken
@@ -116,12 +116,12 @@ class Assembly:
                 self.partial.clear()
                 self.progress.done(i * len(self.steps) * PARTS + self._after(j))
 
-    def _stage(self, i: int, j: int, span: tuple[int, int], of: int) -> None:
+    def _stage(self, kind: Kind, i: int, j: int, span: tuple[int, int], of: int) -> None:
         """The next questions are about this block, or about all of this output when they go to backward."""
         start = i * len(self.steps) * PARTS
         names = self.subject.output_names, self.subject.input_names
         what = f"d {names[0][self.wanted[i]]} / d {names[1][self.subject.differentiable[j]]}"
-        self.progress.stage(start + span[0], start + span[1], of, what)
+        self.progress.stage(kind, start + span[0], start + span[1], of, what)
 
     def _after(self, j: int) -> int:
         """Steps of an output that are done with its block of input j: half of them are backward's, of all inputs."""
@@ -203,7 +203,7 @@ class Assembly:
     def _fill(self, i: int, layouts: dict[int, Layout]) -> dict[int, Array]:
         found: dict[int, Array] = {}
         asked = sum(layouts[group[0]].sizes[1] for group in _with_the_same_cotangents(layouts))
-        self._stage(i, 0, (0, len(self.steps) * PARTS // 2), asked)
+        self._stage("backward", i, 0, (0, len(self.steps) * PARTS // 2), asked)
         for group in _with_the_same_cotangents(layouts):
             first = layouts[group[0]]
             data = {j: np.zeros(layouts[j].sizes) for j in group}
@@ -251,7 +251,7 @@ class Assembly:
     def _differences(self, i: int, j: int, layout: Layout, analytical: Array) -> FirstPass:
         pattern = (analytical != 0).any(axis=0)
         directions = self._directions(j, layout, pattern)
-        self._stage(i, j, (self._after(j - 1), self._after(j) - 1), 2 * len(directions.groups))
+        self._stage("forward", i, j, (self._after(j - 1), self._after(j) - 1), 2 * len(directions.groups))
         numerical = np.full(layout.sizes, 0.0 if directions.grouped else np.nan)
         self.partial[i, j] = Matrices(layout, analytical, numerical)
         if layout.sizes[2] == 1:
