@@ -10,11 +10,9 @@ import numpy as np
 from nbautograd.core.checking.block import BlockVerdict, Entry
 from nbautograd.core.checking.jacobian.assembly import FirstPass
 from nbautograd.core.checking.jacobian.central_differences import first_step
-from nbautograd.core.checking.jacobian.forward_values import Values
 from nbautograd.core.checking.jacobian.layout import Matrices
-from nbautograd.core.checking.steps import fourth_order_check, kinks, staircase
-from nbautograd.core.checking.steps.evaluate_ladder import Refined, concatenate
-from nbautograd.core.checking.steps.refine import ALIKE, refine, sample_of
+from nbautograd.core.checking.steps import kinks
+from nbautograd.core.checking.steps.refine import ALIKE, Refined, agreeing_entries, concatenate, refine, sample_of
 from nbautograd.core.checking.tolerance import Scale, Tolerance, close, same, scales
 from nbautograd.core.numerics.arrays import Array
 from nbautograd.core.numerics.compare import agree_within_error
@@ -44,13 +42,11 @@ class Judged:
     resolution: float = 0.0
 
 
-def judge(forward: Values, raw: FirstPass, ij: tuple[int, int], tolerance: Tolerance, seed: int = 0) -> Judged:
+def judge(raw: FirstPass, tolerance: Tolerance, seed: int = 0) -> Judged:
     """Compare the two Jacobians of a block.
 
     Args:
-        forward: values of the function.
         raw: the block as the first pass found it.
-        ij: numbers of output and input among the differentiable ones.
         tolerance: what counts as equal.
         seed: of the sample that is refined where many entries differ.
     """
@@ -61,23 +57,23 @@ def judge(forward: Values, raw: FirstPass, ij: tuple[int, int], tolerance: Toler
     doubtful = ~close(matrices, scale, tolerance)
     if doubtful.any():
         matrices = dataclasses.replace(matrices, numerical=matrices.numerical.copy())
-        doubtful &= ~_agree_by_fourth_order(forward, raw, ij, (matrices, scale, doubtful, tolerance))
+        doubtful &= ~_agree_by_fourth_order(raw, matrices, scale, doubtful, tolerance)
     state = _State(matrices, scale, doubtful, tolerance)
-    state.tiny = UNSEEN * _spread(forward.values[ij[0]])
+    state.tiny = UNSEEN * _spread(raw.output)
     if doubtful.any():
-        state.take(_refined(forward, raw, ij, state, seed))
+        state.take(_refined(raw, state, seed))
     still = state.wrong & (state.matrices.numerical == 0)
-    lost = staircase.lost_in_rounding(forward, raw, ij, still) if still.any() else still
+    lost = kinks.lost_in_rounding(raw, still) if still.any() else still
     if lost.any():
         state.wrong &= ~lost
         state.reasons["rounds inside"] = int(lost.sum())
-    elif (state.wrong.any() or state.reasons) and staircase.piecewise_constant(forward, ij, raw.matrices, state.jumps):
+    elif (state.wrong.any() or state.reasons) and kinks.piecewise_constant(raw, state.jumps):
         state.wrong[:] = False
         state.reasons["flat"] = 1
     return state.judged()
 
 
-def _refined(forward: Values, raw: FirstPass, ij: tuple[int, int], state: _State, seed: int) -> Refined:
+def _refined(raw: FirstPass, state: _State, seed: int) -> Refined:
     """Return a second look at the doubtful entries, or at a sample of them where it shows that all are wrong alike.
 
     An error bar is wanted for the verdict, not for each of a million entries that are off alike: once the worst and
@@ -87,7 +83,7 @@ def _refined(forward: Values, raw: FirstPass, ij: tuple[int, int], state: _State
     matrices, doubtful = state.matrices, state.wrong
     apart = np.abs(matrices.stored("difference"))
     sample = sample_of(doubtful, apart, seed)
-    refined = refine(forward, raw, ij, sample)
+    refined = refine(raw, sample)
     rest = doubtful & ~sample
     if rest.any():
         at = tuple(refined.entries.T)
@@ -97,16 +93,15 @@ def _refined(forward: Values, raw: FirstPass, ij: tuple[int, int], state: _State
                 relative = apart / np.maximum(np.abs(matrices.analytical), np.abs(matrices.numerical))
                 rest &= ~(relative >= ALIKE * np.nanmin(relative[at]))
         if rest.any():
-            refined = concatenate([refined, refine(forward, raw, ij, rest)])
+            refined = concatenate([refined, refine(raw, rest)])
     return refined
 
 
 def _agree_by_fourth_order(
-    forward: Values, raw: FirstPass, ij: tuple[int, int], what: tuple[Matrices, Scale, Array, Tolerance]
+    raw: FirstPass, matrices: Matrices, scale: Scale, doubtful: Array, tolerance: Tolerance
 ) -> Array:
-    """The doubtful entries that agree at a closer look, whose numbers are taken over, or that are nothing."""
-    matrices, scale, doubtful, tolerance = what
-    analytical, done = matrices.analytical, _hidden_by_rounding(forward, ij, matrices, doubtful)
+    """Mark the doubtful entries that agree by a difference of fourth order, which is stored, or that are nothing."""
+    analytical, done = matrices.analytical, _hidden_by_rounding(raw, matrices, doubtful)
     with np.errstate(invalid="ignore"):
         near = np.abs(analytical - matrices.numerical) <= NEAR * scale.size
     chosen = doubtful & ~done & near, doubtful & ~done & ~near
@@ -115,21 +110,20 @@ def _agree_by_fourth_order(
         at = tuple(entries.T)
         return same(analytical[at], found, scale[at], tolerance, SIGNIFICANT / 2)
 
-    entries, values = fourth_order_check.agreeing_entries(forward, raw, ij, chosen, agrees)
+    entries, values = agreeing_entries(raw, chosen, agrees)
     matrices.numerical[tuple(entries.T)] = values
     done[tuple(entries.T)] = True
     return done
 
 
-def _hidden_by_rounding(forward: Values, ij: tuple[int, int], matrices: Matrices, doubtful: Array) -> Array:
-    """The doubtful entries that round-off hides from any difference, and that are nothing beside the output."""
-    (i, j), layout, found = ij, matrices.layout, np.zeros_like(doubtful)
-    tiny = UNSEEN * _spread(forward.values[i])
+def _hidden_by_rounding(raw: FirstPass, matrices: Matrices, doubtful: Array) -> Array:
+    """Mark the doubtful entries that round-off hides from any difference, and that are nothing beside the output."""
+    layout, found, tiny = matrices.layout, np.zeros_like(doubtful), UNSEEN * _spread(raw.output)
     at = np.nonzero(doubtful & (np.abs(matrices.analytical) <= tiny))
     if at[0].size:
-        value = np.abs(layout.rows(forward.values[i][None])[0][at[0], at[1]])
-        step = layout.cols(first_step(forward, j)[None])[0][at[0], at[2]]
-        blur = BITS * forward.eps * value / step
+        value = np.abs(layout.rows(raw.output[None])[0][at[0], at[1]])
+        step = layout.cols(first_step(raw.forward, raw.directions.ij[1])[None])[0][at[0], at[2]]
+        blur = BITS * raw.forward.eps * value / step
         found[at] = (blur <= tiny) & (np.abs(matrices.analytical[at] - matrices.numerical[at]) <= blur)
     return found
 

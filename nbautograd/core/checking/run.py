@@ -22,7 +22,7 @@ from nbautograd.core.checking.jacobian.witnesses import ForwardWitness, JvpWitne
 from nbautograd.core.checking.probes.exceptions import contract_broken, from_forward
 from nbautograd.core.checking.problem import Outputs, Subject
 from nbautograd.core.checking.progress import PARTS, Progress, Tell
-from nbautograd.core.checking.steps.convergence_curve import convergence_curve
+from nbautograd.core.checking.steps.refine import convergence_curve
 from nbautograd.core.checking.tolerance import Tolerance
 from nbautograd.core.display import Phrase
 from nbautograd.core.findings import Finding
@@ -58,7 +58,7 @@ class GradcheckRun:
         inside: by position of a block whose entries forward refused to move, what directions that it takes showed.
         resolution: the relative error of an entry that would not be seen, where the precision is low; else 0.
         lacking: what the check would need more memory for than its budget has; None where it has enough.
-        raws: by position, the numbers of output and input among the differentiable ones, and what the first pass found.
+        raws: the blocks as the first pass found them, by (output, input) positions.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class GradcheckRun:
         self.resolution = 0.0
         self.assembly: Assembly | None = None
         self.progress = Progress(tell)
-        self.raws: dict[tuple[int, int], tuple[tuple[int, int], FirstPass]] = {}
+        self.raws: dict[tuple[int, int], FirstPass] = {}
 
     def find_blocks(self) -> None:
         """Run the check; what the user's forward raises propagates, an interrupt ends it early."""
@@ -118,10 +118,10 @@ class GradcheckRun:
         """Give the first few blocks that agree the V of their worst entry as well; the others have it already."""
         try:
             self.progress.done(self.progress.total - PARTS, Phrase("checking.looking_for_causes"))
-            for where, (numbers, raw) in list(self.raws.items())[:CURVES]:
+            for where, raw in list(self.raws.items())[:CURVES]:
                 block = self.blocks[where]
                 if not block.steps.size and raw.matrices.rows is None:
-                    steps, errors = convergence_curve(raw, numbers)
+                    steps, errors = convergence_curve(raw)
                     self.blocks[where] = dataclasses.replace(block, steps=steps, errors=errors)
         except KeyboardInterrupt:
             self.complete = False
@@ -168,7 +168,7 @@ class GradcheckRun:
         for (i, j), raw in assembly.blocks():
             where = (assembly.wanted[i], self.subject.differentiable[j])
             self.blocks[where] = self._block((i, j), where, raw)
-            self.raws[where] = (i, j), raw
+            self.raws[where] = raw
 
     def _block(self, ij: tuple[int, int], where: tuple[int, int], raw: FirstPass) -> Block:
         assert self.assembly is not None
@@ -202,9 +202,7 @@ class GradcheckRun:
         assert self.assembly is not None
         ends = self.outputs.inputs[where[1]], self.outputs[where[0]]
         precision = max(*map(epsilon, ends), self.subject.casts.coarsest)
-        judged = self._confirmed(
-            ij, judge(raw.forward, raw, ij, Tolerance(self.atol, self.rtol, precision), self.subject.seed)
-        )
+        judged = self._confirmed(ij, judge(raw, Tolerance(self.atol, self.rtol, precision), self.subject.seed))
         if judged.verdict == "undecided" and judged.reason == "domain edge" and self.assembly.forward.raised:
             inside = derivative_inside(self.subject, self.outputs, where[0], ij[1])
             if inside is not None:

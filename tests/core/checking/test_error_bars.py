@@ -34,8 +34,8 @@ def bars(fn, low, high):
     run = GradcheckRun(Subject(fn, x.requires_grad_()), None, None, None)
     with run.subject.session():
         run.find_blocks()
-        numbers, raw = run.raws[0, 0]
-        found = refine(raw.forward, raw, numbers, np.ones(raw.matrices.analytical.shape, dtype=bool))
+        raw = run.raws[0, 0]
+        found = refine(raw, np.ones(raw.matrices.analytical.shape, dtype=bool))
     return x.detach().numpy()[found.entries[:, 0]], found.value, found.error
 
 

@@ -38,8 +38,8 @@ def climbed(fn, x):
         forward = Forward(subject, subject.call(), (0,))
         layout = Layout((len(x),), (len(x),), ((0, 0),))
         nothing = np.zeros(layout.sizes)
-        raw = FirstPass(Matrices(layout, nothing, nothing), forward, central_differences.single(0, layout))
-        return refine(forward, raw, (0, 0), np.ones(layout.sizes, dtype=bool))
+        raw = FirstPass(Matrices(layout, nothing, nothing), forward, central_differences.single((0, 0), layout))
+        return refine(raw, np.ones(layout.sizes, dtype=bool))
 
 
 @pytest.mark.parametrize("name", CLOSED)

@@ -31,8 +31,7 @@ class FirstPass:
     Attributes:
         matrices: the numbers.
         forward: values of the function, for taking a second look; of a sample only its elements.
-        directions: along which the numerical one was taken.
-        pattern: which rows a column reaches, when columns share directions.
+        directions: along which the numerical one was taken, for the block's output and input.
         linear: False when backward of a random combination was not the combination of the rows.
         verified: False when finite differences along a random direction disagreed with the numerical Jacobian.
         agreed: True when the two are known to agree to seven digits everywhere.
@@ -41,10 +40,14 @@ class FirstPass:
     matrices: Matrices
     forward: Values
     directions: central_differences.Directions
-    pattern: Array | None = None
     linear: bool = True
     verified: bool = True
     agreed: bool = False
+
+    @property
+    def output(self) -> Array:
+        """The output at the inputs."""
+        return self.forward.values[self.directions.ij[0]]
 
 
 def _elements(layout: Layout) -> int:
@@ -250,45 +253,38 @@ class Assembly:
 
     def _differences(self, i: int, j: int, layout: Layout, analytical: Array) -> FirstPass:
         pattern = (analytical != 0).any(axis=0)
-        directions = self._directions(j, layout, pattern)
+        directions = self._directions((i, j), layout, pattern)
         self._stage("forward", i, j, (self._after(j - 1), self._after(j) - 1), 2 * len(directions.groups))
-        numerical = np.full(layout.sizes, 0.0 if directions.grouped else np.nan)
+        grouped = directions.pattern is not None
+        numerical = np.full(layout.sizes, 0.0 if grouped else np.nan)
         self.partial[i, j] = Matrices(layout, analytical, numerical)
         if layout.sizes[2] == 1:
             spacing, changes = self.joint.by_steps(j)
             numerical[:, :, 0] = central_differences.slopes(layout, spacing, changes[i])
         else:
-            central_differences.central(
-                self.forward, directions, {i: layout}, self.steps[j], {i: pattern}, {i: numerical}
-            )
+            central_differences.central(self.forward, directions, self.steps[j], numerical)
         # steps of random sizes: where all entries agree no coupling can hide, except in rows that no column reaches
         agreed = structure.agree(analytical, numerical)
         # by as many digits as _verified asks for
-        verified = (agreed or structure.agree(analytical, numerical, 1e-6, 1e-9)) and not (
-            self.given_step or directions.grouped
-        )
+        verified = (agreed or structure.agree(analytical, numerical, 1e-6, 1e-9)) and not (self.given_step or grouped)
         verified = verified or self._verified(i, j, layout, numerical)
-        if not verified and directions.grouped:
-            directions = central_differences.single(j, layout)
-            numerical = central_differences.central(self.forward, directions, {i: layout}, self.steps[j])[i]
+        if not verified and grouped:
+            directions = central_differences.single((i, j), layout)
+            numerical = central_differences.central(self.forward, directions, self.steps[j])
             agreed = False
             verified = self._verified(i, j, layout, numerical)
         if agreed:
             self._agreed.add((i, j))
         matrices = self._matrices[i, j] = Matrices(layout, analytical, numerical)
-        shared = pattern if directions.grouped else None
-        return FirstPass(matrices, self.forward, directions, shared, self.linear.get((i, j), True), verified, agreed)
+        return FirstPass(matrices, self.forward, directions, self.linear.get((i, j), True), verified, agreed)
 
-    def _directions(self, j: int, layout: Layout, pattern: Array) -> central_differences.Directions:
+    def _directions(self, ij: Key, layout: Layout, pattern: Array) -> central_differences.Directions:
         cols = pattern.shape[1]
-        if cols < 32 or pattern.size == 0 or pattern.mean() > 0.25 or not pattern.any():
-            return central_differences.single(j, layout)
-        groups = structure.colours(pattern)
-        return (
-            central_differences.Directions(j, layout, tuple(groups))
-            if 2 * len(groups) < cols
-            else central_differences.single(j, layout)
-        )
+        if cols >= 32 and pattern.any() and pattern.mean() <= 0.25:
+            groups = structure.colours(pattern)
+            if 2 * len(groups) < cols:
+                return central_differences.Directions(ij, layout, tuple(groups), pattern)
+        return central_differences.single(ij, layout)
 
     def _verified(self, i: int, j: int, layout: Layout, numerical: Array) -> bool:
         """Compare differences along a random direction with the numerical Jacobian."""

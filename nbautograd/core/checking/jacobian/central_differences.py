@@ -17,25 +17,24 @@ CHUNK_ELEMENTS = 4_000_000  # of points and values together
 FEW, MANY = 32, 256  # directions: what is taken at once unbatched; from where on batching is tried on a few first
 
 
+Columns = Sequence[tuple[int, Array]]  # number of a direction, and some of its entries as (block, row, column)
+
+
 @dataclass(frozen=True)
 class Directions:
     """Ways to move an input: each moves the chosen columns of all diagonal blocks at once.
 
     Attributes:
-        which: position of the input among the differentiable ones.
-        layout: of any block of this input; only its input side counts.
+        ij: numbers of output and input among the differentiable ones.
+        layout: of their block.
         groups: the columns (numbers within a diagonal block) that one direction moves together.
-        patterns: per group, when columns share a direction: the rows that belong to each of them.
+        pattern: boolean (rows, columns): which rows a column reaches; None where no two columns share a direction.
     """
 
-    which: int
+    ij: tuple[int, int]
     layout: Layout
     groups: tuple[Array, ...]
-
-    @property
-    def grouped(self) -> bool:
-        """True where some direction moves several columns of a block."""
-        return any(len(group) > 1 for group in self.groups)
+    pattern: Array | None = None
 
     def chunks(self, forward: Values) -> Iterator[range]:
         """Ranges of directions to take at once: few where the function takes points one by one, for an interrupt."""
@@ -48,72 +47,116 @@ class Directions:
             start += step
 
     def masks(self, chosen: range | list[int]) -> Array:
-        """One array shaped like the input per chosen direction: 1 where it moves, else 0."""
+        """Return an array shaped like the input per chosen direction: 1 where it moves, else 0."""
         blocks, _, cols = self.layout.sizes
         unit = np.zeros((len(chosen), blocks, cols))
         for row, number in enumerate(chosen):
             unit[row][:, self.groups[number]] = 1.0
         return self.layout.input_like(unit)
 
+    def counts(self, chosen: Array) -> Array:
+        """Count the chosen entries, a boolean array like the stored matrices, of each direction."""
+        return np.array([int(self._own(chosen, group).sum()) for group in self.groups], dtype=int)
 
-def single(which: int, layout: Layout) -> Directions:
-    """One direction per column of a diagonal block."""
-    return Directions(which, layout, tuple(np.array([q]) for q in range(layout.sizes[2])))
+    def columns(self, numbers: Iterable[int], chosen: Array) -> Columns:
+        """Return these directions, each with those of the chosen entries that it moves."""
+        result = []
+        for number in numbers:
+            entries = np.argwhere(self._own(chosen, self.groups[number]))
+            entries[:, 2] = self.groups[number][entries[:, 2]]
+            result.append((number, entries))
+        return result
+
+    def _own(self, chosen: Array, group: Array) -> Array:
+        """Return the chosen entries that belong to the columns of one direction."""
+        own = chosen[:, :, group]
+        return own if self.pattern is None or len(group) == 1 else own & self.pattern[None][:, :, group]
+
+    def evaluate(self, forward: Values, columns: Columns, factors: Array, scale: Array) -> tuple[Array, Array]:
+        """Evaluate entries at steps along the directions that move them.
+
+        Args:
+            forward: values of the function.
+            columns: the directions, and of each the entries that are wanted.
+            factors: steps relative to the scale, shaped (steps,).
+            scale: of each element of the input.
+
+        Returns:
+            f(x + h) and the h that rounding left, both shaped (steps, entries).
+        """
+        (i, j), layout = self.ij, self.layout
+        entries = np.concatenate([entries for _, entries in columns])
+        which = np.repeat(np.arange(len(columns)), [len(entries) for _, entries in columns])
+        moved, point = self.masks([number for number, _ in columns]) * scale, forward.points[j]
+        values, steps = np.empty((2, len(factors), len(entries)))
+        most = max(1, allowed_elements(CHUNK_ELEMENTS) // max(1, moved.size + len(columns) * forward.values[i].size))
+        for start in range(0, len(factors), most):  # of many elements only those that are asked for are kept
+            part = slice(start, start + most)
+            wanted = (factors[part].reshape(-1, 1, *[1] * point.ndim) * moved).reshape(-1, *point.shape)
+            points = forward.rounded(j, point + wanted)
+            with np.errstate(invalid="ignore"):
+                made = np.where(np.isfinite(point), points - point, wanted)
+            for result, array, axis in (
+                (values, layout.rows(forward.at(j, points)[i]), 1),
+                (steps, layout.cols(made), 2),
+            ):
+                by_column = array.reshape(-1, len(columns), *array.shape[1:])
+                result[part] = by_column[:, which, entries[:, 0], entries[:, axis]]
+        return values, steps
+
+
+def single(ij: tuple[int, int], layout: Layout) -> Directions:
+    """Return one direction per column of a diagonal block."""
+    return Directions(ij, layout, tuple(np.array([q]) for q in range(layout.sizes[2])))
 
 
 def first_step(forward: Values, which: int, eps: float | None = None) -> Array:
-    """The step of the first pass per element: the cube root of the precision, times max(1, |x|); or ``eps``."""
-    point = forward.points[which]
+    """Return the step of the first pass per element: the cube root of the precision, times max(1, |x|); or ``eps``.
+
+    The central difference errs by h**2 |f'''(x)| / 6 + eps |f| / h, least at an h of about eps ** (1/3).
+    """
     if eps is not None:
-        return np.full_like(point, eps)
+        return np.full_like(forward.points[which], eps)
+    return float(forward.eps ** (1 / 3)) * unit_scale(forward, which)
+
+
+def unit_scale(forward: Values, which: int) -> Array:
+    """Return max(1, |x|) of each element of an input, which steps are relative to."""
+    point = forward.points[which]
     known = point if np.isfinite(point).all() else np.nan_to_num(point)
-    steps: Array = float(forward.eps ** (1 / 3)) * np.maximum(1.0, np.abs(known))
-    return steps
+    scale: Array = np.maximum(1.0, np.abs(known))
+    return scale
 
 
-def central(
-    forward: Values,
-    directions: Directions,
-    layouts: dict[int, Layout],
-    steps: Array,
-    patterns: dict[int, Array] | None = None,
-    found: dict[int, Array] | None = None,
-) -> dict[int, Array]:
-    """Central differences along all directions, stored as each output's layout says.
+def central(forward: Values, directions: Directions, steps: Array, found: Array | None = None) -> Array:
+    """Take the central difference [f(x + h) - f(x - h)] / 2h along all directions, stored as their layout says.
 
     Args:
         forward: values of the function.
         directions: how to move the input.
-        layouts: by number of the wanted output; all with the input side of ``directions.layout``.
         steps: size of the step per element of the input.
-        patterns: by number of the output, boolean (rows, columns): which rows a column reaches, when columns share
-            directions.
-        found: where to write them as they come, by number of the output; new arrays of zeros by default.
-    """  # fmt: skip
-    found = found if found is not None else {i: np.zeros(layout.sizes) for i, layout in layouts.items()}
-    if directions.layout.sizes[2] == 1:  # everything moves at once
-        spacing, changes = differences(forward, directions.which, steps[None])
-        for i, layout in layouts.items():
-            found[i][:, :, 0] = slopes(layout, spacing[0], changes[i][0])
+        found: where to write them as they come; a new array of zeros by default.
+    """
+    (i, j), layout = directions.ij, directions.layout
+    found = np.zeros(layout.sizes) if found is None else found
+    if layout.sizes[2] == 1:  # everything moves at once
+        spacing, changes = differences(forward, j, steps[None])
+        found[:, :, 0] = slopes(layout, spacing[0], changes[i][0])
         return found
     for chosen in directions.chunks(forward):
-        moved = directions.masks(chosen) * steps
-        spacing, changes = differences(forward, directions.which, moved)
-        gaps = directions.layout.cols(spacing)
-        for i, layout in layouts.items():
-            change = layout.rows(changes[i])
-            if not directions.grouped:
-                cols = np.array([directions.groups[n][0] for n in chosen])
-                gap = gaps[np.arange(len(cols)), :, cols]
-                found[i][:, :, cols] = (change / gap[:, :, None]).transpose(1, 2, 0)
-                continue
-            assert patterns is not None
-            for row, number in enumerate(chosen):
-                group = directions.groups[number]
-                reach = patterns[i][:, group]
-                rows = np.flatnonzero(reach.any(axis=1))
-                cols = group[reach[rows].argmax(axis=1)]
-                found[i][:, rows, cols] = change[row][:, rows] / gaps[row][:, cols]
+        spacing, changes = differences(forward, j, directions.masks(chosen) * steps)
+        gaps, change = layout.cols(spacing), layout.rows(changes[i])
+        if directions.pattern is None:
+            cols = np.array([directions.groups[n][0] for n in chosen])
+            gap = gaps[np.arange(len(cols)), :, cols]
+            found[:, :, cols] = (change / gap[:, :, None]).transpose(1, 2, 0)
+            continue
+        for row, number in enumerate(chosen):
+            group = directions.groups[number]
+            reach = directions.pattern[:, group]
+            rows = np.flatnonzero(reach.any(axis=1))
+            cols = group[reach[rows].argmax(axis=1)]
+            found[:, rows, cols] = change[row][:, rows] / gaps[row][:, cols]
     return found
 
 

@@ -91,10 +91,10 @@ def sampled(
         chosen = [np.append(ids, one) for ids, one in zip(chosen, suspect, strict=True)]
     row_ids, col_ids = (np.unique(ids) for ids in chosen)
     layout = Layout((len(row_ids),), (len(col_ids),))
-    window, directions = Window(forward, ij, row_ids, col_ids), central_differences.single(j, layout)
+    window, directions = Window(forward, ij, row_ids, col_ids), central_differences.single(ij, layout)
     shapes = forward.shapes[i], forward.points[j].shape
     answers = [rows.one(_unit(row, shapes[0]))[j].reshape(-1)[col_ids] for row in row_ids]
-    numerical = central_differences.central(window, directions, {i: layout}, steps.reshape(-1)[col_ids])[i]
+    numerical = central_differences.central(window, directions, steps.reshape(-1)[col_ids])
     return (
         Matrices(layout, np.stack(answers)[None], numerical, rows=row_ids, cols=col_ids, shapes=shapes),
         window,

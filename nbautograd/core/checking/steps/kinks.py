@@ -1,18 +1,26 @@
-"""Kinks, jumps, edges and flats: what a point is like where the derivative may not exist."""
+"""Kinks, jumps, edges of the domain and staircases: where a derivative may not exist."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from nbautograd.core.checking.steps.ladder import Series
+from nbautograd.core.checking.jacobian.assembly import FirstPass
+from nbautograd.core.checking.jacobian.central_differences import unit_scale
+from nbautograd.core.checking.steps.ladder import Series, central, one_sided_differences
 from nbautograd.core.numerics.arrays import Array
 
 SMOOTH, KINK, JUMP, EDGE_RIGHT, EDGE_LEFT, NOWHERE, STAIRCASE = range(7)
 VISIBLE = 1e-3  # a gap smaller than this beside the slopes is round-off, or too small to matter
 
+# How far from x a staircase is looked for, in standard deviations of a random move of each element
+DISTANCES = (0.3, 1.0, 3.0, 10.0)
+# of max(1, |x|), and so many to each side: about as far as the coarsest step of the ladder, and on
+STEP, STEPS = 0.0573, 64
+COLUMNS = 64  # that are looked at
+
 
 def nature(series: Series) -> Array:
-    """For each entry what the function is like at x, one of the constants above.
+    """Classify the function at x for each entry, by one of the constants above.
 
     The gap between right and left slope, [f(x+h) + f(x-h) - 2 f(x)] / h, shrinks with h where f is smooth, stays at a
     kink and grows at a jump; it counts only when this goes on down to the finest step that round-off leaves usable.
@@ -28,14 +36,13 @@ def nature(series: Series) -> Array:
 
 
 def _gaps(series: Series) -> tuple[Array, Array]:
-    """(right slope - left slope, how large round-off alone could make it), shaped (rungs, entries)."""
-    right = (series.up - series.middle) / series.above
-    left = (series.middle - series.down) / series.below
+    """Return right slope - left slope, and how large round-off alone could make it; both (rungs, entries)."""
+    right, left = one_sided_differences(series)
     return right - left, 4 * series.noise * (1 / series.above + 1 / series.below)
 
 
 def _finest(series: Series) -> Array:
-    """The finest of three neighbouring rungs whose gaps stand out of round-off, or -1."""
+    """Return the finest of three neighbouring rungs whose gaps stand out of round-off, or -1."""
     gap, noise = _gaps(series)
     clear = np.abs(gap) > 3 * noise
     three = clear[2:] & clear[1:-1] & clear[:-2]
@@ -51,9 +58,7 @@ def _persists(series: Series) -> Array:
     here = np.maximum(finest, 0)[None]
     next_one = np.minimum(here + 1, len(gap) - 1)
     size = np.abs(np.take_along_axis(gap, here, axis=0)[0])
-    slopes = np.abs(
-        np.stack([(series.up - series.middle) / series.above, (series.middle - series.down) / series.below])
-    )
+    slopes = np.abs(np.stack(one_sided_differences(series)))
     slope = np.take_along_axis(slopes.max(axis=0), here, axis=0)[0]
     hidden = 3 * np.take_along_axis(noise, next_one, axis=0)[0] >= size / 2
     result: Array = (finest >= 4) & ((finest == len(gap) - 1) | hidden) & (size > VISIBLE * slope)
@@ -62,7 +67,7 @@ def _persists(series: Series) -> Array:
 
 def _grows(series: Series) -> Array:
     """Return True where the central difference grows like 1/h to the finest step: a jump with f(x) half-way."""
-    slopes = (series.up - series.down) / (series.above + series.below)
+    slopes = central(series)
     clear = np.abs(slopes[-1]) * series.above[-1] > 100 * series.noise
     ratios = np.stack([slopes[-2] / slopes[-1], slopes[-3] / slopes[-2]])
     result: Array = clear & ((ratios > 0.2) & (ratios < 0.3)).all(axis=0)
@@ -70,7 +75,7 @@ def _grows(series: Series) -> Array:
 
 
 def _by_slope(series: Series) -> Array:
-    """Kink, jump or smooth by how the last three gaps change from rung to rung."""
+    """Tell kink, jump and smooth apart by how the last three gaps change from rung to rung."""
     gap, _ = _gaps(series)
     finest = np.maximum(_finest(series), 2)
     last, middle, first = (np.take_along_axis(gap, (finest - k)[None], axis=0)[0] for k in (0, 1, 2))
@@ -78,3 +83,51 @@ def _by_slope(series: Series) -> Array:
     kink = ((ratios > 0.6) & (ratios < 1.8)).all(axis=0)
     jump = ((ratios > 0.1) & (ratios < 0.6)).all(axis=0)
     return np.where(kink, KINK, np.where(jump, JUMP, SMOOTH))
+
+
+def piecewise_constant(raw: FirstPass, jumps: Array) -> bool:
+    """Return True where backward claims a slope and the function is flat, here and at random points further off.
+
+    Such a function with a gradient is a surrogate (straight-through, spiking neurons), not a mistake of arithmetic. A
+    function that has a slope somewhere else (a clamp) or never changes at all is not called flat. Where it jumps at
+    the very input (``jumps``, like the stored matrices) it may be flat all the same.
+    """
+    matrices, forward, (i, j) = raw.matrices, raw.forward, raw.directions.ij
+    if matrices.numerical[~jumps].any() or not matrices.analytical.any() or not matrices.numerical.size:
+        return False
+    random = np.random.default_rng(0)
+    point = forward.points[j]
+    far = np.stack([point + f * random.normal(size=point.shape) for f in DISTANCES])
+    # far below what a staircase is made of, yet far above the spacing of the numbers that values pass through
+    step = max(float(forward.eps ** (1 / 3)) * 1e-2, 64 * forward.eps) * np.maximum(1.0, np.abs(far))
+    here, up, down = (forward.at(j, p)[i] for p in (far, far + step, far - step))
+    level = np.isclose(up, down, rtol=0, atol=0) | np.isnan(up - down)
+    size = np.abs(forward.values[i])
+    moves = np.abs(here - forward.values[i]) > 1e3 * forward.eps * size  # more than digits lost in a large value
+    return bool(moves.any() and level.mean() > 0.99)
+
+
+def lost_in_rounding(raw: FirstPass, still: Array) -> Array:
+    """Return those of the entries at which f(x + h) equals f(x) where that is rounding inside, not the function.
+
+    A function that really is constant here has a slope further on, or none at all; one that is rounded goes on in
+    stairs: most of its changes stand alone.
+
+    Args:
+        raw: the block.
+        still: where no step showed any change, a boolean array like the stored matrices.
+    """
+    found = np.zeros_like(still)
+    forward, directions = raw.forward, raw.directions
+    if not forward.inside:
+        return found
+    factors = np.arange(-STEPS, STEPS + 1.0)
+    for column in directions.columns(np.flatnonzero(directions.counts(still))[:COLUMNS].tolist(), still):
+        stairs, _ = directions.evaluate(forward, [column], factors, STEP * unit_scale(forward, directions.ij[1]))
+        for side in (stairs[: STEPS + 1][::-1], stairs[STEPS:]):
+            changes = np.diff(side, axis=0) != 0
+            padded = np.pad(changes, ((1, 1), (0, 0)))
+            alone = changes & ~padded[:-2] & ~padded[2:]
+            hidden = changes.any(axis=0) & (2 * alone.sum(axis=0) > changes.sum(axis=0))
+            found[tuple(column[1][hidden].T)] = True
+    return found

@@ -25,7 +25,7 @@ FOURTH = np.array([1.0, -4.0, 6.0, -4.0, 1.0]) / np.sqrt(70.0)
 
 
 def factors(rungs: int = RUNGS) -> Array:
-    """Steps of the ladder relative to the scale of x, coarsest first."""
+    """Return the steps of the ladder relative to the scale of x, coarsest first."""
     result: Array = COARSEST * RATIO ** -np.arange(rungs, dtype=float)
     return result
 
@@ -55,6 +55,12 @@ class Series:
     noise: Array
 
 
+def series(values: Array, steps: Array, middle: Array, noise: Array) -> Series:
+    """Return the values and steps of all rungs up, then of all rungs down, as a series."""
+    n = len(values) // 2
+    return Series(values[:n], values[n:], steps[:n], -steps[n:], middle, noise)
+
+
 @dataclass(frozen=True)
 class Estimate:
     """A derivative, its error bar and the finest rung that it was made from, by entry."""
@@ -70,23 +76,33 @@ def central(series: Series) -> Array:
     return slopes
 
 
+def one_sided_differences(series: Series) -> tuple[Array, Array]:
+    """Return [f(x + h) - f(x)] / h and [f(x) - f(x - h)] / h, each shaped (rungs, entries)."""
+    return (series.up - series.middle) / series.above, (series.middle - series.down) / series.below
+
+
+def curve(series: Series, value: Array) -> tuple[Array, Array]:
+    """Return the steps of the eleven rungs, and how far the central differences there are from a value."""
+    slopes = central(series)[:RUNGS]
+    # two equal numbers are still only known to the last bit
+    last = np.finfo(float).eps * np.maximum(np.abs(slopes).max(axis=0), np.abs(value))
+    return ((series.above + series.below) / 2)[:RUNGS], np.maximum(np.abs(slopes - value), last)
+
+
 def two_sided(series: Series) -> Estimate:
-    """The derivative from both sides."""
+    """Return the derivative from both sides."""
     step = (series.above + series.below) / 2
     return _best(central(series), series.noise / step, RATIO**2)
 
 
 def one_sided(series: Series, right: bool) -> Estimate:
-    """The derivative from the right or from the left."""
-    if right:
-        slopes, step = (series.up - series.middle) / series.above, series.above
-    else:
-        slopes, step = (series.middle - series.down) / series.below, series.below
-    return _best(slopes, 2 * series.noise / step, RATIO)
+    """Return the derivative from the right or from the left."""
+    slopes = one_sided_differences(series)[0 if right else 1]
+    return _best(slopes, 2 * series.noise / (series.above if right else series.below), RATIO)
 
 
 def beyond(series: Series, right: bool) -> Estimate:
-    """The derivative on one side of a jump, without the value at x itself."""
+    """Return the derivative on one side of a jump, without the value at x itself."""
     values, steps = (series.up, series.above) if right else (series.down, -series.below)
     slopes = np.diff(values, axis=0) / np.diff(steps, axis=0)
     return _best(slopes, 2 * series.noise / np.abs(np.diff(steps, axis=0)), RATIO)
@@ -146,7 +162,7 @@ def reach(series: Series, value: Array, error: Array, few_bits: Array) -> Array:
         value, error: the estimate.
         few_bits: the size of a few last bits of the values, by entry.
     """
-    slopes = np.stack([(series.up - series.middle) / series.above, (series.middle - series.down) / series.below])
+    slopes = np.stack(one_sided_differences(series))
     apart = np.abs(np.nan_to_num(slopes - value, nan=0.0, posinf=0.0, neginf=0.0))
     grown = np.where(apart > few_bits / np.stack([series.above, series.below]), apart, 0.0)[:, -REACH:].max(axis=(0, 1))
     result: Array = np.where(error > UNRESOLVED * np.abs(value), grown, 0.0)
@@ -208,7 +224,7 @@ def wobble(series: Series, most: float) -> Array:
 
 
 def granularity(values: Array) -> Array:
-    """The last bit that any of the values uses, as for float32 numbers inside float64; 0 where it is not telling."""
+    """Return the last bit that any value uses, as of float32 numbers inside float64; 0 where that shows nothing."""
     mantissa, exponent = np.frexp(np.nan_to_num(values, posinf=0.0, neginf=0.0))
     whole = (mantissa * 2.0**53).astype(np.int64)
     last = np.where(whole == 0, np.inf, np.ldexp((whole & -whole).astype(float), exponent - 53))
@@ -220,7 +236,7 @@ def granularity(values: Array) -> Array:
 
 
 def steps_in(middle: Array, values: Array) -> Array:
-    """The smallest step of a staircase: where values near x are exactly f(x) and others a little off; else 0.
+    """Return the smallest step of a staircase: values near x are exactly f(x), others a little off; else 0.
 
     A step counts only when it is small beside f(x), as lost digits are; a larger one is the function's own.
 
