@@ -1342,4 +1342,7 @@ SENTENCES: dict[str, str] = {
     "widgets.soon": "a few seconds left",
     "widgets.incomplete": "Interrupted: these are the results up to then.",
     "widgets.unfold_all_heavy": "Show all {count} nodes (about {size})",
+    "audit.too_large": "its inputs take {size}, more than is kept of one Function (64 MiB) or of all (256 MiB)",
+    "audit.not_copied": "an argument of type `{type}` cannot be copied",
+    "audit.tensor_not_copied": "an input is a tensor that cannot be copied and checked ({kind})",
 }

@@ -1342,4 +1342,7 @@ SENTENCES: dict[str, str] = {
     "widgets.soon": "还需几秒",
     "widgets.incomplete": "检查被中断：以下是中断前完成的部分。",
     "widgets.unfold_all_heavy": "显示全部 {count} 个节点（约 {size}）",
+    "audit.too_large": "其输入占 {size}，超过单个 Function（64 MiB）或全部（256 MiB）的保留上限",
+    "audit.not_copied": "类型为 `{type}` 的参数无法复制",
+    "audit.tensor_not_copied": "某个输入张量无法复制和检查（{kind}）",
 }

@@ -22,6 +22,7 @@ from nbautograd.core.checking.shared_tensors import SharedTensors, reachable
 from nbautograd.core.checking.tensor_kinds import refuse_outputs, unreadable_kind
 from nbautograd.core.numerics.compare import agree_bitwise
 from nbautograd.core.source import FunctionSource, function_class, read_source
+from nbautograd.core.torch_private import library
 from nbautograd.core.torch_private.casts import CastWatch
 from nbautograd.core.torch_private.tensors import gradients
 from nbautograd.errors import InputError
@@ -66,7 +67,8 @@ class Subject:
     tensors with one more dimension of size 2 (real, imaginary) at the end, as ``torch.view_as_real`` shows them.
 
     Args:
-        fn: a Function class, its ``apply`` or any callable.
+        fn: a Function class, its ``apply`` or any callable; an operation made by ``torch.library.custom_op`` counts as
+            a Function of the methods that were registered for it.
         inputs: what to call it with; a single tensor counts as a tuple of one.
         seed: given to all random generators before each call and each backward.
 
@@ -102,6 +104,7 @@ class Subject:
     """
 
     def __init__(self, fn: Any, inputs: Any, seed: int = 0) -> None:
+        fn = library.as_function(fn)
         self.fn = prepared_inputs.callable_of(fn)
         self.inputs = prepared_inputs.prepare(inputs)
         given = (inputs,) if isinstance(inputs, Tensor) else inputs

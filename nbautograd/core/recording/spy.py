@@ -25,7 +25,8 @@ _CODES, _FILES = private_ctx.machinery()
 _GET_USER_FN = private_ctx.user_function_code()  # compared first: it is who asks in nearly all cases
 _get_frame = sys._getframe
 _functorch_active = private.functorch_active
-_return_none: Callable[[], None] = [].clear  # a C function that does nothing
+return_none: Callable[[], None] = [].clear  # a C function that does nothing
+ctx_watcher: Callable[[type], None] | None = None  # told of new ctxs of recorded Functions too; see watching.py
 
 
 class Spy:
@@ -122,7 +123,8 @@ _KINDS: dict[str, tuple[type[Spy], type[Spy]]] = {
 }
 
 
-def _spy(original: Any, method: str) -> Spy:
+def spy_on(original: Any, method: str) -> Spy:
+    """Return a spy that stands for what a class has in a method's place."""
     plain, static = _KINDS.get(method, (Spy, StaticSpy))
     kind: Any = static if isinstance(original, staticmethod) else plain
     spy: Spy = kind(original.__func__) if isinstance(original, staticmethod) else kind()
@@ -163,7 +165,9 @@ class _CtxCreation:
             state.armed, state.armed_ctx = function, id(ctx)
         elif self.links:
             self.links.pop(id(ctx), None)  # an older ctx had the same id
-        return _return_none
+        if ctx_watcher is not None:
+            ctx_watcher(type(ctx))
+        return return_none
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return getattr, (object, "__init__")
@@ -179,8 +183,8 @@ class SpyEngine:
         problems = []
         for method, owner in recordable_methods(cls):
             entry = vars(owner)[method]
-            spy = entry if isinstance(entry, Spy) else _spy(entry, method)
-            if not callable(_plain_get(spy.original, cls)):
+            spy = entry if isinstance(entry, Spy) else spy_on(entry, method)
+            if not callable(plain_get(spy.original, cls)):
                 problems.append(Phrase("recording.not_callable", function=cls.__name__, method=method))
                 continue
             spy.watch(cls, function, recorder)
@@ -212,7 +216,7 @@ class SpyEngine:
             del backward_class.__init__  # type: ignore[misc]
 
 
-def _plain_get(original: Any, cls: type) -> Any:
+def plain_get(original: Any, cls: type) -> Any:
     """Return what looking the method up gives, without running a property or another descriptor of the user's."""
     if isinstance(original, (staticmethod, classmethod, FunctionType)) or callable(original):
         return _get(original, cls)

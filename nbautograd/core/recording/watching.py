@@ -1,0 +1,577 @@
+"""Watch: every call of every custom Function in a program, with copies of the arguments of a few calls of each kind.
+
+A hook on torch's base class of all ctxs notices each new ctx, so that classes made before or during are met alike, by
+whatever way their ``apply`` was kept. It puts a spy in the place of the class's ``forward`` when the class is first
+met. All is undone when the last watch ends. Nothing that the program can see is changed or drawn at random; copies are
+made below autograd and the user's modes.
+"""
+
+from __future__ import annotations
+
+import copy as copying
+import dataclasses
+import enum
+import os
+import sys
+import threading
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.autograd.function import BackwardCFunction
+
+from nbautograd.core.display import Phrase
+from nbautograd.core.recording import spy
+from nbautograd.core.recording.function import InstrumentedFunction, defining_class
+from nbautograd.core.recording.record import local
+from nbautograd.core.torch_private import library
+from nbautograd.core.torch_private import tensors as private
+
+KEPT = 3  # calls of each situation that are kept
+CLASS_BYTES = 64 << 20  # of copied arguments of one Function
+ALL_BYTES = 256 << 20  # of copied arguments in all
+SITUATIONS = 64  # of one Function that are told apart
+TEXT = 80  # letters of a string argument up to which it tells situations apart
+
+_PLAIN = (
+    type(None),
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    torch.dtype,
+    torch.device,
+    torch.layout,
+    torch.memory_format,
+)
+_CODE = (types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType, types.ModuleType, type)
+_TENSORS = (Tensor, torch.nn.Parameter, torch.nn.Buffer)
+
+
+@dataclass
+class KeptCall:
+    """Copies of the arguments of one call.
+
+    Attributes:
+        arguments: of forward, without ctx.
+        keywords: keyword-only arguments of an operation of ``torch.library``.
+        elements, bytes: of the tensors among them.
+    """
+
+    arguments: tuple[Any, ...]
+    keywords: dict[str, Any]
+    elements: int
+    bytes: int
+
+
+@dataclass
+class Situation:
+    """Calls of one Function whose arguments are of the same kinds.
+
+    Attributes:
+        calls: how many there were.
+        kept: copies of the arguments of the smallest ones, smallest first.
+        lacking: why a call could not be kept, where none was.
+    """
+
+    calls: int = 0
+    kept: list[KeptCall] = field(default_factory=list)
+    lacking: Phrase | None = None
+
+
+@dataclass(eq=False)
+class WatchedFunction:
+    """A Function that was met.
+
+    Attributes:
+        cls: the class.
+        situations: by what tells them apart.
+        calls: how many there were with a gradient to follow.
+        without_gradient: calls that nothing can be differentiated through (``no_grad``, no input requires grad).
+        others: calls of further situations than are told apart.
+        bytes: of all copies that are kept.
+    """
+
+    cls: type
+    situations: dict[Any, Situation] = field(default_factory=dict)
+    calls: int = 0
+    without_gradient: int = 0
+    others: int = 0
+    bytes: int = 0
+
+
+@dataclass
+class Unseen:
+    """What a watch knows that it did not see.
+
+    Attributes:
+        compiled: calls of graphs that torch.compile made.
+        batched: by name, calls inside torch.vmap of Functions for which torch writes the batching rule.
+        traced: calls under torch.jit.trace.
+        processes: processes that were forked meanwhile.
+    """
+
+    compiled: int = 0
+    batched: dict[str, int] = field(default_factory=dict)
+    traced: int = 0
+    processes: int = 0
+
+
+class Watch:
+    """Watches every custom Function while its block runs.
+
+    Attributes:
+        functions: what was met, by class, in the order of the first calls.
+        unseen: what was not.
+        errors: mistakes of our own, which never reach the program: text -> how often.
+
+    Example:
+        >>> import torch
+        >>> from nbautograd.core.recording.watching import Watch
+        >>> class Double(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         return 2 * x
+        ...     @staticmethod
+        ...     def backward(ctx, grad):
+        ...         return 2 * grad
+        >>> with Watch() as watch:
+        ...     _ = Double.apply(torch.ones(3, requires_grad=True))
+        >>> [(f.cls.__name__, f.calls) for f in watch.functions.values()]
+        [('Double', 1)]
+    """
+
+    def __init__(self) -> None:
+        self.functions: dict[type, WatchedFunction] = {}
+        self.unseen = Unseen()
+        self.errors: dict[str, int] = {}
+        self.bytes = 0
+        self._lock = threading.RLock()
+        self._forks = 0
+
+    def __enter__(self) -> Watch:
+        self._forks = _forks.count
+        _hook.add(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _hook.remove(self)
+        self.unseen.processes += _forks.count - self._forks
+
+    def see(self, cls: type, args: tuple[Any, ...], grad: bool, required: tuple[bool, ...] | None) -> None:
+        """Take note of a call of forward.
+
+        Args:
+            cls: the Function.
+            args: of forward, without ctx.
+            grad: True where grad mode was on when ``apply`` was called.
+            required: which arguments require grad in the transform of ``torch.func`` around the call; None outside.
+        """
+        if private.tracing():
+            self.unseen.traced += 1
+            return
+        with self._lock:
+            found = self.functions.get(cls)
+            if found is None:
+                found = self.functions[cls] = WatchedFunction(cls)
+            keywords: dict[str, Any] = {}
+            if library.is_generated(cls):
+                args, keywords = library.arguments_of(cls, args)
+            given = (*args, *keywords.values())
+            if required is None or len(required) != len(given):
+                required = tuple([isinstance(x, Tensor) and x.requires_grad for x in given])
+            if not grad or not (any(required) or any(_inner_requires_grad(x) for x in given)):
+                found.without_gradient += 1
+                return
+            found.calls += 1
+            self._sort(found, args, keywords, required)
+
+    def _sort(
+        self, found: WatchedFunction, args: tuple[Any, ...], keywords: dict[str, Any], required: tuple[bool, ...]
+    ) -> None:
+        key = tuple([_kind(x, needs) for x, needs in zip((*args, *keywords.values()), required, strict=True)])
+        situation = found.situations.get(key)
+        if situation is None:
+            if len(found.situations) >= SITUATIONS:
+                found.others += 1
+                return
+            situation = found.situations[key] = Situation()
+        situation.calls += 1
+        elements, size = _extent((*args, *keywords.values()))
+        largest = situation.kept[-1] if len(situation.kept) == KEPT else None
+        if largest is not None and elements >= largest.elements:
+            return
+        freed = 0 if largest is None else largest.bytes
+        if found.bytes - freed + size > CLASS_BYTES or self.bytes - freed + size > ALL_BYTES:
+            situation.lacking = situation.lacking or Phrase("audit.too_large", size=_mebibytes(size))
+            return
+        try:
+            copies = tuple([_copy(x, needs) for x, needs in zip(args, required, strict=False)])
+            named = dict(zip(keywords, [_copy(x) for x in keywords.values()], strict=True))
+        except NotKept as problem:
+            situation.lacking = problem.phrase
+            return
+        if largest is not None:
+            situation.kept.pop()
+        found.bytes += size - freed
+        self.bytes += size - freed
+        situation.kept.append(KeptCall(copies, named, elements, size))
+        situation.kept.sort(key=lambda call: call.elements)
+
+
+class NotKept(Exception):  # noqa: N818 - a reason, not a mistake
+    """Arguments that cannot be copied.
+
+    Attributes:
+        phrase: why.
+    """
+
+    def __init__(self, message_id: str, **params: Any) -> None:
+        super().__init__(message_id)
+        self.phrase = Phrase(message_id, **params)
+
+
+def _kind(item: Any, required: bool) -> Any:
+    """Return what tells one argument's situation from another's."""
+    if isinstance(item, Tensor):
+        dense = item.layout is torch.strided and not item.is_nested
+        contiguous = item.is_contiguous() if dense else None
+        return item.dtype, item.dim(), required, item.layout, item.device, contiguous, type(item)
+    if isinstance(item, str) and len(item) > TEXT:
+        return str
+    if isinstance(item, float):
+        return float, repr(item)
+    if isinstance(item, _PLAIN):
+        return type(item), item
+    if isinstance(item, (tuple, list)):
+        return type(item), tuple([_kind(one, _requires_grad(one)) for one in item])
+    if isinstance(item, _CODE):
+        return id(item)
+    return type(item)
+
+
+def _requires_grad(item: Any) -> bool:
+    return isinstance(item, Tensor) and item.requires_grad
+
+
+def _inner_requires_grad(item: Any) -> bool:
+    return isinstance(item, (tuple, list)) and any(_requires_grad(one) for one in item)
+
+
+def _extent(items: Any) -> tuple[int, int]:
+    """Return how many elements and bytes the tensors among these have."""
+    elements = size = 0
+    for item in items:
+        if isinstance(item, Tensor):
+            count = item.numel()
+            elements, size = elements + count, size + count * item.element_size()
+        elif isinstance(item, (tuple, list)):
+            inner = _extent(item)
+            elements, size = elements + inner[0], size + inner[1]
+        elif isinstance(item, np.ndarray):
+            size += item.nbytes
+    return elements, size
+
+
+def _copy(item: Any, required: bool | None = None) -> Any:
+    """Return a copy of an argument that nothing in the program can change.
+
+    Raises:
+        NotKept: for what cannot be copied without running code of its own.
+    """
+    if isinstance(item, Tensor):
+        return _copied_tensor(item, item.requires_grad if required is None else required)
+    if isinstance(item, (*_PLAIN, *_CODE, enum.Enum, slice, range, torch.Size)) or item is Ellipsis:
+        return item
+    if type(item) in (tuple, list, set, frozenset):
+        return type(item)([_copy(one) for one in item])
+    if type(item) is dict:
+        return {_copy(key): _copy(value) for key, value in item.items()}
+    if isinstance(item, tuple) and hasattr(item, "_fields"):
+        return type(item)(*[_copy(one) for one in item])
+    if isinstance(item, (np.ndarray, np.generic)) and item.dtype != object:
+        return item.copy()
+    if dataclasses.is_dataclass(item) or type(item) is types.SimpleNamespace:
+        made = copying.copy(item)
+        for name, value in vars(item).items():
+            object.__setattr__(made, name, _copy(value))
+        return made
+    raise NotKept("audit.not_copied", type=type(item).__name__)
+
+
+def _copied_tensor(item: Tensor, required: bool) -> Tensor:
+    item = private.unwrap_for_grad(item)
+    kind = _unreadable(item)
+    if kind:
+        raise NotKept("audit.tensor_not_copied", kind=kind)
+    required = required and (item.is_floating_point() or item.is_complex())
+    with private.disable_torch_function(), torch.inference_mode(False), torch.no_grad():
+        if private.only_kernels is None or item.is_conj() or item.is_neg():
+            return item.detach().clone().requires_grad_(required)
+        with private.only_kernels():
+            shape, stride = _unexpanded(item)
+            small = item.as_strided(shape, stride)
+            made = torch.empty_strided(shape, _dense(small), dtype=item.dtype, device=item.device)
+            made.copy_(small)
+            made = made if shape == tuple(item.shape) else made.expand(item.shape)
+        return made.requires_grad_(required)
+
+
+def _unexpanded(item: Tensor) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return shape and strides of a tensor without what ``expand`` repeats."""
+    shape = tuple(1 if st == 0 else n for n, st in zip(item.shape, item.stride(), strict=True))
+    return shape, tuple(item.stride())
+
+
+def _dense(item: Tensor) -> tuple[int, ...]:
+    """Return strides that take no more room than there are elements, in the order of the tensor's own."""
+    order = sorted(range(item.dim()), key=lambda d: (item.stride(d), item.shape[d] == 1))
+    if item.is_contiguous():
+        return tuple(item.stride())
+    strides, span = [0] * item.dim(), 1
+    for d in order:
+        # a gap between rows is kept as one element: such a tensor stays one that is not contiguous
+        gap = 1 if span > 1 and item.stride(d) > span else 0
+        strides[d] = span + gap
+        span = strides[d] * max(1, item.shape[d])
+    return tuple(strides)
+
+
+def _unreadable(item: Tensor) -> str:
+    if type(item) not in _TENSORS and type(item).__torch_dispatch__ is not Tensor.__torch_dispatch__:
+        return type(item).__name__
+    if private.vmap_level(item) is not None:
+        return "torch.vmap"
+    if item.is_nested:
+        return "nested"
+    if item.layout is not torch.strided:
+        return str(item.layout).removeprefix("torch.")
+    return "quantized" if item.is_quantized else "meta" if item.is_meta else ""
+
+
+def _mebibytes(size: int) -> str:
+    return f"{size / (1 << 20):.3g} MiB"
+
+
+class _Tap:
+    """The spy on one class's forward, and what stands behind it.
+
+    Args:
+        cls: the Function.
+    """
+
+    def __init__(self, cls: Any) -> None:
+        self.cls = cls
+        self.owner: Any = defining_class(cls, "forward")
+        self.function = InstrumentedFunction(cls)  # for calls that nobody else records
+        self.skips = 0 if self.function.sets_up else 1
+        self.inner: Any = None
+        self.before: tuple[Any, Any] | None = None
+        self.spy: Any = None
+        self.hook: tuple[InstrumentedFunction, Callable[..., Any]] | None = None
+
+    def arm(self, state: Any) -> None:
+        """Have the next lookup of forward in this thread, which is PyTorch's, give our wrapper."""
+        if self.owner is None:
+            return
+        here = self.spy is not None and vars(self.owner).get("forward") is self.spy
+        if not here or self.spy.hooks.get(id(self.cls)) is not self.hook:
+            self._install()
+        if self.hook is not None:
+            state.armed = self.hook[0]
+
+    def _install(self) -> None:
+        entry = vars(self.owner)["forward"]
+        made = entry if isinstance(entry, spy.Spy) else spy.spy_on(entry, "forward")
+        found = made.hooks.get(id(self.cls))
+        method = spy.plain_get(made.original, self.cls) if found is None else found[1]
+        if not callable(method):
+            self.spy = self.hook = None
+            return
+        self.spy, self.before = made, found
+        self.hook = (self.function if found is None else found[0], _watching_wrapper(method, self))
+        made.hooks[id(self.cls)] = self.hook
+        if made is not entry:
+            self.owner.forward = made
+
+    def remove(self) -> None:
+        """Leave the class as it is without us; what others have put there since stays."""
+        if self.spy is None or self.spy.hooks.get(id(self.cls)) is not self.hook:
+            return
+        if self.before is not None:
+            self.spy.hooks[id(self.cls)] = self.before
+            return
+        del self.spy.hooks[id(self.cls)]
+        if not self.spy.hooks and vars(self.owner).get("forward") is self.spy:
+            self.owner.forward = self.spy.original
+
+
+class _Seen(threading.local):
+    """What a thread knows of the call that begins."""
+
+    grad = True
+    required: tuple[bool, ...] | None = None
+
+
+_seen = _Seen()
+
+
+class _Hook:
+    """The hook on the base class of all ctxs, there while anybody watches."""
+
+    def __init__(self) -> None:
+        self.watches: tuple[Watch, ...] = ()
+        self.taps: dict[type, _Tap] = {}
+        self.generated: dict[type, str] = {}
+        self._lock = threading.RLock()
+
+    def add(self, watch: Watch) -> None:
+        """Begin."""
+        with self._lock:
+            self.watches = (*self.watches, watch)
+            spy.ctx_watcher = self.ctx_made
+            BackwardCFunction.__init__ = _NEW_CTX  # type: ignore[method-assign,assignment]
+
+    def remove(self, watch: Watch) -> None:
+        """End, and leave no trace with the last one."""
+        with self._lock:
+            self.watches = tuple(one for one in self.watches if one is not watch)
+            if self.watches:
+                return
+            spy.ctx_watcher = None
+            if vars(BackwardCFunction).get("__init__") is _NEW_CTX:
+                del BackwardCFunction.__init__
+            for tap in self.taps.values():
+                tap.remove()
+            self.taps = {}
+
+    def ctx_made(self, hidden: type) -> None:
+        """Take note that a ctx is made: PyTorch looks up forward next."""
+        state = local.state
+        if state.paused or not self.watches:
+            return
+        try:
+            cls: type | None = getattr(hidden, "_forward_cls", None)
+            if cls is None:
+                return
+            _seen.grad = torch.is_grad_enabled()
+            tap = self.taps.get(cls)
+            if tap is None:
+                if cls.__module__.startswith("torch._functorch.") and not self._of_torch_func(cls):
+                    return
+                with self._lock:
+                    tap = self.taps[cls] = _Tap(cls)
+            tap.arm(state)
+        except Exception as error:
+            self.note(error)
+
+    def _of_torch_func(self, cls: type) -> bool:
+        """Count what torch makes for itself; True for the Function that torch.func.grad puts around the user's."""
+        if cls.__name__.endswith("Generated"):
+            return True
+        for watch in self.watches:
+            if cls.__name__.startswith("Vmapped"):
+                name = cls.__name__.removeprefix("Vmapped")
+                watch.unseen.batched[name] = watch.unseen.batched.get(name, 0) + 1
+            else:
+                watch.unseen.compiled += 1
+        return False
+
+    def see(self, tap: _Tap, args: tuple[Any, ...]) -> None:
+        """Hand a call to all who watch."""
+        try:
+            given = args[tap.skips :]
+            if tap.cls.__module__.startswith("torch._functorch."):
+                _seen.required = tuple([isinstance(x, Tensor) and x.requires_grad for x in given])
+                self.taps.pop(tap.cls, None)  # torch makes such a class for each call
+                return
+            required, _seen.required = _seen.required, None
+            grad = _seen.grad
+            if private.function_mode_active():
+                with private.disable_torch_function():
+                    for watch in self.watches:
+                        watch.see(tap.cls, given, grad, required)
+                return
+            for watch in self.watches:
+                watch.see(tap.cls, given, grad, required)
+        except Exception as error:
+            self.note(error)
+
+    def note(self, error: Exception) -> None:
+        """Count a mistake of ours, which never reaches the program."""
+        text = f"{type(error).__name__}: {error}"
+        for watch in self.watches:
+            watch.errors[text] = watch.errors.get(text, 0) + 1
+
+
+class _NewCtx:
+    """``__init__`` of the base class of all ctxs: notices that one is made, changes nothing."""
+
+    def __get__(self, ctx: Any, owner: type | None = None) -> Any:
+        if ctx is None:
+            return object.__init__
+        _hook.ctx_made(type(ctx))
+        return spy.return_none
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return getattr, (object, "__init__")
+
+
+def _watching_wrapper(method: Callable[..., Any], tap: _Tap) -> Callable[..., Any]:
+    """Return a function that shows the call to who watches and runs the user's; it takes itself out of tracebacks."""
+    see = _hook.see
+
+    def run(*args: Any) -> Any:
+        __tracebackhide__ = True
+        see(tap, args)
+        try:
+            return method(*args)
+        except BaseException as error:
+            if error.__traceback__ is not None:
+                error.__traceback__ = error.__traceback__.tb_next
+            raise
+
+    return run
+
+
+class _Forks:
+    count = 0
+
+    def forked(self) -> None:
+        self.count += 1
+
+
+_forks = _Forks()
+_hook = _Hook()
+_NEW_CTX = _NewCtx()
+
+
+def _watch_nothing() -> None:
+    """In the child of a fork nobody reads what a watch would keep."""
+    for watch in _hook.watches:
+        _hook.remove(watch)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_parent=_forks.forked, after_in_child=_watch_nothing)
+
+
+def compiled_meanwhile() -> bool:
+    """Return True where torch.compile has compiled anything in this process."""
+    utils: Mapping[str, Any] | None = (
+        vars(sys.modules["torch._dynamo.utils"]) if "torch._dynamo.utils" in sys.modules else None
+    )
+    counters = {} if utils is None else utils.get("counters", {})
+    return bool(counters and counters["frames"].get("ok"))
+
+
+private.skip_in_dynamo(_NewCtx.__get__.__code__, _Hook.see.__code__, _Hook.ctx_made.__code__, with_calls=True)
+private.skip_in_dynamo(
+    *[code for code in _watching_wrapper.__code__.co_consts if isinstance(code, types.CodeType)], with_calls=False
+)

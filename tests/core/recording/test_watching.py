@@ -1,0 +1,416 @@
+"""Watching every custom Function of a program: who is met, what is kept, and that nothing else changes."""
+
+from __future__ import annotations
+
+import random
+import threading
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+from torch.autograd.function import BackwardCFunction
+
+import nbautograd
+from nbautograd.core.recording import watching
+from nbautograd.core.recording.watching import Watch
+
+
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, note=None):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return 2 * x * grad, None
+
+
+class Product(torch.autograd.Function):
+    @staticmethod
+    def forward(x, y):
+        return x * y
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, y = ctx.saved_tensors
+        return grad * y, grad * x
+
+
+square = Square.apply  # kept before any watch begins, as most programs do
+
+
+def leaf(*shape, dtype=torch.float32):
+    return torch.randn(*shape, dtype=dtype, requires_grad=True)
+
+
+def only(watch):
+    [found] = watch.functions.values()
+    return found
+
+
+def test_a_function_is_met_through_an_apply_that_was_kept_before():
+    with Watch() as watch:
+        square(leaf(3))
+        Product.apply(leaf(2), leaf(2))
+    assert [(f.cls, f.calls) for f in watch.functions.values()] == [(Square, 1), (Product, 1)]
+
+
+def test_a_function_that_is_born_during_the_watch_is_met():
+    with Watch() as watch:
+
+        class Born(Square):
+            pass
+
+        Born.apply(leaf(3))
+    assert only(watch).cls is Born
+
+
+def test_a_generic_operation_of_torch_library_is_met_with_its_own_arguments(swish):
+    with Watch() as watch:
+        swish(leaf(4), 2.0)
+    [situation] = only(watch).situations.values()
+    x, beta = situation.kept[0].arguments
+    assert (x.shape, beta) == ((4,), 2.0)
+
+
+def test_nothing_is_left_behind(swish):
+    classes = [Square, Product, BackwardCFunction, Square._backward_cls]
+    before = [dict(vars(cls)) for cls in classes]
+    with Watch():
+        square(leaf(3))
+        Product.apply(leaf(2), leaf(2))
+    for cls, entries in zip(classes, before, strict=True):
+        assert dict(vars(cls)) == entries
+        assert all(vars(cls)[name] is entry for name, entry in entries.items())
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError, SystemExit])
+def test_nothing_is_left_behind_after_an_exception(error):
+    before = vars(Square)["forward"]
+    with pytest.raises(error), Watch():
+        raise_after(square(leaf(3)), error)
+    assert vars(Square)["forward"] is before
+    assert "__init__" not in vars(BackwardCFunction)
+
+
+def raise_after(_, error):
+    raise error
+
+
+def test_nested_watches_see_the_same_and_the_last_one_cleans_up():
+    with Watch() as outer:
+        square(leaf(3))
+        with Watch() as inner:
+            square(leaf(3))
+        square(leaf(3))
+    assert (only(outer).calls, only(inner).calls) == (3, 1)
+    assert "__init__" not in vars(BackwardCFunction)
+
+
+def test_recording_and_watching_do_not_disturb_each_other():
+    nbautograd.instrument(Product)
+    try:
+        with Watch() as watch:
+            Product.apply(leaf(2), leaf(2)).sum().backward()
+            nbautograd.instrument(Square)
+            square(leaf(3))
+            nbautograd.uninstrument(Square)
+            square(leaf(3))
+        assert {f.cls: f.calls for f in watch.functions.values()} == {Product: 1, Square: 2}
+        assert [c.method for c in nbautograd.calls(Product)][-3:] == ["forward", "setup_context", "backward"]
+    finally:
+        nbautograd.uninstrument(Product)
+    assert type(vars(Product)["forward"]) is staticmethod
+    assert type(vars(Square)["forward"]) is staticmethod
+
+
+def test_situations_are_told_apart():
+    x = leaf(4, 4)
+    with Watch() as watch:
+        for given in [(x,), (x.double(),), (x.t(),), (x[0],), (x, "a"), (x, "b"), (x, 1), (x, 1.0), (x, True)]:
+            square(*given)
+            square(*given)
+    assert [situation.calls for situation in only(watch).situations.values()] == [2] * 9
+
+
+def test_the_three_smallest_calls_are_kept_as_they_were():
+    with Watch() as watch:
+        for size in (50, 40, 7, 6, 5, 60):
+            x = leaf(size)
+            square(x)
+            x.data.zero_()
+    [situation] = only(watch).situations.values()
+    assert [call.elements for call in situation.kept] == [5, 6, 7]
+    assert all(call.arguments[0].abs().sum() > 0 for call in situation.kept)
+    assert situation.calls == 6
+
+
+def test_the_room_for_copies_is_bounded(monkeypatch):
+    monkeypatch.setattr(watching, "CLASS_BYTES", 100)
+    with Watch() as watch:
+        square(leaf(1000))
+        square(leaf(20))
+        square(leaf(20))
+    [situation] = only(watch).situations.values()
+    assert len(situation.kept) == 1
+    assert only(watch).bytes == watch.bytes == 80
+    assert "4" in str(situation.lacking)
+
+
+def test_many_situations_are_counted_not_kept(monkeypatch):
+    monkeypatch.setattr(watching, "SITUATIONS", 3)
+    with Watch() as watch:
+        for step in range(10):
+            square(leaf(2), step)
+    assert len(only(watch).situations) == 3
+    assert only(watch).others == 7
+
+
+def test_an_argument_that_cannot_be_copied_is_named():
+    with Watch() as watch:
+        square(leaf(2), threading.Lock())
+    [situation] = only(watch).situations.values()
+    assert not situation.kept
+    assert "lock" in str(situation.lacking)
+
+
+def test_calls_without_a_gradient_are_counted_apart():
+    with Watch() as watch:
+        square(torch.randn(3))
+        with torch.no_grad():
+            square(leaf(3))
+    assert (only(watch).calls, only(watch).without_gradient) == (0, 2)
+
+
+def test_inside_torch_func_it_is_known_which_arguments_are_differentiated():
+    y = torch.randn(3)
+    with Watch() as watch:
+        torch.func.grad(lambda x: Product.apply(x, y).sum())(torch.randn(3))
+    [situation] = only(watch).situations.values()
+    assert [x.requires_grad for x in situation.kept[0].arguments] == [True, False]
+
+
+def test_a_check_is_not_watched():
+    with Watch() as watch:
+        nbautograd.gradcheck(Square, (leaf(2, dtype=torch.float64),))
+    assert not watch.functions
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda x: x,
+        lambda x: x.t(),
+        lambda x: x[::2],
+        lambda x: x[:, ::3],
+        lambda x: x[:1].expand(4, 6),
+        lambda x: x.to(torch.complex64).conj(),
+        lambda x: x.to(torch.bfloat16),
+        lambda x: x.unsqueeze(0).unsqueeze(0).to(memory_format=torch.channels_last),
+        lambda x: x[:0],
+    ],
+)
+def test_a_copy_has_the_values_and_the_order_in_memory_of_the_original(change):
+    x = change(torch.randn(4, 6))
+    x.requires_grad_()
+    with Watch() as watch:
+        Square.apply(x)
+    [situation] = only(watch).situations.values()
+    [kept] = situation.kept[0].arguments
+    assert torch.equal(kept, x)
+    assert (kept.requires_grad, kept.is_leaf, kept.dtype) == (True, True, x.dtype)
+    assert kept.is_contiguous() == x.is_contiguous()
+    assert [s == 0 for s in kept.stride()] == [s == 0 for s in x.stride()] or x.is_conj() or not x.numel()
+    assert kept.untyped_storage().nbytes() <= 2 * x.untyped_storage().nbytes() + 64
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    shape=st.lists(st.integers(0, 5), min_size=0, max_size=4),
+    dtype=st.sampled_from([torch.float64, torch.float32, torch.bfloat16, torch.complex128]),
+    permuted=st.booleans(),
+)
+def test_kept_arguments_equal_those_that_were_given(shape, dtype, permuted):
+    x = torch.randn(shape).to(dtype)
+    x = x.permute(*reversed(range(x.dim()))) if permuted and x.dim() else x
+    x.requires_grad_()
+    with Watch() as watch:
+        Square.apply(x)
+    [situation] = only(watch).situations.values()
+    assert torch.equal(situation.kept[0].arguments[0], x)
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(6, 6)
+        self.norm = nn.BatchNorm1d(6)
+        self.seen = []
+        self.register_full_backward_hook(lambda *_: self.seen.append("backward"))
+
+    def forward(self, x):
+        x = square(self.norm(self.linear(x)))
+        return nn.functional.dropout(Product.apply(x, torch.rand_like(x)), 0.3)
+
+
+def twin_of(model):
+    twin = Block()
+    twin.load_state_dict(model.state_dict())
+    return twin
+
+
+def run(model, x, steps=3):
+    torch.manual_seed(3)
+    random.seed(3)
+    np.random.seed(3)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    results = []
+    for _ in range(steps):
+        out = model(x)
+        loss = out.square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        results += [out.detach().clone(), loss.detach().clone(), *(p.grad.clone() for p in model.parameters())]
+    state = (
+        torch.get_rng_state(),
+        torch.tensor(random.getstate()[1]),
+        torch.from_numpy(np.random.get_state()[1].astype(np.int64)),
+    )
+    return [*results, *model.state_dict().values(), *state], model.seen
+
+
+def test_a_watched_program_does_the_same_bit_for_bit():
+    model, x = Block(), torch.randn(5, 6, requires_grad=True)
+    twin = twin_of(model)
+    bare, hooks = run(model, x)
+    with Watch() as watch:
+        watched, hooks_watched = run(twin, x)
+    assert len(bare) == len(watched)
+    assert all(torch.equal(a, b) for a, b in zip(bare, watched, strict=True))
+    assert hooks == hooks_watched
+    assert not watch.errors
+    assert {watch.functions[cls].calls for cls in (Square, Product)} == {3}
+
+
+def test_that_comparison_can_trip(monkeypatch):
+    monkeypatch.setattr(
+        watching, "_copy", lambda item, required=None: torch.rand(1) if isinstance(item, torch.Tensor) else item
+    )
+    model, x = Block(), torch.randn(5, 6, requires_grad=True)
+    twin = twin_of(model)
+    bare, _ = run(model, x)
+    with Watch():
+        watched, _ = run(twin, x)
+    assert not all(torch.equal(a, b) for a, b in zip(bare, watched, strict=True))
+
+
+def test_a_mode_of_the_users_hears_nothing_of_a_watch():
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Log(TorchDispatchMode):
+        def __init__(self):
+            super().__init__()
+            self.names = []
+
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            self.names.append(str(func))
+            return func(*args, **(kwargs or {}))
+
+    def names():
+        with Log() as log:
+            square(leaf(3)).sum().backward()
+        return log.names
+
+    bare = names()
+    with Watch():
+        assert names() == bare
+
+
+def test_a_traceback_is_that_of_the_bare_program():
+    class Raising(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            raise ValueError("no")
+
+    def frames():
+        with pytest.raises(ValueError, match="no") as caught:
+            Raising.apply(leaf(2))
+        return [entry.name for entry in caught.traceback]
+
+    bare = frames()
+    with Watch() as watch:
+        assert frames() == bare
+    assert only(watch).calls == 1
+
+
+def test_threads_are_watched():
+    with Watch() as watch:
+        threads = [threading.Thread(target=lambda: [square(leaf(4)) for _ in range(50)]) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert only(watch).calls == 200
+
+
+def test_a_mistake_of_ours_does_not_reach_the_program(monkeypatch):
+    monkeypatch.setattr(watching, "_kind", lambda *_: 1 / 0)
+    with Watch() as watch:
+        assert square(leaf(3)).shape == (3,)
+    assert list(watch.errors.values()) == [1]
+
+
+def test_a_gradient_registered_for_an_operation_is_checked_with_the_lines_of_its_author(swish):
+    report = nbautograd.gradcheck(swish, (leaf(4, dtype=torch.float64), 2.0))
+    assert report.verdict == "right"
+    assert report.source.file == __file__
+    assert report.input_names == ("x", "beta")
+
+
+def test_a_wrong_gradient_of_an_operation_is_explained_in_the_words_of_its_author():
+    @torch.library.custom_op("nbautograd_tests::cube", mutates_args=())
+    def cube(x: torch.Tensor) -> torch.Tensor:
+        return x**3
+
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return 3 * x * grad
+
+    cube.register_autograd(backward, setup_context=setup_context)
+    for fn in (cube, torch.ops.nbautograd_tests.cube, torch.ops.nbautograd_tests.cube.default):
+        report = nbautograd.gradcheck(fn, (leaf(4, dtype=torch.float64),))
+        assert report.verdict == "wrong"
+        assert report.function == "nbautograd_tests::cube"
+        assert {f.line for f in report.findings} <= {None, backward.__code__.co_firstlineno + 2}
+
+
+@pytest.fixture(scope="module")
+def swish():
+    @torch.library.custom_op("nbautograd_tests::swish", mutates_args=())
+    def swish(x: torch.Tensor, beta: float) -> torch.Tensor:
+        return x * torch.sigmoid(beta * x)
+
+    def setup_context(ctx, inputs, output):
+        x, ctx.beta = inputs
+        ctx.save_for_backward(x)
+
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        s = torch.sigmoid(ctx.beta * x)
+        return grad * (s + ctx.beta * x * s * (1 - s)), None
+
+    swish.register_autograd(backward, setup_context=setup_context)
+    return swish
