@@ -88,7 +88,7 @@ def slow_if_it_collects(name):
     return pytest.param(name, marks=pytest.mark.slow) if "freed" in name else name
 
 
-@pytest.mark.parametrize("name", map(slow_if_it_collects, sorted(CHECKS.keys() - IN_PLACE_SHOWS)))
+@pytest.mark.parametrize("name", [slow_if_it_collects(name) for name in sorted(CHECKS.keys() - IN_PLACE_SHOWS)])
 def test_fallback_engine_same_as_bare(name):
     same_with(in_place.InPlaceEngine(), CHECKS[name])
 

@@ -1,5 +1,6 @@
 """Imports run one way, and the contract that says so can fail."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -9,6 +10,33 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 LINT = "import sys; sys.argv = ['lint-imports', '--no-cache']; import importlinter.cli as c; c.lint_imports_command()"
+LAYERS = "command -> magics -> widgets -> views -> inspection -> core"
+CORE = "inside core: checking -> contract -> recording, graphs beside it"
+CHECKING = "inside checking: problem -> jacobian -> steps -> verdict -> diagnosis -> repair"
+CIRCLE = "no circle between the rooms of core, nor between their files"
+
+# (contract, file, what it must not import, how the contract names that step)
+WRONG = [
+    (LAYERS, "core/values.py", "views", "core.values -> nbautograd.views "),
+    (LAYERS, "core/values.py", "inspection", "core.values -> nbautograd.inspection "),
+    (CORE, "core/recording/call.py", "core.checking", ".recording.call -> nbautograd.core.checking "),
+    *(
+        (CHECKING, f"core/checking/{file}.py", module, f"{file.replace('/', '.')} -> nbautograd.{module} ")
+        for file, module in [
+            ("problem", "core.checking.jacobian.layout"),
+            ("jacobian/layout", "core.checking.steps.ladder"),
+            ("steps/ladder", "core.checking.block_verdict"),
+            ("block_verdict", "core.checking.diagnosis.masks"),
+            ("diagnosis/masks", "core.checking.probes.usage"),
+            ("probes/usage", "core.checking.repair.edit"),
+            ("report_verdict", "core.checking.repair.edit"),
+        ]
+    ),
+    (CIRCLE, "core/graphs/graph.py", "core.graphs.folding", ".graph -> .folding "),
+    (CIRCLE, "core/values.py", "core.tracing.log", ".values -> .tracing "),
+    ("core knows no IPython, no drawing, no widgets", "core/findings.py", "matplotlib", "core.findings -> matplotlib "),
+    ("views know no IPython and no widgets", "views/__init__.py", "ipywidgets", "nbautograd.views -> ipywidgets "),
+]
 
 
 def lint(folder: Path) -> subprocess.CompletedProcess[str]:
@@ -16,41 +44,27 @@ def lint(folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", LINT], cwd=folder, capture_output=True, text=True)
 
 
-@pytest.fixture
-def copy(tmp_path):
-    """A copy of the package that a test may spoil."""
-    shutil.copytree(ROOT / "nbautograd", tmp_path / "nbautograd", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    return tmp_path
-
-
-def test_the_contracts_hold():
+def test_the_contracts_hold() -> None:
     run = lint(ROOT)
     assert run.returncode == 0, run.stdout + run.stderr
 
 
-@pytest.mark.parametrize(
-    ("file", "line", "contract"),
-    [
-        ("core/values.py", "import nbautograd.views", "command -> magics -> widgets -> views -> inspection -> core"),
-        ("core/values.py", "import nbautograd.inspection", "widgets -> views -> inspection -> core"),
-        ("core/recording/call.py", "import nbautograd.core.checking", "inside core"),
-        ("core/checking/problem.py", "import nbautograd.core.checking.jacobian.layout", "inside checking"),
-        ("core/checking/jacobian/layout.py", "import nbautograd.core.checking.steps.ladder", "inside checking"),
-        ("core/checking/steps/ladder.py", "import nbautograd.core.checking.block_verdict", "inside checking"),
-        ("core/checking/block_verdict.py", "import nbautograd.core.checking.diagnosis.masks", "inside checking"),
-        ("core/checking/diagnosis/masks.py", "import nbautograd.core.checking.probes.usage", "inside checking"),
-        ("core/checking/probes/usage.py", "import nbautograd.core.checking.repair.edit", "inside checking"),
-        ("core/checking/report_verdict.py", "import nbautograd.core.checking.repair.edit", "inside checking"),
-        ("core/graphs/graph.py", "import nbautograd.core.graphs.folding", "no circle"),
-        ("core/values.py", "import nbautograd.core.tracing.log", "no circle"),
-        ("core/findings.py", "import matplotlib", "core knows no IPython"),
-        ("views/__init__.py", "import ipywidgets", "views know no IPython"),
-    ],
-)
-def test_a_step_the_wrong_way_is_seen(copy, file, line, contract):
-    with (copy / "nbautograd" / file).open("a") as source:
-        source.write(f"\n{line}\n")
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What each contract says of a copy of the package with every wrong step in it."""
+    copy = tmp_path_factory.mktemp("spoilt")
+    shutil.copytree(ROOT / "nbautograd", copy / "nbautograd", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", copy)
+    for _, file, module, _ in WRONG:
+        with (copy / "nbautograd" / file).open("a") as source:
+            ours = (ROOT / "nbautograd" / module.split(".")[0]).is_dir()
+            source.write(f"\nimport {'nbautograd.' * ours}{module}\n")
     run = lint(copy)
     assert run.returncode != 0
-    assert any(contract in said and "BROKEN" in said for said in run.stdout.splitlines()), run.stdout
+    _, *parts = re.split(r"^(.+)\n-+\n\n", run.stdout.partition("\nBroken contracts\n")[2], flags=re.MULTILINE)
+    return {name: " ".join(said.split()) for name, said in zip(parts[::2], parts[1::2], strict=True)}
+
+
+@pytest.mark.parametrize(("contract", "file", "module", "step"), WRONG, ids=[f"{w[1]}-{w[2]}" for w in WRONG])
+def test_a_step_the_wrong_way_is_seen(broken: dict[str, str], contract: str, file: str, module: str, step: str) -> None:
+    assert step in broken[contract]

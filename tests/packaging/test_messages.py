@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 from string import Formatter
 
@@ -19,15 +20,21 @@ def places(template: str) -> set[str]:
     return {re.split(r"[.\[]", name)[0] for _, name, _, _ in Formatter().parse(template) if name}
 
 
+@cache
+def calls() -> list[tuple[Path, str, ast.Call]]:
+    """Every call in the package's code: its file, what is called, and the call."""
+    files = [file for file in (ROOT / "nbautograd").rglob("*.py") if file.parent != MESSAGES]
+    nodes = ((file, node) for file in files for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
+    return [(file, ast.unparse(node.func), node) for file, node in nodes if isinstance(node, ast.Call)]
+
+
 def asked_for() -> dict[str, str]:
     """Every id that the package's code asks for in so many words, with the file that does."""
     found = {}
-    for file in (ROOT / "nbautograd").rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("text", "messages.text", "say", "Phrase"):
-                first = node.args[0] if node.args else None
-                if isinstance(first, ast.Constant) and re.fullmatch(r"\w+\.[\w.]+", str(first.value)):
-                    found[str(first.value)] = file.name
+    for file, function, call in calls():
+        first = call.args[0] if call.args and function in ("text", "messages.text", "say", "Phrase") else None
+        if isinstance(first, ast.Constant) and re.fullmatch(r"\w+\.[\w.]+", str(first.value)):
+            found[str(first.value)] = file.name
     return found
 
 
@@ -92,16 +99,13 @@ def test_the_first_sentence_of_a_finding_names_no_place_in_backward():
 
 def constructed():
     """The function, code and sentence of each finding whose sentence the code names."""
-    for file in (ROOT / "nbautograd").rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            function = ast.unparse(node.func).rpartition(".")[2] if isinstance(node, ast.Call) else ""
-            if function not in ("Finding", "broken"):
-                continue
-            words = [arg.value if isinstance(arg, ast.Constant) else None for arg in node.args]
-            if function == "Finding" and len(words) > 2 and words[2]:
-                yield "Finding", words[0], words[2]
-            elif function == "broken" and words[0] and (len(words) < 3 or words[2]):
-                yield "broken", words[0], words[2] if len(words) > 2 else ""
+    for _, function, call in calls():
+        words = [arg.value if isinstance(arg, ast.Constant) else None for arg in call.args]
+        name = function.rpartition(".")[2]
+        if name == "Finding" and len(words) > 2 and words[2]:
+            yield "Finding", words[0], words[2]
+        elif name == "broken" and words[0] and (len(words) < 3 or words[2]):
+            yield "broken", words[0], words[2] if len(words) > 2 else ""
 
 
 def test_every_finding_has_its_sentence_in_parts():
@@ -116,9 +120,8 @@ def test_only_a_phrase_puts_what_core_knows_into_words():
     """Values outlive the language they were made in."""
     asking = {
         file.name
-        for file in (ROOT / "nbautograd" / "core").rglob("*.py")
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("text", "messages.text", "messages.speaking")
+        for file, function, _ in calls()
+        if (ROOT / "nbautograd" / "core") in file.parents and function in ("text", "messages.text", "messages.speaking")
     }
     assert asking == {"display.py"}
 

@@ -3,59 +3,80 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from notebook_shell import Notebook, Ran, without_the_extension
 
 import nbautograd
+from nbautograd.pytest_plugin import assert_gradients
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PYTHON = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 
 
-@pytest.fixture
-def pasted(bare):
-    """What each snippet gave, pasted one after the other into an empty notebook, torch not imported."""
-    for name in ("torch", "Function", "inspect", "gradcheck"):
-        bare.shell.user_ns.pop(name, None)
-    return [bare(snippet) for snippet in PYTHON]
+@dataclass
+class Pasted:
+    """The snippets, pasted one after the other into an empty notebook, torch not imported.
+
+    Attributes:
+        ran: what each gave.
+        names: what is defined after the last.
+    """
+
+    ran: list[Ran]
+    names: dict[str, Any]
 
 
-def test_every_snippet_runs_when_pasted_in_order(pasted) -> None:
-    assert len(pasted) >= 5
-    assert [ran.error for ran in pasted] == [None] * len(pasted)
+@pytest.fixture(scope="module")
+def pasted(ipython: InteractiveShell) -> Pasted:
+    with without_the_extension(ipython) as empty:
+        for name in ("torch", "Function", "inspect", "gradcheck"):
+            empty.shell.user_ns.pop(name, None)
+        return Pasted([empty(snippet) for snippet in PYTHON], dict(empty.shell.user_ns))
 
 
-def test_the_first_cell_shows_what_the_picture_shows(pasted) -> None:
+def test_every_snippet_runs_when_pasted_in_order(pasted: Pasted) -> None:
+    assert len(pasted.ran) >= 5
+    assert [ran.error for ran in pasted.ran] == [None] * len(pasted.ran)
+
+
+def test_the_first_cell_shows_what_the_picture_shows(pasted: Pasted) -> None:
     assert PYTHON[0] == "%load_ext nbautograd\n"
-    said = pasted[1].text
+    said = pasted.ran[1].text
     assert "RMSNorm: backward is wrong for `x`. Change line 16 to" in said
     assert "(tried: every entry then agrees). `weight` is right." in " ".join(said.split())
     assert "backward is wrong for x; the line to change, with the change that was tried; weight is right" in README
 
 
-def test_the_offered_line_mends_the_cell(pasted, bare) -> None:
-    report = nbautograd.gradcheck(bare["RMSNorm"], (bare["x"], bare["weight"]))
+def test_the_offered_line_mends_the_cell(pasted: Pasted, bare: Notebook) -> None:
+    names = pasted.names
+    report = nbautograd.gradcheck(names["RMSNorm"], (names["x"], names["weight"]))
     fix = report.findings[0].fix
     assert PYTHON[1].count(fix.before) == 1
+    bare(PYTHON[0])
     assert "backward is right" in bare(PYTHON[1].replace(fix.before, fix.source)).text
 
 
-def test_the_script_says_what_its_comments_say(pasted, bare) -> None:
-    printed = "\n".join(ran.stdout for ran in pasted)
+def test_the_script_says_what_its_comments_say(pasted: Pasted) -> None:
+    printed = "\n".join(ran.stdout for ran in pasted.ran)
     assert "RMSNorm: backward is wrong for `x`" in printed
-    assert bare["report"].function == "RMSNorm"  # of the callable around it
+    assert pasted.names["report"].function == "RMSNorm"  # of the callable around it
 
 
-def test_the_test_of_the_readme_fails_with_the_report(pasted, bare) -> None:
-    from nbautograd.pytest_plugin import assert_gradients
-
+def test_the_test_of_the_readme_fails_with_the_report(bare: Notebook) -> None:
+    for snippet in (*PYTHON[:2], *(snippet for snippet in PYTHON if "def test_" in snippet)):
+        bare(snippet)
     with pytest.raises(nbautograd.GradcheckError, match="RMSNorm: backward is wrong"):
         bare["test_rms_norm"](assert_gradients)
 
 
-def test_every_line_magic_of_the_table_is_there(pasted, bare) -> None:
+def test_every_line_magic_of_the_table_is_there(bare: Notebook) -> None:
+    bare(PYTHON[0])
     named = set(re.findall(r"^\| `%(\w+)", README, re.MULTILINE))
     assert named == {name for name in bare.shell.magics_manager.magics["line"] if name in named}
     assert len(named) == 6

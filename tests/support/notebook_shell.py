@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
 import sys
@@ -91,9 +92,9 @@ def ipython() -> Iterator[InteractiveShell]:
     sys.modules["__main__"] = main
 
 
-@pytest.fixture
-def bare(ipython: InteractiveShell) -> Iterator[Notebook]:
-    """A shell without the extension, with torch imported."""
+@contextlib.contextmanager
+def without_the_extension(ipython: InteractiveShell) -> Iterator[Notebook]:
+    """Lend the shell with torch imported; what was loaded and named in it is gone afterwards."""
     before = dict(ipython.user_ns)
     log.clear()
     torch.manual_seed(0)
@@ -103,6 +104,13 @@ def bare(ipython: InteractiveShell) -> Iterator[Notebook]:
     # what IPython's own reset does besides takes half a second
     ipython.user_ns.clear()
     ipython.user_ns.update(before)
+
+
+@pytest.fixture
+def bare(ipython: InteractiveShell) -> Iterator[Notebook]:
+    """A shell without the extension, with torch imported."""
+    with without_the_extension(ipython) as lent:
+        yield lent
 
 
 @pytest.fixture
