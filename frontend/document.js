@@ -103,11 +103,21 @@ function spanView(page, span, sentence = false) {
       return el("code", null, span.words);
     case "faint":
       return el("span", "faint", prose(span.words));
+    case "sentence":
+      return prose(span.words);
+    case "branch":
+      return branchView(span.depth);
     case "thumbnail":
       return thumbnailView(page, span);
     case "link":
       return linkView(page, span);
   }
+}
+
+/** @param {number} depth of a row that stands inside others */
+function branchView(depth) {
+  const style = `padding-left:${18 * (depth - 1)}px`;
+  return depth ? el("span", { class: "branch", style, "aria-hidden": "true" }, "└ ") : null;
 }
 
 /**

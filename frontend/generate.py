@@ -19,6 +19,7 @@ from nbautograd.views.to_json import NOT_FOR_PAGES
 FRONTEND = Path(__file__).resolve().parent
 COLOURS = re.compile(r"(?<=by frontend/generate.py \*/\n).*?(?=/\* end of colours \*/)", re.DOTALL)
 SIMPLE = {str: "string", bool: "boolean", int: "number", float: "number", type(None): "null"}
+STORED = (document.Heatmaps, document.Series, document.PageOnly)  # a live view gets what is in them, or none of it
 # what to_json makes of these is not what their fields say
 DRAWN = """
 /** A small heat map; `exact` where each of its cells is one element. */
@@ -49,7 +50,8 @@ def generated() -> dict[str, str]:
 
 def document_types() -> str:
     """Return the types of what ``views.to_json`` makes of a document."""
-    blocks, spans = typing.get_args(document.Block), [s for s in typing.get_args(document.Span) if s is not str]
+    blocks = [b for b in typing.get_args(document.Block) if b not in STORED]
+    spans = [s for s in typing.get_args(document.Span) if s is not str]
     drawn = (document.Thumbnail, document.Drawing)
     written = [_interface(cls) for cls in (*spans, *blocks) if cls not in drawn]
     unions = [

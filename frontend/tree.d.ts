@@ -25,6 +25,18 @@ export interface Faint {
   words: string;
 }
 
+/** Words in a cell whose backticks become code, as those of a paragraph do. */
+export interface Sentence {
+  kind: "sentence";
+  words: string;
+}
+
+/** The line in a cell that leads to what stands inside the row of a call above; nothing at depth 0. */
+export interface Branch {
+  kind: "branch";
+  depth: number;
+}
+
 /** A way to another part of the same live view; only there is it seen. */
 export interface Link {
   kind: "link";
@@ -80,7 +92,6 @@ export interface Verbatim {
 export interface Item {
   kind: "item";
   body: Block[];
-  name?: string;
 }
 
 /** The answer: blocks beside a bar in the verdict's colour. */
@@ -111,6 +122,6 @@ export interface Drawing {
   layout: import("./scene.js").Layout | null;
 }
 
-export type Span = string | Chip | Strong | Code | Faint | Thumbnail | Link;
+export type Span = string | Chip | Strong | Code | Faint | Sentence | Branch | Thumbnail | Link;
 export type Cell = Span | Span[];
 export type Block = Paragraph | Table | Fold | Change | Verbatim | Item | Card | Drawing | Beside;

@@ -67,7 +67,7 @@ __all__ = [  # noqa: RUF022 - in the order of the documentation
 ]  # fmt: skip
 
 for _kind, _target in {
-    "text": "views.text:text",
+    "text": "views.bundle:text",
     "mimebundle": "widgets.live:mimebundle",
     "widget": "widgets.live:widget",
     "plot": "views.figures:plot",

@@ -11,7 +11,7 @@ from typing import Any
 
 from nbautograd.core.recording.api import following
 from nbautograd.magics.live_output import LiveOutput
-from nbautograd.views.card import Card, glance, mimebundle
+from nbautograd.views.card import RecordingCard, glance, mimebundle
 
 CALLS_SHOWN = 12
 GLANCED = 4  # calls that are shown while a cell runs
@@ -28,7 +28,7 @@ class CallCard:
         since: the moment from which on calls appear in it, as ``log.mark`` gave it.
     """
 
-    def __init__(self, card: Card, since: int) -> None:
+    def __init__(self, card: RecordingCard, since: int) -> None:
         self.card = card
         self.since = since
         self._output = LiveOutput()
@@ -70,7 +70,7 @@ class Cards:
         self.updates = updates
         self._cards: list[CallCard] = []
 
-    def add(self, card: Card, since: int) -> None:
+    def add(self, card: RecordingCard, since: int) -> None:
         """Show a card; from now on it follows the calls of its Functions."""
         self.retire(card.functions)
         live = CallCard(card, since)

@@ -14,7 +14,7 @@ from IPython.display import display
 from nbautograd.core.checking.problem import CALLS_WHAT_IS_CHECKED
 from nbautograd.core.findings import Phrase
 from nbautograd.magics.progress import ProgressBar
-from nbautograd.views.card import Card, Notice, mimebundle
+from nbautograd.views.card import Notice, RecordingCard, mimebundle
 
 _OURS = str(Path(__file__).parent.parent) + os.sep
 _NOT_THE_USERS = (_OURS, str(Path(torch.__file__).parent) + os.sep)
@@ -40,7 +40,7 @@ def replace_with_message(bar: ProgressBar, message_id: str) -> None:
         show(notice)
 
 
-def show(value: Card | Notice) -> None:
+def show(value: RecordingCard | Notice) -> None:
     """Show a card or a notice."""
     display(mimebundle(value), raw=True)
 

@@ -22,7 +22,7 @@ from nbautograd.magics.inputs import Inputs, read_inputs, read_reference
 from nbautograd.magics.options import Options
 from nbautograd.magics.progress import ProgressBar
 from nbautograd.magics.traced_classes import Traced
-from nbautograd.views.card import Card, Notice
+from nbautograd.views.card import Notice, RecordingCard
 
 # why a check may have no end without anybody having interrupted it
 NOT_INTERRUPTED = ("stopped", "reentrant_checkpoint")
@@ -102,7 +102,7 @@ class CellPresenter:
         else:
             arguments = ", ".join(argument_names(functions[-1])) or "..."
             hint = Phrase("magics.hint", function=names[-1], arguments=arguments)
-        self.cards.add(Card(names, findings=findings, hint=hint, offers=offers), since)
+        self.cards.add(RecordingCard(names, findings=findings, hint=hint, offers=offers), since)
 
     def _offer(self, legacy: Legacy) -> Notice:
         """The migrated class, to be copied; the first time also as the next cell."""

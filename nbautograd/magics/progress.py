@@ -20,7 +20,7 @@ from nbautograd.magics.live_output import LiveOutput, can_update
 from nbautograd.views import formats, theme
 from nbautograd.views.answer import answer
 from nbautograd.views.markup import prose, tag
-from nbautograd.views.pieces import chip
+from nbautograd.views.to_html import chip
 from nbautograd.views.words import VERDICT_MARKS, say
 from nbautograd.widgets import front_ends, live
 

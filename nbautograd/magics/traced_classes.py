@@ -12,10 +12,10 @@ from nbautograd.core.tracing.log import dispatches, mark, trace, untrace
 from nbautograd.core.tracing.spying import PROTOCOLS
 from nbautograd.magics.live_output import LiveOutput
 from nbautograd.views import formats
-from nbautograd.views.card import Notice, mimebundle
-from nbautograd.views.html import html
-from nbautograd.views.markup import Markup
-from nbautograd.views.text import text
+from nbautograd.views.builders.dispatches import log_document
+from nbautograd.views.bundle import mimebundle, written
+from nbautograd.views.card import Notice
+from nbautograd.views.document import sentences
 
 LAST = 500  # dispatches that a card reads; long chains and runs of them are folded
 
@@ -147,11 +147,7 @@ class DispatchCard:
             waiting = messages.text("tracing.card", names=names, hint=hint)
             return mimebundle(Notice((waiting, *map(str, log.problems))))
         if len(log) <= LAST:
-            return {"text/plain": text(log), "text/html": html(log)}
+            return mimebundle(log)
         words = messages.text("tracing.card_last", last=LAST, total=formats.count(len(log)), names=names)
         last = DispatchLog(log[-LAST:], log.dropped, log.problems)
-        return {"text/plain": f"{words}\n{text(last)}", "text/html": str(Markup(_sentence(words)) + html(last))}
-
-
-def _sentence(words: str) -> str:
-    return mimebundle(Notice((words,)))["text/html"]
+        return written((*sentences([words]), *log_document(last)))

@@ -1,18 +1,59 @@
-"""What a notebook stores of a value: the static page and the plain text."""
+"""Every public value as plain text, as a static page, and as what a notebook stores: both."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from nbautograd import messages
-from nbautograd.views.html import html
-from nbautograd.views.markup import tag
-from nbautograd.views.pieces import pre
-from nbautograd.views.text import text
+from nbautograd.views.builders import blocks, build, calls, comparison, dispatches, graph, report, summary
+from nbautograd.views.document import Document, Verbatim
+from nbautograd.views.markup import Markup, tag
+from nbautograd.views.to_html import page
+from nbautograd.views.to_text import to_text
+
+BUILDERS = (blocks, calls, comparison, dispatches, graph, report, summary)  # imported, they register with ``build``
+LOOK = "line-height:1.45;margin:2px 0;max-width:100%"
+
+
+def text(value: Any) -> str:
+    """Return a public value as plain text: aligned, without colours, for a terminal, an e-mail, a log.
+
+    Args:
+        value: a report, log, call, graph, comparison, finding, summary, snapshot or recorded value.
+
+    Returns:
+        Lines joined by newlines, without a newline at the end; the value's ``repr`` for anything else.
+
+    Example:
+        >>> from nbautograd.core.values import TensorSummary
+        >>> from nbautograd.views.bundle import text
+        >>> text(TensorSummary((2,), "float64", numel=2, values=(1.0, 0.5)))
+        'float64 2  1.0, 0.5'
+    """
+    return to_text(build(value))
+
+
+def html(value: Any, anchor: str = "") -> str:
+    """Return a public value as one ``<div>`` of static HTML: tables, pictures as ``<img>``, inline styles, no scripts.
+
+    Args:
+        value: a report, log, call, graph, comparison, finding, summary, snapshot or recorded value.
+        anchor: an extra class on the outermost element, by which a live widget finds the page that it replaces.
+
+    Returns:
+        Markup in which every name that came from the user is escaped.
+
+    Example:
+        >>> from nbautograd.core.values import Value
+        >>> from nbautograd.views.bundle import html
+        >>> "&lt;b&gt;" in html(Value("<b>", "int", "3"))
+        True
+    """
+    return str(_outermost(page(build(value)), anchor))
 
 
 def mimebundle(value: Any, anchor: str = "") -> dict[str, str]:
-    """``text/plain`` and ``text/html`` of a public value.
+    """Return the ``text/plain`` and ``text/html`` of a public value.
 
     Args:
         value: a report, log, graph or any other value of this package.
@@ -27,24 +68,25 @@ def mimebundle(value: Any, anchor: str = "") -> dict[str, str]:
         >>> sorted(mimebundle(CallLog()))
         ['text/html', 'text/plain']
     """
-    return {"text/plain": _text(value), "text/html": _html(value, anchor)}
+    try:
+        return written(build(value), anchor)
+    except Exception as error:  # what can be written, and what went wrong, never our traceback
+        failed = messages.text("views.failed", error=f"{type(error).__name__}: {error}")
+        return written((Verbatim(f"{_readable(value)}\n{failed}"),), anchor)
 
 
-def _text(value: Any) -> str:
-    """The text; should it ever fail, the value's one line and what went wrong, never our traceback."""
+def _readable(value: Any) -> str:
+    """Return the text of a value whose page cannot be written; where there is no text either, its one line."""
     try:
         return text(value)
-    except Exception as error:
-        return f"{value!r}\n{_failed(error)}"
+    except Exception:
+        return repr(value)
 
 
-def _html(value: Any, anchor: str) -> str:
-    try:
-        return html(value, anchor)
-    except Exception as error:
-        words = pre(f"{_text(value)}\n{_failed(error)}")
-        return str(tag("div", {"class": f"nbautograd {anchor}".strip()}, words))
+def written(document: Document, anchor: str = "") -> dict[str, str]:
+    """Return a document as text and as a page, by MIME type."""
+    return {"text/plain": to_text(document), "text/html": str(_outermost(page(document), anchor))}
 
 
-def _failed(error: Exception) -> str:
-    return messages.text("views.failed", error=f"{type(error).__name__}: {error}")
+def _outermost(inside: Markup, anchor: str) -> Markup:
+    return tag("div", {"class": f"nbautograd {anchor}".strip(), "style": LOOK}, inside)

@@ -7,14 +7,11 @@ from dataclasses import dataclass, field
 from nbautograd import messages
 from nbautograd.core.findings import Finding, Phrase
 from nbautograd.core.recording.call import CallLog
-from nbautograd.views import formats, theme
-from nbautograd.views.html import html
-from nbautograd.views.markup import Markup, escape, join, prose, tag
-from nbautograd.views.pieces import table
-from nbautograd.views.text import text
-from nbautograd.views.text.calls import call_row
-
-_BOX = f"border-left: 3px solid {theme.FUNCTION_LINE.light}; padding: 0.3em 0.8em; margin: 0.3em 0"
+from nbautograd.views import bundle, formats
+from nbautograd.views.builders import build
+from nbautograd.views.builders.calls import calls_table, log_document
+from nbautograd.views.builders.summary import finding_document
+from nbautograd.views.document import Block, Card, Document, Item, Verbatim, sentences
 
 
 @dataclass(frozen=True)
@@ -31,7 +28,7 @@ class Notice:
 
 
 @dataclass(frozen=True)
-class Card:
+class RecordingCard:
     """What a cell's Functions have done since the cell ran.
 
     Attributes:
@@ -51,32 +48,47 @@ class Card:
     offers: tuple[Notice, ...] = ()
 
 
-def mimebundle(value: Card | Notice) -> dict[str, str]:
-    """``text/plain`` and ``text/html`` of a card or a notice.
+def mimebundle(value: RecordingCard | Notice) -> dict[str, str]:
+    """Return the ``text/plain`` and ``text/html`` of a card or a notice.
 
     Example:
         >>> from nbautograd.views.card import Notice, mimebundle
         >>> mimebundle(Notice(("Nothing to do in `cell`.",)))["text/plain"]
         'Nothing to do in `cell`.'
     """
-    if isinstance(value, Notice):
-        return {"text/plain": _notice_text(value), "text/html": str(_box(_notice_html(value)))}
-    return {"text/plain": _card_text(value), "text/html": str(_card_html(value))}
+    return bundle.mimebundle(value)
 
 
-def glance(card: Card) -> dict[str, str]:
-    """The card while its cell still runs: the headline and a line for each of its calls, quick to make."""
-    return {"text/plain": f"{headline(card)}\n{text(card.calls)}", "text/html": str(_glance_html(card))}
+def glance(card: RecordingCard) -> dict[str, str]:
+    """Return the card while its cell still runs: the headline and a row for each of its calls, quick to make."""
+    return bundle.written(_boxed((*sentences([headline(card)]), *calls_table(card.calls))))
 
 
-def _glance_html(card: Card) -> Markup:
-    return _box(
-        tag("div", None, prose(headline(card))), table("", (), [call_row(call) for call in card.calls], right=(5,))
-    )
+@build.register
+def card_document(card: RecordingCard) -> Document:
+    """Return the card's one line, what reading the source showed, what is offered, and the calls."""
+    findings = [Item(finding_document(finding)) for finding in card.findings]
+    offers = [block for offer in card.offers for block in _said(offer)]
+    calls = log_document(card.calls) if card.calls else ()
+    return _boxed((*sentences([headline(card)]), *findings, *offers, *calls))
 
 
-def headline(card: Card) -> str:
-    """The card's one line."""
+@build.register
+def notice_document(notice: Notice) -> Document:
+    """Return the sentences and the code."""
+    return _boxed(_said(notice))
+
+
+def _said(notice: Notice) -> Document:
+    return (*sentences(notice.sentences), *((Verbatim(notice.code),) if notice.code else ()))
+
+
+def _boxed(body: tuple[Block, ...]) -> Document:
+    return (Card("unchecked", body),)
+
+
+def headline(card: RecordingCard) -> str:
+    """Return the card's one line."""
     names = ", ".join(f"`{name}`" for name in card.functions)
     if not card.calls:
         return messages.text("magics.card_waiting", names=names, hint=card.hint)
@@ -86,43 +98,3 @@ def headline(card: Card) -> str:
             "magics.card_last", names=names, last=last, total=formats.count(total), function=card.functions[-1]
         )
     return messages.text("magics.card_called", names=names)
-
-
-def _card_text(card: Card) -> str:
-    parts = [headline(card)]
-    parts += [_finding_text(finding) for finding in card.findings]
-    parts += [_notice_text(offer) for offer in card.offers]
-    if card.calls:
-        parts.append(text(card.calls))
-    return "\n".join(parts)
-
-
-def _card_html(card: Card) -> Markup:
-    findings = [tag("li", None, prose(_finding_text(finding))) for finding in card.findings]
-    parts: list[object] = [tag("div", None, prose(headline(card)))]
-    if findings:
-        parts.append(tag("ul", {"style": "margin: 0.2em 0"}, *findings))
-    parts += [_notice_html(offer) for offer in card.offers]
-    if card.calls:
-        parts.append(Markup(html(card.calls)))
-    return _box(*parts)
-
-
-def _finding_text(finding: Finding) -> str:
-    if finding.line is None or finding.names_its_line:
-        return finding.message
-    return messages.text("magics.at_line", message=finding.message, line=finding.line)
-
-
-def _notice_text(notice: Notice) -> str:
-    return "\n".join((*map(str, notice.sentences), *([f"\n{notice.code}"] if notice.code else [])))
-
-
-def _notice_html(notice: Notice) -> Markup:
-    sentences = [tag("div", None, prose(str(sentence))) for sentence in notice.sentences]
-    code = [tag("pre", {"style": "margin: 0.3em 0"}, escape(notice.code))] if notice.code else []
-    return join([*sentences, *code])
-
-
-def _box(*parts: object) -> Markup:
-    return tag("div", {"class": "nbautograd nbautograd-card", "style": _BOX}, *parts)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from nbautograd.core.checking.block import JacobianBlock
 from nbautograd.core.graphs.graph import AutogradGraph
 from nbautograd.core.values import Value
 
@@ -53,6 +54,20 @@ class Faint:
 
 
 @dataclass(frozen=True)
+class Sentence:
+    """Words in a cell whose backticks become code, as those of a paragraph do."""
+
+    words: str
+
+
+@dataclass(frozen=True)
+class Branch:
+    """The line in a cell that leads to what stands inside the row of a call above; nothing at depth 0."""
+
+    depth: int
+
+
+@dataclass(frozen=True)
 class Thumbnail:
     """A small heat map of a recorded value; only a page shows it, and a value of one number has none."""
 
@@ -76,7 +91,7 @@ class Link:
     line: int | None = None
 
 
-Span = str | Chip | Strong | Code | Faint | Thumbnail | Link
+Span = str | Chip | Strong | Code | Faint | Sentence | Branch | Thumbnail | Link
 Cell = Span | tuple[Span, ...]  # in a cell plain words are taken as they are: what came from the user is no prose
 
 
@@ -124,7 +139,8 @@ class Fold:
         beside: a few words beside the title.
         opened: whether it begins open.
         strong: True for a part of its own, False for a detail of the part around it.
-        in_text: ``"all"``, only the ``"title"``, or ``"nothing"``.
+        in_text: ``"all"`` unless nothing is inside, only the ``"title"``, only the ``"body"``, or ``"nothing"``.
+        attribute: of a report, what shows this part whole; with one, a page that is too long may leave its body out.
     """
 
     title: Span
@@ -132,7 +148,8 @@ class Fold:
     beside: str = ""
     opened: bool = False
     strong: bool = True
-    in_text: Literal["all", "title", "nothing"] = "all"
+    in_text: Literal["all", "title", "body", "nothing"] = "all"
+    attribute: str = ""
 
 
 @dataclass(frozen=True)
@@ -163,7 +180,6 @@ class Item:
     """Blocks that belong together under what stands before them, such as one finding; text indents them."""
 
     body: Document
-    name: str = ""  # what screen readers call a list of these in a live view
 
 
 @dataclass(frozen=True)
@@ -196,7 +212,36 @@ class Beside:
     parts: tuple[Document, ...]
 
 
-Block = Paragraph | Table | Fold | Change | Verbatim | Item | Card | Drawing | Beside
+@dataclass(frozen=True)
+class Heatmaps:
+    """A block of a Jacobian by backward, by finite differences, and their difference; only a stored page shows them."""
+
+    block: JacobianBlock
+
+
+@dataclass(frozen=True)
+class Series:
+    """Documents one below the other, of which a stored page shows as many as it has room for.
+
+    Attributes:
+        parts: the documents, the most telling first.
+        noun: how those that are left out are counted, a message with ``.one`` and ``.many``.
+        left: how many more there are that are not among the parts.
+    """
+
+    parts: tuple[Document, ...]
+    noun: str
+    left: int = 0
+
+
+@dataclass(frozen=True)
+class PageOnly:
+    """Blocks that text leaves out."""
+
+    body: Document
+
+
+Block = Paragraph | Table | Fold | Change | Verbatim | Item | Card | Drawing | Beside | Heatmaps | Series | PageOnly
 Document = tuple[Block, ...]
 
 

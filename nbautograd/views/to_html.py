@@ -1,16 +1,23 @@
-"""A document as static HTML that stays readable in any front end, trusted or not, with a kernel or without."""
+"""A document as static HTML that stays readable in any front end, trusted or not, with a kernel or without.
+
+Sanitizers drop ``<style>`` and unknown values, so each element carries its own style, in forms that JupyterLab lets
+through (no ``var()``, no ``inherit``, numbers with a leading zero). Text colour and background are the page's.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from nbautograd import messages
-from nbautograd.core.display import render
 from nbautograd.core.values import Value
-from nbautograd.views import pieces, theme
+from nbautograd.views import svg, theme
 from nbautograd.views.document import (
     Beside,
     Block,
+    Branch,
     Card,
     Cell,
     Change,
@@ -20,9 +27,13 @@ from nbautograd.views.document import (
     Drawing,
     Faint,
     Fold,
+    Heatmaps,
     Item,
     Link,
+    PageOnly,
     Paragraph,
+    Sentence,
+    Series,
     Span,
     Strong,
     Table,
@@ -30,15 +41,45 @@ from nbautograd.views.document import (
     Verbatim,
 )
 from nbautograd.views.heatmap import thumbnail
+from nbautograd.views.heatmap.panels import panels
 from nbautograd.views.markup import Markup, escape, join, picture, prose, tag
-from nbautograd.views.words import counted
+from nbautograd.views.words import counted, dedented
 
-LOOKS = {"": "", "small": "opacity:0.75;font-size:0.92em", "faint": "opacity:0.75", "head": "line-height:1.6"}
+LINE = f"1px solid {theme.LINE_ON_ANY}"
+SOFT = theme.SOFT_ON_ANY
+FAINT = "opacity:0.75"
+LOOKS = {"": "", "small": f"{FAINT};font-size:0.92em", "faint": FAINT, "head": "line-height:1.6"}
+TABLE = "border-collapse:collapse;table-layout:auto;margin:0;font-size:0.95em;width:auto"
+CAPTION = f"caption-side:top;text-align:left;padding:0 0 3px 0;font-size:0.9em;{FAINT}"
+ROW = f"border-bottom:{LINE};background-color:transparent"
+CODE = "font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;font-size:0.92em"
 PICTURE = "display:block;max-width:100%;height:auto;margin:2px 0 8px 0"
 FIGURE = "display:inline-block;vertical-align:top;margin:0 16px 6px 0;max-width:100%"
+STEP = 18  # pixels that a row inside another is moved to the right
+
+ROOM = 62_500  # characters that a whole report should stay under
+LEAST_ROOM = 9_000  # of a part that is shortened, and that pictures get however long the rest is
+MOST = 63_500  # of a whole report
+# the parts of a report, that which is longest and least missed first
+SPARED = ("calls", "graph", "jacobian", "gradcheck", "comparison")
 
 
-def to_html(document: Document) -> Markup:
+@dataclass(frozen=True)
+class Room:
+    """How much of a document is written.
+
+    Attributes:
+        series: characters of the documents of one series.
+        drawings: False leaves out pictures of graphs.
+        thumbnails: False leaves out small heat maps.
+    """
+
+    series: int = 34_000
+    drawings: bool = True
+    thumbnails: bool = True
+
+
+def to_html(document: Document, room: Room = Room()) -> Markup:
     """Return a document as elements one below the other.
 
     Example:
@@ -47,67 +88,161 @@ def to_html(document: Document) -> Markup:
         >>> to_html((paragraph("`a<b` holds"),))
         '<div style="margin:0 0 6px 0"><code>a&lt;b</code> holds</div>'
     """
-    return join(map(_element, document))
+    return join(_element(block, room) for block in document)
 
 
-def _element(block: Block) -> Markup:
+def page(document: Document) -> Markup:
+    """Return a document as a page that a notebook can store: pictures get the room that the rest of a report leaves.
+
+    Where that is not enough, parts are left out, the least missed first, and say how to see them.
+    """
+    parts = {block.attribute: k for k, block in enumerate(document) if isinstance(block, Fold) and block.attribute}
+    written = {k: _element(block, Room()) for k, block in enumerate(document) if k != parts.get("jacobian")}
+    for k in set(range(len(document))) - set(written):
+        left = max(LEAST_ROOM, ROOM - _length(written))
+        written[k] = _element(document[k], Room(series=min(left, Room().series)))
+    if "comparison" in parts:  # its numbers stay, pictures where there is room
+        k = parts["comparison"]
+        for room in (Room(drawings=False), Room(drawings=False, thumbnails=False)):
+            if _length(written) > MOST:
+                written[k] = _element(document[k], room)
+    for part in SPARED:
+        if _length(written) > MOST and len(written.get(parts.get(part, -1), "")) > LEAST_ROOM:
+            fold = document[parts[part]]
+            assert isinstance(fold, Fold)
+            words = messages.text("views.too_long", part=messages.text(f"views.part.{part}"), attribute=part)
+            written[parts[part]] = _element(replace(fold, body=(Paragraph((words,)),)), Room())
+    return join(written[k] for k in range(len(document)))
+
+
+def _length(written: dict[int, Markup]) -> int:
+    return sum(map(len, written.values()))
+
+
+def _element(block: Block, room: Room) -> Markup:
     match block:
         case Paragraph():
             if all(isinstance(span, Link) for span in block.spans):
                 return Markup("")
-            return pieces.block(join(_span(span, sentence=True) for span in block.spans), style=LOOKS[block.look])
+            return _div(join(_span(span, room, sentence=True) for span in block.spans), LOOKS[block.look])
         case Table():
-            rows = [[_cell(cell) for cell in row] for row in block.rows]
-            columns = max(map(len, block.rows), default=0)
-            whole = [[pieces.wide_row(row[0], columns)] if len(row) == 1 < columns else row for row in rows]
-            header = [_cell(cell) for cell in block.header]
-            return pieces.table(block.caption, header, whole, right=block.right, wrap=block.wrap)
+            return _table(block, room)
         case Fold():
-            title = prose(block.title.words) if isinstance(block.title, Strong) else _span(block.title)
-            return pieces.fold(title, to_html(block.body), block.beside, block.opened, block.strong)
+            return _fold(block, room)
         case Change():
-            note = tag("div", {"style": "font-size:0.9em"}, pieces.faint(block.note)) if block.note else None
-            return join((pieces.change(block.before, block.after), note))
+            return _change(block)
         case Verbatim():
-            return pieces.pre(block.words)
+            look = f"{CODE};margin:2px 0 6px 0;padding:6px 10px;border-left:3px solid {theme.LINE_ON_ANY}"
+            return tag("pre", {"style": f"{look};background-color:{SOFT};white-space:pre;overflow-x:auto"}, block.words)
         case Item():
-            return pieces.block(to_html(block.body))
+            return _div(to_html(block.body, room))
         case Card():
-            look = f"border-left:4px solid {theme.TONES[block.tone]};background-color:{pieces.SOFT}"
+            look = f"border-left:4px solid {theme.TONES[block.tone]};background-color:{SOFT}"
             style = f"{look};padding:9px 14px 4px 14px;margin:0 0 8px 0;border-radius:3px"
-            return tag("div", {"style": style}, to_html(block.body))
+            return tag("div", {"style": style}, to_html(block.body, room))
         case Drawing():
-            return _drawing(block)
+            return _drawing(block) if room.drawings else Markup("")
         case Beside():
-            return join(tag("div", {"style": FIGURE}, to_html(part)) for part in block.parts)
+            return join(tag("div", {"style": FIGURE}, to_html(part, room)) for part in block.parts)
+        case Heatmaps():
+            return _heatmaps(block)
+        case Series():
+            return _series(block, room)
+        case PageOnly():
+            return to_html(block.body, room)
 
 
-def _cell(cell: Cell) -> Markup:
-    if isinstance(cell, tuple):
-        return join(map(_span, cell))
-    return _span(cell)
+def _div(inside: Markup, style: str = "") -> Markup:
+    return tag("div", {"style": f"margin:0 0 6px 0;{style}".rstrip(";")}, inside)
 
 
-def _span(span: Span, sentence: bool = False) -> Markup:
+def _span(span: Span, room: Room, sentence: bool = False) -> Markup:
     match span:
         case str():
             return prose(span) if sentence else escape(span)
         case Chip():
-            return pieces.chip(span.words, span.tone)
+            return chip(span.words, span.tone)
         case Strong():
             return tag("strong", None, prose(span.words))
         case Code():
-            return pieces.name(span.words)
+            return tag("code", {"style": "white-space:nowrap"}, span.words)
         case Faint():
-            return pieces.faint(prose(span.words))
+            return tag("span", {"style": FAINT}, prose(span.words)) if span.words else Markup("")
+        case Sentence():
+            return tag("div", {"style": "min-width:200px;white-space:normal"}, prose(span.words))
+        case Branch():
+            look = f"display:inline-block;width:{STEP * span.depth}px;text-align:right;opacity:0.5;padding-right:4px"
+            return tag("span", {"style": look, "aria-hidden": "true"}, "└") if span.depth else Markup("")
         case Thumbnail():
-            return thumbnail_image(span.value)
+            return _thumbnail(span.value) if room.thumbnails else Markup("")
         case Link():
             return Markup("")
 
 
-def thumbnail_image(value: Value) -> Markup:
-    """Return a small heat map of a tensor; nothing of a single number or where the elements are not known."""
+def chip(words: str, tone: str) -> Markup:
+    """Return words on a coloured ground; the colour never says more than the words."""
+    look = "display:inline-block;padding:1px 8px;border-radius:10px;font-size:0.85em;font-weight:600;line-height:1.5"
+    colours = f"color:{theme.WHITE};background-color:{theme.TONES[tone]}"
+    return tag("span", {"style": f"{look};{colours};white-space:nowrap"}, words)
+
+
+def _fold(block: Fold, room: Room) -> Markup:
+    title = prose(block.title.words) if isinstance(block.title, Strong) else _span(block.title, room)
+    title = tag("strong", None, title) if block.strong else title
+    beside = join((" ", tag("span", {"style": FAINT}, block.beside))) if block.beside else None
+    summary = tag("summary", {"style": "cursor:pointer;padding:3px 0"}, title, beside or "")
+    look = f"margin:0;padding:5px 0;border-top:{LINE}" if block.strong else "margin:2px 0 6px 0"
+    inside = tag("div", {"style": "padding:2px 0 2px 16px"}, to_html(block.body, room))
+    return tag("details", {"style": look, "open": block.opened}, summary, inside)
+
+
+def _table(block: Table, room: Room) -> Markup:
+    """Write a real table that scrolls by itself when it is too wide."""
+    columns = max(map(len, block.rows), default=0)
+    rows = [_wide_row(r[0], columns, room) if len(r) == 1 < columns else _row(r, block, room) for r in block.rows]
+    parts = [tag("caption", {"style": CAPTION}, block.caption)] if block.caption else []
+    if block.header:
+        parts.append(tag("thead", None, _row(block.header, block, room, header=True)))
+    grid = tag("table", {"style": TABLE}, *parts, tag("tbody", None, *rows))
+    return tag("div", {"style": "overflow-x:auto;margin:0 0 8px 0"}, grid)
+
+
+def _wide_row(cell: Cell, columns: int, room: Room) -> Markup:
+    look = f"text-align:left;padding:4px 14px 4px 0;{FAINT}"
+    return tag("tr", {"style": ROW}, tag("td", {"colspan": columns, "style": look}, _cell(cell, room)))
+
+
+def _row(cells: Sequence[Cell], block: Table, room: Room, header: bool = False) -> Markup:
+    written = []
+    for k, cell in enumerate(cells):
+        head = cell != "" and (header or k == 0)  # an empty heading would be announced as one
+        scope = None if not head else "col" if header else "row"
+        look = f"text-align:{'right' if k in block.right else 'left'};padding:4px 14px 4px 0"
+        look += ";font-weight:600" if header else ";font-weight:400" if head else ""
+        look += "" if block.wrap and (header or not head) else ";white-space:nowrap"
+        written.append(tag("th" if head else "td", {"scope": scope, "style": look}, _cell(cell, room)))
+    return tag("tr", {"style": ROW}, *written)
+
+
+def _cell(cell: Cell, room: Room) -> Markup:
+    return join(_span(span, room) for span in (cell if isinstance(cell, tuple) else (cell,)))
+
+
+def _change(block: Change) -> Markup:
+    """Write what goes and what comes instead, as lines with - and +."""
+    gone, come = dedented(block.before, block.after)
+    lines = [("-", line, theme.GONE_ON_ANY) for line in gone] + [("+", line, theme.COME_ON_ANY) for line in come]
+    spans = (
+        tag("span", {"style": f"display:block;padding:1px 10px;background-color:{ground}"}, f"{mark} {line}\n")
+        for mark, line, ground in lines
+    )
+    look = f"{CODE};margin:4px 0;padding:0;line-height:1.5;white-space:pre;border-radius:4px;overflow-x:auto"
+    change = tag("pre", {"style": look}, *spans)
+    return join((change, tag("div", {"style": f"font-size:0.9em;{FAINT}"}, block.note) if block.note else None))
+
+
+def _thumbnail(value: Value) -> Markup:
+    """Draw a small heat map of a tensor; nothing of a single number or where the elements are not known."""
     tensor = value.tensor
     if tensor is None or tensor.thumbnail is None or tensor.thumbnail.size < 2:
         return Markup("")
@@ -115,18 +250,40 @@ def thumbnail_image(value: Value) -> Markup:
     return picture(thumbnail(np.asarray(tensor.thumbnail)), alt, {"style": "display:block;max-width:48px"})
 
 
+def _series(block: Series, room: Room) -> Markup:
+    """Write the first parts, as many as there is room for, and count the others."""
+    written: list[Markup] = []
+    for part in block.parts:
+        one = to_html(part, room)
+        if written and sum(map(len, written)) + len(one) > room.series:
+            break
+        written.append(one)
+    left = len(block.parts) - len(written) + block.left
+    return join((*written, tag("span", {"style": FAINT}, counted(block.noun, left)) if left else None))
+
+
+def _heatmaps(block: Heatmaps) -> Markup:
+    try:
+        return panels(block.block)
+    except (LookupError, TypeError, ValueError):
+        return _div(escape(messages.text("views.panel.unread")), FAINT)
+    except Exception as error:  # a picture that fails must not take the numbers with it
+        words = messages.text("views.failed", error=f"{type(error).__name__}: {error}")
+        return _div(prose(words), FAINT)
+
+
 def _drawing(block: Drawing) -> Markup:
     """Draw a graph under its name; where the picture would be too long, or fails, a sentence says so."""
-    title = tag("div", {"style": "opacity:0.75"}, block.title) if block.title else None
+    title = tag("div", {"style": FAINT}, block.title) if block.title else None
     try:
-        svg = str(render("svg", block.graph, most=block.budget, notes=False))
+        drawn = svg.svg(block.graph, most=block.budget, notes=False)
     except Exception as error:  # a picture that fails must not take the table with it
         words = messages.text("views.failed", error=f"{type(error).__name__}: {error}")
-        return join((title, pieces.paragraph(words, "opacity:0.75")))
-    if len(svg) > block.budget:
+        return join((title, _div(prose(words), FAINT)))
+    if len(drawn) > block.budget:
         part = messages.text("views.part.graph")
         words = messages.text("views.too_long", part=part, attribute="graph.to_svg()")
-        return join((title, pieces.paragraph(words, "opacity:0.75")))
+        return join((title, _div(prose(words), FAINT)))
     sizes = {"nodes": len(block.graph.nodes), "edges": len(block.graph.edges)}
     alt = messages.text("views.graph.alt", **{noun: counted(noun, n) for noun, n in sizes.items()})
-    return join((title, picture(svg, alt, {"style": PICTURE})))
+    return join((title, picture(drawn, alt, {"style": PICTURE})))

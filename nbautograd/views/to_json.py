@@ -7,16 +7,17 @@ else than their default. frontend/tree.d.ts is generated from the same classes.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from nbautograd import messages
-from nbautograd.views.document import Document, Drawing, Thumbnail
+from nbautograd.views.document import Document, Drawing, Heatmaps, PageOnly, Series, Thumbnail
 from nbautograd.views.layout import layout
 
 MOST_NODES = 300  # of a graph that is drawn in a document
-NOT_FOR_PAGES = ("plain", "in_text", "cut", "budget")  # fields that only writers of stored reports read
+NOT_FOR_PAGES = ("plain", "in_text", "cut", "budget", "attribute")  # fields that only writers of stored reports read
 
 
 def array(values: Any, dtype: str = "float64") -> dict[str, Any]:
@@ -46,16 +47,29 @@ def to_json(document: Document) -> list[Any]:
         >>> to_json((paragraph(Strong("f"), "is right"),))
         [{'kind': 'paragraph', 'spans': [{'kind': 'strong', 'words': 'f'}, ' ', 'is right']}]
     """
-    return [_plain(block) for block in document]
+    return [_plain(block) for block in _live(document)]
+
+
+def _live(document: Document) -> Iterator[Any]:
+    """Yield the blocks that a live view draws: it has heat maps of its own, and room for every part of a series."""
+    for block in document:
+        if isinstance(block, Series):
+            for part in block.parts:
+                yield from _live(part)
+        elif isinstance(block, PageOnly):
+            yield from _live(block.body)
+        elif not isinstance(block, Heatmaps):
+            yield block
 
 
 def _plain(part: Any) -> Any:
+    """Return a part as plain data; documents inside it without what a live view does not draw."""
     if isinstance(part, Thumbnail):
         return _thumbnail(part)
     if isinstance(part, Drawing):
         return _drawing(part)
     if isinstance(part, tuple):
-        return [plain for one in part if (plain := _plain(one)) is not None]
+        return [plain for one in _live(part) if (plain := _plain(one)) is not None]
     if not dataclasses.is_dataclass(part):
         return part
     fields = {f.name: f.default for f in dataclasses.fields(part) if f.name not in NOT_FOR_PAGES}

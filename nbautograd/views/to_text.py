@@ -1,12 +1,15 @@
-"""A document as plain text: aligned, without colours, for a terminal, an e-mail, a log."""
+"""A document as plain text: aligned, without colours, for a terminal, an e-mail, a log; wide characters count twice."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import textwrap
+import unicodedata
+from collections.abc import Sequence
 
 from nbautograd.views.document import (
     Beside,
     Block,
+    Branch,
     Card,
     Cell,
     Change,
@@ -14,16 +17,21 @@ from nbautograd.views.document import (
     Document,
     Drawing,
     Fold,
+    Heatmaps,
     Item,
     Link,
+    PageOnly,
     Paragraph,
+    Series,
     Span,
     Table,
     Thumbnail,
     Verbatim,
 )
-from nbautograd.views.tables import indent, table, wrap
-from nbautograd.views.words import dedented
+from nbautograd.views.words import counted, dedented
+
+WIDTH = 110  # columns of a line
+CELL = 48  # columns of a table's cell; a longer one is cut
 
 
 def to_text(document: Document) -> str:
@@ -39,8 +47,21 @@ def to_text(document: Document) -> str:
 
 
 def to_lines(document: Document) -> list[str]:
-    """Return the lines of a document; a part of its own has an empty one before it."""
-    return [line for block in document for line in _lines(block)]
+    """Return the lines of a document; an empty one stands between parts, after the answer, between tables."""
+    lines: list[str] = []
+    before: Block | None = None
+    for block in document:
+        added = _lines(block)
+        if not added:
+            continue
+        apart = isinstance(before, Card) or (_is_table(before) and _is_table(block))
+        lines += ["", *added] if apart and added[0] else added
+        before = block
+    return lines
+
+
+def _is_table(block: Block | None) -> bool:
+    return isinstance(block, Table) or (isinstance(block, Fold) and block.in_text == "body")
 
 
 def _lines(block: Block) -> list[str]:
@@ -63,42 +84,36 @@ def _lines(block: Block) -> list[str]:
             return to_lines(block.body)
         case Beside():
             return [line for part in block.parts for line in to_lines(part)]
-        case Drawing():
+        case Series():
+            shown = [lines for part in block.parts if (lines := to_lines(part))]
+            shown += [[counted(block.noun, block.left)]] if block.left and shown else []
+            return [line for lines in shown for line in ("", *lines)][1:]
+        case Drawing() | Heatmaps() | PageOnly():
             return []
 
 
 def _words(cell: Cell) -> str:
     if isinstance(cell, tuple):
-        return "".join(map(_words, cell)).replace("： ", "：")  # a full-width mark brings its own space
+        return "".join(map(_span, cell)).replace("： ", "：")  # a full-width mark brings its own space
     return _span(cell)
 
 
 def _span(span: Span) -> str:
-    if isinstance(span, str):
-        return span
-    if isinstance(span, Chip):
-        return span.words if span.plain is None else span.plain
-    return "" if isinstance(span, (Thumbnail, Link)) else span.words
-
-
-def _table(block: Table) -> list[str]:
-    """Write a table; a row of one cell is a line of its own between the others."""
-    rows = [[_words(cell).strip() for cell in row] for row in block.rows]
-    aligned = [row for row in rows if len(row) > 1]
-    if not aligned:
-        return [row[0] for row in rows]
-    header = [_words(cell) for cell in block.header] or [""] * len(aligned[0])
-    lines = iter(table(header, aligned, block.right, block.cut))
-    head = [next(lines)] if any(header) else []
-    return [*head, *(row[0] if len(row) == 1 else line for row, line in _paired(rows, lines))]
-
-
-def _paired(rows: list[list[str]], lines: Iterator[str]) -> Iterator[tuple[list[str], str]]:
-    for row in rows:
-        yield row, "" if len(row) == 1 else next(lines)
+    match span:
+        case str():
+            return span
+        case Chip():
+            return span.words if span.plain is None else span.plain
+        case Branch():
+            return "   " * (span.depth - 1) + "└─ " if span.depth else ""
+        case Thumbnail() | Link():
+            return ""
+        case _:
+            return span.words
 
 
 def _fold(block: Fold) -> list[str]:
+    """Write the title, its few words beside it, and indented what is inside; a fold without that is not written."""
     if block.in_text == "nothing":
         return []
     title = _span(block.title)
@@ -107,4 +122,77 @@ def _fold(block: Fold) -> list[str]:
     inside = to_lines(block.body)
     while inside and not inside[0]:
         inside = inside[1:]
-    return [*([""] if block.strong else []), title, *indent(inside)]
+    if block.in_text == "body" or not inside:
+        return inside
+    beside = f" · {block.beside}" if block.beside else ""
+    return [*([""] if block.strong else []), f"{title}{beside}", *indent(inside)]
+
+
+def _table(block: Table) -> list[str]:
+    """Write a table; a row of one cell is a line of its own between the others."""
+    rows = [[_words(cell).rstrip() for cell in row] for row in block.rows]
+    aligned = [row for row in rows if len(row) > 1]
+    if not aligned:
+        return [row[0] for row in rows]
+    header = [_words(cell) for cell in block.header] or [""] * len(aligned[0])
+    lines = iter(table(header, aligned, block.right, block.cut))
+    head = [next(lines)] if any(header) else []
+    return [*head, *(row[0] if len(row) == 1 else next(lines) for row in rows)]
+
+
+def width(text: str) -> int:
+    """Columns that a text takes in a terminal."""
+    return sum(_columns(c) for c in text)
+
+
+def table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = (), cut: bool = True
+) -> list[str]:
+    """Lines of a table with two spaces between columns.
+
+    Args:
+        header: a cell for each column; empty ones for a table without a head.
+        rows: the cells.
+        right: the columns set flush right.
+        cut: False leaves long cells, and the spaces in them, as they are.
+    """
+    grid = [[_cut(cell) if cut else cell for cell in row] for row in ([header, *rows] if any(header) else rows)]
+    if not grid:
+        return []
+    widths = [max(width(row[k]) for row in grid) for k in range(len(grid[0]))]
+    return [
+        "  ".join(_pad(c, w, k in right) for k, (c, w) in enumerate(zip(r, widths, strict=True))).rstrip() for r in grid
+    ]
+
+
+def indent(lines: Sequence[str], by: int = 2) -> list[str]:
+    """Lines moved to the right; empty ones stay empty."""
+    return [" " * by + line if line else line for line in lines]
+
+
+def wrap(sentence: str) -> list[str]:
+    """A sentence broken at spaces where it is longer than a line."""
+    return [w for line in sentence.splitlines() for w in textwrap.wrap(line, WIDTH, break_long_words=False)]
+
+
+def _columns(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def _cut(cell: str) -> str:
+    flat = " ".join(cell.split())
+    if width(flat) <= CELL:
+        return flat
+    kept = ""
+    for character in flat:
+        if width(kept) + _columns(character) >= CELL:
+            break
+        kept += character
+    return kept + "…"
+
+
+def _pad(cell: str, columns: int, right: bool = False) -> str:
+    space = " " * (columns - width(cell))
+    return space + cell if right else cell + space

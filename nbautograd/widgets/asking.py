@@ -10,7 +10,7 @@ from nbautograd.core.checking.block import GradcheckReport, JacobianReport
 from nbautograd.core.display import plain
 from nbautograd.errors import InputError
 from nbautograd.views.answer import answer
-from nbautograd.views.text import text
+from nbautograd.views.bundle import text
 from nbautograd.views.words import block_name
 from nbautograd.widgets.base import Question, Reply
 

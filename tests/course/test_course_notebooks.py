@@ -20,8 +20,7 @@ from nbautograd.course.catalogue import find
 from nbautograd.course.rehearse import rehearse
 from nbautograd.course.release import make
 from nbautograd.course.translations import stale
-from nbautograd.views.html import body
-from nbautograd.views.text import text
+from nbautograd.views.bundle import html, text
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted((ROOT / "notebooks" / "source").glob("[0-9][0-9]_*.py"))
@@ -62,7 +61,7 @@ def assert_drawn(result):
     for lang, hints in itertools.product(LANGUAGES, (1, 2, 3)):
         with messages.speaking(lang):
             shown = dataclasses.replace(result, hints=hints)
-            drawn = text(shown) + str(body(shown))
+            drawn = text(shown) + html(shown)
             assert all(outcome.sentences(hints) for outcome in shown.outcomes if outcome.state == "failed")
         assert not re.search(r"\{(input|said|error|got|expected|value)\}", drawn), drawn
 

@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect
 from nbautograd import messages
 from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.source import FunctionSource
-from nbautograd.views.text import text
+from nbautograd.views.bundle import text
 
 pytestmark = pytest.mark.browser
 

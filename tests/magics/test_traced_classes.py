@@ -48,7 +48,7 @@ def test_the_card_is_brought_up_to_date(bare) -> None:
 def test_calls_of_the_same_cell_are_there(notebook) -> None:
     ran = notebook(CELL + "\ntorch.mean(Scalar(2))")
     assert ran.result.result == 2
-    assert "1 dispatch to Scalar" in ran.text
+    assert "1 dispatch to `Scalar`" in ran.text
 
 
 def test_source_lines_and_errors_are_the_users_own(notebook) -> None:

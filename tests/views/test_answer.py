@@ -9,8 +9,7 @@ import sample_values as samples
 from nbautograd.core.findings import Finding
 from nbautograd.views.answer import answer, second_answer
 from nbautograd.views.builders.comparison import rows
-from nbautograd.views.html import html
-from nbautograd.views.text import text
+from nbautograd.views.bundle import html, text
 
 LOST = Finding("double_backward_wrong", "bug", "report.as_text", {"text": "`x` carries no graph."})
 RISK = Finding("not_twice_differentiable", "lint", "causes.not_twice_differentiable", {"why": ""})

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from nbautograd.core.tracing.dispatches import Dispatch, DispatchLog
 from nbautograd.core.values import Value
-from nbautograd.views.dispatches import MOST_ROWS
-from nbautograd.views.html import html
-from nbautograd.views.text import text
+from nbautograd.views.builders.dispatches import MOST_ROWS
+from nbautograd.views.bundle import html, text
 
 
 def one(index: int, parent: int | None = None, **fields: object) -> Dispatch:
@@ -23,14 +22,14 @@ def test_the_tree_in_words() -> None:
         )
     )
     assert text(log).splitlines() == [
-        "3 dispatches to Scalar",
-        "  call                     asked   answered by        result",
-        "  torch.add(<Scalar n=2>)  Scalar  add, line 7        –",
-        "  └─ torch.mul()           Scalar  NotImplemented     –",
-        "  torch.mean()             Scalar  the method itself  0.4",
+        "3 dispatches to `Scalar`",
         "Nothing handled `torch.mul`: each type that was asked (`Scalar`) returned `NotImplemented`, so torch raises a",
         "TypeError. Register an implementation of `torch.mul`, or turn the object into a tensor and call `torch.mul`",
         "again.",
+        "call                     asked   answered by        result",
+        "torch.add(<Scalar n=2>)  Scalar  add, line 7        –",
+        "└─ torch.mul()           Scalar  NotImplemented     –",
+        "torch.mean()             Scalar  the method itself  0.4",
     ]
 
 

@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 import sample_values as samples
 
-from nbautograd.views.builders import build, has_document
+from nbautograd.views.builders import build
+from nbautograd.views.bundle import html, text
 from nbautograd.views.document import (
     Beside,
     Card,
@@ -28,8 +29,6 @@ from nbautograd.views.document import (
     paragraph,
     sentences,
 )
-from nbautograd.views.html import html
-from nbautograd.views.text import text
 from nbautograd.views.to_html import to_html
 from nbautograd.views.to_json import to_json
 from nbautograd.views.to_text import to_text
@@ -53,6 +52,7 @@ def test_text_has_all_words_and_no_colours():
     assert to_text(EVERYTHING).split("\n") == [
         "`f` is wrong.",
         "One.",
+        "",
         "  bug: Look at `x`.",
         "- a = 1",
         "+ a = 2",
@@ -61,7 +61,7 @@ def test_text_has_all_words_and_no_colours():
         "row  1kg",
         "wide",
         "",
-        "Part",
+        "Part · beside",
         "  Inside.",
         "as it",
         "  was",
@@ -130,8 +130,5 @@ def test_a_pair_is_called_different_by_the_comparison_and_by_nothing_else():
     assert "gradient of a (largest difference 1e-12)" in text(value).split("\n")[0]
 
 
-def test_only_what_has_a_builder_has_a_document():
-    assert has_document(samples.comparison())
-    assert not has_document(3)
-    with pytest.raises(TypeError, match="no document of int"):
-        build(3)
+def test_what_is_none_of_ours_is_its_repr():
+    assert build([1]) == (Verbatim("[1]"),)

@@ -16,8 +16,7 @@ from nbautograd.core.findings import Finding, Fix
 from nbautograd.core.graphs.graph import AutogradGraph, Node
 from nbautograd.core.recording.call import CallLog
 from nbautograd.core.values import CtxSnapshot, Value
-from nbautograd.views.bundle import mimebundle
-from nbautograd.views.html import html
+from nbautograd.views.bundle import html, mimebundle
 from nbautograd.views.markup import escape
 
 EVIL = "<img src=x onerror=alert(1)>\"'&{0}"
@@ -212,7 +211,7 @@ def test_hundreds_of_calls_are_folded():
 def test_a_flood_of_prints_is_cut():
     made = html(replace(samples.calls()[0], stdout="x" * 100_000))
     assert len(made) < 12_000
-    assert "and 96000 more" in made
+    assert "and 96,000 more" in made
 
 
 def test_a_picture_that_fails_leaves_the_table(monkeypatch):
@@ -246,10 +245,10 @@ def test_the_bundle_has_both():
 
 
 def test_a_part_that_fails_leaves_the_answer_and_the_other_parts(monkeypatch):
-    def broken(*_):
+    def broken(*_, **__):
         raise RuntimeError("<oops>")
 
-    monkeypatch.setattr("nbautograd.views.html.blocks_pictures", broken)
+    monkeypatch.setattr("nbautograd.views.builders.report.matrices_document", broken)
     words = Page(html(samples.report(wrong=True))).text
     assert "This part could not be drawn (RuntimeError: <oops>)." in words
     assert words.index("backward is wrong") < words.index("Calls")
@@ -259,12 +258,11 @@ def test_the_bundle_never_raises(monkeypatch):
     def broken(*_):
         raise RuntimeError("no")
 
-    monkeypatch.setattr("nbautograd.views.bundle.text", broken)
-    monkeypatch.setattr("nbautograd.views.bundle.html", broken)
+    monkeypatch.setattr("nbautograd.views.bundle.build", broken)
     bundle = mimebundle(samples.report(), "nba-1")
     assert bundle["text/plain"].startswith("<FunctionReport LinearFunction: right")
     assert "(RuntimeError: no)" in bundle["text/plain"]
-    assert bundle["text/html"].startswith('<div class="nbautograd nba-1"><pre')
+    assert bundle["text/html"].startswith('<div class="nbautograd nba-1" style=')
     assert Page(bundle["text/html"]).lost == []
 
 

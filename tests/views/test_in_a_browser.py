@@ -9,7 +9,7 @@ import sample_values as samples
 from PIL import Image
 
 from nbautograd.views import palette
-from nbautograd.views.html import html
+from nbautograd.views.bundle import html
 
 pytestmark = pytest.mark.browser
 

@@ -12,7 +12,7 @@ from nbautograd.core.checking.block import Entry
 from nbautograd.core.display import Displayable
 from nbautograd.core.tracing.dispatches import Dispatch, DispatchLog
 from nbautograd.core.values import CtxSnapshot, Value
-from nbautograd.views.text import text
+from nbautograd.views.bundle import text
 
 CHECK = samples.gradcheck(wrong=True)
 BLOCK = CHECK.blocks[0, 1]

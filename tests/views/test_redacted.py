@@ -13,7 +13,7 @@ import torch
 from torch.autograd import Function
 
 import nbautograd
-from nbautograd.views.html import html
+from nbautograd.views.bundle import html
 
 F64 = torch.float64
 DECIMAL = re.compile(r"\d+\.\d{2,}(?:e[-+]?\d+)?")

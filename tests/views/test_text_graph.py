@@ -7,7 +7,8 @@ import torch
 from torch import nn
 
 import nbautograd
-from nbautograd.views.text.graph import graph_table, graph_text
+from nbautograd.views.builders.graph import graph_table
+from nbautograd.views.bundle import text
 
 
 def column(graph, head):
@@ -22,14 +23,14 @@ def test_memory_is_told_by_node_each_once():
     graph = nbautograd.graph((y * y).sum(), names={"x": x, "y": y})
     assert column(graph, "keeps")["MulBackward0"] == "40 B"
     assert column(graph, "keeps")["ExpBackward0 (y)"] == "shares y"
-    assert "Kept for backward: 40 B, shared memory counted once." in graph_text(graph)
+    assert "Kept for backward: 40 B, shared memory counted once." in text(graph)
 
 
 @pytest.mark.usefixtures("saved_tensors_shown")
 def test_memory_is_told_by_module():
     model = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 2))
     graph = nbautograd.graph(model(torch.randn(5, 3)).sum(), names=model)
-    lines = graph_text(graph).splitlines()
+    lines = text(graph).splitlines()
     at = next(k for k, line in enumerate(lines) if line.startswith("module"))
     assert [line.split() for line in lines[at : at + 3]] == [
         ["module", "keeps"], ["2", "Linear", "224", "B"], ["0", "Linear", "60", "B"],
@@ -62,4 +63,4 @@ def test_a_repeat_is_one_row_with_the_norms_along_it():
     assert list(shown) == ["SumBackward0", "Mul ×30", "AccumulateGrad"]
     assert shown["Mul ×30"].startswith("|g| 1.73 █")
     assert shown["Mul ×30"].endswith("; gradients vanish")
-    assert "Backward graph: 32 nodes" in graph_text(graph)
+    assert "Backward graph: 32 nodes" in text(graph)

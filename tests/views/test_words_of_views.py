@@ -13,12 +13,12 @@ from nbautograd import messages
 from nbautograd.core.checking.block import BlockVerdict, Verdict
 from nbautograd.core.findings import Kind, Phrase
 from nbautograd.views import formats
-from nbautograd.views.card import Card, Notice, mimebundle
-from nbautograd.views.html.gradcheck import TONE
+from nbautograd.views.builders.blocks import TONE
+from nbautograd.views.card import Notice, RecordingCard, mimebundle
 from nbautograd.views.jacobian import labels
 from nbautograd.views.markup import escape, prose, tag
-from nbautograd.views.tables import table, width
 from nbautograd.views.theme import TONES
+from nbautograd.views.to_text import table, width
 from nbautograd.views.words import MARKS, VERDICT_MARKS, dedented, listed
 
 REASONS = ("kink", "jump", "staircase", "float32", "noise", "domain edge", "interrupted")
@@ -168,7 +168,7 @@ def test_parts_of_complex_numbers_are_named():
 def test_a_card_and_its_notices_speak_the_language_of_the_moment():
     """They stay under their cell; what they say is put into words when they are drawn."""
     offer = Notice((Phrase("magics.migrated", function="Scale"),), "class Scale: ...")
-    card = Card(("Scale",), hint=Phrase("magics.hint_legacy", after="Scale.apply(x)"), offers=(offer,))
+    card = RecordingCard(("Scale",), hint=Phrase("magics.hint_legacy", after="Scale.apply(x)"), offers=(offer,))
     english = mimebundle(card)["text/plain"]
     messages.set_language("zh")
     chinese = mimebundle(card)["text/plain"]

@@ -8,22 +8,10 @@ from __future__ import annotations
 from functools import singledispatch
 from typing import Any
 
-from nbautograd.views.document import Document
+from nbautograd.views.document import Document, Verbatim
 
 
 @singledispatch
 def build(value: Any) -> Document:
-    """Return the document of a value, in the language of the moment.
-
-    Raises:
-        TypeError: for a value that has none.
-    """
-    raise TypeError(f"no document of {type(value).__name__}")
-
-
-_refuse = build.dispatch(object)
-
-
-def has_document(value: Any) -> bool:
-    """Return True where ``build`` knows how to make a document of such a value."""
-    return build.dispatch(type(value)) is not _refuse
+    """Return the document of a value, in the language of the moment; of a value that is none of ours its ``repr``."""
+    return (Verbatim(repr(value)),)

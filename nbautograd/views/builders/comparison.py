@@ -19,25 +19,25 @@ DRAWING = 12_000  # characters of each graph's stored picture
 
 
 @build.register
-def comparison_document(comparison: Comparison, drawings: bool = True, thumbnails: bool = True) -> Document:
-    """Return the sentence, the table and, unless told otherwise, small heat maps in it and the graphs below."""
+def comparison_document(comparison: Comparison) -> Document:
+    """Return the sentence, the table with small heat maps in it, and the graphs below."""
     first, second = comparison.names
     mark = Chip("✓", "right", plain="") if comparison.agree else Chip("✗", "wrong", plain="")
     head = paragraph(mark, Strong(headline(comparison)))
     header = ("", Code(first), Code(second), messages.text("views.compare.column"))
     caption = messages.text("views.caption.comparison", first=first, second=second)
-    table = Table(header, tuple(_cells(row, thumbnails) for row in rows(comparison)), caption)
-    if not drawings or comparison.graphs is None:
+    table = Table(header, tuple(map(_cells, rows(comparison))), caption)
+    if comparison.graphs is None:
         return (head, table)
     named = zip(comparison.names, comparison.graphs, strict=True)
     pictures = tuple((Drawing(graph, name, DRAWING),) for name, graph in named if graph.nodes)
     return (head, table, Beside(pictures))
 
 
-def _cells(row: Row, thumbnails: bool) -> tuple[tuple[Thumbnail | Strong | str, ...], ...]:
+def _cells(row: Row) -> tuple[tuple[Thumbnail | Strong | str, ...], ...]:
     """Return a row's cells, the words under a small heat map where there is something to see."""
     apart = row.difference if row.agrees else Strong(row.difference)
-    values = (*(row.values if thumbnails else ()), None, None, None)
+    values = (*row.values, None, None, None)
     seen = [
         () if v is None or v.tensor is None or v.tensor.zeros == v.tensor.numel else (Thumbnail(v),) for v in values
     ]

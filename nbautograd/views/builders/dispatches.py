@@ -1,4 +1,4 @@
-"""A log of dispatches as rows of a call tree, and what it means, for the text and the page alike."""
+"""A log of dispatches as a document: a call tree, and what it means."""
 
 from __future__ import annotations
 
@@ -10,11 +10,50 @@ from nbautograd import messages
 from nbautograd.core.tracing.dispatches import Dispatch, DispatchLog
 from nbautograd.core.values import Value
 from nbautograd.views import formats
+from nbautograd.views.builders import build
+from nbautograd.views.document import Branch, Cell, Chip, Code, Document, Faint, Strong, Table, paragraph, sentences
 
 MOST_ROWS = 60
 CHAIN = 8  # calls of one function, each inside the one before, from which on they are folded
 CALL = 72  # characters of a call
 DASH = "–"
+
+
+COLUMNS = ("call", "asked", "answer", "result")
+
+
+@build.register
+def log_document(log: DispatchLog) -> Document:
+    """Return how many dispatches there were, the tree of calls, and what the reader should know."""
+    head = paragraph(Strong(headline(log)))
+    if not log.dispatches:
+        return (head, *sentences(notes(log)))
+    header = tuple(messages.text(f"tracing.column.{c}") for c in COLUMNS)
+    rows_shown = tuple(map(_cells, rows(log)))
+    table = Table(header, rows_shown, messages.text("tracing.caption"), wrap=False, cut=False)
+    return (head, *sentences(notes(log)), table)
+
+
+@build.register
+def dispatch_document(dispatch: Dispatch) -> Document:
+    """Return one dispatch as a row."""
+    return (Table((), (_cells(Row(0, dispatch)),), wrap=False, cut=False),)
+
+
+def _cells(row: Row) -> tuple[Cell, ...]:
+    branch = Branch(row.depth)
+    if row.dispatch is None:
+        return ((branch, f"… {row.words}"), "", "", "")
+    shown = row.dispatch
+    back = result(shown)
+    return ((branch, Code(call(shown))), Code(asked(shown)), _answered(shown), back if shown.exception else Code(back))
+
+
+def _answered(dispatch: Dispatch) -> Cell:
+    words = answer(dispatch)
+    if dispatch.outcome in ("NotImplemented", "raised"):
+        return Chip(words, "lint" if dispatch.outcome == "NotImplemented" else "wrong")
+    return Code(words) if dispatch.handler else Faint(words)
 
 
 @dataclass(frozen=True)

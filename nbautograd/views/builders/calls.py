@@ -1,0 +1,247 @@
+"""Recorded calls, what they left on ctx, and recorded values as documents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nbautograd import messages
+from nbautograd.core.recording.call import Call, CallLog
+from nbautograd.core.values import CtxSnapshot, TensorSummary, Value
+from nbautograd.views import formats
+from nbautograd.views.builders import build
+from nbautograd.views.builders.summary import finding_document
+from nbautograd.views.document import (
+    Block,
+    Cell,
+    Code,
+    Document,
+    Faint,
+    Fold,
+    Item,
+    PageOnly,
+    Paragraph,
+    Strong,
+    Table,
+    Thumbnail,
+    Verbatim,
+    paragraph,
+    sentences,
+)
+from nbautograd.views.tensors import brief, contents, kind, remarks, what
+from nbautograd.views.words import counted, functions
+
+FIRST, LAST = 4, 8  # calls of a long log that are listed
+MAX_DETAILED = 6  # calls that are shown in full
+MAX_PRINTED = 4_000  # characters of what a call printed
+MAX_VALUES = 12  # of one table
+
+Row = tuple[Cell, ...]
+
+
+@build.register
+def log_document(log: CallLog) -> Document:
+    """Return how many calls there are, a row for each (the middle of many folded), and what the last ones saw."""
+    if not log.calls:
+        head = Paragraph((messages.text("views.headline.no_calls"),))
+    else:
+        head = paragraph(Strong(messages.text("views.headline.calls", calls=counted("calls", len(log)))))
+    return (head, *calls_document(log))
+
+
+def calls_document(log: CallLog) -> Document:
+    """Return the table of calls, what is missing from it, and what the last ones saw, printed and raised."""
+    return (*calls_table(log), *_missing(log), *_details(log))
+
+
+def calls_table(log: CallLog) -> Document:
+    """Return a row per call, oldest first."""
+    if not log.calls:
+        return ()
+    calls, folded = log.calls, len(log.calls) - FIRST - LAST
+    rows: list[Row] = [_row(call) for call in calls]
+    if folded > 1:
+        rows[FIRST:-LAST] = [(messages.text("views.calls.folded", n=formats.count(folded)),)]
+    header = ("#", *(messages.text(f"views.column.{c}") for c in ("method", "in", "out", "ctx", "ms")))
+    return (Table(header, tuple(rows), messages.text("views.caption.calls", function=functions(log)), right=(0, 5)),)
+
+
+@build.register
+def call_document(call: Call) -> Document:
+    """Return one call in full."""
+    return (paragraph(Code(_title(call)), Faint(formats.time(call.seconds))), *_saw(call))
+
+
+@build.register
+def ctx_document(ctx: CtxSnapshot) -> Document:
+    """Return what is on ctx by name, then what else it was told."""
+    return (*values_table(_ctx_groups(ctx)), *_ctx_facts(ctx)) or sentences([messages.text("views.nothing")])
+
+
+@build.register
+def value_document(value: Value) -> Document:
+    """Return one value as a row: its name, what it is, its elements, what is odd about it."""
+    return values_table([("", [value])], pictures=True)
+
+
+@build.register
+def tensor_document(tensor: TensorSummary) -> Document:
+    """Return a summary as a row."""
+    name = kind(tensor)
+    return (Table((), ((Code(name), contents(tensor), Thumbnail(Value(name, "Tensor", "", tensor))),), wrap=False),)
+
+
+def values_table(groups: Sequence[tuple[str, Sequence[Value]]], pictures: bool = False) -> Document:
+    """Return one table of several groups of values, each named on its first row; ``pictures`` adds small heat maps."""
+    rows = [row for title, values in groups for row in _rows(title, values, pictures)]
+    if not any(title for title, _ in groups):
+        rows = [row[1:] for row in rows]
+    return (Table((), tuple(rows), wrap=False),) if rows else ()
+
+
+def _rows(title: str, values: Sequence[Value], pictures: bool) -> list[Row]:
+    rows: list[Row] = []
+    for k, value in enumerate(values[:MAX_VALUES]):
+        words = contents(value.tensor) if value.tensor else ""
+        row: Row = (Faint(title) if k == 0 else "", Code(value.name), what(value), words, Faint(remarks(value)))
+        rows.append((*row, Thumbnail(value)) if pictures else row)
+    if len(values) > MAX_VALUES:
+        more = Faint(messages.text("views.more", n=len(values) - MAX_VALUES))
+        rows.append(("", more, *[""] * (len(rows[0]) - 2)))
+    return rows
+
+
+def _ctx_groups(ctx: CtxSnapshot) -> list[tuple[str, Sequence[Value]]]:
+    return [
+        (messages.text("views.call.saved"), ctx.saved_tensors),
+        (messages.text("views.call.attributes"), tuple(ctx.attributes.values())),
+    ]
+
+
+def _ctx_facts(ctx: CtxSnapshot) -> Document:
+    colon, comma = messages.text("views.colon"), messages.text("views.comma")
+    lists = {
+        "needs_input_grad": [str(b) for b in ctx.needs_input_grad],
+        "dirty": list(ctx.dirty),
+        "non_differentiable": list(ctx.non_differentiable),
+    }
+    facts = [messages.text(f"views.call.{k}") + colon + comma.join(v) for k, v in lists.items() if v]
+    if ctx.materialize_grads is False:
+        facts.append(messages.text("views.call.materialize_off"))
+    if ctx.freed:
+        facts.append(messages.text("views.call.freed"))
+    return sentences(facts, "faint")
+
+
+def _row(call: Call) -> Row:
+    method = (Code(call.method),)
+    if call.forward is not None and call.method != "setup_context":
+        method += (" ", Faint(messages.text("views.call.for", index=call.forward)))  # type: ignore[assignment]
+    out = Strong(call.exception) if call.exception else _listed(call.outputs)
+    return (str(call.index), method, _listed(call.inputs), out, _held(call.ctx), formats.milliseconds(call.seconds))
+
+
+def _listed(values: Sequence[Value], most: int = 4) -> str:
+    """Return ``input f64 2×2, weight f64 2×3``."""
+    more = [messages.text("views.more", n=len(values) - most)] if len(values) > most else []
+    return messages.text("views.comma").join([*(brief(v) for v in values[:most]), *more])
+
+
+def _held(ctx: CtxSnapshot) -> str:
+    """Return the names of what is on ctx, and how many bytes it holds."""
+    names = [*(v.name for v in ctx.saved_tensors), *(f"ctx.{name}" for name in ctx.attributes)]
+    size = f" ({formats.size(ctx.bytes)})" if ctx.bytes else ""
+    return messages.text("views.comma").join(names) + size if names else ""
+
+
+def _title(call: Call) -> str:
+    return f"#{call.index} {call.function}.{call.method}"
+
+
+def _missing(log: CallLog) -> Document:
+    words = list(map(str, log.problems))
+    if log.dropped:
+        words.append(messages.text("views.calls.dropped", n=formats.count(log.dropped)))
+    return sentences(words, "faint")
+
+
+def _details(log: CallLog) -> Document:
+    """Return what the last calls saw; text tells of it only what they printed and raised."""
+    calls = log.calls[-MAX_DETAILED:]
+    if not calls:
+        return ()
+    words = "views.calls.details_folded" if len(log.calls) > len(calls) else "views.calls.details"
+    by_index = {call.index: call for call in calls}
+    folds = []
+    for call in calls:
+        left_by = by_index.get(-1 if call.forward is None else call.forward)
+        values, events, circumstances = _parts(call, left_by, labels=False)
+        inside = (PageOnly(values), *events, PageOnly(circumstances))
+        folds.append(Fold(Code(_title(call)), inside, _beside(call), strong=False))
+    return (Fold(messages.text(words, n=len(calls)), tuple(folds), strong=False, in_text="body"),)
+
+
+def _saw(call: Call) -> Document:
+    return tuple(block for part in _parts(call) for block in part)
+
+
+def _parts(call: Call, left_by: Call | None = None, labels: bool = True) -> tuple[Document, Document, Document]:
+    """Return a call's values, what it printed and raised, and its circumstances.
+
+    Args:
+        call: the call.
+        left_by: the call that left ctx to it, where that is shown too; ctx is not repeated when it is as it was left.
+        labels: False where the words beside the title say in text that the call printed or raised something.
+    """
+    same = left_by is not None and left_by.ctx == call.ctx != CtxSnapshot()
+    table = values_table(_groups(call, with_ctx=not same), pictures=call.method == "backward")
+    facts = () if same else _ctx_facts(call.ctx)
+    events: tuple[Block, ...] = ()
+    if call.stdout:
+        left = len(call.stdout) - MAX_PRINTED
+        more = f"… {messages.text('views.more', n=formats.count(left))}" if left > 0 else ""
+        events += _event("printed", call.stdout[:MAX_PRINTED].rstrip("\n") + more, labels)
+    if call.exception:
+        events += _event("raised", call.exception, labels)
+    for finding in call.warnings:
+        events += finding_document(finding)
+    words = [*_circumstances(call, left_by if same else None), *map(str, call.missing)]
+    return (*table, *facts), events, sentences(words, "faint")
+
+
+def _event(name: str, words: str, labelled: bool) -> Document:
+    label = paragraph(messages.text(f"views.call.{name}"), look="faint")
+    return (label if labelled else PageOnly((label,)), Item((Verbatim(words),)))
+
+
+def _groups(call: Call, with_ctx: bool) -> list[tuple[str, Sequence[Value]]]:
+    """Return what the call saw, in the order in which it saw it."""
+    backward = call.method == "backward"
+    came, went = ("grad_outputs", "gradients") if backward else ("inputs", "outputs")
+    first = (messages.text(f"views.call.{came}"), call.inputs)
+    last = (messages.text(f"views.call.{went}"), call.outputs)
+    ctx = _ctx_groups(call.ctx) if with_ctx else []
+    return [first, *ctx, last] if backward else [first, last, *ctx]
+
+
+def _beside(call: Call) -> str:
+    words = [formats.time(call.seconds)]
+    if call.forward is not None and call.method != "forward":
+        words.insert(0, messages.text("views.call.for", index=call.forward))
+    words += [messages.text("views.call.raised")] if call.exception else []
+    words += [messages.text("views.call.printed")] if call.stdout else []
+    return messages.text("views.comma").join(words)
+
+
+def _circumstances(call: Call, left_by: Call | None) -> list[str]:
+    words = []
+    if left_by is not None:
+        words.append(messages.text("views.call.same_ctx", index=left_by.index))
+    if call.parent is not None:
+        words.append(messages.text("views.call.inside", index=call.parent))
+    if call.caller_line is not None:
+        words.append(messages.text("views.call.caller", line=call.caller_line))
+    if call.thread != "MainThread":
+        words.append(messages.text("views.call.thread", thread=call.thread))
+    if call.create_graph:
+        words.append(messages.text("views.call.double_backward"))
+    return [messages.text("views.comma").join(words)] if words else []

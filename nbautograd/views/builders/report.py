@@ -1,0 +1,145 @@
+"""A report on a Function as a document: the answer, its parts, what else was noticed; whole and redacted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nbautograd import messages
+from nbautograd.core.checking.block import JacobianBlock
+from nbautograd.core.source import FunctionSource
+from nbautograd.inspection.redacted import RedactedBlock, RedactedReport, RedactedValue
+from nbautograd.inspection.report import FunctionReport
+from nbautograd.views import formats
+from nbautograd.views.answer import answer
+from nbautograd.views.builders import build
+from nbautograd.views.builders.blocks import blocks_document, blocks_in_short, matrices_document, second_document
+from nbautograd.views.builders.calls import calls_document
+from nbautograd.views.builders.comparison import comparison_document
+from nbautograd.views.builders.graph import graph_parts, graph_size
+from nbautograd.views.builders.summary import answer_document, finding_document, findings_document
+from nbautograd.views.document import Document, Fold, Strong, Table, Verbatim, sentences
+from nbautograd.views.words import code, counted, listed, say
+
+PARTS = ("gradcheck", "jacobian", "calls", "graph", "comparison")
+MAX_CALLS = 12  # of a redacted report
+
+
+@build.register
+def report_document(report: FunctionReport) -> Document:
+    """Return the answer, the parts, that of the report's view first, the findings left and the notes."""
+    told = answer(report)
+    shown = sorted(_parts(report), key=lambda part: (part != report.view, PARTS.index(part)))
+    folds = (_fold(report, part) for part in shown)
+    notes = sentences(report.notes, "faint")
+    return (*answer_document(told), *folds, *findings_document(told.others), *notes)
+
+
+def jacobian_blocks(report: FunctionReport) -> list[JacobianBlock]:
+    """Return the blocks to draw: with verdicts when there was a check."""
+    if report.gradcheck is not None and report.gradcheck.blocks:
+        return list(report.gradcheck.blocks.values())
+    return [] if report.jacobian is None else list(report.jacobian.blocks.values())
+
+
+def _parts(report: FunctionReport) -> list[str]:
+    """Return which parts there is something to show of."""
+    there = {
+        "gradcheck": report.gradcheck is not None and bool(report.gradcheck.blocks),
+        "jacobian": bool(jacobian_blocks(report)),
+        "calls": bool(report.calls.calls or report.calls.problems),
+        "graph": report.graph is not None,
+        "comparison": report.comparison is not None,
+    }
+    return [part for part in PARTS if there[part]]
+
+
+def _fold(report: FunctionReport, part: str) -> Fold:
+    """Return one part; text shows those of the report's view alone."""
+    asked = part in (report.view, "comparison")
+    try:
+        inside, beside = _inside(report, part)
+    except Exception as error:  # one part that fails must not take the others, and the answer, with it
+        failed = messages.text("views.failed", error=f"{type(error).__name__}: {error}")
+        inside, beside = sentences([failed]), ""
+    return Fold(
+        Strong(messages.text(f"views.part.{part}")),
+        inside,
+        beside,
+        opened=asked if report.view != "all" else _opened(report, part),
+        in_text="all" if report.view == "all" or asked else "nothing",
+        attribute=part,
+    )
+
+
+def _opened(report: FunctionReport, part: str) -> bool:
+    """Return True for the evidence, or for the calls and the graph when nothing was checked."""
+    return part in (("calls", "graph") if report.gradcheck is None else ("gradcheck", "jacobian")) or part == PARTS[-1]
+
+
+def _inside(report: FunctionReport, part: str) -> tuple[Document, str]:
+    """Return what a part shows, and a few words that stand beside its title."""
+    check, graph, comparison = report.gradcheck, report.graph, report.comparison
+    if part == "gradcheck" and check is not None:
+        blocks = list(check.blocks.values())
+        return (*blocks_document(blocks), *second_document(check)), blocks_in_short(blocks)
+    if part == "graph" and graph is not None:
+        return graph_parts(graph), graph_size(graph)
+    if part == "comparison" and comparison is not None:
+        return comparison_document(comparison), ""
+    if part == "calls":
+        return calls_document(report.calls), counted("calls", len(report.calls))
+    drawn = jacobian_blocks(report)
+    only_wrong = report.view == "all" and check is not None
+    return matrices_document(drawn, wrong_in_text=only_wrong), counted("blocks", len(drawn))
+
+
+@build.register
+def source_document(value: FunctionSource) -> Document:
+    """Return the source as it is written."""
+    return (Verbatim(value.text),)
+
+
+@build.register
+def redacted_document(report: RedactedReport) -> Document:
+    """Return the verdict, the findings, a row per block, a row per call, the versions."""
+    lines = [_headline(report)]
+    if report.order2 is not None:
+        lines.append(messages.text(f"views.evidence.order2.{report.order2.replace(' ', '_')}"))
+    findings = [block for f in report.findings for block in (*sentences([f"[{f.code}]"]), *finding_document(f))]
+    tables: list[Table] = []
+    if report.blocks:
+        header = tuple(messages.text(f"views.column.{c}") for c in ("block", "shapes", "verdict", "wrong", "structure"))
+        tables.append(Table(header, tuple(map(_block, report.blocks))))
+    if report.calls:
+        header = tuple(messages.text(f"views.column.{c}") for c in ("method", "in", "out", "ctx"))
+        rows = [(c.method, *map(_values, (c.inputs, c.outputs, c.saved))) for c in report.calls[:MAX_CALLS]]
+        tables.append(Table(header, tuple(rows), cut=False))
+    versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
+    last = sentences([versions, messages.text("views.redacted")])
+    return (*sentences(lines), *findings, *tables, *last)
+
+
+def _headline(report: RedactedReport) -> str:
+    if report.verdict is None:
+        return report.function
+    wrong = dict.fromkeys(b.input_name for b in report.blocks if b.verdict == "mismatch")
+    named = report.verdict == "wrong" and wrong
+    message_id = "views.headline.wrong_for" if named else f"views.headline.{report.verdict.replace(' ', '_')}"
+    return messages.text(message_id, function=report.function, inputs=listed([code(name) for name in wrong]))
+
+
+def _block(block: RedactedBlock) -> tuple[str, ...]:
+    shapes = f"{_shape(block.output_shape)} / {_shape(block.input_shape)}"
+    verdict = say("block", block.verdict) + (f" ({say('reason', block.reason)})" if block.reason else "")
+    name = f"d {block.output_name} / d {block.input_name}"
+    return (name, shapes, verdict, f"{block.wrong}/{block.entries}", say("structure", block.structure))
+
+
+def _values(values: Sequence[RedactedValue]) -> str:
+    return ", ".join(
+        f"{v.name} {v.type}" if v.shape is None else f"{v.name} {v.dtype} {_shape(v.shape)}" for v in values
+    )
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return formats.shape(shape) or messages.text("views.tensor.scalar")
