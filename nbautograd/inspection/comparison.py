@@ -12,9 +12,9 @@ from typing import Any
 import torch
 
 from nbautograd.core.checking.backward_call import cotangents
+from nbautograd.core.checking.prepared_inputs import unreadable_kind
 from nbautograd.core.checking.problem import Outputs, Subject
 from nbautograd.core.checking.progress import watched
-from nbautograd.core.checking.tensor_kinds import unreadable_kind
 from nbautograd.core.display import Displayable
 from nbautograd.core.graphs.build import graph
 from nbautograd.core.graphs.graph import AutogradGraph

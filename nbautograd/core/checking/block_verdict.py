@@ -1,22 +1,110 @@
-"""From two Jacobians to a verdict: which entries agree, which differ, which cannot be told."""
+"""Verdict of a block: which entries of two Jacobians agree, which differ, which cannot be told, by which tolerance."""
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from nbautograd.core.checking.block import BlockVerdict, Entry
+from nbautograd.core.checking.block import BlockVerdict, Entry, Statement
 from nbautograd.core.checking.jacobian.assembly import FirstPass
 from nbautograd.core.checking.jacobian.central_differences import first_step
 from nbautograd.core.checking.jacobian.layout import Matrices
+from nbautograd.core.checking.jacobian.witnesses import Testimony
 from nbautograd.core.checking.steps import kinks
 from nbautograd.core.checking.steps.refine import ALIKE, Refined, agreeing_entries, concatenate, refine, sample_of
-from nbautograd.core.checking.tolerance import Scale, Tolerance, close, same, scales
+from nbautograd.core.display import Phrase
 from nbautograd.core.numerics.arrays import Array
 from nbautograd.core.numerics.compare import agree_within_error
-from nbautograd.core.numerics.constants import AGREED, BITS, ERROR_BARS, NEAR, NEARING, SIGNIFICANT, UNSEEN, UNSURE
+from nbautograd.core.numerics.constants import (
+    AGREED,
+    BITS,
+    ERROR_BARS,
+    NEAR,
+    NEARING,
+    SIGNIFICANT,
+    SLIGHT,
+    UNSEEN,
+    UNSURE,
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Tolerance:
+    """Tolerances given to ``gradcheck``, and the precision of the backward.
+
+    Attributes:
+        atol, rtol: an entry that differs by at most atol + rtol |numerical| is right; None for the error bars alone.
+        precision: spacing at 1 of the numbers that backward computes with.
+    """
+
+    atol: float | None
+    rtol: float | None
+    precision: float
+
+    @property
+    def rounding(self) -> float:
+        """Rounding of an entry in backward, relative to its row; sums are short where precision is lowest."""
+        return (64 if self.precision < 1e-5 else 8) * self.precision
+
+    def given(self, analytical: Array, numerical: Array) -> Array | None:
+        """Mark the entries that meet the caller's tolerance; None when the caller gave none."""
+        if self.atol is None and self.rtol is None:
+            return None
+        within: Array = np.abs(analytical - numerical) <= (self.atol or 0.0) + (self.rtol or 0.0) * np.abs(numerical)
+        return within
+
+
+@dataclasses.dataclass(frozen=True)
+class Scale:
+    """Sizes that a difference is measured against.
+
+    Attributes:
+        size: the entry itself, but at least 1e-3 of the largest of its row and 1e-6 of the largest of the block.
+        row: the largest of its row, which rounding in backward goes by.
+    """
+
+    size: Array
+    row: Array
+
+    def slack(self, relative: float, tolerance: Tolerance) -> Array:
+        """A difference that means nothing: relative to the size, or from rounding in backward."""
+        result: Array = np.maximum(relative * self.size, tolerance.rounding * self.row)
+        return result
+
+    def __getitem__(self, at: Any) -> Scale:
+        return Scale(self.size[at], np.broadcast_to(self.row, self.size.shape)[at])
+
+
+def scales(matrices: Matrices) -> Scale:
+    """The scale of all stored entries."""
+    size = np.maximum(_size(matrices.analytical), _size(matrices.numerical))
+    row = size.max(axis=2, keepdims=True, initial=0.0)
+    return Scale(np.maximum(np.maximum(size, 1e-3 * row), 1e-6 * row.max(initial=0.0)), row)
+
+
+def close(matrices: Matrices, scale: Scale, tolerance: Tolerance) -> Array:
+    """Mark the entries where the two Jacobians agree at first sight."""
+    return same(matrices.analytical, matrices.numerical, scale, tolerance)
+
+
+def same(analytical: Array, numerical: Array, scale: Scale, tolerance: Tolerance, relative: float = AGREED) -> Array:
+    """Mark the numbers that agree within a relative difference, or within the caller's tolerance."""
+    with np.errstate(invalid="ignore"):
+        apart = np.abs(analytical - numerical)
+        agreed: Array = apart <= np.maximum(scale.slack(relative, tolerance), SLIGHT * scale.row)
+    given = tolerance.given(analytical, numerical)
+    return agreed if given is None else given
+
+
+def _size(array: Array) -> Array:
+    """Absolute values, 0 for what is not finite."""
+    size: Array = np.abs(array)
+    known = np.isfinite(size)
+    return size if known.all() else np.where(known, size, 0.0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -306,3 +394,49 @@ def _curve(refined: Refined | None, entry: tuple[int, int, int] | None) -> tuple
     if refined is None or hit is None or np.isnan(refined.steps[:, hit]).all():
         return np.empty(0), np.empty(0)
     return refined.steps[:, hit], refined.errors[:, hit]
+
+
+SAME = 1e-6  # relative; closer than this two witnesses say the same
+
+
+def statements(raw: FirstPass, judged: Judged, forward: Testimony, jvp: Testimony) -> tuple[Statement, ...]:
+    """The statements of all four witnesses."""
+    return (
+        _by_backward(raw),
+        _by_differences(raw, judged),
+        _other("autograd of forward", forward),
+        _other("jvp", jvp),
+    )
+
+
+def _other(witness: str, testimony: Testimony) -> Statement:
+    if testimony.apart is None:
+        return Statement(witness, False, Phrase(f"checking.absent_{testimony.absent}"))
+    if testimony.apart < SAME:
+        says = Phrase("checking.witness_agrees", digits=min(15, int(-math.log10(max(testimony.apart, 1e-15)))))
+    else:
+        says = Phrase("checking.witness_differs", percent=_two_digits(100 * testimony.apart))
+    return Statement(witness, True, says, testimony.largest, testimony.apart)
+
+
+def _by_backward(raw: FirstPass) -> Statement:
+    """State how the analytical Jacobian came about."""
+    shape = raw.matrices.layout.structure
+    message = "checking.backward_said" if raw.linear else "checking.backward_not_linear"
+    return Statement("backward", True, Phrase(message, structure=Phrase(f"checking.structure_{_id(shape)}")))
+
+
+def _by_differences(raw: FirstPass, judged: Judged) -> Statement:
+    """State how the numerical Jacobian came about, and its distance from backward."""
+    precision = Phrase("checking.promoted" if raw.forward.promoted else "checking.same_precision")
+    says = Phrase("checking.differences_said", largest=_two_digits(judged.largest_error), precision=precision)
+    return Statement("finite differences", True, says, judged.largest_error)
+
+
+def _two_digits(value: float) -> str:
+    """Write a size in two digits: 0.25, 3,100, 4.2e-11."""
+    return f"{value:,.0f}" if 100 <= value < 1e6 else f"{value:.2g}"
+
+
+def _id(structure: str) -> str:
+    return structure.replace(" ", "_")

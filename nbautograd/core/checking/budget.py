@@ -1,4 +1,4 @@
-"""Budget: how long a check may take and how much memory it may hold, and the clock that ends it."""
+"""Budget: how long a check may take, how much memory it may hold, how often it may run the user's code."""
 
 from __future__ import annotations
 
@@ -348,3 +348,53 @@ def _forget_clocks() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_clocks)
+
+
+class OutOfRunsError(KeyboardInterrupt):
+    """There may be no more runs; like an interrupt it passes through what catches exceptions of the user's code."""
+
+
+class Meter:
+    """Counts runs of forward and backward, many points at once as one; the same on every machine.
+
+    Attributes:
+        runs: how many there were.
+        limit: number of runs beyond which ``OutOfRunsError`` is raised, or None.
+
+    Example:
+        >>> from nbautograd.core.checking.budget import Meter
+        >>> meter = Meter()
+        >>> meter.count()
+        >>> meter.runs
+        1
+    """
+
+    def __init__(self) -> None:
+        self.runs = 0
+        self.limit: int | None = None
+
+    @property
+    def exceeded(self) -> bool:
+        """Whether there were more runs than allowed."""
+        return self.limit is not None and self.runs > self.limit
+
+    def count(self) -> None:
+        """Take note of one run.
+
+        Raises:
+            OutOfRunsError: there may be no more of them.
+            OutOfBudgetError: the time of the check is up.
+        """
+        tick()
+        self.runs += 1
+        if self.exceeded:
+            raise OutOfRunsError
+
+    @contextlib.contextmanager
+    def limited(self, runs: int) -> Iterator[None]:
+        """Allow so many more runs within the block."""
+        before, self.limit = self.limit, self.runs + runs
+        try:
+            yield
+        finally:
+            self.limit = before

@@ -15,11 +15,10 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.checking import prepared_inputs
-from nbautograd.core.checking.class_state import ClassState, names_outside
-from nbautograd.core.checking.meter import Meter
+from nbautograd.core.checking.budget import Meter
+from nbautograd.core.checking.outside_state import ClassState, SharedTensors, names_outside, reachable
+from nbautograd.core.checking.prepared_inputs import refuse_outputs, unreadable_kind
 from nbautograd.core.checking.quiet import quiet, seed_all
-from nbautograd.core.checking.shared_tensors import SharedTensors, reachable
-from nbautograd.core.checking.tensor_kinds import refuse_outputs, unreadable_kind
 from nbautograd.core.numerics.compare import agree_bitwise
 from nbautograd.core.source import FunctionSource, function_class, read_source
 from nbautograd.core.torch_private import library

@@ -14,7 +14,7 @@ from nbautograd.core.checking.probes.exceptions import explain
 from nbautograd.core.checking.probes.hidden_inputs import inputs_outside
 from nbautograd.core.checking.problem import Subject
 from nbautograd.core.checking.run import GradcheckRun
-from nbautograd.core.checking.second_order.check import second_order, stopped_report
+from nbautograd.core.checking.second_order import second_order, stopped_report
 from nbautograd.core.findings import Finding, Phrase
 
 PROBES = 12  # that the search for causes consists of

@@ -11,9 +11,9 @@ from typing import TypedDict
 
 import numpy as np
 
-from nbautograd.core.checking import budget, statements
+from nbautograd.core.checking import budget
 from nbautograd.core.checking.block import Block, BlockVerdict
-from nbautograd.core.checking.block_verdict import Judged, judge
+from nbautograd.core.checking.block_verdict import Judged, Tolerance, judge, statements
 from nbautograd.core.checking.directional import DerivativeInside, derivative_inside
 from nbautograd.core.checking.jacobian.assembly import Assembly, FirstPass
 from nbautograd.core.checking.jacobian.backward_rounding import only_rounding
@@ -23,7 +23,6 @@ from nbautograd.core.checking.probes.exceptions import contract_broken, from_for
 from nbautograd.core.checking.problem import Outputs, Subject
 from nbautograd.core.checking.progress import PARTS, Progress, Tell
 from nbautograd.core.checking.steps.refine import convergence_curve
-from nbautograd.core.checking.tolerance import Tolerance
 from nbautograd.core.display import Phrase
 from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.arrays import epsilon, real_size
@@ -175,9 +174,7 @@ class GradcheckRun:
         if not self.judge:
             return Block(*self._described(ij, where, raw.matrices), raw.matrices, **self._pairs(where))
         judged = self._judged(ij, where, raw)
-        said = statements.statements(
-            raw, judged, self._forward_witness.testimony(*ij), self._jvp_witness.testimony(*ij)
-        )
+        said = statements(raw, judged, self._forward_witness.testimony(*ij), self._jvp_witness.testimony(*ij))
         return Block(
             *self._described(ij, where, judged.matrices), judged.matrices, judged.verdict, judged.reason,
             judged.wrong, judged.worst, judged.largest_error, said, judged.steps, judged.errors,

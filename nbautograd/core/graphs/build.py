@@ -13,12 +13,11 @@ from nbautograd.core.collector import collector_paused
 from nbautograd.core.display import Phrase
 from nbautograd.core.graphs.disconnected import disconnected_tensors
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Ghost, Node, Origin, Stale
-from nbautograd.core.graphs.modules import made_by
+from nbautograd.core.graphs.modules import infer_scopes, made_by, scope_types
 from nbautograd.core.graphs.names import Names, tensors_in
 from nbautograd.core.graphs.nodes import EMPTY, Describer, Known, argument_names, stale_edges
-from nbautograd.core.graphs.order import LEAF, engine_order
 from nbautograd.core.graphs.saved import SavedReader
-from nbautograd.core.graphs.scopes import infer_scopes, scope_types
+from nbautograd.core.graphs.schedule import LEAF, engine_order
 from nbautograd.core.torch_private.nodes import leaf_tensor, root_edge, sequence_number
 from nbautograd.core.values import TensorSummary
 

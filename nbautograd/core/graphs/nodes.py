@@ -8,8 +8,7 @@ import torch
 
 from nbautograd.core.graphs.graph import Node, Slot
 from nbautograd.core.graphs.names import Names
-from nbautograd.core.graphs.saved import SavedReader
-from nbautograd.core.graphs.saved_memory import SavedMemory
+from nbautograd.core.graphs.saved import SavedMemory, SavedReader
 from nbautograd.core.torch_private.nodes import function_of, gradient_slots, node_name
 
 EMPTY = Slot()

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from nbautograd.core.checking.second_order.check import second_order
+from nbautograd.core.checking.second_order import second_order
 from nbautograd.course.attempt import Attempt, Gradients, Run, copies, cotangents, positions, tensors, vjp
 from nbautograd.course.checks import exceptions
 from nbautograd.course.draw import Draw

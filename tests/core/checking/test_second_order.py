@@ -11,8 +11,8 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 import nbautograd
+from nbautograd.core.checking import second_order
 from nbautograd.core.checking.problem import Subject
-from nbautograd.core.checking.second_order import check
 from nbautograd.errors import CallError, GradcheckError
 from nbautograd.pytest_plugin import assert_gradients
 
@@ -313,12 +313,12 @@ def test_a_suspicion_of_a_mistake_is_followed_further(monkeypatch: pytest.Monkey
     both, report = counted_runs(None)
     assert report.order2 is not None
     assert report.order2.verdict in ("wrong", "cannot tell")
-    assert both <= 3 * first + check.LEAST
+    assert both <= 3 * first + second_order.LEAST
 
 
 def test_what_takes_too_many_runs_is_left_out_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(OnlyNumbers, "WRONG", True)
-    monkeypatch.setattr(check, "LEAST", 5)
+    monkeypatch.setattr(second_order, "LEAST", 5)
     nbautograd.set_language("en")
     _, report = counted_runs(None)
     assert report.verdict == "right"

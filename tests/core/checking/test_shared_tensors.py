@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.autograd import Function
 
 import nbautograd
-from nbautograd.core.checking.shared_tensors import SharedTensors
+from nbautograd.core.checking.outside_state import SharedTensors
 
 D = torch.float64
 MEAN = torch.zeros(3, dtype=D)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nbautograd
-from nbautograd.core.graphs.order import engine_order
+from nbautograd.core.graphs.schedule import engine_order
 
 
 @pytest.mark.parametrize(

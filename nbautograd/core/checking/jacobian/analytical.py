@@ -8,8 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nbautograd.core.checking.budget import allowed_elements
-from nbautograd.core.checking.meter import Meter
+from nbautograd.core.checking.budget import Meter, allowed_elements
 from nbautograd.core.checking.progress import Progress
 from nbautograd.core.checking.quiet import seed_all
 from nbautograd.core.numerics.arrays import (

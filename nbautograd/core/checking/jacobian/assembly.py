@@ -11,8 +11,8 @@ import numpy as np
 from nbautograd.core.checking.budget import allowed_elements
 from nbautograd.core.checking.jacobian import central_differences, sample, structure
 from nbautograd.core.checking.jacobian.analytical import Rows
+from nbautograd.core.checking.jacobian.central_differences import JointPerturbations
 from nbautograd.core.checking.jacobian.forward_values import Forward, Values
-from nbautograd.core.checking.jacobian.joint_perturbations import JointPerturbations
 from nbautograd.core.checking.jacobian.layout import LIMIT, Layout, Matrices
 from nbautograd.core.checking.problem import Outputs, Subject
 from nbautograd.core.checking.progress import PARTS, Kind, Progress

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from nbautograd.core.checking.jacobian.analytical import Rows
 from nbautograd.core.checking.jacobian.assembly import Assembly
+from nbautograd.core.checking.jacobian.forward_values import forward_without_autograd
 from nbautograd.core.checking.jacobian.layout import Matrices
-from nbautograd.core.checking.jacobian.stub_ctx import forward_without_autograd
 from nbautograd.core.checking.problem import functions_of
 from nbautograd.core.checking.quiet import seed_all
 from nbautograd.core.numerics.arrays import Array, from_array, real_shape, to_array

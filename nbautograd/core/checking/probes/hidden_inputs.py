@@ -9,7 +9,7 @@ from torch import Tensor
 
 from nbautograd.core.checking import phrases
 from nbautograd.core.checking.backward_call import cotangents, pull
-from nbautograd.core.checking.jacobian.stub_ctx import forward_without_autograd
+from nbautograd.core.checking.jacobian.forward_values import forward_without_autograd
 from nbautograd.core.checking.phrases import about
 from nbautograd.core.checking.problem import Subject
 from nbautograd.core.contract import rules

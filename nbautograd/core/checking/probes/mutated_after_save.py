@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbautograd.core.checking.jacobian.stub_ctx import StubContext
+from nbautograd.core.checking.jacobian.forward_values import StubContext
 from nbautograd.core.checking.problem import Subject, separate_context
 from nbautograd.core.checking.quiet import seed_all
 from nbautograd.core.numerics.compare import agree_bitwise

@@ -1,31 +1,37 @@
-"""Second derivatives: is the backward of backward right, and if not, what was lost on the way?"""
+"""Second order: check the derivatives of backward, and name what was lost on the way where they are wrong.
+
+A large function is checked at a few directions, numbers in and numbers out, like a small one.
+"""
 
 from __future__ import annotations
 
 import ast
+import math
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from nbautograd.core import syntax
 from nbautograd.core.checking import phrases
 from nbautograd.core.checking.backward_call import cotangents, gradient_tolerance, own_node, tensors_on_ctx
-from nbautograd.core.checking.block import Block, GradcheckReport
-from nbautograd.core.checking.meter import Meter, OutOfRunsError
+from nbautograd.core.checking.block import Block, Entry, GradcheckReport
+from nbautograd.core.checking.budget import Meter, OutOfRunsError
+from nbautograd.core.checking.jacobian.layout import Layout, Matrices
 from nbautograd.core.checking.other_points import nearby_inputs
 from nbautograd.core.checking.probes.forward_mode import over_reverse
 from nbautograd.core.checking.probes.run_probes import quietly
 from nbautograd.core.checking.problem import Outputs, Subject
 from nbautograd.core.checking.run import GradcheckRun
-from nbautograd.core.checking.second_order.sampled_directions import DIRECTIONS, TOGETHER, restrict_to_directions
-from nbautograd.core.checking.second_order.scalar_check import agree_along_direction
 from nbautograd.core.display import Phrase
 from nbautograd.core.findings import Finding
+from nbautograd.core.numerics.constants import AGREED
 from nbautograd.core.source import methods_of
 from nbautograd.core.torch_private import tensors as internals
+from nbautograd.core.torch_private.tensors import gradients
 
 MOST = 120  # elements of inputs and outputs together; of a larger Function the second derivatives are sampled
 LEAST = 400  # runs that a suspicion is worth in any case; what is wrong in 8 elements takes some 150 to 390
@@ -295,3 +301,110 @@ def _cuts(subject: Subject) -> Iterator[tuple[str, int]]:
             yield "autograd.grad", node.lineno
         if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("no_grad"):
             yield "no_grad", node.lineno
+
+
+DIRECTIONS = 4  # per input
+TOGETHER = 8  # elements that one direction moves; more would meet a kink too easily
+
+
+def restrict_to_directions(
+    subject: Subject, seed: int, directions: int = DIRECTIONS, together: int | None = TOGETHER
+) -> Subject | None:
+    """The same function of a few numbers per input, each of which moves a few elements.
+
+    Args:
+        subject: a function whose Jacobians would be too large to hold.
+        seed: of the choice of elements, and of the weights that the outputs are read with.
+        directions: how many of them per input.
+        together: how many elements one of them moves; all of them when None.
+
+    Returns:
+        A subject whose blocks have so many rows and columns; None for complex tensors.
+    """
+    outputs = subject.call()
+    moved = [subject.inputs[i].detach() for i in subject.differentiable]
+    if any(t.is_complex() for t in (*outputs, *moved)):
+        return None
+    generator = torch.Generator().manual_seed(seed)
+    places = [_places(x, generator, directions, together or x.numel()) for x in moved]
+    weights = [torch.randn(directions, y.numel(), generator=generator, dtype=torch.float64).to(y) for y in outputs]
+
+    def few(*numbers: Tensor) -> tuple[Tensor, ...]:
+        given: list[Any] = list(subject.fresh())
+        for k, i in enumerate(subject.differentiable):
+            given[i] = _perturbed(moved[k], numbers[k], places[k])
+        found: Sequence[Tensor] = tuple(subject.flat(subject.fn(*given)))
+        return tuple(w @ y.reshape(-1) for w, y in zip(weights, found, strict=True))
+
+    start = tuple(x.new_zeros(directions).requires_grad_() for x in moved)
+    small = Subject(few, start, subject.seed)
+    small.has_functions = subject.has_functions
+    small.input_names = tuple(subject.input_names[i] for i in subject.differentiable)
+    small.output_names = subject.output_names
+    return small
+
+
+Places = tuple[Tensor, Tensor]
+
+
+def _places(x: Tensor, generator: torch.Generator, directions: int, together: int) -> Places:
+    """Which elements move, and how far each for one unit: as much as it is large."""
+    count = min(together, max(1, x.numel() // directions))
+    index = torch.randint(max(1, x.numel()), (directions, count), generator=generator)
+    if count == x.numel():
+        index = torch.arange(count).reshape(1, count)
+    size = x.reshape(-1)[index.reshape(-1)].abs() if x.numel() else x.new_zeros(index.numel())
+    sign = torch.randint(2, (index.numel(),), generator=generator) * 2 - 1
+    return index, sign.to(x) * torch.where(size > 0, size, torch.ones_like(size)) / math.sqrt(count)
+
+
+def _perturbed(x: Tensor, numbers: Tensor, places: Places) -> Tensor:
+    index, far = places
+    if not x.numel():
+        return x + 0 * numbers.sum()
+    by = numbers.repeat_interleave(index.shape[1]) * far
+    return x.reshape(-1).index_add(0, index.reshape(-1), by).reshape(x.shape)
+
+
+STEP = float(np.finfo(float).eps) ** (1 / 3)
+ONE = (1,)
+
+
+def agree_along_direction(small: Subject) -> dict[tuple[int, int], Block] | None:
+    """All blocks where each entry agrees to seven digits by one backward and one pair of forwards; else None.
+
+    Args:
+        small: as ``restrict_to_directions`` makes it for one direction, in float64; its session must be open.
+    """
+    outputs = small.call()
+    leaves = [outputs.inputs[i] for i in small.differentiable]
+    if not all(y.requires_grad for y in outputs):
+        return None
+    said = [gradients([y], leaves, [torch.ones_like(y)]) for y in outputs]
+    blocks: dict[tuple[int, int], Block] = {}
+    for i in small.differentiable:
+        high, low = (_outputs_at(small, i, h) for h in (STEP, -STEP))
+        for o, (up, down) in enumerate(zip(high, low, strict=True)):
+            a, n = _number(said[o][i]), (up - down) / (2 * STEP)
+            bar = AGREED * max(abs(a), abs(n)) + 4 * np.finfo(float).eps * max(abs(up), abs(down)) / STEP
+            if not abs(a - n) <= bar:
+                return None
+            blocks[o, i] = _block(small, (o, i), (a, n, float(bar)))
+    return blocks
+
+
+def _outputs_at(small: Subject, i: int, h: float) -> list[float]:
+    with torch.no_grad():
+        return [float(y) for y in small.evaluate(tuple(x + h if k == i else x for k, x in enumerate(small.inputs)))]
+
+
+def _number(gradient: Tensor | None) -> float:
+    return 0.0 if gradient is None else float(gradient)
+
+
+def _block(small: Subject, where: tuple[int, int], numbers: tuple[float, float, float]) -> Block:
+    (o, i), (a, n, bar) = where, numbers
+    held = Matrices(Layout(ONE, ONE), np.array([[[a]]]), np.array([[[n]]]), wrong=np.zeros((1, 1, 1), dtype=bool))
+    entry = Entry((0,), (0,), a, n, bar)
+    names = small.output_names[o], small.input_names[i]
+    return Block(o, i, *names, ONE, ONE, "dense", 1, held, "match", worst=entry, largest_error=abs(a - n))

@@ -1,1 +1,0 @@
-"""Second derivatives: is the backward of backward right."""
