@@ -48,7 +48,7 @@ def value_of(name: str, one: Snapshot, same_as: str = "") -> Value:
 def summary_of(one: TensorSnapshot) -> TensorSummary:
     """Return the TensorSummary that a snapshot tells, with the statistics of the elements that were copied."""
     described: dict[str, Any] = {
-        "shape": one.shape or (),
+        "shape": tuple(one.shape or ()),
         "dtype": str(one.dtype).removeprefix("torch."),
         "device": str(one.device),
         "requires_grad": one.requires_grad,

@@ -11,20 +11,17 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
-import struct
 import threading
-from collections.abc import Sequence
 from functools import cache
-from itertools import chain
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-_MOST_PIECES = 1024  # of one system call: IOV_MAX of Linux and macOS
+_MOST_NUMBERS = 2 * 1024  # that describe the pieces of one system call: twice IOV_MAX of Linux and macOS
 _BUFFER = 64 * 1024  # bytes; what is larger gets a buffer of its own
 _PIPE_PIECE = 4096  # bytes written at once: an empty pipe takes them on every system
 
-Piece = tuple[int, int]  # address and number of bytes
+Pieces = list[int]  # address and number of bytes of each piece by turns, as in an array of struct iovec
 
 
 class Copier(Protocol):
@@ -36,7 +33,7 @@ class Copier(Protocol):
 
     name: str
 
-    def copy(self, pieces: Sequence[Piece], total: int) -> bytes | None:
+    def copy(self, pieces: Pieces, total: int) -> bytes | None:
         """Return the pieces one after the other; None when any of them is not there."""
         ...
 
@@ -47,53 +44,41 @@ class VirtualMemory:
     name = "process_vm_readv"
 
     def __init__(self) -> None:
-        self._call = ctypes.PyDLL(None, use_errno=True).process_vm_readv
+        self._call = ctypes.PyDLL(None).process_vm_readv
         self._call.restype = ctypes.c_ssize_t
-        self._call.argtypes = [
-            ctypes.c_int, ctypes.c_void_p, ctypes.c_ulong, ctypes.c_void_p, ctypes.c_ulong, ctypes.c_ulong,
-        ]  # fmt: skip
         self._spare: list[_Buffers] = []  # list.pop and list.append are atomic: no lock
 
-    def copy(self, pieces: Sequence[Piece], total: int) -> bytes | None:
+    def copy(self, pieces: Pieces, total: int) -> bytes | None:
         """See ``Copier``."""
-        if len(pieces) > _MOST_PIECES:
-            first = sum([count for _, count in pieces[:_MOST_PIECES]])
-            parts = self.copy(pieces[:_MOST_PIECES], first), self.copy(pieces[_MOST_PIECES:], total - first)
+        if len(pieces) > _MOST_NUMBERS:
+            first = sum(pieces[1:_MOST_NUMBERS:2])
+            parts = self.copy(pieces[:_MOST_NUMBERS], first), self.copy(pieces[_MOST_NUMBERS:], total - first)
             return None if None in parts else b"".join(parts)  # type: ignore[arg-type]
         # Taken out while in use: a signal handler or a finalizer may record a call in the middle of this one.
         try:
-            buffers = self._spare.pop()
+            buffers = self._spare.pop() if total <= _BUFFER else _Buffers(total)
         except IndexError:
             buffers = _Buffers(_BUFFER)
-        target = buffers if total <= _BUFFER else _Buffers(total)
-        _lists_of(len(pieces)).pack_into(buffers.remote, 0, *chain.from_iterable(pieces))
-        _ONE_PIECE.pack_into(buffers.local, 0, target.address, total)
-        done = self._call(os.getpid(), buffers.local_address, 1, buffers.remote_address, len(pieces), 0)
-        copied = bytes(target.view[:total]) if done == total else None
-        self._spare.append(buffers)
+        buffers.pieces[: len(pieces)] = pieces
+        # objects of ctypes already: to have numbers converted takes as long as half the call
+        count = ctypes.c_ulong(len(pieces) // 2)
+        done = self._call(ctypes.c_int(os.getpid()), buffers.target, _ONE, buffers.pieces, count, _NO_FLAGS)
+        copied = buffers.data[:total] if done == total else None
+        if total <= _BUFFER:
+            self._spare.append(buffers)
         return copied
 
 
 class _Buffers:
-    """What a call hands to the system: room for the copy, and for the two lists of pieces."""
+    """What a call hands to the system: room for the copy, and the lists of where it goes and where it comes from."""
 
     def __init__(self, size: int) -> None:
-        self.data, self.remote, self.local = bytearray(size), bytearray(16 * _MOST_PIECES), bytearray(16)
-        self.address, self.remote_address, self.local_address = map(_address_of, (self.data, self.remote, self.local))
-        self.view = memoryview(self.data)
+        self.data: Any = (ctypes.c_char * size)()
+        self.target = (ctypes.c_size_t * 2)(ctypes.addressof(self.data), size)
+        self.pieces: Any = (ctypes.c_size_t * _MOST_NUMBERS)()
 
 
-@cache
-def _lists_of(count: int) -> struct.Struct:
-    """Return the layout of so many pieces: pairs of address and size, as struct iovec."""
-    return struct.Struct(f"{2 * count}N")
-
-
-_ONE_PIECE = _lists_of(1)
-
-
-def _address_of(buffer: bytearray) -> int:
-    return ctypes.addressof((ctypes.c_char * len(buffer)).from_buffer(buffer))
+_ONE, _NO_FLAGS = ctypes.c_ulong(1), ctypes.c_ulong(0)
 
 
 class Pipe:
@@ -116,14 +101,14 @@ class Pipe:
         os.set_blocking(self._in, False)
         self._lock = threading.Lock()
 
-    def copy(self, pieces: Sequence[Piece], total: int) -> bytes | None:
+    def copy(self, pieces: Pieces, total: int) -> bytes | None:
         """See ``Copier``."""
         if not self._lock.acquire(blocking=False):  # another thread, or this one inside a signal handler
             return None
         try:
-            target = bytearray(total)
-            address, done = _address_of(target) if total else 0, 0
-            for start, count in pieces:
+            target: Any = (ctypes.c_char * total)()
+            address, done = ctypes.addressof(target), 0
+            for start, count in zip(pieces[::2], pieces[1::2], strict=True):
                 for at in range(0, count, _PIPE_PIECE):
                     size = min(_PIPE_PIECE, count - at)
                     sent = self._write(self._in, start + at, size)
@@ -132,7 +117,7 @@ class Pipe:
                     if sent != size:
                         return None
                     done += size
-            return bytes(target)
+            return bytes(target[:])
         finally:
             self._lock.release()
 
@@ -141,9 +126,9 @@ def works(copier: Copier) -> bool:
     """Return True when a copier copies what is there and refuses what is not."""
     numbers = np.arange(64, dtype=np.int64)
     half = numbers.nbytes // 2
-    pieces = [(numbers.ctypes.data, half), (numbers.ctypes.data + half, half)]
-    page_zero = (16, 8)  # mapped in no process
-    return copier.copy(pieces, numbers.nbytes) == numbers.tobytes() and copier.copy([page_zero], 8) is None
+    pieces = [numbers.ctypes.data, half, numbers.ctypes.data + half, half]
+    page_zero = [16, 8]  # mapped in no process
+    return copier.copy(pieces, numbers.nbytes) == numbers.tobytes() and copier.copy(page_zero, 8) is None
 
 
 @cache

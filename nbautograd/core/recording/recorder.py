@@ -123,8 +123,7 @@ class MethodRecorder:
         try:
             values = result if type(result) is tuple or type(result) is list else (result,)
             self.observe(record, args, values)
-            record.outputs = snapshots(values, self.function.level, record.known)
-            self.leave(record, args, state)
+            self.leave(record, args, values, state)
         except Exception as error:
             record.missing = self.recorder.note(error)
         self.close(record, state)
@@ -179,8 +178,9 @@ class MethodRecorder:
     def observe(self, record: CallRecord, args: tuple[Any, ...], values: Sequence[Any]) -> None:
         """Hook of ``end``, before the outputs are taken down: notice what only this moment can tell."""
 
-    def leave(self, record: CallRecord, args: tuple[Any, ...], state: ThreadState) -> None:
-        """Hook of ``end``, after the outputs are taken down: read ctx."""
+    def leave(self, record: CallRecord, args: tuple[Any, ...], values: Sequence[Any], state: ThreadState) -> None:
+        """Hook of ``end``: take down the outputs, and what is on ctx."""
+        record.outputs = snapshots(values, self.function.level, record.known)
 
     def strided(self, args: tuple[Any, ...]) -> tuple[int, ...]:
         """Hook of ``fail``: return the positions of the gradients that were not contiguous."""
@@ -209,13 +209,15 @@ class MethodRecorder:
             state = {name: value for name, value in vars(cls).items() if _is_state(name, value)}
             record.class_state = {name: (id(value), _mark(value)) for name, value in state.items()}
 
-    def read_ctx(self, record: CallRecord, ctx: Any) -> None:
-        """Take down what a method left on ctx."""
+    def take_down(self, record: CallRecord, outputs: Sequence[Any], ctx: Any) -> None:
+        """Take down the outputs of a method and what it left on ctx, all elements in one copy."""
         saved, put = private_ctx.to_save(ctx), private_ctx.attributes(ctx)
-        taken = snapshots((*saved, *put.values()), self.function.level, record.known) if saved or put else ()
+        taken = snapshots((*outputs, *saved, *put.values()), self.function.level, record.known)
+        split = len(outputs) + len(saved)
+        record.outputs = taken[: len(outputs)]
         record.ctx = CtxRecord(
-            saved=taken[: len(saved)],
-            attributes=dict(zip(put, taken[len(saved) :], strict=True)),
+            saved=taken[len(outputs) : split],
+            attributes=dict(zip(put, taken[split:], strict=True)),
             needs_input_grad=getattr(ctx, "needs_input_grad", None) or (),
             dirty=tuple([id(one) for one in private_ctx.marked(ctx, "dirty_tensors")]),
             non_differentiable=tuple([id(one) for one in private_ctx.marked(ctx, "non_differentiable")]),
@@ -257,13 +259,14 @@ class ForwardRecorder(MethodRecorder):
                 if type(value) in _PLAIN and value.requires_grad and not any(value is one for one in given):
                     record.hidden += (name,)
 
-    def leave(self, record: CallRecord, args: tuple[Any, ...], state: ThreadState) -> None:
-        """Read ctx, or leave that to setup_context."""
+    def leave(self, record: CallRecord, args: tuple[Any, ...], values: Sequence[Any], state: ThreadState) -> None:
+        """Take down the outputs and ctx, or leave ctx to setup_context."""
         if self.function.sets_up:
+            super().leave(record, args, values, state)
             state.last_forward[self.function.number] = (record.index, record.known)
             state.pending = self.function
         else:
-            self.read_ctx(record, args[0])
+            self.take_down(record, values, args[0])
 
 
 class SetupRecorder(MethodRecorder):
@@ -289,10 +292,9 @@ class SetupRecorder(MethodRecorder):
         self.note_changes(record, self.given(args))
         self.note_class_state(record)
 
-    def leave(self, record: CallRecord, args: tuple[Any, ...], state: ThreadState) -> None:
+    def leave(self, record: CallRecord, args: tuple[Any, ...], values: Sequence[Any], state: ThreadState) -> None:
         """Read ctx; setup_context returns nothing."""
-        record.outputs = ()
-        self.read_ctx(record, private_ctx.innermost(args[0]))
+        self.take_down(record, (), private_ctx.innermost(args[0]))
 
 
 class BackwardRecorder(MethodRecorder):

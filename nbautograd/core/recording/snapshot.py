@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from math import prod
 from types import BuiltinFunctionType, FunctionType
 from typing import Any, ClassVar
@@ -28,6 +27,7 @@ LEVELS = {"off": 0, "shapes": SHAPES, "summary": SUMMARY, "values": VALUES}
 _PLAIN_NAMES: dict[type, str] = {torch.Tensor: "Tensor", torch.nn.Parameter: "Parameter"}
 PLAIN_TYPES = frozenset(_PLAIN_NAMES)
 _CPU = torch.device("cpu")
+_ORDINARY = frozenset({private.ORDINARY, private.INFERENCE} - {0})  # dispatch keys
 
 WHOLE = 4096  # bytes of a tensor that are kept whole at level "summary"
 _BLOCKS, _BLOCK = 8, 512  # of a larger contiguous one: so many blocks of so many bytes; the system asks for each page
@@ -162,74 +162,71 @@ def copy_elements(wanted: Wanted, sampled: bool) -> int:
         for one, _, _ in wanted:
             one.reason = missing
         return 0
-    plans: list[tuple[TensorSnapshot, torch.Tensor, int | None, tuple[int, ...] | None, list[memory.Piece], int]] = []
+    plans: list[tuple[TensorSnapshot, torch.Tensor, int | None, tuple[int, ...] | None, int]] = []
+    pieces: list[int] = []
     with private.only_kernels():
         for one, tensor, version in wanted:
-            strides = tensor.stride()
+            strides, size = tensor.stride(), one.nbytes
             try:
-                tensor.as_strided(tensor.shape, strides)
+                tensor.as_strided(one.shape or (), strides)
             except RuntimeError:  # "... are out of bounds for storage of size ..."
                 one.reason = _GONE
                 continue
-            if not one.nbytes:
+            if not size:
                 one.data, one.strides = b"", ()
             elif not one.address:  # the storage was freed
                 one.reason = _GONE
-            elif (one.nbytes <= WHOLE or not sampled) and tensor.is_contiguous():
-                plans.append((one, tensor, version, (), [(one.address, one.nbytes)], one.nbytes))
+            elif (size <= WHOLE or not sampled) and tensor.is_contiguous():
+                pieces += one.address, size
+                plans.append((one, tensor, version, (), size))
             else:
-                plans.append((one, tensor, version, *_pieces(one, tensor, strides, sampled)))
-    if len(plans) == 1:
-        one, tensor, version, steps, pieces, total = plans[0]
-        _hand_over(one, tensor, version, steps, copier.copy(pieces, total))
-        return total
-    everything = [piece for plan in plans for piece in plan[4]]
-    copied = copier.copy(everything, sum([plan[5] for plan in plans])) if plans else b""
+                steps, spread = _pieces(one, tensor, strides, sampled)
+                pieces += spread
+                plans.append((one, tensor, version, steps, sum(spread[1::2])))
+    total = sum(pieces[1::2])
+    copied = copier.copy(pieces, total) if pieces else b""
+    if copied is None and len(plans) > 1:  # where one of them is not there, each is tried alone
+        return sum([copy_elements([plan[:3]], sampled) for plan in plans])
     at = 0
-    for one, tensor, version, steps, pieces, total in plans:
-        # where one of them is not there, each is tried alone
-        _hand_over(
-            one, tensor, version, steps, copier.copy(pieces, total) if copied is None else copied[at : at + total]
-        )
-        at += total
-    return at
+    for one, tensor, version, steps, size in plans:
+        moved = tensor.nbytes != one.nbytes or private.data_address(tensor) != one.address
+        if copied is None:
+            one.reason = _UNREADABLE
+        elif moved or (version is not None and tensor._version != version):
+            one.reason = _CHANGED
+        else:
+            one.data, one.strides = copied[at : at + size], steps
+            if steps and size > WHOLE:
+                _close_gaps(one, tensor)
+        at += size
+    return total
 
 
 def _pieces(
     one: TensorSnapshot, tensor: torch.Tensor, strides: tuple[int, ...], sampled: bool
-) -> tuple[tuple[int, ...] | None, list[memory.Piece], int]:
-    """Return the strides of the copy (None for a sample), the pieces of memory that make it up, and their size."""
-    shape, itemsize = tensor.shape, tensor.itemsize
+) -> tuple[tuple[int, ...] | None, list[int]]:
+    """Return the strides of the copy (None for a sample), and the pieces of memory that make it up."""
+    shape, itemsize, address = one.shape or (), tensor.itemsize, one.address
     contiguous = tensor.is_contiguous()
     span = one.nbytes
     if not contiguous:
         span = (1 + sum([(n - 1) * s for n, s in zip(shape, strides, strict=True)])) * itemsize
     if span <= WHOLE or not sampled:
-        return () if contiguous else strides, [(one.address, span)], span
+        return () if contiguous else strides, [address, span]
     if contiguous:
         step = (span - _BLOCK) // (_BLOCKS - 1) // itemsize * itemsize
-        return None, [(one.address + i * step, _BLOCK) for i in range(_BLOCKS)], _BLOCKS * _BLOCK
-    places = np.unravel_index(np.linspace(0, prod(shape) - 1, _PICKED).astype(np.int64), tuple(shape))
+        return None, [number for i in range(_BLOCKS) for number in (address + i * step, _BLOCK)]
+    places = np.unravel_index(np.linspace(0, prod(shape) - 1, _PICKED).astype(np.int64), shape)
     offsets = np.asarray(places).T @ np.asarray(strides) * itemsize
-    return None, [(one.address + at, itemsize) for at in offsets.tolist()], _PICKED * itemsize
+    return None, [number for at in offsets.tolist() for number in (address + at, itemsize)]
 
 
-def _hand_over(
-    one: TensorSnapshot, tensor: torch.Tensor, version: int | None, steps: tuple[int, ...] | None, data: bytes | None
-) -> None:
-    """Give a copy to its snapshot, unless the tensor is not what it was when the copy was planned."""
-    if data is None:
-        one.reason = _UNREADABLE
-        return
-    moved = tensor.nbytes != one.nbytes or private.data_address(tensor) != one.address
-    if moved or (version is not None and tensor._version != version):
-        one.reason = _CHANGED
-        return
-    if steps and len(data) > WHOLE:  # kept for long: without the gaps
-        flat = np.frombuffer(data, f"V{tensor.itemsize}")
-        apart = np.lib.stride_tricks.as_strided(flat, tuple(tensor.shape), [step * tensor.itemsize for step in steps])
-        data, steps = apart.tobytes(), ()
-    one.data, one.strides = data, steps
+def _close_gaps(one: TensorSnapshot, tensor: torch.Tensor) -> None:
+    """Take the gaps out of a copy that is large and stays for long."""
+    flat = np.frombuffer(one.data, f"V{tensor.itemsize}")  # type: ignore[arg-type]
+    steps = [step * tensor.itemsize for step in one.strides or ()]
+    apart = np.lib.stride_tricks.as_strided(flat, one.shape, steps)
+    one.data, one.strides = apart.tobytes(), ()
 
 
 def _tensor(value: Any, kind: type, level: int, wanted: Wanted) -> TensorSnapshot:
@@ -237,28 +234,21 @@ def _tensor(value: Any, kind: type, level: int, wanted: Wanted) -> TensorSnapsho
     if name is None:
         return _of_subclass(value)
     keys = private.dispatch_keys(value)
-    ordinary = keys == private.ORDINARY
-    if not keys or not (ordinary or keys == private.INFERENCE):
+    if keys not in _ORDINARY:
         return _unusual(value, name, level, wanted)
     requires_grad, is_view, nbytes = value.requires_grad, value._is_view(), value.nbytes
-    version = value._version if ordinary else None
+    version = value._version if keys == private.ORDINARY else None
     grad_fn = None
     if requires_grad and not is_view and not value.is_leaf:  # a view's node is made anew when its base was changed
         grad_fn = type(value.grad_fn).__name__
     one = TensorSnapshot(
-        name, _shape(value.shape), value.dtype, _CPU, requires_grad, version, grad_fn, id(value),
+        name, value.shape, value.dtype, _CPU, requires_grad, version, grad_fn, id(value),
         private.storage_address(value), private.data_address(value), nbytes, is_view,
         value._base.nbytes if is_view else nbytes,
     )  # fmt: skip
     if level >= SUMMARY:
         wanted.append((one, value, version))
     return one
-
-
-@lru_cache(maxsize=4096)
-def _shape(size: torch.Size) -> tuple[int, ...]:
-    """Return a shape as one plain tuple, however many records have it."""
-    return tuple(size)
 
 
 def _unusual(value: Any, name: str, level: int, wanted: Wanted) -> TensorSnapshot:
@@ -274,7 +264,7 @@ def _unusual(value: Any, name: str, level: int, wanted: Wanted) -> TensorSnapsho
     if level < SUMMARY:
         return one
     inner = _ask(lambda: private.unwrap_for_grad(value), value)
-    if inner is not value and private.dispatch_keys(inner) in (private.ORDINARY, private.INFERENCE):
+    if inner is not value and private.dispatch_keys(inner) in _ORDINARY:
         one.address, one.nbytes = private.data_address(inner), inner.nbytes
         wanted.append((one, inner, None))  # inside torch.func.grad or jvp
         return one

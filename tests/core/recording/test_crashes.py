@@ -53,9 +53,9 @@ def test_a_copier_copies_what_is_there_and_refuses_what_is_not(kind):
     copier = kind()
     assert memory.works(copier)
     x = torch.arange(100_000, dtype=torch.float64)
-    assert copier.copy([(x.data_ptr(), x.nbytes)], x.nbytes) == x.numpy().tobytes()
-    assert copier.copy([(x.data_ptr(), 8), (16, 8)], 16) is None
-    many = [(x.data_ptr() + 8 * i, 8) for i in range(3000)]  # more than one system call takes
+    assert copier.copy([x.data_ptr(), x.nbytes], x.nbytes) == x.numpy().tobytes()
+    assert copier.copy([x.data_ptr(), 8, 16, 8], 16) is None
+    many = [number for i in range(3000) for number in (x.data_ptr() + 8 * i, 8)]  # more than one system call takes
     assert copier.copy(many, 24_000) == x[:3000].numpy().tobytes()
 
 
