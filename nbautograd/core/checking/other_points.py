@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterator
 from typing import Any
@@ -96,6 +97,33 @@ def _others(item: Any) -> tuple[Any, ...]:
     if isinstance(item, int):
         return tuple(n for n in (item + 1, item - 1) if n)
     return (1.5 * item,) if isinstance(item, float) and item else ()
+
+
+def other_data(subject: Subject, seed: int) -> Iterator[tuple[int, tuple[Any, ...]]]:
+    """Yield the position of a tensor that needs no gradient, and inputs where it is another that is as fair.
+
+    Labels, indices and masks are drawn anew from their own values, each once where each was there once. The rows of
+    any other tensor change places, which leaves a rotation, a distribution or a one-hot code what it is; a single
+    number becomes half as much again. A claim that does not hold there is one about these values.
+    """
+    generator = torch.Generator().manual_seed(seed + 23)
+    for i, item in enumerate(subject.inputs):
+        if isinstance(item, Tensor) and i not in subject.differentiable and item.numel():
+            inputs = list(nearby_inputs(subject, seed + i))
+            inputs[i] = _other_data(item, generator)
+            if not torch.equal(inputs[i], item) and works(subject, tuple(inputs)):
+                yield i, tuple(inputs)
+
+
+def _other_data(item: Tensor, generator: torch.Generator) -> Tensor:
+    if item.is_floating_point() or item.is_complex():
+        if item.numel() == 1:
+            return 1.5 * item
+        return item[torch.randperm(len(item), generator=generator)] if item.dim() else item
+    pool = item.reshape(-1)
+    once = len(pool.unique()) == len(pool)
+    draw = torch.randperm if once else functools.partial(torch.randint, size=(len(pool),))
+    return pool[draw(len(pool), generator=generator)].reshape(item.shape)
 
 
 def other_dimensions(subject: Subject, seed: int) -> Iterator[tuple[Any, ...]]:

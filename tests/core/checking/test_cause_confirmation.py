@@ -211,3 +211,158 @@ def test_a_lost_share_is_not_called_zero_altogether() -> None:
     found = first(RowShare, draw(3, 4))
     assert found.message_id == "causes.missing_entries"
     assert "all of" not in found.message
+
+
+class Trapezoid(Function):
+    """Wrong at the two ends alone."""
+
+    @staticmethod
+    def forward(ctx, y):
+        return (y[..., 1:] + y[..., :-1]).sum(-1) / 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g[..., None].expand(-1, 6)
+
+
+def test_two_ends_are_no_sum_over_the_dimension() -> None:
+    found = first(Trapezoid, draw(3, 6))
+    assert "the same for all elements" not in found.message
+    assert found.params["part"] == "y[:, [0, -1]]"
+
+
+class Huber(Function):
+    """Wrong where the difference is below minus delta; at these inputs the prediction is too."""
+
+    @staticmethod
+    def forward(ctx, pred, target, delta):
+        err = pred - target
+        ctx.save_for_backward(err)
+        ctx.delta = delta
+        return torch.where(err.abs() <= delta, 0.5 * err**2, delta * (err.abs() - 0.5 * delta)).sum()
+
+    @staticmethod
+    def backward(ctx, g):
+        (err,) = ctx.saved_tensors
+        d = torch.where(err.abs() <= ctx.delta, err, torch.full_like(err, ctx.delta))
+        return g * d, -g * d, None
+
+
+def test_of_conditions_that_hold_at_the_same_elements_the_one_is_named_that_holds_elsewhere() -> None:
+    pred = torch.tensor([1.2, 0.3, -1.6, 0.1, -1.9, 2.0, -2.2, 0.6], dtype=torch.float64, requires_grad=True)
+    target = torch.tensor([0.3, -0.2, 0.4, 0.7, -0.6, -0.1, 0.5, 0.2], dtype=torch.float64, requires_grad=True)
+    found = first(Huber, pred, target, 0.8)
+    assert found.params["where"] == "err < -delta"
+
+
+class Reparametrised(Function):
+    """The share through the first output is twice the right one, the one through the second is right."""
+
+    @staticmethod
+    def forward(ctx, logvar, eps):
+        std = torch.exp(0.5 * logvar)
+        ctx.save_for_backward(std, eps)
+        return std * eps, 0.5 * (std**2 - logvar).sum(-1)
+
+    @staticmethod
+    def backward(ctx, gz, gkl):
+        std, eps = ctx.saved_tensors
+        return gz * eps * std + gkl[:, None] * 0.5 * (std**2 - 1), None
+
+
+def test_a_cause_that_holds_for_one_output_is_said_of_that_output() -> None:
+    found = first(Reparametrised, draw(3, 4), draw(3, 4, seed=1).detach())
+    assert found.code == "constant_factor"
+    assert found.what == "The gradient of `logvar` through `output 0` is the right one times a constant."
+    assert found.advice.endswith("that comes from the gradient of `output 0`.")
+    nbautograd.set_language("zh")
+    assert "`logvar` 经由 `output 0` 的梯度" in found.what
+
+
+class WeightedLoss(Function):
+    """The ratio is that of the weights which these labels pick to the number of samples."""
+
+    @staticmethod
+    def forward(ctx, logits, labels, weight):
+        logp, w = torch.log_softmax(logits, 1), weight[labels]
+        ctx.save_for_backward(logp, labels, w)
+        return -(w * logp[torch.arange(len(labels)), labels]).sum() / w.sum()
+
+    @staticmethod
+    def backward(ctx, g):
+        logp, labels, w = ctx.saved_tensors
+        d = torch.exp(logp)
+        d[torch.arange(len(labels)), labels] -= 1
+        return g * d * w[:, None] / len(labels), None, None
+
+
+def test_a_ratio_that_depends_on_data_without_gradient_is_no_constant() -> None:
+    weight = torch.tensor([0.5, 1.0, 3.0, 1.5], dtype=torch.float64)
+    found = first(WeightedLoss, draw(5, 4), torch.tensor([0, 2, 1, 2, 3]), weight)
+    assert (found.message_id, found.params["name"]) == ("causes.constant_factor_argument", "labels")
+
+
+class Sorted(Function):
+    """Gathered where it has to be scattered: the inverse permutation, and no matrix anywhere."""
+
+    @staticmethod
+    def forward(ctx, x):
+        values, order = x.sort(-1)
+        ctx.save_for_backward(order)
+        return values
+
+    @staticmethod
+    def backward(ctx, g):
+        return g.gather(-1, ctx.saved_tensors[0])
+
+
+def test_a_permutation_lacks_no_transpose() -> None:
+    x = torch.tensor([[3.0, 1.0, 2.0, 0.5], [4.0, 2.0, 0.3, 1.0]], dtype=torch.float64, requires_grad=True)
+    found = first(Sorted, x)
+    assert found.code in ("transposed_jacobian", "permuted_entries")
+    assert ".t()" not in found.message
+
+
+class Product(Function):
+    @staticmethod
+    def forward(ctx, z, h):
+        ctx.save_for_backward(z, h)
+        return z * h
+
+    @staticmethod
+    def backward(ctx, g):
+        z, h = ctx.saved_tensors
+        return g * h.conj(), g * z
+
+
+def test_nothing_complex_is_said_of_a_real_input() -> None:
+    def real(z, re, im):
+        return torch.view_as_real(Product.apply(torch.view_as_complex(z), torch.complex(re, im)))
+
+    found = first(real, draw(2, 3, 2), draw(2, 3, seed=1), draw(2, 3, seed=2))
+    assert found.code != "missing_conj"
+    assert "omplex" not in found.message
+
+
+class Polar(Function):
+    """Returns None as soon as one of its outputs is not used."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        norm = x.norm(dim=-1, keepdim=True)
+        ctx.save_for_backward(x / norm, norm)
+        return x / norm, norm
+
+    @staticmethod
+    def backward(ctx, g, gn):
+        unit, norm = ctx.saved_tensors
+        if g is None or gn is None:
+            return None
+        return (g - (g * unit).sum(-1, keepdim=True) * unit) / norm + gn * unit
+
+
+def test_a_gradient_that_is_none_is_no_question_of_values() -> None:
+    found = nbautograd.gradcheck(Polar, (draw(2, 3),), order=1).findings
+    assert found[0].code == "undefined_grad"
+    assert not [f for f in found if f.message_id.startswith("causes.") and f.where is not None]

@@ -18,11 +18,13 @@ class Cause:
         code: the diagnosis.
         message: which sentence says it; the part of the id after ``causes.``.
         params: what the sentence speaks of, beyond the value and the input that every sentence names.
+        alternatives: what holds at the same entries as well; other inputs tell them apart.
     """
 
     code: str
     message: str
     params: Mapping[str, Any] = field(default_factory=dict)
+    alternatives: tuple[Cause, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -126,9 +128,9 @@ class Hypothesis:
 
     def same(self, one: Cause, other: Cause | None) -> bool:
         """Compare two causes: the same sentence with the same parameters, numbers that may vary aside."""
-        if other is None or (one.code, one.message) != (other.code, other.message):
-            return False
-        return all(one.params.get(key) == other.params.get(key) for key in self.parameters)
+        also = () if other is None else (other, *other.alternatives)
+        alike = (o for o in also if (o.code, o.message) == (one.code, one.message))
+        return any(all(one.params.get(key) == o.params.get(key) for key in self.parameters) for o in alike)
 
 
 def _at_hand(hypothesis: Hypothesis, found: Cause, case: Case) -> Cause | None:
@@ -136,6 +138,16 @@ def _at_hand(hypothesis: Hypothesis, found: Cause, case: Case) -> Cause | None:
 
 
 def _at_fresh_inputs(hypothesis: Hypothesis, found: Cause, case: Case) -> Cause | None:
+    """Return what all fresh inputs bear out: the cause or one of its alternatives, else what is left of it."""
+    candidates = (found, *found.alternatives)
+    tries = ((one, again) for again in (False, True) for one in candidates if again or len(candidates) > 1)
+    confirmed = (_borne_out(hypothesis, one, case, again) for one, again in tries)
+    known = [one for one in confirmed if one is not None]
+    return next((one for one in known if one.message == found.message), known[0] if known else None)
+
+
+def _borne_out(hypothesis: Hypothesis, found: Cause, case: Case, twice: bool) -> Cause | None:
+    """Return the cause, perhaps with less said; with ``twice`` only what two points of a kind refute is refuted."""
     asked, named, lesser = 0, True, hypothesis.less.values()
     for place in case.fresh():
         other = hypothesis.predicate(place.evidence)
@@ -146,7 +158,7 @@ def _at_fresh_inputs(hypothesis: Hypothesis, found: Cause, case: Case) -> Cause 
             continue  # with another bound or shift there may be too few entries to tell where
         if not hypothesis.same(found, other):
             # a difference across a kink close by is no derivative: what two points refute is refuted
-            second = place.again()
+            second = place.again() if twice else None
             if second is not None and hypothesis.same(found, hypothesis.predicate(second.evidence)):
                 asked += 1
                 continue
@@ -161,21 +173,5 @@ def _at_fresh_inputs(hypothesis: Hypothesis, found: Cause, case: Case) -> Cause 
     return found if named else Cause(found.code, hypothesis.less[found.message], found.params)
 
 
-def _as_an_order(hypothesis: Hypothesis, found: Cause, case: Case) -> Cause | None:
-    """Return the cause, as an order that is not undone where the Jacobian is the same at other inputs.
-
-    A product with another input makes a Jacobian that moves with it, and may lack a transpose; a running sum, a
-    permutation or a shift makes one that does not, and has none to lack.
-    """
-    confirmed, e = _at_fresh_inputs(hypothesis, found, case), case.evidence
-    if confirmed is None or found.params.get("a") != found.params.get("b"):
-        return confirmed
-    fresh = (place.evidence.N for place in case.fresh() if not place.argument)
-    others = [N for N in fresh if N.shape == e.N.shape]
-    constant = bool(others) and all(e.same(N, e.N) for N in others)
-    return Cause(found.code, found.code) if constant else confirmed
-
-
 AT_HAND = Confirmation("its own entries", _at_hand, claims=False)
 FRESH_INPUTS = Confirmation("fresh inputs and sizes", _at_fresh_inputs)
-FRESH_ORDER = Confirmation("fresh inputs and sizes, at which the Jacobian may be the same", _as_an_order)

@@ -30,29 +30,40 @@ def lost_term(e: Evidence) -> Cause | None:
 
 
 def _dims(e: Evidence, missing: Array, rows: Array) -> tuple[int, ...]:
-    """The dimensions of the input along which something is missing of every wrong row; none where one element is."""
-    spans = set()
+    """Return the dimensions of the input along which several elements lack something in every wrong row.
+
+    None where in all rows together some element along them lacks nothing: a branch or an edge is no sum.
+    """
+    spans, reached = set(), np.zeros(e.in_shape, dtype=bool)
+    axes = range(len(e.in_shape))
     for row in rows:
         there = (np.abs(missing[row]) > FITS * np.abs(missing[row]).max()).reshape(e.in_shape)
-        axes = range(there.ndim)
-        spans.add(tuple(d for d in axes if there.any(axis=tuple(a for a in axes if a != d)).sum() > 1))
-    return spans.pop() if len(spans) == 1 else ()
+        spans.add(tuple(d for d in axes if _along(there, d).sum() > 1))
+        reached |= there
+    dims = spans.pop() if len(spans) == 1 else ()
+    return dims if all(_along(reached, d).all() for d in dims) else ()
+
+
+def _along(there: Array, dim: int) -> Array:
+    return np.asarray(there.any(axis=tuple(a for a in range(there.ndim) if a != dim)))
 
 
 def _follows(e: Evidence, missing: Array, rows: Array, values: Array) -> bool:
     for row in rows:
         want, size = missing[row], float(np.abs(missing[row]).max())
-        there = (np.abs(want) > FITS * size).reshape(e.in_shape)
-        axes = range(there.ndim)
-        slab = np.ones(e.in_shape, dtype=bool)
-        for d in axes:
-            used = there.any(axis=tuple(a for a in axes if a != d))
-            slab &= used.reshape([-1 if a == d else 1 for a in axes])
-        here = slab.reshape(-1)
+        here = _slab((np.abs(want) > FITS * size).reshape(e.in_shape)).reshape(-1)
         c = float((want[here] * values[here]).sum() / max(float((values[here] ** 2).sum()), 1e-300))
         if here.sum() < 2 or not (np.abs(want[here] - c * values[here]) <= FITS * size).all():
             return False
     return len(rows) > 0
+
+
+def _slab(there: Array) -> Array:
+    """Return the smallest part of an array, a run of indices along each dimension, that has all these elements."""
+    slab = np.zeros_like(there)
+    ends = (np.flatnonzero(_along(there, d))[[0, -1]] for d in range(there.ndim))
+    slab[tuple(slice(first, last + 1) for first, last in ends)] = True
+    return slab
 
 
 def overwritten(e: Evidence) -> Cause | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -10,8 +12,27 @@ from nbautograd.core.checking.block import Array
 from nbautograd.core.checking.diagnosis.evidence import Evidence, Named, off_diagonal
 from nbautograd.core.checking.diagnosis.hypothesis import Cause
 from nbautograd.core.checking.diagnosis.patterns import coupled_dims
+from nbautograd.core.findings import Phrase
 
+FEW = 2  # single indices that are named where they are no run
 UNCLASSIFIED = Cause("wrong_unclassified", "wrong_unclassified")
+
+
+@dataclass(frozen=True)
+class Where:
+    """A condition that holds at some elements of a tensor and at no others.
+
+    Attributes:
+        condition: a comparison of values, ``"x < 0"``, or of indices, ``"i < j"``.
+        element: what the indices of a comparison of indices belong to, ``"x[i, j]"``.
+    """
+
+    condition: str
+    element: str = ""
+
+    def params(self) -> dict[str, Any]:
+        """What a sentence needs to say it."""
+        return {"where": self.condition, "of": Phrase("causes.where_of", element=self.element) if self.element else ""}
 
 
 def sampled(e: Evidence) -> Cause | None:
@@ -56,13 +77,13 @@ def _first(e: Evidence) -> str:
 
 def kink(e: Evidence) -> Cause | None:
     """Wrong exactly where the input is zero, as a subgradient outside the slopes to both sides is."""
-    name = e.block.input_name
-    if not e.elementwise or condition(e, _by_column(e.wrong, e)) != f"{name} == 0":
+    where = Where(f"{e.block.input_name} == 0")
+    if not e.elementwise or where not in conditions(e, _by_column(e.wrong, e)):
         return None
     held = e.block.matrices
     if held.kinks is None or not bool(held.kinks[held.wrong].all()):
         return None  # smooth there, as one-sided differences say
-    return Cause("kink", "kink_wrong", {"where": f"{name} == 0"})
+    return Cause("kink", "kink_wrong", where.params())
 
 
 def inverted(e: Evidence) -> Cause | None:
@@ -71,7 +92,7 @@ def inverted(e: Evidence) -> Cause | None:
         return None
     a, n = _alive(e.A.diagonal(), e), _alive(e.N.diagonal(), e)
     if a.any() and n.any() and not (a & n).any() and (a | n).sum() >= 3:
-        return Cause("inverted_mask", "inverted_mask", {"where": condition(e, a)})
+        return Cause("inverted_mask", "inverted_mask")
     return None
 
 
@@ -92,11 +113,13 @@ def missing(e: Evidence) -> Cause | None:
     dead = e.equal(e.A, np.zeros_like(e.A))
     if not e.A.any() or not bool(dead[e.wrong].all()) or not bool((~e.wrong & ~dead).any()):
         return None
-    where = condition(e, _by_column(e.wrong, e)) or _row_condition(e, dead)
+    where = conditions(e, _by_column(e.wrong, e)) or _row_conditions(e, dead)
+    if where:
+        return _cause_where("missing_entries", "missing_entries_where", e, where)
     silent = bool(dead[:, _by_column(e.wrong, e)].all())  # nothing of what comes in through other outputs either
-    part = slab(e, _by_column(e.wrong, e)) if silent and not where else ""
-    message = "missing_entries_where" if where else "missing_entries_part" if part else "missing_entries"
-    return Cause("missing_entries", message, {**_count(e, where), "part": part})
+    part = slab(e, _by_column(e.wrong, e)) if silent else ""
+    message = "missing_entries_part" if part else "missing_entries"
+    return Cause("missing_entries", message, {**_count(e), "part": part})
 
 
 def extra(e: Evidence) -> Cause | None:
@@ -104,23 +127,30 @@ def extra(e: Evidence) -> Cause | None:
     dead = e.equal(e.N, np.zeros_like(e.N))
     if not e.N.any() or not bool(dead[e.wrong].all()) or not bool((~e.wrong & ~dead).any()):
         return None
-    where = condition(e, _by_column(e.wrong, e)) or _row_condition(e, dead)
-    message = "extra_entries_where" if where else "extra_entries" if e.elementwise else "extra_entries_wide"
-    return Cause("extra_entries", message, _count(e, where))
+    where = conditions(e, _by_column(e.wrong, e)) or _row_conditions(e, dead)
+    if where:
+        return _cause_where("extra_entries", "extra_entries_where", e, where)
+    return Cause("extra_entries", "extra_entries" if e.elementwise else "extra_entries_wide", _count(e))
 
 
 def conditional(e: Evidence) -> Cause | None:
     """Wrong exactly where something simple holds for an input, right elsewhere."""
     columns, rows = _by_column(e.wrong, e), np.asarray(e.wrong.any(axis=1))
     some = 2 <= int(columns.sum()) <= columns.size - 2
-    where = condition(e, columns) if some else ""
+    where = conditions(e, columns) if some else []
     if not where and 2 <= int(rows.sum()) <= rows.size - 2:
-        where = condition(e, rows, of_output=True)
-    return Cause("conditional", "conditional", _count(e, where)) if where else None
+        where = conditions(e, rows, of_output=True)
+    return _cause_where("conditional", "conditional", e, where) if where else None
 
 
-def _count(e: Evidence, where: str) -> dict[str, object]:
-    return {"wrong": int(e.wrong.sum()), "entries": int(((e.A != 0) | (e.N != 0)).sum()), "where": where}
+def _cause_where(code: str, message: str, e: Evidence, where: Sequence[Where]) -> Cause:
+    """Return the cause with the first condition, and with the others that hold at the same elements beside it."""
+    first, *others = (Cause(code, message, {**_count(e), **one.params()}) for one in where)
+    return replace(first, alternatives=tuple(others))
+
+
+def _count(e: Evidence) -> dict[str, Any]:
+    return {"wrong": int(e.wrong.sum()), "entries": int(((e.A != 0) | (e.N != 0)).sum())}
 
 
 def small(e: Evidence) -> Cause | None:
@@ -156,10 +186,10 @@ def _alive(X: Array, e: Evidence) -> Array:
     return ~e.equal(X, np.zeros_like(X))
 
 
-def _row_condition(e: Evidence, dead: Array) -> str:
-    """A comparison that holds exactly at the elements of the output with a wrong row, all of which is dead."""
+def _row_conditions(e: Evidence, dead: Array) -> list[Where]:
+    """Return conditions that hold exactly at the elements of the output with a wrong row, all of which is dead."""
     rows = np.asarray(e.wrong.any(axis=1))
-    return condition(e, rows, of_output=True) if bool(dead[rows].all()) else ""
+    return conditions(e, rows, of_output=True) if bool(dead[rows].all()) else []
 
 
 def _by_column(wrong: Array, e: Evidence) -> Array:
@@ -210,10 +240,11 @@ def _slab(name: str, mask: Array) -> str:
     for axis, size in enumerate(mask.shape):
         others = tuple(d for d in range(mask.ndim) if d != axis)
         hit = np.flatnonzero(mask.all(axis=others))
-        run = len(hit) > 0 and len(hit) < size and hit[-1] - hit[0] == len(hit) - 1
-        if run and int(mask.sum()) * size == len(hit) * mask.size:
+        run = len(hit) > 0 and hit[-1] - hit[0] == len(hit) - 1
+        if 0 < len(hit) < size and (run or len(hit) <= FEW) and int(mask.sum()) * size == len(hit) * mask.size:
             index = [":"] * mask.ndim
-            index[axis] = _run(int(hit[0]), int(hit[-1]) + 1, size)
+            listed = [int(k) if k < size - 1 else -1 for k in hit]
+            index[axis] = _run(int(hit[0]), int(hit[-1]) + 1, size) if run else str(listed)
             while index[-1] == ":":
                 index.pop()
             return f"{name}[{', '.join(index)}]"
@@ -226,19 +257,14 @@ def _run(start: int, stop: int, size: int) -> str:
     return f"{start or ''}:{stop if stop < size else ''}"
 
 
-def condition(e: Evidence, elements: Array, of_output: bool = False) -> str:
-    """A comparison that holds exactly at these elements of the input, or of the output; empty when none does.
-
-    Returns:
-        Such as ``"x < 0"``, or ``"w[i, j], i < j"`` for what lies above the diagonal.
-    """
-    count = int(elements.sum())
-    if not 1 <= count < elements.size:
-        return ""
-    return next(_matching(e, elements, e.out_shape if of_output else e.in_shape, of_output), "")
+def conditions(e: Evidence, elements: Array, of_output: bool = False) -> list[Where]:
+    """Return the conditions that hold exactly at these elements of the input, or of the output."""
+    if not 1 <= int(elements.sum()) < elements.size:
+        return []
+    return list(_matching(e, elements, e.out_shape if of_output else e.in_shape, of_output))
 
 
-def _matching(e: Evidence, elements: Array, shape: tuple[int, ...], of_output: bool) -> Iterator[str]:
+def _matching(e: Evidence, elements: Array, shape: tuple[int, ...], of_output: bool) -> Iterator[Where]:
     few = min(int(elements.sum()), int((~elements).sum())) < 2
     for tensor in _ordered(e):
         if tensor.values.shape != shape or tensor.values.dtype.kind not in "fib" or tensor.role == "count":
@@ -252,14 +278,14 @@ def _matching(e: Evidence, elements: Array, shape: tuple[int, ...], of_output: b
             (name if mask else f"{name} != 0", x != 0),
         ):
             if bool((holds == elements).all()) and not (mask and ("<" in label or ">" in label)):
-                yield label
+                yield Where(label)
         if not few:
-            yield from _thresholds(e, name, x, elements)
-    yield from _pairs(e, elements, shape)
+            yield from map(Where, _thresholds(e, name, x, elements))
+    yield from map(Where, _pairs(e, elements, shape))
     yield from _triangles(e.block.output_name if of_output else e.block.input_name, elements, shape)
 
 
-def _triangles(name: str, elements: Array, shape: tuple[int, ...]) -> Iterator[str]:
+def _triangles(name: str, elements: Array, shape: tuple[int, ...]) -> Iterator[Where]:
     """The parts of a matrix above or below its diagonal, the diagonal, and all but that."""
     if len(shape) < 2 or min(shape[-2:]) < 2:
         return
@@ -267,7 +293,7 @@ def _triangles(name: str, elements: Array, shape: tuple[int, ...]) -> Iterator[s
     dims = ", ".join([*[":"] * (len(shape) - 2), "i", "j"])
     for sign, holds in (("<", i < j), (">", i > j), ("==", i == j), ("!=", i != j)):
         if bool((holds == elements).all()):
-            yield f"{name}[{dims}], i {sign} j"
+            yield Where(f"i {sign} j", f"{name}[{dims}]")
 
 
 def _ordered(e: Evidence) -> list[Named]:
@@ -277,7 +303,8 @@ def _ordered(e: Evidence) -> list[Named]:
 def _thresholds(e: Evidence, name: str, x: Array, columns: Array) -> Iterator[str]:
     """Comparisons with a constant of the code, or with a number that the Function was given."""
     numbers = dict.fromkeys(signed for c in e.constants for signed in (c, -c))
-    known = [(f"{c:g}", c) for c in numbers] + [(label, value) for label, value in e.scalars.items()]
+    given = ((text, c) for label, value in e.scalars.items() for text, c in ((label, value), (f"-{label}", -value)))
+    known = [*((f"{c:g}", c) for c in numbers), *given]
     for label, c in known:
         for text, holds in (
             (f"|{name}| > {label}", np.abs(x) > c),

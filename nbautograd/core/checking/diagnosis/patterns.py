@@ -151,12 +151,10 @@ def conjugate(e: Evidence) -> Cause | None:
     """Real and imaginary part of A have the signs of the conjugate."""
     block = e.block
     flip = np.array([1.0, -1.0])
-    complex_in = block.input_shape[-1:] == (2,)
-    complex_out = block.output_shape[-1:] == (2,)
     N = e.N.reshape(e.tensor_shape)
-    signs_in = flip.reshape((1,) * (N.ndim - 1) + (2,)) if complex_in else None
+    signs_in = flip.reshape((1,) * (N.ndim - 1) + (2,)) if block.input_complex else None
     shape_out = (1,) * (len(e.out_shape) - 1) + (2,) + (1,) * len(e.in_shape)
-    signs_out = flip.reshape(shape_out) if complex_out else None
+    signs_out = flip.reshape(shape_out) if block.output_complex else None
     tries = [signs_in, signs_out, signs_in * signs_out if signs_in is not None and signs_out is not None else None]
     for signs in tries:
         if signs is not None and e.same(e.A, (N * signs).reshape(e.N.shape)):
@@ -186,10 +184,27 @@ def transposed_jacobian(e: Evidence) -> Cause | None:
     m, n = len(e.out_shape), len(e.in_shape)
     for a, b in itertools.product(range(m), range(n)) if m * n > 1 else ():
         if e.out_shape[a] == e.in_shape[b] and e.same(e.A, exchanged(e, a, m + b)):
-            return Cause("transposed_jacobian", "transposed_jacobian_dims", {"a": a, "b": b})
+            message = "transposed_jacobian_dims" if _made_of_a_matrix(e) else "transposed_jacobian"
+            return Cause("transposed_jacobian", message, {"a": a, "b": b})
     if e.out_shape == e.in_shape and e.same(e.A, e.N.T):
-        return Cause("transposed_jacobian", "transposed_jacobian")
+        return Cause("transposed_jacobian", "transposed_jacobian", {"a": -1, "b": -1})
     return None
+
+
+def _made_of_a_matrix(e: Evidence) -> bool:
+    """Return True where the entries of N are those of a matrix at hand times a constant: it may lack a transpose.
+
+    A running sum, a permutation or a shift has an order in place of a matrix, and no transpose to lack.
+    """
+    weights = np.abs(e.N[~e.equal(e.N, np.zeros_like(e.N))])
+    for tensor in e.tensors if len(np.unique(np.round(weights / (e.scale or 1.0), 9))) > 2 else ():
+        if tensor.values.ndim > 1 and tensor.values.dtype.kind == "f" and tensor.values.any():
+            known = np.sort(np.abs(tensor.values), axis=None) * (weights.max() / np.abs(tensor.values).max())
+            after = np.searchsorted(known, weights).clip(1, len(known) - 1)
+            near = np.minimum(np.abs(weights - known[after - 1]), np.abs(weights - known[after]))
+            if bool((near <= 30 * e.rel * weights.max()).all()):
+                return True
+    return False
 
 
 def exchanged(e: Evidence, a: int, b: int) -> Array:

@@ -81,9 +81,10 @@ def _confirmed(hypothesis: Hypothesis, found: Cause, case: Case) -> Cause | None
 
 
 def _argument(subject: Subject, where: tuple[int, int], c: float) -> tuple[str, list[RatioAt]]:
-    """Return the name of an argument, no tensor, with which the ratio changes, and the ratios at other arguments."""
-    name, found = "", list[RatioAt]()
-    for i, inputs in other_points.other_arguments(subject, subject.seed + 66):
+    """Return the name of an argument without grad with which the ratio changes, and the ratios at other arguments."""
+    name, found, seed = "", list[RatioAt](), subject.seed + 66
+    others = itertools.chain(other_points.other_arguments(subject, seed), other_points.other_data(subject, seed))
+    for i, inputs in others:
         ratios = [r for r in ratios_at(subject, where, [inputs]) if abs(r[0] - 1) > 1e-4]  # right says nothing
         name = name or (subject.input_names[i] if varies(c, ratios) else "")
         found += ratios

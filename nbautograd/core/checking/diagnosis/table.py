@@ -17,7 +17,6 @@ from nbautograd.core.checking.diagnosis.evidence import Evidence, Terms, gather
 from nbautograd.core.checking.diagnosis.hypothesis import (
     AT_HAND,
     FRESH_INPUTS,
-    FRESH_ORDER,
     Case,
     Cause,
     Confirmation,
@@ -33,6 +32,8 @@ from nbautograd.core.findings import Finding, Phrase
 Blocks = Mapping[tuple[int, int], Block]
 # sentences that say where, and not why
 UNEXPLAINED = ("wrong_derivative", "wrong_derivative_part", "wrong_unclassified", "wrong_unclassified_part")
+# sentences that are true of an input whatever comes through other outputs
+WHOLE = (*UNEXPLAINED, "none_gradient", "output_grad_ignored", "swapped_outputs", "nonfinite")
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ HYPOTHESES: tuple[Hypothesis, ...] = (
     _row("transposed_grad", patterns.transposed_grad, "transposed_grad wrong_expansion_dim", "dims"),
     _row("swapped_inputs", exchanges.copied_input, "copied_input", "other"),
     _row("transposed_jacobian", patterns.transposed_jacobian,
-         "transposed_jacobian transposed_jacobian_dims", "a b", FRESH_ORDER),
+         "transposed_jacobian transposed_jacobian_dims", "a b"),
     _row("wrong_reduction_dim", patterns.reduced_over_wrong_dim, "wrong_reduction_dim transposed_grad_output", "dims"),
     _row("wrong_reduction_dim", averages.averaged,
          "averaged summed averaged_grad_output summed_grad_output", "dims"),
@@ -137,15 +138,28 @@ def causes(
     """
     told: set[tuple[Any, ...]] = set()
     shared = shared_variable(subject, blocks)
+    found: dict[tuple[int, int], tuple[Evidence, Cause]] = {}
     for (o, i), block in blocks.items():
-        if block.verdict != "mismatch":
-            continue
-        e = gather(block, terms, _single(subject), blocks, i in none)
-        cause = first_confirmed(Case(subject, e, functools.partial(_fresh, subject, elsewhere, (o, i))))
-        key = (i, cause.code, cause.message, str(cause.params))
+        if block.verdict == "mismatch":
+            e = gather(block, terms, _single(subject), blocks, i in none)
+            case = Case(subject, e, functools.partial(_fresh, subject, elsewhere, (o, i)))
+            found[o, i] = e, first_confirmed(case)
+    for (o, i), (e, cause) in found.items():
+        key = (i, *_key(cause))
         if key not in told:
             told.add(key)
-            yield _finding(subject, e, cause, shared)
+            others = {k: block for k, block in blocks.items() if k[1] == i and k[0] != o}
+            alone = any(_key(found[k][1]) != _key(cause) if k in found else _alive(b) for k, b in others.items())
+            yield _finding(subject, e, cause, shared, alone and cause.message not in WHOLE)
+
+
+def _key(cause: Cause) -> tuple[str, ...]:
+    return cause.code, cause.message, str(cause.params)
+
+
+def _alive(block: Block) -> bool:
+    pooled = block.pooled()
+    return bool(pooled.analytical.any() or pooled.numerical.any())
 
 
 def first_confirmed(case: Case) -> Cause:
@@ -175,15 +189,17 @@ def _fresh_at(subject: Subject, place: Place | None, where: tuple[int, int]) -> 
     return Fresh(e, place.resized, place.argument, lambda: _fresh_at(subject, place.again(), where))
 
 
-def _finding(subject: Subject, e: Evidence, cause: Cause, shared: SharedVariable | None) -> Finding:
+def _finding(subject: Subject, e: Evidence, cause: Cause, shared: SharedVariable | None, alone: bool) -> Finding:
+    """Put a cause into a finding; one that holds for the block's output alone is said of what comes through it."""
     block, position = e.block, e.block.input
     found = phrases.returned(subject, position)
     line = found.line if found is not None else None
     via = shared if shared is not None and position in shared.inputs and cause.message in UNEXPLAINED else None
+    output, name, value = block.output_name, block.input_name, phrases.value(subject, position)
     params = {
-        "input": block.input_name,
-        "output": block.output_name,
-        "value": phrases.value(subject, position),
+        "input": Phrase("causes.input_through", input=name, output=output) if alone else name,
+        "output": output,
+        "value": Phrase("causes.value_through", value=value, output=output) if alone else value,
         "example": _example(block),
         **({"right": factors.whole(e)} if not e.A.any() and np.isfinite(e.N).all() else {}),
         **({"shared": "" if via is None else _through(subject, via)} if cause.message in UNEXPLAINED else {}),

@@ -47,8 +47,9 @@ def first_run(subject: Subject) -> tuple[Outputs | None, tuple[Finding, ...]]:
 
 
 def before_values(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
-    """What makes every other answer doubtful: state, hidden inputs."""
+    """What makes every other answer doubtful: state, gradients that are None, hidden inputs."""
     yield from quietly(lambda: state(subject))
+    yield from quietly(lambda: outputs_alone(subject, outputs))
     yield from quietly(lambda: gradients_written(subject))
     yield from quietly(lambda: hidden_inputs(subject))
 
@@ -58,7 +59,6 @@ def after_values(
 ) -> Iterator[Finding]:
     """Use and layout, then what is legal but risky; ``between`` is called before each probe."""
     tries: tuple[Probe, ...] = (
-        lambda: outputs_alone(subject, outputs),
         lambda: inputs_alone(subject, outputs),
         lambda: layout(subject),
         lambda: wrong_at_other_inputs(subject, blocks),
