@@ -1,4 +1,4 @@
-"""What a person types in a terminal: the arguments, and who answers them."""
+"""Command line: the arguments that a person types in a terminal, and who answers them."""
 
 from __future__ import annotations
 

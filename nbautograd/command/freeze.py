@@ -24,7 +24,7 @@ _REPORT = re.compile(r'class="nbautograd\b')
 
 @dataclass
 class Count:
-    """What became of the views: how many are interactive now, how many bytes they take, how many stay static."""
+    """Counts of views: how many are interactive now, how many bytes they take, how many stay static."""
 
     frozen: int = 0
     size: int = 0

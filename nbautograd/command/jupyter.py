@@ -1,4 +1,4 @@
-"""What the Jupyter of this environment finds: the browser halves of packages, and the Python of its kernel."""
+"""Jupyter of this environment: the browser halves of packages, and the Python of its kernel."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class BrowserSide:
     majors: dict[str, str] | None = None
 
     def fits(self, python_version: str) -> bool:
-        """Whether it belongs to this version of the Python half."""
+        """Return True if it belongs to this version of the Python half."""
         if self.majors is None:
             return self.version.split(".")[:2] == python_version.split(".")[:2]
         return self.majors.get(python_version.split(".")[0]) == self.version.split(".")[0]
@@ -74,7 +74,7 @@ def kernel_python() -> str | None:
 
 
 def same_python(other: str) -> bool:
-    """Whether this is the Python that runs here: same folder, same binary (``python`` and ``python3`` are one)."""
+    """Return True if this Python runs here: same folder, same binary (``python`` and ``python3`` are one)."""
     mine = Path(sys.executable)
     theirs = Path(os.path.abspath(other))
     return theirs.parent == mine.parent and theirs.resolve() == mine.resolve()

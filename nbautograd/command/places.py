@@ -1,4 +1,4 @@
-"""Where the notebooks are, in an installed wheel and in a checkout, and where a person's copy goes."""
+"""Folders of the notebooks: in an installed wheel, in a checkout, and for a person's copy."""
 
 from __future__ import annotations
 

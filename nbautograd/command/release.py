@@ -84,7 +84,7 @@ def _release(source: Path, langs: Sequence[str], folder: Path | None) -> None:
 
 
 def default_folder(source: Path, lang: str) -> Path:
-    """Where the student version goes when no folder is named."""
+    """Return the folder of the student version when none is named."""
     parent = source.resolve().parent
     return (parent.parent if parent.name == "source" else parent) / lang
 

@@ -1,4 +1,4 @@
-"""How a plain value shows itself without knowing who draws it.
+"""Display of a plain value that does not know who draws it.
 
 ``core`` may not import views or widgets. The package's ``__init__`` registers here who draws, as
 ``"module:function"``; the function is imported when something is first shown.
@@ -71,7 +71,7 @@ class Phrase:
 
 
 class Displayable:
-    """What every public value can do: show itself, become a widget, become plain data.
+    """Base of every public value: it shows itself, becomes a widget, becomes plain data.
 
     ``str`` of a value is its text, the same that a notebook stores as ``text/plain``; ``repr`` is one line.
     """

@@ -110,12 +110,12 @@ class Finding(Displayable):
 
     @property
     def what(self) -> str:
-        """What is wrong, in the language that is chosen when it is read."""
+        """Say what is wrong, in the language that is chosen when it is read."""
         return self.paragraph("what")
 
     @property
     def advice(self) -> str:
-        """What to do about it; empty where nothing is advised, or where the hints leave it out."""
+        """Say what to do about it; empty where nothing is advised, or where the hints leave it out."""
         return self.paragraph("advice")
 
     @property

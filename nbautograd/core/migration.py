@@ -14,7 +14,7 @@ from nbautograd.core.source import as_written, methods_of, read_source
 
 @dataclass(frozen=True)
 class Legacy:
-    """What is known of an instance-style Function.
+    """Facts of an instance-style Function.
 
     Attributes:
         name: the class's name.
@@ -226,7 +226,7 @@ def _more_parameters(forward: ast.FunctionDef, extra: list[tuple[str, str | None
 
 
 def _initialised_in_forward(init: ast.FunctionDef, forward: ast.FunctionDef, text: str) -> Iterator[Edit]:
-    """What ``__init__`` set on self is set on ctx at the start of forward."""
+    """Set on ctx at the start of forward what ``__init__`` set on self."""
     first = init.args.args[0].arg if init.args.args else "self"
     kept = [s for s in init.body if not _parent_init(s) and not _docstring(s) and not isinstance(s, ast.Pass)]
     body = forward.body[1:] if _docstring(forward.body[0]) and len(forward.body) > 1 else forward.body

@@ -1,4 +1,4 @@
-"""What the source text of a Function tells: names of arguments, saved and returned values, lines."""
+"""Source text of a Function: names of arguments, saved and returned values, lines."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Returned:
 
 @dataclass(frozen=True, repr=False)
 class FunctionSource(Displayable):
-    """What the source of a Function class tells without running it.
+    """Facts read from the source of a Function class without running it.
 
     Attributes:
         name: the class's name.
@@ -74,7 +74,7 @@ METHODS = ("forward", "setup_context", "backward", "vjp", "jvp", "vmap")
 
 @dataclass(frozen=True)
 class Methods:
-    """Where a Function's methods were written; holds code objects only, so it keeps no class alive.
+    """Code objects of a Function's methods, which say where they were written; they keep no class alive.
 
     Attributes:
         name: the class's name.
@@ -176,7 +176,7 @@ def _entry(cls: type, method: str) -> Any:
 
 
 def as_written(entry: Any) -> Any:
-    """What the user's class has in this place: an engine that records stands before it and keeps it."""
+    """Return what the user's class has in this place: an engine that records stands before it and keeps it."""
     return getattr(entry, "original", entry)
 
 

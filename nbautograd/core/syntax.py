@@ -149,7 +149,7 @@ def saved(function: FunctionNode) -> tuple[str, ...] | None:
 
 
 def materialize_grads(function: FunctionNode) -> bool | None:
-    """What ``set_materialize_grads`` is told: True when it is never called, None when only a run can tell."""
+    """Return what ``set_materialize_grads`` is told: True when never called, None when only a run can tell."""
     told: bool | None = True
     for call in calls_of(function, "set_materialize_grads"):
         value = call.args[0] if len(call.args) == 1 else None

@@ -21,7 +21,7 @@ LARGEST_REPR = 120
 
 @dataclass(frozen=True, repr=False)
 class TensorSummary(Displayable):
-    """What is kept of a tensor: its shape, its statistics, a thumbnail.
+    """Summary of a tensor: its shape, its statistics, a thumbnail.
 
     Attributes:
         shape: sizes of the dimensions.
@@ -89,7 +89,7 @@ class Value(Displayable):
 
 @dataclass(frozen=True, repr=False)
 class CtxSnapshot(Displayable):
-    """What forward or setup_context left on ``ctx``, as it stood when they returned.
+    """State of ``ctx`` as forward or setup_context left it.
 
     Attributes:
         saved_tensors: what ``save_for_backward`` was given, with the names that the source gives them.

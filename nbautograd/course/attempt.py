@@ -68,7 +68,7 @@ class Attempt:
 
     @property
     def call(self) -> Callable[..., Any]:
-        """What is called on the inputs."""
+        """Return the callable that is run on the inputs."""
         return callable_of(self.fn)
 
     def draw(self, number: int = 0) -> Draw:
@@ -85,7 +85,7 @@ class Attempt:
         return (self.point(number) for number in range(count))
 
     def subject(self, inputs: tuple[Any, ...]) -> Subject:
-        """What the checker's probes take."""
+        """Return the call as the checker's probes take it."""
         return Subject(self.fn, tuple(_flat_copy(item) for item in inputs), self.seed)
 
     def run(self, inputs: tuple[Any, ...]) -> Run:
@@ -108,7 +108,7 @@ class Attempt:
         return found if isinstance(found, tuple) else (found,)
 
     def allclose(self, a: Tensor | None, b: Tensor | None) -> bool:
-        """Whether two tensors agree as closely as the exercise asks; None counts as zero, NaN agrees with NaN."""
+        """Compare two tensors as closely as the exercise asks; None counts as zero, NaN agrees with NaN."""
         return close(a, b, self.exercise.tolerance)
 
 
@@ -164,7 +164,7 @@ def cotangents(outputs: Sequence[Tensor], seed: int) -> list[Tensor | None]:
 
 
 def close(a: Tensor | None, b: Tensor | None, tolerance: float) -> bool:
-    """Whether two tensors agree, relative to the largest element; None counts as zero, NaN agrees with NaN."""
+    """Return True if two tensors agree, relative to the largest element; None counts as zero, NaN agrees with NaN."""
     if a is None or b is None:
         other = b if a is None else a
         return other is None or not bool((other.detach().abs() > 0).any())
@@ -187,7 +187,7 @@ def tensors(raw: Any) -> Iterator[Tensor]:
 
 
 def is_float(item: Any) -> bool:
-    """Whether this is a tensor of real numbers."""
+    """Return True if this is a tensor of real numbers."""
     return isinstance(item, Tensor) and item.is_floating_point()
 
 

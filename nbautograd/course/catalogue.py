@@ -1,4 +1,4 @@
-"""Where exercises are found: beside the notebook first, then in the package."""
+"""Catalogue of exercises: those beside the notebook first, then those of the package."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Progress(Displayable):
 
     @property
     def done(self) -> int:
-        """How many are right."""
+        """Count the exercises that are right."""
         return sum(row.state == "passed" for row in self.rows)
 
     def __repr__(self) -> str:
@@ -51,7 +51,7 @@ class Progress(Displayable):
 
 
 class Tries:
-    """What was tried in one session."""
+    """Attempts of one session."""
 
     def __init__(self) -> None:
         self._rows: dict[str, Row] = {}
@@ -63,7 +63,7 @@ class Tries:
         self._rows[result.exercise] = Row(result.exercise, tries, result.state, result.points)
 
     def of(self, exercise: str) -> Row:
-        """How an exercise stands."""
+        """Return the state of an exercise."""
         return self._rows.get(exercise, Row(exercise))
 
     def progress(self) -> Progress:

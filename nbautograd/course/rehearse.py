@@ -50,7 +50,7 @@ class AnswerCheck:
 
     @property
     def holds(self) -> bool:
-        """Whether it came out as the author promised."""
+        """Return True if it came out as the author promised."""
         if self.result is None:
             return False
         if self.role in ("solution", "right"):

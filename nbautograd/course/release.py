@@ -30,7 +30,7 @@ class ReleaseError(SourceError):
 
 @dataclass(frozen=True)
 class Release:
-    """What goes to students.
+    """Contents of what goes to students.
 
     Attributes:
         name: of the notebook.
@@ -152,13 +152,13 @@ def _manifest(source: Source, lang: str, files: dict[str, str], exercises: Mappi
 
 
 def requirements() -> list[str]:
-    """What was used here, pinned: nbautograd and the packages that it stands on."""
+    """Pin what was used here: nbautograd and the packages that it stands on."""
     versions = {package: _version(package) for package in PINNED}
     return [f"{package}=={v}" for package, v in versions.items() if v]
 
 
 def _version(package: str) -> str:
-    """What is installed, without a build's own ``+cpu``; empty when nothing is."""
+    """Return the installed version, without a build's own ``+cpu``; empty when nothing is installed."""
     try:
         return metadata.version(package).partition("+")[0]
     except metadata.PackageNotFoundError:

@@ -62,7 +62,7 @@ def _failed(outcome: CheckResult, hints: int) -> Item:
 
 
 def below(value: Result) -> tuple[str, ...]:
-    """What stands under the failures, in smaller print."""
+    """Return what stands under the failures, in smaller print."""
     if value.state == "unanswered":
         which = "unanswered_more" if value.line is None else "unanswered_line"
         return (messages.text(f"course.result.{which}", line=value.line),)

@@ -16,7 +16,7 @@ MAX_HINT_LEVEL = 3  # hint levels
 
 @dataclass(frozen=True, repr=False)
 class CheckResult(Displayable):
-    """What one check said.
+    """Result of one check.
 
     Attributes:
         check: its name, such as ``"gradient"``.
@@ -32,17 +32,17 @@ class CheckResult(Displayable):
 
     @property
     def title(self) -> str:
-        """What the check asks, in a few words."""
+        """Name what the check asks, in a few words."""
         return messages.text(f"course.check.{self.check}")
 
     def sentences(self, hints: int = 1) -> tuple[str, ...]:
-        """What helps, at this hint level."""
+        """Return the sentences that help, at this hint level."""
         if not self.failures:
             return ()
         return steps(self.failures[0], hints) or (messages.text("course.only_failed", check=self.title),)
 
     def more(self, hints: int) -> bool:
-        """Whether a higher hint level would say more."""
+        """Return True if a higher hint level would say more."""
         return bool(self.failures) and len(steps(self.failures[0], MAX_HINT_LEVEL)) > len(
             steps(self.failures[0], hints)
         )
@@ -59,7 +59,7 @@ class CheckResult(Displayable):
 
 @dataclass(frozen=True, repr=False)
 class Result(Displayable):
-    """What the checks said of an answer.
+    """Results of all checks of an answer.
 
     Attributes:
         exercise: its name.
@@ -90,7 +90,7 @@ class Result(Displayable):
 
     @property
     def passed(self) -> bool:
-        """Whether every check passed."""
+        """Return True if every check passed."""
         return self.state == "passed"
 
     @property
@@ -100,7 +100,7 @@ class Result(Displayable):
         return ("not_answered",) if self.state == "unanswered" else tuple(dict.fromkeys(found))
 
     def shows(self, expected: str) -> bool:
-        """Whether this failed as expected.
+        """Return True if this failed as expected.
 
         Args:
             expected: a code, the beginning of one up to an underscore, or ``"check:linear"`` for a check that failed.

@@ -111,7 +111,7 @@ def _outcomes(exercise: Exercise, answer: Any, seed: int, source: str) -> tuple[
 
 
 def _raises(outcome: CheckResult) -> bool:
-    """Whether forward or a first backward raised: then they would raise in every other check too."""
+    """Return True if forward or a first backward raised: then they would raise in every other check too."""
     return any(f.code.startswith(("exception_", "backward_raised", "forward_raised")) for f in outcome.failures)
 
 
@@ -136,5 +136,5 @@ def _noted(exercise: Exercise, failure: Failure) -> Failure:
 
 
 def _advised(failure: Failure) -> bool:
-    """Whether it brings advice of its own, as a finding of the checker does."""
+    """Return True if it brings advice of its own, as a finding of the checker does."""
     return any(isinstance(s, Phrase) and s.message_id.endswith(".advice") for s in failure.more)

@@ -31,7 +31,7 @@ def steps(failure: Failure, hints: int = 1) -> tuple[str, ...]:
 
 
 def _named_again(sentence: Sentence, later: Sequence[Sentence]) -> bool:
-    """Whether this only says where to look, and a later sentence names the place as well."""
+    """Return True if this only says where to look, and a later sentence names the place as well."""
     if not isinstance(sentence, Phrase) or sentence.message_id != "findings.look_at_value":
         return False
     value = sentence.params["value"]

@@ -43,7 +43,7 @@ class Cell:
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        """What stands on its marker line."""
+        """Return the fields of its marker line."""
         return {k: v for k, v in self.node.metadata.items() if k != "lines_to_next_cell"}
 
     @property
@@ -58,7 +58,7 @@ class Cell:
 
     @property
     def is_answer(self) -> bool:
-        """Whether this is the cell with the skeleton and the solution."""
+        """Return True if this is the cell with the skeleton and the solution."""
         return self.kind == "code" and bool(self.exercise) and not {"right", "wrong"} & set(self.tags)
 
     @property
@@ -122,7 +122,7 @@ def digest(text: str) -> str:
 
 
 def stamp(text: str) -> str:
-    """What a translation remembers of the text that it was made from.
+    """Return the digest by which a translation remembers the text that it was made from.
 
     Example:
         >>> from nbautograd.course.source import stamp

@@ -66,7 +66,7 @@ class RedactedBlock:
 
 @dataclass(frozen=True, repr=False)
 class RedactedReport(Displayable):
-    """What a report says without a number of the user's: shapes, verdicts, codes, sentences, lines of code.
+    """Report without a number of the user's: shapes, verdicts, codes, sentences, lines of code.
 
     Attributes:
         function: name of the Function.

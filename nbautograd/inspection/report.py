@@ -28,7 +28,7 @@ from nbautograd.inspection.comparison import Comparison, compare
 
 @dataclass(frozen=True, repr=False)
 class FunctionReport(Displayable):
-    """What the magic shows: one Function called on one set of inputs.
+    """Report of the magic: one Function called on one set of inputs.
 
     Attributes:
         function: name of the Function.

@@ -114,7 +114,7 @@ def variables(node: ast.AST, namespace: Namespace) -> dict[str, Any]:
 
 
 def signature(function: Callable[..., Any]) -> inspect.Signature | None:
-    """What may be given to a function; for a Function that is ``forward`` without ctx. None when nobody knows."""
+    """Return the arguments of a function; for a Function those of ``forward`` without ctx. None when nobody knows."""
     cls = function_class(function)
     try:
         if cls is None:

@@ -24,7 +24,7 @@ from nbautograd.magics.progress import ProgressBar
 
 @dataclass(frozen=True)
 class ExerciseRequest:
-    """What a line ``%%exercise ...`` asks for.
+    """Request of a line ``%%exercise ...``.
 
     Attributes:
         exercise: which exercise.
@@ -110,7 +110,7 @@ class Exercises:
 
 
 def defines(source: str, name: str) -> bool:
-    """Whether a cell gives this name a value; True when its text does not tell.
+    """Return True if a cell gives this name a value, or if its text does not tell.
 
     Example:
         >>> from nbautograd.magics.exercise import defines

@@ -26,7 +26,7 @@ from nbautograd.magics.options import MAGIC
 
 @dataclass(frozen=True)
 class Inputs:
-    """What the Function is to be called with.
+    """Inputs that the Function is to be called with.
 
     Attributes:
         values: the arguments of forward, in order.

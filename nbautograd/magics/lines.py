@@ -76,7 +76,7 @@ class LineMagics(Magics):
     @needs_local_scope
     @line_magic
     def autograd_calls(self, line: str, local_ns: Namespace | None = None) -> Any:
-        """What the recorded Functions saw: ``%autograd_calls [LinearFunction]``; returns a CallLog."""
+        """Return a CallLog of the recorded Functions: ``%autograd_calls [LinearFunction]``."""
         return self._answer("%autograd_calls", line, local_ns, _calls)
 
     @no_var_expand
@@ -90,7 +90,7 @@ class LineMagics(Magics):
     @needs_local_scope
     @line_magic
     def autograd_dispatches(self, line: str, local_ns: Namespace | None = None) -> Any:
-        """What torch asked of traced classes: ``%autograd_dispatches [ScalarTensor]``; returns a DispatchLog."""
+        """Return a DispatchLog of what torch asked of traced classes: ``%autograd_dispatches [ScalarTensor]``."""
         return self._answer("%autograd_dispatches", line, local_ns, _dispatches)
 
     def _answer(self, magic: str, line: str, local_ns: Namespace | None, ask: Callable[..., Any]) -> Any:
@@ -226,7 +226,7 @@ def _dumps(call: CallExpression) -> list[str]:
 
 
 def _next_step(frame: Any, user_globals: Namespace) -> str:
-    """What the user's code does next with the magic's value: the name of that instruction, empty when unknown."""
+    """Name the next instruction of the user's code with the magic's value; empty when unknown."""
     while frame is not None and frame.f_globals is not user_globals:
         frame = frame.f_back
     if frame is None:

@@ -38,7 +38,7 @@ class Option:
 
     @property
     def usage(self) -> str:
-        """How help writes it, such as ``--inputs, -i EXPR``."""
+        """Write the option as help shows it, such as ``--inputs, -i EXPR``."""
         value = "{" + ",".join(self.choices) + "}" if self.choices else self.metavar
         return " ".join(filter(None, (", ".join(self.spellings), value)))
 
@@ -59,7 +59,7 @@ TABLE = (
 
 @dataclass(frozen=True)
 class Grammar:
-    """What may stand on a magic's line: for reading, help and completion.
+    """Options that may stand on a magic's line: for reading, help and completion.
 
     Attributes:
         magic: its name, with ``%`` or ``%%``.
@@ -179,7 +179,7 @@ GRAMMARS = {
 
 @dataclass(frozen=True)
 class Options:
-    """What the magic's line asks for.
+    """Options of one magic's line, read.
 
     Attributes:
         inputs: expression for the arguments of the Function, or empty.

@@ -1,4 +1,4 @@
-"""How the magics speak: results as display data, wrong lines as one line on stderr, the user's errors as their own."""
+"""Output of the magics: results as display data, wrong lines as one line on stderr, the user's errors as their own."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def users_traceback(error: BaseException) -> types.TracebackType | None:
 
 
 def is_users(error: BaseException) -> bool:
-    """Whether the user's code was running when this was raised, or what was to be checked refused its arguments."""
+    """Return True if the user's code was running when this was raised, or what was checked refused its arguments."""
     entries = _entries(error)
     files = [entry.tb_frame.f_code.co_filename for entry in entries]
     if any(not file.startswith(_NOT_THE_USERS) and file != EVALUATED for file in files[1:]):

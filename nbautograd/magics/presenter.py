@@ -1,4 +1,4 @@
-"""What a cell with the magic shows once it ran: a report, a card, or a sentence."""
+"""Presenter: shows a report, a card or a sentence once a cell with the magic ran."""
 
 from __future__ import annotations
 

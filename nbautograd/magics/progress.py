@@ -86,7 +86,7 @@ class ProgressBar:
 
     @property
     def shown(self) -> bool:
-        """Whether there is a bar on the page."""
+        """Return True if there is a bar on the page."""
         return self._views is not None
 
     def __enter__(self) -> ProgressBar:
@@ -134,7 +134,7 @@ class ProgressBar:
         self._left, self._estimated = seconds, self._now()
 
     def state(self) -> dict[str, Any]:
-        """How far the work is, for the bar on the page; nobody can say so once the verdict is known."""
+        """Return how far the work is, for the bar on the page; nobody can say so once the verdict is known."""
         now, (done, total, what) = self._now(), self._told
         passed = now - self._begin
         tone, headline = self.known or ("", "")
@@ -280,7 +280,7 @@ class Bars:
 
     @property
     def _formatter(self) -> Any:
-        """What IPython asks first when it shows a value, be it by ``display`` or as a cell's last expression."""
+        """Return the formatter that IPython asks first, be it by ``display`` or for a cell's last expression."""
         return self._shell.display_formatter.ipython_display_formatter
 
 

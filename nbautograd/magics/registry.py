@@ -1,4 +1,4 @@
-"""Which Functions the magic records: one per name, the newest; their calls; and how to let go of them."""
+"""Registry of the Functions that the magic records: the newest of each name; their calls; how to let go of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens around every cell while the extension is loaded."""
+"""Session: the work around every cell while the extension is loaded."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _PLACEHOLDER = re.compile(r"\.\.\.\s*(#.*)?")
 
 @dataclass(frozen=True)
 class Request:
-    """What the lines of our magics ask for.
+    """Request of the lines of our magics.
 
     Attributes:
         options: of ``%%autograd_function``; under ``%%exercise`` alone the Functions are recorded and nothing is shown.

@@ -21,7 +21,7 @@ JVP = {"jvp_wrong", "jvp_batched_wrong"}  # what is wrong is forward mode alone
 
 @dataclass(frozen=True)
 class Answer:
-    """What a report says first.
+    """First lines of a report.
 
     Attributes:
         tone: the verdict, or ``"unchecked"``.
@@ -41,7 +41,7 @@ class Answer:
 
 
 def answer(report: FunctionReport | GradcheckReport) -> Answer:
-    """What to say first about a report."""
+    """Compose the first lines of a report."""
     check = report.gradcheck if isinstance(report, FunctionReport) else report
     if check is None:
         assert isinstance(report, FunctionReport)
@@ -207,14 +207,14 @@ def _right(check: GradcheckReport) -> list[str]:
 
 
 def witnesses(blocks: Sequence[Block]) -> str:
-    """How many witnesses besides backward itself took part, and which."""
+    """Count the witnesses besides backward that took part, and name them."""
     took_part = [s.witness for b in blocks for s in b.witnesses if s.took_part and s.witness != "backward"]
     names = [say("witness", w) for w in dict.fromkeys(took_part)]
     return counted("witnesses", len(names), names=listed(names))
 
 
 def _cannot_tell(check: GradcheckReport) -> list[str]:
-    """Why, what agrees nevertheless, and what to try where the reason does not say it."""
+    """Name the reason, what agrees nevertheless, and what to try where the reason does not say it."""
     reasons = () if check.reason else dict.fromkeys(b.reason for b in check.blocks.values() if b.reason)
     tries = [messages.text(t) for r in reasons if (t := f"views.try.{r.replace(' ', '_')}") in messages.catalogue("en")]
     agreed = [b for b in check.blocks.values() if b.verdict == "match"]

@@ -29,7 +29,7 @@ class Notice:
 
 @dataclass(frozen=True)
 class RecordingCard:
-    """What a cell's Functions have done since the cell ran.
+    """Calls of a cell's Functions since the cell ran.
 
     Attributes:
         functions: names of the Functions that are recorded.

@@ -1,4 +1,4 @@
-"""What every picture of a Jacobian block needs: an order of interest, index names, the cell of the worst entry."""
+"""Base of every picture of a Jacobian block: an order of interest, index names, the cell of the worst entry."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ DASHED, DOTTED = "stroke-dasharray:3 3", "stroke-dasharray:1.5 4;stroke-linecap:
 
 
 class Rule(NamedTuple):
-    """What a class looks like: its colours, and what is alike in both themes."""
+    """Style of a class: its colours, and what is alike in both themes."""
 
     colours: dict[str, Colour | None]
     look: str = ""

@@ -58,7 +58,7 @@ def oddities(tensor: TensorSummary) -> tuple[str, ...]:
 
 
 def remarks(value: Value) -> str:
-    """What else is known: ``requires grad``, ``same object as input 0``."""
+    """List other facts of a tensor: ``requires grad``, ``same object as input 0``."""
     words = []
     if value.tensor is not None and value.tensor.requires_grad:
         words.append(messages.text("views.tensor.requires_grad"))

@@ -66,7 +66,7 @@ SPARED = ("calls", "graph", "jacobian", "gradcheck", "comparison")
 
 @dataclass(frozen=True)
 class Room:
-    """How much of a document is written.
+    """Limits on how much of a document is written.
 
     Attributes:
         series: characters of the documents of one series.

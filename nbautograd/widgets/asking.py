@@ -1,4 +1,4 @@
-"""What the page may ask of a check beyond its numbers: the microscope on one entry, and another random point."""
+"""Questions of the page to a check beyond its numbers: the microscope on one entry, and another random point."""
 
 from __future__ import annotations
 

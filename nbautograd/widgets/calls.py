@@ -36,7 +36,7 @@ def call_state(call: Call) -> dict[str, Any]:
 
 
 def brief_state(call: Call) -> dict[str, Any]:
-    """What the time line shows of a call; nothing that is empty."""
+    """Return what the time line shows of a call; nothing that is empty."""
     names = ("index", "function", "method", "parent", "forward", "exception", "caller_line", "create_graph")
     values = {name: getattr(call, name) for name in names}
     facts = {name: value for name, value in values.items() if value is not None and value is not False}  # 0 stays
@@ -123,7 +123,7 @@ def one_call(log: CallLog, question: Mapping[str, Any]) -> tuple[dict[str, Any],
 
 
 def calls_questions(log: CallLog) -> dict[str, Question]:
-    """What the page may ask about calls."""
+    """Answer what the page may ask about calls."""
     return {
         "calls": lambda question: one_call(log, question),
         "some_calls": lambda question: some_calls(log, question),

@@ -1,4 +1,4 @@
-"""What the page that a kernel talks to can do with a widget.
+"""Front ends: what the page that a kernel talks to can do with a widget.
 
 JupyterLab and Notebook 7 open the model as soon as Python does, so that it can take the place of the static report; the
 notebook then stores the report alone, which can be read wherever it is opened. A stored *view* cannot: it says "model
@@ -20,7 +20,7 @@ VARIABLES = ("VSCODE_PID", "PYCHARM_HOSTED", "DATABRICKS_RUNTIME_VERSION", "NBAU
 
 
 def shows_views_only() -> bool:
-    """Whether a widget appears only where its view is displayed; ``NBAUTOGRAD_WIDGET_VIEW=1`` says so by hand."""
+    """Return True if a widget appears only where its view is displayed; or ``NBAUTOGRAD_WIDGET_VIEW=1`` is set."""
     if "google.colab" in sys.modules or any(os.environ.get(name) for name in VARIABLES):
         return True
     ipython = sys.modules.get("IPython")

@@ -32,7 +32,7 @@ def verdict_state(report: GradcheckReport) -> dict[str, Any]:
 
 
 def answer_state(told: Answer) -> dict[str, Any]:
-    """What is said first, as the stored report says it: whole, without its causes, and what it leaves out."""
+    """Return the answer as the stored report says it: whole, without its causes, and what it leaves out."""
     return {
         "document": to_json(answer_document(told)),
         "brief": to_json(answer_document(replace(told, findings=()))),

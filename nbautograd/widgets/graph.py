@@ -43,7 +43,7 @@ def graph_state(graph: AutogradGraph, calls: Iterable[Call] = ()) -> dict[str, A
 
 
 def _whole(graph: AutogradGraph) -> int:
-    """How many nodes come with all their edges, from the first one on."""
+    """Count the nodes that come with all their edges, from the first one on."""
     left = (min(edge.source, edge.target) for edge in graph.edges[2 * MOST_DETAILS :])
     return min(len(graph.nodes), MOST_DETAILS, *left)
 
@@ -76,7 +76,7 @@ def _gradient(summary: Any, thumbnails: bool) -> dict[str, Any] | None:
 
 
 def graph_questions(graph: AutogradGraph | None) -> dict[str, Question]:
-    """What the page may ask about a graph: another picture of it, details of nodes, calls of a Function."""
+    """Answer what the page may ask about a graph: another picture of it, details of nodes, calls of a Function."""
     if graph is None:
         return {}
     return {

@@ -1,4 +1,4 @@
-"""What the lenses of the graph view show: memory kept per node and scope, what was changed in place, gradient norms."""
+"""Lenses of the graph view: memory kept per node and scope, what was changed in place, gradient norms."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def first_bad(graph: AutogradGraph) -> int | None:
 
 
 def _kept(graph: AutogradGraph) -> dict[str, Any] | None:
-    """Which storages each node keeps, as (number, bytes), and the totals of the modules, shared memory once."""
+    """List the storages of each node, as (number, bytes), and the totals of the modules, shared memory once."""
     nodes = {node.id: [list(s[:2]) for s in node.storages] for node in graph.nodes if node.storages}
     if not nodes:
         return None

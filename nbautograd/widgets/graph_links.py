@@ -41,7 +41,7 @@ def _class(node: Node) -> str:
 
 
 def _alike(node: Node, call: Call, calls: list[Call]) -> bool:
-    """Whether a forward's ctx can be the node's: as many saved tensors of the same shapes, unless they are freed."""
+    """Return True if a forward's ctx can be the node's: saved tensors of the same shapes, unless they are freed."""
     setup = next((c for c in calls if c.method == "setup_context" and c.forward == call.index), call)
     if node.ctx is None or node.ctx.freed or node.freed:
         return True

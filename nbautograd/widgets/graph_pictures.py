@@ -37,7 +37,7 @@ def _scope(graph: AutogradGraph, nodes: tuple[int, ...]) -> str:
 
 
 def first_picture(graph: AutogradGraph) -> dict[str, Any]:
-    """What is drawn to begin with: the static picture."""
+    """Return the picture that is drawn to begin with: the static one."""
     return picture_state(graph, layout(replace(graph, notes=())))
 
 

@@ -21,7 +21,7 @@ def names(graph: AutogradGraph) -> list[str]:
 
 
 def answer(graph: AutogradGraph, question: Mapping[str, Any]) -> Answer:
-    """Why the tensor that ``question["name"]`` names has no gradient.
+    """Say why the tensor that ``question["name"]`` names has no gradient.
 
     Raises:
         InputError: when it is no text.

@@ -1,4 +1,4 @@
-"""What became of a Function since its last check in this kernel: fixed, new, still wrong."""
+"""History of a Function since its last check in this kernel: fixed, new, still wrong."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST = 200  # Functions that are remembered
 
 @dataclass
 class _Run:
-    """What is remembered of a shown check: which it is, what was wrong in it, and the same of the one before."""
+    """Record of a shown check: which it is, what was wrong in it, and the same of the one before."""
 
     report: weakref.ref[Any]
     wrong: dict[str, str]
@@ -26,7 +26,7 @@ _runs: dict[str, _Run] = {}
 
 
 def since_last(report: GradcheckReport | None) -> dict[str, list[str]] | None:
-    """What is ``fixed``, ``new`` and ``still`` wrong against the last check of a Function of this name.
+    """Compare with the last check of a Function of this name: ``fixed``, ``new`` and ``still`` wrong.
 
     Returns:
         Sentences of the findings and names of the blocks; None when there was no check before, when its source is as

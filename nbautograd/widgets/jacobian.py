@@ -85,7 +85,7 @@ def _evidence(block: Block) -> dict[str, Any]:
 
 
 def beyond(block: JacobianBlock) -> list[int] | None:
-    """How many entries differ by more than each of ``TOLERANCES``; None when there are too many to sort."""
+    """Count the entries that differ by more than each of ``TOLERANCES``; None when there are too many to sort."""
     kept = block.matrices
     stored = getattr(kept, "stored", None)
     if block.entries == 0 or getattr(kept, "rows", None) is not None:
@@ -146,7 +146,7 @@ def _pair(numbers: Any, most: int | None) -> tuple[int, int]:
 
 
 def block_questions(blocks: Blocks) -> dict[str, Question]:
-    """What the page may ask about blocks: some rows and columns of one, or all of one."""
+    """Answer what the page may ask about blocks: some rows and columns of one, or all of one."""
     return {"zoom": lambda question: zoom(blocks, question), "block": lambda question: one_block(blocks, question)}
 
 

@@ -1,4 +1,4 @@
-"""What a view keeps for the time when no kernel is there: whole blocks, and answers that Python gave beforehand.
+"""State of a view for the time without a kernel: whole blocks, and answers that Python gave beforehand.
 
 Only while a notebook runs to be frozen (``nbautograd freeze`` says so in the environment): it costs time and room.
 """

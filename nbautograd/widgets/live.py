@@ -93,7 +93,7 @@ def _keep(kernel: Any, view: Any) -> None:
 
 
 def _place(kernel: Any) -> tuple[str, str]:
-    """Which cell is running, by the page's id for it, and which run of it this is."""
+    """Return which cell is running, by the page's id for it, and which run of it this is."""
     try:
         parent = kernel.get_parent("shell")
         return str(parent["metadata"].get("cellId", "")), str(parent["header"]["msg_id"])

@@ -72,7 +72,7 @@ def values(several: Iterable[Value]) -> list[dict[str, Any]]:
 
 
 def ctx(snapshot: CtxSnapshot) -> dict[str, Any]:
-    """What is kept on ctx: saved tensors, attributes and the flags."""
+    """Return what is kept on ctx: saved tensors, attributes and the flags."""
     return {
         "saved": values(snapshot.saved_tensors),
         "attributes": values(snapshot.attributes.values()),

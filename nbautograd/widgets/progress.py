@@ -26,7 +26,7 @@ class Work(Protocol):
 
 
 class ProgressWidget(ViewWidget):
-    """How far long work is; a button ends it with what is done by then.
+    """Bar that shows how far long work is; its button ends the work with what is done by then.
 
     Args:
         work: the work.
@@ -41,7 +41,7 @@ class ProgressWidget(ViewWidget):
         heard_while_busy(self.comm)
 
     def make_state(self, value: Work) -> dict[str, Any]:
-        """How far the work is, and which kernel does it, for pages that can only interrupt that."""
+        """Return how far the work is, and which kernel does it, for pages that can only interrupt that."""
         return {**value.state(), "kernel": kernel_id()}
 
     def tell(self) -> None:

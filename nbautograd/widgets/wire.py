@@ -1,4 +1,4 @@
-"""What goes over the wire: how much a state weighs there, and large ones deflated."""
+"""Wire format: the weight of a state there, and large ones deflated."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LEVEL = 6  # of zlib: three times as quick as the highest, a twentieth heavier
 
 
 def weight(state: Any) -> int:
-    """How many bytes a part of the state takes as it is: JSON, and its arrays beside it.
+    """Count the bytes of a part of the state as it is: JSON, and its arrays beside it.
 
     Example:
         >>> from nbautograd.widgets.wire import weight

@@ -1,5 +1,6 @@
-"""What is committed is clean: notebooks without outputs, no path or host of one machine."""
+"""What is committed is clean: no stored outputs, no path or host of one machine, docstrings that name things."""
 
+import ast
 import json
 import re
 import subprocess
@@ -11,6 +12,8 @@ ROOT = Path(__file__).parents[2]
 TEXT = {".py", ".js", ".mjs", ".css", ".md", ".toml", ".json", ".ipynb", ".txt", ".in", ".svg", ""}
 # written in two pieces, so that this file is not a find of its own
 SOMEONES_PATH = re.compile(r"(?<![\w.:/])/(?:" + "ro" + "ot|home|work|Users)" + r"/[\w.-]+")
+QUESTION = re.compile(r"(?:What|Whether|How|Where|Which|Why|Who|When|If)\b")
+NOT_YET = ("diagnosis", "repair", "probes", "recording", "contract", "exercises")
 REGISTRY = re.compile(r"download\.py" + r"torch|files\.python" + r"hosted|py" + r"pi\.org/simple")
 
 
@@ -40,12 +43,32 @@ def with_output(notebook: Path) -> list[str]:
     return [cell["id"] for cell in cells if cell.get("outputs") or cell.get("execution_count")]
 
 
+def questions(source: str) -> list[str]:
+    """The names of what has a docstring that begins with a question instead of a verb and its object, or a noun."""
+    places = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, places)]
+    return [getattr(node, "name", "module") for node in nodes if QUESTION.match(ast.get_docstring(node) or "")]
+
+
 def test_no_path_of_one_machine():
     assert finds(SOMEONES_PATH, tracked()) == []
 
 
 def test_no_registry_host():
     assert finds(REGISTRY, tracked()) == []
+
+
+def test_no_docstring_begins_with_a_question():
+    files = [file for file in sorted((ROOT / "nbautograd").rglob("*.py")) if not {*NOT_YET} & {*file.parts}]
+    assert len(files) > 100
+    found = {str(file.relative_to(ROOT)): questions(file.read_text(encoding="utf-8")) for file in files}
+    assert {file: names for file, names in found.items() if names} == {}
+
+
+def test_the_guard_of_docstrings_trips():
+    source = '"""How."""\nclass A:\n    """What it is."""\n    def f(self):\n        """Whether."""\n'
+    assert questions(source) == ["module", "A", "f"]
+    assert questions('"""However it is."""\ndef f():\n    """Return what it is."""\n') == []
 
 
 def test_these_guards_trip(tmp_path):

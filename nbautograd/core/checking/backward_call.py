@@ -1,4 +1,4 @@
-"""What backward really gets and returns, before the engine sums shapes, casts dtypes or turns None into zeros.
+"""One call of backward: what it gets and returns before the engine sums shapes, casts dtypes or fills in None.
 
 Another function can stand in for the user's backward on one node of a graph of ours: the node looks its class up on
 itself first, so the user's class is never touched.

@@ -32,7 +32,7 @@ OURS = (str(Path(__file__).parents[2]) + os.sep, str(Path(torch.__file__).parent
 
 @dataclass(frozen=True)
 class Budget:
-    """What a check may use.
+    """Seconds and bytes that a check may use.
 
     Seconds end the search for causes and fixes and the look at second derivatives first; where they must end the
     verdict itself it is "cannot tell", and a finding of code ``"stopped"`` says what was left out. A call of the
@@ -87,7 +87,7 @@ class OutOfBudgetError(KeyboardInterrupt):
 
 @dataclass(frozen=True)
 class Place:
-    """Where the user's code was when it was interrupted.
+    """Place in the user's code at which it was interrupted.
 
     Attributes:
         function: name of the method or function that did not return.
@@ -375,7 +375,7 @@ class Meter:
 
     @property
     def exceeded(self) -> bool:
-        """Whether there were more runs than allowed."""
+        """Return True if there were more runs than allowed."""
         return self.limit is not None and self.runs > self.limit
 
     def count(self) -> None:

@@ -103,7 +103,7 @@ def _values(subject: Subject, outputs: Outputs, blocks: Mapping[tuple[int, int],
 
 
 class Once:
-    """What an iterator gives, made as it is asked for and kept for those who ask again."""
+    """Items of an iterator, made as they are asked for and kept for those who ask again."""
 
     def __init__(self, made: Iterator[Place]) -> None:
         self._made, self._known = made, list[Place]()

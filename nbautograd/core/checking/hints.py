@@ -1,4 +1,4 @@
-"""How much a report gives away: that something is wrong, what, where, or also how to mend it."""
+"""Hint levels of a report: that something is wrong, what, where, or also how to mend it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a check is given, made safe: copies of the inputs, and a sentence for what cannot be checked."""
+"""Inputs made safe to check: copies of them, and a sentence for what cannot be checked."""
 
 from __future__ import annotations
 

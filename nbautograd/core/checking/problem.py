@@ -29,7 +29,7 @@ from nbautograd.errors import InputError
 
 @dataclass
 class Casts:
-    """How coarsely a function and its backward round inside, however precise their inputs and outputs are.
+    """Coarseness of the numbers inside a function and its backward, however precise their inputs and outputs are.
 
     Attributes:
         forward, backward: spacing at 1 of the coarsest numbers that finer ones were rounded to; 0 where none were.

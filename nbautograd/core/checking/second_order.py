@@ -144,7 +144,7 @@ def _gradients(subject: Subject, outputs: Outputs, v: Sequence[Tensor | None]) -
 
 
 def _claims_none(gradients: Sequence[Tensor | None]) -> bool:
-    """Whether ``once_differentiable`` stands above backward: its results lead to a node that raises."""
+    """Return True if ``once_differentiable`` stands above backward: its results lead to a node that raises."""
     stack: list[Any] = [g.grad_fn for g in gradients if g is not None]
     return any(node is not None and "Error" in type(node).__name__ + node.name() for node in stack)
 
@@ -290,7 +290,7 @@ def _moves(tensor: Tensor, other: Tensor | None) -> bool:
 
 
 def _cuts(subject: Subject) -> Iterator[tuple[str, int]]:
-    """Where backward leaves the graph: ``.data``, ``.detach()``, numpy, an inner autograd.grad."""
+    """Find where backward leaves the graph: ``.data``, ``.detach()``, numpy, an inner autograd.grad."""
     code = methods_of(subject.cls).codes.get("backward") if subject.cls is not None else None
     tree = syntax.method_at(code) if code is not None else None
     for node in ast.walk(tree) if tree is not None else ():
@@ -348,7 +348,7 @@ Places = tuple[Tensor, Tensor]
 
 
 def _places(x: Tensor, generator: torch.Generator, directions: int, together: int) -> Places:
-    """Which elements move, and how far each for one unit: as much as it is large."""
+    """Choose the elements that move, and how far each for one unit: as much as it is large."""
     count = min(together, max(1, x.numel() // directions))
     index = torch.randint(max(1, x.numel()), (directions, count), generator=generator)
     if count == x.numel():

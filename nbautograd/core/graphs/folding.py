@@ -103,7 +103,7 @@ def _on_modules(graph: AutogradGraph, runs: Sequence[Segment], most: int) -> lis
 
 
 def _boxes(graph: AutogradGraph, segments: Sequence[Segment], most: int) -> int:
-    """How many boxes some segments take, outputs included; only that it is too many is told beyond ``most``."""
+    """Count the boxes of some segments, outputs included; only that it is too many is told beyond ``most``."""
     count = len(segments) + len(graph.roots)
     return count if count > most else count + len(_own_leaves(graph, segments))
 

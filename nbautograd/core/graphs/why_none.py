@@ -1,4 +1,4 @@
-"""Why is this ``.grad`` None: the first reason that holds, from the tensor to the loss."""
+"""Reason for a ``.grad`` that is None: the first that holds, from the tensor to the loss."""
 
 from __future__ import annotations
 

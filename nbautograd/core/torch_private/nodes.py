@@ -103,7 +103,7 @@ def raw_slot_names(node_type: type) -> tuple[str, ...]:
 
 
 def all_gone(node: Any) -> bool:
-    """Whether everything that one of torch's own nodes saved is gone; quick, for graphs of many nodes."""
+    """Return True if everything that one of torch's own nodes saved is gone; quick, for graphs of many nodes."""
     names = raw_slot_names(type(node))
     try:
         for name in names:
@@ -121,7 +121,7 @@ def all_gone(node: Any) -> bool:
 
 
 def refuses(node: Any) -> bool:
-    """Whether empty slots of one of torch's own nodes were freed: torch raises then, and gives None that was saved."""
+    """Return True if empty slots of one of torch's own nodes were freed: torch raises then, but gives a saved None."""
     try:
         for name in raw_slot_names(type(node)):
             getattr(node, "_saved_" + name)

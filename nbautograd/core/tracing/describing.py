@@ -1,4 +1,4 @@
-"""What a dispatch met, described without running any code of the user's: no ``__repr__``, no torch operation."""
+"""Description of a dispatch without running any code of the user's: no ``__repr__``, no torch operation."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def implementation(method: Callable[..., Any], cls: type, func: Any) -> tuple[st
 
 
 def _dispatches(kind: type) -> bool:
-    """Whether asking such a tensor for its shape may run the user's ``__torch_dispatch__``."""
+    """Return True if asking such a tensor for its shape may run the user's ``__torch_dispatch__``."""
     return getattr(kind, "__torch_dispatch__", None) is not torch.Tensor.__torch_dispatch__
 
 
@@ -87,7 +87,7 @@ def _text(value: Any, depth: int = 2) -> str:
 
 
 def _attributes(value: Any) -> dict[str, Any]:
-    """What stands in an object's own ``__dict__``; nothing for what has code of its own to say it."""
+    """Return an object's own ``__dict__``; nothing where code of its own would answer."""
     if isinstance(value, (type, torch.nn.Module)) or callable(value) or type(value).__module__ == "builtins":
         return {}
     try:

@@ -84,7 +84,7 @@ def untrace(cls: C) -> C:
 
 
 def dispatches(*classes: type, since: int = 0) -> DispatchLog:
-    """What went through traced classes so far, the newest 2,000.
+    """Return what went through traced classes so far, the newest 2,000.
 
     Args:
         classes: only those classes; all when there are none. What was dispatched during one of theirs is there too.
@@ -113,12 +113,12 @@ def mark() -> int:
 
 
 def overrides(cls: Any) -> tuple[str, ...]:
-    """Which of the two methods a class's own body defines."""
+    """Name which of the two methods a class's own body defines."""
     return tuple(p for p in PROTOCOLS if p in vars(cls)) if isinstance(cls, type) else ()
 
 
 class LiveDispatches:
-    """What ``with tracing(...) as log`` gives: a log that grows while the block runs, and stays after it."""
+    """Log of ``with tracing(...) as log``: it grows while the block runs, and stays after it."""
 
     def __init__(self, classes: tuple[type, ...]) -> None:
         self._classes, self._since = classes, mark()

@@ -57,7 +57,7 @@ class Record:
 
 
 class _Thread(threading.local):
-    """What each thread is doing.
+    """State of each thread.
 
     Attributes:
         parent: index of the dispatch that runs, or None.
@@ -113,7 +113,7 @@ class Ring:
 
 
 def wrapped(cls: type, protocol: str, ring: Ring) -> Any:
-    """What stands in the class's dict in the place of its method: of the same kind, with the same name and source.
+    """Wrap a method as what stands in its place in the class's dict: of the same kind, with the same name and source.
 
     Returns:
         None when the method is of a kind that cannot be traced (a builtin, a static method).
@@ -128,7 +128,7 @@ def wrapped(cls: type, protocol: str, ring: Ring) -> Any:
 
 
 def original(entry: Any) -> Any:
-    """What stood in the class's dict where a wrapper of ours stands; None for anything else."""
+    """Return what stood in the class's dict where a wrapper of ours stands; None for anything else."""
     return getattr(getattr(entry, "__func__", entry), ORIGINAL, None)
 
 
@@ -163,7 +163,7 @@ def _running(protocol: str, method: FunctionType, ring: Ring) -> Callable[..., A
 def _arguments(
     func: Any, types: Any = (), args: Any = (), kwargs: Any = None
 ) -> tuple[Any, tuple[type, ...], tuple[Any, ...], dict[str, Any]]:
-    """What torch, or ``super().__torch_function__(...)`` of the user's, hands to the method."""
+    """Return what torch, or ``super().__torch_function__(...)`` of the user's, hands to the method."""
     return func, tuple(types), tuple(args), dict(kwargs or {})
 
 

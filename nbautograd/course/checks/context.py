@@ -1,4 +1,4 @@
-"""What stays on ctx, and what a call costs: calls of a black box, bytes saved for backward."""
+"""Checks of ctx and of cost: what stays on ctx, calls of a black box, bytes saved for backward."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _inputs_on_ctx(attempt: Attempt) -> Iterator[Finding]:
 
 
 def _outlives(attempt: Attempt) -> bool:
-    """Whether an output or its node stays in memory when nobody uses it any more, without the garbage collector."""
+    """Return True if an output or its node stays in memory after its last use, without the garbage collector."""
     was = gc.isenabled()
     gc.disable()
     try:

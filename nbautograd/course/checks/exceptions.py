@@ -1,4 +1,4 @@
-"""What an answer raised, said kindly."""
+"""Exceptions of an answer, said kindly."""
 
 from __future__ import annotations
 
@@ -54,5 +54,5 @@ def _line(error: Exception) -> int | None:
 
 
 def _is_cells(file: str) -> bool:
-    """Whether this is a cell's name of the file: IPython's, or that of a rehearsal."""
+    """Return True if this is a cell's name of the file: IPython's, or that of a rehearsal."""
     return file.startswith("<") or "ipykernel_" in file

@@ -1,4 +1,4 @@
-"""What backward really returns: how many gradients, their shapes and dtypes; nothing changed, the same again."""
+"""Checks of what backward returns: how many gradients, their shapes and dtypes; nothing changed, the same again."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def repeatable(attempt: Attempt) -> Iterator[Failure]:
 
 
 def _remembers(attempt: Attempt, inputs: tuple[Any, ...]) -> bool:
-    """Whether a call with other arguments, numbers and flags too, changes the gradient of an earlier call."""
+    """Return True if a call with other arguments, flags too, changes the gradient of an earlier call."""
     alone = forward(attempt.call, copies(inputs))
     weights = random_weights(alone.outputs, attempt.seed)
     right = vjp(alone, weights)

@@ -1,4 +1,4 @@
-"""What forward gives; the same and the gradient at odd shapes, and with an optional argument left out or None."""
+"""Checks of values: forward, the same and the gradient at odd shapes, with an optional argument left out or None."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _everywhere(attempt: Attempt, points: Iterable[Inputs], kind: str, **params:
 
 
 def _said(found: Failure) -> Any:
-    """What was raised in its own words, or else the sentence about it, in the language of the moment."""
+    """Quote what was raised in its own words, or else the sentence about it, in the language of the moment."""
     if "said" in found.params:
         return found.params["said"]
     return Phrase(found.sentence, **found.params) if isinstance(found.sentence, str) else found.sentence

@@ -97,7 +97,7 @@ def _row(title: str, pair: tuple[Value, Value], difference: float, error: Value 
 
 
 def _apart(pair: tuple[Value, Value], difference: float) -> str:
-    """How far apart: a number, or why there is none."""
+    """Write a distance as a number, or why there is none."""
     if pair[0].tensor is None or pair[1].tensor is None:
         return "" if pair[0].tensor is pair[1].tensor else messages.text("views.compare.one_is_none")
     if pair[0].tensor.shape != pair[1].tensor.shape:

@@ -72,7 +72,7 @@ class Row:
 
 
 def headline(log: DispatchLog) -> str:
-    """How many dispatches there were, and to whom."""
+    """Count the dispatches, and name who got them."""
     if not log.dispatches:
         return messages.text("tracing.empty")
     owners = messages.text("views.comma").join(f"`{owner}`" for owner in dict.fromkeys(d.owner for d in log))
@@ -91,7 +91,7 @@ def rows(log: DispatchLog) -> list[Row]:
 
 
 def notes(log: DispatchLog) -> list[str]:
-    """What the reader should know: what nobody answered, what comes back to itself, what is missing."""
+    """List what the reader should know: calls nobody answered, what comes back to itself, what is missing."""
     told = [messages.text("tracing.nobody", func=d[0].func, owners=_owners(d)) for d in _unanswered(log)]
     told += [
         messages.text("tracing.recursion", func=chain[0].func, owner=chain[0].owner, n=formats.count(len(chain)))
@@ -116,7 +116,7 @@ def asked(dispatch: Dispatch) -> str:
 
 
 def answer(dispatch: Dispatch) -> str:
-    """Who answered, or that nobody did."""
+    """Name who answered, or say that nobody did."""
     if dispatch.outcome == "returned" and dispatch.handler:
         if dispatch.handler_line is None:
             return dispatch.handler
@@ -130,7 +130,7 @@ def answer(dispatch: Dispatch) -> str:
 
 
 def result(dispatch: Dispatch) -> str:
-    """What came back: a description, or the error."""
+    """Describe what came back, or the error."""
     if dispatch.exception:
         return dispatch.exception
     return DASH if dispatch.result is None else _argument(dispatch.result)

@@ -1,4 +1,4 @@
-"""What a report says first, and its findings, as documents."""
+"""First lines of a report, and its findings, as documents."""
 
 from __future__ import annotations
 

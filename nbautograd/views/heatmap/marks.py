@@ -1,4 +1,4 @@
-"""What is drawn on a heat map's cells so that nothing rests on colour alone: numbers, signs, hatches, a frame."""
+"""Marks on a heat map's cells, so that nothing rests on colour alone: numbers, signs, hatches, a frame."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def corners(values: Array, index: Array, largest: float, place: Place) -> Markup
 
 
 def ink_class(colour: int) -> str:
-    """Which ink a colour takes on a light page and on a dark one: ``bb``, ``bw``, ``wb`` or ``ww``."""
+    """Choose the ink of a colour on a light page and on a dark one: ``bb``, ``bw``, ``wb`` or ``ww``."""
     inks = (palette.ink_on(palette.colours(theme)[colour]) for theme in ("light", "dark"))
     return "".join("b" if ink == palette.BLACK else "w" for ink in inks)
 

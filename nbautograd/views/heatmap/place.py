@@ -1,4 +1,4 @@
-"""Where a heat map's cells lie, and the names along its sides."""
+"""Geometry of a heat map: its cells, and the names along its sides."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Place:
-    """Where the matrix lies: the size of a cell and the room left of it and above it."""
+    """Geometry of the matrix: the size of a cell and the room left of it and above it."""
 
     cell: float
     left: float

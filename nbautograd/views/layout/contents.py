@@ -72,7 +72,7 @@ def _op_title(node: Node, name: str, elided: bool) -> str:
 
 
 def lens_texts(node: Node, lens: str) -> list[tuple[str, str]]:
-    """What was changed in place, which node of a first graph it comes from, under the memory lens what it keeps."""
+    """List what was changed in place, the node of a first graph it comes from, what it keeps under the memory lens."""
     texts = [(text, "bad") for text in list(dict.fromkeys(map(stale_text, node.stale)))[:2]]
     if node.first_bad:
         texts.append((messages.text("graphs.first_bad_here", what=node.first_bad), "bad"))
@@ -123,7 +123,7 @@ def stale_text(stale: Stale) -> str:
 
 
 def sum_text(node: Node, fan_in: int) -> str:
-    """How many gradients meet here, and after backward the norm of their sum."""
+    """Count the gradients that meet here; after backward give the norm of their sum."""
     total = f" → {norm_text(node.gradient)}" if node.gradient is not None else ""
     return f"Σ {fan_in}{total}"
 
@@ -162,7 +162,7 @@ def ghost_content(ghost: Ghost) -> Content:
 
 
 def ghost_word(ghost: Ghost) -> str:
-    """What cut a tensor off, in a word or two, with the line where it is known."""
+    """Name what cut a tensor off, in a word or two, with the line where it is known."""
     if ghost.line is None:
         return messages.text(f"graphs.cut.{ghost.reason}")
     place = " · ".join(filter(None, [fit(ghost.where, 110, "label"), messages.text("graphs.line", line=ghost.line)]))
@@ -177,7 +177,7 @@ def short_content(kind: BoxKind, text: str, title: str = "") -> Content:
 
 
 def norm_text(gradient: TensorSummary) -> str:
-    """What flowed, in a few characters: its norm, or that it holds NaN, Inf or only zeros."""
+    """Write the norm of what flowed in a few characters, or that it holds NaN, Inf or only zeros."""
     if gradient.nan:
         return f"{gradient.nan} NaN"
     if gradient.inf:
@@ -213,7 +213,7 @@ def commonest_dtype(graph: AutogradGraph) -> str | None:
 
 
 def fan_in(graph: AutogradGraph) -> Mapping[int, int]:
-    """How many gradients are summed at a node: the most that arrive for one of its outputs."""
+    """Count the gradients summed at a node: the most that arrive for one of its outputs."""
     arrivals: Counter[tuple[int, int]] = Counter([(edge.target, edge.output_nr) for edge in graph.edges])
     for position, (root, _) in enumerate(graph.roots):
         if root is not None:

@@ -108,7 +108,7 @@ def _transpose(layers: Layers, budget: int) -> int:
 
 
 def _gain(layers: Layers, v: int, w: int) -> int:
-    """How many crossings fewer there are when ``v`` and its right neighbour ``w`` change places."""
+    """Count how many crossings fewer there are when ``v`` and its right neighbour ``w`` change places."""
     gain = 0
     for neighbours in (layers.up, layers.down):
         left = [layers.position[x] for x in neighbours[v]]

@@ -49,12 +49,12 @@ class Piece:
 
     @property
     def left(self) -> int:
-        """How far the piece reaches to the left of the middle of its box."""
+        """Return the distance from the middle of the box to the left end of the piece."""
         return (self.content.width + 1) // 2 + side_width(self.lefts)
 
     @property
     def right(self) -> int:
-        """How far the piece reaches to the right of the middle of its box."""
+        """Return the distance from the middle of the box to the right end of the piece."""
         return (self.content.width + 1) // 2 + side_width(self.rights)
 
     @property

@@ -25,7 +25,7 @@ Point = tuple[int, int]
 
 
 class Frame:
-    """Where the ranks and the vertices are.
+    """Positions of the ranks and the vertices.
 
     Attributes:
         stack: the layers.
@@ -124,7 +124,7 @@ def _bulge(points: list[Point], side: int) -> None:
 
 
 def _height(link: Link, frame: Frame) -> int:
-    """Where along a straight edge its label is clear of other edges: 1 low, -1 high, 0 in the middle."""
+    """Find the height along a straight edge at which its label is clear of others: 1 low, -1 high, 0 in the middle."""
     layers = frame.stack.layers
     return (len(layers.down[link.source]) > 1) - (len(layers.up[link.target]) > 1)
 

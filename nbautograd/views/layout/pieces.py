@@ -93,7 +93,7 @@ class Pieces:
 
     @staticmethod
     def _is_plain(node: Node, fan: int) -> bool:
-        """Whether the box says nothing but the node's name, so that others of that name look the same."""
+        """Return True if the box says nothing but the node's name, so that others of that name look the same."""
         own = node.label or node.storages or node.origin or node.first_bad or len(node.members) > 1
         return not own and (fan < 2 or node.gradient is None)
 
@@ -131,7 +131,7 @@ class Pieces:
         return text
 
     def _longest(self, spans: list[int]) -> int:
-        """How many ranks an edge may span, so that all long edges together stay payable."""
+        """Count the ranks that an edge may span, so that all long edges together stay payable."""
         room = 2000 + 2 * len(self.pieces)
         longest = LONGEST
         while longest > 2 and sum(s for s in spans if s <= longest) - len(spans) > room:
@@ -202,7 +202,7 @@ class Pieces:
         self.pieces[self._at[edge.source]].rights.append(chip)
 
     def _add_ghosts(self) -> None:
-        """What no gradient gets to: beside the node that used its values, else beside the first root."""
+        """Add what no gradient gets to: beside the node that used its values, else beside the first root."""
         for i, ghost in enumerate(self._graph.ghosts):
             place = self._at.get(ghost.node, 0) if ghost.node is not None else 0
             if place < len(self.pieces):

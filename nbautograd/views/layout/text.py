@@ -1,4 +1,4 @@
-"""How wide a text will be, and how to shorten it, without a font at hand.
+"""Width of a text, estimated without a font at hand, and its shortening.
 
 Widths are those of DejaVu Sans, the widest of the faces that a page falls back to, so that text fits its box in any.
 """

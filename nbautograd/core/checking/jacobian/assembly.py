@@ -103,7 +103,7 @@ class Assembly:
 
     @property
     def tolerance(self) -> float:
-        """How closely two backwards that should agree do, relative to what they are sums of."""
+        """Return the relative difference up to which two backwards that should agree do."""
         spacing = self.spacing
         # in half precision sums are short, and a looser bound would let anything pass
         return max(1e-10, (200 if spacing < HALF else 8) * spacing)

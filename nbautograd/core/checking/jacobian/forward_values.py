@@ -48,7 +48,7 @@ class StubContext:
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """What was saved, as ctx gives it to backward."""
+        """Return what was saved, as ctx gives it to backward."""
         return self.to_save
 
     def save_for_backward(self, *tensors: Any) -> None:

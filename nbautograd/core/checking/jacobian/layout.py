@@ -1,4 +1,4 @@
-"""Where a Jacobian's numbers are kept: only the entries that can differ from zero, in plain numpy."""
+"""Layout of a Jacobian's numbers: only the entries that can differ from zero are stored, in plain numpy."""
 
 from __future__ import annotations
 
