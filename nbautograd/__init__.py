@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from nbautograd.core.tracing.log import dispatches, trace, tracing, untrace
     from nbautograd.core.values import CtxSnapshot, TensorSummary, Value
     from nbautograd.errors import CallError, GradcheckError, InputError, NbautogradError
+    from nbautograd.inspection.audit import Audit, AuditedFunction, AuditedSituation, AuditReport, audit
     from nbautograd.inspection.comparison import Comparison, compare
     from nbautograd.inspection.redacted import RedactedReport
     from nbautograd.inspection.report import FunctionReport, inspect
@@ -42,6 +43,7 @@ _HOME = {
     **dict.fromkeys(("gradcheck", "jacobian"), "core.checking.gradcheck"),
     **dict.fromkeys(("Block", "Entry", "GradcheckReport", "JacobianReport"), "core.checking.block"),
     **dict.fromkeys(("compare", "Comparison"), "inspection.comparison"),
+    **dict.fromkeys(("audit", "Audit", "AuditReport", "AuditedFunction", "AuditedSituation"), "inspection.audit"),
     **dict.fromkeys(("trace", "untrace", "tracing", "dispatches"), "core.tracing.log"),
     **dict.fromkeys(("Dispatch", "DispatchLog"), "core.tracing.dispatches"),
     "Budget": "core.checking.budget",
@@ -61,6 +63,7 @@ __all__ = [  # noqa: RUF022 - in the order of the documentation
     "inspect", "FunctionReport", "RedactedReport",
     "gradcheck", "GradcheckReport", "Budget", "Block", "Entry", "Finding", "Fix", "jacobian", "JacobianReport",
     "compare", "Comparison",
+    "audit", "Audit", "AuditReport", "AuditedFunction", "AuditedSituation",
     "graph", "backward", "why_none", "watch_modules", "AutogradGraph", "Node", "Edge",
     "trace", "untrace", "tracing", "dispatches", "DispatchLog", "Dispatch",
     "set_language", "NbautogradError", "CallError", "InputError", "GradcheckError",

@@ -26,6 +26,7 @@ VIEWS = {
     "GradcheckReport": ("gradcheck", "GradcheckWidget"),
     "CallLog": ("calls", "CallsWidget"),
     "Comparison": ("compare", "CompareWidget"),
+    "AuditReport": ("audit", "AuditWidget"),
 }
 
 _open: deque[tuple[str, str, Any]] = deque()  # (cell, run of the cell, widget), oldest first

@@ -28,9 +28,10 @@ def numbers(packed: dict[str, Any]) -> np.ndarray[Any, Any]:
 
 def test_every_public_report_has_a_view(wire: Wire, samples: Any) -> None:
     parts = [samples.report().jacobian, samples.gradcheck(), samples.calls(), samples.comparison()]
-    values = [samples.report(), samples.graph(), *parts]
+    values = [samples.report(), samples.graph(), *parts, nbautograd.AuditReport()]
+    kinds = ["inspector", "graph", "jacobian", "gradcheck", "calls", "compare", "compare"]  # an audit is a document too
     assert [type(v).__name__ for v in values] == list(VIEWS)
-    assert [v.widget()._kind for v in values] == ["inspector", "graph", "jacobian", "gradcheck", "calls", "compare"]
+    assert [v.widget()._kind for v in values] == kinds
 
 
 def test_state_is_json_and_buffers(wire: Wire, samples: Any) -> None:

@@ -1,0 +1,805 @@
+"""audit: every custom gradient in a program, checked at the arguments that it really met.
+
+``core/recording/watching.py`` keeps copies of arguments while the program runs; here each situation is checked at the
+end, first all of them briefly, then the worst in full, and a report is made of plain data.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, overload
+
+import torch
+from torch import Tensor
+
+from nbautograd.core.checking.backward_call import cotangents
+from nbautograd.core.checking.block import GradcheckReport, Verdict
+from nbautograd.core.checking.budget import Budget, OutOfBudgetError, budgeted
+from nbautograd.core.checking.directional import directional_derivative
+from nbautograd.core.checking.gradcheck import gradcheck
+from nbautograd.core.checking.other_points import shrunk
+from nbautograd.core.checking.problem import Subject
+from nbautograd.core.checking.progress import Tell, watched
+from nbautograd.core.display import Displayable, Phrase, render
+from nbautograd.core.findings import Finding
+from nbautograd.core.recording.watching import KeptCall, Situation, Watch, WatchedFunction, compiled_meanwhile
+from nbautograd.core.source import FunctionSource, read_source
+from nbautograd.core.torch_private import library
+from nbautograd.core.values import short_repr
+from nbautograd.errors import CallError, GradcheckError, NbautogradError
+from nbautograd.version import __version__
+
+AuditVerdict = Literal["right", "wrong", "cannot tell", "unchecked"]
+How = Literal["", "entries", "slice", "directions"]
+
+SECONDS = 120.0  # of all checks together
+SECONDS_EACH = 10.0  # of one Function
+LARGE = 20_000  # elements of inputs and outputs above which not each entry is looked at: about a second
+ROWS = 2  # of the batch that are left of a large input
+DIRECTIONS = 4  # along which a large input moves
+SMALL = 600  # elements that a large wrong one is cut down to, to be explained
+AS_CLOSE = 1e-2  # two precisions that differ by more, relative to the largest number, are not the same function
+RANK: dict[AuditVerdict, int] = {"wrong": 0, "cannot tell": 1, "unchecked": 2, "right": 4}
+# why a check has no end although nobody interrupted it
+NOT_INTERRUPTED = ("stopped", "reentrant_checkpoint")
+
+
+@dataclass(frozen=True)
+class AuditedInput:
+    """One argument as a situation knows it: a kind, not a value of the user's, but for numbers and words.
+
+    Attributes:
+        name: as forward calls it.
+        kind: ``"float32 (8, 16)"`` of the smallest tensor that was kept, else the argument itself in short.
+        requires_grad: True for a tensor that is differentiated.
+        notes: such as ``"not contiguous"`` or a device other than the CPU.
+    """
+
+    name: str
+    kind: str
+    requires_grad: bool = False
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.name}: {', '.join((self.kind, *self.notes))}"
+
+
+@dataclass(frozen=True, repr=False)
+class AuditedSituation(Displayable):
+    """Calls of a Function with arguments of the same kinds, and what a check says of them.
+
+    Attributes:
+        inputs: the arguments.
+        calls: how many calls there were.
+        checked: at how many of them, of those that were kept, the gradient was checked.
+        verdict: the worst of these checks; ``"unchecked"`` where there was none.
+        reason: why it cannot be told, or was not checked; ``str`` of it.
+        how: ``"entries"`` (a whole check), ``"slice"`` (a few rows of the batch), ``"directions"`` (random ones).
+        dtype: what the check computed in.
+        report: the ordinary report on one call, or None.
+    """
+
+    inputs: tuple[AuditedInput, ...]
+    calls: int
+    checked: int = 0
+    verdict: AuditVerdict = "unchecked"
+    reason: Phrase | str = ""
+    how: How = ""
+    dtype: str = ""
+    report: GradcheckReport | None = field(default=None, repr=False)
+
+    @property
+    def order2(self) -> Verdict | None:
+        """The verdict on second derivatives; None where they were not looked at."""
+        return None if self.report is None or self.report.order2 is None else self.report.order2.verdict
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What the check found, most serious first."""
+        return () if self.report is None else self.report.findings
+
+    @property
+    def cause(self) -> Finding | None:
+        """The finding that says why it is wrong, or what its risk is."""
+        return next((f for f in self.findings if f.kind in ("bug", "lint")), None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as ``--json`` writes it."""
+        cause = self.cause
+        fix = next((f.fix for f in self.findings if f.fix is not None), None)
+        return {
+            "inputs": [str(one) for one in self.inputs],
+            "verdict": self.verdict if self.verdict != "unchecked" else "not checked",
+            "order2": self.order2,
+            "codes": [f.code for f in self.findings],
+            "message": str(self.reason) if cause is None else cause.message,
+            "fix": None if fix is None else {"line": fix.line, "before": fix.before, "source": fix.source},
+            "calls": self.calls,
+            "checked": self.checked,
+            "how": self.how,
+            "dtype": self.dtype,
+        }
+
+    def __repr__(self) -> str:
+        return f"<AuditedSituation {'; '.join(map(str, self.inputs))}: {self.verdict}>"
+
+
+@dataclass(frozen=True, repr=False)
+class AuditedFunction(Displayable):
+    """A Function, or an operation of ``torch.library``, that a program called.
+
+    Attributes:
+        name: such as ``"LayerNorm"`` or ``"mylib::swish"``.
+        module: where it was defined.
+        file, line: of its first line; None where there is no source.
+        situations: worst first.
+        calls: how many calls there were with a gradient to follow.
+        left_out: how many of them were not kept, and so not checked.
+        without_gradient: further calls that nothing can be differentiated through.
+    """
+
+    name: str
+    module: str
+    file: str | None
+    line: int | None
+    situations: tuple[AuditedSituation, ...] = ()
+    calls: int = 0
+    left_out: int = 0
+    without_gradient: int = 0
+
+    @property
+    def verdict(self) -> AuditVerdict:
+        """The verdict of the worst situation."""
+        return min((s.verdict for s in self.situations), key=RANK.__getitem__, default="unchecked")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as ``--json`` writes it."""
+        names = ("name", "module", "file", "line", "calls", "left_out", "without_gradient")
+        facts = {name: getattr(self, name) for name in names}
+        return {**facts, "situations": [situation.to_dict() for situation in self.situations]}
+
+    def __repr__(self) -> str:
+        return f"<AuditedFunction {self.name}: {self.verdict}, {len(self.situations)} situations>"
+
+
+@dataclass(frozen=True, repr=False)
+class AuditReport(Displayable):
+    """Every custom gradient that a program used, checked where it was used.
+
+    Attributes:
+        functions: worst first.
+        notes: what could not be seen or checked, and why, one sentence each (``str`` of it).
+        seconds: wall time of the checks.
+        complete: False when they were interrupted.
+        torch, nbautograd: versions.
+    """
+
+    functions: tuple[AuditedFunction, ...] = ()
+    notes: tuple[Phrase, ...] = ()
+    seconds: float = 0.0
+    complete: bool = True
+    torch: str = ""
+    nbautograd: str = __version__
+
+    @property
+    def verdict(self) -> AuditVerdict:
+        """The verdict of the worst Function."""
+        return min((f.verdict for f in self.functions), key=RANK.__getitem__, default="unchecked")
+
+    @property
+    def wrong(self) -> tuple[AuditedFunction, ...]:
+        """The Functions that are wrong in some situation."""
+        return tuple(f for f in self.functions if f.verdict == "wrong")
+
+    def raise_if_wrong(self) -> AuditReport:
+        """Return the report itself, or raise GradcheckError with its text when a gradient in it is wrong."""
+        if self.wrong:
+            raise GradcheckError("report.as_text", text=render("text", self))
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as ``nbautograd audit --json`` writes it."""
+        return {
+            "functions": [function.to_dict() for function in self.functions],
+            "notes": [str(note) for note in self.notes],
+            "complete": self.complete,
+            "torch": self.torch,
+            "nbautograd": self.nbautograd,
+        }
+
+    def __repr__(self) -> str:
+        return f"<AuditReport {self.verdict}: {len(self.wrong)} of {len(self.functions)} Functions wrong>"
+
+
+class Audit:
+    """Watches a program; made by ``audit()``.
+
+    Args:
+        budget, per_function: seconds of all checks, and of those of one Function.
+
+    Attributes:
+        watch: what was seen.
+    """
+
+    def __init__(self, budget: float = SECONDS, per_function: float = SECONDS_EACH) -> None:
+        for seconds in (budget, per_function):
+            if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds > 0:
+                raise CallError("audit.no_seconds", given=repr(seconds))
+        self.watch = Watch()
+        self._budget, self._per_function = budget, per_function
+        self._report: AuditReport | None = None
+        self._open = False
+
+    def __enter__(self) -> Audit:
+        self._report, self._open = None, True
+        self.watch.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open = False
+        self.watch.__exit__()
+
+    def report(self, *, progress: Tell | None = None) -> AuditReport:
+        """Check what was seen, once; a second call returns the same report.
+
+        Args:
+            progress: called with (steps done, steps in all, what is being done). An interrupt ends the checks with
+                what they have.
+
+        Raises:
+            CallError: inside the block, which has not ended.
+        """
+        if self._open:
+            raise CallError("audit.still_open")
+        if self._report is None:
+            with watched(progress) as tell:
+                self._report = _Checks(self.watch, self._budget, self._per_function, tell).run()
+        return self._report
+
+    def __repr__(self) -> str:
+        state = "watching" if self._open else "not checked yet" if self._report is None else repr(self._report)
+        return f"<Audit of {len(self.watch.functions)} Functions: {state}>"
+
+
+@overload
+def audit(fn: None = None, *, budget: float = ..., per_function: float = ...) -> Audit: ...
+@overload
+def audit(
+    fn: Callable[..., Any], *args: Any, budget: float = ..., per_function: float = ..., **kwargs: Any
+) -> AuditReport: ...
+
+
+def audit(
+    fn: Callable[..., Any] | None = None,
+    *args: Any,
+    budget: float = SECONDS,
+    per_function: float = SECONDS_EACH,
+    **kwargs: Any,
+) -> Any:
+    """Check every custom gradient that a piece of a program uses, at the arguments that it gets there.
+
+    Every ``torch.autograd.Function`` that is called inside the block, yours and those of libraries, and every
+    operation of ``torch.library`` with a gradient, is watched: that changes nothing. Copies of the smallest arguments
+    of each kind are kept (three of a kind, 64 MiB of a Function, 256 MiB in all) and checked by ``report()``.
+
+    Args:
+        fn: a callable to run once; None to return a context manager.
+        args, kwargs: its arguments.
+        budget: seconds that all checks may take.
+        per_function: seconds that those of one Function may take.
+
+    Returns:
+        Without ``fn`` an Audit, for ``with``; its ``report()`` gives the AuditReport. With ``fn`` the AuditReport.
+
+    Raises:
+        CallError: for a budget that is no positive number. What ``fn`` raises is raised.
+
+    Example:
+        >>> import torch, nbautograd
+        >>> class Double(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         return 2 * x
+        ...     @staticmethod
+        ...     def backward(ctx, grad):
+        ...         return 3 * grad
+        >>> with nbautograd.audit() as audit:
+        ...     loss = Double.apply(torch.ones(3, requires_grad=True)).sum()
+        >>> audit.report()
+        <AuditReport wrong: 1 of 1 Functions wrong>
+    """
+    watching = Audit(budget, per_function)
+    if fn is None:
+        if args or kwargs:
+            raise CallError("audit.no_callable")
+        return watching
+    if not callable(fn):
+        raise CallError("checking.not_callable", type=type(fn).__name__)
+    with watching:
+        (fn.apply if isinstance(fn, type) and issubclass(fn, torch.autograd.Function) else fn)(*args, **kwargs)
+    return watching.report()
+
+
+@dataclass
+class _Case:
+    """One situation on its way to its verdict.
+
+    Attributes:
+        found: the Function.
+        situation: its calls.
+        target: what is checked.
+        outcome: what is known so far.
+        call: the kept call that the outcome is about.
+        inputs: what that check was given.
+    """
+
+    found: WatchedFunction
+    situation: Situation
+    target: Any
+    outcome: AuditedSituation
+    call: KeptCall | None = None
+    inputs: tuple[Any, ...] = ()
+
+    @property
+    def rank(self) -> tuple[int, bool, int]:
+        """The order in the report: wrong (first small ones with a fix), cannot tell, unchecked, risky, right."""
+        outcome = self.outcome
+        risky = outcome.verdict == "right" and outcome.order2 == "wrong"
+        fixed = any(finding.fix is not None for finding in outcome.findings)
+        return 3 if risky else RANK[outcome.verdict], not fixed, 0 if self.call is None else self.call.elements
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a script that shows a wrong gradient is made of.
+
+    Attributes:
+        cls: the Function, or the one that torch made for an operation.
+        call: the arguments as the program gave them.
+        inputs: those at which the check called it wrong.
+    """
+
+    cls: type
+    call: KeptCall
+    inputs: tuple[Any, ...]
+
+
+_kept: dict[int, tuple[AuditReport, dict[tuple[int, int], Kept]]] = {}
+MOST_REPORTS = 2  # whose arguments are remembered, each at most 256 MiB
+
+
+def kept_of(report: AuditReport) -> dict[tuple[int, int], Kept]:
+    """Return what is remembered of a report's wrong situations, by positions of Function and situation.
+
+    Raises:
+        CallError: for a report that was not made in this session, or long ago.
+    """
+    known, kept = _kept.get(id(report), (None, {}))
+    if known is not report:
+        raise CallError("audit.not_kept")
+    return kept
+
+
+class _Checks:
+    """Checks what a watch has kept.
+
+    Args:
+        watch: what was seen.
+        budget, per_function: seconds.
+        tell: told how far it is.
+    """
+
+    def __init__(self, watch: Watch, budget: float, per_function: float, tell: Tell | None) -> None:
+        self.watch, self.per_function, self.tell = watch, per_function, tell
+        self.begin = time.perf_counter()
+        self.end = self.begin + budget
+        self.budget = budget
+        self.spent: dict[type, float] = {}
+        self.complete = True
+        self.steps = 0
+        self.cases = [case for found in watch.functions.values() for case in _cases(found)]
+
+    def run(self) -> AuditReport:
+        """Look at all situations briefly, then at those in full that are worst, and make the report."""
+        try:
+            for case in self.cases:
+                self._step(case)
+                with self._time_of(case) as seconds:
+                    self._first_look(case, seconds)
+            for case in sorted(self.cases, key=lambda case: case.rank):
+                self._step(case)
+                with self._time_of(case) as seconds:
+                    self._second_look(case, seconds)
+        except KeyboardInterrupt:
+            self.complete = False
+        return self._report()
+
+    def _step(self, case: _Case) -> None:
+        if self.tell is not None:
+            name = _name(case.found.cls)
+            self.tell(100 * self.steps, 200 * len(self.cases), str(Phrase("audit.checking", function=name)))
+        self.steps += 1
+
+    @contextlib.contextmanager
+    def _time_of(self, case: _Case) -> Iterator[float]:
+        """Give the seconds that are left for a case; what it takes is counted to its Function."""
+        cls, start = case.found.cls, time.perf_counter()
+        waiting = sum(one.found.cls is cls and one.outcome.verdict == "unchecked" for one in self.cases)
+        left = min(self.per_function - self.spent.get(cls, 0.0), self.end - start)
+        try:
+            yield left / max(1, waiting) if case.outcome.verdict == "unchecked" else left
+        finally:
+            self.spent[cls] = self.spent.get(cls, 0.0) + time.perf_counter() - start
+
+    def _first_look(self, case: _Case, seconds: float) -> None:
+        """Check first derivatives at each call that was kept, until one is wrong or time is up."""
+        if not case.situation.kept:
+            reason = case.situation.lacking or Phrase("audit.nothing_kept")
+            case.outcome = dataclasses.replace(case.outcome, reason=reason)
+            return
+        end = time.perf_counter() + seconds
+        for call in case.situation.kept:
+            left = end - time.perf_counter()
+            if left <= 0:
+                break
+            outcome, inputs = self._checked(case, call, left)
+            self._take(case, call, outcome, inputs)
+            if case.outcome.verdict == "wrong":
+                break
+        if case.outcome.verdict == "unchecked":
+            which = "audit.out_of_time" if self.end - time.perf_counter() <= 0 else "audit.out_of_time_each"
+            seconds = self.budget if which == "audit.out_of_time" else self.per_function
+            case.outcome = dataclasses.replace(case.outcome, reason=Phrase(which, seconds=f"{seconds:g}"))
+
+    def _take(self, case: _Case, call: KeptCall, outcome: AuditedSituation, inputs: tuple[Any, ...]) -> None:
+        """Keep the worse of two outcomes; one that cannot be told says less than one that can."""
+        before = case.outcome
+        checked = before.checked + (outcome.verdict in ("right", "wrong"))
+        if outcome.verdict == "wrong" or before.verdict in ("unchecked", "cannot tell"):
+            case.outcome, case.call, case.inputs = outcome, call, inputs
+        case.outcome = dataclasses.replace(case.outcome, checked=checked)
+
+    def _second_look(self, case: _Case, seconds: float) -> None:
+        """Find cause and fix of what is wrong, and look at the second derivatives of what is right."""
+        outcome = case.outcome
+        if case.call is None or outcome.how not in ("entries", "slice") or outcome.verdict not in ("wrong", "right"):
+            return
+        if seconds <= 0:
+            return
+        report = self._gradcheck(case.target, case.inputs, None, "fix", seconds)
+        if report.verdict == outcome.verdict:
+            case.outcome = dataclasses.replace(outcome, report=report)
+
+    def _gradcheck(
+        self, target: Any, inputs: tuple[Any, ...], order: int | None, hints: str, seconds: float
+    ) -> GradcheckReport:
+        report = gradcheck(
+            target, inputs, order=order, hints=hints, budget=Budget(seconds=max(0.05, seconds)), progress=self._part()
+        )
+        stopped = any(finding.code in NOT_INTERRUPTED for finding in report.findings)
+        if not report.complete and not stopped:
+            raise KeyboardInterrupt
+        return report
+
+    def _part(self) -> Tell | None:
+        """Return who is told of one check as a part of all."""
+        if self.tell is None:
+            return None
+        tell, begin, total = self.tell, 100 * (self.steps - 1), 200 * len(self.cases)
+        return lambda done, of, what: tell(begin + min(99, 100 * done // max(1, of)), total, what)
+
+    def _checked(self, case: _Case, call: KeptCall, seconds: float) -> tuple[AuditedSituation, tuple[Any, ...]]:
+        """Check one call: in double precision where forward computes the same in it, else as it was called."""
+        arguments = (*call.arguments, *call.keywords.values())
+        end, outcome = time.perf_counter() + seconds, case.outcome
+        try:
+            with budgeted(Budget(seconds=max(0.05, seconds))):
+                doubled = tuple(map(_double, arguments))
+                precise = _same_function(case.target, arguments, doubled)
+                inputs = doubled if precise else arguments
+                inputs, how = _manageable(case.target, inputs)
+        except OutOfBudgetError:
+            return outcome, arguments
+        except KeyboardInterrupt:
+            raise
+        except Exception as error:
+            return dataclasses.replace(outcome, verdict="cannot tell", reason=_said(error)), arguments
+        left = end - time.perf_counter()
+        try:
+            if how == "directions":
+                report, inputs = self._along_directions(case.target, inputs, left)
+            else:
+                report = self._gradcheck(case.target, inputs, 1, "where", left)
+        except Exception as error:
+            return dataclasses.replace(outcome, verdict="cannot tell", reason=_said(error)), inputs
+        if report is None:
+            return outcome, inputs
+        dtype = _dtype(inputs)
+        verdict, reason = report.verdict, report.reason if report.verdict == "cannot tell" else ""
+        if report.complete is False and report.verdict != "wrong":
+            verdict = "cannot tell"
+        done = dataclasses.replace(outcome, verdict=verdict, reason=reason, how=how, dtype=dtype, report=report)
+        return done, inputs
+
+    def _along_directions(
+        self, target: Any, inputs: tuple[Any, ...], seconds: float
+    ) -> tuple[GradcheckReport | None, tuple[Any, ...]]:
+        """Compare the gradient with differences along random directions; None where time is up.
+
+        A wrong one is checked entry by entry at a smaller size, whose report tells more where it is wrong as well.
+        """
+        try:
+            with budgeted(Budget(seconds=max(0.05, seconds))):
+                along = _along(target, inputs)
+                small = None
+                if along.verdict == "wrong":
+                    small = shrunk(Subject(target, inputs), SMALL, 6, 0).inputs
+        except OutOfBudgetError:
+            return None, inputs
+        if small is not None:
+            with contextlib.suppress(Exception):
+                report = self._gradcheck(target, small, 1, "where", seconds)
+                if report.verdict == "wrong":
+                    return report, small
+        return along, inputs
+
+    def _report(self) -> AuditReport:
+        functions: list[AuditedFunction] = []
+        kept: dict[tuple[int, int], Kept] = {}
+        by_class: dict[type, list[_Case]] = {cls: [] for cls in self.watch.functions}
+        for case in self.cases:
+            by_class[case.found.cls].append(case)
+        ordered = sorted(by_class.items(), key=lambda item: min((case.rank for case in item[1]), default=(9,)))
+        for cls, cases in ordered:
+            cases.sort(key=lambda case: case.rank)
+            for k, case in enumerate(cases):
+                if case.outcome.verdict == "wrong" and case.call is not None:
+                    kept[len(functions), k] = Kept(cls, case.call, case.inputs)
+            functions.append(_audited(self.watch.functions[cls], cases))
+        seconds = time.perf_counter() - self.begin
+        notes = tuple(_notes(self.watch, functions, self.complete))
+        report = AuditReport(tuple(functions), notes, seconds, self.complete, str(torch.__version__))
+        _kept[id(report)] = report, kept
+        while len(_kept) > MOST_REPORTS:
+            del _kept[next(iter(_kept))]
+        return report
+
+
+def _cases(found: WatchedFunction) -> Iterator[_Case]:
+    """Yield the situations of a Function, the inputs described by the names that its source gives them."""
+    target, names = _target(found.cls)
+    for key, situation in found.situations.items():
+        call = situation.kept[0] if situation.kept else None
+        given = None if call is None else (*call.arguments, *call.keywords.values())
+        inputs = tuple(_input(names, k, key, given) for k in range(len(key)))
+        yield _Case(found, situation, target, AuditedSituation(inputs, situation.calls))
+
+
+def _input(names: Sequence[str], k: int, key: Any, given: tuple[Any, ...] | None) -> AuditedInput:
+    name = names[k] if k < len(names) and not names[k].startswith("*") else f"input {k}"
+    item = None if given is None else given[k]
+    if given is None:
+        kind = key[k]
+        dtype = str(kind[0]).removeprefix("torch.") if isinstance(kind, tuple) else getattr(kind, "__name__", "")
+        return AuditedInput(name, f"{dtype} ({kind[1]}-D)" if isinstance(kind, tuple) and len(kind) == 7 else dtype)
+    if not isinstance(item, Tensor):
+        return AuditedInput(name, short_repr(item))
+    dtype = str(item.dtype).removeprefix("torch.")
+    notes = [] if item.device.type == "cpu" else [str(item.device)]
+    notes += [] if item.is_contiguous() else ["not contiguous"]
+    return AuditedInput(name, f"{dtype} {tuple(item.shape)}", item.requires_grad, tuple(notes))
+
+
+def _target(cls: Any) -> tuple[Any, Sequence[str]]:
+    """Return what to check for a Function, and the names of its arguments."""
+    op = library.operation_of(cls)
+    if op is None:
+        source = read_source(cls)
+        return cls, () if source is None else source.inputs
+    names = [argument.name for argument in op.overload._schema.arguments]
+    made = library.function_of(op)
+    if made is not None:
+        return made, names
+    keywords = [argument.name for argument in op.overload._schema.arguments if argument.kwarg_only]
+    first = len(names) - len(keywords)
+
+    def call(*args: Any) -> Any:
+        return op.overload(*args[:first], **dict(zip(keywords, args[first:], strict=False)))
+
+    call.__name__ = op.name
+    return call, names
+
+
+def _name(cls: type) -> str:
+    op = library.operation_of(cls)
+    return cls.__name__ if op is None else op.name
+
+
+def _double(item: Any) -> Any:
+    """Return an argument in double precision; numbers, words and integers stay as they are."""
+    if isinstance(item, (tuple, list)) and type(item) in (tuple, list):
+        return type(item)([_double(one) for one in item])
+    if not isinstance(item, Tensor) or not (item.is_floating_point() or item.is_complex()):
+        return item
+    wide = torch.complex128 if item.is_complex() else torch.float64
+    return item.detach().to(wide).requires_grad_(item.requires_grad)
+
+
+def _dtype(inputs: Sequence[Any]) -> str:
+    kinds = [x.dtype for x in inputs if isinstance(x, Tensor) and (x.is_floating_point() or x.is_complex())]
+    return "" if not kinds else str(min(kinds, key=lambda kind: -torch.finfo(kind).eps)).removeprefix("torch.")
+
+
+def _same_function(target: Any, own: tuple[Any, ...], doubled: tuple[Any, ...]) -> bool:
+    """Return True where outputs and gradients in double precision are those in the program's own, but for rounding.
+
+    A kernel that reads the wrong dtype, or takes another way for it, is checked as the program calls it.
+    """
+    changed = any(isinstance(a, Tensor) and a.dtype != b.dtype for a, b in zip(own, doubled, strict=True))
+    if not changed:
+        return True
+    try:
+        first, second = Subject(target, own), Subject(target, doubled)
+        weights: list[Tensor | None] = []
+        pairs = list(zip(_values(first, weights), _values(second, weights), strict=True))
+    except Exception:
+        return False
+    return all(_close(a, b) for a, b in pairs)
+
+
+def _values(subject: Subject, weights: list[Tensor | None]) -> list[Tensor | None]:
+    """Return outputs, and the gradients for random cotangents: those in ``weights``, which the first call fills."""
+    with subject.session():
+        outputs = subject.call()
+        if not weights:
+            weights.extend(cotangents(subject, outputs, 0))
+        own = [v if v is None else v.to(y.dtype) for v, y in zip(weights, outputs, strict=True)]
+        return [*(y.detach() for y in outputs), *subject.vjp(outputs, own)]
+
+
+def _close(a: Tensor | None, b: Tensor | None) -> bool:
+    if a is None or b is None:
+        return a is b
+    if a.shape != b.shape:
+        return False
+    if not (a.is_floating_point() or a.is_complex()):
+        return torch.equal(a, b)
+    wide = torch.complex128 if a.is_complex() else torch.float64
+    first, second = a.to(wide), b.to(wide)
+    there = torch.isfinite(first) & torch.isfinite(second)
+    if not first.numel() or not bool(there.any()):
+        return True
+    apart, size = (first - second)[there].abs().max(), second[there].abs().max()
+    return bool(apart <= max(AS_CLOSE, 8 * torch.finfo(a.dtype).eps) * size + 1e-30)
+
+
+def _manageable(target: Any, inputs: tuple[Any, ...]) -> tuple[tuple[Any, ...], How]:
+    """Return inputs whose entries can be looked at one by one, or say that directions must do."""
+    if _elements(inputs) > LARGE // 2 or _elements(_outputs(target, inputs)) + _elements(inputs) > LARGE:
+        rows = _first_rows(target, inputs)
+        return (inputs, "directions") if rows is None or _elements(rows) > LARGE else (rows, "slice")
+    return inputs, "entries"
+
+
+def _elements(items: Sequence[Any]) -> int:
+    return sum(item.numel() for item in items if isinstance(item, Tensor))
+
+
+def _outputs(target: Any, inputs: tuple[Any, ...]) -> tuple[Tensor, ...]:
+    return tuple(y.detach() for y in Subject(target, inputs).call())
+
+
+def _first_rows(target: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Return the inputs with the first rows of the batch alone; None where the outputs are not those rows' outputs."""
+    sizes = [x.shape[0] for x in inputs if isinstance(x, Tensor) and x.requires_grad and x.dim() > 1]
+    batch = sizes[0] if sizes else 0
+    if batch <= ROWS:
+        return None
+    whole, deepest = _outputs(target, inputs), max(x.dim() for x in inputs if isinstance(x, Tensor))
+    if not all(y.dim() and y.shape[0] == batch for y in whole):
+        return None
+    for least in (0, deepest):  # a weight may be as long as the batch by chance
+        few = tuple(_rows(x, batch) if isinstance(x, Tensor) and x.dim() >= least else x for x in inputs)
+        try:
+            part = _outputs(target, few)
+        except Exception:
+            continue
+        if len(whole) == len(part) and all(_close(y[:ROWS], z) for y, z in zip(whole, part, strict=True)):
+            return few
+    return None
+
+
+def _rows(item: Tensor, batch: int) -> Tensor:
+    if not item.dim() or item.shape[0] != batch:
+        return item
+    return item.detach()[:ROWS].clone().requires_grad_(item.requires_grad)
+
+
+def _along(target: Any, inputs: tuple[Any, ...]) -> GradcheckReport:
+    """Compare gradients with differences along random directions, each with cotangents of its own."""
+    subject = Subject(target, inputs)
+    agreed: dict[int, list[bool]] = {which: [] for which in range(len(subject.differentiable))}
+    worst: dict[str, Any] = {}
+    with subject.session():
+        outputs = subject.call()
+        for seed in range(DIRECTIONS):
+            v = cotangents(subject, outputs, seed)
+            gradients = subject.vjp(outputs, v)
+            for which, gradient in enumerate(gradients):
+                found = directional_derivative(subject, subject.inputs, which, v, 17 * seed + 3)
+                if found is None:
+                    continue
+                agreed[which].append(found.agrees(gradient))
+                if not agreed[which][-1] and not worst:
+                    worst = {"input": subject.input_names[subject.differentiable[which]], "slope": f"{found.slope:.4g}"}
+    clear = [answers for answers in agreed.values() if answers]
+    described = (subject.name, subject.input_names, subject.output_names)
+    wrong = [answers for answers in clear if len(answers) > 1 and sum(answers) <= len(answers) // 2]
+    if wrong:
+        finding = Finding("wrong_along_directions", "bug", "audit.wrong_along", worst)
+        return _short_report(*described, "wrong", subject, findings=(finding,))
+    if len(clear) < len(agreed) or not all(all(answers) for answers in clear):
+        return _short_report(*described, "cannot tell", subject, reason=Phrase("audit.unclear_along"))
+    return _short_report(*described, "right", subject)
+
+
+def _short_report(
+    name: str, inputs: tuple[str, ...], outputs: tuple[str, ...], verdict: Verdict, subject: Subject, **facts: Any
+) -> GradcheckReport:
+    return GradcheckReport(
+        name, verdict, input_names=inputs, output_names=outputs, source=subject.source, order=1, **facts
+    )
+
+
+def _said(error: Exception) -> Phrase:
+    if isinstance(error, NbautogradError):
+        return Phrase(error.message_id, **error.params)
+    words = " ".join(str(error).split())[:200]
+    return Phrase("audit.raised", error=f"{type(error).__name__}: {words}" if words else type(error).__name__)
+
+
+def _audited(found: WatchedFunction, cases: Sequence[_Case]) -> AuditedFunction:
+    op = library.operation_of(found.cls)
+    target = cases[0].target if cases else found.cls
+    source: FunctionSource | None = read_source(target) if isinstance(target, type) else None
+    backward = None if op is None else getattr(op.backward, "__code__", None)
+    file, line = (None, None) if source is None else (source.file, source.first_line)
+    if backward is not None:
+        file, line = backward.co_filename, backward.co_firstlineno
+    kept = sum(len(situation.kept) for situation in found.situations.values())
+    return AuditedFunction(
+        name=found.cls.__qualname__ if op is None else op.name,
+        module=found.cls.__module__ if op is None else str(getattr(op.backward, "__module__", "")),
+        file=file,
+        line=line,
+        situations=tuple(case.outcome for case in cases),
+        calls=found.calls,
+        left_out=found.calls - kept,
+        without_gradient=found.without_gradient,
+    )
+
+
+def _notes(watch: Watch, functions: Sequence[AuditedFunction], complete: bool) -> Iterator[Phrase]:
+    """Yield what was not seen, and what was not checked."""
+    unseen = watch.unseen
+    if not functions:
+        yield Phrase("audit.no_functions")
+    if not complete:
+        yield Phrase("audit.interrupted")
+    if unseen.compiled or compiled_meanwhile():
+        yield Phrase("audit.compiled")
+    for name, count in unseen.batched.items():
+        yield Phrase("audit.batched", function=name, count=count)
+    if unseen.traced:
+        yield Phrase("audit.traced", count=unseen.traced)
+    if unseen.processes:
+        yield Phrase("audit.processes", count=unseen.processes)
+    for found in watch.functions.values():
+        if found.others:
+            yield Phrase("audit.others", function=_name(found.cls), count=found.others, most=len(found.situations))
+    for error, count in watch.errors.items():
+        yield Phrase("audit.error", error=error, count=count)

@@ -1,0 +1,178 @@
+"""An audit as a document: one sentence, the causes of what is wrong, a row per situation, and what was not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from nbautograd import messages
+from nbautograd.core.display import render
+from nbautograd.inspection.audit import (
+    DIRECTIONS,
+    ROWS,
+    AuditedFunction,
+    AuditedSituation,
+    AuditReport,
+    AuditVerdict,
+)
+from nbautograd.views import formats
+from nbautograd.views.builders import build
+from nbautograd.views.builders.summary import finding_document
+from nbautograd.views.document import (
+    Block,
+    Card,
+    Cell,
+    Chip,
+    Code,
+    Document,
+    Fold,
+    Item,
+    Strong,
+    Table,
+    Verbatim,
+    paragraph,
+    sentences,
+)
+from nbautograd.views.words import VERDICT_MARKS, code, listed, say
+
+NAMED = 5  # Functions that the first sentence names
+CAUSES = 8  # wrong Functions whose causes are told above the table
+ROWS_SHOWN = 40
+DETAILS = 3  # wrong situations whose whole report stands in the page
+LONG = 60  # letters of a path
+
+
+@build.register
+def audit_document(report: AuditReport) -> Document:
+    """Return the answer with its causes, the table of situations, and the notes."""
+    tone = report.verdict
+    mark = Chip(f"{VERDICT_MARKS[tone]} {say('verdict', tone)}", tone, plain="")
+    head = paragraph(mark, Strong(headline(report)), look="head")
+    causes = tuple(_causes(report))
+    small = [*_reasons(report), *_counts(report), *map(str, report.notes)]
+    return (Card(tone, (head, *causes)), *_table(report), *sentences(small, "small"))
+
+
+@build.register
+def situation_document(situation: AuditedSituation) -> Document:
+    """Return the inputs with the verdict, and the ordinary report."""
+    words = messages.text("views.comma").join(map(str, situation.inputs))
+    about = paragraph(_verdict_chip(situation.verdict), words)
+    return (about, *(() if situation.report is None else (Verbatim(render("text", situation.report)),)))
+
+
+@build.register
+def function_document(function: AuditedFunction) -> Document:
+    """Return a table of one Function's situations."""
+    return _table(AuditReport((function,)))
+
+
+def headline(report: AuditReport) -> str:
+    """Return the answer in one sentence."""
+    checked = [f for f in report.functions if f.situations]
+    if not checked:
+        return messages.text("views.audit.none")
+    number = "one" if len(checked) == 1 else "many"
+    if report.wrong:
+        wrong = len(report.wrong)
+        names = _names(report.wrong)
+        return messages.text(f"views.audit.wrong.{number}", wrong=wrong, count=formats.count(len(checked)), names=names)
+    unsure = tuple(f for f in checked if f.verdict != "right")
+    if unsure:
+        return messages.text("views.audit.unsure", names=_names(unsure))
+    return messages.text(f"views.audit.right.{number}", count=formats.count(len(checked)))
+
+
+def _names(functions: tuple[AuditedFunction, ...]) -> str:
+    named = [code(f.name) for f in functions[:NAMED]]
+    if len(functions) <= NAMED:
+        return listed(named)
+    names = messages.text("views.comma").join(named)
+    return messages.text("views.audit.more_names", names=names, count=len(functions) - NAMED)
+
+
+def _causes(report: AuditReport) -> Iterator[Block]:
+    """Yield for each wrong Function its place, cause and fix, and the whole report of the first few."""
+    for i, function in enumerate(report.wrong[:CAUSES]):
+        situation = function.situations[0]
+        cause = situation.cause
+        about = paragraph(Strong(code(function.name)), place(function))
+        body = () if cause is None else finding_document(cause, kind=False)
+        expression = f"report.functions[{i}].situations[0].report"
+        whole = sentences([messages.text("views.audit.open", expression=expression)], "small")
+        details: Document = ()
+        if situation.report is not None and i < DETAILS:
+            title = messages.text("views.audit.report")
+            inside = (Verbatim(render("text", situation.report)),)
+            details = (Fold(title, inside, strong=False, in_text="nothing"),)
+        yield Item((about, *body, *(whole if situation.report is not None else ()), *details))
+
+
+def place(function: AuditedFunction) -> str:
+    """Return where a Function is defined: module and line, or the file of a script."""
+    if function.line is None:
+        return function.module
+    if function.module == "__main__" and function.file and Path(function.file).suffix == ".py":
+        return messages.text("views.audit.place_of_file", file=Path(function.file).name, line=function.line)
+    return messages.text("views.audit.place", module=function.module, line=function.line)
+
+
+def _table(report: AuditReport) -> Document:
+    if not any(f.situations for f in report.functions):
+        return ()
+    titles = ("function", "where", "situation", "verdict", "calls")
+    header: tuple[Cell, ...] = tuple(messages.text(f"views.audit.{title}") for title in titles)
+    rows = [row for function in report.functions for row in _rows(function)]
+    table = Table(header, tuple(rows[:ROWS_SHOWN]), messages.text("views.audit.caption"), right=(4,), cut=False)
+    more = len(rows) - ROWS_SHOWN
+    return (table, *sentences([messages.text("views.audit.rows", count=formats.count(more))] if more > 0 else []))
+
+
+def _rows(function: AuditedFunction) -> Iterator[tuple[Cell, ...]]:
+    for k, situation in enumerate(function.situations):
+        named: tuple[Cell, Cell] = (Code(function.name), place(function)) if k == 0 else ("", "")
+        yield *named, _inputs(situation), _verdict(situation), formats.count(situation.calls)
+
+
+def _inputs(situation: AuditedSituation) -> str:
+    return "; ".join(str(one).replace(":", "*:", 1) if one.requires_grad else str(one) for one in situation.inputs)
+
+
+def _verdict(situation: AuditedSituation) -> Cell:
+    words = []
+    if situation.how == "slice":
+        words.append(messages.text("views.audit.by_slice", rows=ROWS))
+    if situation.how == "directions":
+        words.append(messages.text("views.audit.by_directions", count=DIRECTIONS))
+    if situation.dtype and situation.dtype not in ("float64", "complex128"):
+        words.append(messages.text("views.audit.in_dtype", dtype=situation.dtype))
+    if situation.verdict == "right" and situation.order2 == "wrong":
+        words.append(messages.text("views.audit.second"))
+    aside = messages.text("views.comma").join(words)
+    return (_verdict_chip(situation.verdict), f" ({aside})" if aside else "")
+
+
+def _verdict_chip(verdict: AuditVerdict) -> Chip:
+    return Chip(f"{VERDICT_MARKS[verdict]} {say('verdict', verdict)}", verdict)
+
+
+def _counts(report: AuditReport) -> list[str]:
+    calls, left_out, without = (
+        sum(getattr(f, name) for f in report.functions) for name in ("calls", "left_out", "without_gradient")
+    )
+    said = []
+    if left_out:
+        counts = {"calls": formats.count(calls), "left_out": formats.count(left_out)}
+        said.append(messages.text("views.audit.left_out", **counts))
+    if without:
+        said.append(messages.text("views.audit.without_gradient", count=formats.count(without)))
+    return said
+
+
+def _reasons(report: AuditReport) -> list[str]:
+    """Return why something cannot be told, or was not checked, each reason once for a Function."""
+    unsure = [(f, s) for f in report.functions for s in f.situations if s.verdict in ("cannot tell", "unchecked")]
+    said = [
+        messages.text("views.audit.reason", function=code(f.name), reason=str(s.reason)) for f, s in unsure if s.reason
+    ]
+    return list(dict.fromkeys(said))[:ROWS_SHOWN]

@@ -1,0 +1,391 @@
+"""audit(): every custom gradient of a program checked where it was used, worst first, with what was not seen."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+import pytest
+import torch
+from torch import nn
+
+import nbautograd
+from nbautograd.core.checking import gradcheck as core_gradcheck
+from nbautograd.errors import CallError, GradcheckError
+from nbautograd.inspection import audit as auditing
+
+
+class Right(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.exp()
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * x.exp()
+
+
+class Wrong(Right):
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * x.exp() * 2
+
+
+class Rounded(torch.autograd.Function):
+    """Straight through: neither right nor wrong."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.round()
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+
+
+class SingleOnly(Right):
+    """A kernel that takes float32 alone, as many extensions do."""
+
+    @staticmethod
+    def forward(ctx, x):
+        if x.dtype is not torch.float32:
+            raise TypeError("float32 only")
+        return Right.forward(ctx, x)
+
+
+class GarbageInDouble(Right):
+    """Reads float64 as if it were float32: no error, other numbers; right where the program calls it."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.exp() if x.dtype is torch.float32 else x.view(torch.float32)[..., ::2].double()
+
+
+class WrongAbove(Right):
+    """Wrong for positive inputs only, which the program may never have."""
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * x.exp() * (1 + (x > 0))
+
+
+class Failing(Right):
+    """Its forward works once."""
+
+    calls = 0
+
+    @staticmethod
+    def forward(ctx, x):
+        Failing.calls += 1
+        if Failing.calls > 1:
+            raise RuntimeError("the device is gone")
+        return Right.forward(ctx, x)
+
+
+class Mixing(torch.autograd.Function):
+    """Mixes the rows of the batch, so that no slice of it can stand for all; wrong by a factor."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x - x.mean(0, keepdim=True)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 2 * (grad - grad.mean(0, keepdim=True))
+
+
+def leaf(*shape, dtype=torch.float32):
+    return torch.randn(*shape, dtype=dtype, generator=torch.Generator().manual_seed(1)).requires_grad_()
+
+
+def audited(*calls, **options):
+    with nbautograd.audit(**options) as audit:
+        for cls, *args in calls:
+            cls.apply(*args)
+    return audit.report()
+
+
+def verdicts(report):
+    return {f.name: f.verdict for f in report.functions}
+
+
+def test_each_function_has_a_verdict_and_the_worst_stands_first():
+    report = audited((Right, leaf(3)), (Rounded, leaf(3)), (Wrong, leaf(3)))
+    assert verdicts(report) == {"Wrong": "wrong", "Rounded": "cannot tell", "Right": "right"}
+    assert [f.name for f in report.functions] == ["Wrong", "Rounded", "Right"]
+    assert report.verdict == "wrong"
+    assert [f.name for f in report.wrong] == ["Wrong"]
+
+
+def test_the_cause_and_the_tried_fix_are_those_of_a_whole_check():
+    report = audited((Wrong, leaf(3)))
+    situation = report.functions[0].situations[0]
+    assert situation.cause.code == "constant_factor"
+    assert situation.cause.fix.verified
+    assert "* 2" not in situation.cause.fix.source
+    assert situation.report.verdict == "wrong"
+    assert situation.dtype == "float64"
+    assert report.functions[0].file == __file__
+
+
+def test_one_callable_can_be_audited_at_once():
+    model = nn.Sequential(nn.Linear(3, 4), nn.ReLU())
+    report = nbautograd.audit(lambda x: Wrong.apply(model(x)).sum(), leaf(2, 3))
+    assert verdicts(report) == {"Wrong": "wrong"}
+    assert all(p.grad is None for p in model.parameters())
+    assert verdicts(nbautograd.audit(Right, leaf(2))) == {"Right": "right"}
+
+
+def test_a_kernel_for_one_dtype_is_checked_in_it():
+    report = audited((SingleOnly, leaf(3)), (GarbageInDouble, leaf(3)))
+    assert verdicts(report) == {"SingleOnly": "right", "GarbageInDouble": "right"}
+    assert {s.dtype for f in report.functions for s in f.situations} == {"float32"}
+
+
+def test_a_gradient_is_judged_at_what_the_program_gave_it():
+    below, above = -leaf(4).detach().abs(), leaf(4).detach().abs()
+    assert audited((WrongAbove, below.requires_grad_())).verdict == "right"
+    assert audited((WrongAbove, above.requires_grad_())).verdict == "wrong"
+
+
+def test_every_kept_call_of_a_situation_is_checked():
+    below, above = -leaf(4).detach().abs(), leaf(5).detach().abs()
+    report = audited((WrongAbove, below.requires_grad_()), (WrongAbove, above.requires_grad_()))
+    [situation] = report.functions[0].situations
+    assert (situation.verdict, situation.calls, situation.checked) == ("wrong", 2, 2)
+
+
+def test_a_large_input_is_cut_to_a_few_rows_where_the_batch_allows_it():
+    report = audited((Wrong, leaf(300, 100)), (Right, leaf(300, 100)))
+    assert verdicts(report) == {"Wrong": "wrong", "Right": "right"}
+    assert {s.how for f in report.functions for s in f.situations} == {"slice"}
+
+
+def test_a_large_input_that_cannot_be_cut_moves_along_random_directions():
+    report = audited((Mixing, leaf(300, 100)))
+    [situation] = report.functions[0].situations
+    assert (situation.verdict, situation.how) == ("wrong", "directions")
+    assert situation.cause is not None
+
+
+def test_a_right_gradient_of_a_large_input_is_right_along_directions():
+    class Centred(Mixing):
+        @staticmethod
+        def backward(ctx, grad):
+            return grad - grad.mean(0, keepdim=True)
+
+    [situation] = audited((Centred, leaf(300, 100))).functions[0].situations
+    assert (situation.verdict, situation.how, situation.findings) == ("right", "directions", ())
+
+
+def test_a_call_that_raises_when_it_is_run_again_is_a_sentence():
+    Failing.calls = 0
+    report = audited((Failing, leaf(3)))
+    assert report.verdict == "cannot tell"
+    assert "RuntimeError: the device is gone" in str(report)
+
+
+def test_a_program_that_raises_is_its_own_and_what_ran_before_is_checked():
+    audit = nbautograd.audit()
+    with pytest.raises(ZeroDivisionError), audit:
+        divide_after(Wrong.apply(leaf(3)))
+    assert audit.report().verdict == "wrong"
+
+
+def divide_after(_):
+    return 1 / 0
+
+
+def test_without_custom_functions_there_is_a_sentence():
+    with nbautograd.audit() as audit:
+        nn.Linear(3, 2)(torch.randn(2, 3)).sum().backward()
+    report = audit.report()
+    assert (report.functions, report.verdict) == ((), "unchecked")
+    assert "nothing to check" in str(report)
+
+
+def test_a_thousand_classes_are_met_and_those_without_time_say_so():
+    classes = [type(Right)(f"F{k}", (Right,), {}) for k in range(1000)]
+    report = audited(*((cls, leaf(2)) for cls in classes), budget=0.5)
+    assert len(report.functions) == 1000
+    unchecked = [f for f in report.functions if f.verdict == "unchecked"]
+    assert unchecked
+    assert {str(s.reason) for f in unchecked for s in f.situations} == {"the 0.5 s for all checks were used up"}
+    assert len(str(report).splitlines()) < 120
+
+
+def test_an_interrupt_keeps_what_is_done(monkeypatch):
+    done = []
+
+    def interrupted(fn, inputs, **options):
+        if done:
+            raise KeyboardInterrupt
+        done.append(fn)
+        return core_gradcheck.gradcheck(fn, inputs, **options)
+
+    monkeypatch.setattr(auditing, "gradcheck", interrupted)
+    report = audited((Wrong, leaf(3)), (Right, leaf(3)))
+    assert not report.complete
+    assert verdicts(report) == {"Wrong": "wrong", "Right": "unchecked"}
+    assert "interrupted" in str(report)
+
+
+def test_progress_rises_to_its_end_and_can_stop_the_checks():
+    told = []
+    with nbautograd.audit() as audit:
+        Right.apply(leaf(3))
+        Wrong.apply(leaf(3))
+    audit.report(progress=lambda done, total, what: told.append((done, total, what)))
+    assert [done for done, _, _ in told] == sorted(done for done, _, _ in told)
+    assert {total for _, total, _ in told} == {400}
+    assert told[-1][0] <= 400
+
+    def stop(done, total, what):
+        raise KeyboardInterrupt
+
+    with nbautograd.audit() as audit:
+        Right.apply(leaf(3))
+    assert not audit.report(progress=stop).complete
+
+
+def test_the_json_has_the_form_that_is_promised():
+    report = audited((Wrong, leaf(3)), (Wrong, leaf(4, 2)))
+    data = json.loads(json.dumps(report.to_dict()))
+    assert {"functions", "torch", "nbautograd"} <= set(data)
+    [function] = data["functions"]
+    assert {"name", "module", "line", "situations", "calls", "left_out"} <= set(function)
+    for situation in function["situations"]:
+        assert {"inputs", "verdict", "order2", "codes", "message", "fix"} <= set(situation)
+        assert situation["verdict"] == "wrong"
+        assert situation["codes"] == ["constant_factor"]
+        assert situation["fix"]["source"].strip().startswith("return")
+    assert sorted(s["inputs"] for s in function["situations"]) == [["x: float32 (3,)"], ["x: float32 (4, 2)"]]
+
+
+def test_a_report_is_plain_data():
+    report = audited((Wrong, leaf(3)), (Right, leaf(3)))
+    assert str(pickle.loads(pickle.dumps(report))) == str(report)
+    assert "\n" not in repr(report)
+    assert repr(report) == "<AuditReport wrong: 1 of 2 Functions wrong>"
+    bundle = report._repr_mimebundle_()
+    assert "Wrong" in bundle["text/html"]
+    assert "<script" not in bundle["text/html"]
+    for value in (report.functions[0], report.functions[0].situations[0]):
+        assert "wrong" in repr(value)
+        assert "Wrong" in str(value) or "x" in str(value)
+
+
+def test_wrong_gradients_can_raise():
+    with pytest.raises(GradcheckError, match="Wrong"):
+        audited((Wrong, leaf(3))).raise_if_wrong()
+    right = audited((Right, leaf(3)))
+    assert right.raise_if_wrong() is right
+
+
+def test_the_sentences_exist_in_chinese():
+    report = audited((Wrong, leaf(3)), (Rounded, leaf(3)))
+    nbautograd.set_language("zh")
+    try:
+        assert "错误" in str(report)
+    finally:
+        nbautograd.set_language("en")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: nbautograd.audit(budget=0),
+        lambda: nbautograd.audit(per_function="long"),
+        lambda: nbautograd.audit(None, 3),
+        lambda: nbautograd.audit(3),
+    ],
+)
+def test_a_call_that_makes_no_sense_is_a_sentence(make):
+    with pytest.raises(CallError):
+        make()
+
+
+def test_the_report_waits_for_the_end_of_the_block():
+    with nbautograd.audit() as audit, pytest.raises(CallError, match="after the `with` block"):
+        audit.report()
+
+
+def test_inside_vmap_torch_calls_no_method_of_the_users_and_the_report_says_so():
+    class Batched(torch.autograd.Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(x):
+            return x * 2
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 2
+
+    with nbautograd.audit() as audit:
+        torch.vmap(Batched.apply)(torch.randn(3, requires_grad=True))
+    assert "torch.vmap" in str(audit.report())
+
+
+def test_an_operation_of_torch_library_has_its_name_and_the_lines_of_its_author():
+    @torch.library.custom_op("nbautograd_audit::twice", mutates_args=())
+    def twice(x: torch.Tensor, times: int) -> torch.Tensor:
+        return x * times
+
+    def setup_context(ctx, inputs, output):
+        ctx.times = inputs[1]
+
+    def backward(ctx, grad):
+        return grad * ctx.times**2, None
+
+    twice.register_autograd(backward, setup_context=setup_context)
+    with nbautograd.audit() as audit:
+        twice(leaf(3), 3)
+    [function] = audit.report().functions
+    assert (function.name, function.module) == ("nbautograd_audit::twice", __name__)
+    assert (function.file, function.line) == (__file__, backward.__code__.co_firstlineno)
+    [situation] = function.situations
+    assert situation.verdict == "wrong"
+    assert [str(one) for one in situation.inputs] == ["x: float32 (3,)", "times: 3"]
+    assert situation.cause.line == backward.__code__.co_firstlineno + 1
+
+
+def test_lists_and_keyword_only_arguments_of_an_operation_are_checked_as_they_are():
+    @torch.library.custom_op("nbautograd_audit::scaled_sum", mutates_args=())
+    def scaled_sum(xs: list[torch.Tensor], *, scale: float) -> torch.Tensor:
+        return torch.stack(xs).sum(0) * scale
+
+    def setup_context(ctx, inputs, keyword_only_inputs, output):
+        ctx.count, ctx.scale = len(inputs[0]), keyword_only_inputs["scale"]
+
+    def backward(ctx, grad):
+        return [grad * ctx.scale] * ctx.count
+
+    scaled_sum.register_autograd(backward, setup_context=setup_context)
+    with nbautograd.audit() as audit:
+        scaled_sum([leaf(3), leaf(3)], scale=2.0)
+    [function] = audit.report().functions
+    assert function.calls == 1
+    assert function.verdict in ("right", "cannot tell")
+
+
+def test_checking_leaves_the_program_as_it_is():
+    model = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3))
+    with nbautograd.audit() as audit:
+        Wrong.apply(model(leaf(4, 3))).sum().backward()
+    state = {k: v.clone() for k, v in model.state_dict().items()}
+    grads = [p.grad.clone() for p in model.parameters()]
+    seed = torch.get_rng_state()
+    audit.report()
+    assert torch.equal(seed, torch.get_rng_state())
+    assert all(torch.equal(v, state[k]) for k, v in model.state_dict().items())
+    assert all(torch.equal(p.grad, g) for p, g in zip(model.parameters(), grads, strict=True))
