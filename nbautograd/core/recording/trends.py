@@ -6,7 +6,7 @@ No call is decoded for it: the copied elements of all tensors of one dtype and s
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,44 +53,61 @@ def trends(log: CallLog) -> Trends:
     """Measure every call of a log."""
     rows: Sequence[CallRecord | Call] = log.records if isinstance(log, LiveLog) else log.calls
     squares, bad = np.full((2, len(rows)), np.nan), np.zeros(len(rows))
-    alike: dict[Any, list[tuple[int, int, TensorSnapshot]]] = {}
-    for at, side, one in _tensors(rows):
-        if isinstance(one, TensorSummary):
-            size = np.nan if one.norm is None else one.norm**2
-            _add(squares, bad, [(at, side)], np.array([size]), np.array([(one.nan or 0) + (one.inf or 0)]))
-        elif isinstance(one.data, bytes) and one.data:
-            alike.setdefault((one.dtype, len(one.data), one.shape, one.strides), []).append((at, side, one))
-        elif (array := elements(one)) is not None:
-            _add(squares, bad, [(at, side)], *_measured(array.reshape(1, -1)))
-    for (dtype, _, shape, strides), some in alike.items():
-        flat = flat_elements(b"".join([one.data for _, _, one in some if isinstance(one.data, bytes)]), dtype)
+    groups, others = _by_form(rows)
+    for (dtype, shape, strides, _), (calls, sides, copies) in groups.items():
+        flat = flat_elements(b"".join(copies), dtype)
         if flat is None:
             continue
-        table = flat.reshape(len(some), -1)
+        table = flat.reshape(len(copies), -1)
         if strides:
             steps = [table.strides[0], *[step * flat.itemsize for step in strides]]
-            spread = np.lib.stride_tricks.as_strided(table, (len(some), *shape), steps, writeable=False)
-            table = spread.reshape(len(some), -1)
+            spread = np.lib.stride_tricks.as_strided(table, (len(copies), *shape), steps, writeable=False)
+            table = spread.reshape(len(copies), -1)
         sizes, count = _measured(table)
         whole = math.prod(shape or ()) if strides is None else table.shape[1]
-        _add(squares, bad, [(at, side) for at, side, _ in some], sizes * (whole / table.shape[1]), count)
+        _add(squares, bad, calls, sides, sizes * (whole / table.shape[1]), count)
+    for at, side, one in others:
+        if isinstance(one, TensorSummary):
+            size = np.nan if one.norm is None else one.norm**2
+            _add(squares, bad, [at], [side], np.array([size]), np.array([(one.nan or 0) + (one.inf or 0)]))
+        elif (array := elements(one)) is not None:
+            _add(squares, bad, [at], [side], *_measured(array.reshape(1, -1)))
     backward = np.array([row.method == "backward" for row in rows], bool)
     norms = np.sqrt(np.where(backward, squares, np.nan))
     failed = np.array([float(row.exception is not None) for row in rows])
     return Trends(np.array([row.seconds for row in rows]), norms[IN], norms[OUT], bad, failed)
 
 
-def _tensors(
-    rows: Sequence[CallRecord | Call],
-) -> Iterator[tuple[int, int, TensorSnapshot | TensorSummary]]:
-    """Give the position of a call, the side, and each tensor on it."""
+Form = tuple[Any, Any, Any, int]  # dtype, shape, strides and bytes of a tensor that was copied
+Alike = tuple[list[int], list[int], list[bytes]]  # positions of the calls, sides, copies
+Other = tuple[int, int, TensorSnapshot | TensorSummary]
+
+
+def _by_form(rows: Sequence[CallRecord | Call]) -> tuple[dict[Form, Alike], list[Other]]:
+    """Return the copied tensors of all calls by their form, and the others one by one.
+
+    This is what takes the time with very many calls.
+    """
+    groups: dict[Form, Alike] = {}
+    others: list[Other] = []
     for at, row in enumerate(rows):
         for side, values in ((IN, row.inputs), (OUT, row.outputs)):
             for one in values:
                 if isinstance(one, TensorSnapshot):
-                    yield at, side, one
+                    data = one.data
+                    if type(data) is bytes and data:
+                        form = (one.dtype, one.shape, one.strides, len(data))
+                        group = groups.get(form)
+                        if group is None:
+                            group = groups[form] = ([], [], [])
+                        group[0].append(at)
+                        group[1].append(side)
+                        group[2].append(data)
+                    else:
+                        others.append((at, side, one))
                 elif (summary := getattr(one, "tensor", None)) is not None:
-                    yield at, side, summary
+                    others.append((at, side, summary))
+    return groups, others
 
 
 def _measured(rows: Array) -> tuple[Array, Array]:
@@ -101,11 +118,10 @@ def _measured(rows: Array) -> tuple[Array, Array]:
     return np.where(finite.any(1), squares, np.nan), (~finite).sum(1)
 
 
-def _add(squares: Array, bad: Array, places: Sequence[tuple[int, int]], sizes: Array, count: Array) -> None:
+def _add(squares: Array, bad: Array, calls: Sequence[int], sides: Sequence[int], sizes: Array, count: Array) -> None:
     """Add what was measured of some tensors, several of which may be of one call."""
-    calls, sides = np.array(places).T
-    np.add.at(bad, calls, count)
+    np.add.at(bad, np.array(calls), count)
     known = ~np.isnan(sizes)
-    at = sides[known], calls[known]
+    at = np.array(sides)[known], np.array(calls)[known]
     squares[at] = np.nan_to_num(squares[at])
     np.add.at(squares, at, sizes[known])
