@@ -155,3 +155,30 @@ def materialize_grads(function: FunctionNode) -> bool | None:
         value = call.args[0] if len(call.args) == 1 else None
         told = value.value if isinstance(value, ast.Constant) and isinstance(value.value, bool) else None
     return told
+
+
+def changed_in_place(function: FunctionNode) -> dict[str, int]:
+    """Return the arguments that a function changes as in ``g *= 2``, ``g[i] = 0`` or ``g.mul_(2)``: name -> line."""
+    changed: dict[str, int] = {}
+    rebound: set[str] = set()
+    for node in own_nodes(function):
+        if isinstance(node, ast.Assign):
+            rebound |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+        name = _changed_by(node)
+        if name is not None and name not in rebound and name in parameters(function):
+            changed.setdefault(name, node.lineno)  # type: ignore[attr-defined]
+    return changed
+
+
+def _changed_by(node: ast.AST) -> str | None:
+    target: ast.AST | None = None
+    if isinstance(node, ast.AugAssign):
+        target = node.target
+    elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+        target = node.targets[0]
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        name = node.func.attr
+        target = node.func.value if name.endswith("_") and name != "requires_grad_" else None
+    while isinstance(target, ast.Subscript):
+        target = target.value
+    return target.id if isinstance(target, ast.Name) else None

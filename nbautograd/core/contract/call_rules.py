@@ -49,7 +49,7 @@ def broken_rules(record: CallRecord, forward: CallRecord | None, set_up: CallRec
         if record.exception is not None:
             found += _layout(record)
         else:
-            found += (rules.gradient_changed(_seen(record), input_names(record)[i]) for i in record.changed)
+            found += gradients_changed(record)
             found += gradient_forms(record, forward, saver) if forward is not None else []
             found += _nothing_returned(record, forward, saver) if forward is not None else []
             found += _not_finite(record)
@@ -103,6 +103,16 @@ def inputs_changed(record: CallRecord, saver: CallRecord | None) -> Iterator[Fin
         one = record.inputs[i]
         if f"input {i}" not in dirty and isinstance(one, TensorSnapshot) and one.requires_grad:
             yield rules.input_changed(_seen(record), labels[i])
+
+
+def gradients_changed(record: CallRecord) -> Iterator[Finding]:
+    """Gradients that backward was given and changed in place."""
+    codes, names = record.function.methods.codes, input_names(record)
+    code = codes.get("backward") or codes.get("vjp")
+    function = None if code is None else syntax.method_at(code)
+    lines = {} if function is None else syntax.changed_in_place(function)
+    for i in record.changed:
+        yield rules.gradient_changed(_seen(record, lines.get(names[i])), names[i])
 
 
 def outputs_in_inputs(record: CallRecord, saver: CallRecord | None) -> Iterator[Finding]:

@@ -198,34 +198,6 @@ def _locals(function: syntax.FunctionNode | None) -> set[str]:
     return stored | {name.lstrip("*") for name in syntax.parameters(function)}
 
 
-def tensors_on_ctx(reading: Reading) -> Iterator[Finding]:
-    """Inputs and outputs belong into ``save_for_backward``, not into attributes."""
-    saver, forward = reading.saver, reading.methods.get("forward")
-    if saver is None or forward is None:
-        return
-    outputs = {value.name for value in reading.source.outputs} | {value.expression for value in reading.source.outputs}
-    if reading.source.style == "setup_context":
-        outputs.update(syntax.parameters(saver)[2:3])
-    used_as_tensor = _called_on(forward)
-    for node in syntax.own_nodes(saver):
-        if not isinstance(node, ast.Assign):
-            continue
-        for target in node.targets:
-            if not (isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name)):
-                continue
-            value = node.value.id if isinstance(node.value, ast.Name) else None
-            if ast.unparse(target) in outputs or (value is not None and value in outputs):
-                yield rules.output_on_ctx(reading.seen(node), target.attr)
-            elif value in reading.source.inputs and value in used_as_tensor:
-                yield rules.input_on_ctx(reading.seen(node), target.attr)
-
-
-def _called_on(function: syntax.FunctionNode) -> set[str]:
-    """Names whose methods a function calls, as in ``x.exp()``."""
-    calls = (node.func for node in syntax.own_nodes(function) if isinstance(node, ast.Call))
-    return {f.value.id for f in calls if isinstance(f, ast.Attribute) and isinstance(f.value, ast.Name)}
-
-
 def leaves_autograd(reading: Reading) -> Iterator[Finding]:
     """``.data``, ``.numpy()`` and ``torch.no_grad`` in backward make second derivatives wrong without a word."""
     backward = reading.backward
@@ -274,38 +246,6 @@ def _only_shows(statement: ast.stmt) -> bool:
     return printed or isinstance(value, ast.Constant)
 
 
-def gradient_in_place(reading: Reading) -> Iterator[Finding]:
-    """grad_output belongs to the engine: others may still need it."""
-    backward = reading.backward
-    rebound: set[str] = set()
-    for node in syntax.own_nodes(backward) if backward is not None else ():
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and not _augmented(node, backward):
-            rebound.add(node.id)
-        name = _changed_in_place(node)
-        if name is not None and name in reading.source.grad_outputs and name not in rebound:
-            yield rules.gradient_changed(reading.seen(node), name)
-
-
-def _augmented(name: ast.Name, function: syntax.FunctionNode | None) -> bool:
-    nodes = syntax.own_nodes(function) if function is not None else ()
-    return any(isinstance(node, ast.AugAssign) and node.target is name for node in nodes)
-
-
-def _changed_in_place(node: ast.AST) -> str | None:
-    """The variable that ``g *= 2``, ``g[i] = 0`` or ``g.mul_(2)`` changes."""
-    if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-        return node.target.id
-    if isinstance(node, (ast.Assign, ast.AugAssign)):
-        target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-        inside = target.value if isinstance(target, ast.Subscript) else None
-        return inside.id if isinstance(inside, ast.Name) else None
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
-        attr = node.func.attr
-        changes = attr.endswith("_") and not attr.endswith("__") and attr not in ("requires_grad_", "retain_grad_")
-        return node.func.value.id if changes else None
-    return None
-
-
 def saving(reading: Reading) -> Iterator[Finding]:
     """``save_for_backward`` counts once; ``saved_tensors`` is a tuple."""
     saver, backward = reading.saver, reading.backward
@@ -330,10 +270,8 @@ def _in_arithmetic(name: str, function: syntax.FunctionNode | None) -> bool:
 RULES: tuple[Callable[[Reading], Iterator[Finding]], ...] = (
     number_of_gradients,
     undefined_names,
-    gradient_in_place,
     saving,
     static_methods,
-    tensors_on_ctx,
     leaves_autograd,
     empty_bodies,
     returns_a_list,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -108,3 +109,50 @@ def test_no_maker_states_another_kind_than_the_table() -> None:
 
 def test_every_kind_has_a_rank() -> None:
     assert set(SEVERITY.values()) <= set(RANK)
+
+
+ROOMS = {
+    "core/contract/source_rules.py": "source",
+    "core/contract/call_rules.py": "watching",
+    "core/checking/": "asking",
+}
+PAGE = PACKAGE.parent / "docs" / "how-it-works.md"
+
+
+def detectors(sources: dict[str, str]) -> dict[str, dict[str, set[str]]]:
+    """Return for each code the kinds of evidence it is detected by, each with the functions that detect it."""
+    functions = [
+        node for node in ast.parse(sources["core/contract/rules.py"]).body if isinstance(node, ast.FunctionDef)
+    ]
+    codes = {function.name: list(made(ast.unparse(function))) for function in functions}
+    found: dict[str, dict[str, set[str]]] = {code: {} for code in SEVERITY}
+    for file, text in sources.items():
+        kind = next((kind for room, kind in ROOMS.items() if file.startswith(room)), None)
+        for function in ast.walk(ast.parse(text)) if kind is not None else ():
+            if not isinstance(function, ast.FunctionDef):
+                continue
+            inside = ast.unparse(function)
+            named = [code for maker in re.findall(r"\brules\.(\w+)\(", inside) for code in codes.get(maker, ())]
+            for code in (*named, *made(inside)):
+                found[code].setdefault(str(kind), set()).add(function.name)
+    return found
+
+
+def test_rules_with_two_kinds_of_evidence_are_those_that_the_documentation_gives_a_reason_for() -> None:
+    told: dict[str, set[str]] = {}
+    for line in PAGE.read_text(encoding="utf-8").splitlines():
+        code, *cells = (cell.strip(" `") for cell in line.strip("|").split("|"))
+        if code in SEVERITY:
+            told[code] = {kind for kind, cell in zip(ROOMS.values(), cells, strict=True) if cell}
+    assert told
+    assert {code: set(kinds) for code, kinds in detectors(SOURCES).items() if len(kinds) > 1} == told
+
+
+def test_source_and_calls_are_each_read_for_a_rule_by_one_function() -> None:
+    for code, kinds in detectors(SOURCES).items():
+        assert all(len(kinds.get(kind, ())) <= 1 for kind in ("source", "watching")), (code, kinds)
+
+
+def test_a_second_detector_is_seen() -> None:
+    second = {"core/checking/elsewhere.py": "def probe():\n    yield rules.input_on_ctx(seen, 'x')"}
+    assert set(detectors({**SOURCES, **second})["tensor_on_ctx"]) == {"watching", "asking"}

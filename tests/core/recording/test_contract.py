@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from pathlib import Path
 
 import bug_catalogue
 import pytest
@@ -27,12 +26,10 @@ def test_nothing_to_say_of_what_is_right(cls):
 def test_careless():
     found = {f.code: f for f in read_contract(functions.Careless)}
     assert set(found) == {
-        "wrong_number_of_gradients", "missing_staticmethod", "mutates_grad_output", "data_in_backward",
-        "no_grad_in_backward", "undefined_name",
+        "wrong_number_of_gradients", "missing_staticmethod", "data_in_backward", "no_grad_in_backward",
+        "undefined_name",
     }  # fmt: skip
     assert found["wrong_number_of_gradients"].params["expected"] == 2
-    text = Path(functions.__file__).read_text().splitlines()
-    assert "g *= 2" in text[found["mutates_grad_output"].line - 1]
     sentences = [f.message for f in read_contract(functions.Careless) if f.code == "undefined_name"]
     assert any("that is a variable of forward" in s for s in sentences)
     assert any("nothing of that name is defined" in s for s in sentences)
@@ -47,7 +44,6 @@ def test_others():
     assert codes(functions.Silent) == {"empty_body"}
     assert codes(functions.Listed) == {"output_not_tensor_tuple"}
     assert codes(functions.Numpy) == {"numpy_in_backward", "saved_not_unpacked"}
-    assert "output_on_ctx" in codes(functions.Kept)
 
 
 def test_every_sentence_can_be_said_in_both_languages():

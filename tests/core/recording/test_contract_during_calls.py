@@ -166,6 +166,37 @@ def test_noticed_at_level_shapes_by_the_version():
     assert found(calls) == {"mutates_grad_output"}
 
 
+def in_place_by_index(ctx, g):
+    g[0] = 0
+    return g
+
+
+def in_place_by_method(ctx, g):
+    h = g.clone()
+    h *= 2
+    g.mul_(2)
+    return g
+
+
+def in_place_after_another_name(ctx, g):
+    h = g
+    h *= 2
+    g = g.clone()
+    g *= 2
+    return g
+
+
+@pytest.mark.parametrize(
+    ("backward", "line"), [(in_place_by_index, 1), (in_place_by_method, 3), (in_place_after_another_name, 0)]
+)
+def test_the_line_that_changes_a_gradient_is_named_where_the_source_tells_it(backward, line):
+    cls = made(double, backward)
+    with recorded(cls) as calls:
+        backward_once(cls)
+    lines = [w.line for c in calls for w in c.warnings if w.code == "mutates_grad_output"]
+    assert lines == [backward.__code__.co_firstlineno + line]
+
+
 class Shared(torch.autograd.Function):
     factor = 1.0
 

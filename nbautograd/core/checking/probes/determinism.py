@@ -21,8 +21,9 @@ from nbautograd.core.checking.backward_call import (
 )
 from nbautograd.core.checking.other_points import nearby_inputs
 from nbautograd.core.checking.phrases import about, seen
+from nbautograd.core.checking.probes.own_calls import backward_record
 from nbautograd.core.checking.problem import Outputs, Subject
-from nbautograd.core.contract import rules
+from nbautograd.core.contract import call_rules, rules
 from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.compare import agree_bitwise, agree_relative
 from nbautograd.core.torch_private.tensors import storage_address
@@ -49,9 +50,8 @@ def _changes(subject: Subject, outputs: Outputs, v: Sequence[Tensor | None]) -> 
     containers = [(name, value, _items(value)) for name, value in _containers(node)]
     watched = observe(subject, outputs, v)
     after = dict(tensors_on_ctx(subject, node)) if node is not None else {}
-    for k in watched.changed:
-        names = subject.source.grad_outputs if subject.source is not None else ()
-        yield rules.gradient_changed(seen(subject), names[k] if k < len(names) else "grad_output")
+    if node is not None:
+        yield from call_rules.gradients_changed(backward_record(node._forward_cls, watched))
     written = [(name, t) for name, t, was, version in before if _written(after.get(name, t), t, was, version)]
     changed = [name for name, t in written if _is_users(t, outputs)]
     if not changed and not _gives_again(subject, outputs, v, watched.gradients):

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from nbautograd.core.checking.backward_call import Observed
 from nbautograd.core.checking.jacobian.forward_values import StubContext
 from nbautograd.core.checking.problem import Subject, separate_context
 from nbautograd.core.checking.quiet import seed_all
@@ -51,10 +52,11 @@ def _run(cls: Any, ctx: StubContext, given: tuple[Any, ...]) -> Sequence[Any]:
     return result if isinstance(result, (tuple, list)) else (result,)
 
 
-def backward_record(cls: type, returned: Sequence[Any]) -> CallRecord:
-    """Return the record of a backward that returned these gradients."""
-    record = _record(cls, "backward", ())
-    record.outputs = snapshots(returned, SHAPES)
+def backward_record(cls: type, observed: Observed) -> CallRecord:
+    """Return the record of a backward that was observed."""
+    record = _record(cls, "backward", observed.grad_outputs)
+    record.outputs = snapshots(observed.returned or (), SHAPES)
+    record.changed = tuple(observed.changed)
     return record
 
 

@@ -23,7 +23,7 @@ def returned_gradients(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
     seen = observe(subject, outputs, cotangents(subject, outputs, subject.seed + 33))
     forward = forward_record(subject) if seen.returned is not None else None
     if forward is not None and subject.cls is not None:
-        yield from call_rules.gradient_forms(backward_record(subject.cls, seen.returned or ()), forward, forward)
+        yield from call_rules.gradient_forms(backward_record(subject.cls, seen), forward, forward)
 
 
 def retained_tensors(subject: Subject) -> Iterator[Finding]:
