@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from nbautograd.core.tracing.log import dispatches, trace, tracing, untrace
     from nbautograd.core.values import CtxSnapshot, TensorSummary, Value
     from nbautograd.errors import CallError, GradcheckError, InputError, NbautogradError
-    from nbautograd.inspection.audit import Audit, AuditedFunction, AuditedSituation, AuditReport, audit
+    from nbautograd.inspection.audit import Audit, audit
+    from nbautograd.inspection.audit_report import AuditedFunction, AuditedSituation, AuditReport
     from nbautograd.inspection.comparison import Comparison, compare
     from nbautograd.inspection.redacted import RedactedReport
     from nbautograd.inspection.report import FunctionReport, inspect
@@ -43,7 +44,8 @@ _HOME = {
     **dict.fromkeys(("gradcheck", "jacobian"), "core.checking.gradcheck"),
     **dict.fromkeys(("Block", "Entry", "GradcheckReport", "JacobianReport"), "core.checking.block"),
     **dict.fromkeys(("compare", "Comparison"), "inspection.comparison"),
-    **dict.fromkeys(("audit", "Audit", "AuditReport", "AuditedFunction", "AuditedSituation"), "inspection.audit"),
+    **dict.fromkeys(("audit", "Audit"), "inspection.audit"),
+    **dict.fromkeys(("AuditReport", "AuditedFunction", "AuditedSituation"), "inspection.audit_report"),
     **dict.fromkeys(("trace", "untrace", "tracing", "dispatches"), "core.tracing.log"),
     **dict.fromkeys(("Dispatch", "DispatchLog"), "core.tracing.dispatches"),
     "Budget": "core.checking.budget",
@@ -74,6 +76,7 @@ for _kind, _target in {
     "mimebundle": "widgets.live:mimebundle",
     "widget": "widgets.live:widget",
     "plot": "views.figures:plot",
+    "reproduction": "inspection.repro:save_repro",
     "redact": "inspection.redacted:redacted",
     "svg": "views.svg:svg",
     "dot": "views.dot:dot",

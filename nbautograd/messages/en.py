@@ -27,6 +27,15 @@ SENTENCES: dict[str, str] = {
     "audit.processes": "The program started other processes ({count}): what they called was not seen.",
     "audit.others": "`{function}` was called in more than {most} situations; {count} further calls were not kept.",
     "audit.error": "nbautograd itself stumbled {count} times while watching ({error}); the program was not affected, but those calls may be missing.",
+    "audit.repro_needs_data": "no made-up inputs were found at which it is wrong as well; `include_data=True` writes those of the program",
+    "audit.repro_argument": "an argument of type `{type}` cannot be written into a script",
+    "audit.repro_local": "`{function}` is defined inside a function, where a script cannot reach it; move it to the top of its module",
+    "audit.repro_not_found": "`{function}` cannot be imported from `{module}`",
+    "audit.repro_not_shown": "a fresh process does not show it: {reason}",
+    "audit.repro_operation": "the registration of `{function}` cannot be written into a script",
+    "audit.repro_name": "it reads `{name}`, which cannot be written into a script",
+    "audit.repro_no_source": "the source of `{name}` cannot be read",
+    "audit.repro_too_long": "it took more than {seconds} s",
     # ---- causes ----
     # pieces
     "causes.nth_1": "1st",

@@ -27,6 +27,15 @@ SENTENCES: dict[str, str] = {
     "audit.processes": "程序启动了其他进程（{count} 个）：它们的调用无法被看到。",
     "audit.others": "`{function}` 的调用情形超过 {most} 种；另有 {count} 次调用未被保留。",
     "audit.error": "nbautograd 自身在观察时出错 {count} 次（{error}）；程序不受影响，但这些调用可能缺失。",
+    "audit.repro_needs_data": "没有找到同样出错的虚构输入；`include_data=True` 会写出程序的真实输入",
+    "audit.repro_argument": "类型为 `{type}` 的参数无法写入脚本",
+    "audit.repro_local": "`{function}` 定义在函数内部，脚本无法引用；请把它移到模块顶层",
+    "audit.repro_not_found": "无法从 `{module}` 导入 `{function}`",
+    "audit.repro_not_shown": "在新进程中没有重现：{reason}",
+    "audit.repro_operation": "`{function}` 的注册无法写入脚本",
+    "audit.repro_name": "它用到的 `{name}` 无法写入脚本",
+    "audit.repro_no_source": "无法读取 `{name}` 的源代码",
+    "audit.repro_too_long": "用时超过 {seconds} 秒",
     # ---- causes ----
     # pieces
     "causes.nth_1": "第 1 个",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nbautograd.inspection.audit import AuditReport
+from nbautograd.inspection.audit_report import AuditReport
 from nbautograd.views.builders.audit import audit_document, headline
 from nbautograd.views.to_json import to_json
 from nbautograd.widgets.base import ViewWidget

@@ -7,14 +7,8 @@ from pathlib import Path
 
 from nbautograd import messages
 from nbautograd.core.display import render
-from nbautograd.inspection.audit import (
-    DIRECTIONS,
-    ROWS,
-    AuditedFunction,
-    AuditedSituation,
-    AuditReport,
-    AuditVerdict,
-)
+from nbautograd.inspection.audit import DIRECTIONS, ROWS
+from nbautograd.inspection.audit_report import AuditedFunction, AuditedSituation, AuditReport, AuditVerdict
 from nbautograd.views import formats
 from nbautograd.views.builders import build
 from nbautograd.views.builders.summary import finding_document
@@ -49,8 +43,9 @@ def audit_document(report: AuditReport) -> Document:
     mark = Chip(f"{VERDICT_MARKS[tone]} {say('verdict', tone)}", tone, plain="")
     head = paragraph(mark, Strong(headline(report)), look="head")
     causes = tuple(_causes(report))
+    hint = sentences([messages.text("views.audit.repro")], "small") if report.wrong else ()
     small = [*_reasons(report), *_counts(report), *map(str, report.notes)]
-    return (Card(tone, (head, *causes)), *_table(report), *sentences(small, "small"))
+    return (Card(tone, (head, *causes, *hint)), *_table(report), *sentences(small, "small"))
 
 
 @build.register

@@ -1,0 +1,200 @@
+"""AuditReport: every custom gradient that a program used, and what a check says of it; plain data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from nbautograd.core.checking.block import GradcheckReport, Verdict
+from nbautograd.core.display import Displayable, Phrase, render
+from nbautograd.core.findings import Finding
+from nbautograd.errors import GradcheckError
+from nbautograd.version import __version__
+
+AuditVerdict = Literal["right", "wrong", "cannot tell", "unchecked"]
+How = Literal["", "entries", "slice", "directions"]
+
+RANK: dict[AuditVerdict, int] = {"wrong": 0, "cannot tell": 1, "unchecked": 2, "right": 4}
+
+
+@dataclass(frozen=True)
+class AuditedInput:
+    """One argument as a situation knows it: a kind, not a value of the user's, but for numbers and words.
+
+    Attributes:
+        name: as forward calls it.
+        kind: ``"float32 (8, 16)"`` of the smallest tensor that was kept, else the argument itself in short.
+        requires_grad: True for a tensor that is differentiated.
+        notes: such as ``"not contiguous"`` or a device other than the CPU.
+    """
+
+    name: str
+    kind: str
+    requires_grad: bool = False
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.name}: {', '.join((self.kind, *self.notes))}"
+
+
+@dataclass(frozen=True, repr=False)
+class AuditedSituation(Displayable):
+    """Calls of a Function with arguments of the same kinds, and what a check says of them.
+
+    Attributes:
+        inputs: the arguments.
+        calls: how many calls there were.
+        checked: at how many of them, of those that were kept, the gradient was checked.
+        verdict: the worst of these checks; ``"unchecked"`` where there was none.
+        reason: why it cannot be told, or was not checked; ``str`` of it.
+        how: ``"entries"`` (a whole check), ``"slice"`` (a few rows of the batch), ``"directions"`` (random ones).
+        dtype: what the check computed in.
+        report: the ordinary report on one call, or None.
+    """
+
+    inputs: tuple[AuditedInput, ...]
+    calls: int
+    checked: int = 0
+    verdict: AuditVerdict = "unchecked"
+    reason: Phrase | str = ""
+    how: How = ""
+    dtype: str = ""
+    report: GradcheckReport | None = field(default=None, repr=False)
+
+    @property
+    def order2(self) -> Verdict | None:
+        """The verdict on second derivatives; None where they were not looked at."""
+        return None if self.report is None or self.report.order2 is None else self.report.order2.verdict
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What the check found, most serious first."""
+        return () if self.report is None else self.report.findings
+
+    @property
+    def cause(self) -> Finding | None:
+        """The finding that says why it is wrong, or what its risk is."""
+        return next((f for f in self.findings if f.kind in ("bug", "lint")), None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as ``--json`` writes it."""
+        cause = self.cause
+        fix = next((f.fix for f in self.findings if f.fix is not None), None)
+        return {
+            "inputs": [str(one) for one in self.inputs],
+            "verdict": self.verdict if self.verdict != "unchecked" else "not checked",
+            "order2": self.order2,
+            "codes": [f.code for f in self.findings],
+            "message": str(self.reason) if cause is None else cause.message,
+            "fix": None if fix is None else {"line": fix.line, "before": fix.before, "source": fix.source},
+            "calls": self.calls,
+            "checked": self.checked,
+            "how": self.how,
+            "dtype": self.dtype,
+        }
+
+    def __repr__(self) -> str:
+        return f"<AuditedSituation {'; '.join(map(str, self.inputs))}: {self.verdict}>"
+
+
+@dataclass(frozen=True, repr=False)
+class AuditedFunction(Displayable):
+    """A Function, or an operation of ``torch.library``, that a program called.
+
+    Attributes:
+        name: such as ``"LayerNorm"`` or ``"mylib::swish"``.
+        module: where it was defined.
+        file, line: of its first line; None where there is no source.
+        situations: worst first.
+        calls: how many calls there were with a gradient to follow.
+        left_out: how many of them were not kept, and so not checked.
+        without_gradient: further calls that nothing can be differentiated through.
+    """
+
+    name: str
+    module: str
+    file: str | None
+    line: int | None
+    situations: tuple[AuditedSituation, ...] = ()
+    calls: int = 0
+    left_out: int = 0
+    without_gradient: int = 0
+
+    @property
+    def verdict(self) -> AuditVerdict:
+        """The verdict of the worst situation."""
+        return min((s.verdict for s in self.situations), key=RANK.__getitem__, default="unchecked")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as ``--json`` writes it."""
+        names = ("name", "module", "file", "line", "calls", "left_out", "without_gradient")
+        facts = {name: getattr(self, name) for name in names}
+        return {**facts, "situations": [situation.to_dict() for situation in self.situations]}
+
+    def __repr__(self) -> str:
+        return f"<AuditedFunction {self.name}: {self.verdict}, {len(self.situations)} situations>"
+
+
+@dataclass(frozen=True, repr=False)
+class AuditReport(Displayable):
+    """Every custom gradient that a program used, checked where it was used.
+
+    Attributes:
+        functions: worst first.
+        notes: what could not be seen or checked, and why, one sentence each (``str`` of it).
+        seconds: wall time of the checks.
+        complete: False when they were interrupted.
+        torch, nbautograd: versions.
+    """
+
+    functions: tuple[AuditedFunction, ...] = ()
+    notes: tuple[Phrase, ...] = ()
+    seconds: float = 0.0
+    complete: bool = True
+    torch: str = ""
+    nbautograd: str = __version__
+
+    @property
+    def verdict(self) -> AuditVerdict:
+        """The verdict of the worst Function."""
+        return min((f.verdict for f in self.functions), key=RANK.__getitem__, default="unchecked")
+
+    @property
+    def wrong(self) -> tuple[AuditedFunction, ...]:
+        """The Functions that are wrong in some situation."""
+        return tuple(f for f in self.functions if f.verdict == "wrong")
+
+    def raise_if_wrong(self) -> AuditReport:
+        """Return the report itself, or raise GradcheckError with its text when a gradient in it is wrong."""
+        if self.wrong:
+            raise GradcheckError("report.as_text", text=render("text", self))
+        return self
+
+    def save_repro(self, folder: Any, *, include_data: bool = False) -> Any:
+        """Write a script for each wrong Function that shows it with torch alone, ready for its author.
+
+        Args:
+            folder: where to write; it is made where it does not exist.
+            include_data: True to write the inputs that the program really used. Otherwise inputs of the same kinds are
+                made up, and tried: the gradient is wrong at them as well.
+
+        Returns:
+            One ``Reproduction`` for each wrong Function: its ``script`` and ``data``, or why there is none.
+
+        Raises:
+            CallError: for a report that was not made in this session.
+        """
+        return render("reproduction", self, folder, include_data=include_data)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as ``nbautograd audit --json`` writes it."""
+        return {
+            "functions": [function.to_dict() for function in self.functions],
+            "notes": [str(note) for note in self.notes],
+            "complete": self.complete,
+            "torch": self.torch,
+            "nbautograd": self.nbautograd,
+        }
+
+    def __repr__(self) -> str:
+        return f"<AuditReport {self.verdict}: {len(self.wrong)} of {len(self.functions)} Functions wrong>"

@@ -1,0 +1,207 @@
+"""save_repro: scripts that show a wrong gradient with torch alone, in a fresh process, without the user's data."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+import torch
+
+import nbautograd
+from nbautograd.errors import CallError
+
+pytestmark = pytest.mark.slow  # each script is tried in a fresh process, which imports torch
+
+PACKAGE = '''
+import torch
+
+SCALE = 1.5
+
+
+def act(x):
+    return x * torch.sigmoid(SCALE * x)
+
+
+class Gather(torch.autograd.Function):
+    """Swish of some rows; wrong since the scale is left out of the derivative."""
+
+    @staticmethod
+    def forward(ctx, x, rows, power=2):
+        ctx.save_for_backward(x, rows)
+        return act(x)[rows]
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, rows = ctx.saved_tensors
+        s = torch.sigmoid(SCALE * x)
+        return torch.zeros_like(x).index_add_(0, rows, grad) * s * (1 + x * (1 - s)), None, None
+
+
+class Root(torch.autograd.Function):
+    """Takes positive numbers only; wrong by a factor."""
+
+    @staticmethod
+    def forward(ctx, x):
+        if (x <= 0).any():
+            raise ValueError("not in the domain")
+        ctx.save_for_backward(x)
+        return x.sqrt()
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad / x.sqrt()
+
+
+class Right(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 2 * grad
+
+
+@torch.library.custom_op("nbautograd_repro::cube", mutates_args=())
+def cube(x: torch.Tensor) -> torch.Tensor:
+    return x**3
+
+
+def cube_setup(ctx, inputs, output):
+    ctx.save_for_backward(*inputs)
+
+
+def cube_backward(ctx, grad):
+    (x,) = ctx.saved_tensors
+    return 3 * x * grad
+
+
+cube.register_autograd(cube_backward, setup_context=cube_setup)
+'''
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory):
+    """A module as a user has it installed."""
+    folder = tmp_path_factory.mktemp("installed")
+    (folder / "nbautograd_repro_package.py").write_text(PACKAGE)
+    sys.path.insert(0, str(folder))
+    try:
+        yield __import__("nbautograd_repro_package"), folder
+    finally:
+        sys.path.remove(str(folder))
+
+
+def run(script: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    environment = {"PYTHONPATH": str(folder), "PATH": ""}
+    return subprocess.run([sys.executable, str(script)], capture_output=True, text=True, env=environment, check=False)
+
+
+def audited(*calls):
+    with nbautograd.audit() as audit:
+        for fn, *args in calls:
+            fn(*args)
+    return audit.report()
+
+
+def test_each_wrong_function_has_a_script_that_shows_it_in_a_fresh_process(package, tmp_path):
+    module, folder = package
+    x = torch.randn(6, 3, requires_grad=True)
+    positive = torch.rand(4).add(0.5).requires_grad_()
+    report = audited(
+        (module.Gather.apply, x, torch.tensor([0, 2, 5]), 3),
+        (module.Root.apply, positive),
+        (module.Right.apply, x),
+        (module.cube, x),
+    )
+    made = report.save_repro(tmp_path / "repros")
+    assert sorted(one.function for one in made) == ["Gather", "Root", "nbautograd_repro::cube"]
+    for one in made:
+        assert one.made_up
+        text = one.script.read_text()
+        assert "import nbautograd\n" not in text
+        assert "weights_only=True" in text
+        done = run(one.script, folder)
+        assert done.returncode == 1, done.stderr
+        assert "WRONG" in done.stdout
+        stored = torch.load(one.data, weights_only=True)
+        for tensor in stored.values():
+            assert not any(
+                tensor.shape == own.shape and torch.allclose(tensor.double(), own.double()) for own in (x, positive)
+            )
+
+
+def test_a_script_says_so_once_the_gradient_is_right(package, tmp_path):
+    module, _ = package
+    [one] = audited((module.Root.apply, torch.rand(4).add(0.5).requires_grad_())).save_repro(tmp_path)
+    mended = tmp_path / "mended"
+    mended.mkdir()
+    (mended / "nbautograd_repro_package.py").write_text(PACKAGE.replace("grad / x.sqrt()", "grad / x.sqrt() / 2"))
+    done = run(one.script, mended)
+    assert (done.returncode, "WRONG" in done.stdout) == (0, False), done.stderr
+
+
+def test_real_data_is_written_only_when_asked_for(package, tmp_path):
+    module, folder = package
+    x = torch.rand(4).add(0.5).requires_grad_()
+    [one] = audited((module.Root.apply, x)).save_repro(tmp_path, include_data=True)
+    assert not one.made_up
+    [stored] = torch.load(one.data, weights_only=True).values()
+    assert torch.equal(stored, x.detach().double())
+    assert run(one.script, folder).returncode == 1
+
+
+def test_a_class_of_a_script_goes_into_its_script_with_what_it_reads(tmp_path):
+    program = PACKAGE.replace("class Root", "class Unused") + textwrap.dedent(
+        f"""
+        import nbautograd
+        with nbautograd.audit() as audit:
+            Gather.apply(torch.randn(5, 2, requires_grad=True), torch.tensor([1, 1, 0]))
+            cube(torch.randn(5, 2, requires_grad=True))
+        made = audit.report().save_repro({str(tmp_path / "out")!r})
+        print([str(one.reason) for one in made])
+        """
+    )
+    (tmp_path / "program.py").write_text(program)
+    package = str(Path(nbautograd.__file__).parents[1])
+    done = run(tmp_path / "program.py", Path(package))
+    assert done.returncode == 0, done.stderr
+    scripts = sorted((tmp_path / "out").glob("*.py"))
+    assert [one.name for one in scripts] == ["repro_Gather.py", "repro_nbautograd_repro_cube.py"], done.stdout
+    for one in scripts:
+        done = run(one, tmp_path / "nowhere")
+        assert done.returncode == 1, done.stderr
+
+
+def test_what_no_script_can_be_written_of_says_why(tmp_path):
+    class Local(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return 2 * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            return 3 * grad
+
+    [one] = audited((Local.apply, torch.randn(3, requires_grad=True))).save_repro(tmp_path)
+    assert one.script is None
+    assert "inside a function" in str(one.reason)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_script_that_shows_nothing_is_not_kept(package, tmp_path, monkeypatch):
+    module, _ = package
+    report = audited((module.Root.apply, torch.rand(4).add(0.5).requires_grad_()))
+    monkeypatch.setattr("nbautograd.inspection.repro._TEMPLATE", "print('all is well')")
+    [one] = report.save_repro(tmp_path)
+    assert one.script is None
+    assert "all is well" in str(one.reason)
+
+
+def test_a_report_from_elsewhere_has_no_arguments_to_write(tmp_path):
+    with pytest.raises(CallError):
+        nbautograd.AuditReport().save_repro(tmp_path)
