@@ -19,9 +19,9 @@ from torch import Tensor
 from nbautograd.core.checking.problem import Outputs, Subject
 from nbautograd.core.checking.quiet import seed_all
 from nbautograd.core.numerics.compare import agree_bitwise
+from nbautograd.core.numerics.constants import LOOSEST
 from nbautograd.core.torch_private.tensors import gradients
 
-LOOSEST = 0.25  # relative difference of two gradients that counts in any precision
 Backward = Callable[..., Any]
 
 

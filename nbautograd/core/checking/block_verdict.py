@@ -18,18 +18,24 @@ from nbautograd.core.checking.steps import kinks
 from nbautograd.core.checking.steps.refine import ALIKE, Refined, agreeing_entries, concatenate, refine, sample_of
 from nbautograd.core.display import Phrase
 from nbautograd.core.numerics.arrays import Array
-from nbautograd.core.numerics.compare import agree_within_error
+from nbautograd.core.numerics.compare import agree_within, agree_within_error
 from nbautograd.core.numerics.constants import (
     AGREED,
     BITS,
     ERROR_BARS,
+    HALF,
     NEAR,
     NEARING,
     SIGNIFICANT,
     SLIGHT,
+    SMALL_IN_BLOCK,
+    SMALL_IN_ROW,
     UNSEEN,
     UNSURE,
 )
+
+ROW_ROUNDINGS = 64  # of the largest entry of its row that backward may be off by; ``BITS`` where precision is lowest
+SAME = 1e-6  # relative; closer than this two witnesses say the same
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,14 +53,14 @@ class Tolerance:
 
     @property
     def rounding(self) -> float:
-        """Rounding of an entry in backward, relative to its row; sums are short where precision is lowest."""
-        return (64 if self.precision < 1e-5 else 8) * self.precision
+        """Return the rounding of an entry of backward relative to its row; sums are short where precision is lowest."""
+        return (ROW_ROUNDINGS if self.precision < HALF else BITS) * self.precision
 
     def given(self, analytical: Array, numerical: Array) -> Array | None:
         """Mark the entries that meet the caller's tolerance; None when the caller gave none."""
         if self.atol is None and self.rtol is None:
             return None
-        within: Array = np.abs(analytical - numerical) <= (self.atol or 0.0) + (self.rtol or 0.0) * np.abs(numerical)
+        within: Array = agree_within(analytical, numerical, (self.atol or 0.0) + (self.rtol or 0.0) * np.abs(numerical))
         return within
 
 
@@ -83,21 +89,20 @@ def scales(matrices: Matrices) -> Scale:
     """The scale of all stored entries."""
     size = np.maximum(_size(matrices.analytical), _size(matrices.numerical))
     row = size.max(axis=2, keepdims=True, initial=0.0)
-    return Scale(np.maximum(np.maximum(size, 1e-3 * row), 1e-6 * row.max(initial=0.0)), row)
+    return Scale(np.maximum(np.maximum(size, SMALL_IN_ROW * row), SMALL_IN_BLOCK * row.max(initial=0.0)), row)
 
 
-def close(matrices: Matrices, scale: Scale, tolerance: Tolerance) -> Array:
-    """Mark the entries where the two Jacobians agree at first sight."""
-    return same(matrices.analytical, matrices.numerical, scale, tolerance)
-
-
-def same(analytical: Array, numerical: Array, scale: Scale, tolerance: Tolerance, relative: float = AGREED) -> Array:
-    """Mark the numbers that agree within a relative difference, or within the caller's tolerance."""
-    with np.errstate(invalid="ignore"):
-        apart = np.abs(analytical - numerical)
-        agreed: Array = apart <= np.maximum(scale.slack(relative, tolerance), SLIGHT * scale.row)
+def agree_by_scale(
+    analytical: Array, numerical: Array, scale: Scale, tolerance: Tolerance, relative: float = AGREED
+) -> Array:
+    """Mark the numbers that agree relative to their scale, or within the caller's tolerance."""
     given = tolerance.given(analytical, numerical)
-    return agreed if given is None else given
+    if given is not None:
+        return given
+    agreed: Array = agree_within(
+        analytical, numerical, np.maximum(scale.slack(relative, tolerance), SLIGHT * scale.row)
+    )
+    return agreed
 
 
 def _size(array: Array) -> Array:
@@ -142,7 +147,7 @@ def judge(raw: FirstPass, tolerance: Tolerance, seed: int = 0) -> Judged:
     if raw.agreed and tolerance.atol is None and tolerance.rtol is None:
         return _match(matrices)
     scale = scales(matrices)
-    doubtful = ~close(matrices, scale, tolerance)
+    doubtful = ~agree_by_scale(matrices.analytical, matrices.numerical, scale, tolerance)
     if doubtful.any():
         matrices = dataclasses.replace(matrices, numerical=matrices.numerical.copy())
         doubtful &= ~_agree_by_fourth_order(raw, matrices, scale, doubtful, tolerance)
@@ -190,13 +195,12 @@ def _agree_by_fourth_order(
 ) -> Array:
     """Mark the doubtful entries that agree by a difference of fourth order, which is stored, or that are nothing."""
     analytical, done = matrices.analytical, _hidden_by_rounding(raw, matrices, doubtful)
-    with np.errstate(invalid="ignore"):
-        near = np.abs(analytical - matrices.numerical) <= NEAR * scale.size
+    near = agree_within(analytical, matrices.numerical, NEAR * scale.size)
     chosen = doubtful & ~done & near, doubtful & ~done & ~near
 
     def agrees(entries: Array, found: Array) -> Array:
         at = tuple(entries.T)
-        return same(analytical[at], found, scale[at], tolerance, SIGNIFICANT / 2)
+        return agree_by_scale(analytical[at], found, scale[at], tolerance, SIGNIFICANT / 2)
 
     entries, values = agreeing_entries(raw, chosen, agrees)
     matrices.numerical[tuple(entries.T)] = values
@@ -212,7 +216,7 @@ def _hidden_by_rounding(raw: FirstPass, matrices: Matrices, doubtful: Array) -> 
         value = np.abs(layout.rows(raw.output[None])[0][at[0], at[1]])
         step = layout.cols(first_step(raw.forward, raw.directions.ij[1])[None])[0][at[0], at[2]]
         blur = BITS * raw.forward.eps * value / step
-        found[at] = (blur <= tiny) & (np.abs(matrices.analytical[at] - matrices.numerical[at]) <= blur)
+        found[at] = (blur <= tiny) & agree_within(matrices.analytical[at], matrices.numerical[at], blur)
     return found
 
 
@@ -227,7 +231,9 @@ def _match(matrices: Matrices) -> Judged:
     block, row, col = map(int, np.unravel_index(int(difference.argmax()), size))
     where = block, row, col
     values = float(matrices.analytical[where]), float(matrices.numerical[where])
-    bar = AGREED * max(abs(values[0]), abs(values[1]), 1e-3 * float(np.abs(matrices.analytical[block, row]).max()))
+    bar = AGREED * max(
+        abs(values[0]), abs(values[1]), SMALL_IN_ROW * float(np.abs(matrices.analytical[block, row]).max())
+    )
     worst = Entry(*matrices.place(where), *values, bar)
     return Judged(matrices, "match", "", 0, worst, float(difference[where]), none, none, nowhere)
 
@@ -300,7 +306,7 @@ class _State:
             return seen
         size = self.scale.size[tuple(self.refined.entries.T)]
         with np.errstate(all="ignore"):
-            bars = np.where(size > 0, 10 * self.refined.error / size, 0.0)
+            bars = np.where(size > 0, ERROR_BARS * self.refined.error / size, 0.0)
         return max(seen, float(np.nan_to_num(bars, nan=0.0, posinf=0.0).max()))
 
     def _verdict(self, count: int) -> tuple[BlockVerdict, str]:
@@ -394,9 +400,6 @@ def _curve(refined: Refined | None, entry: tuple[int, int, int] | None) -> tuple
     if refined is None or hit is None or np.isnan(refined.steps[:, hit]).all():
         return np.empty(0), np.empty(0)
     return refined.steps[:, hit], refined.errors[:, hit]
-
-
-SAME = 1e-6  # relative; closer than this two witnesses say the same
 
 
 def statements(raw: FirstPass, judged: Judged, forward: Testimony, jvp: Testimony) -> tuple[Statement, ...]:

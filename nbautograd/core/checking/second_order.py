@@ -28,6 +28,8 @@ from nbautograd.core.checking.problem import Outputs, Subject
 from nbautograd.core.checking.run import GradcheckRun
 from nbautograd.core.display import Phrase
 from nbautograd.core.findings import Finding
+from nbautograd.core.numerics.arrays import to_array
+from nbautograd.core.numerics.compare import agree_within, agree_within_rounding
 from nbautograd.core.numerics.constants import AGREED
 from nbautograd.core.source import methods_of
 from nbautograd.core.torch_private import tensors as internals
@@ -285,8 +287,9 @@ def _is_input(tensor: Tensor, outputs: Outputs) -> bool:
 
 
 def _moves(tensor: Tensor, other: Tensor | None) -> bool:
-    rel = gradient_tolerance([tensor], [])
-    return other is None or other.shape != tensor.shape or not torch.allclose(tensor, other, rtol=rel, atol=0.0)
+    if other is None or other.shape != tensor.shape:
+        return True
+    return not agree_within_rounding(to_array(other), to_array(tensor), gradient_tolerance([tensor], []), floor=0.0)
 
 
 def _cuts(subject: Subject) -> Iterator[tuple[str, int]]:
@@ -387,7 +390,7 @@ def agree_along_direction(small: Subject) -> dict[tuple[int, int], Block] | None
         for o, (up, down) in enumerate(zip(high, low, strict=True)):
             a, n = _number(said[o][i]), (up - down) / (2 * STEP)
             bar = AGREED * max(abs(a), abs(n)) + 4 * np.finfo(float).eps * max(abs(up), abs(down)) / STEP
-            if not abs(a - n) <= bar:
+            if not agree_within(a, n, bar):
                 return None
             blocks[o, i] = _block(small, (o, i), (a, n, float(bar)))
     return blocks

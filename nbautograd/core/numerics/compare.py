@@ -1,7 +1,11 @@
-"""Comparisons of numbers: in every bit, within rounding, within an error bar, or relative to their size."""
+"""Comparisons of numbers: in every bit, within rounding, within an error bar, or relative to their size.
+
+All comparisons of the checker's numbers are made of these; the bound is the caller's, with its reason.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -40,7 +44,7 @@ def agree_within_rounding(exact: Array, rough: Array, bound: float, floor: float
         floor: how much the largest entry counts; small entries are often differences of large ones.
     """
     with np.errstate(invalid="ignore"):
-        size = np.abs(exact) + floor * float(np.abs(exact).max(initial=0.0))
+        size = np.abs(exact) + floor * largest_finite(exact)
         near = (np.abs(exact - rough) <= bound * size) | (exact == rough) | (np.isnan(exact) & np.isnan(rough))
     return bool(near.all())
 
@@ -57,7 +61,25 @@ def agree_within_error(a: Any, b: Any, error: Any, slack: Any = 0.0) -> Any:
         True or an array of booleans: where the two are at most ``ERROR_BARS`` errors, or the slack, apart.
     """
     with np.errstate(invalid="ignore"):
-        return np.abs(a - b) <= np.maximum(ERROR_BARS * error, slack)
+        return agree_within(a, b, np.maximum(ERROR_BARS * error, slack))
+
+
+def agree_within(a: Any, b: Any, bound: Any) -> Any:
+    """Compare numbers or arrays entry by entry with the largest difference allowed; NaN does not agree."""
+    with np.errstate(invalid="ignore"):
+        return np.abs(a - b) <= bound
+
+
+def largest_finite(array: Array) -> float:
+    """Return the largest absolute value of what is finite; 0 where nothing is."""
+    size = float(np.abs(array).max(initial=0.0))
+    return size if math.isfinite(size) else float(np.abs(array[np.isfinite(array)]).max(initial=0.0))
+
+
+def agree_in_sum(terms: Array, others: Array, rel: float, noise: float) -> bool:
+    """Compare two sums, relative to the absolute values of all their terms, beside the noise of the terms."""
+    size = float(np.abs(terms).sum() + np.abs(others).sum())
+    return bool(agree_within(float(terms.sum()), float(others.sum()), rel * size + noise))
 
 
 def agree_relative(a: Tensor | None, b: Tensor | None, rel: float, low: float = 0.0) -> bool:

@@ -30,6 +30,26 @@ BITS = 8
 # Relative difference up to which four points at a wider step may still show that two entries agree.
 NEAR = 1e-3
 
+# Of the largest entry of its row, and of the whole block: an entry smaller than this is measured as if it were as
+# large, since it is often a difference of large terms.
+SMALL_IN_ROW, SMALL_IN_BLOCK = 1e-3, 1e-6
+
+# Roundings of a value of the function that a sum over its elements may be off by.
+SUM_ROUNDINGS = 50
+
+# Relative difference above which two gradients are not the same, however coarse the numbers are that they are made of.
+LOOSEST = 0.25
+
+# Roundings by which two backwards of one function may differ, each a sum of some hundred terms; in half precision sums
+# are short, and a looser bound would let anything pass.
+BACKWARD_ROUNDINGS, BACKWARD_ROUNDINGS_OF_HALF = 200, 8
+
+# Spacing at 1 above which numbers are those of float16 (1e-3) or bfloat16 (8e-3), not of float32 (1e-7).
+HALF = 1e-5
+
+# Relative. Differences along random directions see a coupling as small as this beside the terms that they sum up.
+COUPLED = 1e-4
+
 # Error bar, relative to the entry's scale, above which nothing is called right.
 UNSURE = 0.02
 

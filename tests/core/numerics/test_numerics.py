@@ -10,7 +10,15 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbautograd.core.numerics.compare import agree_bitwise, agree_relative, agree_within_error, agree_within_rounding
+from nbautograd.core.numerics.compare import (
+    agree_bitwise,
+    agree_in_sum,
+    agree_relative,
+    agree_within,
+    agree_within_error,
+    agree_within_rounding,
+    largest_finite,
+)
 from nbautograd.core.numerics.directional import inner_product, random_direction, slope_at_zero
 
 NAN, INF = float("nan"), float("inf")
@@ -49,6 +57,23 @@ def test_an_error_bar_widens_what_agrees_and_nan_never_agrees():
         np.array([1.0, 1.0, NAN, 1.0]), np.array([1.5, 1.5, 1.0, 1.0 + 1e-9]), np.array([0.1, 0.01, 1.0, 0.0]), 1e-8
     )
     assert found.tolist() == [True, False, False, True]
+
+
+def test_small_numbers_beside_an_infinite_one_are_compared_by_what_is_finite():
+    exact = np.array([np.inf, 1.0, 1e-9])
+    assert agree_within_rounding(exact, exact, 1e-6)
+    assert not agree_within_rounding(exact, np.array([np.inf, 1.0, 2e-2]), 1e-6)
+    assert largest_finite(exact) == 1.0
+    assert largest_finite(np.array([np.nan])) == largest_finite(np.empty(0)) == 0.0
+
+
+def test_a_bound_is_included_and_sums_are_compared_beside_all_their_terms():
+    assert agree_within(np.array([1.0, 1.0, np.nan]), 1.5, 0.5).tolist() == [True, True, False]
+    terms = np.array([1e6, -1e6, 1.0])
+    assert agree_in_sum(terms, np.array([1.0]), 0.0, 0.0)
+    assert agree_in_sum(terms, np.array([1.5]), 1e-6, 0.0)
+    assert not agree_in_sum(terms, np.array([9.0]), 1e-6, 0.0)
+    assert not agree_in_sum(terms, np.array([np.nan]), 1e-6, 1.0)
 
 
 def test_none_counts_as_zeros_up_to_noise():

@@ -17,10 +17,21 @@ from nbautograd.core.checking.jacobian.layout import LIMIT, Layout, Matrices
 from nbautograd.core.checking.problem import Outputs, Subject
 from nbautograd.core.checking.progress import PARTS, Kind, Progress
 from nbautograd.core.numerics.arrays import Array, epsilon, real_shape
+from nbautograd.core.numerics.constants import (
+    BACKWARD_ROUNDINGS,
+    BACKWARD_ROUNDINGS_OF_HALF,
+    COUPLED,
+    ERROR_BARS,
+    HALF,
+    LOOSEST,
+    SIGNIFICANT,
+    SLIGHT,
+    SUM_ROUNDINGS,
+)
 
 MOST_WORK = 2_000_000_000  # elements through forward and backward, some ten seconds; beyond that a sample is taken
-HALF = 1e-5  # spacing above which numbers are those of float16 or bfloat16
-LOOSEST = 0.25  # relative difference above which two answers of backward are not the same, in any precision
+VOUCHED = 1e4  # tolerances by which the stored rows may miss a plain backward of their random combination
+FEW_COLUMNS, DENSE = 32, 0.25  # columns, and part of all entries, from which on a colouring is worth its time
 Key = tuple[int, int]  # numbers of output and input, counted among the differentiable ones
 
 
@@ -105,8 +116,7 @@ class Assembly:
     def tolerance(self) -> float:
         """Return the relative difference up to which two backwards that should agree do."""
         spacing = self.spacing
-        # in half precision sums are short, and a looser bound would let anything pass
-        return max(1e-10, (200 if spacing < HALF else 8) * spacing)
+        return max(1e-10, (BACKWARD_ROUNDINGS if spacing < HALF else BACKWARD_ROUNDINGS_OF_HALF) * spacing)
 
     def blocks(self) -> Iterator[tuple[Key, FirstPass]]:
         """All blocks, output by output."""
@@ -223,13 +233,9 @@ class Assembly:
     def _vouched(self, layout: Layout, data: Array, probe: Array, answer: Array) -> bool:
         found = structure.pull_back(layout, data, probe)
         bound = structure.pull_back(layout, np.abs(data), np.abs(probe))
+        loosest = min(VOUCHED * self.tolerance, LOOSEST) * (bound + np.abs(answer).max(initial=0))
         with np.errstate(invalid="ignore"):
-            return not bool(
-                (
-                    np.abs(found - answer)
-                    > min(1e4 * self.tolerance, LOOSEST) * (bound + np.abs(answer).max(initial=0))
-                ).any()
-            )
+            return not bool((np.abs(found - answer) > loosest).any())
 
     def _numerical(self, i: int, j: int, layout: Layout, analytical: Array) -> FirstPass:
         """Add the numerical Jacobian; look for couplings that the analytical one lacks."""
@@ -266,7 +272,9 @@ class Assembly:
         # steps of random sizes: where all entries agree no coupling can hide, except in rows that no column reaches
         agreed = structure.agree(analytical, numerical)
         # by as many digits as _verified asks for
-        verified = (agreed or structure.agree(analytical, numerical, 1e-6, 1e-9)) and not (self.given_step or grouped)
+        verified = (agreed or structure.agree(analytical, numerical, SIGNIFICANT, SLIGHT)) and not (
+            self.given_step or grouped
+        )
         verified = verified or self._verified(i, j, layout, numerical)
         if not verified and grouped:
             directions = central_differences.single((i, j), layout)
@@ -280,7 +288,7 @@ class Assembly:
 
     def _directions(self, ij: Key, layout: Layout, pattern: Array) -> central_differences.Directions:
         cols = pattern.shape[1]
-        if cols >= 32 and pattern.any() and pattern.mean() <= 0.25:
+        if cols >= FEW_COLUMNS and pattern.any() and pattern.mean() <= DENSE:
             groups = structure.colours(pattern)
             if 2 * len(groups) < cols:
                 return central_differences.Directions(ij, layout, tuple(groups), pattern)
@@ -292,7 +300,7 @@ class Assembly:
         said = structure.push_forward(layout, numerical, spacing)
         size = structure.push_forward(layout, np.abs(numerical), np.abs(spacing))
         value = np.abs(self.forward.values[i])
-        noise = 50 * self.forward.eps * (value + value.max(initial=0.0)) + 10 * self.forward.noise[i]
+        noise = SUM_ROUNDINGS * self.forward.eps * (value + value.max(initial=0.0)) + ERROR_BARS * self.forward.noise[i]
         smooth = float(self.forward.eps ** (1 / 3)) / 6
         with np.errstate(invalid="ignore"):
             return not bool((np.abs(changes[i] - said) > smooth * size + noise).any())
@@ -316,7 +324,7 @@ class Assembly:
         stack = np.stack([direction, *(direction * f for f in factors.values())])
         _, changes = central_differences.differences(self.forward, j, stack * self.steps[j])
         by_dim = {b: changes[i][n + 1] for n, b in enumerate(factors)}
-        return {(a, b) for b, a in structure.candidates(factors, changes[i][0], by_dim, 1e-4)}
+        return {(a, b) for b, a in structure.candidates(factors, changes[i][0], by_dim, COUPLED)}
 
 
 def _with_the_same_cotangents(layouts: dict[int, Layout]) -> Iterable[list[int]]:

@@ -18,6 +18,7 @@ from nbautograd.core.numerics.arrays import Array, from_array, to_array
 SMALL = 1e-9  # a smaller difference, beside the largest entry or 1, is right where it is rounding
 ROUNDINGS = 8  # last bits of the largest entry that one beside it may be off by, where its terms cancel
 LARGE = 0.02  # a larger one is no rounding; one between them cannot be told from it
+MOVED = 20  # times what a few last bits of the inputs move: an error no larger than this may be rounding
 ULPS = (1.0, -2.0, 3.0, -5.0)
 
 
@@ -43,7 +44,7 @@ def only_rounding(assembly: Assembly, ij: tuple[int, int], matrices: Matrices) -
     # beside each other, not beside the answer here: a target of exactly 1 may mean something that 1 - eps does not
     moved = np.stack([_answer(assembly, i, j, probe, ulps) for ulps in ULPS])
     noise = np.abs(moved - moved.mean(axis=0)).max(axis=0)
-    if not (pull_back(matrices.layout, off, np.abs(probe)) <= 20 * noise).all():
+    if not (pull_back(matrices.layout, off, np.abs(probe)) <= MOVED * noise).all():
         return False
     small = max(SMALL * max(1.0, size), ROUNDINGS * assembly.spacing * size)
     return True if largest <= small else None

@@ -111,6 +111,7 @@ def _apply_replaced(cls: type, run: Callable[..., Any]) -> Iterator[None]:
 
 BATCH_ELEMENTS = 2_000_000
 KEPT_ELEMENTS = 1_000_000
+BATCH_ROUNDINGS = 1e3  # spacings that a value may be off by, computed in another order or in higher precision
 FEW = 6  # up to so many points a loop is faster than a batch
 
 
@@ -254,7 +255,8 @@ class Forward:
     def _agrees(self, which: int, points: Array, answers: list[Array]) -> bool:
         last = self._one(which, points[-1])
         return all(
-            agree_within_rounding(b, a[-1], 1e3 * self.eps, floor=1.0) for a, b in zip(answers, last, strict=True)
+            agree_within_rounding(b, a[-1], BATCH_ROUNDINGS * self.eps, floor=1.0)
+            for a, b in zip(answers, last, strict=True)
         )
 
     def _vmapped(self, which: int, points: Array) -> list[Array]:
@@ -331,4 +333,4 @@ def _same(high: Tensor, low: Tensor) -> bool:
     """Compare a value in float64 with the one in lower precision, up to that one's rounding."""
     if not _is_double(high) or _is_double(low) or high.shape != low.shape:
         return False
-    return agree_within_rounding(to_array(high), to_array(low), 1e3 * epsilon(low))
+    return agree_within_rounding(to_array(high), to_array(low), BATCH_ROUNDINGS * epsilon(low))

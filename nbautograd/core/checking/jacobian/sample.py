@@ -14,6 +14,8 @@ from nbautograd.core.checking.jacobian.central_differences import CHUNK_ELEMENTS
 from nbautograd.core.checking.jacobian.layout import Layout, Matrices
 from nbautograd.core.checking.jacobian.structure import probe
 from nbautograd.core.numerics.arrays import Array
+from nbautograd.core.numerics.compare import agree_in_sum
+from nbautograd.core.numerics.constants import SUM_ROUNDINGS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -129,13 +131,10 @@ class Search:
 
     def _differs(self, gradient: Array, w: Array, u: Array) -> bool:
         spacing, changes = central_differences.differences(self.forward, self.j, (u * self.steps)[None])
-        said, seen = gradient * spacing[0], w * changes[self.i][0]
-        terms = float(np.abs(said).sum() + np.abs(seen).sum())
         value = self.forward.values[self.i]
-        noise = 50 * self.forward.eps * float(np.abs(w * value).sum())
-        apart = abs(float(said.sum() - seen.sum()))
+        noise = SUM_ROUNDINGS * self.forward.eps * float(np.abs(w * value).sum())
         precise = CLEAR if self.rows.output.dtype in (torch.float64, torch.complex128) else 1e-3
-        return not apart <= precise * terms + noise
+        return not agree_in_sum(gradient * spacing[0], w * changes[self.i][0], precise, noise)
 
     def _halved(self, size: int, differs: Callable[[Array], bool]) -> int:
         chosen = np.arange(size)

@@ -14,6 +14,8 @@ import numpy as np
 
 from nbautograd.core.checking.jacobian.layout import Layout
 from nbautograd.core.numerics.arrays import Array
+from nbautograd.core.numerics.compare import agree_within, largest_finite
+from nbautograd.core.numerics.constants import AGREED
 
 Pair = tuple[int, int]
 
@@ -46,17 +48,14 @@ def candidates(factors: dict[int, Array], plain: Array, scaled: dict[int, Array]
         scaled: the answers to the scaled probes, by dimension.
         tolerance: largest difference, relative to the largest entry, that still counts as equal.
     """
-    known = np.isfinite(plain)
-    bound = tolerance * float(np.abs(plain[known]).max(initial=0.0))
+    bound = tolerance * largest_finite(plain)
     found = set()
     for a, answer in scaled.items():
         factor = factors[a].reshape(-1)
         for b, size in enumerate(plain.shape):
             if size == len(factor):
                 shape = [-1 if d == b else 1 for d in range(plain.ndim)]
-                with np.errstate(invalid="ignore"):
-                    apart = np.abs(answer - plain * factor.reshape(shape))
-                if not (apart[known] > bound).any() and np.array_equal(known, np.isfinite(answer)):
+                if _agree_where_finite(answer, plain * factor.reshape(shape), bound):
                     found.add((a, b))
     return found
 
@@ -71,16 +70,19 @@ def elementwise(ones: Array, probe: Array, answer: Array, tolerance: float) -> b
         tolerance: largest difference, relative to the largest entry, that still counts as equal.
     """
     with np.errstate(invalid="ignore"):
-        apart = np.abs(answer - ones * probe)
-    known = np.isfinite(apart)
-    if known.all():
-        return bool(apart.max() <= tolerance * float(np.abs(answer).max()))
-    bound = tolerance * float(np.abs(answer[known]).max(initial=0.0))
-    same = np.array_equal(known, np.isfinite(answer)) and np.array_equal(known, np.isfinite(ones))
-    return same and bool(apart[known].max(initial=0.0) <= bound)
+        return _agree_where_finite(answer, ones * probe, tolerance * largest_finite(answer))
 
 
-def agree(analytical: Array, numerical: Array, within: float = 1e-7, floor: float = 0.0) -> bool:
+def _agree_where_finite(found: Array, expected: Array, bound: float) -> bool:
+    """Compare two arrays that must be finite at the same places, and near each other there."""
+    near = agree_within(found, expected, bound)
+    if near.all():
+        return True
+    known = np.isfinite(expected)
+    return np.array_equal(known, np.isfinite(found)) and bool(near[known].all())
+
+
+def agree(analytical: Array, numerical: Array, within: float = AGREED, floor: float = 0.0) -> bool:
     """Compare two stored Jacobians to seven digits, small entries beside the largest of their row.
 
     Args:
@@ -90,10 +92,10 @@ def agree(analytical: Array, numerical: Array, within: float = 1e-7, floor: floa
     """
     if not analytical.size:
         return True
-    apart, size = np.abs(analytical - numerical), np.abs(analytical)
+    size = np.abs(analytical)
     if analytical.shape[2] > 1:
         size = np.maximum(size, 1e-2 * size.max(axis=2, keepdims=True))
-    return bool((apart <= within * size + floor * float(size.max())).all())
+    return bool(agree_within(analytical, numerical, within * size + floor * float(size.max())).all())
 
 
 def matching(pairs: Iterable[Pair]) -> tuple[Pair, ...]:

@@ -17,10 +17,13 @@ from nbautograd.core.checking.jacobian.layout import Matrices
 from nbautograd.core.checking.problem import functions_of
 from nbautograd.core.checking.quiet import seed_all
 from nbautograd.core.numerics.arrays import Array, from_array, real_shape, to_array
+from nbautograd.core.numerics.compare import agree_in_sum, agree_within, agree_within_rounding
+from nbautograd.core.numerics.constants import SIGNIFICANT, SMALL_IN_ROW, SUM_ROUNDINGS
 
 ROWS = 256  # rows of a block that autograd of the forward is asked for at most, one backward each
 SAME = 1e-9  # relative to the largest entry: two analytical gradients this close differ by rounding
 SINGLE = 2.4e-3  # relative difference of two backwards in single precision that says nothing: 100 times 200 spacings
+SAME_VALUES = 1e-6  # relative, by element: what an output of forward may differ by from that of apply
 TRUSTED = 1e-5  # how well a witness must agree with differences along a random direction, relative to the terms
 
 
@@ -95,7 +98,7 @@ class ForwardWitness:
             return "not_entered"
         wanted = self.assembly.wanted
         if len(outputs) != len(self.assembly.outputs) or not all(
-            _equal(outputs[i], self.assembly.outputs[i]) for i in wanted
+            _same_output(outputs[i], self.assembly.outputs[i]) for i in wanted
         ):
             return "other_values"
         leaves = [given[i] for i in self.subject.differentiable]
@@ -105,11 +108,14 @@ class ForwardWitness:
     def _trusted(self, i: int, j: int, probe: Array, gradient: Array) -> bool:
         forward = self.assembly.forward
         direction, seen = self.assembly.numerical_response(i, j, probe)
-        said = gradient * direction
-        terms = float(np.abs(said).sum() + np.abs(seen).sum())
-        noise = 50 * forward.eps * float(np.abs(probe * forward.values[i]).sum()) * math.sqrt(max(1, gradient.size))
+        noise = (
+            SUM_ROUNDINGS
+            * forward.eps
+            * float(np.abs(probe * forward.values[i]).sum())
+            * math.sqrt(max(1, gradient.size))
+        )
         precise = max(TRUSTED, 10 * self.assembly.tolerance)
-        return bool(abs(float(said.sum() - seen.sum())) <= precise * terms + noise)
+        return agree_in_sum(gradient * direction, seen, precise, noise)
 
 
 class JvpWitness:
@@ -158,12 +164,11 @@ def _compare(analytical: Array, witness: Array) -> Testimony:
     return Testimony(largest / size if size else 0.0, "", largest)
 
 
-def _equal(mine: Any, theirs: Tensor) -> bool:
-    if not isinstance(mine, Tensor) or real_shape(mine) != real_shape(theirs):
+def _same_output(own: Any, applied: Tensor) -> bool:
+    """Compare an output of the bare forward with that of ``apply``."""
+    if not isinstance(own, Tensor) or real_shape(own) != real_shape(applied):
         return False
-    if mine.dtype == theirs.dtype and torch.equal(mine, theirs):
-        return True
-    return bool(np.allclose(to_array(mine), to_array(theirs), rtol=1e-6, atol=0, equal_nan=True))
+    return agree_within_rounding(to_array(applied), to_array(own), SAME_VALUES, floor=0.0)
 
 
 def forward_confirms(witness: ForwardWitness, ij: tuple[int, int], matrices: Matrices, unsure: Array) -> bool:
@@ -177,11 +182,11 @@ def forward_confirms(witness: ForwardWitness, ij: tuple[int, int], matrices: Mat
         return False
     said = found[back, matrices.layout.col_ids[unsure[:, 0], unsure[:, 2]]]
     analytical = matrices.analytical[tuple(unsure.T)]
-    scale = np.maximum(np.abs(said), 1e-3 * np.abs(found).max(axis=1)[back])
-    return bool((np.abs(said - analytical) <= confirmation_bound(witness) * scale).all())
+    scale = np.maximum(np.abs(said), SMALL_IN_ROW * np.abs(found).max(axis=1)[back])
+    return bool(agree_within(said, analytical, confirmation_bound(witness) * scale).all())
 
 
 def confirmation_bound(witness: ForwardWitness) -> float:
     """Return the relative difference up to which autograd of the forward confirms an entry."""
     rounding = witness.assembly.tolerance  # in half precision a hundred times that would let anything pass
-    return max(1e-6, min(100 * rounding, max(SINGLE, 4 * rounding)))
+    return max(SIGNIFICANT, min(100 * rounding, max(SINGLE, 4 * rounding)))

@@ -10,6 +10,13 @@ from nbautograd.core.checking.steps.ladder import Series, central, one_sided_dif
 from nbautograd.core.numerics.arrays import Array
 
 SMOOTH, KINK, JUMP, EDGE_RIGHT, EDGE_LEFT, NOWHERE, STAIRCASE = range(7)
+# The gap of the slopes on both sides, from one rung to the next finer one: at a kink it stays, at a jump it grows like
+# 1 / h, so that the ratio of coarse to fine is 1 or 1/4; truncation and round-off blur both.
+KINK_RATIO, JUMP_RATIO, SHARP_JUMP_RATIO = (0.6, 1.8), (0.1, 0.6), (0.2, 0.3)
+CLEAR_JUMP = 100  # times the noise: a change of the values at the finest step that is no round-off
+CLEAR_GAP = 3  # times what round-off makes of a gap
+DEEP = 4  # rung down to which a gap must last to be at x itself
+
 VISIBLE = 1e-3  # a gap smaller than this beside the slopes is round-off, or too small to matter
 
 # How far from x a staircase is looked for, in standard deviations of a random move of each element
@@ -17,6 +24,9 @@ DISTANCES = (0.3, 1.0, 3.0, 10.0)
 # of max(1, |x|), and so many to each side: about as far as the coarsest step of the ladder, and on
 STEP, STEPS = 0.0573, 64
 COLUMNS = 64  # that are looked at
+SPACINGS = 64  # of the numbers that values pass through: a step far above it, and far below what a staircase is made of
+LOST_DIGITS = 1e3  # spacings: a smaller change is digits lost in a large value
+FLAT = 0.99  # of random points at which a staircase is level: a step may well fall between two of them
 
 
 def nature(series: Series) -> Array:
@@ -44,7 +54,7 @@ def _gaps(series: Series) -> tuple[Array, Array]:
 def _finest(series: Series) -> Array:
     """Return the finest of three neighbouring rungs whose gaps stand out of round-off, or -1."""
     gap, noise = _gaps(series)
-    clear = np.abs(gap) > 3 * noise
+    clear = np.abs(gap) > CLEAR_GAP * noise
     three = clear[2:] & clear[1:-1] & clear[:-2]
     rung = np.arange(2, len(gap))[:, None]
     result: Array = np.where(three, rung, -1).max(axis=0)
@@ -60,18 +70,17 @@ def _persists(series: Series) -> Array:
     size = np.abs(np.take_along_axis(gap, here, axis=0)[0])
     slopes = np.abs(np.stack(one_sided_differences(series)))
     slope = np.take_along_axis(slopes.max(axis=0), here, axis=0)[0]
-    hidden = 3 * np.take_along_axis(noise, next_one, axis=0)[0] >= size / 2
-    result: Array = (finest >= 4) & ((finest == len(gap) - 1) | hidden) & (size > VISIBLE * slope)
+    hidden = CLEAR_GAP * np.take_along_axis(noise, next_one, axis=0)[0] >= size / 2
+    result: Array = (finest >= DEEP) & ((finest == len(gap) - 1) | hidden) & (size > VISIBLE * slope)
     return result
 
 
 def _grows(series: Series) -> Array:
     """Return True where the central difference grows like 1/h to the finest step: a jump with f(x) half-way."""
     slopes = central(series)
-    clear = np.abs(slopes[-1]) * series.above[-1] > 100 * series.noise
+    clear = np.abs(slopes[-1]) * series.above[-1] > CLEAR_JUMP * series.noise
     ratios = np.stack([slopes[-2] / slopes[-1], slopes[-3] / slopes[-2]])
-    result: Array = clear & ((ratios > 0.2) & (ratios < 0.3)).all(axis=0)
-    return result
+    return np.asarray(clear & _between(ratios, SHARP_JUMP_RATIO))
 
 
 def _by_slope(series: Series) -> Array:
@@ -80,9 +89,12 @@ def _by_slope(series: Series) -> Array:
     finest = np.maximum(_finest(series), 2)
     last, middle, first = (np.take_along_axis(gap, (finest - k)[None], axis=0)[0] for k in (0, 1, 2))
     ratios = np.stack([middle / np.where(last == 0, np.inf, last), first / np.where(middle == 0, np.inf, middle)])
-    kink = ((ratios > 0.6) & (ratios < 1.8)).all(axis=0)
-    jump = ((ratios > 0.1) & (ratios < 0.6)).all(axis=0)
+    kink, jump = _between(ratios, KINK_RATIO), _between(ratios, JUMP_RATIO)
     return np.where(kink, KINK, np.where(jump, JUMP, SMOOTH))
+
+
+def _between(ratios: Array, bounds: tuple[float, float]) -> Array:
+    return np.asarray(((ratios > bounds[0]) & (ratios < bounds[1])).all(axis=0))
 
 
 def piecewise_constant(raw: FirstPass, jumps: Array) -> bool:
@@ -98,13 +110,12 @@ def piecewise_constant(raw: FirstPass, jumps: Array) -> bool:
     random = np.random.default_rng(0)
     point = forward.points[j]
     far = np.stack([point + f * random.normal(size=point.shape) for f in DISTANCES])
-    # far below what a staircase is made of, yet far above the spacing of the numbers that values pass through
-    step = max(float(forward.eps ** (1 / 3)) * 1e-2, 64 * forward.eps) * np.maximum(1.0, np.abs(far))
+    step = max(float(forward.eps ** (1 / 3)) * 1e-2, SPACINGS * forward.eps) * np.maximum(1.0, np.abs(far))
     here, up, down = (forward.at(j, p)[i] for p in (far, far + step, far - step))
-    level = np.isclose(up, down, rtol=0, atol=0) | np.isnan(up - down)
+    level = (up == down) | np.isnan(up - down)
     size = np.abs(forward.values[i])
-    moves = np.abs(here - forward.values[i]) > 1e3 * forward.eps * size  # more than digits lost in a large value
-    return bool(moves.any() and level.mean() > 0.99)
+    moves = np.abs(here - forward.values[i]) > LOST_DIGITS * forward.eps * size
+    return bool(moves.any() and level.mean() > FLAT)
 
 
 def lost_in_rounding(raw: FirstPass, still: Array) -> Array:

@@ -21,6 +21,11 @@ UNRESOLVED = 1e-3  # error bar, relative to the derivative, above which the long
 COARSEST = 0.9173 * 2.0**-4  # no power of two, so that x + h uses all bits and granularity can be seen
 # steps of few bits would be rounded alike at all points of a table, and the noise would cancel in its differences
 TABLE = np.outer([1.0373 * 2.0**-26, 1.0787 * 2.0**-20, 0.9619 * 2.0**-14], [1.0, 2.0, 3.0, 4.0, 5.0]).reshape(-1)
+LEFT = 1e-5  # of the fourth difference one distance further off: a smaller one may be what a smooth function leaves
+LOST = (
+    2e-3  # of f(x): a step or a last bit smaller than this is digits lost on the way, a larger one the function's own
+)
+LEAST_STEP = 1e-14  # of a staircase whose values are about 0
 FOURTH = np.array([1.0, -4.0, 6.0, -4.0, 1.0]) / np.sqrt(70.0)
 
 
@@ -186,7 +191,7 @@ def uncertainty(middle: Array, table: Array, series_values: Array, eps: float, k
     scatter = np.abs(np.einsum("t,stn->sn", FOURTH, table.reshape(3, 5, -1)))
     # the median of three samples of |noise| is about 2/3 of its deviation: 4 times that covers all but a few
     # what a smooth function leaves shrinks by 64**4 from one distance of the table to the next closer one
-    plain = np.where(scatter[:2] > 1e-5 * scatter[1:], scatter[:2], 0.0).max(axis=0)
+    plain = np.where(scatter[:2] > LEFT * scatter[1:], scatter[:2], 0.0).max(axis=0)
     noise = 4 * np.nan_to_num(np.fmax(np.median(scatter, axis=0), plain), nan=0.0) + known
     noise = np.maximum(noise, _grid(table.reshape(3, 5, -1)))
     size = np.nanmax(np.abs(np.nan_to_num(np.concatenate([middle[None], table]), posinf=0, neginf=0)), axis=0)
@@ -231,7 +236,7 @@ def granularity(values: Array) -> Array:
     grain = last.min(axis=0)
     ordered = np.sort(values, axis=0)
     distinct = (np.diff(ordered, axis=0) != 0).sum(axis=0)
-    small = grain <= 2e-3 * np.nanmax(np.abs(np.nan_to_num(values)), axis=0)
+    small = grain <= LOST * np.nanmax(np.abs(np.nan_to_num(values)), axis=0)
     return np.where(np.isfinite(grain) & (distinct >= 3) & small, grain, 0.0)
 
 
@@ -247,5 +252,5 @@ def steps_in(middle: Array, values: Array) -> Array:
     gaps = np.abs(values - middle)
     flat = (gaps.reshape(2, len(gaps) // 2, -1)[:, -3:] == 0).all(axis=(0, 1))
     smallest = np.where(gaps > 0, gaps, np.inf).min(axis=0)
-    lost = (smallest <= 2e-3 * np.abs(middle)) | (smallest <= 1e-14)
+    lost = (smallest <= LOST * np.abs(middle)) | (smallest <= LEAST_STEP)
     return np.where(flat & lost & np.isfinite(smallest), smallest, 0.0)
