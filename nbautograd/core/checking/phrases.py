@@ -20,12 +20,21 @@ def returned(subject: Subject, position: int) -> Returned | None:
     return None if argument is None else rules.returned(subject.source, argument)
 
 
-def value(subject: Subject, position: int) -> Phrase:
-    """Name the gradient of an input, by the source where the input is an argument of forward."""
-    argument = subject.arguments.get(position)
-    if argument is None:
-        return Phrase("causes.value_of_input", input=subject.input_names[position])
-    return rules.value_returned(subject.source, argument)
+def value(subject: Subject, position: int, written: Returned | None = None) -> Phrase:
+    """Name the gradient of an input, by the source where the input is an argument of forward.
+
+    Args:
+        subject: what is checked.
+        position: of the input.
+        written: the statement that computed it, or for an input that is no argument the one that all come from.
+    """
+    argument, name = subject.arguments.get(position), subject.input_names[position]
+    if argument is not None:
+        return rules.value_returned(subject.source, argument, written)
+    if written is None:
+        return Phrase("causes.value_of_input", input=name)
+    expression = rules.short(written.expression or "")
+    return Phrase("causes.value_from_line", input=name, line=written.line, expression=expression)
 
 
 def shapes(known: Mapping[str, Sequence[int]]) -> str:

@@ -181,15 +181,20 @@ def fails_for_strided_gradient(seen: Seen, error: str) -> Finding:
     return broken("fails_noncontiguous_grad", seen, said=error)
 
 
-def value_returned(source: FunctionSource | None, argument: int) -> Phrase:
+def value_returned(source: FunctionSource | None, argument: int, written: Returned | None = None) -> Phrase:
     """Name the gradient of an argument of forward among the values that backward returns.
+
+    Args:
+        source: where it is read from.
+        argument: its position.
+        written: the statement that computed it, where more is known of it than the source tells.
 
     Returns:
         Such as "`grad_weight`, the 2nd value returned, line 23: `input.mm(grad_output)`".
     """
     several = source is not None and len(source.gradients) > 1
     which = Phrase("causes.value_nth", nth=ordinal(argument)) if several else Phrase("causes.value_only")
-    found = returned(source, argument)
+    found = written or returned(source, argument)
     if found is None or found.line is None or not found.expression:
         return which
     place = {"which": which, "line": found.line, "expression": short(found.expression)}

@@ -53,5 +53,10 @@ COUPLED = 1e-4
 # Error bar, relative to the entry's scale, above which nothing is called right.
 UNSURE = 0.02
 
+# Lines that one backward may run, and elements of a value that are copied on the way, while the line is looked for
+# that wrote a wrong element: a tenth of a second.
+TRACED_STATEMENTS = 5_000
+TRACED_ELEMENTS = 2**22
+
 # Relative distance at the finest step from which on differences count as on their way to a value.
 NEARING = 1e-2

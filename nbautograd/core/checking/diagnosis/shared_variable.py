@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ast
-import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from nbautograd.core import syntax
-from nbautograd.core.checking.backward_call import user_backward
+from nbautograd.core.checking.backward_lines import backward_tree
 from nbautograd.core.checking.block import Block
 from nbautograd.core.checking.problem import Subject
 
@@ -35,7 +34,7 @@ def shared_variable(subject: Subject, blocks: Mapping[tuple[int, int], Block]) -
     """
     wrong = frozenset(i for (_, i), b in blocks.items() if b.verdict == "mismatch")
     right = frozenset(i for _, i in blocks) - wrong
-    function = _backward(subject)
+    function = backward_tree(subject)
     if function is None or len(wrong) < 2 or not right:
         return None
     returns = syntax.returns(function)
@@ -52,15 +51,6 @@ def shared_variable(subject: Subject, blocks: Mapping[tuple[int, int], Block]) -
     shared = frozenset.intersection(*(used[i] for i in wrong)) - frozenset[str]().union(*(used[i] for i in right))
     last = max((name for name in shared if name in lines), key=lambda name: lines[name], default=None)
     return None if last is None else SharedVariable(last, lines[last], wrong)
-
-
-def _backward(subject: Subject) -> ast.FunctionDef | None:
-    """The syntax of the user's backward, with line numbers of its cell or file."""
-    if subject.cls is None or not subject.direct:
-        return None
-    code = getattr(inspect.unwrap(user_backward(subject.cls)), "__code__", None)
-    node = None if code is None else syntax.method_at(code)
-    return node if isinstance(node, ast.FunctionDef) else None
 
 
 def _assigned_from(function: ast.FunctionDef) -> tuple[dict[str, frozenset[str]], dict[str, int]]:

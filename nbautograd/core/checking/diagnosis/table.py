@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from nbautograd.core.checking import phrases
+from nbautograd.core.checking import backward_lines, phrases
 from nbautograd.core.checking.block import Block
 from nbautograd.core.checking.diagnosis import averages, exchanges, factors, lost_terms, masks, patterns
 from nbautograd.core.checking.diagnosis.evidence import Evidence, Terms, gather
@@ -28,6 +28,7 @@ from nbautograd.core.checking.diagnosis.ratio_confirmation import MEASURED_RATIO
 from nbautograd.core.checking.diagnosis.shared_variable import SharedVariable, shared_variable
 from nbautograd.core.checking.problem import Subject
 from nbautograd.core.findings import Finding, Phrase
+from nbautograd.core.source import Returned
 
 Blocks = Mapping[tuple[int, int], Block]
 # sentences that say where, and not why
@@ -192,10 +193,10 @@ def _fresh_at(subject: Subject, place: Place | None, where: tuple[int, int]) -> 
 def _finding(subject: Subject, e: Evidence, cause: Cause, shared: SharedVariable | None, alone: bool) -> Finding:
     """Put a cause into a finding; one that holds for the block's output alone is said of what comes through it."""
     block, position = e.block, e.block.input
-    found = phrases.returned(subject, position)
+    found = _written(subject, e, cause)
     line = found.line if found is not None else None
     via = shared if shared is not None and position in shared.inputs and cause.message in UNEXPLAINED else None
-    output, name, value = block.output_name, block.input_name, phrases.value(subject, position)
+    output, name, value = block.output_name, block.input_name, phrases.value(subject, position, found)
     params = {
         "input": Phrase("causes.input_through", input=name, output=output) if alone else name,
         "output": output,
@@ -207,6 +208,22 @@ def _finding(subject: Subject, e: Evidence, cause: Cause, shared: SharedVariable
     }
     line = (None if via is None else via.line) or line or phrases.backward_line(subject)
     return Finding(cause.code, "bug", f"causes.{cause.message}", params, (block.output, position), line)
+
+
+def _written(subject: Subject, e: Evidence, cause: Cause) -> Returned | None:
+    """Return the statement of backward that a wrong block comes from, as far as it can be told."""
+    found, block = phrases.returned(subject, e.block.input), e.block
+    right = {i for _, i in e.blocks} - {i for (_, i), other in e.blocks.items() if other.verdict == "mismatch"}
+    names = [other.name for other in (phrases.returned(subject, i) for i in right) if other is not None]
+    if found is None or cause.code == "swapped_inputs":
+        return backward_lines.return_statement(subject) or found
+    if found.name is not None and found.name in names:  # it is right for that input, and not for this one
+        end = backward_lines.return_statement(subject)
+        return found if end is None else Returned(None, end.line, found.name)
+    wrong = np.zeros(block.input_shape, dtype=bool).reshape(-1)
+    wrong[block.wrong_entries()[:, 1]] = True
+    wrong = wrong.reshape(block.input_shape)
+    return backward_lines.written(subject, found, np.asarray(wrong.any(-1)) if block.input_complex else wrong)
 
 
 def _through(subject: Subject, shared: SharedVariable) -> Phrase:

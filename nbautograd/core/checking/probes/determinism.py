@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import Tensor
 
-from nbautograd.core.checking import phrases
+from nbautograd.core.checking import backward_lines, phrases
 from nbautograd.core.checking.backward_call import (
     cotangents,
     gradient_tolerance,
@@ -19,6 +19,7 @@ from nbautograd.core.checking.backward_call import (
     rounding_level,
     tensors_on_ctx,
 )
+from nbautograd.core.checking.backward_lines import line_of_change
 from nbautograd.core.checking.other_points import nearby_inputs
 from nbautograd.core.checking.phrases import about, seen
 from nbautograd.core.checking.probes.own_calls import backward_record
@@ -50,15 +51,16 @@ def _changes(subject: Subject, outputs: Outputs, v: Sequence[Tensor | None]) -> 
     containers = [(name, value, _items(value)) for name, value in _containers(node)]
     watched = observe(subject, outputs, v)
     after = dict(tensors_on_ctx(subject, node)) if node is not None else {}
-    if node is not None:
-        yield from call_rules.gradients_changed(backward_record(node._forward_cls, watched))
+    for found in call_rules.gradients_changed(backward_record(node._forward_cls, watched)) if node is not None else ():
+        line = line_of_change(subject, backward_lines.versions)
+        yield dataclasses.replace(found, line=line or found.line)
     written = [(name, t) for name, t, was, version in before if _written(after.get(name, t), t, was, version)]
     changed = [name for name, t in written if _is_users(t, outputs)]
     if not changed and not _gives_again(subject, outputs, v, watched.gradients):
         changed = [name for name, _ in written]
         changed += [f"ctx.{name}" for name, value, items in containers if _items(value) != items]
     for name in changed[:1]:
-        yield rules.saved_changed(seen(subject), name)
+        yield rules.saved_changed(seen(subject, line_of_change(subject, backward_lines.held)), name)
 
 
 def _written(now: Tensor, tensor: Tensor, was: Tensor, version: int) -> bool:
@@ -107,15 +109,16 @@ def _repeated(subject: Subject, v: Sequence[Tensor | None]) -> Iterator[Finding]
         if not exact:
             near = all(agree_relative(a, b, rel) for a, b in zip(first, which, strict=True))
             if changed and which is again:
-                yield _unsteady(subject, "causes.backward_counts", attribute=f"ctx.{changed[0]}")
+                line = line_of_change(subject, backward_lines.held)
+                yield _unsteady(subject, line, "causes.backward_counts", attribute=f"ctx.{changed[0]}")
                 return
-            found = _unsteady(subject)
+            found = _unsteady(subject, line_of_change(subject, backward_lines.generators))
             yield dataclasses.replace(found, kind="lint") if near else found  # the same but for its rounding
             return
 
 
-def _unsteady(subject: Subject, sentence: str = "", **params: Any) -> Finding:
-    return about(subject, "nondeterministic_backward", sentence=sentence, **params)
+def _unsteady(subject: Subject, line: int | None, sentence: str = "", **params: Any) -> Finding:
+    return about(subject, "nondeterministic_backward", line, sentence, **params)
 
 
 def _numbers(node: Any) -> dict[str, Any]:

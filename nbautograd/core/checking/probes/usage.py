@@ -20,6 +20,7 @@ from nbautograd.core.checking.backward_call import (
     rounding_level,
     user_backward,
 )
+from nbautograd.core.checking.backward_lines import last_line
 from nbautograd.core.checking.phrases import about, seen
 from nbautograd.core.checking.probes.exceptions import explain, undefined_grad
 from nbautograd.core.checking.problem import Outputs, Subject
@@ -83,11 +84,10 @@ def outputs_alone(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
     if not all(agree_relative(a, b, rel, low) for a, b in zip(together, total, strict=True)):
         zeros = [torch.zeros_like(c) if c is not None else None for c in v]
         filled = [pull(subject, outputs, [c if k == o else zeros[k] for k, c in enumerate(v)]) for o in takes]
-        if not all(
-            agree_relative(a, _sum(parts), 1e3 * rel, low)
-            for a, parts in zip(total, zip(*filled, strict=True), strict=True)
-        ):
-            yield undefined_grad(phrases.backward_line(subject))
+        for o, share, right in zip(takes, shares, filled, strict=True):
+            if not all(agree_relative(a, b, 1e3 * rel, low) for a, b in zip(share, right, strict=True)):
+                yield undefined_grad(last_line(subject, o) or phrases.backward_line(subject))
+                return
 
 
 def _sum(parts: tuple[Tensor | None, ...]) -> Tensor | None:

@@ -1,0 +1,217 @@
+"""The line of backward that did it: wrote the wrong elements of a gradient, drew a random number, changed a tensor."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import inspect
+import random
+import sys
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from nbautograd.core import syntax
+from nbautograd.core.checking.backward_call import backward_replaced, cotangents, own_node, pull, user_backward
+from nbautograd.core.checking.problem import Subject
+from nbautograd.core.numerics.arrays import Array
+from nbautograd.core.numerics.constants import TRACED_ELEMENTS, TRACED_STATEMENTS
+from nbautograd.core.source import Returned
+
+# calls that make a tensor to be filled, or copied to be changed
+MAKERS = (
+    "zeros",
+    "ones",
+    "empty",
+    "full",
+    "clone",
+    "new_",
+    "zeros_like",
+    "empty_like",
+    "ones_like",
+    "full_like",
+    "copy",
+)
+
+Look = Callable[[int, Mapping[str, Any], Any, Sequence[Any]], Any]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One line of backward that ran.
+
+    Attributes:
+        line: in the cell or file.
+        seen: what there was to see after it.
+    """
+
+    line: int
+    seen: Any
+
+
+def steps(subject: Subject, look: Look, only: int | None = None) -> list[Step]:
+    """Run backward once and look at it after each line; nothing is seen where a debugger is at work.
+
+    Args:
+        subject: what is checked.
+        look: is given the line that ran, the local variables, ctx and the grad_outputs; what it returns is what is
+            seen. The first step is before the first line.
+        only: the one output that a gradient arrives at; None for all.
+    """
+    outputs = subject.call()
+    node = own_node(subject, outputs)
+    if node is None or sys.gettrace() is not None:
+        return []
+    original, found = user_backward(type(node)._forward_cls), list[Step]()
+    code = getattr(inspect.unwrap(original), "__code__", None)
+
+    def traced(ctx: Any, *grads: Any) -> Any:
+        line = 0
+
+        def after(frame: FrameType, event: str, arg: Any) -> Any:
+            nonlocal line
+            if event in ("line", "return") and len(found) < TRACED_STATEMENTS:
+                found.append(Step(line, look(line, frame.f_locals, ctx, grads)))
+            line = frame.f_lineno
+            return after
+
+        sys.settrace(lambda frame, event, arg: after if frame.f_code is code else None)
+        try:
+            return original(ctx, *grads)
+        finally:
+            sys.settrace(None)
+
+    with contextlib.suppress(Exception), backward_replaced(node, traced):
+        pull(subject, outputs, cotangents(subject, outputs, subject.seed + 41, only))
+    return found if len(found) < TRACED_STATEMENTS else []
+
+
+def versions(line: int, names: Mapping[str, Any], ctx: Any, grads: Sequence[Any]) -> list[int]:
+    """Look at the counters of changes in place of the grad_outputs."""
+    return [g._version for g in grads if isinstance(g, Tensor)]
+
+
+def held(line: int, names: Mapping[str, Any], ctx: Any, grads: Sequence[Any]) -> list[Any]:
+    """Look at what is on ctx: which objects, how often changed in place, and what lies in its containers."""
+    tensors = [t._version for t in (*ctx.saved_tensors, *vars(ctx).values()) if isinstance(t, Tensor)]
+    items = [
+        [id(item) for item in value] for value in vars(ctx).values() if isinstance(value, (list, dict, set, deque))
+    ]
+    return [tensors, items, {name: id(value) for name, value in vars(ctx).items()}]
+
+
+def generators(line: int, names: Mapping[str, Any], ctx: Any, grads: Sequence[Any]) -> list[Any]:
+    """Look at the state of the random generators of torch, numpy and Python."""
+    return [torch.get_rng_state().tolist(), np.random.get_state()[1].tolist(), random.getstate()]  # type: ignore[index]
+
+
+def last_line(subject: Subject, only: int) -> int | None:
+    """Return the line with which backward ended where a gradient arrives at one output only."""
+    seen = steps(subject, lambda *_: None, only)
+    return seen[-1].line if seen else None
+
+
+def line_of_change(subject: Subject, look: Look) -> int | None:
+    """Return the first line after which something else is seen than before backward; None where none is."""
+    seen = steps(subject, look)
+    return next((step.line for step in seen[1:] if step.seen != seen[0].seen), None)
+
+
+def backward_tree(subject: Subject) -> ast.FunctionDef | None:
+    """Return the syntax of the user's backward, with line numbers of its cell or file."""
+    if subject.cls is None:
+        return None
+    code = getattr(inspect.unwrap(user_backward(subject.cls)), "__code__", None)
+    node = None if code is None else syntax.method_at(code)
+    return node if isinstance(node, ast.FunctionDef) else None
+
+
+def return_statement(subject: Subject) -> Returned | None:
+    """Return what the last ``return`` of backward gives, with its line."""
+    function = backward_tree(subject)
+    found = [] if function is None else syntax.returns(function)
+    value = found[-1].value if found else None
+    items = value.elts if isinstance(value, ast.Tuple) else [value] if value is not None else []
+    return Returned(None, found[-1].lineno, ", ".join(map(ast.unparse, items))) if items else None
+
+
+def written(subject: Subject, known: Returned, wrong: Array) -> Returned:
+    """Return the statement that last wrote the wrong elements of a returned value, where it was written in parts.
+
+    Of a value that was made to be filled, or copied to be changed, and whose wrong elements nobody wrote afterwards it
+    is the last statement that wrote others: the one that should have reached them.
+
+    Args:
+        subject: what is checked.
+        known: the value's name and where it was assigned.
+        wrong: which elements of the gradient are wrong, in its shape.
+    """
+    function = backward_tree(subject)
+    if known.name is None or function is None:
+        return known
+    writes = _Writes(known.name)
+    seen = steps(subject, writes.look)
+    if not seen or not writes.parts:
+        return known
+    statements = [n for n in ast.walk(function) if isinstance(n, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr))]
+
+    def at(line: int) -> ast.stmt | None:
+        return next((n for n in statements if n.lineno <= line <= (n.end_lineno or n.lineno)), None)
+
+    lines = writes.lines[wrong] if writes.lines.shape == wrong.shape else np.empty(0, int)
+    made = at(writes.made)
+    if made is not None and _only_made(made):
+        lines = lines[lines != writes.made]
+    line = Counter(map(int, lines)).most_common(1)[0][0] if lines.size else writes.parts[-1]
+    statement = at(line)
+    return known if statement is None else Returned(known.name, statement.lineno, ast.unparse(statement))
+
+
+def _only_made(statement: ast.stmt) -> bool:
+    value = getattr(statement, "value", None)
+    function = value.func if isinstance(value, ast.Call) else None
+    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    return name.startswith(MAKERS)
+
+
+class _Writes:
+    """The lines that wrote the elements of a local variable.
+
+    Args:
+        name: of the variable.
+
+    Attributes:
+        made: the line that made the tensor which it is now.
+        parts: the lines that changed it in place since.
+        lines: for each element the last line that wrote it.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.made, self.parts = 0, list[int]()
+        self.lines = np.empty(0, dtype=int)
+        self._tensor: Tensor | None = None
+        self._version, self._values = 0, torch.empty(0)
+        self._copied = 0
+
+    def look(self, line: int, names: Mapping[str, Any], ctx: Any, grads: Sequence[Any]) -> None:
+        """Compare the variable with what it was before this line."""
+        tensor = names.get(self.name)
+        if not isinstance(tensor, Tensor) or self._copied > TRACED_ELEMENTS:
+            return
+        if tensor is not self._tensor:
+            self.made, self.parts, self._tensor = line, [], tensor
+            self.lines = np.full(tuple(tensor.shape), line)
+        elif tensor._version != self._version:
+            self.parts.append(line)
+            self.lines[(tensor.detach() != self._values).cpu().numpy()] = line
+        else:
+            return
+        self._version, self._values = tensor._version, tensor.detach().clone()
+        self._copied += tensor.numel()

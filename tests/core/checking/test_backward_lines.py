@@ -1,0 +1,188 @@
+"""The line that is said is the one that did it: that wrote the wrong part, changed a tensor or drew a random number."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+
+import pytest
+import torch
+from own_mistakes import draw
+from torch.autograd import Function
+
+import nbautograd
+from nbautograd.core.checking import backward_lines
+from nbautograd.core.checking.problem import Subject
+
+
+def said(fn, *inputs) -> str:
+    """The text of the line that the first finding names."""
+    found = nbautograd.gradcheck(fn, inputs, order=1).findings[0]
+    lines = inspect.getsource(sys.modules[__name__]).split("\n")
+    return lines[found.line - 1].strip()
+
+
+class Halves(Function):
+    """Two parts of a buffer, the second of them wrong."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.cat([x[:, :2].sin(), x[:, 2:] ** 2], 1)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        dx = torch.empty_like(x)
+        dx[:, 2:] = 3 * g[:, 2:] * x[:, 2:].cos()
+        dx[:, :2] = g[:, :2] * x[:, :2].cos()
+        return dx
+
+
+class Left(Function):
+    """A part of a copy is not changed that should be."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.where(x < 0, 0.1 * x, x)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        dx = g.clone()
+        dx[x < -0.5] *= 0.1
+        return dx
+
+
+class Base(Function):
+    """The formula is wrong, and a part of its value is mended afterwards."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        dx = 2 * g * x.cos()
+        dx[0] = 3 * g[0] * x[0] ** 2
+        return dx
+
+
+class Loop(Function):
+    """Rows of a buffer are filled in a loop that stops early."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.sin().detach() * 0 + 2 * x
+
+    @staticmethod
+    def backward(ctx, g):
+        dx = torch.zeros_like(g)
+        for k in range(len(g) - 1):
+            dx[k].add_(2 * g[k])
+        return dx
+
+
+class Twice(Function):
+    """One value is returned for two inputs, and is right for one of them."""
+
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x - y)
+        return (x - y) ** 2
+
+    @staticmethod
+    def backward(ctx, g):
+        (d,) = ctx.saved_tensors
+        both = 2 * d * g
+        return both, both
+
+
+class InPlace(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, g):
+        g.detach()
+        g.mul_(2)
+        return g
+
+
+class Random(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * (torch.rand(x.shape) > 0.5)
+
+    @staticmethod
+    def backward(ctx, g):
+        kept = torch.rand(g.shape)
+        return g * (kept > 0.5)
+
+
+class Popped(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.factors = [2.0, 3.0]
+        return 6 * x
+
+    @staticmethod
+    def backward(ctx, g):
+        for _ in range(len(ctx.factors)):
+            g = g * ctx.factors.pop()
+        return g
+
+
+@pytest.mark.parametrize(
+    ("fn", "inputs", "line"),
+    [
+        (Halves, (draw(3, 4),), "dx[:, 2:] = 3 * g[:, 2:] * x[:, 2:].cos()"),
+        (Left, (torch.linspace(-1, 1, 8, dtype=torch.float64).requires_grad_(),), "dx[x < -0.5] *= 0.1"),
+        (Base, (draw(4),), "dx = 2 * g * x.cos()"),
+        (Loop, (draw(4, 2),), "dx[k].add_(2 * g[k])"),
+        (Twice, (draw(3), draw(3, seed=1)), "return both, both"),
+        (InPlace, (draw(3),), "g.mul_(2)"),
+        (Random, (draw(40),), "kept = torch.rand(g.shape)"),
+        (Popped, (draw(3),), "g = g * ctx.factors.pop()"),
+    ],
+)
+def test_the_line_did_it(fn, inputs, line: str) -> None:
+    assert said(fn, *inputs) == line
+
+
+def test_a_debugger_is_left_alone() -> None:
+    subject, seen = Subject(Halves, (draw(3, 4),)), []
+
+    def debugger(frame, event, arg):
+        seen.append(event)
+
+    with subject.session():
+        subject.call()
+        assert backward_lines.steps(subject, lambda *_: None)
+        sys.settrace(debugger)
+        try:
+            assert backward_lines.steps(subject, lambda *_: None) == []
+            assert sys.gettrace() is debugger
+        finally:
+            sys.settrace(None)
+
+
+def test_no_trace_is_left_behind_where_backward_raises() -> None:
+    class Raises(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return 2 * x
+
+        @staticmethod
+        def backward(ctx, g):
+            raise RuntimeError("no")
+
+    subject = Subject(Raises, (draw(3),))
+    with subject.session():
+        subject.call()
+        backward_lines.steps(subject, lambda *_: None)
+    assert sys.gettrace() is None
