@@ -7,8 +7,6 @@ import itertools
 import json
 import os
 import re
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -95,15 +93,6 @@ def executed(content, lang):
     return notebook.cells
 
 
-@cache
-def runs(path):
-    """Both languages with the reference answers and one untouched, at the same time; (kind, language) -> cells."""
-    wanted = [("reference", "en"), ("reference", "zh"), ("untouched", untouched_language(path))]
-    contents = [answered(path, lang) if kind == "reference" else content_of(path, lang) for kind, lang in wanted]
-    with ThreadPoolExecutor(len(wanted)) as pool:
-        return dict(zip(wanted, pool.map(executed, contents, [lang for _, lang in wanted]), strict=True))
-
-
 def untouched_language(path):
     return LANGUAGES[int(path.stem[:2]) % 2]
 
@@ -139,7 +128,7 @@ def exercise_of(cell):
 @pytest.mark.notebooks
 def test_with_the_reference_answers(path, lang):
     """Every cell runs, every exercise is right."""
-    cells = runs(path)["reference", lang]
+    cells = executed(answered(path, lang), lang)
     meant = [c for c in cells if "raises-exception" in c.metadata.get("tags", [])]
     assert [errors(cell) for cell in cells if errors(cell) and cell not in meant] == []
     assert {exercise_of(c): said(c).splitlines()[-2:] for c in cells if exercise_of(c) and "✓ `" not in said(c)} == {}
@@ -151,7 +140,7 @@ def test_with_the_reference_answers(path, lang):
 def test_untouched(path):
     """The cells of the exercises say that they are not answered yet; none raises, the kernel lives."""
     lang = untouched_language(path)
-    cells = runs(path)["untouched", lang]
+    cells = executed(content_of(path, lang), lang)
     asked = [cell for cell in cells if exercise_of(cell)]
     assert [errors(cell) for cell in asked if errors(cell)] == []
     words = {"en": "not answered yet", "zh": "还没有作答"}[lang]
