@@ -10,7 +10,8 @@ import pytest
 
 import nbautograd
 
-DOCS = Path(__file__).parents[2] / "docs"
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
 
 
 @pytest.fixture(scope="module")
@@ -37,18 +38,13 @@ def test_the_tour_shows_the_pictures_that_there_are() -> None:
 
 
 def test_the_readme_leads_to_the_documentation() -> None:
-    readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
-    linked = re.findall(r"\]\((docs/[^)#]+)\)", readme)
-    pages = {"tour", "gradcheck", "comparison", "limits", "faq", "compatibility", "how-it-works"}
-    assert {f"docs/{page}.md" for page in pages} <= set(linked)
-    assert [link for link in linked if not (DOCS.parent / link).exists()] == []
+    assert {f"docs/{page.name}" for page in DOCS.glob("*.md")} <= set(links(ROOT / "README.md"))
 
 
 def test_the_page_on_recording_names_what_is_there():
     """docs/how-it-works.md can be checked against core/recording alone."""
-    root = Path(__file__).parents[2]
-    page = (root / "docs" / "how-it-works.md").read_text()
-    recording = root / "nbautograd" / "core" / "recording"
+    page = (DOCS / "how-it-works.md").read_text()
+    recording = ROOT / "nbautograd" / "core" / "recording"
     files = re.findall(r"`(\w+\.py)`", page)
     assert len(files) > 8
     assert [name for name in files if not (recording / name).exists()] == []
@@ -58,20 +54,44 @@ def test_the_page_on_recording_names_what_is_there():
     assert [name for name in classes if f"class {name}" not in sources] == []
 
 
-@pytest.mark.parametrize("page", ["comparison", "limits", "faq"])
-def test_links_between_the_pages_lead_somewhere(page: str) -> None:
-    text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
-    files = [link.partition("#") for link in re.findall(r"\]\((?!http)([^)]+)\)", text)]
-    assert [file for file, _, _ in files if not (DOCS / file).is_file()] == []
-    for file, mark, heading in files:
-        if mark:
-            titles = re.findall(r"^#+ (.*)$", (DOCS / file).read_text(encoding="utf-8"), re.MULTILINE)
-            assert heading in {title.lower().replace(" ", "-") for title in titles}
+PAGES = sorted(page for folder in ("", "docs", "notebooks", "benchmarks") for page in (ROOT / folder).glob("*.md"))
+
+
+def links(page: Path) -> list[str]:
+    """Return where a page leads on this machine: links and pictures."""
+    text = page.read_text(encoding="utf-8")
+    found = re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r'(?:src|srcset)="([^"]+)"', text)
+    return [link for link in found if not link.startswith("http")]
+
+
+def dead(page: Path) -> list[str]:
+    """Return the links of a page that lead to no file, or to no heading of it."""
+    wrong = []
+    for link in links(page):
+        file, mark, heading = link.partition("#")
+        there = page.parent / file if file else page
+        titles = re.findall(r"^#+ (.*)$", there.read_text(encoding="utf-8"), re.MULTILINE) if mark else []
+        if not there.exists() or (mark and heading not in {title.lower().replace(" ", "-") for title in titles}):
+            wrong.append(link)
+    return wrong
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
+def test_links_lead_somewhere(page: Path) -> None:
+    assert dead(page) == []
+
+
+def test_a_dead_link_is_seen(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        '# One title\n[a](#one-title) [b](#another) [c](no.md) ![d](no.png) <img src="no.gif"> [e](page.md)\n'
+    )
+    assert dead(page) == ["#another", "no.md", "no.png", "no.gif"]
 
 
 def test_every_number_of_the_comparison_was_measured() -> None:
     """Each stands in the notes of the benchmarks, which say how it came about."""
-    measured = (DOCS.parent / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    measured = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
     numbers = re.findall(r"[\d,.]*\d(?= (?:ms|kB|us)\b)", (DOCS / "comparison.md").read_text(encoding="utf-8"))
     assert len(numbers) > 40
     assert [number for number in numbers if not re.search(rf"(?<![\d.]){re.escape(number)}(?![\d])", measured)] == []

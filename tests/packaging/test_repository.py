@@ -101,11 +101,8 @@ def test_the_demo_has_the_same_code_in_both_languages():
     assert len(english) > 10
 
 
-def test_the_readme_shows_what_exists():
+def test_the_readme_shows_commands_that_can_be_run():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    linked = re.findall(r"\]\((?!http|#)([^)]+)\)", readme) + re.findall(r'src="(?!http)([^"]+)"', readme)
-    assert linked
-    assert [link for link in linked if not (ROOT / link).is_file()] == []
     for command in (".ci/lab", ".ci/test"):
         assert f"\n{command}" in readme
         assert (ROOT / command).stat().st_mode & 0o111
