@@ -1,13 +1,12 @@
 """Write what the front end takes from Python: the colours of widget.css, the types of a document.
 
-``python frontend/generate.py``, then ``npm run build``. With ``--check`` it names what is stale; a test asks that.
+``python frontend/generate.py``, then ``npm run build``. A test asks `stale`.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import re
-import sys
 import types
 import typing
 from pathlib import Path
@@ -101,8 +100,5 @@ def stale() -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    if "--check" in sys.argv:
-        print("\n".join(stale()), end="")
-    else:
-        for name, text in stale().items():
-            (FRONTEND / name).write_text(text, encoding="utf-8")
+    for name, text in stale().items():
+        (FRONTEND / name).write_text(text, encoding="utf-8")

@@ -4,6 +4,7 @@ import pickle
 
 import pytest
 import torch
+from own_mistakes import ProductSwapped
 from torch.autograd import Function
 
 import nbautograd
@@ -24,18 +25,6 @@ class Product(Function):
     def backward(ctx, grad_output):
         b, a = ctx.saved_tensors
         return b * grad_output, a * grad_output
-
-
-class Swapped(Function):
-    @staticmethod
-    def forward(ctx, a, b):
-        ctx.save_for_backward(a, b)
-        return a * b
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        a, b = ctx.saved_tensors
-        return a * grad_output, b * grad_output
 
 
 class Raising(Function):
@@ -94,7 +83,7 @@ def test_inspection_leaves_no_trace(capsys):
 
 
 def test_a_report_survives_pickle_and_becomes_plain_data():
-    report = nbautograd.inspect(Swapped, *leaves((2,), (2,)))
+    report = nbautograd.inspect(ProductSwapped, *leaves((2,), (2,)))
     again = pickle.loads(pickle.dumps(report))
     assert again.verdict == report.verdict == "wrong"
     assert again.to_dict()["type"] == "FunctionReport"
@@ -172,7 +161,7 @@ def test_compare_agrees_with_the_native_op():
 
 def test_compare_sees_a_wrong_gradient():
     a, b = leaves((2, 3), (2, 3))
-    comparison = nbautograd.compare(Swapped, torch.mul, (a, b))
+    comparison = nbautograd.compare(ProductSwapped, torch.mul, (a, b))
     assert not comparison.agree
     assert comparison.output_differences == (0.0,)
     assert min(comparison.gradient_differences) > 0
@@ -227,12 +216,12 @@ def test_one_mistake_is_told_once():
 
 def test_hints_cut_what_a_report_gives_away():
     inputs = leaves((2,), (2,))
-    told, kept = nbautograd.inspect(Swapped, *inputs), nbautograd.inspect(Swapped, *inputs, hints="what")
+    told, kept = nbautograd.inspect(ProductSwapped, *inputs), nbautograd.inspect(ProductSwapped, *inputs, hints="what")
     assert any(f.fix for f in told.findings)
     assert kept.verdict == "wrong"
     assert not any(f.fix or f.line for f in kept.findings)
     with pytest.raises(nbautograd.CallError):
-        nbautograd.inspect(Swapped, *inputs, hints="all")
+        nbautograd.inspect(ProductSwapped, *inputs, hints="all")
 
 
 class Watched(Function):

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from functions_checked import CubedWrong
 from playwright.sync_api import expect
-from torch.autograd import Function
 
 import nbautograd
 from nbautograd.core.source import FunctionSource, Returned
@@ -24,23 +24,9 @@ SOURCE = FunctionSource(
 )  # fmt: skip
 
 
-class Cubed(Function):
-    """Its backward claims 3 x where 3 x² is right."""
-
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x**3
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return 3 * x * grad_output
-
-
 @pytest.fixture
 def cubed() -> Any:
-    return nbautograd.gradcheck(Cubed, torch.tensor([2.0, 3.0], dtype=torch.float64, requires_grad=True))
+    return nbautograd.gradcheck(CubedWrong, torch.tensor([2.0, 3.0], dtype=torch.float64, requires_grad=True))
 
 
 def ask(page: Any, reply: Any, report: Any, question: Any) -> None:
@@ -136,5 +122,5 @@ def test_another_random_point_is_asked_for(show: Any, cubed: Any) -> None:
     page.get_by_role("button", name="Another random point").click()
     ask(page, elsewhere, cubed, page.evaluate("nb.sent.at(-1)"))
     expect(page.get_by_role("status").first).to_contain_text(
-        re.compile("Random point 1: .*wrong.*Cubed: backward is wrong for x")
+        re.compile("Random point 1: .*wrong.*CubedWrong: backward is wrong for x")
     )

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from functions_checked import CubedWrong
 from playwright.sync_api import Page, expect
-from torch.autograd import Function
 
 import nbautograd
 from nbautograd.core.checking.block import GradcheckReport
@@ -24,20 +24,6 @@ pytestmark = pytest.mark.browser
 
 ANCHOR = "nbag-0123456789abcdef"
 LOADER = (Path(__file__).resolve().parents[2] / "nbautograd" / "static" / "loader.js").read_text(encoding="utf-8")
-
-
-class Cubed(Function):
-    """Its backward claims 3 x where 3 x² is right."""
-
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x**3
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return 3 * x * grad_output
 
 
 def stored(value: Any) -> dict[str, Any]:
@@ -98,7 +84,7 @@ def test_the_loader_unpacks_the_module(load: Any, samples: Any) -> None:
 
 
 def test_kept_answers_come_without_a_kernel(thaw: Any) -> None:
-    page = thaw(nbautograd.gradcheck(Cubed, torch.tensor([2.0, 3.0], dtype=torch.float64, requires_grad=True)))
+    page = thaw(nbautograd.gradcheck(CubedWrong, torch.tensor([2.0, 3.0], dtype=torch.float64, requires_grad=True)))
     page.get_by_role("button", name="Microscope").click()
     expect(page.locator("section.detail")).to_contain_text("finite differences give 27.0001, your backward gives 9.0")
     button = page.get_by_role("button", name="Another random point")

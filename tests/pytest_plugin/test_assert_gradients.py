@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from functions_checked import RoundStraightThrough
 
 from nbautograd.errors import CallError, GradcheckError
 from nbautograd.pytest_plugin import assert_gradients
@@ -98,25 +99,13 @@ def test_the_entry_point_names_the_plugin() -> None:
     assert EntryPoint(name, value, "pytest11").load().assert_gradients is assert_gradients
 
 
-class Passes(torch.autograd.Function):
-    """A straight-through rounding: right or wrong, differences cannot tell."""
-
-    @staticmethod
-    def forward(ctx, x):
-        return x.round()
-
-    @staticmethod
-    def backward(ctx, g):
-        return g
-
-
 def test_what_cannot_be_told_fails_unless_asked_for() -> None:
     x = torch.tensor([0.3, 1.2], dtype=torch.float64, requires_grad=True)
     with pytest.raises(GradcheckError, match="flat"):
-        assert_gradients(Passes, x)
-    assert assert_gradients(Passes, x, unsure=True).verdict == "cannot tell"
+        assert_gradients(RoundStraightThrough, x)
+    assert assert_gradients(RoundStraightThrough, x, unsure=True).verdict == "cannot tell"
 
 
 def test_a_call_that_makes_no_sense_is_told_as_such() -> None:
     with pytest.raises(CallError):
-        assert_gradients(Passes, 3)
+        assert_gradients(RoundStraightThrough, 3)

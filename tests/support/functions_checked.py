@@ -18,6 +18,32 @@ class Exp(Function):
         return grad * ctx.saved_tensors[0]
 
 
+class Square(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return 2 * x * grad
+
+
+class CubedWrong(Function):
+    """Its backward claims 3 x where 3 x² is right."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return 3 * x * grad
+
+
 class Linear(Function):
     @staticmethod
     def forward(ctx, input, weight, bias=None):
@@ -197,3 +223,35 @@ class TwoOutputs(Function):
         (indices,) = ctx.saved_tensors
         gradient = torch.zeros_like(grad).scatter_(0, indices, grad)
         return gradient * ctx.scale, None, None
+
+
+class MaskedMeanWrong(Function):
+    """Divided by how many elements there are, not by how many the mask lets through."""
+
+    @staticmethod
+    def forward(ctx, x, mask):
+        ctx.save_for_backward(mask)
+        return (x * mask).sum() / mask.sum()
+
+    @staticmethod
+    def backward(ctx, g):
+        (mask,) = ctx.saved_tensors
+        return g * mask / mask.numel(), None
+
+
+class AttentionWrong(Function):
+    """Its scores get the mean of dp in place of its sum weighted with p."""
+
+    @staticmethod
+    def forward(ctx, q, k, v):
+        p = (q @ k.T).softmax(-1)
+        ctx.save_for_backward(q, k, v, p)
+        return p @ v
+
+    @staticmethod
+    def backward(ctx, g):
+        q, k, v, p = ctx.saved_tensors
+        dv = p.T @ g
+        dp = g @ v.T
+        ds = p * (dp - dp.mean(-1, keepdim=True))
+        return ds @ k, ds.T @ q, dv

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from functions_checked import MaskedMeanWrong
 from own_mistakes import draw
 from torch.autograd import Function
 
@@ -78,23 +79,11 @@ def test_a_factor_of_each_output_is_no_lost_mean(fn, inputs, message: str, facto
     assert (found.code, found.message_id, found.params["factor"]) == ("missing_factor", message, factor)
 
 
-class MaskedMean(Function):
-    @staticmethod
-    def forward(ctx, x, mask):
-        ctx.save_for_backward(mask)
-        return (x * mask).sum() / mask.sum()
-
-    @staticmethod
-    def backward(ctx, g):
-        (mask,) = ctx.saved_tensors
-        return g * mask / mask.numel(), None
-
-
 @pytest.mark.parametrize("last", [0.0, 1.0])
 def test_a_ratio_is_a_count_only_if_other_masks_bear_it_out(last: float) -> None:
     mask = torch.ones(6, dtype=torch.float64)
     mask[:2] = torch.tensor([0.0, last])  # with 5 of 6 the ratio is (n - 1)/n as well
-    assert first(MaskedMean, draw(6), mask).params["name"] == "mask.sum() / mask.numel()"
+    assert first(MaskedMeanWrong, draw(6), mask).params["name"] == "mask.sum() / mask.numel()"
 
 
 class Steep(Function):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from functions_checked import AttentionWrong, MaskedMeanWrong
 from own_mistakes import draw
 from torch.autograd import Function
 
@@ -18,22 +19,6 @@ def fix(cls, *inputs) -> str | None:
     assert report.verdict == "wrong"
     found = [f.fix for f in report.findings if f.fix is not None]
     return found[0].source.strip() if found else None
-
-
-class ScoresFromMean(Function):
-    @staticmethod
-    def forward(ctx, q, k, v):
-        p = (q @ k.T).softmax(-1)
-        ctx.save_for_backward(q, k, v, p)
-        return p @ v
-
-    @staticmethod
-    def backward(ctx, g):
-        q, k, v, p = ctx.saved_tensors
-        dv = p.T @ g
-        dp = g @ v.T
-        ds = p * (dp - dp.mean(-1, keepdim=True))
-        return ds @ k, ds.T @ q, dv
 
 
 class OneSlopeForgotten(Function):
@@ -172,18 +157,6 @@ class SoftmaxTermLost(Function):
         return g[:, None] * p * grid
 
 
-class MeanOfAll(Function):
-    @staticmethod
-    def forward(ctx, x, mask):
-        ctx.save_for_backward(mask)
-        return (x * mask).sum() / mask.sum()
-
-    @staticmethod
-    def backward(ctx, g):
-        (mask,) = ctx.saved_tensors
-        return g * mask / mask.numel(), None
-
-
 class PowerRule(Function):
     @staticmethod
     def forward(ctx, x):
@@ -212,7 +185,7 @@ class RowsAgainstColumns(Function):
 @pytest.mark.parametrize(
     ("cls", "inputs", "source"),
     [
-        (ScoresFromMean, (draw(4, 3), draw(4, 3, seed=1), draw(4, 2, seed=2)),
+        (AttentionWrong, (draw(4, 3), draw(4, 3, seed=1), draw(4, 2, seed=2)),
          "ds = p * (dp - (dp * p).sum(-1, keepdim=True))"),
         (OneSlopeForgotten, (draw(4, 3), draw(5, 3, seed=1)), "return (g @ fk) * slope(q), g.T @ fq * slope(k)"),
         (FullForLower, ((2 * torch.eye(3) + draw(3, 3).detach()).requires_grad_(), draw(3, 2, seed=1)),
@@ -225,7 +198,7 @@ class RowsAgainstColumns(Function):
         (PowerOfTheDifference, (draw(3, 4),), "return g * (1 - t ** 2)"),
         (SoftmaxTermLost, (draw(3, 4),),
          "return g[:, None] * p * grid - p * (g[:, None] * p * grid).sum(1, keepdim=True)"),
-        (MeanOfAll, (draw(2, 4), UPPER), "return g * mask / mask.sum(), None"),
+        (MaskedMeanWrong, (draw(2, 4), UPPER), "return g * mask / mask.sum(), None"),
         (PowerRule, (draw(6),), "return g * (1 + 0.7 * 3 * x**2)"),
         (RowsAgainstColumns, (draw(4, 4),), "return g[:, None] * torch.exp(x - y[:, None])"),
     ],

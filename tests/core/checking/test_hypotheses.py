@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from functions_checked import AttentionWrong
 from own_mistakes import draw
 from torch.autograd import Function
 
@@ -101,24 +102,8 @@ def test_the_ratio_of_one_output_is_measured_by_that_output_alone() -> None:
     assert (found.message_id, found.where, found.params["ratio"]) == ("causes.constant_factor", (1, 0), "0.5")
 
 
-class Attend(Function):
-    @staticmethod
-    def forward(ctx, q, k, v):
-        p = (q @ k.T).softmax(-1)
-        ctx.save_for_backward(q, k, v, p)
-        return p @ v
-
-    @staticmethod
-    def backward(ctx, g):
-        q, k, v, p = ctx.saved_tensors
-        dv = p.T @ g
-        dp = g @ v.T
-        ds = p * (dp - dp.mean(-1, keepdim=True))
-        return ds @ k, ds.T @ q, dv
-
-
 def test_the_variable_that_only_wrong_gradients_use_is_named() -> None:
-    report = nbautograd.gradcheck(Attend.apply, (draw(4, 3), draw(4, 3, seed=1), draw(4, 2, seed=2)), order=1)
+    report = nbautograd.gradcheck(AttentionWrong.apply, (draw(4, 3), draw(4, 3, seed=1), draw(4, 2, seed=2)), order=1)
     wrong = [f for f in report.findings if f.kind == "bug"]
     assert {f.where[1] for f in wrong} == {0, 1}
     for found in wrong:

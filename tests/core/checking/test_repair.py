@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from mistakes_in_plumbing import ClampedWithWrongBound
 from own_mistakes import draw
 from torch.autograd import Function
 
@@ -268,21 +269,11 @@ def test_two_edits_in_sequence_mend_what_one_cannot() -> None:
     assert fix.source.strip() in right
 
 
-class Squashed(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x.clamp(-0.3, 0.3)
-
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return g * (x < 0.3)
-
-
 def test_a_change_that_is_right_at_a_few_points_only_is_not_offered() -> None:
     # x ** 2 < 0.3 is right at these inputs, and wrong between 0.3 and its root
-    fix = fix_of(Squashed, torch.tensor([-0.9, -0.1, 0.2, 0.25, 0.8, -0.7], dtype=torch.float64, requires_grad=True))
+    fix = fix_of(
+        ClampedWithWrongBound, torch.tensor([-0.9, -0.1, 0.2, 0.25, 0.8, -0.7], dtype=torch.float64, requires_grad=True)
+    )
     assert fix is not None
     assert fix.source.strip() == "return g * (x.abs() < 0.3)"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from functions_checked import Square
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -66,17 +67,6 @@ def test_a_sample_is_spread_evenly_in_row_major_order(make, forced):
 
 
 def test_a_function_is_recorded_as_on_the_cpu(forced):
-    class Square(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x * x
-
-        @staticmethod
-        def backward(ctx, g):
-            (x,) = ctx.saved_tensors
-            return 2 * g * x
-
     x = torch.arange(4.0, requires_grad=True)
     with api.recording(Square) as log:
         Square.apply(x).sum().backward()
