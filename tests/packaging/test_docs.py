@@ -42,16 +42,16 @@ def test_the_readme_leads_to_the_documentation() -> None:
 
 
 def test_the_page_on_recording_names_what_is_there():
-    """docs/how-it-works.md can be checked against core/recording alone."""
+    """docs/how-it-works.md can be checked against core/recording and core/contract alone."""
     page = (DOCS / "how-it-works.md").read_text()
-    recording = ROOT / "nbautograd" / "core" / "recording"
+    rooms = [ROOT / "nbautograd" / "core" / room for room in ("recording", "contract")]
+    there = {path.name: path.read_text() for room in rooms for path in room.glob("*.py")}
     files = re.findall(r"`(\w+\.py)`", page)
     assert len(files) > 8
-    assert [name for name in files if not (recording / name).exists()] == []
-    sources = "".join(path.read_text() for path in recording.glob("*.py"))
+    assert [name for name in files if name not in there] == []
     classes = set(re.findall(r"`(_?[A-Z][a-z]+[A-Z]\w+)[.`]", page))
     assert len(classes) > 6
-    assert [name for name in classes if f"class {name}" not in sources] == []
+    assert [name for name in classes if f"class {name}" not in "".join(there.values())] == []
 
 
 PAGES = sorted(page for folder in ("", "docs", "notebooks", "benchmarks") for page in (ROOT / folder).glob("*.md"))
