@@ -19,7 +19,7 @@ from nbautograd import messages
 from nbautograd.core.checking.block import Block, GradcheckReport, JacobianBlock, JacobianReport
 from nbautograd.errors import CallError, InputError
 from nbautograd.inspection.report import FunctionReport
-from nbautograd.views import formats, palette
+from nbautograd.views import formats, palette, theme
 from nbautograd.views.jacobian import PANELS, by_interest, drawable, labels, worst_cell
 from nbautograd.views.words import block_name, block_verdict, counted
 
@@ -131,7 +131,7 @@ def _draw(block: JacobianBlock, axes: Sequence[Axes], bar_in: Axes | None) -> No
         _ticks(ax, block, (pooled.rows, pooled.cols), values.shape)
     axes[0].set_ylabel(block.output_name, fontsize=SMALL)
     if (cell := worst_cell(block, pooled)) is not None:
-        axes[2].add_patch(Rectangle((cell[1] - 0.5, cell[0] - 0.5), 1, 1, fill=False, lw=1.6, ec="black"))
+        axes[2].add_patch(Rectangle((cell[1] - 0.5, cell[0] - 0.5), 1, 1, fill=False, lw=1.6, ec=theme.BLACK))
     beside: dict[str, Any] = {"cax": bar_in} if bar_in is not None else {"ax": list(axes), "shrink": 0.8, "pad": 0.02}
     bar = axes[0].figure.colorbar(scale, ticks=[-top, 0, top], **beside)
     bar.outline.set_linewidth(0.5)
@@ -140,7 +140,7 @@ def _draw(block: JacobianBlock, axes: Sequence[Axes], bar_in: Axes | None) -> No
 
 
 def _colormap() -> LinearSegmentedColormap:
-    return LinearSegmentedColormap.from_list("coolwarm", list(palette.COOLWARM))
+    return LinearSegmentedColormap.from_list("coolwarm", list(theme.COOLWARM))
 
 
 def _write(ax: Axes, values: np.ndarray[Any, Any], top: float) -> None:
@@ -157,7 +157,7 @@ def _hatch(ax: Axes, values: np.ndarray[Any, Any]) -> None:
     for side in ax.spines.values():
         side.set_linewidth(0.5)
     for r, c in np.argwhere(np.isnan(values))[:500]:
-        ax.add_patch(Rectangle((c - 0.5, r - 0.5), 1, 1, fill=False, hatch="xxxx", lw=0, ec="black"))
+        ax.add_patch(Rectangle((c - 0.5, r - 0.5), 1, 1, fill=False, hatch="xxxx", lw=0, ec=theme.BLACK))
 
 
 def _ticks(ax: Axes, block: JacobianBlock, per_cell: tuple[int, int], shape: tuple[int, ...]) -> None:

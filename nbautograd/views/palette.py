@@ -1,7 +1,6 @@
-"""Diverging colours with symmetric limits: coolwarm on light pages, managua on dark ones, blue for negative in both.
+"""The diverging colours of ``theme`` with symmetric limits: which colour a value gets, on which scale.
 
-Both were chosen because +v and -v stay apart for every kind of colour blindness; exact zeros are drawn as empty paper,
-NaN and the infinities in colours that the maps do not contain.
+Exact zeros are drawn as empty paper, NaN and the infinities in colours that the maps do not contain.
 """
 
 from __future__ import annotations
@@ -15,21 +14,6 @@ import numpy as np
 from nbautograd.views import theme
 
 Array = np.ndarray[Any, Any]
-
-# 17 equally spaced stops from -limit to +limit, read off matplotlib's "coolwarm" and "managua_r"
-COOLWARM = (
-    "#3b4cc0", "#4e68d8", "#6282ea", "#779af7", "#8db0fe", "#a3c2fe", "#b9d0f9", "#ccd9ed", "#dddcdc",
-    "#ecd3c5", "#f5c4ac", "#f7b093", "#f4987a", "#eb7d62", "#dd5f4b", "#ca3b37", "#b40426",
-)  # fmt: skip
-MANAGUA = (
-    "#81e7ff", "#76c9ed", "#6bacdb", "#6190c8", "#5877b5", "#505e9d", "#4c4781", "#4e3362", "#572949",
-    "#692b3c", "#813939", "#9a4c3d", "#b16243", "#c5794a", "#d89353", "#ebb05d", "#ffcf67",
-)  # fmt: skip
-MAPS = {"light": COOLWARM, "dark": MANAGUA}
-PAPER, INK, FAINT = (colour._asdict() for colour in (theme.PAPER, theme.INK, theme.FAINT))
-NAN = {"light": "#f2d53c", "dark": "#b8a100"}
-
-BLACK, WHITE = "#000", "#fff"
 
 HALF = 16  # levels on either side of zero: few enough for a style sheet of 2 kB
 ZERO = HALF
@@ -89,25 +73,25 @@ def indices(values: Array, largest: float) -> Array:
 @cache
 def colours(scheme: str) -> tuple[str, ...]:
     """Hex colour of every index, for the scheme ``"light"`` or ``"dark"``."""
-    stops = MAPS[scheme]
+    stops = theme.MAPS[scheme]
     levels = [_between(stops, k / (LEVELS - 1)) for k in range(LEVELS)]
-    return (*levels, PAPER[scheme], NAN[scheme], stops[-1], stops[0])
+    return (*levels, getattr(theme.PAPER, scheme), theme.NAN[scheme], stops[-1], stops[0])
 
 
 def rgb(values: Array, largest: float, scheme: str = "light") -> Array:
     """The colours of values as an array (..., 3) of bytes, without rounding to levels."""
-    stops = np.array([_rgb(c) for c in MAPS[scheme]], float)
+    stops = np.array([_rgb(c) for c in theme.MAPS[scheme]], float)
     share = np.clip(np.nan_to_num(values / largest, nan=0.0, posinf=1.0, neginf=-1.0), -1.0, 1.0)
     place = (share + 1.0) / 2.0 * (len(stops) - 1)
     out = np.stack([np.interp(place, np.arange(len(stops)), stops[:, k]) for k in range(3)], -1)
-    out[indices(values, largest) == PAPER_INDEX] = _rgb(PAPER[scheme])
-    out[np.isnan(values)] = _rgb(NAN[scheme])
+    out[indices(values, largest) == PAPER_INDEX] = _rgb(getattr(theme.PAPER, scheme))
+    out[np.isnan(values)] = _rgb(theme.NAN[scheme])
     return np.asarray(np.rint(out), np.uint8)
 
 
 def ink_on(colour: str) -> str:
     """Black or white, whichever reads better on a colour."""
-    return BLACK if theme.luminance(colour) > 0.18 else WHITE
+    return theme.BLACK if theme.luminance(colour) > 0.18 else theme.WHITE
 
 
 def _between(stops: tuple[str, ...], share: float) -> str:

@@ -1,7 +1,7 @@
 """The colours of everything that is drawn: pages, SVG, DOT, progress bars, and through frontend/widget.css live views.
 
 Each has a light and a dark form; words in them have a contrast of at least 4.5 with the grounds that they stand on
-(WCAG 2.2, 1.4.3). The diverging colours of heat maps are in ``palette``.
+(WCAG 2.2, 1.4.3).
 """
 
 from __future__ import annotations
@@ -61,11 +61,24 @@ HOST = {
 }
 
 # a static page cannot know its theme: what it takes is seen on white and on black
-WHITE = "#ffffff"
+BLACK, WHITE = "#000000", "#ffffff"
 LINE_ON_ANY = "rgba(128,128,128,0.35)"
 SOFT_ON_ANY = "rgba(128,128,128,0.08)"
 TRACK_ON_ANY = "rgba(128,128,128,0.25)"
 GONE_ON_ANY, COME_ON_ANY = "rgba(214,57,73,0.16)", "rgba(40,160,90,0.18)"
+
+# heat maps, in matplotlib's figures too: 17 equally spaced stops from -limit to +limit, blue for negative, read off its
+# "coolwarm" for light pages, "managua_r" for dark ones; +v and -v stay apart in both for every kind of colour blindness
+COOLWARM = (
+    "#3b4cc0", "#4e68d8", "#6282ea", "#779af7", "#8db0fe", "#a3c2fe", "#b9d0f9", "#ccd9ed", "#dddcdc",
+    "#ecd3c5", "#f5c4ac", "#f7b093", "#f4987a", "#eb7d62", "#dd5f4b", "#ca3b37", "#b40426",
+)  # fmt: skip
+MANAGUA = (
+    "#81e7ff", "#76c9ed", "#6bacdb", "#6190c8", "#5877b5", "#505e9d", "#4c4781", "#4e3362", "#572949",
+    "#692b3c", "#813939", "#9a4c3d", "#b16243", "#c5794a", "#d89353", "#ebb05d", "#ffcf67",
+)  # fmt: skip
+MAPS = {"light": COOLWARM, "dark": MANAGUA}
+NAN = {"light": "#f2d53c", "dark": "#b8a100"}
 
 # the ground of a chip with white words, by verdict or kind of finding
 TONES = {

@@ -8,8 +8,8 @@ import pytest
 import sample_values as samples
 from PIL import Image
 
-from nbautograd.views import palette
 from nbautograd.views.bundle import html
+from nbautograd.views.theme import PAPER
 
 pytestmark = pytest.mark.browser
 
@@ -32,7 +32,7 @@ def test_pictures_take_the_theme_of_the_page(page, theme):
     show(page, samples.report(wrong=True), theme)
     shot = page.locator("img").first.screenshot()
     corner = Image.open(io.BytesIO(shot)).convert("RGB").getpixel((40, 4))
-    paper = palette.PAPER[theme]
+    paper = getattr(PAPER, theme)
     assert corner == tuple(int(paper[k : k + 2], 16) for k in (1, 3, 5))
 
 

@@ -58,20 +58,32 @@ def test_the_front_end_holds_the_colours_and_types_of_the_table_and_the_tree():
     assert stale == {}, "run python frontend/generate.py, then npm run build"
 
 
+HEX = re.compile(r"#[0-9a-fA-F]{3,8}\b")
+NAMED = re.compile(r"""["'](?:black|white|gr[ae]y|red|green|blue|yellow|orange)["']|rgba\(\d+,""")
+
+
+def _colours(source: str) -> set[str]:
+    """Return the colours that a file holds; heat maps in the page choose between the two inks themselves."""
+    return {*HEX.findall(source), *NAMED.findall(source)} - {"#000000", "#ffffff"}
+
+
+def test_colours_are_found_however_they_are_written():
+    assert _colours("x = '#abc', 'black', 'rgba(1,2,3)', 'blackboard', '#ffffff'") == {"#abc", "'black'", "rgba(1,"}
+
+
 def test_there_is_no_other_table():
-    """Hex colours are in theme.py and palette.py alone; the sheet holds the generated ones, and black and white."""
-    colour = re.compile(r"#[0-9a-fA-F]{3,8}\b")
+    """Colours are in theme.py alone; the sheet holds the generated ones, and black and white."""
     places = [*(ROOT / "nbautograd").rglob("*.py"), *(ROOT / "frontend").glob("*.js")]
     elsewhere = {
         str(path.relative_to(ROOT)): found
         for path in places
-        if path.name not in ("theme.py", "palette.py")
+        if path.name != "theme.py"
         and "static" not in path.parts
-        and (found := set(colour.findall(path.read_text(encoding="utf-8"))) - {"#000000", "#ffffff"})
+        and (found := _colours(path.read_text(encoding="utf-8")))
     }
     assert elsewhere == {}
     sheet = written("frontend/widget.css").replace(theme.style_variables(), "")
-    assert set(colour.findall(sheet)) <= {"#000", "#fff"}
+    assert set(HEX.findall(sheet)) <= {"#000", "#fff"}
     assert {name for name in re.findall(r"var\(--([a-z-]+)", sheet) if not name.startswith("jp-")} <= {
         *theme.NAMED, "code", "round", "t",
     }  # fmt: skip
@@ -85,7 +97,7 @@ def test_pictures_and_dot_take_the_same_colours():
         assert set(re.findall(r"#[0-9a-f]{6}", part)) <= colours
     looks = {value for look in dot.LOOKS.values() for value in look.values() if value.startswith("#")}
     assert looks <= known[0]
-    assert palette.PAPER["dark"] == theme.PAPER.dark
+    assert palette.colours("dark")[palette.PAPER_INDEX] == theme.PAPER.dark
 
 
 def test_every_colour_is_well_formed():

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from nbautograd.views import palette
+from nbautograd.views import palette, theme
 from nbautograd.views.heatmap.marks import corners, hatch, signs, worst_frame
 from nbautograd.views.heatmap.place import Axis, Place, axis_labels, separators
 from nbautograd.views.heatmap.style import style_sheet
@@ -82,7 +82,7 @@ def thumbnail(matrix: Array) -> str:
 def legend() -> str:
     """A bar from the most negative colour to the most positive, 160 x 12 pixels, without words."""
     stops = [tag("stop", {"class": f"g{k}", "offset": f"{k / 8:g}"}) for k in range(9)]
-    themes = ("".join(f".g{k}{{stop-color:{palette.MAPS[t][2 * k]}}}" for k in range(9)) for t in ("light", "dark"))
+    themes = ("".join(f".g{k}{{stop-color:{theme.MAPS[t][2 * k]}}}" for k in range(9)) for t in ("light", "dark"))
     sheet = Markup("{}@media(prefers-color-scheme:dark){{{}}}".format(*themes))
     start = {"xmlns": NAMESPACE, "width": "160", "height": "12"}
     bar = tag("rect", {"width": 160, "height": 12, "rx": 2, "fill": "url(#a)"})

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from nbautograd.views import formats, palette
+from nbautograd.views import formats, palette, theme
 from nbautograd.views.heatmap.place import Place, x, y
 from nbautograd.views.markup import Markup, join, tag
 
@@ -53,8 +53,8 @@ def corners(values: Array, index: Array, largest: float, place: Place) -> Markup
 
 def ink_class(colour: int) -> str:
     """Choose the ink of a colour on a light page and on a dark one: ``bb``, ``bw``, ``wb`` or ``ww``."""
-    inks = (palette.ink_on(palette.colours(theme)[colour]) for theme in ("light", "dark"))
-    return "".join("b" if ink == palette.BLACK else "w" for ink in inks)
+    inks = (palette.ink_on(palette.colours(scheme)[colour]) for scheme in ("light", "dark"))
+    return "".join("b" if ink == theme.BLACK else "w" for ink in inks)
 
 
 def _numbers(values: Array, ink: str, cells: Sequence[tuple[int, int]], place: Place) -> Markup:

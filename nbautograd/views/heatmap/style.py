@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from nbautograd.views import palette
+from nbautograd.views import palette, theme
 from nbautograd.views.heatmap.marks import CORNERED, MARKED, NUMBERED, ink_class
 from nbautograd.views.markup import Markup
 
@@ -24,7 +24,7 @@ def style_sheet(used: Array, cell: float, shapes: bool) -> Markup:
     """
     pictures = "image{image-rendering:pixelated}image.d{display:none}", "image.l{display:none}image.d{display:inline}"
     light, dark = ("", "") if shapes else pictures
-    themes = [_theme(theme, used, cell, shapes) for theme in ("light", "dark")]
+    themes = [_scheme(scheme, used, cell, shapes) for scheme in ("light", "dark")]
     return Markup(
         f"text{{{FONT};text-anchor:middle;dominant-baseline:central}}.r text{{text-anchor:end}}"
         f".f,.w,.o,.h,.e{{fill:none}}"
@@ -32,9 +32,9 @@ def style_sheet(used: Array, cell: float, shapes: bool) -> Markup:
     )
 
 
-def _theme(theme: str, used: Array, cell: float, shapes: bool) -> str:
-    ink, faint, paper = palette.INK[theme], palette.FAINT[theme], palette.PAPER[theme]
-    table = palette.colours(theme)
+def _scheme(scheme: str, used: Array, cell: float, shapes: bool) -> str:
+    ink, faint, paper = (getattr(colour, scheme) for colour in (theme.INK, theme.FAINT, theme.PAPER))
+    table = palette.colours(scheme)
     rules = [
         f".p{{fill:{paper}}}.n,.r{{fill:{faint}}}.f{{stroke:{faint};stroke-opacity:.4}}.e{{stroke:{ink};stroke-opacity:.7}}"
     ]
@@ -42,11 +42,11 @@ def _theme(theme: str, used: Array, cell: float, shapes: bool) -> str:
     drawn = [int(k) for k in used if k != palette.PAPER_INDEX]
     inks = sorted({ink_class(k) for k in drawn}) if cell >= CORNERED else []
     colours = "".join(f".c{k}{{stroke:{table[k]}}}" for k in drawn) if shapes else ""
-    return "".join((*rules, colours, *(_ink_rule(ink, theme, cell) for ink in inks)))
+    return "".join((*rules, colours, *(_ink_rule(ink, scheme, cell) for ink in inks)))
 
 
-def _ink_rule(ink: str, theme: str, cell: float) -> str:
-    colour = palette.BLACK if ink[("light", "dark").index(theme)] == "b" else palette.WHITE
+def _ink_rule(ink: str, scheme: str, cell: float) -> str:
+    colour = theme.BLACK if ink[("light", "dark").index(scheme)] == "b" else theme.WHITE
     if cell < MARKED:
         return f".b{ink}{{fill:{colour}}}"
     if cell >= NUMBERED:
