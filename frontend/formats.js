@@ -1,6 +1,15 @@
 // Numbers, shapes, indices, sizes and times as people write them; the same strings as views/formats.py.
 
 const NOTHING = "–"; // in place of a number that there is not
+/** @type {Record<string, string>} as Python and as JavaScript write them */
+const NOT_FINITE = {
+  nan: "NaN",
+  inf: "∞",
+  "-inf": "-∞",
+  NaN: "NaN",
+  Infinity: "∞",
+  "-Infinity": "-∞",
+};
 const MOST_DIGITS = 17; // with these two numbers that differ look different
 const HUGE = 1e6; // from here on a whole number is written with an exponent
 
@@ -16,8 +25,8 @@ export function number(value, digits = 4) {
     const imaginary = number(value[1], digits);
     return `${number(value[0], digits)}${imaginary.startsWith("-") ? "" : "+"}${imaginary}j`;
   }
-  if (typeof value !== "number") return String(value);
-  if (!Number.isFinite(value)) return Number.isNaN(value) ? "nan" : value > 0 ? "inf" : "-inf";
+  if (typeof value !== "number") return NOT_FINITE[value] ?? String(value);
+  if (!Number.isFinite(value)) return NOT_FINITE[String(value)];
   if (Number.isInteger(value) && Math.abs(value) < HUGE) return (value || 0).toFixed(1);
   const { text, power, long } = rounded(value, digits);
   return long || text.includes(".") || power >= digits - 1 ? text : `${text}.0`;
@@ -56,7 +65,7 @@ export function compared(first, second, digits = 4) {
  * @param {number} [room] characters that it may take where that can be
  */
 export function short(value, room = 5) {
-  if (!Number.isFinite(value)) return Number.isNaN(value) ? "nan" : value > 0 ? "∞" : "-∞";
+  if (!Number.isFinite(value)) return NOT_FINITE[String(value)];
   let text = "";
   for (const digits of [3, 2, 1]) {
     text = rounded(value, digits).text.replace(/^(-?)0\./, "$1.");

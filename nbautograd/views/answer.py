@@ -8,6 +8,7 @@ from typing import Literal
 
 from nbautograd import messages
 from nbautograd.core.checking.block import Block, GradcheckReport
+from nbautograd.core.checking.jacobian.layout import Matrices
 from nbautograd.core.findings import Finding
 from nbautograd.inspection.report import FunctionReport
 from nbautograd.views import formats
@@ -15,6 +16,7 @@ from nbautograd.views.words import code, counted, entry_name, listed, say
 
 Tone = Literal["right", "wrong", "cannot tell", "unchecked"]
 TOLD = 3  # findings told in the answer; the rest follow below
+MANY = 10**6  # entries; from there on those that are zero by structure are counted apart
 SHORT = 72  # letters of a changed line that still fit into the first sentence
 JVP = {"jvp_wrong", "jvp_batched_wrong"}  # what is wrong is forward mode alone
 
@@ -48,7 +50,8 @@ def answer(report: FunctionReport | GradcheckReport) -> Answer:
         return _unchecked(report)
     findings = _unique((*report.findings, *check.findings))
     told = _told(findings, check.verdict)
-    others = tuple(f for f in findings if f not in told)
+    reasons = _reasons(check)
+    others = tuple(f for f in findings if f not in (*told, *reasons))
     headline, aside = _headline(check, told)
     aside = " ".join(part for part in (_remedy(check, told), aside) if part)
     return Answer(check.verdict, headline, aside, told, _evidence(check), others)
@@ -62,6 +65,16 @@ def second_answer(check: GradcheckReport) -> Answer:
     others = tuple(f for f in second.findings if f not in told)
     headline = messages.text(f"views.headline.order2.{second.verdict.replace(' ', '_')}", function=check.function)
     return Answer(second.verdict, headline, "", told, _numbers(second), others)
+
+
+def _reasons(check: GradcheckReport) -> list[Finding]:
+    """Return the findings whose first sentence is the reason for the verdict."""
+    return [f for f in check.findings if check.reason and f.phrase("what") == check.reason]
+
+
+def _reason(check: GradcheckReport) -> str:
+    """Return the reason for the verdict, with the advice of the finding that it comes from."""
+    return next((f.message for f in _reasons(check)), str(check.reason))
 
 
 def _unchecked(report: FunctionReport) -> Answer:
@@ -138,10 +151,11 @@ def _inputs(check: GradcheckReport) -> tuple[list[str], list[str]]:
 def _evidence(check: GradcheckReport) -> tuple[str, ...]:
     lines = list(_numbers(check))
     if check.verdict == "right" and check.reason:
-        lines.append(str(check.reason))
+        lines.append(_reason(check))
     second = check.order2
     if second is not None and (second.verdict != "wrong" or check.order == 2):  # otherwise a risk that was told
-        said = messages.text(f"views.evidence.order2.{second.verdict.replace(' ', '_')}")
+        which = second.verdict.replace(" ", "_") if second.blocks or not second.reason else "unchecked"
+        said = messages.text(f"views.evidence.order2.{which}")
         lines.append(f"{said} {second.reason}".rstrip())
     if not check.complete and not check.reason:  # the reason says it already
         lines.append(messages.text("views.evidence.incomplete"))
@@ -170,17 +184,28 @@ def _wrong(check: GradcheckReport) -> list[str]:
     numerical, analytical = formats.compared(entry.numerical, entry.analytical)
     sampled = [messages.text("views.evidence.not_refined", refined=formats.count(refined))]
     sampled = sampled if any(b.not_refined for b in blocks) else []
+    entries, stored = (sum(map(count, blocks)) for count in (lambda b: b.entries, _stored))
+    how_many = {"wrong": formats.count(sum(b.wrong for b in blocks)), "entries": formats.count(entries)}
+    if entries >= MANY > stored:
+        counts = messages.text("views.evidence.wrong_stored", **how_many, stored=formats.count(stored))
+    else:
+        counts = messages.text("views.evidence.wrong_entries", **how_many)
     return [
         messages.text(
             "views.evidence.wrong",
-            wrong=formats.count(sum(b.wrong for b in blocks)),
-            entries=formats.count(sum(b.entries for b in blocks)),
+            counts=counts,
             entry=entry_name(block, entry),
             numerical=numerical,
             analytical=analytical,
         ),
         *sampled,
     ]
+
+
+def _stored(block: Block) -> int:
+    """Return how many entries of a block can be other than zero, as far as its structure says."""
+    matrices = block.matrices
+    return int(matrices.analytical.size) if isinstance(matrices, Matrices) else block.entries
 
 
 def _size_of_worst(block: Block) -> float:
@@ -223,4 +248,4 @@ def _cannot_tell(check: GradcheckReport) -> list[str]:
         agree = formats.count(sum(b.entries for b in agreed))
         entries = formats.count(sum(b.entries for b in check.blocks.values()))
         so_far = messages.text("views.evidence.so_far", agree=agree, entries=entries)
-    return [str(check.reason), so_far, *tries]
+    return [_reason(check), so_far, *tries]

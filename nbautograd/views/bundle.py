@@ -6,7 +6,7 @@ from typing import Any
 
 from nbautograd import messages
 from nbautograd.views.builders import audit, blocks, build, calls, comparison, dispatches, graph, report, summary
-from nbautograd.views.document import Document, Verbatim
+from nbautograd.views.document import Document, Verbatim, sentences
 from nbautograd.views.markup import Markup, tag
 from nbautograd.views.to_html import page
 from nbautograd.views.to_text import to_text
@@ -52,12 +52,13 @@ def html(value: Any, anchor: str = "") -> str:
     return str(_outermost(page(build(value)), anchor))
 
 
-def mimebundle(value: Any, anchor: str = "") -> dict[str, str]:
+def mimebundle(value: Any, anchor: str = "", live: bool = False) -> dict[str, str]:
     """Return the ``text/plain`` and ``text/html`` of a public value.
 
     Args:
         value: a report, log, graph or any other value of this package.
         anchor: an extra class on the outermost element, by which a live widget finds the static page it replaces.
+        live: whether a live view takes its place where there is a kernel; a line says how to get it elsewhere.
 
     Returns:
         The two texts by MIME type; the HTML survives sanitizers, untrusted notebooks and nbconvert.
@@ -69,7 +70,7 @@ def mimebundle(value: Any, anchor: str = "") -> dict[str, str]:
         ['text/html', 'text/plain']
     """
     try:
-        return written(build(value), anchor)
+        return written(build(value), anchor, live)
     except Exception as error:  # what can be written, and what went wrong, never our traceback
         failed = messages.text("views.failed", error=f"{type(error).__name__}: {error}")
         return written((Verbatim(f"{_readable(value)}\n{failed}"),), anchor)
@@ -83,9 +84,10 @@ def _readable(value: Any) -> str:
         return repr(value)
 
 
-def written(document: Document, anchor: str = "") -> dict[str, str]:
+def written(document: Document, anchor: str = "", live: bool = False) -> dict[str, str]:
     """Return a document as text and as a page, by MIME type."""
-    return {"text/plain": to_text(document), "text/html": str(_outermost(page(document), anchor))}
+    hint = sentences([messages.text("views.stored")], "small") if live else ()
+    return {"text/plain": to_text(document), "text/html": str(_outermost(page((*document, *hint)), anchor))}
 
 
 def _outermost(inside: Markup, anchor: str) -> Markup:

@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 NOTHING = "–"  # in place of a number that there is not
+NOT_FINITE = {"nan": "NaN", "inf": "∞", "-inf": "-∞"}
 MOST_DIGITS = 17  # with these two float64 that differ look different
 PARTS = ("real", "imag")
 _HUGE = 1e6  # from here on a whole number is written with an exponent
 
 
 def number(value: Any, digits: int = 4) -> str:
-    """Return a number short enough to read: ``1.0``, ``-0.5``, ``3e-10``, ``nan``; ``–`` for None.
+    """Return a number short enough to read: ``1.0``, ``-0.5``, ``3e-10``, ``NaN``, ``∞``; ``–`` for None.
 
     A number that is not zero never reads as zero, and no digit is written that the rounding did not leave: 1234.5 is
     ``1235``.
@@ -26,7 +27,7 @@ def number(value: Any, digits: int = 4) -> str:
     Example:
         >>> from nbautograd.views.formats import number
         >>> [number(x) for x in (2, 2.0, 1 / 3, 1234.5, 3e-10, float("nan"), 1 + 2j, True)]
-        ['2', '2.0', '0.3333', '1235', '3e-10', 'nan', '1.0+2.0j', 'True']
+        ['2', '2.0', '0.3333', '1235', '3e-10', 'NaN', '1.0+2.0j', 'True']
     """
     if value is None:
         return NOTHING
@@ -39,7 +40,7 @@ def number(value: Any, digits: int = 4) -> str:
         return f"{number(value.real, digits)}{'' if imaginary.startswith('-') else '+'}{imaginary}j"
     x = float(value)
     if not math.isfinite(x):
-        return str(x)
+        return NOT_FINITE[str(x)]
     if x == int(x) and abs(x) < _HUGE:
         return f"{x or 0.0:.1f}"  # no minus on a zero
     rounded, power = _rounded(x, digits)
@@ -86,10 +87,8 @@ def short(value: float, room: int = 5) -> str:
         >>> [short(x) for x in (1.0, -0.25, 12345.0, 1e-12, float("-inf"))]
         ['1', '-.25', '1.2e4', '1e-12', '-∞']
     """
-    if math.isinf(value):
-        return "∞" if value > 0 else "-∞"
-    if math.isnan(value):
-        return "nan"
+    if not math.isfinite(value):
+        return NOT_FINITE[str(float(value))]
     text = ""
     for digits in (3, 2, 1):
         rounded, power = _rounded(float(value), digits)

@@ -53,6 +53,7 @@ TABLE = "border-collapse:collapse;table-layout:auto;margin:0;font-size:0.95em;wi
 CAPTION = f"caption-side:top;text-align:left;padding:0 0 3px 0;font-size:0.9em;{FAINT}"
 ROW = f"border-bottom:{LINE};background-color:transparent"
 CODE = "font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;font-size:0.92em"
+WRAPPED = "white-space:pre-wrap;overflow-x:auto"  # on paper nothing scrolls
 PICTURE = "display:block;max-width:100%;height:auto;margin:2px 0 8px 0"
 FIGURE = "display:inline-block;vertical-align:top;margin:0 16px 6px 0;max-width:100%"
 STEP = 18  # pixels that a row inside another is moved to the right
@@ -70,11 +71,13 @@ class Room:
 
     Attributes:
         series: characters of the documents of one series.
+        heatmaps: False leaves out the pictures of blocks.
         drawings: False leaves out pictures of graphs.
         thumbnails: False leaves out small heat maps.
     """
 
     series: int = 34_000
+    heatmaps: bool = True
     drawings: bool = True
     thumbnails: bool = True
 
@@ -133,7 +136,7 @@ def _element(block: Block, room: Room) -> Markup:
             return _change(block)
         case Verbatim():
             look = f"{CODE};margin:2px 0 6px 0;padding:6px 10px;border-left:3px solid {theme.LINE_ON_ANY}"
-            return tag("pre", {"style": f"{look};background-color:{SOFT};white-space:pre;overflow-x:auto"}, block.words)
+            return tag("pre", {"style": f"{look};background-color:{SOFT};{WRAPPED}"}, block.words)
         case Item():
             return _div(to_html(block.body, room))
         case Card():
@@ -145,7 +148,7 @@ def _element(block: Block, room: Room) -> Markup:
         case Beside():
             return join(tag("div", {"style": FIGURE}, to_html(part, room)) for part in block.parts)
         case Heatmaps():
-            return _heatmaps(block)
+            return _heatmaps(block) if room.heatmaps else _div(escape(messages.text("views.panel.no_room")), FAINT)
         case Series():
             return _series(block, room)
         case PageOnly():
@@ -165,7 +168,7 @@ def _span(span: Span, room: Room, sentence: bool = False) -> Markup:
         case Strong():
             return tag("strong", None, prose(span.words))
         case Code():
-            return tag("code", {"style": "white-space:nowrap"}, span.words)
+            return tag("code", None, span.words)
         case Faint():
             return tag("span", {"style": FAINT}, prose(span.words)) if span.words else Markup("")
         case Sentence():
@@ -219,7 +222,7 @@ def _row(cells: Sequence[Cell], block: Table, room: Room, header: bool = False) 
         scope = None if not head else "col" if header else "row"
         look = f"text-align:{'right' if k in block.right else 'left'};padding:4px 14px 4px 0"
         look += ";font-weight:600" if header else ";font-weight:400" if head else ""
-        look += "" if block.wrap and (header or not head) else ";white-space:nowrap"
+        look += "" if block.wrap else ";white-space:nowrap"
         written.append(tag("th" if head else "td", {"scope": scope, "style": look}, _cell(cell, room)))
     return tag("tr", {"style": ROW}, *written)
 
@@ -236,7 +239,7 @@ def _change(block: Change) -> Markup:
         tag("span", {"style": f"display:block;padding:1px 10px;background-color:{ground}"}, f"{mark} {line}\n")
         for mark, line, ground in lines
     )
-    look = f"{CODE};margin:4px 0;padding:0;line-height:1.5;white-space:pre;border-radius:4px;overflow-x:auto"
+    look = f"{CODE};margin:4px 0;padding:0;line-height:1.5;border-radius:4px;{WRAPPED}"
     change = tag("pre", {"style": look}, *spans)
     return join((change, tag("div", {"style": f"font-size:0.9em;{FAINT}"}, block.note) if block.note else None))
 
@@ -251,13 +254,19 @@ def _thumbnail(value: Value) -> Markup:
 
 
 def _series(block: Series, room: Room) -> Markup:
-    """Write the first parts, as many as there is room for, and count the others."""
+    """Write the parts that there is room for, the first with its pictures, others with theirs as long as they fit."""
+    bare = replace(room, heatmaps=False)
     written: list[Markup] = []
     for part in block.parts:
-        one = to_html(part, room)
+        one = to_html(part, bare)
         if written and sum(map(len, written)) + len(one) > room.series:
             break
         written.append(one)
+    for k in range(len(written)):
+        drawn = to_html(block.parts[k], room)
+        if k and sum(map(len, written)) - len(written[k]) + len(drawn) > room.series:
+            break
+        written[k] = drawn
     left = len(block.parts) - len(written) + block.left
     return join((*written, tag("span", {"style": FAINT}, counted(block.noun, left)) if left else None))
 

@@ -138,4 +138,4 @@ class ViewWidget(anywidget.AnyWidget):
             bundle, metadata = live if isinstance(live, tuple) else (live, {})
             return {**bundle, **static_bundle(self.value)}, metadata
         self._anchor = self._anchor or fresh_anchor()
-        return static_bundle(self.value, anchor=self._anchor), {}
+        return static_bundle(self.value, anchor=self._anchor, live=True), {}

@@ -60,7 +60,7 @@ def mimebundle(value: Any) -> dict[str, str]:
         _keep(running, widget(value, anchor=anchor))
     except Exception:  # the static report is complete without it
         return static_bundle(value)
-    return static_bundle(value, anchor=anchor)
+    return static_bundle(value, anchor=anchor, live=True)
 
 
 def close_all() -> None:

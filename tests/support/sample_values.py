@@ -70,14 +70,14 @@ def block(
     wrong = int((difference > 1e-5).sum() + np.isnan(difference).sum())
     worst = None
     if a.size:
-        r, c = np.unravel_index(int(np.nan_to_num(difference, nan=np.inf).argmax()), a.shape)
+        r, c = np.unravel_index(int(np.nan_to_num(difference, nan=np.inf, posinf=np.inf).argmax()), a.shape)
         unravel = lambda k, s: tuple(int(i) for i in np.unravel_index(k, s)) if s else ()  # noqa: E731
         worst = Entry(unravel(r, out_shape), unravel(c, in_shape), a[r, c].item(), n[r, c].item(), 1e-10)
     known: dict[str, Any] = {
         "verdict": "mismatch" if wrong else "match",
         "wrong": wrong,
         "worst": worst,
-        "largest_error": float(np.nan_to_num(difference).max()) if a.size else 0.0,
+        "largest_error": float(np.nan_to_num(difference, nan=np.inf, posinf=np.inf).max()) if a.size else 0.0,
         "witnesses": WITNESSES,
         "steps": np.geomspace(1e-10, 1e-1, 10),
         "structure": "dense",

@@ -195,7 +195,7 @@ def test_a_report_with_too_much_of_everything_is_still_small():
 
 def test_beside_wrong_blocks_those_that_agree_are_folded():
     made = html(samples.gradcheck(wrong=True))
-    title = '<code style="white-space:nowrap">d output / d input</code> <span style="opacity:0.75">✓ agrees, 6 × 4'
+    title = '<code>d output / d input</code> <span style="opacity:0.75">✓ agrees, 6 × 4'
     assert title in made
     assert title not in html(samples.gradcheck())
 
@@ -281,3 +281,21 @@ def test_a_comparison_is_stored_whatever_else_the_report_holds():
     page = Page(html(samples.report(wrong=True, calls=CallLog((call,) * 9), comparison=compared)))
     assert "Comparison: left out" not in page.text
     assert page.text.count("equal bit for bit") == 13
+
+
+def test_blocks_without_room_for_pictures_keep_their_numbers():
+    rng = np.random.default_rng(0)
+    blocks = {(0, k): samples.block(rng.normal(size=(3, 3)), names=("y", f"x{k}")) for k in range(10)}
+    made = html(replace(samples.report().jacobian, blocks=blocks))
+    page = Page(made)
+    assert page.text.count("Its pictures are left out here to keep the notebook small.") >= 2
+    assert "d y / d x9" in page.text
+    assert page.pictures[0]["alt"].startswith("Heat map of your backward for d y / d x0")
+    assert len(made) < 64_000
+
+
+def test_a_stored_report_says_how_to_get_the_live_one_where_there_is_one():
+    hint = "Run the cell in Jupyter for the interactive view."
+    assert hint in mimebundle(samples.report(), "nba-1", live=True)["text/html"]
+    assert hint not in mimebundle(samples.report(), "nba-1", live=True)["text/plain"]
+    assert hint not in mimebundle(samples.report())["text/html"]

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import sample_values as samples
+import torch
 
 import nbautograd
 from nbautograd.core.findings import Finding, Phrase
@@ -235,7 +236,7 @@ def test_one_call_tells_everything():
     [
         (np.zeros((0, 3)), "float64 0×3  no elements"),
         (np.array(2.5), "float64 scalar  2.5"),
-        (np.array([1.0, np.nan, np.inf]), "float64 3  1.0, nan, inf, 1 NaN, 1 infinite"),
+        (np.array([1.0, np.nan, np.inf]), "float64 3  1.0, NaN, ∞, 1 NaN, 1 infinite"),
         (np.zeros(9), "float64 9  0.0 to 0.0, mean 0.0, norm 0.0, all zeros"),
         (np.arange(100.0), "float64 100  0.0 to 99.0, mean 49.5, norm 573.0"),
         (np.array([1 + 2j]), "float64 1  1.0+2.0j"),
@@ -309,3 +310,41 @@ def test_chinese():
 
 def test_a_call_needs_no_more_than_its_name():
     assert text(Call(0, "F", "forward")) == "#0 F.forward 0.0 ms"
+
+
+def test_a_reason_that_is_a_finding_is_told_once_with_its_advice():
+    finding = Finding("reentrant_checkpoint", "note", "checking.reentrant_checkpoint")
+    report = samples.gradcheck(verdict="cannot tell", reason=finding.phrase("what"), findings=(finding,), blocks={})
+    shown = " ".join(text(report).split())
+    assert shown.count(finding.what) == 1
+    assert finding.advice in shown
+    assert "Also noticed" not in shown
+
+
+def test_what_was_not_checked_is_not_called_undecided():
+    second = samples.gradcheck(verdict="cannot tell", blocks={}, reason=Phrase("checking.order2_left_out"))
+    shown = " ".join(text(samples.gradcheck(order2=second)).split())
+    assert "Second derivatives were not checked. That takes more runs of forward and backward" in shown
+
+
+def test_infinite_gradients_are_infinite_everywhere():
+    bad = samples.block(np.diag([np.inf, 1.0]), np.eye(2), names=("y", "x"))
+    shown = text(samples.gradcheck(verdict="wrong", blocks={(0, 0): bad}))
+    assert "by finite differences, ∞ by your backward." in " ".join(shown.split())
+    assert "e308" not in shown
+
+
+def test_of_very_many_entries_those_that_are_zero_by_structure_are_counted_apart():
+    x = torch.linspace(1, 2, 1100, dtype=torch.float64, requires_grad=True)
+    shown = " ".join(str(nbautograd.gradcheck(Doubled, (x,), order=1)).split())
+    assert "1,100 of the 1,100 entries that are not zero by structure differ (of 1,210,000 in all)." in shown
+
+
+class Doubled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 1
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return 2 * grad_output

@@ -52,11 +52,11 @@ def test_every_verdict_has_a_mark_and_a_tone():
     ("value", "expected"),
     [
         (1.0, "1.0"), (-0.5, "-0.5"), (-0.0, "0.0"), (3.0000001, "3.0"), (1 / 3, "0.3333"), (3e-10, "3e-10"),
-        (1e6, "1e6"), (123456789.0, "1.235e8"), (float("nan"), "nan"), (float("-inf"), "-inf"), (0, "0"), (7, "7"),
+        (1e6, "1e6"), (123456789.0, "1.235e8"), (float("nan"), "NaN"), (float("-inf"), "-∞"), (0, "0"), (7, "7"),
         (10**7, "1e7"), (1234.5, "1235"), (123.4567, "123.5"), (0.000123456, "0.0001235"), (9999.9, "1e4"),
         (-5e-324, "-4.941e-324"),
         (None, "–"), (np.float32(2.0), "2.0"), (1 - 2j, "1.0-2.0j"), (True, "True"),
-        (complex(0, float("nan")), "0.0+nanj"), (complex(-0.0, -0.0), "0.0+0.0j"),
+        (complex(0, float("nan")), "0.0+NaNj"), (complex(-0.0, -0.0), "0.0+0.0j"),
     ],
 )  # fmt: skip
 def test_numbers_as_people_write_them(value, expected):

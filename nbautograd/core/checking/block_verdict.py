@@ -288,7 +288,7 @@ class _State:
         count = int(self.wrong.sum())
         verdict, reason = self._verdict(count)
         where = self._worst(difference)
-        largest = float(np.nan_to_num(difference, nan=np.inf).max(initial=0.0))
+        largest = float(np.nan_to_num(difference, nan=np.inf, posinf=np.inf).max(initial=0.0))
         return Judged(
             matrices, verdict, reason, count, self._entry(where), largest, *_curve(self.refined, where), self.unsure,
             count - self._confirmed, self._resolution(),

@@ -111,14 +111,13 @@ def _row(block: Block) -> tuple[Cell, ...]:
     chip = Chip(f"{MARKS[block.verdict]} {say('block', block.verdict)}", TONE[block.verdict])
     verdict = (chip, " ", Faint(f"({say('reason', block.reason)})")) if block.reason else chip
     wrong = f"{formats.count(block.wrong)}/{formats.count(block.entries)}"
-    return (Code(block_name(block)), verdict, wrong, _largest(block), say("structure", block.structure))
-
-
-def _largest(block: Block) -> str:
-    """Return the largest error of a block, in words where that is no number."""
-    if np.isfinite(block.largest_error):
-        return formats.error(block.largest_error)
-    return messages.text("views.error.nan" if np.isnan(block.largest_error) else "views.error.inf")
+    return (
+        Code(block_name(block)),
+        verdict,
+        wrong,
+        formats.error(block.largest_error),
+        say("structure", block.structure),
+    )
 
 
 def _methods(blocks: Sequence[Block], in_text: Any) -> Document:

@@ -86,7 +86,7 @@ def _scale(pooled: Pooled, arrays: Sequence[Array], top: float, worst: tuple[int
 def _alt(block: JacobianBlock, panel: str, values: Array, worst: tuple[int, int] | None) -> str:
     rows, cols = block.shape
     finite = values[np.isfinite(values)]
-    low, high = (formats.number(finite.min()), formats.number(finite.max())) if finite.size else ("nan", "nan")
+    low, high = (formats.number(finite.min()), formats.number(finite.max())) if finite.size else ("NaN", "NaN")
     words = messages.text(
         "views.panel.alt", panel=messages.text(f"views.panel.{panel}"), entry=block_name(block), rows=rows, cols=cols,
         output=block.output_name, input=block.input_name, low=low, high=high,

@@ -140,7 +140,7 @@ def test_with_order_two_what_cannot_be_looked_at_does_not_count_as_right() -> No
     assert report.verdict == "right"
     assert report.order2 is not None
     assert report.order2.verdict == "cannot tell"
-    assert str(report.order2.reason) == "backward is marked `@once_differentiable`, so there are none to check."
+    assert str(report.order2.reason) == "There are none: backward is marked `@once_differentiable`."
     assert not report
     assert not report.wrong
 
@@ -316,4 +316,4 @@ def test_what_takes_too_many_runs_is_left_out_and_said(monkeypatch: pytest.Monke
     assert report.verdict == "right"
     assert report.order2 is not None
     assert (report.order2.verdict, report.order2.findings) == ("cannot tell", ())
-    assert str(report.order2.reason).startswith("They were left out")
+    assert str(report.order2.reason).startswith("That takes more runs of forward and backward")
