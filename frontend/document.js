@@ -30,6 +30,13 @@ const toneClass = (tone) => TONES[tone] ?? "plain";
 export const documentView = (page, blocks) => blocks.map((block) => blockView(page, block));
 
 /**
+ * A view that is a document and nothing else.
+ * @param {Page} page
+ * @param {{document: Block[]}} state
+ */
+export const pageOf = (page, state) => el("div", "stack", ...documentView(page, state.document));
+
+/**
  * @param {Page} page
  * @param {Block} block
  * @returns {HTMLElement}
@@ -156,9 +163,58 @@ function tableView(page, { header, rows, caption, right = [], wrap = true }) {
       caption && el("caption", "hidden", caption),
       header.length > 0 &&
         el("thead", null, el("tr", null, ...header.map((cell, k) => cellView(cell, k, "col")))),
-      el("tbody", null, ...rows.map(rowView)),
+      el("tbody", null, ...foldable(page, rows, rows.map(rowView))),
     ),
   );
+}
+
+/** @param {Cell[]} row @returns {number | null} how deep a row of a tree stands, null in other tables */
+function depthOf([first]) {
+  const branch = [first].flat().find((span) => typeof span !== "string" && span?.kind === "branch");
+  return branch ? /** @type {import("./tree").Branch} */ (branch).depth : null;
+}
+
+/**
+ * Give each row of a tree that others stand in a button that folds them.
+ * @param {Page} page
+ * @param {Cell[][]} rows
+ * @param {HTMLTableRowElement[]} drawn
+ */
+function foldable(page, rows, drawn) {
+  const depths = rows.map(depthOf);
+  /** @type {Set<number>} */
+  const folded = new Set();
+  /** @param {number} k @returns {number} the row after the last one inside row k */
+  function endOf(k) {
+    const next = depths.findIndex((depth, j) => j > k && (depth ?? 0) <= (depths[k] ?? 0));
+    return next < 0 ? rows.length : next;
+  }
+  function show() {
+    drawn.forEach((row) => (row.hidden = false));
+    for (const k of folded) drawn.slice(k + 1, endOf(k)).forEach((row) => (row.hidden = true));
+  }
+  /** @param {number} k */
+  function foldButton(k) {
+    const name = page.t("inside_count", { count: endOf(k) - k - 1 });
+    const sign = button("", toggle, "link fold");
+    sign.setAttribute("aria-label", name);
+    sign.setAttribute("aria-expanded", "true");
+    function toggle() {
+      const open = folded.delete(k);
+      if (!open) folded.add(k);
+      sign.setAttribute("aria-expanded", String(open));
+      show();
+    }
+    return sign;
+  }
+  depths.forEach((depth, k) => {
+    if (depth !== null && endOf(k) > k + 1) {
+      const cell = drawn[k].cells[0],
+        branch = cell.querySelector(".branch");
+      branch ? branch.after(foldButton(k)) : cell.prepend(foldButton(k));
+    }
+  });
+  return drawn;
 }
 
 /**
@@ -177,12 +233,27 @@ function thumbnailView(page, { array, alt, exact }) {
  * @param {Page} page
  * @param {import("./tree").Link} link
  */
-function linkView(page, { words, tab, block, line }) {
+function linkView(page, { words, tab = "", block, line, place }) {
+  if (place) return placeLink(words, place);
   if (!page.tabs.includes(tab)) return null;
   return button(words, () => {
     page.select({ ...(block && page.reach(block)), ...(line && { line }) });
     page.show(tab);
   });
+}
+
+/**
+ * A way to the output with the card of this place, if the notebook still shows it.
+ * @param {string} words
+ * @param {string} place
+ */
+function placeLink(words, place) {
+  const name = el("code", null, words);
+  function go() {
+    const [card] = document.getElementsByClassName(`nbag-at-${place}`);
+    card?.scrollIntoView({ block: "center" });
+  }
+  return button(name, go, "link");
 }
 
 /**

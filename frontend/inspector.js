@@ -3,8 +3,7 @@
 import { copyReport, sinceView } from "./answer.js";
 import { agreeingWords, byInterest, FEW, fitsMatrix, matrix, verdictWord } from "./blocks.js";
 import { callsView } from "./calls.js";
-import { compareView } from "./compare.js";
-import { documentView } from "./document.js";
+import { documentView, pageOf } from "./document.js";
 import { count, size } from "./formats.js";
 import { gradcheckView } from "./gradcheck.js";
 import { graphView } from "./graph.js";
@@ -43,7 +42,7 @@ export function inspectorView(page, state) {
     },
     state.blocks.length && { id: "jacobian", make: () => jacobianView(page, state) },
     state.check && { id: "gradcheck", make: () => gradcheckView(page, state) },
-    state.comparison && { id: "compare", make: () => compareView(page, state.comparison) },
+    state.comparison && { id: "compare", make: () => pageOf(page, state.comparison) },
     state.source && {
       id: "source",
       make: () => sourceView(page, state.source, state.answer.marks),

@@ -37,13 +37,14 @@ export interface Branch {
   depth: number;
 }
 
-/** A way to another part of the same live view; only there is it seen. */
+/** A way to another part of the same live view, or of the same notebook; a stored report shows the latter as a name. */
 export interface Link {
   kind: "link";
   words: string;
-  tab: string;
+  tab?: string;
   block?: [number, number] | null;
   line?: number | null;
+  place?: string;
 }
 
 /** A sentence or two; backticks in plain words become code. */
@@ -94,11 +95,12 @@ export interface Item {
   body: Block[];
 }
 
-/** The answer: blocks beside a bar in the verdict's colour. */
+/** The answer: blocks beside a bar in the verdict's colour; links lead to it by the name of its place. */
 export interface Card {
   kind: "card";
   tone: "right" | "wrong" | "cannot tell" | "unchecked" | "bug" | "lint" | "note";
   body: Block[];
+  place?: string;
 }
 
 /** Documents beside each other where there is room, else below each other. */

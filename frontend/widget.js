@@ -2,7 +2,7 @@
 
 import { callsView } from "./calls.js";
 import { claimKeys } from "./claims.js";
-import { compareView } from "./compare.js";
+import { pageOf } from "./document.js";
 import { frozenModel } from "./frozen.js";
 import { gradcheckView } from "./gradcheck.js";
 import { graphView } from "./graph.js";
@@ -23,7 +23,7 @@ const VIEWS = {
   jacobian: jacobianView,
   gradcheck: gradcheckView,
   calls: callsView,
-  compare: compareView,
+  document: pageOf,
   progress: progressView,
 };
 

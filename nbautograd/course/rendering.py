@@ -13,6 +13,7 @@ from nbautograd.views.document import (
     Code,
     Document,
     Item,
+    Link,
     Paragraph,
     Strong,
     Table,
@@ -26,6 +27,7 @@ TONE: dict[str, Tone] = {
     "failed": "cannot tell",
     "unanswered": "unchecked",
 }  # not yet right is no disgrace
+TICK = {"passed": "✓ ", "skipped": ""}
 MARK = {"passed": "✓", "failed": "✗", "unanswered": "·", "skipped": "·"}
 
 
@@ -52,7 +54,7 @@ def result_document(value: Result) -> Document:
     shown = value.outcomes if value.state == "failed" else ()
     failed = [_failed(outcome, value.hints) for outcome in shown if outcome.state == "failed"]
     small = [Item(sentences(below(value), "small"))] if below(value) else []
-    return (Card(TONE[value.state], (head, *failed, *small)),)
+    return (Card(TONE[value.state], (head, *failed, *small), place=f"exercise-{value.exercise}"),)
 
 
 def _failed(outcome: CheckResult, hints: int) -> Item:
@@ -77,7 +79,7 @@ def below(value: Result) -> tuple[str, ...]:
 
 
 def _titles(value: Result, state: str) -> str:
-    return messages.text("course.comma").join(o.title for o in value.outcomes if o.state == state)
+    return " · ".join(f"{TICK[state]}{o.title}" for o in value.outcomes if o.state == state)
 
 
 @build.register
@@ -86,8 +88,13 @@ def progress_document(value: Progress) -> Document:
     if not value.rows:
         return sentences([messages.text("course.progress.none")])
     header = tuple(messages.text(f"course.progress.{column}") for column in ("exercise", "tries", "state"))
-    rows = tuple((Code(row.exercise), str(row.tries or ""), Chip(_state(row), TONE[row.state])) for row in value.rows)
+    rows = tuple((_name(row), str(row.tries or ""), Chip(_state(row), TONE[row.state])) for row in value.rows)
     return (Paragraph((Strong(_title(value)),)), Item((Table(header, rows, right=(1,)),)))
+
+
+def _name(row: Row) -> Code | Link:
+    """Return the name of an exercise; of one that was tried a way to its answer, which stands in the same notebook."""
+    return Link(row.exercise, place=f"exercise-{row.exercise}") if row.tries else Code(row.exercise)
 
 
 def _title(value: Progress) -> str:

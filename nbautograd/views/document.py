@@ -76,19 +76,21 @@ class Thumbnail:
 
 @dataclass(frozen=True)
 class Link:
-    """A way to another part of the same live view; only there is it seen.
+    """A way to another part of the same live view, or of the same notebook; a stored report shows the latter as a name.
 
     Attributes:
         words: what it says.
-        tab: the part, ``"jacobian"`` or ``"source"``.
+        tab: the part, ``"jacobian"`` or ``"source"``; only in a live view is such a way seen.
         block: the block to select there: output and input.
         line: the line to select.
+        place: name of the card in another output that it leads to.
     """
 
     words: str
-    tab: str
+    tab: str = ""
     block: tuple[int, int] | None = None
     line: int | None = None
+    place: str = ""
 
 
 Span = str | Chip | Strong | Code | Faint | Sentence | Branch | Thumbnail | Link
@@ -184,10 +186,11 @@ class Item:
 
 @dataclass(frozen=True)
 class Card:
-    """The answer: blocks beside a bar in the verdict's colour."""
+    """The answer: blocks beside a bar in the verdict's colour; links lead to it by the name of its place."""
 
     tone: Tone
     body: Document
+    place: str = ""
 
 
 @dataclass(frozen=True)

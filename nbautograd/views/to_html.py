@@ -142,7 +142,8 @@ def _element(block: Block, room: Room) -> Markup:
         case Card():
             look = f"border-left:4px solid {theme.TONES[block.tone]};background-color:{SOFT}"
             style = f"{look};padding:9px 14px 4px 14px;margin:0 0 8px 0;border-radius:3px"
-            return tag("div", {"style": style}, to_html(block.body, room))
+            place = f"nbag-at-{block.place}" if block.place else None
+            return tag("div", {"class": place, "style": style}, to_html(block.body, room))
         case Drawing():
             return _drawing(block) if room.drawings else Markup("")
         case Beside():
@@ -179,7 +180,7 @@ def _span(span: Span, room: Room, sentence: bool = False) -> Markup:
         case Thumbnail():
             return _thumbnail(span.value) if room.thumbnails else Markup("")
         case Link():
-            return Markup("")
+            return _span(Code(span.words), room) if span.place else Markup("")
 
 
 def chip(words: str, tone: str) -> Markup:

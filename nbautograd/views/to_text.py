@@ -106,7 +106,9 @@ def _span(span: Span) -> str:
             return span.words if span.plain is None else span.plain
         case Branch():
             return "   " * (span.depth - 1) + "└─ " if span.depth else ""
-        case Thumbnail() | Link():
+        case Link():
+            return span.words if span.place else ""
+        case Thumbnail():
             return ""
         case _:
             return span.words

@@ -13,7 +13,7 @@ from nbautograd.widgets import parts
 from nbautograd.widgets.asking import plain_text, questions
 from nbautograd.widgets.base import Question, ViewWidget
 from nbautograd.widgets.calls import calls_questions, calls_state
-from nbautograd.widgets.compare import comparison_state
+from nbautograd.widgets.document import comparison_state
 from nbautograd.widgets.gradcheck import answer_state, verdict_state
 from nbautograd.widgets.graph import graph_questions, graph_state
 from nbautograd.widgets.jacobian import Blocks, block_questions, blocks_state

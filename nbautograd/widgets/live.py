@@ -25,8 +25,10 @@ VIEWS = {
     "JacobianReport": ("jacobian", "JacobianWidget"),
     "GradcheckReport": ("gradcheck", "GradcheckWidget"),
     "CallLog": ("calls", "CallsWidget"),
-    "Comparison": ("compare", "CompareWidget"),
-    "AuditReport": ("audit", "AuditWidget"),
+    "Comparison": ("document", "DocumentWidget"),
+    "AuditReport": ("document", "DocumentWidget"),
+    "DispatchLog": ("document", "DocumentWidget"),
+    "Progress": ("document", "DocumentWidget"),
 }
 
 _open: deque[tuple[str, str, Any]] = deque()  # (cell, run of the cell, widget), oldest first

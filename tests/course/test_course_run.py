@@ -57,7 +57,7 @@ def test_a_result_is_plain_data_in_both_languages():
 def test_text_and_html_say_the_same():
     bundle = mimebundle(check(MULTIPLY, product(**SWAPPED)))
     assert bundle["text/plain"].splitlines()[0] == "✗ `multiply`: not yet."
-    for words in ("are swapped", "--hints 2", "Right already: value of forward."):
+    for words in ("are swapped", "--hints 2", "Right already: ✓ value of forward"):
         assert words in bundle["text/plain"]
         assert words in bundle["text/html"]
     assert len(bundle["text/html"]) < 4000

@@ -15,6 +15,8 @@ import torch
 from comm_wire import Wire, put, sync
 
 import nbautograd
+from nbautograd.core.tracing.dispatches import DispatchLog
+from nbautograd.course.progress import Progress
 from nbautograd.errors import CallError
 from nbautograd.views.bundle import mimebundle as static_bundle
 from nbautograd.widgets.live import VIEWS, widget
@@ -27,9 +29,10 @@ def numbers(packed: dict[str, Any]) -> np.ndarray[Any, Any]:
 
 
 def test_every_public_report_has_a_view(wire: Wire, samples: Any) -> None:
-    parts = [samples.report().jacobian, samples.gradcheck(), samples.calls(), samples.comparison()]
-    values = [samples.report(), samples.graph(), *parts, nbautograd.AuditReport()]
-    kinds = ["inspector", "graph", "jacobian", "gradcheck", "calls", "compare", "compare"]  # an audit is a document too
+    parts = [samples.report().jacobian, samples.gradcheck(), samples.calls()]
+    documents = [samples.comparison(), nbautograd.AuditReport(), DispatchLog(), Progress()]
+    values = [samples.report(), samples.graph(), *parts, *documents]
+    kinds = ["inspector", "graph", "jacobian", "gradcheck", "calls", *["document"] * len(documents)]
     assert [type(v).__name__ for v in values] == list(VIEWS)
     assert [v.widget()._kind for v in values] == kinds
 

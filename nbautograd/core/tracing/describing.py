@@ -76,6 +76,8 @@ def _text(value: Any, depth: int = 2) -> str:
     kind = type(value)
     if kind in PLAIN_TYPES:
         return _tensor_text(value)
+    if kind is float:
+        return f"{value:.4g}"
     if kind in (list, tuple) and depth:
         inside = ", ".join(_text(item, depth - 1) for item in value[:LISTED]) + (", …" if len(value) > LISTED else "")
         return f"[{inside}]" if kind is list else f"({inside})"

@@ -143,6 +143,9 @@ class LiveDispatches:
     def __repr__(self) -> str:
         return repr(self.read())
 
+    def __str__(self) -> str:
+        return str(self.read())
+
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         return self.read()._repr_mimebundle_(include, exclude)
 

@@ -15,7 +15,9 @@ from nbautograd.views.document import Branch, Cell, Chip, Code, Document, Faint,
 
 MOST_ROWS = 60
 CHAIN = 8  # calls of one function, each inside the one before, from which on they are folded
-CALL = 72  # characters of a call
+CALL = 72  # characters of a call, from which on its arguments are shortened
+LEAST = 20  # characters that an argument may have in any case
+ROOM = 48  # characters of a result
 DASH = "–"
 
 
@@ -106,8 +108,26 @@ def notes(log: DispatchLog) -> list[str]:
 def call(dispatch: Dispatch) -> str:
     """``torch.add(<ScalarTensor _N=2>, float32 2×2)``."""
     parts = [_argument(v) for v in dispatch.args] + [f"{v.name}={_argument(v)}" for v in dispatch.kwargs]
-    words = f"{dispatch.func}({', '.join(parts)})"
-    return words if len(words) <= CALL else f"{words[: CALL - 2]}…)"
+    if len(dispatch.func) + sum(len(part) + 2 for part in parts) > CALL:
+        room = max(LEAST, (CALL - len(dispatch.func)) // len(parts) - 2)
+        parts = [shortened(part, room) for part in parts]
+    return f"{dispatch.func}({', '.join(parts)})"
+
+
+def shortened(words: str, room: int) -> str:
+    """Return the description of an object with as many whole attributes as there is room for.
+
+    Example:
+        >>> from nbautograd.views.builders.dispatches import shortened
+        >>> shortened("<ScalarTensor _N=3 _value=2.123>", 24)
+        '<ScalarTensor _N=3 …>'
+    """
+    if len(words) <= room:
+        return words
+    if not words.endswith(">"):
+        return f"{words[: room - 1]}…"
+    name, _, _ = words.partition(" ")
+    return f"{words[: room - 2].rpartition(' ')[0] or name} …>"
 
 
 def asked(dispatch: Dispatch) -> str:
@@ -133,7 +153,7 @@ def result(dispatch: Dispatch) -> str:
     """Describe what came back, or the error."""
     if dispatch.exception:
         return dispatch.exception
-    return DASH if dispatch.result is None else _argument(dispatch.result)
+    return DASH if dispatch.result is None else shortened(_argument(dispatch.result), ROOM)
 
 
 def _argument(value: Value) -> str:

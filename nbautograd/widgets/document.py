@@ -1,10 +1,11 @@
-"""The Compare view: a Function beside its reference."""
+"""A value whose live view is its document: a comparison, an audit, a trace of dispatches, the exercises tried."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from nbautograd.inspection.comparison import Comparison
+from nbautograd.views.builders import build
 from nbautograd.views.builders.comparison import comparison_document, headline
 from nbautograd.views.to_json import to_json
 from nbautograd.widgets.base import ViewWidget
@@ -15,11 +16,11 @@ def comparison_state(comparison: Comparison) -> dict[str, Any]:
     return {"headline": headline(comparison), "document": to_json(comparison_document(comparison))}
 
 
-class CompareWidget(ViewWidget):
-    """A Function beside its reference: outputs, gradients, saved bytes, time, graphs."""
+class DocumentWidget(ViewWidget):
+    """The document of a value, drawn live: its trees fold, what it links to is a click away."""
 
-    KIND = "compare"
+    KIND = "document"
 
-    def make_state(self, value: Comparison) -> dict[str, Any]:
-        """Everything that the comparison holds."""
-        return comparison_state(value)
+    def make_state(self, value: Any) -> dict[str, Any]:
+        """Return the document."""
+        return {"document": to_json(build(value))}

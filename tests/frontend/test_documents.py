@@ -1,0 +1,82 @@
+"""Documents on a page by themselves: a trace of dispatches, a tree that folds; exercises and ways to their answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from nbautograd.core.tracing.dispatches import Dispatch, DispatchLog
+from nbautograd.core.values import Value
+from nbautograd.course.progress import Progress, Row
+from nbautograd.course.rendering import mimebundle
+from nbautograd.course.result import Result
+
+pytestmark = pytest.mark.browser
+
+
+def dispatch(index: int, parent: int | None, func: str, **more: Any) -> Dispatch:
+    return Dispatch(index, parent, "__torch_function__", "Scalar", func, **more)
+
+
+@pytest.fixture
+def trace() -> DispatchLog:
+    """Return a trace of three calls inside each other, and one after them."""
+    long = Value("0", "Scalar", "<ScalarTensor _N=3 _value=2.123 name='a name that is quite long' more=1>")
+    return DispatchLog(
+        (
+            dispatch(0, None, "torch.add", args=(long, long)),
+            dispatch(1, 0, "torch.mean"),
+            dispatch(2, 1, "torch.sum"),
+            dispatch(3, None, "torch.mul", outcome="NotImplemented"),
+        )
+    )
+
+
+def rows(page: Any) -> list[str]:
+    return [row.locator("th code").inner_text() for row in page.locator("tbody tr:visible").all()]
+
+
+def test_a_trace_is_a_tree_that_folds(show: Any, trace: DispatchLog) -> None:
+    page = show(trace)
+    outer, inner = (
+        page.get_by_role("button", name="calls inside: 2"),
+        page.get_by_role("button", name="calls inside: 1"),
+    )
+    assert [words.split("(")[0] for words in rows(page)] == ["torch.add", "torch.mean", "torch.sum", "torch.mul"]
+    inner.click()
+    expect(inner).to_have_attribute("aria-expanded", "false")
+    assert len(rows(page)) == 3
+    outer.press("Enter")
+    assert len(rows(page)) == 2
+    outer.press("Enter")  # what is folded inside stays so
+    assert len(rows(page)) == 3
+    inner.click()
+    assert len(rows(page)) == 4
+
+
+def test_objects_are_shortened_by_whole_attributes(show: Any, trace: DispatchLog) -> None:
+    assert rows(show(trace))[0] == "torch.add(<ScalarTensor _N=3 …>, <ScalarTensor _N=3 …>)"
+
+
+def test_the_name_of_an_exercise_leads_to_its_answer(show: Any) -> None:
+    page = show(Progress((Row("multiply", 2, "passed"), Row("exp"))))
+    expect(page.get_by_role("button", name="exp")).to_have_count(0)  # nothing was tried
+    stored = mimebundle(Result("multiply", "Multiply", "failed"))["text/html"]
+    page.evaluate("html => document.body.insertAdjacentHTML('beforeend', `<div style='height: 4000px'></div>${html}`)",
+                  stored)  # fmt: skip
+    answer = page.locator(".nbag-at-exercise-multiply")
+    expect(answer).not_to_be_in_viewport()
+    page.get_by_role("button", name="multiply").click()
+    expect(answer).to_be_in_viewport()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_in_a_trace(show: Any, trace: DispatchLog, scheme: str) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    page = show(trace)
+    page.evaluate("s => { document.documentElement.style.cssText = `color-scheme: ${s}; background: Canvas`; }", scheme)
+    tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+    assert Axe().run(page, options={"runOnly": tags}).response["violations"] == []
