@@ -13,7 +13,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
+from matplotlib.patches import Polygon, Rectangle
 
 from nbautograd import messages
 from nbautograd.core.checking.block import Block, GradcheckReport, JacobianBlock, JacobianReport
@@ -27,6 +27,7 @@ MOST = 6  # blocks of one figure
 CELLS = 64  # a larger block is pooled to this many rows and columns
 WRITTEN = 8  # rows and columns of a matrix whose numbers are written into its cells
 SMALL = 7
+MARKED = 500  # cells of one map that get a mark of their own
 LONG = 3  # letters of an index that has no room beside the next one
 RESOLUTION = 160  # dots per inch in a notebook; vector formats do not need it
 
@@ -121,19 +122,21 @@ def _title(block: JacobianBlock) -> str:
 def _draw(block: JacobianBlock, axes: Sequence[Axes], bar_in: Axes | None) -> None:
     pooled = block.pooled(CELLS, CELLS)
     arrays = [drawable(getattr(pooled, name)) for name in PANELS]
-    top = palette.limit(*arrays[:2])
+    top = palette.robust_limit(*arrays[:2])
     scale = ScalarMappable(Normalize(-top, top), _colormap())
     for ax, name, values in zip(axes, PANELS, arrays, strict=True):
         ax.imshow(palette.rgb(values, top), aspect="equal", interpolation="nearest")
         ax.set_title(messages.text(f"views.panel.{name}"), fontsize=SMALL)
         _write(ax, values, top)
         _hatch(ax, values)
+        _corners(ax, values, top)
         _ticks(ax, block, (pooled.rows, pooled.cols), values.shape)
     axes[0].set_ylabel(block.output_name, fontsize=SMALL)
     if (cell := worst_cell(block, pooled)) is not None:
         axes[2].add_patch(Rectangle((cell[1] - 0.5, cell[0] - 0.5), 1, 1, fill=False, lw=1.6, ec=theme.BLACK))
+    outside = any(palette.beyond(values, top).any() for values in arrays)
     beside: dict[str, Any] = {"cax": bar_in} if bar_in is not None else {"ax": list(axes), "shrink": 0.8, "pad": 0.02}
-    bar = axes[0].figure.colorbar(scale, ticks=[-top, 0, top], **beside)
+    bar = axes[0].figure.colorbar(scale, ticks=[-top, 0, top], extend="both" if outside else "neither", **beside)
     bar.outline.set_linewidth(0.5)
     bar.ax.set_yticklabels([formats.number(t, 3) for t in (-top, 0.0, top)], fontsize=6)
     bar.ax.tick_params(length=2, width=0.5)
@@ -156,8 +159,15 @@ def _write(ax: Axes, values: np.ndarray[Any, Any], top: float) -> None:
 def _hatch(ax: Axes, values: np.ndarray[Any, Any]) -> None:
     for side in ax.spines.values():
         side.set_linewidth(0.5)
-    for r, c in np.argwhere(np.isnan(values))[:500]:
+    for r, c in np.argwhere(np.isnan(values))[:MARKED]:
         ax.add_patch(Rectangle((c - 0.5, r - 0.5), 1, 1, fill=False, hatch="xxxx", lw=0, ec=theme.BLACK))
+
+
+def _corners(ax: Axes, values: np.ndarray[Any, Any], top: float) -> None:
+    """Mark cells beyond the scale in a corner, as heat maps do."""
+    for r, c in np.argwhere(palette.beyond(values, top))[:MARKED]:
+        corner = [(c + 0.1, r - 0.5), (c + 0.5, r - 0.5), (c + 0.5, r - 0.1)]
+        ax.add_patch(Polygon(corner, color=theme.BLACK, lw=0))
 
 
 def _ticks(ax: Axes, block: JacobianBlock, per_cell: tuple[int, int], shape: tuple[int, ...]) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import sample_values as samples
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
+from matplotlib.patches import Polygon, Rectangle
 
 from nbautograd.errors import CallError, InputError
 from nbautograd.views.figures import plot
@@ -37,6 +37,16 @@ def test_one_symmetric_scale():
     figure = plot(samples.block([[1.0, -4.0]], [[1.0, 2.0]]))
     bar = next(ax for ax in figure.axes if not ax.images)
     assert [t.get_text() for t in bar.get_yticklabels()] == ["-4.0", "0.0", "4.0"]
+
+
+def test_an_outlier_is_marked_and_does_not_set_the_scale():
+    matrix = np.ones((8, 8))
+    matrix[2, 3] = 50.0
+    figure = plot(samples.block(matrix, np.ones((8, 8))))
+    bar = next(ax for ax in figure.axes if not ax.images)
+    assert [t.get_text() for t in bar.get_yticklabels()] == ["-1.0", "0.0", "1.0"]
+    marks = [[p.get_xy()[0].tolist() for p in ax.patches if isinstance(p, Polygon)] for ax in panels(figure)]
+    assert marks == [[[3.1, 1.5]], [], [[3.1, 1.5]]]
 
 
 def test_draws_into_the_axes_it_is_given():
