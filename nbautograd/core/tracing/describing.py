@@ -14,6 +14,7 @@ from nbautograd.core.recording.snapshot import PLAIN_TYPES, SUMMARY, ObjectSnaps
 from nbautograd.core.torch_private import tensors as internals
 from nbautograd.core.values import Value
 
+SHORT = 6  # characters of a number that is written in full
 LISTED = 4  # attributes or items that are shown of an object
 
 
@@ -77,7 +78,7 @@ def _text(value: Any, depth: int = 2) -> str:
     if kind in PLAIN_TYPES:
         return _tensor_text(value)
     if kind is float:
-        return f"{value:.4g}"
+        return repr(value) if len(repr(value)) <= SHORT else f"{value:.4g}"
     if kind in (list, tuple) and depth:
         inside = ", ".join(_text(item, depth - 1) for item in value[:LISTED]) + (", …" if len(value) > LISTED else "")
         return f"[{inside}]" if kind is list else f"({inside})"
