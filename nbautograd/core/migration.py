@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from types import FunctionType
 
-from nbautograd.core import syntax
+from nbautograd.core import user_source
 from nbautograd.core.findings import Finding, Fix
-from nbautograd.core.source import as_written, methods_of, read_source
+from nbautograd.core.user_source import as_written, methods_of, read_source
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def _instance_style(cls: type) -> bool:
     forward = as_written(vars(cls).get("forward"))
     if not isinstance(forward, FunctionType):
         return False
-    code = methods_of(cls).codes.get("forward")
+    code = methods_of(cls).code("forward")
     first = code.co_varnames[0] if code is not None and code.co_argcount else ""
     return first == "self" or isinstance(vars(cls).get("__init__"), FunctionType)
 
@@ -114,7 +114,7 @@ def migrate(text: str, name: str) -> Migration | None:
         return None
     cls = body[0] if len(body) == 1 and isinstance(body[0], ast.ClassDef) else None
     methods = {n.name: n for n in cls.body if isinstance(n, ast.FunctionDef)} if cls is not None else {}
-    if "forward" not in methods or not syntax.parameters(methods["forward"]):
+    if "forward" not in methods or not user_source.parameters(methods["forward"]):
         return None
     extra = _names(_extra(methods))
     migrated = _apply(text, list(_edits(text, name, dict(methods))))
@@ -122,7 +122,7 @@ def migrate(text: str, name: str) -> Migration | None:
         ast.parse(migrated)
     except SyntaxError:
         return None
-    inputs = syntax.parameters(methods["forward"])[1:]
+    inputs = user_source.parameters(methods["forward"])[1:]
     before = f"{name}({', '.join(extra)})({', '.join(inputs)})"
     given = [*extra, *inputs] if _in_front(methods) else [*inputs, *extra]
     return Migration(migrated, before, f"{name}.apply({', '.join(given)})")
@@ -155,9 +155,9 @@ def _edits(text: str, name: str, methods: dict[str, ast.FunctionDef]) -> Iterato
     others = [m for m in methods if m not in ("__init__", "forward", "backward")]
     init = methods.pop("__init__", None)
     if init is not None:
-        yield (syntax.first_line(init), 0), (_end_line(init, text) + 1, 0), ""
+        yield (user_source.first_line(init), 0), (_end_line(init, text) + 1, 0), ""
     for method in methods.values():
-        if method.decorator_list or not syntax.parameters(method) or method.name.startswith("__"):
+        if method.decorator_list or not user_source.parameters(method) or method.name.startswith("__"):
             continue
         yield (method.lineno, 0), (method.lineno, 0), " " * method.col_offset + "@staticmethod\n"
         yield from _self_to_ctx(method, name, others)
@@ -167,7 +167,7 @@ def _edits(text: str, name: str, methods: dict[str, ast.FunctionDef]) -> Iterato
     if init is not None:
         yield from _initialised_in_forward(init, forward, text)
     if extra and "backward" in methods:
-        for statement in syntax.returns(methods["backward"]):
+        for statement in user_source.returns(methods["backward"]):
             yield from _more_nones(statement, len(extra), forward, _in_front(methods))
 
 
@@ -253,7 +253,7 @@ def _more_nones(statement: ast.Return, count: int, forward: ast.FunctionDef, in_
     assert value is not None
     nones = ", ".join(["None"] * count)
     start, end = (value.lineno, value.col_offset), (value.end_lineno or 0, value.end_col_offset or 0)
-    one_input = len(syntax.parameters(forward)) == 2 and forward.args.vararg is None
+    one_input = len(user_source.parameters(forward)) == 2 and forward.args.vararg is None
     if isinstance(value, ast.Tuple) and value.elts:
         first, last = value.elts[0], value.elts[-1]
         end = (last.end_lineno or 0, last.end_col_offset or 0)

@@ -14,7 +14,7 @@ from torch import Tensor
 from nbautograd.core.checking.prepared_inputs import callable_of, is_differentiable
 from nbautograd.core.checking.problem import Subject
 from nbautograd.core.checking.quiet import seed_all
-from nbautograd.core.source import function_class
+from nbautograd.core.user_source import function_class
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise
 

@@ -27,8 +27,8 @@ from nbautograd.core.checking.progress import Tell, watched
 from nbautograd.core.display import Phrase
 from nbautograd.core.findings import Finding
 from nbautograd.core.recording.watching import KeptCall, Situation, Watch, WatchedFunction, compiled_meanwhile
-from nbautograd.core.source import FunctionSource, read_source
 from nbautograd.core.torch_private import library
+from nbautograd.core.user_source import FunctionSource, read_source
 from nbautograd.core.values import short_repr
 from nbautograd.errors import CallError, NbautogradError
 from nbautograd.inspection.audit_report import (

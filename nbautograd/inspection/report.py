@@ -22,7 +22,7 @@ from nbautograd.core.graphs.backward import backward
 from nbautograd.core.graphs.graph import AutogradGraph
 from nbautograd.core.recording.api import recording
 from nbautograd.core.recording.call import CallLog
-from nbautograd.core.source import FunctionSource, read_source
+from nbautograd.core.user_source import FunctionSource, read_source
 from nbautograd.inspection.comparison import Comparison, compare
 
 

@@ -26,8 +26,8 @@ from torch import Tensor
 
 from nbautograd.core.checking.gradcheck import gradcheck
 from nbautograd.core.display import Phrase
-from nbautograd.core.source import as_written, read_source
 from nbautograd.core.torch_private import library
+from nbautograd.core.user_source import as_written, read_source
 from nbautograd.inspection.audit import Kept, kept_of
 from nbautograd.inspection.audit_report import AuditedFunction, AuditReport
 

@@ -12,7 +12,7 @@ from typing import Any
 from IPython.core.error import UsageError
 
 from nbautograd import messages
-from nbautograd.core.source import function_class
+from nbautograd.core.user_source import function_class
 
 Namespace = Mapping[str, Any]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from IPython.core.magic import no_var_expand
 
-from nbautograd.core.source import function_class
+from nbautograd.core.user_source import function_class
 from nbautograd.magics.call_expression import EvaluationError, Namespace, evaluate
 from nbautograd.magics.cell_magics import ExerciseMagics, FunctionMagics
 from nbautograd.magics.lines import LineMagics

@@ -20,9 +20,9 @@ from nbautograd.core.checking.progress import watched
 from nbautograd.core.graphs.build import graph
 from nbautograd.core.recording.api import calls
 from nbautograd.core.recording.call import CallLog
-from nbautograd.core.source import function_class
 from nbautograd.core.tracing.log import dispatches
 from nbautograd.core.tracing.spying import PROTOCOLS
+from nbautograd.core.user_source import function_class
 from nbautograd.errors import NbautogradError
 from nbautograd.inspection.comparison import compare
 from nbautograd.magics import output

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from nbautograd.core.display import plain
-from nbautograd.core.source import FunctionSource
+from nbautograd.core.user_source import FunctionSource
 from nbautograd.core.values import CtxSnapshot, TensorSummary, Value
 from nbautograd.views.to_json import array, matrix
 

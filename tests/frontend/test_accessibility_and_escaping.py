@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.findings import Finding, Fix
 from nbautograd.core.recording.call import Call, CallLog
-from nbautograd.core.source import FunctionSource
+from nbautograd.core.user_source import FunctionSource
 from nbautograd.core.values import Value
 from nbautograd.inspection.report import FunctionReport
 from nbautograd.messages import catalogue

@@ -13,7 +13,7 @@ from functions_checked import CubedWrong
 from playwright.sync_api import expect
 
 import nbautograd
-from nbautograd.core.source import FunctionSource, Returned
+from nbautograd.core.user_source import FunctionSource, Returned
 from nbautograd.widgets.asking import elsewhere, microscope
 
 pytestmark = pytest.mark.browser

@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 
 from nbautograd import messages
 from nbautograd.core.checking.block import GradcheckReport
-from nbautograd.core.source import FunctionSource
+from nbautograd.core.user_source import FunctionSource
 from nbautograd.views.bundle import text
 
 pytestmark = pytest.mark.browser

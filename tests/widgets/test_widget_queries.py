@@ -15,7 +15,7 @@ from torch.autograd import Function
 import nbautograd
 from nbautograd.core.checking import entry_curve
 from nbautograd.core.recording.call import CallLog
-from nbautograd.core.source import FunctionSource
+from nbautograd.core.user_source import FunctionSource
 from nbautograd.errors import InputError
 from nbautograd.widgets.asking import elsewhere, microscope
 from nbautograd.widgets.calls import calls_state, one_call

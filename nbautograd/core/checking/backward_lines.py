@@ -17,12 +17,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nbautograd.core import syntax
+from nbautograd.core import user_source
 from nbautograd.core.checking.backward_call import backward_replaced, cotangents, own_node, pull, user_backward
 from nbautograd.core.checking.problem import Subject
 from nbautograd.core.numerics.arrays import Array
 from nbautograd.core.numerics.constants import TRACED_ELEMENTS, TRACED_STATEMENTS
-from nbautograd.core.source import Returned
+from nbautograd.core.user_source import Returned
 
 # calls that make a tensor to be filled, or copied to be changed
 MAKERS = (
@@ -128,14 +128,14 @@ def backward_tree(subject: Subject) -> ast.FunctionDef | None:
     if subject.cls is None:
         return None
     code = getattr(inspect.unwrap(user_backward(subject.cls)), "__code__", None)
-    node = None if code is None else syntax.method_at(code)
+    node = None if code is None else user_source.method_at(code)
     return node if isinstance(node, ast.FunctionDef) else None
 
 
 def return_statement(subject: Subject) -> Returned | None:
     """Return what the last ``return`` of backward gives, with its line."""
     function = backward_tree(subject)
-    found = [] if function is None else syntax.returns(function)
+    found = [] if function is None else user_source.returns(function)
     value = found[-1].value if found else None
     items = value.elts if isinstance(value, ast.Tuple) else [value] if value is not None else []
     return Returned(None, found[-1].lineno, ", ".join(map(ast.unparse, items))) if items else None

@@ -12,7 +12,7 @@ import numpy as np
 from nbautograd.core.checking.jacobian.layout import Matrices, Which, indices
 from nbautograd.core.display import Displayable, Phrase, plain
 from nbautograd.core.findings import Finding
-from nbautograd.core.source import FunctionSource
+from nbautograd.core.user_source import FunctionSource
 
 Array = np.ndarray[Any, Any]
 Verdict = Literal["right", "wrong", "cannot tell"]

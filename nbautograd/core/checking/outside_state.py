@@ -10,7 +10,7 @@ import contextlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from types import CellType, CodeType, FunctionType
+from types import CellType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from torch import Tensor
 
 from nbautograd.core.checking.prepared_inputs import unreadable_kind
 from nbautograd.core.numerics.compare import agree_bitwise
-from nbautograd.core.source import METHODS, as_written
+from nbautograd.core.user_source import METHODS, codes_in, unwrap
 
 LARGEST = 100_000  # elements of tensors, and items of containers, that are copied; larger ones are data, not state
 DEPTH = 3  # containers within containers
@@ -76,8 +76,8 @@ def _places(cls: type) -> Iterator[Place]:
             if not name.startswith("__"):
                 yield _attribute(base, name, value)
         for method in METHODS:
-            function = _function(vars(base).get(method))
-            if function is not None:
+            function = unwrap(vars(base).get(method))
+            if isinstance(function, FunctionType):
                 yield from _of_function(function)
 
 
@@ -89,7 +89,7 @@ def _of_function(function: FunctionType) -> Iterator[Place]:
     for cell in function.__closure__ or ():
         with contextlib.suppress(ValueError):  # an empty cell
             yield _cell(cell)
-    for name in sorted(_names(function.__code__)):
+    for name in _names(function):
         if name in function.__globals__:
             yield _global(function.__globals__, name)
 
@@ -104,18 +104,9 @@ def _global(known: dict[str, Any], name: str) -> Place:
     return Place(_copied(known[name]), lambda: known[name], lambda new: known.__setitem__(name, new))
 
 
-def _names(code: CodeType) -> set[str]:
-    """Return the names that a method reads or writes outside itself, those of functions within it too."""
-    inner = [c for c in code.co_consts if isinstance(c, CodeType)]
-    return set(code.co_names).union(*map(_names, inner))
-
-
-def _function(entry: Any) -> FunctionType | None:
-    entry = as_written(entry)
-    function = getattr(entry, "__func__", entry)
-    while hasattr(function, "__wrapped__"):
-        function = function.__wrapped__
-    return function if isinstance(function, FunctionType) else None
+def _names(function: FunctionType) -> list[str]:
+    """Return the names that a function reads or writes outside itself, or as attributes, in alphabetical order."""
+    return sorted({name for code in codes_in(function.__code__) for name in code.co_names})
 
 
 def _copied(value: Any, depth: int = DEPTH) -> Any:
@@ -147,11 +138,11 @@ def _item(item: Any, depth: int) -> Any:
 def names_outside(fn: Any, cls: type | None) -> Iterator[tuple[str, Any]]:
     """Yield the names, with their values, that a callable and a class's methods read outside their arguments."""
     entries = [fn, *(vars(base).get(m) for base in (cls.__mro__ if cls is not None else ()) for m in METHODS)]
-    for function in filter(None, map(_function, entries)):
+    for function in filter(lambda one: isinstance(one, FunctionType), map(unwrap, entries)):
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=False):
             with contextlib.suppress(ValueError):  # an empty cell
                 yield name, cell.cell_contents
-        for name in sorted(_names(function.__code__)):
+        for name in _names(function):
             if name in function.__globals__:
                 yield name, function.__globals__[name]
 

@@ -11,7 +11,7 @@ from nbautograd.core.contract.rules import Seen
 from nbautograd.core.contract.rules import ordinal as ordinal
 from nbautograd.core.contract.rules import short as short
 from nbautograd.core.findings import Finding, Phrase
-from nbautograd.core.source import Returned
+from nbautograd.core.user_source import Returned
 
 
 def returned(subject: Subject, position: int) -> Returned | None:
@@ -44,9 +44,7 @@ def shapes(known: Mapping[str, Sequence[int]]) -> str:
 
 def backward_line(subject: Subject) -> int | None:
     """The line of ``def backward``."""
-    if subject.source is None:
-        return None
-    return subject.source.lines.get("backward") or subject.source.lines.get("vjp")
+    return None if subject.source is None else subject.source.line("backward")
 
 
 def forward_line(subject: Subject) -> int | None:

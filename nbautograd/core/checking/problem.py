@@ -20,10 +20,10 @@ from nbautograd.core.checking.outside_state import ClassState, SharedTensors, na
 from nbautograd.core.checking.prepared_inputs import refuse_outputs, unreadable_kind
 from nbautograd.core.checking.quiet import quiet, seed_all
 from nbautograd.core.numerics.compare import agree_bitwise
-from nbautograd.core.source import FunctionSource, function_class, read_source
 from nbautograd.core.torch_private import library
 from nbautograd.core.torch_private.casts import CastWatch
 from nbautograd.core.torch_private.tensors import gradients
+from nbautograd.core.user_source import FunctionSource, function_class, read_source
 from nbautograd.errors import InputError
 
 

@@ -15,7 +15,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nbautograd.core import syntax
 from nbautograd.core.checking import phrases
 from nbautograd.core.checking.backward_call import cotangents, gradient_tolerance, own_node, tensors_on_ctx
 from nbautograd.core.checking.block import Block, Entry, GradcheckReport
@@ -31,9 +30,9 @@ from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.arrays import to_array
 from nbautograd.core.numerics.compare import agree_within, agree_within_rounding
 from nbautograd.core.numerics.constants import AGREED
-from nbautograd.core.source import methods_of
 from nbautograd.core.torch_private import tensors as internals
 from nbautograd.core.torch_private.tensors import gradients
+from nbautograd.core.user_source import methods_of
 
 MOST = 120  # elements of inputs and outputs together; of a larger Function the second derivatives are sampled
 LEAST = 400  # runs that a suspicion is worth in any case; what is wrong in 8 elements takes some 150 to 390
@@ -294,8 +293,7 @@ def _moves(tensor: Tensor, other: Tensor | None) -> bool:
 
 def _cuts(subject: Subject) -> Iterator[tuple[str, int]]:
     """Find where backward leaves the graph: ``.data``, ``.detach()``, numpy, an inner autograd.grad."""
-    code = methods_of(subject.cls).codes.get("backward") if subject.cls is not None else None
-    tree = syntax.method_at(code) if code is not None else None
+    tree = methods_of(subject.cls).tree("backward") if subject.cls is not None else None
     for node in ast.walk(tree) if tree is not None else ():
         if isinstance(node, ast.Attribute) and node.attr in CUTS:
             yield f".{node.attr}", node.lineno

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from nbautograd.core import syntax
 from nbautograd.core.contract import rules
 from nbautograd.core.contract.rules import Seen, broken
 from nbautograd.core.findings import Finding
@@ -23,6 +22,7 @@ from nbautograd.core.recording.decode import (
 )
 from nbautograd.core.recording.record import OWN_CALL, CallRecord
 from nbautograd.core.recording.snapshot import NEEDS_GRADIENT, Snapshot, TensorSnapshot
+from nbautograd.core.user_source import changed_in_place
 
 _CONTAINERS = ("list", "tuple", "dict")
 _LAYOUT = ("view size is not compatible", "contiguous", "stride", "single memory location")  # of torch's own errors
@@ -59,8 +59,7 @@ def broken_rules(record: CallRecord, forward: CallRecord | None, set_up: CallRec
 def _seen(record: CallRecord, line: int | None = None, position: int | None = None) -> Seen:
     """Return the place of a break in one call; position is that of the input that it is about."""
     source, where = record.function.source, None if position is None else (0, position)
-    lines = {} if source is None else source.lines
-    line = line or lines.get(record.method) or (lines.get("vjp") if record.method == "backward" else None)
+    line = line or (None if source is None else source.line(record.method))
     if record.index == OWN_CALL:
         return Seen(line, where=where)
     return Seen(line, record.function.name, record.index, where)
@@ -83,7 +82,7 @@ def _reads(record: CallRecord, name: str) -> bool:
     code = record.function.methods.codes.get("forward")
     if code is None or name in code.co_freevars:
         return code is not None
-    tree = syntax.method_at(code)
+    tree = record.function.methods.tree("forward")
     nodes = ast.walk(tree) if tree is not None else iter(())
     return any(isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load) for node in nodes)
 
@@ -107,10 +106,8 @@ def inputs_changed(record: CallRecord, saver: CallRecord | None) -> Iterator[Fin
 
 def gradients_changed(record: CallRecord) -> Iterator[Finding]:
     """Gradients that backward was given and changed in place."""
-    codes, names = record.function.methods.codes, input_names(record)
-    code = codes.get("backward") or codes.get("vjp")
-    function = None if code is None else syntax.method_at(code)
-    lines = {} if function is None else syntax.changed_in_place(function)
+    names, function = input_names(record), record.function.methods.tree("backward")
+    lines = {} if function is None else changed_in_place(function)
     for i in record.changed:
         yield rules.gradient_changed(_seen(record, lines.get(names[i])), names[i])
 
@@ -154,8 +151,7 @@ def tensors_on_ctx(record: CallRecord) -> Iterator[Finding]:
 def _line_of_attribute(record: CallRecord, name: str) -> int | None:
     """Return the line that puts something on ctx under this name."""
     for method in ("forward", "setup_context"):
-        code = record.function.methods.codes.get(method)
-        function = None if code is None else syntax.method_at(code)
+        function = record.function.methods.tree(method)
         for node in ast.walk(function) if function is not None else ():
             if isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Store):
                 return node.lineno

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nbautograd.core.findings import Finding, Kind, Phrase
-from nbautograd.core.source import FunctionSource, Returned
+from nbautograd.core.user_source import FunctionSource, Returned
 
 RANK: Mapping[Kind, int] = {"bug": 0, "lint": 1, "note": 2}  # bugs first
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import ast
 import builtins
-import functools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import CodeType, FunctionType
-from typing import Any
 
-from nbautograd.core import syntax
+from nbautograd.core import user_source
 from nbautograd.core.contract import rules
 from nbautograd.core.contract.rules import RANK, Seen, broken
 from nbautograd.core.findings import Finding
 from nbautograd.core.migration import recognise
-from nbautograd.core.source import METHODS, FunctionSource, as_written, methods_of, read_source
+from nbautograd.core.user_source import METHODS, FunctionSource, as_written, codes_in, methods_of, read_source, unwrap
 
 _RETURNS_MANY = frozenset({"unbind", "split", "chunk", "max", "min", "sort", "topk", "tensor_split", "unsafe_chunk"})
 
@@ -42,7 +40,7 @@ def read_contract(cls: type) -> tuple[Finding, ...]:
     if source is None:
         return ()
     codes = methods_of(cls).codes
-    trees = {name: tree for name, code in codes.items() if (tree := syntax.method_at(code)) is not None}
+    trees = {name: tree for name, code in codes.items() if (tree := user_source.method_at(code)) is not None}
     reading = Reading(cls.__name__, source, trees, _unknown_names(cls, codes, trees), _not_static(cls))
     found = [finding for rule in RULES for finding in rule(reading)]
     return tuple(sorted(found, key=lambda finding: RANK[finding.kind]))
@@ -54,47 +52,22 @@ def _not_static(cls: type) -> tuple[str, ...]:
 
 
 def _unknown_names(
-    cls: type, codes: Mapping[str, CodeType], trees: Mapping[str, syntax.FunctionNode]
+    cls: type, codes: Mapping[str, CodeType], trees: Mapping[str, user_source.FunctionNode]
 ) -> dict[str, tuple[str, ...]]:
     """Return per method the global names that it uses and that nothing defines, in the order of the text."""
     unknown = {}
     for method, code in codes.items():
-        function, tree = _function(getattr(cls, method, None)), trees.get(method)
-        if function is None or tree is None:
+        function, tree = unwrap(getattr(cls, method, None)), trees.get(method)
+        if not isinstance(function, FunctionType) or tree is None:
             continue
         known = function.__globals__.keys() | vars(builtins).keys()
-        names, own = names_and_locals(code)
+        codes_inside = list(codes_in(code))
+        own = {name for one in codes_inside for name in (*one.co_varnames, *one.co_cellvars, *one.co_freevars)}
         nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
         loads = sorted((node.lineno, node.col_offset, node.id) for node in nodes)
-        free = names - own - known
+        free = {name for one in codes_inside for name in one.co_names} - own - known
         unknown[method] = tuple(dict.fromkeys(name for _, _, name in loads if name in free))
     return unknown
-
-
-def names_and_locals(code: CodeType) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the names that a code object takes from around it or as attributes, and its own variables.
-
-    Both include those of the functions inside it.
-    """
-    names, own = set(code.co_names), {*code.co_varnames, *code.co_cellvars, *code.co_freevars}
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            inner_names, inner_own = names_and_locals(constant)
-            names |= inner_names
-            own |= inner_own
-    return frozenset(names), frozenset(own)
-
-
-def _function(function: Any) -> FunctionType | None:
-    for _ in range(32):
-        inner = getattr(function, "__wrapped__", None)
-        if inner is None and isinstance(function, functools.partial):
-            inner = function.func
-        if inner is None:
-            break
-        function = inner
-    function = getattr(function, "__func__", function)
-    return function if isinstance(function, FunctionType) else None
 
 
 @dataclass(frozen=True)
@@ -111,7 +84,7 @@ class Reading:
 
     name: str
     source: FunctionSource
-    methods: Mapping[str, syntax.FunctionNode]
+    methods: Mapping[str, user_source.FunctionNode]
     unknown: Mapping[str, tuple[str, ...]]
     not_static: tuple[str, ...]
 
@@ -120,12 +93,12 @@ class Reading:
         return Seen(getattr(node, "lineno", None), self.name)
 
     @property
-    def backward(self) -> syntax.FunctionNode | None:
+    def backward(self) -> user_source.FunctionNode | None:
         """The tree of backward (or vjp)."""
         return self.methods.get("backward") or self.methods.get("vjp")
 
     @property
-    def saver(self) -> syntax.FunctionNode | None:
+    def saver(self) -> user_source.FunctionNode | None:
         """The method that fills ctx."""
         return self.methods.get("setup_context") or self.methods.get("forward")
 
@@ -137,7 +110,7 @@ def number_of_gradients(reading: Reading) -> Iterator[Finding]:
         return
     expected = len(reading.source.inputs)
     optional = len(forward.args.defaults) if reading.source.style != "setup_context" else 0
-    for statement in syntax.returns(backward):
+    for statement in user_source.returns(backward):
         values = _values(statement, reading.source.grad_outputs)
         if values is None:
             continue
@@ -191,11 +164,11 @@ def undefined_names(reading: Reading) -> Iterator[Finding]:
             yield broken("undefined_name", Seen(next(uses, None), reading.name), sentence, method=method, name=name)
 
 
-def _locals(function: syntax.FunctionNode | None) -> set[str]:
+def _locals(function: user_source.FunctionNode | None) -> set[str]:
     if function is None:
         return set()
-    stored = {n.id for n in syntax.own_nodes(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    return stored | {name.lstrip("*") for name in syntax.parameters(function)}
+    stored = {n.id for n in user_source.own_nodes(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return stored | {name.lstrip("*") for name in user_source.parameters(function)}
 
 
 def leaves_autograd(reading: Reading) -> Iterator[Finding]:
@@ -204,7 +177,7 @@ def leaves_autograd(reading: Reading) -> Iterator[Finding]:
     if backward is None or any("once_differentiable" in ast.unparse(d) for d in backward.decorator_list):
         return
     met: set[tuple[str, int]] = set()
-    for node in syntax.own_nodes(backward):
+    for node in user_source.own_nodes(backward):
         if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Load):
             continue
         if (node.attr, node.lineno) in met:
@@ -231,7 +204,7 @@ def empty_bodies(reading: Reading) -> Iterator[Finding]:
 def returns_a_list(reading: Reading) -> Iterator[Finding]:
     """Tensors in a list or dict come out of apply without a grad_fn."""
     forward = reading.methods.get("forward")
-    for statement in syntax.returns(forward) if forward is not None else ():
+    for statement in user_source.returns(forward) if forward is not None else ():
         listed = isinstance(statement.value, (ast.List, ast.ListComp))
         kind = "list" if listed else "dict" if isinstance(statement.value, (ast.Dict, ast.DictComp)) else None
         if kind is not None:
@@ -253,7 +226,7 @@ def saving(reading: Reading) -> Iterator[Finding]:
     twice = [c for c in calls if isinstance(c, ast.Call) and ast.unparse(c.func).endswith(".save_for_backward")]
     if len(twice) > 1:
         yield broken("saved_twice", reading.seen(twice[-1]), "recording.saved_twice", first=twice[0].lineno)
-    for node in syntax.own_nodes(backward) if backward is not None else ():
+    for node in user_source.own_nodes(backward) if backward is not None else ():
         if isinstance(node, ast.Assign) and ast.unparse(node.value).endswith(".saved_tensors"):
             target = node.targets[0]
             if isinstance(target, ast.Name) and _in_arithmetic(target.id, backward):
@@ -261,8 +234,8 @@ def saving(reading: Reading) -> Iterator[Finding]:
                 yield broken("saved_not_unpacked", seen, "recording.saved_not_unpacked", name=target.id)
 
 
-def _in_arithmetic(name: str, function: syntax.FunctionNode | None) -> bool:
-    found = syntax.own_nodes(function) if function is not None else ()
+def _in_arithmetic(name: str, function: user_source.FunctionNode | None) -> bool:
+    found = user_source.own_nodes(function) if function is not None else ()
     nodes = (n for n in found if isinstance(n, ast.BinOp) and not isinstance(n.op, ast.Add))  # tuples can be added
     return any(isinstance(side, ast.Name) and side.id == name for n in nodes for side in (n.left, n.right))
 

@@ -16,7 +16,6 @@ import torch
 
 from nbautograd.core.graphs.caller_code import CallerCode
 from nbautograd.core.graphs.graph import Stale, Storage
-from nbautograd.core.source import FunctionSource, read_source
 from nbautograd.core.torch_private.nodes import (
     all_gone,
     forward_line,
@@ -27,6 +26,7 @@ from nbautograd.core.torch_private.nodes import (
     refuses,
     saved_peek,
 )
+from nbautograd.core.user_source import FunctionSource, read_source
 from nbautograd.core.values import CtxSnapshot, TensorSummary, Value, describe, tensor_repr
 
 # what stands in place of a saved tensor that only unpacking would show

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import ast
 import inspect
-import linecache
 import os
 import sysconfig
-import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -22,6 +20,7 @@ from typing import Any
 from torch import nn
 
 from nbautograd.core.graphs.source_cuts import CUTTING, Cut, silence
+from nbautograd.core.user_source import method_at
 
 OTHERS = ("torch", "numpy", __name__.partition(".")[0])  # packages whose source is not looked into
 LIBRARIES = tuple({os.path.realpath(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib")})
@@ -120,24 +119,11 @@ def _users(function: FunctionType) -> bool:
     return not path.startswith(LIBRARIES)
 
 
-def definition(function: FunctionType) -> ast.FunctionDef | None:
-    """The function's source, with the line numbers of its file or cell."""
-    return _definition(function.__code__)
-
-
 @lru_cache(maxsize=256)
-def _definition(code: CodeType) -> ast.FunctionDef | None:
-    lines = linecache.getlines(code.co_filename)
-    try:
-        block = inspect.getblock(lines[code.co_firstlineno - 1 :])
-        tree = ast.parse(textwrap.dedent("".join(block)))
-    except (SyntaxError, ValueError, RecursionError, IndexError):
-        return None
-    node = tree.body[0] if tree.body else None
-    if not isinstance(node, ast.FunctionDef):
-        return None
-    ast.increment_lineno(node, code.co_firstlineno - 1)
-    return node
+def definition(code: CodeType) -> ast.FunctionDef | None:
+    """Return the source of a function, with the line numbers of its file or cell."""
+    node = method_at(code)
+    return node if isinstance(node, ast.FunctionDef) else None
 
 
 DEEPEST = 8  # calls inside of calls
@@ -320,7 +306,7 @@ class DataflowReader:
         self, found: Callee, given: Sequence[Flow], named: Mapping[str | None, Flow], inner: set[str], otherwise: Flow
     ) -> Flow:
         """Read a function of the user's with what it is given; ``otherwise`` when it cannot be read."""
-        source = definition(found.function)
+        source = definition(found.function.__code__)
         self._calls += 1
         if source is None or self._depth >= DEEPEST or self._calls > MOST_CALLS:
             return otherwise

@@ -21,7 +21,7 @@ from nbautograd.core.recording.recorder import Recorder, abandon
 from nbautograd.core.recording.ring import Ring
 from nbautograd.core.recording.snapshot import LEVELS
 from nbautograd.core.recording.spy import SpyEngine
-from nbautograd.core.source import function_class
+from nbautograd.core.user_source import function_class
 from nbautograd.errors import CallError, InputError
 
 C = TypeVar("C", bound=type)

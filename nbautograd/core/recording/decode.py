@@ -15,8 +15,8 @@ from nbautograd.core.recording.call import Call
 from nbautograd.core.recording.function import InstrumentedFunction
 from nbautograd.core.recording.record import CallRecord, CtxRecord
 from nbautograd.core.recording.snapshot import ObjectSnapshot, Snapshot, TensorSnapshot
-from nbautograd.core.source import Returned
 from nbautograd.core.statistics import shown, statistics, thumbnail
+from nbautograd.core.user_source import Returned
 from nbautograd.core.values import CtxSnapshot, TensorSummary, Value, tensor_repr
 
 _NUMPY: dict[torch.dtype, Any] = {
@@ -111,8 +111,8 @@ def call_of(record: CallRecord, forward: CallRecord | None, set_up: CallRecord |
     """
     function, places = record.function, tensor_places(record)
     source = function.source
-    code = function.methods.codes.get(record.method) or function.methods.codes.get("vjp")
-    line = source.lines.get(record.method, source.lines.get("vjp")) if source is not None else None
+    code = function.methods.code(record.method)
+    line = None if source is None else source.line(record.method)
     return Call(
         index=record.index,
         function=function.name,
@@ -223,15 +223,15 @@ def ctx_saver(record: CallRecord, forward: CallRecord | None, set_up: CallRecord
 def input_names(record: CallRecord) -> tuple[str, ...]:
     """Return the names of a call's inputs: by the user's source where it tells, by position where it does not."""
     function, count = record.function, len(record.inputs)
-    codes = function.methods.codes
+    code = function.methods.code(record.method)
     if record.method == "forward":
         return _forward_inputs(function, count)
     if record.method == "setup_context":  # forward's inputs, then its outputs
         split = min(record.setup_inputs, count)
         return (*_forward_inputs(function, split), *_forward_outputs(function, count - split))
     if record.method == "backward":
-        return argument_names(codes.get("backward") or codes.get("vjp"), count, True, "grad_output")
-    return argument_names(codes.get(record.method), count, record.method != "vmap", "input")
+        return argument_names(code, count, True, "grad_output")
+    return argument_names(code, count, record.method != "vmap", "input")
 
 
 def output_names(record: CallRecord) -> tuple[str, ...]:
@@ -270,7 +270,7 @@ _VARARGS = 0x04  # of co_flags, see the inspect module
 
 
 def _forward_inputs(function: InstrumentedFunction, count: int) -> tuple[str, ...]:
-    return argument_names(function.methods.codes.get("forward"), count, not function.sets_up, "input")
+    return argument_names(function.methods.code("forward"), count, not function.sets_up, "input")
 
 
 def _forward_outputs(function: InstrumentedFunction, count: int) -> tuple[str, ...]:

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cached_property
-from types import CodeType, FunctionType
+from types import FunctionType
 from typing import Any
 
 from nbautograd.core.recording.snapshot import SUMMARY
-from nbautograd.core.source import METHODS, FunctionSource, Methods, as_written, methods_of, read_methods
 from nbautograd.core.torch_private import ctx as private
+from nbautograd.core.user_source import (
+    FunctionSource,
+    Methods,
+    codes_in,
+    defining_class,
+    methods_of,
+    read_methods,
+    unwrap,
+)
 
 _numbers = itertools.count()
 _WRITES_PAST_THE_VERSION = frozenset({"data", "numpy", "asarray", "from_dlpack", "data_ptr", "__array_interface__"})
@@ -55,7 +63,10 @@ class InstrumentedFunction:
 
     @cached_property
     def _names(self) -> dict[str, frozenset[str]]:
-        return {method: frozenset(_names_in(code)) for method, code in self.methods.codes.items()}
+        return {
+            method: frozenset([name for one in codes_in(code) for name in (*one.co_names, *one.co_freevars)])
+            for method, code in self.methods.codes.items()
+        }
 
     def names(self, method: str) -> frozenset[str]:
         """Return every name in a method's code, attributes and those of inner functions included."""
@@ -77,38 +88,9 @@ class InstrumentedFunction:
 
     def function(self, method: str) -> FunctionType | None:
         """Return the user's plain function behind a method, None when it is none."""
-        for base in self.cls.__mro__ if self.cls is not None else ():
-            if base.__module__ == "torch.autograd.function":
-                return None
-            if method in vars(base):
-                entry = as_written(vars(base)[method])
-                entry = entry.__func__ if isinstance(entry, (staticmethod, classmethod)) else entry
-                return entry if isinstance(entry, FunctionType) else None
-        return None
-
-
-def defining_class(cls: type, method: str) -> type | None:
-    """Return the class along the MRO that defines a method, None when only torch's own base does."""
-    for base in cls.__mro__:
-        if base.__module__ == "torch.autograd.function":
-            return None
-        if method in vars(base):
-            return base
-    return None
-
-
-def recordable_methods(cls: type) -> list[tuple[str, type]]:
-    """Return (method, class that defines it) for each method that PyTorch may call and the user wrote."""
-    owners = ((method, defining_class(cls, method)) for method in METHODS)
-    return [(method, owner) for method, owner in owners if owner is not None]
-
-
-def _names_in(code: CodeType) -> Iterator[str]:
-    yield from code.co_names
-    yield from code.co_freevars
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _names_in(constant)
+        owner = None if self.cls is None else defining_class(self.cls, method)
+        function = None if owner is None else unwrap(vars(owner)[method])
+        return function if isinstance(function, FunctionType) else None
 
 
 def value_around(function: FunctionType, name: str) -> Any:

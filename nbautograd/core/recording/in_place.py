@@ -11,11 +11,12 @@ from collections.abc import Callable
 from typing import Any
 
 from nbautograd.core.display import Phrase
-from nbautograd.core.recording.function import InstrumentedFunction, recordable_methods
+from nbautograd.core.recording.function import InstrumentedFunction
 from nbautograd.core.recording.record import local
 from nbautograd.core.recording.recorder import Recorder, method_recorder, recording_wrapper
 from nbautograd.core.torch_private import ctx as private_ctx
 from nbautograd.core.torch_private import tensors as private
+from nbautograd.core.user_source import defining_classes
 
 
 class InPlaceEngine:
@@ -29,7 +30,7 @@ class InPlaceEngine:
     def install(self, cls: type, function: InstrumentedFunction, recorder: Recorder) -> list[Phrase]:
         """Replace what the class itself defines; a method that it inherits is wrapped on the class, not on its base."""
         problems = []
-        for method, owner in recordable_methods(cls):
+        for method, owner in defining_classes(cls).items():
             entry = vars(owner)[method]
             inner = entry.__func__ if isinstance(entry, (staticmethod, classmethod)) else entry
             if not callable(inner):

@@ -15,11 +15,12 @@ from types import FunctionType
 from typing import Any
 
 from nbautograd.core.display import Phrase
-from nbautograd.core.recording.function import InstrumentedFunction, recordable_methods
+from nbautograd.core.recording.function import InstrumentedFunction
 from nbautograd.core.recording.record import local
 from nbautograd.core.recording.recorder import Recorder, method_recorder, recording_wrapper
 from nbautograd.core.torch_private import ctx as private_ctx
 from nbautograd.core.torch_private import tensors as private
+from nbautograd.core.user_source import defining_classes
 
 _CODES, _FILES = private_ctx.machinery()
 _GET_USER_FN = private_ctx.user_function_code()  # compared first: it is who asks in nearly all cases
@@ -181,7 +182,7 @@ class SpyEngine:
     def install(self, cls: type, function: InstrumentedFunction, recorder: Recorder) -> list[Phrase]:
         """Put spies where the methods are defined, and a notice of new ctxs on the hidden backward class."""
         problems = []
-        for method, owner in recordable_methods(cls):
+        for method, owner in defining_classes(cls).items():
             entry = vars(owner)[method]
             spy = entry if isinstance(entry, Spy) else spy_on(entry, method)
             if not callable(plain_get(spy.original, cls)):
@@ -200,7 +201,7 @@ class SpyEngine:
 
     def withdraw(self, cls: type) -> None:
         """Take the spies out where nobody else needs them; a method that the user set anew meanwhile stays."""
-        for method, owner in recordable_methods(cls):
+        for method, owner in defining_classes(cls).items():
             entry = vars(owner)[method]
             if isinstance(entry, Spy):
                 entry.hooks.pop(id(cls), None)

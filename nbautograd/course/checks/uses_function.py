@@ -8,9 +8,8 @@ from typing import Any
 
 import torch
 
-from nbautograd.core import syntax
 from nbautograd.core.checking.problem import functions_of
-from nbautograd.core.source import function_class, methods_of
+from nbautograd.core.user_source import function_class, methods_of
 from nbautograd.course.attempt import Attempt
 from nbautograd.course.exercise import Failure
 
@@ -43,14 +42,12 @@ def uses_own_function(attempt: Attempt) -> Iterator[Failure]:
 
 def _native(classes: set[Any]) -> Iterator[Failure]:
     for cls in classes:
-        codes = methods_of(cls).codes
-        for method in ("backward", "vjp"):
-            tree = syntax.method_at(codes[method]) if method in codes else None
-            for node in ast.walk(tree) if tree is not None else ():
-                if isinstance(node, ast.Call) and _named(node) in NATIVE and not _is_own(node):
-                    params = {"name": ast.unparse(node.func), "line": node.lineno}
-                    yield Failure("native_autograd", "course.native_autograd", params)
-                    return
+        tree = methods_of(cls).tree("backward")
+        for node in ast.walk(tree) if tree is not None else ():
+            if isinstance(node, ast.Call) and _named(node) in NATIVE and not _is_own(node):
+                params = {"name": ast.unparse(node.func), "line": node.lineno}
+                yield Failure("native_autograd", "course.native_autograd", params)
+                return
 
 
 def _named(node: ast.Call) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from nbautograd import messages
 from nbautograd.core.checking.block import JacobianBlock
-from nbautograd.core.source import FunctionSource
+from nbautograd.core.user_source import FunctionSource
 from nbautograd.inspection.redacted import RedactedBlock, RedactedReport, RedactedValue
 from nbautograd.inspection.report import FunctionReport
 from nbautograd.views import formats

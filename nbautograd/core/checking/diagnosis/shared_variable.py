@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from nbautograd.core import syntax
+from nbautograd.core import user_source
 from nbautograd.core.checking.backward_lines import backward_tree
 from nbautograd.core.checking.block import Block
 from nbautograd.core.checking.problem import Subject
@@ -37,7 +37,7 @@ def shared_variable(subject: Subject, blocks: Mapping[tuple[int, int], Block]) -
     function = backward_tree(subject)
     if function is None or len(wrong) < 2 or not right:
         return None
-    returns = syntax.returns(function)
+    returns = user_source.returns(function)
     value = returns[0].value if len(returns) == 1 else None
     if not isinstance(value, ast.Tuple) or any(isinstance(item, ast.Starred) for item in value.elts):
         return None
@@ -71,7 +71,7 @@ def _assigned_from(function: ast.FunctionDef) -> tuple[dict[str, frozenset[str]]
 
 
 def _assignments(function: ast.FunctionDef) -> Iterator[tuple[ast.expr, ast.expr]]:
-    for node in syntax.own_nodes(function):
+    for node in user_source.own_nodes(function):
         if isinstance(node, ast.Assign):
             yield from ((target, node.value) for target in node.targets)
         elif isinstance(node, (ast.AugAssign, ast.AnnAssign, ast.NamedExpr)) and node.value is not None:

@@ -28,7 +28,7 @@ from nbautograd.core.checking.diagnosis.ratio_confirmation import MEASURED_RATIO
 from nbautograd.core.checking.diagnosis.shared_variable import SharedVariable, shared_variable
 from nbautograd.core.checking.problem import Subject
 from nbautograd.core.findings import Finding, Phrase
-from nbautograd.core.source import Returned
+from nbautograd.core.user_source import Returned
 
 Blocks = Mapping[tuple[int, int], Block]
 # sentences that say where, and not why

@@ -11,9 +11,9 @@ from typing import Any
 
 from torch import Tensor
 
-from nbautograd.core import syntax
+from nbautograd.core import user_source
 from nbautograd.core.checking.problem import Subject
-from nbautograd.core.source import methods_of
+from nbautograd.core.user_source import methods_of
 
 SAVED = ("saved_tensors", "saved_variables")
 
@@ -28,7 +28,7 @@ class Raised:
         values: the local names with their values at that moment.
     """
 
-    function: syntax.FunctionNode | None
+    function: user_source.FunctionNode | None
     line: int
     values: Mapping[str, Any]
 
@@ -50,7 +50,7 @@ class Raised:
         """Whether a grad_output was None when backward raised."""
         if self.function is None:
             return False
-        return any(self.values.get(name.lstrip("*"), 0) is None for name in syntax.parameters(self.function)[1:])
+        return any(self.values.get(name.lstrip("*"), 0) is None for name in user_source.parameters(self.function)[1:])
 
     def not_unpacked(self) -> bool:
         """Whether all of ``ctx.saved_tensors`` is used as if it were a tensor."""
@@ -65,10 +65,10 @@ def raised_in_backward(error: BaseException, subject: Subject) -> Raised | None:
     if not hits:
         return None
     frame, line = hits[-1]
-    return Raised(syntax.method_at(frame.f_code), line, dict(frame.f_locals))
+    return Raised(user_source.method_at(frame.f_code), line, dict(frame.f_locals))
 
 
-def _whole(function: syntax.FunctionNode) -> Iterator[ast.AST]:
+def _whole(function: user_source.FunctionNode) -> Iterator[ast.AST]:
     """Where the tuple of saved tensors, or a name for all of it, is an operand or an argument or is asked a method."""
     names = {
         target.id

@@ -13,7 +13,7 @@ from nbautograd.core.checking.probes import backward_traceback
 from nbautograd.core.checking.problem import Subject
 from nbautograd.core.contract.rules import Seen, broken
 from nbautograd.core.findings import Finding, Phrase
-from nbautograd.core.source import methods_of
+from nbautograd.core.user_source import methods_of
 
 # torch's (and Python's) words, and which sentence of ours explains them; groups become parameters by name
 KNOWN: tuple[tuple[str, str], ...] = (

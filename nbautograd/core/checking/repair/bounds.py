@@ -25,7 +25,7 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from nbautograd.core import syntax
+from nbautograd.core import user_source
 
 ELEMENTS = 1 << 23  # of all results together; 64 MiB of doubles
 CALLS = 500  # of torch: far more than what one edit adds to a backward of a few lines
@@ -297,8 +297,8 @@ def _trees(function: FunctionType) -> list[Code]:
     """The syntax tree of a function; of a lambda, those of all on its line."""
     code = function.__code__
     if code.co_name != "<lambda>":
-        found = syntax.method_at(code)
+        found = user_source.method_at(code)
         return [found] if isinstance(found, ast.FunctionDef) else []
-    module = syntax.module_tree(code.co_filename)
+    module = user_source.module_tree(code.co_filename)
     lambdas = [n for n in ast.walk(module) if isinstance(n, ast.Lambda)] if module is not None else []
     return [n for n in lambdas if n.lineno == code.co_firstlineno]

@@ -14,7 +14,7 @@ from functools import cached_property
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
-from nbautograd.core import syntax
+from nbautograd.core import user_source
 from nbautograd.core.checking.backward_call import user_backward
 from nbautograd.core.checking.repair.bounds import Loops, countable
 
@@ -142,7 +142,7 @@ def read(cls: Any) -> Script | None:
     function = inspect.unwrap(user_backward(cls))
     if not isinstance(function, FunctionType):
         return None
-    node = syntax.method_at(function.__code__)
+    node = user_source.method_at(function.__code__)
     if not isinstance(node, ast.FunctionDef):
         return None
     lines = linecache.getlines(function.__code__.co_filename)[node.lineno - 1 : node.end_lineno]
@@ -155,7 +155,7 @@ def read(cls: Any) -> Script | None:
 
 def values(script: Script) -> Iterator[ast.expr]:
     """The expressions that are assigned or returned, in source order; what is unpacked from ctx is left out."""
-    for node in syntax.own_nodes(script.tree):
+    for node in user_source.own_nodes(script.tree):
         value = getattr(node, "value", None)
         if not isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return)) or value is None:
             continue
@@ -171,8 +171,8 @@ def _is_ctx(value: ast.expr) -> bool:
 
 def names(script: Script) -> list[str]:
     """Names that hold something in backward: its arguments without ctx, and what is assigned."""
-    found = syntax.parameters(script.tree)[1:]
-    for node in syntax.own_nodes(script.tree):
+    found = user_source.parameters(script.tree)[1:]
+    for node in user_source.own_nodes(script.tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             found.append(node.id)
     return [n for n in dict.fromkeys(found) if not n.startswith("*")]

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbautograd.core import syntax
+from nbautograd.core import user_source
 from nbautograd.core.checking import other_points, phrases
 from nbautograd.core.checking.problem import Subject
 from nbautograd.core.checking.repair import untestable
@@ -267,7 +267,7 @@ class Repair:
             _named(findings, "term", "right"),
             given[output] if output < len(given) else "grad_output",
             tuple(c for c in constants(forward) if c not in (0, 1)) if forward is not None else (),
-            tuple(syntax.parameters(self.script.tree)[1:]) if self.script is not None else (),
+            tuple(user_source.parameters(self.script.tree)[1:]) if self.script is not None else (),
             own,
             tuple(dict.fromkeys(d for f in findings for d in _lost(f, own))),
             tuple(dict.fromkeys(m for f in findings for m in _masks(f, on_ctx))),

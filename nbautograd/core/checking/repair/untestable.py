@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from nbautograd.core import syntax
+from nbautograd.core import user_source
 from nbautograd.core.checking.problem import Subject
 from nbautograd.core.checking.repair.edit import Edit
 from nbautograd.core.checking.repair.script import Script
@@ -30,12 +30,12 @@ def touched(edit: Edit, hidden: Sequence[Span] | None) -> bool:
 def _computed(tree: ast.FunctionDef, positions: set[int]) -> Iterator[ast.expr]:
     """The values returned at these positions, and what is assigned to their names."""
     names: set[str] = set()
-    for node in syntax.own_nodes(tree):
+    for node in user_source.own_nodes(tree):
         items = node.value.elts if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple) else []
         for item in (items[k] for k in positions if k < len(items)):
             yield item
             names |= {item.id} if isinstance(item, ast.Name) else set()
-    for node in syntax.own_nodes(tree):
+    for node in user_source.own_nodes(tree):
         targets = node.targets if isinstance(node, ast.Assign) else []
         if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id in names for t in targets):
             yield node.value

@@ -10,7 +10,7 @@ import recorded_functions as functions
 import torch
 
 from nbautograd.core.recording.api import instrument, uninstrument
-from nbautograd.core.source import function_class, read_source
+from nbautograd.core.user_source import function_class, read_source
 
 
 def line_of(text):

@@ -1,0 +1,405 @@
+"""The user's own source: the functions behind a Function's methods, the names, lines and arity that their text tells.
+
+A class is looked at, never called. The text of a file or cell is parsed once; everybody who asks reads that tree.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import linecache
+import textwrap
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import CodeType, FunctionType
+from typing import Any, Literal
+
+import torch
+
+from nbautograd.core.display import Displayable
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True)
+class Returned:
+    """One value of a ``return`` statement.
+
+    Attributes:
+        name: the variable's name (``"grad_weight"``), or None when an expression is returned.
+        line: line of the cell or file where its value is computed (the last assignment), counted from 1.
+        expression: the source of that value (``"input.mm(grad_output)"``), or None.
+    """
+
+    name: str | None
+    line: int | None
+    expression: str | None
+
+
+@dataclass(frozen=True, repr=False)
+class FunctionSource(Displayable):
+    """Facts read from the source of a Function class without running it.
+
+    Attributes:
+        name: the class's name.
+        file: file name as Python knows it (for a cell, IPython's name of it).
+        first_line: line of ``class`` (or of its first decorator) in the cell or file, counted from 1.
+        text: the source of the class, dedented.
+        style: ``"combined"`` (``forward(ctx, ...)``), ``"setup_context"`` or ``"legacy"`` (instance methods).
+        inputs: names of forward's arguments without ctx; a ``*args`` is ``"*args"``.
+        outputs: what forward returns.
+        saved: names given to ``save_for_backward``, or None when they cannot be known.
+        grad_outputs: names of backward's arguments without ctx.
+        gradients: what backward returns, one per input.
+        lines: line of each method's ``def``.
+        materialize_grads: False when forward or setup_context calls ``ctx.set_materialize_grads(False)``; None when
+            it calls it with something that only a run can tell.
+    """
+
+    name: str
+    file: str
+    first_line: int
+    text: str
+    style: Literal["combined", "setup_context", "legacy"]
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[Returned, ...] = ()
+    saved: tuple[str, ...] | None = None
+    grad_outputs: tuple[str, ...] = ()
+    gradients: tuple[Returned, ...] = ()
+    lines: dict[str, int] = field(default_factory=dict)
+    materialize_grads: bool | None = True
+
+    def __repr__(self) -> str:
+        return f"<FunctionSource {self.name} line {self.first_line}>"
+
+    def line(self, method: str) -> int | None:
+        """Return the line of a method's ``def``; ``vjp`` is another name of ``backward``."""
+        return self.lines.get(method) or (self.lines.get("vjp") if method == "backward" else None)
+
+
+METHODS = ("forward", "setup_context", "backward", "vjp", "jvp", "vmap")
+_DECORATORS = 32  # looked through at most: a chain may be a circle
+
+
+def function_class(fn: Any) -> type | None:
+    """Return the Function class behind a callable: the class itself, its ``apply``, or a ``functools.partial`` of it.
+
+    Args:
+        fn: anything.
+
+    Returns:
+        The class, or None when ``fn`` is not one of these.
+
+    Example:
+        >>> import functools, torch
+        >>> from nbautograd.core.user_source import function_class
+        >>> F = torch.autograd.function.InplaceFunction
+        >>> function_class(functools.partial(F.apply, 1)) is F
+        True
+        >>> function_class(torch.mul) is None
+        True
+    """
+    while isinstance(fn, functools.partial):
+        fn = fn.func
+    owner = fn if isinstance(fn, type) else getattr(fn, "__self__", None)
+    if not isinstance(owner, type) or not issubclass(owner, torch.autograd.Function):
+        return None
+    return owner if owner is fn or getattr(fn, "__name__", "") == "apply" else None
+
+
+def defining_class(cls: type, method: str) -> type | None:
+    """Return the class along the MRO that defines a method, None when only torch's own base does."""
+    for base in cls.__mro__:
+        if base.__module__ == "torch.autograd.function":
+            return None
+        if method in vars(base):
+            return base
+    return None
+
+
+def defining_classes(cls: type) -> dict[str, type]:
+    """Return the class that defines it for each method that PyTorch may call and the user wrote."""
+    return {method: owner for method in METHODS if (owner := defining_class(cls, method)) is not None}
+
+
+def as_written(entry: Any) -> Any:
+    """Return what the user's class has in a place: an engine that records stands before it and keeps it."""
+    return getattr(entry, "original", entry)
+
+
+def unwrap(entry: Any) -> Any:
+    """Return the user's own function behind a method: past an engine, ``staticmethod``, decorators and partials."""
+    function = as_written(entry)
+    for _ in range(_DECORATORS):
+        inner = function.func if isinstance(function, functools.partial) else getattr(function, "__wrapped__", None)
+        if inner is None:
+            break
+        function = inner
+    return getattr(function, "__func__", function)
+
+
+def codes_in(code: CodeType) -> Iterator[CodeType]:
+    """Yield a code object, and those of the functions and comprehensions inside it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from codes_in(constant)
+
+
+@dataclass(frozen=True)
+class Methods:
+    """Where a Function's methods were written; holds code objects only, so it keeps no class alive.
+
+    Attributes:
+        name: the class's name.
+        static: False when forward is an ordinary instance method.
+        codes: code of each method that the class defines or inherits from another Function of the user's.
+    """
+
+    name: str
+    static: bool
+    codes: Mapping[str, CodeType]
+
+    def code(self, method: str) -> CodeType | None:
+        """Return the code of a method; ``vjp`` is another name of ``backward``."""
+        return self.codes.get(method) or (self.codes.get("vjp") if method == "backward" else None)
+
+    def tree(self, method: str) -> FunctionNode | None:
+        """Return the ``def`` of a method, None when its text is not to be had."""
+        code = self.code(method)
+        return None if code is None else method_at(code)
+
+
+def methods_of(cls: type) -> Methods:
+    """Collect the code of a Function class's methods."""
+    entries = {method: as_written(vars(owner)[method]) for method, owner in defining_classes(cls).items()}
+    codes = {method: getattr(unwrap(entry), "__code__", None) for method, entry in entries.items()}
+    static = not isinstance(entries.get("forward"), FunctionType)
+    return Methods(cls.__name__, static, {method: code for method, code in codes.items() if code is not None})
+
+
+def read_source(cls: type) -> FunctionSource | None:
+    """Read a Function class's source; None when there is none to read (``exec``, a compiled file).
+
+    Args:
+        cls: a subclass of ``torch.autograd.Function``, instrumented or not.
+
+    Returns:
+        What its text tells. Lines count from 1 in the cell or file.
+
+    Example:
+        >>> import torch
+        >>> from nbautograd.core.user_source import read_source
+        >>> read_source(torch.autograd.function.InplaceFunction).name
+        'InplaceFunction'
+    """
+    return read_methods(methods_of(cls)) or _without_methods(cls)
+
+
+def read_methods(methods: Methods) -> FunctionSource | None:
+    """Read the source that these methods were compiled from; None when it is gone."""
+    trees = {name: tree for name, code in methods.codes.items() if (tree := method_at(code)) is not None}
+    if not trees:
+        return None
+    name, first = next(iter(trees.items()))
+    code = methods.codes[name]
+    node = class_around(code, methods.name) or first
+    forward, backward = trees.get("forward"), trees.get("backward") or trees.get("vjp")
+    saver = trees.get("setup_context") or forward
+    takes = [] if forward is None else parameters(forward)
+    style: Literal["combined", "setup_context", "legacy"] = "combined"
+    if "setup_context" in methods.codes:
+        style = "setup_context"
+    elif not methods.static and takes[:1] == ["self"]:
+        style = "legacy"
+    return FunctionSource(
+        name=methods.name,
+        file=code.co_filename,
+        first_line=first_line(node),
+        text=text_of(code.co_filename, node),
+        style=style,
+        inputs=tuple(takes[style != "setup_context" :]),
+        outputs=() if forward is None else returned(forward),
+        saved=None if saver is None else saved(saver),
+        grad_outputs=() if backward is None else tuple(parameters(backward)[1:]),
+        gradients=() if backward is None else returned(backward),
+        lines={name: tree.lineno for name, tree in trees.items()},
+        materialize_grads=True if saver is None else materialize_grads(saver),
+    )
+
+
+def _without_methods(cls: type) -> FunctionSource | None:
+    try:
+        lines, first = inspect.getsourcelines(cls)
+    except (OSError, TypeError):
+        return None
+    text = textwrap.dedent("".join(lines))
+    return FunctionSource(cls.__name__, inspect.getsourcefile(cls) or "", max(first, 1), text, "combined")
+
+
+@functools.lru_cache(maxsize=64)
+def _tree(text: str) -> ast.Module | None:
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError):
+        return None
+
+
+def module_tree(filename: str) -> ast.Module | None:
+    """Return the syntax tree of a file or notebook cell, None when its text is gone or does not parse."""
+    linecache.checkcache(filename)  # a file that was edited since; cells stay
+    lines = linecache.getlines(filename)
+    return _tree("".join(lines)) if lines else None
+
+
+def method_at(code: CodeType) -> FunctionNode | None:
+    """Return the ``def`` that this code was compiled from."""
+    tree = module_tree(code.co_filename)
+    if tree is None:
+        return None
+    for node in ast.walk(tree):
+        if isinstance(node, FunctionNode) and node.name == code.co_name and first_line(node) == code.co_firstlineno:
+            return node
+    return None
+
+
+def class_around(code: CodeType, name: str) -> ast.ClassDef | None:
+    """Return the innermost ``class`` around the ``def`` of this code; the one called ``name`` is preferred."""
+    tree = module_tree(code.co_filename)
+    if tree is None:
+        return None
+    line = code.co_firstlineno
+    around = [n for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.lineno <= line <= (n.end_lineno or 0)]
+    around.sort(key=lambda node: (node.name == name, node.lineno))
+    return around[-1] if around else None
+
+
+def text_of(filename: str, node: FunctionNode | ast.ClassDef) -> str:
+    """Return the source of a definition with its decorators, dedented."""
+    lines = linecache.getlines(filename)
+    return textwrap.dedent("".join(lines[first_line(node) - 1 : node.end_lineno]))
+
+
+def first_line(node: FunctionNode | ast.ClassDef) -> int:
+    """Return the line where a definition begins, decorators included."""
+    return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+
+
+def parameters(function: FunctionNode) -> list[str]:
+    """Return the names of the arguments in order, ``*args`` with its star, without the class of a classmethod."""
+    names = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
+    if any(isinstance(d, ast.Name) and d.id == "classmethod" for d in function.decorator_list):
+        names = names[1:]
+    return names + ([f"*{function.args.vararg.arg}"] if function.args.vararg else [])
+
+
+def own_nodes(function: FunctionNode) -> Iterator[ast.AST]:
+    """Yield every node of a function's body in source order, inner functions and classes left out."""
+    stack: list[ast.AST] = list(reversed(function.body))
+    while stack:
+        node = stack.pop()
+        yield node
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            stack.extend(reversed(list(ast.iter_child_nodes(node))))
+
+
+def returns(function: FunctionNode) -> list[ast.Return]:
+    """Return the ``return`` statements that give a value, in source order."""
+    return [node for node in own_nodes(function) if isinstance(node, ast.Return) and node.value is not None]
+
+
+def returned(function: FunctionNode) -> tuple[Returned, ...]:
+    """Return name, line and expression of each value of the last ``return``, traced to its last assignment."""
+    found = returns(function)
+    if not found:
+        return ()
+    value = found[-1].value
+    items = value.elts if isinstance(value, (ast.Tuple, ast.List)) else [value]
+    return tuple(_trace(function, item, found[-1]) for item in items if item is not None)
+
+
+def _trace(function: FunctionNode, item: ast.expr, end: ast.Return) -> Returned:
+    if not isinstance(item, ast.Name):
+        return Returned(None, item.lineno, ast.unparse(item))
+    expressions = [e for e in _assignments(function, item.id) if e.lineno <= end.lineno]
+    values = [e for e in expressions if not (isinstance(e, ast.Constant) and e.value is None)]
+    last = (values or expressions)[-1:]
+    return Returned(item.id, last[0].lineno, ast.unparse(last[0])) if last else Returned(item.id, None, None)
+
+
+def _assignments(function: FunctionNode, name: str) -> list[ast.expr]:
+    """Return every expression that is assigned to a name, in source order."""
+    found: list[ast.expr] = []
+    for node in own_nodes(function):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                found.extend(_assigned(target, node.value, name))
+        elif isinstance(node, (ast.AnnAssign, ast.NamedExpr)) and node.value is not None:
+            found.extend(_assigned(node.target, node.value, name))
+        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name) and node.target.id == name:
+            joined = ast.BinOp(ast.Name(name, ast.Load()), node.op, node.value)
+            found.append(ast.copy_location(joined, node))
+    return found
+
+
+def _assigned(target: ast.expr, value: ast.expr, name: str) -> Iterator[ast.expr]:
+    if isinstance(target, ast.Name) and target.id == name:
+        yield value
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        parts = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
+        same = len(parts) == len(target.elts)
+        for index, inner in enumerate(target.elts):
+            yield from _assigned(inner, parts[index] if same else value, name)
+
+
+def calls_of(function: FunctionNode, method: str) -> list[ast.Call]:
+    """Return the calls of ``<something>.method(...)`` in the body, in source order."""
+    nodes = (node for node in own_nodes(function) if isinstance(node, ast.Call))
+    return [node for node in nodes if isinstance(node.func, ast.Attribute) and node.func.attr == method]
+
+
+def saved(function: FunctionNode) -> tuple[str, ...] | None:
+    """Return the names given to ``save_for_backward``: () when it is never called, None when they cannot be known."""
+    calls = calls_of(function, "save_for_backward")
+    if not calls:
+        return ()
+    names = {tuple(ast.unparse(argument) for argument in call.args) for call in calls}
+    starred = any(isinstance(argument, ast.Starred) for call in calls for argument in call.args)
+    return None if starred or len(names) != 1 else names.pop()
+
+
+def materialize_grads(function: FunctionNode) -> bool | None:
+    """Return what ``set_materialize_grads`` is told: True when never called, None when only a run can tell."""
+    given: bool | None = True
+    for call in calls_of(function, "set_materialize_grads"):
+        value = call.args[0] if len(call.args) == 1 else None
+        given = value.value if isinstance(value, ast.Constant) and isinstance(value.value, bool) else None
+    return given
+
+
+def changed_in_place(function: FunctionNode) -> dict[str, int]:
+    """Return the arguments that a function changes as in ``g *= 2``, ``g[i] = 0`` or ``g.mul_(2)``: name -> line."""
+    changed: dict[str, int] = {}
+    rebound: set[str] = set()
+    for node in own_nodes(function):
+        if isinstance(node, ast.Assign):
+            rebound |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+        name = _changed_by(node)
+        if name is not None and name not in rebound and name in parameters(function):
+            changed.setdefault(name, node.lineno)  # type: ignore[attr-defined]
+    return changed
+
+
+def _changed_by(node: ast.AST) -> str | None:
+    target: ast.AST | None = None
+    if isinstance(node, ast.AugAssign):
+        target = node.target
+    elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+        target = node.targets[0]
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        name = node.func.attr
+        target = node.func.value if name.endswith("_") and name != "requires_grad_" else None
+    while isinstance(target, ast.Subscript):
+        target = target.value
+    return target.id if isinstance(target, ast.Name) else None
