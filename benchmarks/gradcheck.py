@@ -27,7 +27,7 @@ import torch
 from torch.autograd import Function
 
 import nbautograd
-from nbautograd.core.checking.problem import Subject
+from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.run import GradcheckRun
 
 LEAST = 25.0  # ms that a tool runs in each round
@@ -113,7 +113,7 @@ CASES: dict[str, Callable[[], Case]] = {
 
 
 def blocks(fn: Callable[..., torch.Tensor], inputs: tuple[torch.Tensor, ...]) -> None:
-    run = GradcheckRun(Subject(fn, inputs), None, None, None)
+    run = GradcheckRun(Problem(fn, inputs), None, None, None)
     with run.subject.session():
         run.find_blocks()
     assert {b.verdict for b in run.blocks.values()} == {"match"}

@@ -18,7 +18,7 @@ import torch
 from torch.autograd import Function
 
 import nbautograd
-from nbautograd.core.checking.problem import Subject
+from nbautograd.core.checking.problem import Problem
 
 CASES = ("wrong", "sum", "outputs", "order2")
 
@@ -114,18 +114,18 @@ def draw(*shape):
 
 def runs(fn, inputs, **options):
     """How often forward and backward are run by a check, several points at once counted as one."""
-    count, plain = [0], Subject.evaluate
+    count, plain = [0], Problem.evaluate
 
     def evaluate(self, given):
         count[0] += 1
         return plain(self, given)
 
-    Subject.evaluate = evaluate
+    Problem.evaluate = evaluate
     try:
         start = time.process_time()
         report = nbautograd.gradcheck(fn, inputs, **options)
     finally:
-        Subject.evaluate = plain
+        Problem.evaluate = plain
     return count[0], time.process_time() - start, report
 
 

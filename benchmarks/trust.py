@@ -24,7 +24,7 @@ import torch
 from op_db_samples import samples
 
 import nbautograd
-from nbautograd.core.checking.problem import Subject
+from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.run import GradcheckRun
 
 
@@ -84,7 +84,7 @@ class Damaged(torch.autograd.Function):
 
 def verdicts(fn, inputs):
     """The verdicts of the blocks alone, without probes and causes."""
-    run = GradcheckRun(Subject(fn, inputs), None, None, None)
+    run = GradcheckRun(Problem(fn, inputs), None, None, None)
     with run.subject.session():
         run.find_blocks()
     return {b.verdict for b in run.blocks.values()} | ({"error"} if run.error else set())

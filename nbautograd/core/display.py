@@ -57,8 +57,8 @@ class Phrase:
     def __format__(self, spec: str) -> str:
         return format(str(self), spec)
 
-    def __contains__(self, words: str) -> bool:
-        return words in str(self)
+    def __contains__(self, text: str) -> bool:
+        return text in str(self)
 
     def __repr__(self) -> str:
         return f"Phrase({self.message_id!r})"

@@ -214,23 +214,23 @@ def _at(node: ast.arg | ast.Name, end: int, text: str) -> Edit:
 def _more_parameters(forward: ast.FunctionDef, extra: list[tuple[str, str | None]], in_front: bool) -> Edit:
     arguments = [*forward.args.posonlyargs, *forward.args.args]
     needs_default = bool(forward.args.defaults) and not in_front
-    parts = []
+    added = []
     for name, default in extra:
         needs_default = needs_default or default is not None
-        parts.append(f", {name}={default or 'None'}" if needs_default and not in_front else f", {name}")
+        added.append(f", {name}={default or 'None'}" if needs_default and not in_front else f", {name}")
     last: ast.expr | ast.arg = arguments[0] if in_front else arguments[-1]
     if forward.args.defaults and not in_front:
         last = forward.args.defaults[-1]
     place = (last.end_lineno or 0, last.end_col_offset or 0)
-    return place, place, "".join(parts)
+    return place, place, "".join(added)
 
 
 def _initialised_in_forward(init: ast.FunctionDef, forward: ast.FunctionDef, text: str) -> Iterator[Edit]:
     """Set on ctx at the start of forward what ``__init__`` set on self."""
     first = init.args.args[0].arg if init.args.args else "self"
-    kept = [s for s in init.body if not _parent_init(s) and not _docstring(s) and not isinstance(s, ast.Pass)]
+    statements = [s for s in init.body if not _parent_init(s) and not _docstring(s) and not isinstance(s, ast.Pass)]
     body = forward.body[1:] if _docstring(forward.body[0]) and len(forward.body) > 1 else forward.body
-    for statement in kept:
+    for statement in statements:
         for node in ast.walk(statement):
             if isinstance(node, ast.Name) and node.id == first:
                 node.id = "ctx"

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.checking.prepared_inputs import callable_of, is_differentiable
-from nbautograd.core.checking.problem import Subject
+from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.quiet import seed_all
 from nbautograd.core.user_source import function_class
 from nbautograd.course.draw import Draw
@@ -84,9 +84,9 @@ class Attempt:
         """The inputs of several random points."""
         return (self.point(number) for number in range(count))
 
-    def subject(self, inputs: tuple[Any, ...]) -> Subject:
+    def subject(self, inputs: tuple[Any, ...]) -> Problem:
         """Return the call as the checker's probes take it."""
-        return Subject(self.fn, tuple(_flat_copy(item) for item in inputs), self.seed)
+        return Problem(self.fn, tuple(_flat_copy(item) for item in inputs), self.seed)
 
     def run(self, inputs: tuple[Any, ...]) -> Run:
         """Call the answer on copies of these inputs."""

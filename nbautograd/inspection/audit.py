@@ -22,7 +22,7 @@ from nbautograd.core.checking.budget import Budget, OutOfBudgetError, budgeted
 from nbautograd.core.checking.directional import directional_derivative
 from nbautograd.core.checking.gradcheck import gradcheck
 from nbautograd.core.checking.other_points import shrunk
-from nbautograd.core.checking.problem import Subject
+from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.progress import Tell, watched
 from nbautograd.core.display import Phrase
 from nbautograd.core.findings import Finding
@@ -373,7 +373,7 @@ class _Checks:
                 along = _along(target, inputs)
                 small = None
                 if along.verdict == "wrong":
-                    small = shrunk(Subject(target, inputs), SMALL, 6, 0).inputs
+                    small = shrunk(Problem(target, inputs), SMALL, 6, 0).inputs
         except OutOfBudgetError:
             return None, inputs
         if small is not None:
@@ -479,7 +479,7 @@ def _same_function(target: Any, own: tuple[Any, ...], doubled: tuple[Any, ...]) 
     if not changed:
         return True
     try:
-        first, second = Subject(target, own), Subject(target, doubled)
+        first, second = Problem(target, own), Problem(target, doubled)
         weights: list[Tensor | None] = []
         pairs = list(zip(_values(first, weights), _values(second, weights), strict=True))
     except Exception:
@@ -487,7 +487,7 @@ def _same_function(target: Any, own: tuple[Any, ...], doubled: tuple[Any, ...]) 
     return all(_close(a, b) for a, b in pairs)
 
 
-def _values(subject: Subject, weights: list[Tensor | None]) -> list[Tensor | None]:
+def _values(subject: Problem, weights: list[Tensor | None]) -> list[Tensor | None]:
     """Return outputs, and the gradients for random cotangents: those in ``weights``, which the first call fills."""
     with subject.session():
         outputs = subject.call()
@@ -526,7 +526,7 @@ def _elements(items: Sequence[Any]) -> int:
 
 
 def _outputs(target: Any, inputs: tuple[Any, ...]) -> tuple[Tensor, ...]:
-    return tuple(y.detach() for y in Subject(target, inputs).call())
+    return tuple(y.detach() for y in Problem(target, inputs).call())
 
 
 def _first_rows(target: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
@@ -557,7 +557,7 @@ def _rows(item: Tensor, batch: int) -> Tensor:
 
 def _along(target: Any, inputs: tuple[Any, ...]) -> GradcheckReport:
     """Compare gradients with differences along random directions, each with cotangents of its own."""
-    subject = Subject(target, inputs)
+    subject = Problem(target, inputs)
     agreed: dict[int, list[bool]] = {which: [] for which in range(len(subject.differentiable))}
     worst: dict[str, Any] = {}
     with subject.session():
@@ -584,7 +584,7 @@ def _along(target: Any, inputs: tuple[Any, ...]) -> GradcheckReport:
 
 
 def _short_report(
-    name: str, inputs: tuple[str, ...], outputs: tuple[str, ...], verdict: Verdict, subject: Subject, **facts: Any
+    name: str, inputs: tuple[str, ...], outputs: tuple[str, ...], verdict: Verdict, subject: Problem, **facts: Any
 ) -> GradcheckReport:
     return GradcheckReport(
         name, verdict, input_names=inputs, output_names=outputs, source=subject.source, order=1, **facts

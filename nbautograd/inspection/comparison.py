@@ -13,7 +13,7 @@ import torch
 
 from nbautograd.core.checking.backward_call import cotangents
 from nbautograd.core.checking.prepared_inputs import unreadable_kind
-from nbautograd.core.checking.problem import Outputs, Subject
+from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.checking.progress import watched
 from nbautograd.core.display import Displayable
 from nbautograd.core.graphs.build import graph
@@ -91,7 +91,7 @@ def compare(
         >>> nbautograd.compare(torch.square, lambda x: x * x, (x,)).agree
         True
     """
-    subjects = Subject(fn, inputs), Subject(reference, inputs)
+    subjects = Problem(fn, inputs), Problem(reference, inputs)
     with watched(), subjects[0].session(), subjects[1].session():
         sides = _Side(subjects[0], subjects[0].input_names), _Side(subjects[1], subjects[0].input_names)
         more = max(sides, key=lambda side: len(side.differentiable))
@@ -135,7 +135,7 @@ class _Side:
         names: of the inputs in both graphs.
     """
 
-    def __init__(self, subject: Subject, names: tuple[str, ...]) -> None:
+    def __init__(self, subject: Problem, names: tuple[str, ...]) -> None:
         self.subject = subject
         with _saved_storages() as saved:  # a call of its own: saved tensors that went through a hook cannot be shown
             subject.call()

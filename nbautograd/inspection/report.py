@@ -12,7 +12,7 @@ from nbautograd.core.checking.budget import DEFAULT, Budget, OutOfBudgetError, b
 from nbautograd.core.checking.gradcheck import gradcheck
 from nbautograd.core.checking.hints import limit_findings
 from nbautograd.core.checking.hints import validated_hints as allowed
-from nbautograd.core.checking.problem import Subject
+from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.progress import Tell, watched
 from nbautograd.core.contract.rules import FOR_A_CHECK_TO_PROVE, RANK
 from nbautograd.core.contract.source_rules import read_contract
@@ -204,7 +204,7 @@ class _Run:
     """
 
     def __init__(self, fn: Callable[..., Any], inputs: tuple[Any, ...], names: Mapping[str, Any]) -> None:
-        self.subject = Subject(fn, inputs)
+        self.subject = Problem(fn, inputs)
         self.notes: list[Phrase] = []
         self.graph: AutogradGraph | None = None
         self.calls = CallLog()
@@ -251,7 +251,7 @@ class _Run:
 
 
 def _labels(
-    subject: Subject, given: tuple[Any, ...], inputs: tuple[Any, ...], names: Mapping[str, Any]
+    subject: Problem, given: tuple[Any, ...], inputs: tuple[Any, ...], names: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Names for the leaves of the graph: the user's variables where the inputs are some, else forward's arguments."""
     variables = {id(value): name for name, value in names.items() if not name.startswith("_")}

@@ -13,7 +13,7 @@ from torch import Tensor
 from nbautograd.core.checking.jacobian.forward_values import forward_without_autograd
 from nbautograd.core.checking.other_points import expanded, strided
 from nbautograd.core.checking.probes.hidden_inputs import graph_leaves
-from nbautograd.core.checking.problem import Subject
+from nbautograd.core.checking.problem import Problem
 
 SEEDS = range(20)  # of grad_outputs: round-off is seen in some and not in others
 Lay = Callable[[Tensor], Tensor]
@@ -82,7 +82,7 @@ def _hidden(one: Mistake) -> bool:
     around = (forward.__globals__.get(name) for name in forward.__code__.co_names)
     if any(isinstance(value, Tensor) and value.requires_grad for value in around):
         return True
-    subject = Subject(one.fn, one.inputs())
+    subject = Problem(one.fn, one.inputs())
     given, run = subject.fresh(), forward_without_autograd(subject)
     assert run is not None
     return any(id(leaf) not in {id(x) for x in given} for leaf in graph_leaves(run(*given)))

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbautograd.core.checking.problem import Outputs, Subject
+from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.checking.quiet import seed_all
 from nbautograd.core.numerics.compare import agree_bitwise
 from nbautograd.core.numerics.constants import LOOSEST
@@ -41,13 +41,13 @@ def nodes(tensors: Sequence[Tensor]) -> list[Any]:
     return found
 
 
-def own_node(subject: Subject, outputs: Sequence[Tensor]) -> Any:
+def own_node(subject: Problem, outputs: Sequence[Tensor]) -> Any:
     """The node of the Function that is checked; None when there is none, or more than one."""
     found = [n for n in nodes(outputs) if subject.cls is None or n._forward_cls is subject.cls]
     return found[0] if len(found) == 1 else None
 
 
-def tensors_on_ctx(subject: Subject, node: Any) -> Iterator[tuple[str, Tensor]]:
+def tensors_on_ctx(subject: Problem, node: Any) -> Iterator[tuple[str, Tensor]]:
     """Yield the tensors that ctx holds, with the names of the source."""
     if node is None:
         return
@@ -101,7 +101,7 @@ class Observed:
     gradients: tuple[Tensor | None, ...] = ()
 
 
-def observe(subject: Subject, outputs: Outputs, cotangents: Sequence[Tensor | None]) -> Observed:
+def observe(subject: Problem, outputs: Outputs, cotangents: Sequence[Tensor | None]) -> Observed:
     """Run backward once through the engine and keep what went in and out of the user's method."""
     node, seen = own_node(subject, outputs), Observed()
     if node is None:
@@ -129,7 +129,7 @@ def _differs(now: Any, was: tuple[Tensor, int] | None) -> bool:
 
 
 def pull(
-    subject: Subject, outputs: Outputs, cotangents: Sequence[Tensor | None], seed: int | None = None
+    subject: Problem, outputs: Outputs, cotangents: Sequence[Tensor | None], seed: int | None = None
 ) -> tuple[Tensor | None, ...]:
     """Gradients of the differentiable inputs as copies of their own, with the generators seeded as asked.
 
@@ -151,7 +151,7 @@ def _copy(c: Tensor) -> Tensor:
     return c if not dense else (c if 0 in c.stride() else c.clone())
 
 
-def cotangents(subject: Subject, outputs: Sequence[Tensor], seed: int, only: int | None = None) -> list[Tensor | None]:
+def cotangents(subject: Problem, outputs: Sequence[Tensor], seed: int, only: int | None = None) -> list[Tensor | None]:
     """Random cotangents of both signs, one per output that can take one (or for one output only)."""
     generator = torch.Generator().manual_seed(seed + 7919)
     takes = subject.differentiable_outputs(outputs)

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from nbautograd.core import user_source
 from nbautograd.core.checking.backward_call import backward_replaced, cotangents, own_node, pull, user_backward
-from nbautograd.core.checking.problem import Subject
+from nbautograd.core.checking.problem import Problem
 from nbautograd.core.numerics.arrays import Array
 from nbautograd.core.numerics.constants import TRACED_ELEMENTS, TRACED_STATEMENTS
 from nbautograd.core.user_source import Returned
@@ -55,7 +55,7 @@ class Step:
     seen: Any
 
 
-def steps(subject: Subject, look: Look, only: int | None = None) -> list[Step]:
+def steps(subject: Problem, look: Look, only: int | None = None) -> list[Step]:
     """Run backward once and look at it after each line; nothing is seen where a debugger is at work.
 
     Args:
@@ -111,19 +111,19 @@ def generators(line: int, names: Mapping[str, Any], ctx: Any, grads: Sequence[An
     return [torch.get_rng_state().tolist(), np.random.get_state()[1].tolist(), random.getstate()]  # type: ignore[index]
 
 
-def last_line(subject: Subject, only: int) -> int | None:
+def last_line(subject: Problem, only: int) -> int | None:
     """Return the line with which backward ended where a gradient arrives at one output only."""
     seen = steps(subject, lambda *_: None, only)
     return seen[-1].line if seen else None
 
 
-def line_of_change(subject: Subject, look: Look) -> int | None:
+def line_of_change(subject: Problem, look: Look) -> int | None:
     """Return the first line after which something else is seen than before backward; None where none is."""
     seen = steps(subject, look)
     return next((step.line for step in seen[1:] if step.seen != seen[0].seen), None)
 
 
-def backward_tree(subject: Subject) -> ast.FunctionDef | None:
+def backward_tree(subject: Problem) -> ast.FunctionDef | None:
     """Return the syntax of the user's backward, with line numbers of its cell or file."""
     if subject.cls is None:
         return None
@@ -132,7 +132,7 @@ def backward_tree(subject: Subject) -> ast.FunctionDef | None:
     return node if isinstance(node, ast.FunctionDef) else None
 
 
-def return_statement(subject: Subject) -> Returned | None:
+def return_statement(subject: Problem) -> Returned | None:
     """Return what the last ``return`` of backward gives, with its line."""
     function = backward_tree(subject)
     found = [] if function is None else user_source.returns(function)
@@ -141,7 +141,7 @@ def return_statement(subject: Subject) -> Returned | None:
     return Returned(None, found[-1].lineno, ", ".join(map(ast.unparse, items))) if items else None
 
 
-def written(subject: Subject, known: Returned, wrong: Array) -> Returned:
+def written(subject: Problem, known: Returned, wrong: Array) -> Returned:
     """Return the statement that last wrote the wrong elements of a returned value, where it was written in parts.
 
     Of a value that was made to be filled, or copied to be changed, and whose wrong elements nobody wrote afterwards it

@@ -17,7 +17,7 @@ from nbautograd.core.checking.diagnosis.table import Blocks, Place, causes
 from nbautograd.core.checking.probes.linearity import linearity
 from nbautograd.core.checking.probes.mutated_after_save import changed_after_saving
 from nbautograd.core.checking.probes.run_probes import after_values, before_values, first_run, quietly
-from nbautograd.core.checking.problem import Outputs, Subject
+from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.checking.run import GradcheckRun
 from nbautograd.core.contract.rules import RANK
 from nbautograd.core.findings import Finding
@@ -36,7 +36,7 @@ UNASKED = {*UNSTEADY, "undefined_grad"}
 
 
 def diagnose(
-    subject: Subject, blocks: Mapping[tuple[int, int], Block], between: Callable[[], None] = lambda: None
+    subject: Problem, blocks: Mapping[tuple[int, int], Block], between: Callable[[], None] = lambda: None
 ) -> Iterator[Finding]:
     """Say why a backward is wrong, or what is risky about it, finding by finding.
 
@@ -58,7 +58,7 @@ def diagnose(
 
 
 def _all(
-    subject: Subject, outputs: Outputs, blocks: Mapping[tuple[int, int], Block], between: Callable[[], None]
+    subject: Problem, outputs: Outputs, blocks: Mapping[tuple[int, int], Block], between: Callable[[], None]
 ) -> Iterator[Finding]:
     if not _repeats(subject, outputs):
         # what changes from call to call cannot be compared; the verdict says so
@@ -79,13 +79,13 @@ def _all(
     yield from after_values(subject, outputs, blocks, between) if steady else ()
 
 
-def _repeats(subject: Subject, outputs: Outputs) -> bool:
+def _repeats(subject: Problem, outputs: Outputs) -> bool:
     again = subject.call()
     pairs = zip(outputs, again, strict=True)
     return all(agree_bitwise(a, b) for a, b in pairs)
 
 
-def _values(subject: Subject, outputs: Outputs, blocks: Mapping[tuple[int, int], Block]) -> Iterator[Finding]:
+def _values(subject: Problem, outputs: Outputs, blocks: Mapping[tuple[int, int], Block]) -> Iterator[Finding]:
     flat = [b for b in blocks.values() if b.verdict == "flat"]
     for block in flat:
         where = (block.output, block.input)
@@ -118,7 +118,7 @@ class Once:
             yield self._known[k]
 
 
-def _elsewhere(subject: Subject, blocks: Blocks) -> Iterator[Place]:
+def _elsewhere(subject: Problem, blocks: Blocks) -> Iterator[Place]:
     """Yield checks near the inputs, at values of both signs, at other arguments and at other sizes."""
     seed = subject.seed + 71
     if sum(b.entries for b in blocks.values()) > CONFIRMED:
@@ -154,7 +154,7 @@ def _nth(made: Callable[[int], Iterator[tuple[Any, ...]]], number: int) -> tuple
 
 
 def _place(
-    subject: Subject,
+    subject: Problem,
     inputs: tuple[Any, ...] | None,
     resized: bool,
     argument: bool,
@@ -164,7 +164,7 @@ def _place(
     if inputs is None:
         return None
     with contextlib.suppress(Exception):
-        other = Subject(subject.fn, inputs, subject.seed)
+        other = Problem(subject.fn, inputs, subject.seed)
         run = GradcheckRun(other, None, None, None)
         with other.session():
             run.find_blocks()

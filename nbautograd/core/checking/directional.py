@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.checking.prepared_inputs import copy
-from nbautograd.core.checking.problem import Outputs, Subject
+from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.numerics.compare import agree_within
 from nbautograd.core.numerics.constants import ERROR_BARS
 from nbautograd.core.numerics.directional import inner_product, random_direction, slope_at_zero
@@ -41,11 +41,11 @@ class DirectionalDerivative:
         """Compare this gradient of <v, f(x)> with the slope; None counts as zero."""
         if gradient is None:
             return bool(agree_within(0.0, self.slope, ERROR_BARS * self.error + NOTHING))
-        parts = torch.view_as_real(gradient) if gradient.is_complex() else gradient
+        components = torch.view_as_real(gradient) if gradient.is_complex() else gradient
         along = torch.view_as_real(self.u) if self.u.is_complex() else self.u
-        if parts.shape != along.shape:
+        if components.shape != along.shape:
             return False
-        terms = (parts.double() * along.double()).reshape(-1)
+        terms = (components.double() * along.double()).reshape(-1)
         size = max(float(terms.abs().sum()), abs(self.slope))
         return bool(torch.isfinite(terms).all()) and (
             bool(agree_within(float(terms.sum()), self.slope, ERROR_BARS * self.error + self.rel * size))
@@ -53,7 +53,7 @@ class DirectionalDerivative:
 
 
 def directional_derivative(
-    subject: Subject,
+    subject: Problem,
     inputs: Sequence[Any],
     which: int,
     cotangents: Sequence[Tensor | None],
@@ -88,7 +88,7 @@ def directional_derivative(
     return None if found is None else DirectionalDerivative(which, u, found.value, found.error, found.agreement)
 
 
-def _size(subject: Subject, inputs: Sequence[Any], cotangents: Sequence[Tensor | None]) -> float:
+def _size(subject: Problem, inputs: Sequence[Any], cotangents: Sequence[Tensor | None]) -> float:
     """The sum over outputs of <|v|, |y|>: what <v, y> is a difference of."""
     with torch.no_grad():
         outputs = subject.evaluate(tuple(copy(item) for item in inputs))
@@ -121,7 +121,7 @@ class DerivativeInside:
     by_backward: float
 
 
-def derivative_inside(subject: Subject, outputs: Outputs, output: int, which: int) -> DerivativeInside | None:
+def derivative_inside(subject: Problem, outputs: Outputs, output: int, which: int) -> DerivativeInside | None:
     """Compare backward with differences along directions inside the domain of forward.
 
     A constraint between the entries of an input (a symmetric matrix, probabilities that sum to one) refuses the step
@@ -145,8 +145,8 @@ def derivative_inside(subject: Subject, outputs: Outputs, output: int, which: in
             continue
         agreed = [derivative.agrees(gradient) for derivative, gradient in found]
         derivative, gradient = found[0 if all(agreed) else agreed.index(False)]
-        said = 0.0 if gradient is None else inner_product([gradient], [derivative.u])
-        compared = DerivativeInside(kind, all(agreed), derivative.slope, said)
+        by_backward = 0.0 if gradient is None else inner_product([gradient], [derivative.u])
+        compared = DerivativeInside(kind, all(agreed), derivative.slope, by_backward)
         return compared if all(agreed) or sum(agreed) < DIRECTIONS // 2 else None
     return None
 
@@ -162,7 +162,7 @@ def _projections(x: Tensor) -> Iterator[tuple[str, Project]]:
 
 
 def _along(
-    subject: Subject, outputs: Outputs, where: tuple[int, int], project: Project, seed: int
+    subject: Problem, outputs: Outputs, where: tuple[int, int], project: Project, seed: int
 ) -> tuple[DirectionalDerivative, Tensor | None] | None:
     """Return the derivative along one projected direction, and the gradient that it is compared with."""
     output, which = where

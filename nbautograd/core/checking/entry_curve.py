@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.checking import prepared_inputs
-from nbautograd.core.checking.problem import Subject
+from nbautograd.core.checking.problem import Problem
 from nbautograd.core.numerics.arrays import from_array, to_array, to_real
 from nbautograd.errors import InputError
 
@@ -22,10 +22,10 @@ LARGEST = 100_000  # elements of all inputs together
 STEPS = 10.0 ** -np.arange(0, 12.5, 0.5)  # from 1 to 1e-12
 PRECISIONS = (torch.float64, torch.float32)
 
-_subjects: OrderedDict[int, tuple[weakref.ref[Any], Subject]] = OrderedDict()
+_subjects: OrderedDict[int, tuple[weakref.ref[Any], Problem]] = OrderedDict()
 
 
-def remember_problem(report: Any, subject: Subject) -> None:
+def remember_problem(report: Any, subject: Problem) -> None:
     """Remember what a report is about until the report is gone, for the last reports and inputs that are not large."""
     if sum(item.numel() for item in subject.inputs if isinstance(item, Tensor)) > LARGEST:
         return
@@ -35,7 +35,7 @@ def remember_problem(report: Any, subject: Subject) -> None:
         _subjects.popitem(last=False)
 
 
-def subject_of(report: Any) -> Subject:
+def subject_of(report: Any) -> Problem:
     """The subject of a report.
 
     Raises:
@@ -61,7 +61,7 @@ class EntryCurve:
     minus: Array
 
 
-def entry_curves(subject: Subject, block: tuple[int, int], entry: tuple[int, int]) -> dict[str, EntryCurve]:
+def entry_curves(subject: Problem, block: tuple[int, int], entry: tuple[int, int]) -> dict[str, EntryCurve]:
     """The forward along one input element, by precision; a precision that forward refuses is left out.
 
     Args:
@@ -74,21 +74,21 @@ def entry_curves(subject: Subject, block: tuple[int, int], entry: tuple[int, int
     return {name: curve for name, curve in curves.items() if curve is not None}
 
 
-def _curve(subject: Subject, block: tuple[int, int], entry: tuple[int, int], dtype: torch.dtype) -> EntryCurve | None:
+def _curve(subject: Problem, block: tuple[int, int], entry: tuple[int, int], dtype: torch.dtype) -> EntryCurve | None:
     try:
         return _sampled(subject, block, entry, dtype)
     except (RuntimeError, TypeError, ValueError):
         return None
 
 
-def _sampled(subject: Subject, block: tuple[int, int], entry: tuple[int, int], dtype: torch.dtype) -> EntryCurve:
+def _sampled(subject: Problem, block: tuple[int, int], entry: tuple[int, int], dtype: torch.dtype) -> EntryCurve:
     center, plus, minus = (
         np.array([_value(subject, block, entry, dtype, float(t)) for t in moves]) for moves in ((0.0,), STEPS, -STEPS)
     )
     return EntryCurve(float(center[0]), plus, minus)
 
 
-def _value(subject: Subject, block: tuple[int, int], entry: tuple[int, int], dtype: torch.dtype, move: float) -> float:
+def _value(subject: Problem, block: tuple[int, int], entry: tuple[int, int], dtype: torch.dtype, move: float) -> float:
     given = [_in_precision(prepared_inputs.copy(item), dtype) for item in subject.inputs]
     moved = to_array(given[block[1]])
     moved.reshape(-1)[entry[1]] += move
@@ -105,7 +105,7 @@ def _in_precision(item: Any, dtype: torch.dtype) -> Any:
     return item.detach().to(dtype) if item.is_floating_point() else item
 
 
-def random_inputs(subject: Subject, seed: int) -> tuple[Any, ...]:
+def random_inputs(subject: Problem, seed: int) -> tuple[Any, ...]:
     """Other inputs of the same shapes and kinds: random where the check differentiates, else the same."""
     generator = torch.Generator().manual_seed(seed)
     return tuple(

@@ -18,7 +18,7 @@ from torch import Tensor
 from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.checking.diagnose import ranked
 from nbautograd.core.checking.prepared_inputs import copy
-from nbautograd.core.checking.problem import Subject, functions_of, separate_context
+from nbautograd.core.checking.problem import Problem, functions_of, separate_context
 from nbautograd.core.checking.run import GradcheckRun
 from nbautograd.core.findings import Finding
 
@@ -97,10 +97,10 @@ def with_findings_inside(
     if run.subject.cls is not None:
         mended = any(finding.fix is not None for finding in found)
         causes = [] if mended else [(c, f) for c, f in causes if f.code not in {known.code for known in found}]
-        kept = found
+        rest = found
     else:
-        kept = tuple(f for f in found if not causes or f.kind != "bug" or f.where is None)
-    return ranked((*(_blamed(cls.__name__, cause) for cls, cause in causes), *kept))
+        rest = tuple(f for f in found if not causes or f.kind != "bug" or f.where is None)
+    return ranked((*(_blamed(cls.__name__, cause) for cls, cause in causes), *rest))
 
 
 def _blamed(function: str, cause: Finding) -> Finding:
@@ -141,7 +141,7 @@ def _double(item: Any) -> Any:
     return item.detach().double().requires_grad_(item.requires_grad)
 
 
-def _calls_inside(subject: Subject, classes: Sequence[type]) -> dict[type, CallsOfClass]:
+def _calls_inside(subject: Problem, classes: Sequence[type]) -> dict[type, CallsOfClass]:
     """Call the subject once more and copy what each class is called with."""
     calls = {cls: CallsOfClass() for cls in classes}
     room = BYTES

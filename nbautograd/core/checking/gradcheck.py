@@ -11,7 +11,7 @@ from nbautograd.core.checking.block import GradcheckReport, JacobianBlock, Jacob
 from nbautograd.core.checking.budget import DEFAULT, Budget, Clock, budgeted, codes_of, stopped, validated_budget
 from nbautograd.core.checking.functions_inside import CheckedInside, check_functions_inside, with_findings_inside
 from nbautograd.core.checking.hints import limit_findings, validated_hints
-from nbautograd.core.checking.problem import Subject
+from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.progress import Tell, watched
 from nbautograd.core.checking.repair.search import mended
 from nbautograd.core.checking.run import GradcheckRun
@@ -59,12 +59,10 @@ def gradcheck(
         seed: of the random cotangents and probes, and given to all random generators before each call.
 
     Returns:
-        The report; its verdict is about first derivatives, ``report.order2`` about second ones. A wrong gradient
-        never raises.
+        The report: its verdict on first derivatives, ``report.order2`` on second ones. A wrong gradient never raises.
 
     Raises:
-        CallError: the call makes no sense: ``fn`` cannot be called, or the inputs are no tuple,
-            or there are no such hints, no such order, or no such budget.
+        CallError: ``fn`` cannot be called, the inputs are no tuple, or there are no such hints, order or budget.
         InputError: nothing in the inputs can be differentiated.
 
     Example:
@@ -77,7 +75,7 @@ def gradcheck(
     if order not in (None, 1, 2):
         raise CallError("checking.order_unknown", given=repr(order))
     with budgeted(validated_budget(budget)) as clock, watched(progress) as tell:
-        run = GradcheckRun(Subject(fn, inputs, seed), atol, rtol, eps, tell=tell)
+        run = GradcheckRun(Problem(fn, inputs, seed), atol, rtol, eps, tell=tell)
         clock.codes |= codes_of(run.subject.fn)
         report = _reported(run, order, given, start, clock)
     entry_curve.remember_problem(report, run.subject)
@@ -126,7 +124,7 @@ def _functions_inside(run: GradcheckRun, given: Hints, clock: Clock) -> tuple[Ch
     """Check the Functions that a callable with a wrong gradient calls inside, in first order."""
 
     def check(cls: type, arguments: tuple[Any, ...]) -> GradcheckReport:
-        alone = GradcheckRun(Subject(cls, arguments, run.subject.seed), run.atol, run.rtol, None)
+        alone = GradcheckRun(Problem(cls, arguments, run.subject.seed), run.atol, run.rtol, None)
         return _reported(alone, 1, given, time.perf_counter(), clock)
 
     return check_functions_inside(run, check)
@@ -155,7 +153,7 @@ def jacobian(fn: Any, inputs: Any, *, eps: float | None = None) -> JacobianRepor
                [0., 3.]])
     """
     with watched() as tell:
-        run = GradcheckRun(Subject(fn, inputs), None, None, eps, judge=False, tell=tell)
+        run = GradcheckRun(Problem(fn, inputs), None, None, eps, judge=False, tell=tell)
         with run.subject.session():
             run.find_blocks()
     if run.error is not None:

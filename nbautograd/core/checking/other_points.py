@@ -10,12 +10,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbautograd.core.checking.problem import Subject
+from nbautograd.core.checking.problem import Problem
 
 Slot = tuple[int, int]  # (input, dimension)
 
 
-def nearby_inputs(subject: Subject, seed: int) -> tuple[Any, ...]:
+def nearby_inputs(subject: Problem, seed: int) -> tuple[Any, ...]:
     """Return the inputs with other values of the same signs and about the same size where they require grad.
 
     What needs no gradient stays: a mask, a label or a rotation is a fair argument only as it is.
@@ -30,7 +30,7 @@ def nearby_inputs(subject: Subject, seed: int) -> tuple[Any, ...]:
     return tuple(other(item) if i in subject.differentiable else item for i, item in enumerate(subject.fresh()))
 
 
-def points(subject: Subject, seed: int) -> Iterator[tuple[Any, ...]]:
+def points(subject: Problem, seed: int) -> Iterator[tuple[Any, ...]]:
     """Inputs of the same shapes: near the user's twice, then of both signs."""
     for k in range(2):
         yield nearby_inputs(subject, seed + k)
@@ -38,7 +38,7 @@ def points(subject: Subject, seed: int) -> Iterator[tuple[Any, ...]]:
     yield tuple(_signed(item, generator) for item in subject.inputs)
 
 
-def in_domain(subject: Subject, seed: int) -> tuple[Any, ...]:
+def in_domain(subject: Problem, seed: int) -> tuple[Any, ...]:
     """Return inputs of both signs where the inputs given have both, and near them where all are of one sign."""
     generator = torch.Generator().manual_seed(seed)
     near = nearby_inputs(subject, seed)
@@ -59,7 +59,7 @@ def _signed(item: Any, generator: torch.Generator, scale: float = 1.0) -> Any:
     return values.to(item.dtype).requires_grad_()
 
 
-def fresh(subject: Subject, seed: int) -> Iterator[tuple[Any, ...]]:
+def fresh(subject: Problem, seed: int) -> Iterator[tuple[Any, ...]]:
     """Yield inputs that no edit has met: small, usual and large values of both signs, at these and larger sizes."""
     grown = [g for g in (resized(subject, group, 4, seed) for group in alike(subject)) if works(subject, g)]
     places = [subject.inputs, *(nearby_inputs(subject, seed + k) for k in (5, 6)), *grown]
@@ -69,7 +69,7 @@ def fresh(subject: Subject, seed: int) -> Iterator[tuple[Any, ...]]:
         yield tuple(_signed(item, generator, scale) for item in given)
 
 
-def together(subject: Subject, seed: int) -> Iterator[tuple[Any, ...]]:
+def together(subject: Problem, seed: int) -> Iterator[tuple[Any, ...]]:
     """Inputs of other sizes, all dimensions of one size moved alike, where the forward takes them."""
     for group in alike(subject):
         inputs = resized(subject, group, 1, seed)
@@ -77,7 +77,7 @@ def together(subject: Subject, seed: int) -> Iterator[tuple[Any, ...]]:
             yield inputs
 
 
-def other_arguments(subject: Subject, seed: int) -> Iterator[tuple[int, tuple[Any, ...]]]:
+def other_arguments(subject: Problem, seed: int) -> Iterator[tuple[int, tuple[Any, ...]]]:
     """Yield the position of an argument that is no tensor, and inputs where it is another, as the forward takes it.
 
     True becomes False, a whole number the next and the one before (not 0: what is multiplied by it tells nothing), any
@@ -99,7 +99,7 @@ def _others(item: Any) -> tuple[Any, ...]:
     return (1.5 * item,) if isinstance(item, float) and item else ()
 
 
-def other_data(subject: Subject, seed: int) -> Iterator[tuple[int, tuple[Any, ...]]]:
+def other_data(subject: Problem, seed: int) -> Iterator[tuple[int, tuple[Any, ...]]]:
     """Yield the position of a tensor that needs no gradient, and inputs where it is another that is as fair.
 
     Labels, indices and masks are drawn anew from their own values, each once where each was there once. The rows of
@@ -126,7 +126,7 @@ def _other_data(item: Tensor, generator: torch.Generator) -> Tensor:
     return pool[draw(len(pool), generator=generator)].reshape(item.shape)
 
 
-def other_dimensions(subject: Subject, seed: int) -> Iterator[tuple[Any, ...]]:
+def other_dimensions(subject: Problem, seed: int) -> Iterator[tuple[Any, ...]]:
     """Yield inputs of which those that require grad, or all tensors, have one dimension more or one less in front."""
     tensors = tuple(i for i, x in enumerate(subject.inputs) if isinstance(x, Tensor))
     for which in dict.fromkeys((subject.differentiable, tensors)):
@@ -147,14 +147,14 @@ def _first(item: Tensor) -> Tensor:
     return item[0].detach().clone().requires_grad_(item.requires_grad)
 
 
-def alike(subject: Subject) -> Iterator[tuple[Slot, ...]]:
+def alike(subject: Problem) -> Iterator[tuple[Slot, ...]]:
     """The dimensions of the inputs, those of the same size together."""
     slots = [(i, d) for i, x in enumerate(subject.inputs) if isinstance(x, Tensor) for d in range(x.dim())]
     for size in dict.fromkeys(subject.inputs[i].shape[d] for i, d in slots):
         yield tuple(s for s in slots if subject.inputs[s[0]].shape[s[1]] == size)
 
 
-def apart(subject: Subject, seed: int, most: int = 3) -> Iterator[tuple[Any, ...]]:
+def apart(subject: Problem, seed: int, most: int = 3) -> Iterator[tuple[Any, ...]]:
     """Inputs of other sizes, as few dimensions moved as the forward allows: grown, and of size one."""
     for group, change in itertools.islice(groups(subject, seed), most):
         yield resized(subject, group, change, seed)
@@ -163,7 +163,7 @@ def apart(subject: Subject, seed: int, most: int = 3) -> Iterator[tuple[Any, ...
             yield single
 
 
-def doubled(subject: Subject, seed: int, most: int = 6) -> Iterator[tuple[Any, ...]]:
+def doubled(subject: Problem, seed: int, most: int = 6) -> Iterator[tuple[Any, ...]]:
     """Inputs with one size doubled at a time, as few dimensions as the forward allows: none of size one."""
     for group, _ in itertools.islice(groups(subject, seed), most):
         size = subject.inputs[group[0][0]].shape[group[0][1]]
@@ -173,7 +173,7 @@ def doubled(subject: Subject, seed: int, most: int = 6) -> Iterator[tuple[Any, .
                 yield inputs
 
 
-def groups(subject: Subject, seed: int) -> Iterator[tuple[tuple[Slot, ...], int]]:
+def groups(subject: Problem, seed: int) -> Iterator[tuple[tuple[Slot, ...], int]]:
     """The smallest sets of dimensions whose sizes can grow together, and by how much: by one, or to the double."""
     slots = [(i, d) for i, x in enumerate(subject.inputs) if isinstance(x, Tensor) for d in range(x.dim())]
     free: list[Slot] = []
@@ -191,7 +191,7 @@ def groups(subject: Subject, seed: int) -> Iterator[tuple[tuple[Slot, ...], int]
             return
 
 
-def _torn(subject: Subject, group: tuple[Slot, ...], slots: list[Slot]) -> bool:
+def _torn(subject: Problem, group: tuple[Slot, ...], slots: list[Slot]) -> bool:
     """Return True where indices or masks would get another size than what they belong to."""
     size = subject.inputs[group[0][0]].shape[group[0][1]]
     alike = {s for s in slots if subject.inputs[s[0]].shape[s[1]] == size}
@@ -199,7 +199,7 @@ def _torn(subject: Subject, group: tuple[Slot, ...], slots: list[Slot]) -> bool:
     return bool(fixed) and fixed != alike and (not fixed <= set(group) or set(group) <= fixed)
 
 
-def shrunk(subject: Subject, largest: int, size: int, seed: int) -> Subject:
+def shrunk(subject: Problem, largest: int, size: int, seed: int) -> Problem:
     """Return the subject with its long dimensions cut down, where it has many elements and the forward allows it.
 
     Args:
@@ -215,12 +215,12 @@ def shrunk(subject: Subject, largest: int, size: int, seed: int) -> Subject:
         before = small.inputs[group[0][0]].shape[group[0][1]]
         inputs = resized(small, group, size - k - before, seed) if before > size > k else small.inputs
         if works(small, inputs):
-            small = Subject(subject.fn, inputs, subject.seed)
+            small = Problem(subject.fn, inputs, subject.seed)
             small.call()
     return small
 
 
-def works(subject: Subject, inputs: tuple[Any, ...]) -> bool:
+def works(subject: Problem, inputs: tuple[Any, ...]) -> bool:
     """Return True where the forward takes these inputs."""
     try:
         outputs = subject.call(inputs)
@@ -229,7 +229,7 @@ def works(subject: Subject, inputs: tuple[Any, ...]) -> bool:
     return any(y.requires_grad for y in outputs)
 
 
-def resized(subject: Subject, group: tuple[Slot, ...], change: int, seed: int) -> tuple[Any, ...]:
+def resized(subject: Problem, group: tuple[Slot, ...], change: int, seed: int) -> tuple[Any, ...]:
     """The inputs with some sizes changed by this much (0: set to one), filled with values like the user's."""
     generator = torch.Generator().manual_seed(seed + 17)
     given = []

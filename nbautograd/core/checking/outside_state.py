@@ -260,8 +260,10 @@ def reachable(fn: Any, cls: type | None, inputs: Mapping[str, Any]) -> Iterator[
     """
     given = ((name, value) for name, value in inputs.items() if not isinstance(value, Tensor))
     values = [("", fn), ("", getattr(fn, "__self__", None)), *given, *names_outside(fn, cls)]
-    parts = {type(part) for _, value in values if isinstance(value, torch.nn.Module) for part in value.modules()}
-    values += (pair for part in parts for pair in names_outside(part.forward, None))
+    submodules = {
+        type(submodule) for _, value in values if isinstance(value, torch.nn.Module) for submodule in value.modules()
+    }
+    values += (pair for submodule in submodules for pair in names_outside(submodule.forward, None))
     classes = {value for _, value in values if isinstance(value, type) and issubclass(value, torch.autograd.Function)}
     for one in classes | ({cls} if cls is not None else set()):
         values += (*vars(one).items(), *names_outside(None, one))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nbautograd.core.checking.problem import Subject
+from nbautograd.core.checking.problem import Problem
 from nbautograd.core.contract import rules
 from nbautograd.core.contract.rules import Seen
 from nbautograd.core.contract.rules import ordinal as ordinal
@@ -14,13 +14,13 @@ from nbautograd.core.findings import Finding, Phrase
 from nbautograd.core.user_source import Returned
 
 
-def returned(subject: Subject, position: int) -> Returned | None:
+def returned(subject: Problem, position: int) -> Returned | None:
     """Return the source's expression of this input's gradient, where the input is an argument of forward."""
     argument = subject.arguments.get(position)
     return None if argument is None else rules.returned(subject.source, argument)
 
 
-def value(subject: Subject, position: int, written: Returned | None = None) -> Phrase:
+def value(subject: Problem, position: int, written: Returned | None = None) -> Phrase:
     """Name the gradient of an input, by the source where the input is an argument of forward.
 
     Args:
@@ -42,26 +42,26 @@ def shapes(known: Mapping[str, Sequence[int]]) -> str:
     return ", ".join(f"`{name}` {list(shape)}" for name, shape in known.items())
 
 
-def backward_line(subject: Subject) -> int | None:
+def backward_line(subject: Problem) -> int | None:
     """The line of ``def backward``."""
     return None if subject.source is None else subject.source.line("backward")
 
 
-def forward_line(subject: Subject) -> int | None:
+def forward_line(subject: Problem) -> int | None:
     """The line of ``def forward``."""
     return None if subject.source is None else subject.source.lines.get("forward")
 
 
-def jvp_line(subject: Subject) -> int | None:
+def jvp_line(subject: Problem) -> int | None:
     """The line of ``def jvp``."""
     return None if subject.source is None else subject.source.lines.get("jvp")
 
 
-def seen(subject: Subject, line: int | None = None) -> Seen:
+def seen(subject: Problem, line: int | None = None) -> Seen:
     """Return the place of a break of the contract: the line of backward if none is given."""
     return Seen(line or backward_line(subject))
 
 
-def about(subject: Subject, code: str, line: int | None = None, sentence: str = "", **params: Any) -> Finding:
+def about(subject: Problem, code: str, line: int | None = None, sentence: str = "", **params: Any) -> Finding:
     """Return a finding on the whole Function: the sentence of its code, the line of backward if none is given."""
     return rules.broken(code, seen(subject, line), sentence, **params)

@@ -1,4 +1,4 @@
-"""Subject: what is being checked, ready to be called and differentiated as often as a check needs."""
+"""Problem: what is being checked, ready to be called and differentiated as often as a check needs."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Outputs(tuple[Tensor, ...]):
         return self
 
 
-class Subject:
+class Problem:
     """A Function (or any callable) with the inputs to check it at.
 
     Complex tensors are differentiated as pairs of real numbers: wherever a Jacobian is spoken of, they count as real
@@ -95,8 +95,8 @@ class Subject:
 
     Example:
         >>> import torch
-        >>> from nbautograd.core.checking.problem import Subject
-        >>> subject = Subject(lambda x: x * x, torch.tensor([3.0], requires_grad=True))
+        >>> from nbautograd.core.checking.problem import Problem
+        >>> subject = Problem(lambda x: x * x, torch.tensor([3.0], requires_grad=True))
         >>> outputs = subject.call()
         >>> subject.vjp(outputs, [torch.ones(1)])
         (tensor([6.]),)
@@ -287,7 +287,7 @@ class Subject:
 
 
 # the innermost code of ours below which an error is that of the function itself, although no line of the user's ran
-CALLS_WHAT_IS_CHECKED = Subject._run.__code__
+CALLS_WHAT_IS_CHECKED = Problem._run.__code__
 
 _sources: weakref.WeakKeyDictionary[type, FunctionSource | None] = weakref.WeakKeyDictionary()
 

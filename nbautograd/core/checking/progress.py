@@ -42,7 +42,7 @@ class Progress:
     def __init__(self, tell: Tell | None = None, now: Callable[[], float] = time.perf_counter) -> None:
         self._tell, self._now = tell, now
         self._what: Phrase | str = ""
-        self._told = -1
+        self._reported = -1
         self._start, self._end, self._of, self._count = 0, 0, 1, 0
         self.total = 0
         self._known = False
@@ -80,7 +80,7 @@ class Progress:
         listener = getattr(self._tell, "verdict_known", None)
         if listener is not None:
             listener(report)
-        self._say(self._told + 1)
+        self._say(self._reported + 1)
 
     def done(self, steps: int, what: Phrase | str | None = None) -> None:
         """Set the steps done, and what is being done from now on, when that is named."""
@@ -88,10 +88,10 @@ class Progress:
         self._say(steps)
 
     def _say(self, steps: int) -> None:
-        if self._tell is None or steps <= self._told:
+        if self._tell is None or steps <= self._reported:
             return
         self._measure()
-        self._told = steps
+        self._reported = steps
         listener = getattr(self._tell, "time_left", None)
         left = None if self._known or listener is None else self._time_left(steps)
         if left is not None and listener is not None:

@@ -25,7 +25,7 @@ def quiet(*, recorded: bool = False) -> Iterator[None]:
     """
     threads = torch.get_num_threads()
     with contextlib.ExitStack() as stack:
-        stack.enter_context(_random_state_kept())
+        stack.enter_context(_restored_random_state())
         stack.enter_context(_muted("stdout"))
         stack.enter_context(_muted("stderr"))
         stack.enter_context(warnings.catch_warnings())
@@ -98,7 +98,7 @@ def _cuda_in_use() -> bool:
 
 
 @contextlib.contextmanager
-def _random_state_kept() -> Iterator[None]:
+def _restored_random_state() -> Iterator[None]:
     state = torch.default_generator.get_state()
     python, numpy_state = random.getstate(), np.random.get_state()
     cuda: list[Any] = torch.cuda.get_rng_state_all() if _cuda_in_use() else []

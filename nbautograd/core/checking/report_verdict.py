@@ -12,14 +12,14 @@ from nbautograd.core.checking.block import Block, GradcheckReport, Verdict
 from nbautograd.core.checking.diagnose import UNSTEADY, diagnose, ranked
 from nbautograd.core.checking.probes.exceptions import explain
 from nbautograd.core.checking.probes.hidden_inputs import inputs_outside
-from nbautograd.core.checking.problem import Subject
+from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.run import GradcheckRun
 from nbautograd.core.checking.second_order import second_order, stopped_report
 from nbautograd.core.findings import Finding, Phrase
 
 PROBES = 12  # that the search for causes consists of
 Known = Callable[[Verdict], None]
-Mend = Callable[[Subject, tuple[Finding, ...]], tuple[Finding, ...]]
+Mend = Callable[[Problem, tuple[Finding, ...]], tuple[Finding, ...]]
 
 
 def findings(run: GradcheckRun, mend: Mend | None = None, known: Known = lambda verdict: None) -> tuple[Finding, ...]:
@@ -33,16 +33,16 @@ def findings(run: GradcheckRun, mend: Mend | None = None, known: Known = lambda 
     if run.error is not None and run.subject.read_outside:
         return tuple(inputs_outside(run.subject))  # the copies that the check handed on may be what it raised for
     if run.error is not None:
-        said = (explain(run.error, run.subject),)
+        explained = (explain(run.error, run.subject),)
         try:
             known("wrong")
-            return said if mend is None else mend(run.subject, said)
+            return explained if mend is None else mend(run.subject, explained)
         except KeyboardInterrupt:
             run.interrupted()
-            return said
+            return explained
     found = _diagnosed(run, known, mend)
-    told = {f.where for f in found if f.kind == "bug"}
-    inputs = {w[1] for w in told if w is not None}
+    located = {f.where for f in found if f.kind == "bug"}
+    inputs = {w[1] for w in located if w is not None}
     wrong = {w: b for w, b in run.blocks.items() if b.verdict == "mismatch" and w[1] not in inputs}
     if any(f.code == "nondeterministic_forward" or (f.code in UNSTEADY and f.kind == "bug") for f in found):
         return found  # what changes from call to call proves nothing
@@ -92,9 +92,14 @@ def _inside_findings(run: GradcheckRun) -> Iterator[Finding]:
 def _jvp_findings(run: GradcheckRun) -> Iterator[Finding]:
     """A Function's own jvp that contradicts a backward found right."""
     for where, block in run.blocks.items():
-        for said in block.witnesses:
-            if said.witness == "jvp" and said.took_part and block.verdict == "match" and said.apart > 1e-4:
-                params = {"input": block.input_name, "apart": f"{100 * min(said.apart, 1.0):.2g} %"}
+        for statement in block.witnesses:
+            if (
+                statement.witness == "jvp"
+                and statement.took_part
+                and block.verdict == "match"
+                and statement.apart > 1e-4
+            ):
+                params = {"input": block.input_name, "apart": f"{100 * min(statement.apart, 1.0):.2g} %"}
                 line = phrases.jvp_line(run.subject)
                 yield Finding("jvp_wrong", "bug", "checking.jvp_wrong", params, where, line)
 

@@ -20,7 +20,7 @@ from nbautograd.core.checking.jacobian.backward_rounding import only_rounding
 from nbautograd.core.checking.jacobian.layout import Matrices
 from nbautograd.core.checking.jacobian.witnesses import ForwardWitness, JvpWitness, confirmation_bound, forward_confirms
 from nbautograd.core.checking.probes.exceptions import contract_broken, from_forward
-from nbautograd.core.checking.problem import Outputs, Subject
+from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.checking.progress import PARTS, Progress, Tell
 from nbautograd.core.checking.steps.refine import convergence_curve
 from nbautograd.core.display import Phrase
@@ -62,7 +62,7 @@ class GradcheckRun:
 
     def __init__(
         self,
-        subject: Subject,
+        subject: Problem,
         atol: float | None,
         rtol: float | None,
         eps: float | None,
@@ -174,10 +174,10 @@ class GradcheckRun:
         if not self.judge:
             return Block(*self._described(ij, where, raw.matrices), raw.matrices, **self._pairs(where))
         judged = self._judged(ij, where, raw)
-        said = statements(raw, judged, self._forward_witness.testimony(*ij), self._jvp_witness.testimony(*ij))
+        witnesses = statements(raw, judged, self._forward_witness.testimony(*ij), self._jvp_witness.testimony(*ij))
         return Block(
             *self._described(ij, where, judged.matrices), judged.matrices, judged.verdict, judged.reason,
-            judged.wrong, judged.worst, judged.largest_error, said, judged.steps, judged.errors,
+            judged.wrong, judged.worst, judged.largest_error, witnesses, judged.steps, judged.errors,
             judged.not_refined, **self._pairs(where),
         )  # fmt: skip
 

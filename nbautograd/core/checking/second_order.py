@@ -23,7 +23,7 @@ from nbautograd.core.checking.jacobian.layout import Layout, Matrices
 from nbautograd.core.checking.other_points import nearby_inputs
 from nbautograd.core.checking.probes.forward_mode import over_reverse
 from nbautograd.core.checking.probes.run_probes import quietly
-from nbautograd.core.checking.problem import Outputs, Subject
+from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.checking.run import GradcheckRun
 from nbautograd.core.display import Phrase
 from nbautograd.core.findings import Finding
@@ -40,7 +40,7 @@ TOO_MANY = 4_000_000  # elements of which not even a sample is taken
 CUTS = ("data", "detach", "numpy", "item", "tolist")
 
 
-def second_order(subject: Subject, asked: bool = False) -> GradcheckReport | None:
+def second_order(subject: Problem, asked: bool = False) -> GradcheckReport | None:
     """Check the derivatives of backward, as gradgradcheck does.
 
     Args:
@@ -81,7 +81,7 @@ def second_order(subject: Subject, asked: bool = False) -> GradcheckReport | Non
     return _report(subject, findings, start, run, sampled)
 
 
-def _looked_at(whole: Subject, size: int, meter: Meter) -> tuple[GradcheckRun | None, bool]:
+def _looked_at(whole: Problem, size: int, meter: Meter) -> tuple[GradcheckRun | None, bool]:
     """Find the blocks in no more runs of forward and backward than there were so far, unless something seems wrong.
 
     Of a small Function all entries, or where these take too many runs one direction of all elements; of a large one
@@ -109,7 +109,7 @@ def _looked_at(whole: Subject, size: int, meter: Meter) -> tuple[GradcheckRun | 
     return _within(whole, meter, max(LEAST, first)) if small else (found, lacking)
 
 
-def _within(derived: Subject, meter: Meter, runs: int) -> tuple[GradcheckRun, bool]:
+def _within(derived: Problem, meter: Meter, runs: int) -> tuple[GradcheckRun, bool]:
     """Find the blocks in so many runs; True beside them when there were too few."""
     found = GradcheckRun(derived, None, None, None)
     try:
@@ -120,7 +120,7 @@ def _within(derived: Subject, meter: Meter, runs: int) -> tuple[GradcheckRun, bo
         return found, True
 
 
-def _settled(derived: Subject, meter: Meter, runs: int) -> dict[tuple[int, int], Block] | None:
+def _settled(derived: Problem, meter: Meter, runs: int) -> dict[tuple[int, int], Block] | None:
     """The blocks along one direction where all agree at first sight."""
     if any(derived.inputs[i].numel() != 1 for i in derived.differentiable):
         return None
@@ -131,13 +131,13 @@ def _settled(derived: Subject, meter: Meter, runs: int) -> dict[tuple[int, int],
         return None
 
 
-def _size(subject: Subject, outputs: Outputs) -> int:
+def _size(subject: Problem, outputs: Outputs) -> int:
     takes = subject.differentiable_outputs(outputs)
     tensors: list[Tensor] = [*(outputs[k] for k in takes), *(subject.inputs[i] for i in subject.differentiable)]
     return sum(t.numel() for t in tensors)
 
 
-def _gradients(subject: Subject, outputs: Outputs, v: Sequence[Tensor | None]) -> tuple[Tensor | None, ...]:
+def _gradients(subject: Problem, outputs: Outputs, v: Sequence[Tensor | None]) -> tuple[Tensor | None, ...]:
     leaves = [outputs.inputs[i] for i in subject.differentiable]
     pairs = [(o, c.requires_grad_()) for o, c in zip(outputs, v, strict=True) if c is not None]
     tensors, grads = zip(*pairs, strict=True)
@@ -150,7 +150,7 @@ def _claims_none(gradients: Sequence[Tensor | None]) -> bool:
     return any(node is not None and "Error" in type(node).__name__ + node.name() for node in stack)
 
 
-def _subject(subject: Subject, outputs: Outputs) -> Subject:
+def _subject(subject: Problem, outputs: Outputs) -> Problem:
     """The backward as a function of the inputs and the grad_outputs, to be checked like any other."""
     takes = subject.differentiable_outputs(outputs)
     v = cotangents(subject, outputs, subject.seed + 41)
@@ -173,7 +173,7 @@ def _subject(subject: Subject, outputs: Outputs) -> Subject:
             return tuple(g + tie for g in found)
 
     weights = [v[k].detach().requires_grad_() for k in takes]  # type: ignore[union-attr]
-    derived = Subject(gradients, (*subject.fresh(), *weights), subject.seed)
+    derived = Problem(gradients, (*subject.fresh(), *weights), subject.seed)
     derived.meter = subject.meter
     derived.has_functions = True
     derived.input_names = (*subject.input_names, *(_grad_name(subject, k, len(takes)) for k in takes))
@@ -181,7 +181,7 @@ def _subject(subject: Subject, outputs: Outputs) -> Subject:
     return derived
 
 
-def _sampled(derived: Subject) -> Iterator[Subject]:
+def _sampled(derived: Problem) -> Iterator[Problem]:
     """The derivatives along directions; none below double precision, where their differences drown in noise."""
     if any(derived.inputs[i].dtype != torch.float64 for i in derived.differentiable):
         return
@@ -199,7 +199,7 @@ def _leaf(x: Any, differentiable: bool) -> Any:
     return x if not differentiable or x.requires_grad else x.detach().requires_grad_()
 
 
-def _grad_name(subject: Subject, k: int, count: int) -> str:
+def _grad_name(subject: Problem, k: int, count: int) -> str:
     names = subject.source.grad_outputs if subject.source is not None else ()
     if k < len(names) and not names[k].startswith("*"):
         return names[k]
@@ -207,7 +207,7 @@ def _grad_name(subject: Subject, k: int, count: int) -> str:
 
 
 def _report(
-    subject: Subject,
+    subject: Problem,
     findings: tuple[Finding, ...],
     start: float,
     run: GradcheckRun | None = None,
@@ -223,25 +223,25 @@ def _report(
     )  # fmt: skip
 
 
-def _left_out(subject: Subject, start: float, why: str, size: int) -> GradcheckReport:
+def _left_out(subject: Problem, start: float, why: str, size: int) -> GradcheckReport:
     """Return a report that says why second derivatives were not looked at."""
     return _report(subject, (), start, None, Phrase(why, function=subject.name, elements=f"{size:,}"))
 
 
-def stopped_report(subject: Subject) -> GradcheckReport:
+def stopped_report(subject: Problem) -> GradcheckReport:
     """Return a report that says that the budget left no time for second derivatives."""
     return _left_out(subject, time.perf_counter(), "checking.order2_stopped", 0)
 
 
-def _unsupported(subject: Subject, error: Exception) -> Finding:
-    said = phrases.short(" ".join(str(error).split()), 120)
+def _unsupported(subject: Problem, error: Exception) -> Finding:
+    message = phrases.short(" ".join(str(error).split()), 120)
     line = phrases.backward_line(subject)
     return Finding(
-        "double_backward_unsupported", "lint", "causes.double_backward_unsupported", {"said": said}, None, line
+        "double_backward_unsupported", "lint", "causes.double_backward_unsupported", {"said": message}, None, line
     )
 
 
-def _findings(subject: Subject, outputs: Outputs, run: GradcheckRun) -> Iterator[Finding]:
+def _findings(subject: Problem, outputs: Outputs, run: GradcheckRun) -> Iterator[Finding]:
     wrong = [b for b in run.blocks.values() if b.verdict == "mismatch"]
     if not wrong:
         return
@@ -255,7 +255,7 @@ def _findings(subject: Subject, outputs: Outputs, run: GradcheckRun) -> Iterator
     yield Finding("double_backward_wrong", "bug", "causes.double_backward_wrong", params, None, line)
 
 
-def _reasons(subject: Subject, outputs: Outputs) -> Iterator[tuple[str, dict[str, Any], int | None]]:
+def _reasons(subject: Problem, outputs: Outputs) -> Iterator[tuple[str, dict[str, Any], int | None]]:
     node = own_node(subject, outputs)
     if node is None:
         return
@@ -275,7 +275,7 @@ def _reasons(subject: Subject, outputs: Outputs) -> Iterator[tuple[str, dict[str
         yield "causes.double_backward_cut", {"what": what}, line
 
 
-def _ignored(subject: Subject, outputs: Outputs, tensor: Tensor) -> bool:
+def _ignored(subject: Problem, outputs: Outputs, tensor: Tensor) -> bool:
     leaves = [outputs.inputs[i] for i in subject.differentiable]
     found = internals.gradients([tensor], leaves, [torch.ones_like(tensor)])
     return all(g is None or not bool(g.any()) for g in found)
@@ -291,7 +291,7 @@ def _moves(tensor: Tensor, other: Tensor | None) -> bool:
     return not agree_within_rounding(to_array(other), to_array(tensor), gradient_tolerance([tensor], []), floor=0.0)
 
 
-def _cuts(subject: Subject) -> Iterator[tuple[str, int]]:
+def _cuts(subject: Problem) -> Iterator[tuple[str, int]]:
     """Find where backward leaves the graph: ``.data``, ``.detach()``, numpy, an inner autograd.grad."""
     tree = methods_of(subject.cls).tree("backward") if subject.cls is not None else None
     for node in ast.walk(tree) if tree is not None else ():
@@ -309,8 +309,8 @@ TOGETHER = 8  # elements that one direction moves; more would meet a kink too ea
 
 
 def restrict_to_directions(
-    subject: Subject, seed: int, directions: int = DIRECTIONS, together: int | None = TOGETHER
-) -> Subject | None:
+    subject: Problem, seed: int, directions: int = DIRECTIONS, together: int | None = TOGETHER
+) -> Problem | None:
     """The same function of a few numbers per input, each of which moves a few elements.
 
     Args:
@@ -338,7 +338,7 @@ def restrict_to_directions(
         return tuple(w @ y.reshape(-1) for w, y in zip(weights, found, strict=True))
 
     start = tuple(x.new_zeros(directions).requires_grad_() for x in moved)
-    small = Subject(few, start, subject.seed)
+    small = Problem(few, start, subject.seed)
     small.has_functions = subject.has_functions
     small.input_names = tuple(subject.input_names[i] for i in subject.differentiable)
     small.output_names = subject.output_names
@@ -371,7 +371,7 @@ STEP = float(np.finfo(float).eps) ** (1 / 3)
 ONE = (1,)
 
 
-def agree_along_direction(small: Subject) -> dict[tuple[int, int], Block] | None:
+def agree_along_direction(small: Problem) -> dict[tuple[int, int], Block] | None:
     """All blocks where each entry agrees to seven digits by one backward and one pair of forwards; else None.
 
     Args:
@@ -381,12 +381,12 @@ def agree_along_direction(small: Subject) -> dict[tuple[int, int], Block] | None
     leaves = [outputs.inputs[i] for i in small.differentiable]
     if not all(y.requires_grad for y in outputs):
         return None
-    said = [gradients([y], leaves, [torch.ones_like(y)]) for y in outputs]
+    by_backward = [gradients([y], leaves, [torch.ones_like(y)]) for y in outputs]
     blocks: dict[tuple[int, int], Block] = {}
     for i in small.differentiable:
         high, low = (_outputs_at(small, i, h) for h in (STEP, -STEP))
         for o, (up, down) in enumerate(zip(high, low, strict=True)):
-            a, n = _number(said[o][i]), (up - down) / (2 * STEP)
+            a, n = _number(by_backward[o][i]), (up - down) / (2 * STEP)
             bar = AGREED * max(abs(a), abs(n)) + 4 * np.finfo(float).eps * max(abs(up), abs(down)) / STEP
             if not agree_within(a, n, bar):
                 return None
@@ -394,7 +394,7 @@ def agree_along_direction(small: Subject) -> dict[tuple[int, int], Block] | None
     return blocks
 
 
-def _outputs_at(small: Subject, i: int, h: float) -> list[float]:
+def _outputs_at(small: Problem, i: int, h: float) -> list[float]:
     with torch.no_grad():
         return [float(y) for y in small.evaluate(tuple(x + h if k == i else x for k, x in enumerate(small.inputs)))]
 
@@ -403,7 +403,7 @@ def _number(gradient: Tensor | None) -> float:
     return 0.0 if gradient is None else float(gradient)
 
 
-def _block(small: Subject, where: tuple[int, int], numbers: tuple[float, float, float]) -> Block:
+def _block(small: Problem, where: tuple[int, int], numbers: tuple[float, float, float]) -> Block:
     (o, i), (a, n, bar) = where, numbers
     held = Matrices(Layout(ONE, ONE), np.array([[[a]]]), np.array([[[n]]]), wrong=np.zeros((1, 1, 1), dtype=bool))
     entry = Entry((0,), (0,), a, n, bar)

@@ -13,7 +13,7 @@ from nbautograd.core.collector import collector_paused
 from nbautograd.core.display import Phrase
 from nbautograd.core.graphs.disconnected import disconnected_tensors
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Ghost, Node, Origin, Stale
-from nbautograd.core.graphs.modules import infer_scopes, made_by, scope_types
+from nbautograd.core.graphs.modules import exact_modules, infer_scopes, scope_types
 from nbautograd.core.graphs.names import Names, tensors_in
 from nbautograd.core.graphs.nodes import EMPTY, Describer, Known, argument_names, stale_edges
 from nbautograd.core.graphs.saved import SavedReader
@@ -177,7 +177,7 @@ class Walk:
         scopes = infer_scopes(
             labels, self.numbers(), self.following, self.names.modules, [str(node.name()) for node in self.live]
         )
-        exact = made_by(self.sequence, self.names.paths)
+        exact = exact_modules(self.sequence, self.names.paths)
         if exact:  # watched while it ran: nothing is guessed, but for the leaves
             scopes = {i: scope for i, scope in scopes.items() if i in labels} | {i: m.scope for i, m in exact.items()}
         outputs: dict[int, tuple[int, ...]] = {}
@@ -225,7 +225,12 @@ class Walk:
             slots=tuple(number for _, number in self.roots),
             ran=tuple(flow.ran),
             complete=not self.notes,
-            notes=(*self.notes, *self.remarks, *self._about(nodes, names), *[_told(ghost) for ghost in cut_off]),
+            notes=(
+                *self.notes,
+                *self.remarks,
+                *self._about(nodes, names),
+                *[_note_on_ghost(ghost) for ghost in cut_off],
+            ),
             ghosts=cut_off,
             made=flow.made,
         )
@@ -270,7 +275,7 @@ class Walk:
         return remarks
 
 
-def _told(ghost: Ghost) -> Phrase:
+def _note_on_ghost(ghost: Ghost) -> Phrase:
     if ghost.line is None:
         return Phrase("graphs.ghost", name=ghost.name)
     where: Phrase | str = Phrase("graphs.none.where", where=ghost.where) if ghost.where else ""

@@ -25,13 +25,13 @@ class CallerCode:
         frame: FrameType | None = sys._getframe(1)
         while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == PACKAGE:
             frame = frame.f_back
-        self._pieces = [] if frame is None else [piece for piece in _pieces(frame) if piece]
+        self._sources = [] if frame is None else [piece for piece in _sources(frame) if piece]
         self._line = 0 if frame is None else frame.f_lineno
         self._values: dict[str, Any] = {} if frame is None else {**frame.f_globals, **frame.f_locals}
 
     def cut(self, name: str) -> Cut | None:
         """The line that cuts ``name`` off, in the calling code or the latest cell that has one."""
-        return next((cut for code in self._pieces if (cut := find_cut(name, code))), None)
+        return next((cut for code in self._sources if (cut := find_cut(name, code))), None)
 
     def follow(self, tensor: torch.Tensor, name: str, goals: Sequence[str]) -> Cut | None:
         """The line where what is made of a tensor loses its way back, on the way to one of the variables ``goals``.
@@ -45,8 +45,8 @@ class CallerCode:
         frame = Frame(self._values, set(held), held=frozenset(held))
         follower, flow = DataflowReader(), Flow()
         try:
-            for piece in reversed(self._pieces):
-                latest = piece is self._pieces[0]
+            for piece in reversed(self._sources):
+                latest = piece is self._sources[0]
                 before = [s for s in _statements(piece) if not latest or s.lineno <= self._line]
                 follower.read(before, frame)
             for call in self._calling():
@@ -57,7 +57,7 @@ class CallerCode:
 
     def _calling(self) -> list[ast.expr]:
         """The arguments in the statement that called."""
-        tree = tree_of(self._pieces[0]) if self._pieces else None
+        tree = tree_of(self._sources[0]) if self._sources else None
         here = [s for s in ast.walk(tree) if isinstance(s, ast.stmt) and not hasattr(s, "body")] if tree else []
         at = [s for s in here if s.lineno <= self._line <= (s.end_lineno or 0)]
         return [argument for s in at for part in ast.walk(s) if isinstance(part, ast.Call) for argument in part.args]
@@ -65,13 +65,13 @@ class CallerCode:
     def leads(self, name: str, goals: set[str]) -> bool:
         """Return True where a cut's result goes on into one of the variables ``goals``, or into the calling line."""
         held: set[str] = set()
-        for code in reversed(self._pieces):
+        for code in reversed(self._sources):
             held = carried(name, code, held)
         return bool(held & goals) or any(self._called_with(name, held))
 
     def _called_with(self, name: str, held: set[str]) -> Iterator[bool]:
         """Yield True where the calling statement uses one of the variables, or cuts by itself."""
-        tree = tree_of(self._pieces[0]) if self._pieces else None
+        tree = tree_of(self._sources[0]) if self._sources else None
         for statement in ast.walk(tree) if tree is not None else ():
             if isinstance(statement, ast.stmt) and statement.lineno <= self._line <= (statement.end_lineno or 0):
                 for part in ast.walk(statement) if not hasattr(statement, "body") else ():
@@ -80,10 +80,10 @@ class CallerCode:
 
     def change(self, name: str) -> Cut | None:
         """The line that changes ``name`` in place."""
-        return next((found for code in self._pieces if (found := find_change(name, code))), None)
+        return next((found for code in self._sources if (found := find_change(name, code))), None)
 
 
-def _pieces(frame: FrameType) -> Iterator[str]:
+def _sources(frame: FrameType) -> Iterator[str]:
     code = frame.f_code
     lines = linecache.getlines(code.co_filename, frame.f_globals)
     if code.co_name == "<module>":

@@ -350,7 +350,7 @@ def _parts_inside(graph: AutogradGraph, segment: Segment) -> list[Segment]:
         return repeat_parts(graph, segment)
     found = _modules_inside(graph, segment)
     if len(found) == len(segment.nodes) > PART:
-        return [Segment(segment.path, nodes) for nodes in _equal_pieces(segment.nodes)]
+        return [Segment(segment.path, nodes) for nodes in _equal_runs(segment.nodes)]
     return found if len(found) > 1 else [Segment("", [i]) for i in segment.nodes]
 
 
@@ -374,10 +374,10 @@ def _fewer_parts(graph: AutogradGraph, repeat: Segment) -> list[Segment]:
     """A repeat of very many parts as repeats of fewer."""
     size = len(repeat.nodes) // repeat.times
     each = size * -(-repeat.times // PART)
-    pieces = [repeat.nodes[at : at + each] for at in range(0, len(repeat.nodes), each)]
-    return [named_repeat(graph, piece, len(piece) // size) for piece in pieces]
+    runs = [repeat.nodes[at : at + each] for at in range(0, len(repeat.nodes), each)]
+    return [named_repeat(graph, piece, len(piece) // size) for piece in runs]
 
 
-def _equal_pieces(nodes: Sequence[int]) -> list[list[int]]:
+def _equal_runs(nodes: Sequence[int]) -> list[list[int]]:
     size = max(PART, -(-len(nodes) // PART))
     return [list(nodes[at : at + size]) for at in range(0, len(nodes), size)]

@@ -91,7 +91,7 @@ def watch_modules() -> Iterator[None]:
             handle.remove()
 
 
-def made_by(sequence: Sequence[int | None], paths: Mapping[int, str]) -> dict[int, Made]:
+def exact_modules(sequence: Sequence[int | None], paths: Mapping[int, str]) -> dict[int, Made]:
     """Return the module call that made each node, of those that were watched; empty when none was.
 
     Args:
@@ -170,8 +170,8 @@ def infer_scopes(
     if not modules or all(owner is None for owner in owners.values()):
         return {}
     inner = sorted((i for i in range(len(numbers)) if i not in labels), key=numbers.__getitem__)
-    scopes = _between(inner, _beside_parameters(inner, following, owners))
-    scopes.update(_ends_of_parts(inner, scopes, modules, ops))
+    scopes = _between(inner, _scopes_of_parameters(inner, following, owners))
+    scopes.update(_ends_of_children(inner, scopes, modules, ops))
     return {**scopes, **{i: owner for i, owner in owners.items() if owner}}
 
 
@@ -196,7 +196,9 @@ def _outward(path: str) -> list[str]:
     return paths
 
 
-def _beside_parameters(inner: Sequence[int], following: Following, owners: Mapping[int, str | None]) -> dict[int, str]:
+def _scopes_of_parameters(
+    inner: Sequence[int], following: Following, owners: Mapping[int, str | None]
+) -> dict[int, str]:
     """Nodes that pass a gradient to a parameter, directly or through a node that only reshapes it (``TBackward0``)."""
     known: dict[int, str] = {}
     for i in inner:
@@ -238,7 +240,7 @@ def _between(inner: Sequence[int], known: Mapping[int, str]) -> dict[int, str]:
     return scopes
 
 
-def _ends_of_parts(
+def _ends_of_children(
     inner: Sequence[int], scopes: Mapping[int, str], modules: Mapping[str, str], ops: Sequence[str]
 ) -> dict[int, str]:
     """Give the ops after each of the equal parts of a sequence, such as ``relu(x + y)`` of a residual block, to it.
@@ -246,11 +248,11 @@ def _ends_of_parts(
     Between two parts lies the end of the first or the beginning of the second. It is the end where the same ops follow
     the last part too.
     """
-    parts_of: dict[str, list[str]] = {}
+    children_of: dict[str, list[str]] = {}
     for path in modules:
-        parts_of.setdefault(path.rpartition(".")[0], []).append(path)
+        children_of.setdefault(path.rpartition(".")[0], []).append(path)
     found: dict[int, str] = {}
-    for sequence, parts in parts_of.items():
+    for sequence, parts in children_of.items():
         alike = len(parts) > 1 and len({modules[part] for part in parts}) == 1
         if not alike or modules.get(sequence) != "Sequential":
             continue

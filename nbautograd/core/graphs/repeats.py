@@ -260,12 +260,12 @@ def repeat_parts(graph: AutogradGraph, repeat: Segment) -> list[Segment]:
 
 def sibling_modules(graph: AutogradGraph, runs: Sequence[Segment]) -> set[str]:
     """The modules that are of the type of the parts of repeats, and lie as deep."""
-    beside: set[str] = set()
+    others: set[str] = set()
     for run in runs:
         own = {modules[0] for modules in _modules(graph, run) if len(modules) == 1}
         kinds = {(graph.scopes.get(path, ""), path.count(".")) for path in own}
-        beside |= {path for path, kind in graph.scopes.items() if kind and (kind, path.count(".")) in kinds}
-    return beside
+        others |= {path for path, kind in graph.scopes.items() if kind and (kind, path.count(".")) in kinds}
+    return others
 
 
 def sibling_of(scope: str, siblings: Collection[str]) -> str:
@@ -329,6 +329,6 @@ def _with_ops(graph: AutogradGraph, part: Sequence[int], modules: Sequence[str])
     """The types of some modules, and the ops beside them in the same part."""
     kinds = ", ".join(dict.fromkeys([graph.scopes.get(module, module) for module in modules]))
     inside = tuple([f"{module}." for module in modules])
-    beside = [i for i in part if not f"{graph.nodes[i].scope}.".startswith(inside)]
+    others = [i for i in part if not f"{graph.nodes[i].scope}.".startswith(inside)]
     watched = any(graph.nodes[i].calls for i in part)  # else a few ops at the border may well be the module's own
-    return f"{kinds} + {op_names(graph, beside)}" if len(beside) * 4 >= len(part) or (beside and watched) else kinds
+    return f"{kinds} + {op_names(graph, others)}" if len(others) * 4 >= len(part) or (others and watched) else kinds

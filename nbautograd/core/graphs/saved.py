@@ -59,10 +59,10 @@ class SavedReader:
         if cls is None:
             return None
         written = tuple(id(vars(cls).get(name)) for name in METHODS)
-        kept = _sources.get(cls)
-        if kept is None or kept[0] != written:
-            kept = _sources[cls] = (written, _read(cls))
-        return kept[1]
+        known = _sources.get(cls)
+        if known is None or known[0] != written:
+            known = _sources[cls] = (written, _read(cls))
+        return known[1]
 
     def op(self, node: Any) -> tuple[tuple[Value, ...], bool]:
         """Read the tensors that one of torch's own nodes saved, and the flag that they were freed."""
@@ -74,7 +74,7 @@ class SavedReader:
                 slots += 1
                 gone += state == "gone"
                 if tensor is not None:
-                    values.append(_brief(f"{name}{where}", tensor))
+                    values.append(_shape_only(f"{name}{where}", tensor))
                 elif state in UNSEEN:
                     values.append(Value(f"{name}{where}", "Tensor", UNSEEN[state]))
         return tuple(values), slots == gone and refuses(node)
@@ -120,10 +120,10 @@ class SavedReader:
         if self._left > 0:
             self._left -= 1
             return describe(name, tensor)
-        return _brief(name, tensor)
+        return _shape_only(name, tensor)
 
 
-def _brief(name: str, tensor: torch.Tensor) -> Value:
+def _shape_only(name: str, tensor: torch.Tensor) -> Value:
     """A tensor by shape and dtype only."""
     dtype = str(tensor.dtype).removeprefix("torch.")
     summary = TensorSummary(tuple(tensor.shape), dtype, numel=tensor.numel())
@@ -216,9 +216,9 @@ class SavedMemory:
         if versions is None:
             return None
         stale = Stale(name, self._name_of(tensor), int(versions[2]), int(versions[1]), _changer(node, tensor))
-        return self._told(stale)
+        return self._with_line(stale)
 
-    def _told(self, stale: Stale) -> Stale:
+    def _with_line(self, stale: Stale) -> Stale:
         """With the line that changes the tensor, where the calling code shows one."""
         if not stale.name:
             return stale

@@ -54,9 +54,9 @@ def why_none(
 
 def _cut_off(tensor: torch.Tensor, name: str, outputs: Sequence[str | Phrase]) -> Finding:
     """No way leads to the tensor: by the line that cuts it off, if one is found."""
-    code, said = CallerCode(), _listed(outputs)
+    code, listed = CallerCode(), _listed(outputs)
     cut = code.follow(tensor, name, [output for output in outputs if isinstance(output, str)]) or code.cut(name)
-    return reason_finding("not_a_part", name=name, outputs=said) if cut is None else of_cut(cut, name, said)
+    return reason_finding("not_a_part", name=name, outputs=listed) if cut is None else of_cut(cut, name, listed)
 
 
 def of_cut(cut: Cut, name: str, outputs: Phrase | str) -> Finding:

@@ -11,7 +11,7 @@ from torch import Tensor
 from nbautograd.core.checking.backward_call import Observed, cotangents, observe
 from nbautograd.core.checking.probes.determinism import state
 from nbautograd.core.checking.probes.return_values import returned_gradients
-from nbautograd.core.checking.problem import Outputs, Subject
+from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.numerics.compare import agree_bitwise
 from nbautograd.course.attempt import Attempt, copies, forward, is_float, vjp
 from nbautograd.course.attempt import cotangents as random_weights
@@ -20,7 +20,7 @@ from nbautograd.course.exercise import Failure
 from nbautograd.course.sentences import from_finding
 
 
-def _observed(attempt: Attempt) -> tuple[Subject, Outputs, Observed | Failure]:
+def _observed(attempt: Attempt) -> tuple[Problem, Outputs, Observed | Failure]:
     inputs = attempt.point()
     subject = attempt.subject(inputs)
     outputs = subject.call()

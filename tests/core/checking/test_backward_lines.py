@@ -12,7 +12,7 @@ from torch.autograd import Function
 
 import nbautograd
 from nbautograd.core.checking import backward_lines
-from nbautograd.core.checking.problem import Subject
+from nbautograd.core.checking.problem import Problem
 
 
 def said(fn, *inputs) -> str:
@@ -155,7 +155,7 @@ def test_the_line_did_it(fn, inputs, line: str) -> None:
 
 
 def test_a_debugger_is_left_alone() -> None:
-    subject, seen = Subject(Halves, (draw(3, 4),)), []
+    subject, seen = Problem(Halves, (draw(3, 4),)), []
 
     def debugger(frame, event, arg):
         seen.append(event)
@@ -181,7 +181,7 @@ def test_no_trace_is_left_behind_where_backward_raises() -> None:
         def backward(ctx, g):
             raise RuntimeError("no")
 
-    subject = Subject(Raises, (draw(3),))
+    subject = Problem(Raises, (draw(3),))
     with subject.session():
         subject.call()
         backward_lines.steps(subject, lambda *_: None)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from nbautograd.core.checking.problem import Subject
+from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.run import GradcheckRun
 from nbautograd.core.checking.steps.refine import refine
 
@@ -31,7 +31,7 @@ def bars(fn, low, high):
     """Points, and the derivative with its error bar at each, as the ladder finds them."""
     generator = torch.Generator().manual_seed(9)
     x = torch.rand(POINTS, generator=generator, dtype=torch.float64) * (high - low) + low
-    run = GradcheckRun(Subject(fn, x.requires_grad_()), None, None, None)
+    run = GradcheckRun(Problem(fn, x.requires_grad_()), None, None, None)
     with run.subject.session():
         run.find_blocks()
         raw = run.raws[0, 0]

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from nbautograd import gradcheck
-from nbautograd.core.checking.problem import Subject
+from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.run import GradcheckRun
 
 SIZE = 40
@@ -36,7 +36,7 @@ def dense(precision, factor=lambda column: 1.0):
 
 def counted(fn, x):
     """The only block, and how often the function was called for it."""
-    subject, calls = Subject(fn, x), 0
+    subject, calls = Problem(fn, x), 0
     plain = subject.evaluate
 
     def evaluate(inputs):

@@ -15,7 +15,7 @@ from nbautograd.core.checking.jacobian import central_differences
 from nbautograd.core.checking.jacobian.assembly import FirstPass
 from nbautograd.core.checking.jacobian.forward_values import Forward
 from nbautograd.core.checking.jacobian.layout import Layout, Matrices
-from nbautograd.core.checking.problem import Subject
+from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.steps import kinks
 from nbautograd.core.checking.steps.refine import refine
 
@@ -33,7 +33,7 @@ CLOSED = {
 
 def climbed(fn, x):
     """What the ladder says of every entry of an elementwise function."""
-    subject = Subject(fn, torch.as_tensor(x, dtype=torch.float64).requires_grad_())
+    subject = Problem(fn, torch.as_tensor(x, dtype=torch.float64).requires_grad_())
     with subject.session():
         forward = Forward(subject, subject.call(), (0,))
         layout = Layout((len(x),), (len(x),), ((0, 0),))

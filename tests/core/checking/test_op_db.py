@@ -9,7 +9,7 @@ from itertools import islice
 import pytest
 import torch
 
-from nbautograd.core.checking.problem import Subject
+from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.run import GradcheckRun
 
 pytest.importorskip("expecttest", reason="torch's op_db needs the package expecttest")
@@ -25,7 +25,7 @@ DAMAGES = {
 
 
 def verdicts(fn, inputs):
-    run = GradcheckRun(Subject(fn, inputs), None, None, None)
+    run = GradcheckRun(Problem(fn, inputs), None, None, None)
     with run.subject.session():
         run.find_blocks()
     return {b.verdict for b in run.blocks.values()} | ({"error"} if run.error else set())

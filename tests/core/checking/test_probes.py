@@ -10,7 +10,7 @@ from torch.autograd import Function
 import nbautograd
 from nbautograd.core.checking import backward_call, directional, other_points
 from nbautograd.core.checking.diagnosis.evidence import kept_indices
-from nbautograd.core.checking.problem import Subject
+from nbautograd.core.checking.problem import Problem
 
 
 class Scaled(Function):
@@ -26,8 +26,8 @@ class Scaled(Function):
         return (g * w).expand_as(x) / rows, (g * x / rows).float()
 
 
-def subject_of(fn, *inputs) -> Subject:
-    return Subject(fn, inputs)
+def subject_of(fn, *inputs) -> Problem:
+    return Problem(fn, inputs)
 
 
 def test_raw_gradients_are_seen_before_the_engine_makes_them_fit() -> None:

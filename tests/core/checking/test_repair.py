@@ -14,7 +14,7 @@ from own_mistakes import draw
 from torch.autograd import Function
 
 import nbautograd
-from nbautograd.core.checking.problem import Subject
+from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.repair import script
 from nbautograd.core.checking.repair import search as repair
 from nbautograd.core.checking.repair.tries import Tries
@@ -168,7 +168,7 @@ def test_a_backward_that_imports_or_opens_files_is_never_edited(cls) -> None:
 
 
 def test_without_tries_there_is_no_fix() -> None:
-    subject = Subject(LinearNoTranspose.apply, seed_inputs())
+    subject = Problem(LinearNoTranspose.apply, seed_inputs())
     findings = nbautograd.gradcheck(LinearNoTranspose.apply, seed_inputs()).findings
     with subject.session():
         subject.call()
@@ -302,7 +302,7 @@ def test_the_same_tries_are_made_on_any_machine(monkeypatch) -> None:
             monkeypatch.setattr(time, name, lambda: next(clock) * seconds_of_a_call)
         made: list[Tries] = []
         monkeypatch.setattr(repair, "Tries", lambda tries: made.append(Tries(tries)) or made[0])
-        subject = Subject(Unmendable, (draw(4),))
+        subject = Problem(Unmendable, (draw(4),))
         with subject.session():
             subject.call()
             found = repair.repaired(subject, findings)

@@ -16,7 +16,7 @@ from torch.autograd import Function
 
 import nbautograd
 from nbautograd.core.checking.backward_call import backward_replaced, cotangents, own_node, pull
-from nbautograd.core.checking.problem import Subject
+from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.repair import bounds, script
 from nbautograd.core.checking.repair.bounds import BoundsError, Loops, Meter, Usage
 
@@ -64,7 +64,7 @@ def test_an_implicit_differentiation_is_mended_within_its_bounds() -> None:
 
 
 def test_a_backward_may_be_nested_as_deep_as_the_original_and_no_deeper() -> None:
-    subject = Subject(Root, (cubic, draw(4), draw(4, seed=1, low=0.5, high=1.5)))
+    subject = Problem(Root, (cubic, draw(4), draw(4, seed=1, low=0.5, high=1.5)))
     read, called = script.read(Root), []
     assert read is not None
     edited = read.compiled(read.text.replace("x.detach()", "x"))  # the graph of y now leads to this very node

@@ -11,7 +11,7 @@ from torch.autograd import Function
 
 import nbautograd
 from nbautograd.core.checking import other_points
-from nbautograd.core.checking.problem import Subject
+from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.repair import script
 from nbautograd.core.checking.repair.edit import Hints, strangeness, zero_by_itself
 from nbautograd.core.checking.repair.grammar import edits
@@ -155,7 +155,7 @@ class Grouped(Function):
 
 
 def test_one_size_at_a_time_is_doubled() -> None:
-    subject = Subject(Grouped, (draw(4, 4),))
+    subject = Problem(Grouped, (draw(4, 4),))
     with subject.session():
         subject.call()
         shapes = [tuple(inputs[0].shape) for inputs in other_points.doubled(subject, 0)]

@@ -11,7 +11,7 @@ from torch.autograd import Function
 import nbautograd
 from nbautograd.core.checking.jacobian import sample
 from nbautograd.core.checking.jacobian.forward_values import Forward
-from nbautograd.core.checking.problem import Subject
+from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.steps.refine import DRAWN, WORST
 from nbautograd.core.display import render
 
@@ -101,9 +101,9 @@ def test_wrong_entries_take_at_most_three_times_the_evaluations_of_right_ones(co
     """Counted in elements that forward was evaluated at, so that every machine says the same."""
 
     def evaluated(factor):
-        elements, plain = [], Subject.evaluate
+        elements, plain = [], Problem.evaluate
         with monkeypatch.context() as patch:
-            patch.setattr(Subject, "evaluate", lambda self, given: (elements.append(math.prod(given[0].shape)),
+            patch.setattr(Problem, "evaluate", lambda self, given: (elements.append(math.prod(given[0].shape)),
                                                                     plain(self, given))[1])  # fmt: skip
             nbautograd.gradcheck(cube_times(lambda x: factor), values(count), order=1)
         return sum(elements)
@@ -145,8 +145,8 @@ class Spread(Function):
 
 @pytest.mark.parametrize(("fn", "count"), [(SquaresSummed, 200_000), (Spread, 2)])
 def test_a_thin_jacobian_that_would_take_too_long_is_sampled(fn, count, monkeypatch):
-    calls, plain = [], Subject.evaluate
-    monkeypatch.setattr(Subject, "evaluate", lambda self, given: (calls.append(1), plain(self, given))[1])
+    calls, plain = [], Problem.evaluate
+    monkeypatch.setattr(Problem, "evaluate", lambda self, given: (calls.append(1), plain(self, given))[1])
     report = nbautograd.gradcheck(fn, values(count), order=1)
     assert report.verdict == "right"
     assert [b.structure for b in report.blocks.values()] == ["sampled"]

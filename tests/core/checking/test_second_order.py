@@ -13,7 +13,7 @@ from torch.autograd.function import once_differentiable
 
 import nbautograd
 from nbautograd.core.checking import second_order
-from nbautograd.core.checking.problem import Subject
+from nbautograd.core.checking.problem import Problem
 from nbautograd.errors import CallError, GradcheckError
 from nbautograd.pytest_plugin import assert_gradients
 
@@ -278,15 +278,15 @@ class OnlyNumbers(Function):
 
 
 def counted_runs(order: int | None) -> tuple[int, nbautograd.GradcheckReport]:
-    subjects: list[Subject] = []
-    plain = Subject.__init__
+    subjects: list[Problem] = []
+    plain = Problem.__init__
 
     def init(self, *given, **named):
         plain(self, *given, **named)
         subjects.append(self)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Subject, "__init__", init)
+        patch.setattr(Problem, "__init__", init)
         report = nbautograd.gradcheck(OnlyNumbers, draw(30), order=order)
     return subjects[0].meter.runs, report
 

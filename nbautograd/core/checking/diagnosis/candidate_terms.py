@@ -12,12 +12,12 @@ from torch import Tensor
 
 from nbautograd.core.checking.backward_call import own_node, tensors_on_ctx
 from nbautograd.core.checking.diagnosis.evidence import Named, Terms
-from nbautograd.core.checking.problem import Subject
+from nbautograd.core.checking.problem import Problem
 
 LARGEST = 100_000  # number that an index may hold to be counted
 
 
-def tensors(subject: Subject, outputs: Sequence[Tensor]) -> tuple[Named, ...]:
+def tensors(subject: Problem, outputs: Sequence[Tensor]) -> tuple[Named, ...]:
     """Inputs, outputs and what ctx holds, as arrays with names; each tensor once."""
     named = [Named(subject.input_names[i], "input", array(t), i) for i, t in _tensors(subject.inputs)]
     named += [Named(subject.output_names[k], "output", array(t), k) for k, t in _tensors(outputs)]
@@ -29,13 +29,13 @@ def tensors(subject: Subject, outputs: Sequence[Tensor]) -> tuple[Named, ...]:
     return tuple(n for n in named if n.values.ndim)
 
 
-def terms(subject: Subject, outputs: Sequence[Tensor]) -> Terms:
+def terms(subject: Problem, outputs: Sequence[Tensor]) -> Terms:
     """Return what a factor, a term or a threshold may be made of, at these outputs and the inputs of their call."""
     named = tensors(subject, outputs)
     return Terms((*named, *_counts(named)), scalars(subject, outputs), _constants(subject))
 
 
-def _constants(subject: Subject) -> tuple[float, ...]:
+def _constants(subject: Problem) -> tuple[float, ...]:
     """Numbers in the code of forward and backward."""
     if subject.cls is None:
         return ()
@@ -68,7 +68,7 @@ def is_mask(values: Any) -> bool:
     return bool(values.dtype.kind == "b" or (values.size and np.isin(values, (0, 1)).all()))
 
 
-def scalars(subject: Subject, outputs: Sequence[Tensor]) -> dict[str, float]:
+def scalars(subject: Problem, outputs: Sequence[Tensor]) -> dict[str, float]:
     """Numbers that a constant may be: arguments that are no tensors, numbers and scalar tensors on ctx."""
     found: dict[str, float] = {}
     for i, item in enumerate(subject.inputs):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nbautograd.core.checking.diagnosis.evidence import Evidence
-from nbautograd.core.checking.problem import Subject
+from nbautograd.core.checking.problem import Problem
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Case:
         fresh: gives the evidence at fresh inputs and sizes, made as it is asked for.
     """
 
-    subject: Subject
+    subject: Problem
     evidence: Evidence
     fresh: Callable[[], Iterable[Fresh]] = tuple
 

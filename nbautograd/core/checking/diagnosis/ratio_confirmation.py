@@ -15,12 +15,12 @@ from nbautograd.core.checking.diagnosis.hypothesis import Case, Cause, Confirmat
 from nbautograd.core.checking.diagnosis.patterns import Measure
 from nbautograd.core.checking.directional import directional_derivative
 from nbautograd.core.checking.other_points import nearby_inputs
-from nbautograd.core.checking.problem import Outputs, Subject
+from nbautograd.core.checking.problem import Outputs, Problem
 
 RatioAt = tuple[float, Outputs]
 
 
-def gradient_ratio(subject: Subject, which: int, output: int, inputs: tuple[Any, ...]) -> RatioAt | None:
+def gradient_ratio(subject: Problem, which: int, output: int, inputs: tuple[Any, ...]) -> RatioAt | None:
     """Divide the gradient of one output along a random direction by the slope there; None where nothing is clear."""
     try:
         outputs = subject.call(inputs)
@@ -35,7 +35,7 @@ def gradient_ratio(subject: Subject, which: int, output: int, inputs: tuple[Any,
     return float((g.double() * u.double()).sum()) / asked.slope, outputs
 
 
-def ratios_at(subject: Subject, where: tuple[int, int], places: Iterable[tuple[Any, ...]]) -> list[RatioAt]:
+def ratios_at(subject: Problem, where: tuple[int, int], places: Iterable[tuple[Any, ...]]) -> list[RatioAt]:
     """Return the ratios at these inputs for one output and input, as far as they are clear."""
     output, position = where
     which = subject.differentiable.index(position)
@@ -80,7 +80,7 @@ def _confirmed(hypothesis: Hypothesis, found: Cause, case: Case) -> Cause | None
     return Cause("constant_factor", message, numbers)
 
 
-def _argument(subject: Subject, where: tuple[int, int], c: float) -> tuple[str, list[RatioAt]]:
+def _argument(subject: Problem, where: tuple[int, int], c: float) -> tuple[str, list[RatioAt]]:
     """Return the name of an argument without grad with which the ratio changes, and the ratios at other arguments."""
     name, found, seed = "", list[RatioAt](), subject.seed + 66
     others = itertools.chain(other_points.other_arguments(subject, seed), other_points.other_data(subject, seed))
@@ -94,7 +94,7 @@ def _argument(subject: Subject, where: tuple[int, int], c: float) -> tuple[str, 
 MEASURED_RATIO = Confirmation("the ratio at other inputs and sizes", _confirmed)
 
 
-def _follows(subject: Subject, measure: Measure, found: Sequence[RatioAt]) -> bool:
+def _follows(subject: Problem, measure: Measure, found: Sequence[RatioAt]) -> bool:
     """Compare the ratio at all of these places with what the measure comes to there."""
     for ratio, outputs in found:
         named = _named_at(subject, outputs)
@@ -104,7 +104,7 @@ def _follows(subject: Subject, measure: Measure, found: Sequence[RatioAt]) -> bo
     return True
 
 
-def _named_at(subject: Subject, outputs: Outputs) -> dict[str, Any]:
+def _named_at(subject: Problem, outputs: Outputs) -> dict[str, Any]:
     """Tensors and numbers of a call, by the names that a measure may have: ctx's, the inputs', the outputs'."""
     node = own_node(subject, outputs)
     named: dict[str, Any] = {f"ctx.{name}": value for name, value in vars(node).items()} if node is not None else {}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from nbautograd.core import user_source
 from nbautograd.core.checking.backward_lines import backward_tree
 from nbautograd.core.checking.block import Block
-from nbautograd.core.checking.problem import Subject
+from nbautograd.core.checking.problem import Problem
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class SharedVariable:
     inputs: frozenset[int]
 
 
-def shared_variable(subject: Subject, blocks: Mapping[tuple[int, int], Block]) -> SharedVariable | None:
+def shared_variable(subject: Problem, blocks: Mapping[tuple[int, int], Block]) -> SharedVariable | None:
     """Find the variable that every wrong gradient is computed from and no right one; None where there is none.
 
     Of several the one that is computed last is returned. One wrong gradient alone shares nothing.

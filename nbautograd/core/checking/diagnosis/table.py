@@ -26,7 +26,7 @@ from nbautograd.core.checking.diagnosis.hypothesis import (
 from nbautograd.core.checking.diagnosis.patterns import number
 from nbautograd.core.checking.diagnosis.ratio_confirmation import MEASURED_RATIO
 from nbautograd.core.checking.diagnosis.shared_variable import SharedVariable, shared_variable
-from nbautograd.core.checking.problem import Subject
+from nbautograd.core.checking.problem import Problem
 from nbautograd.core.findings import Finding, Phrase
 from nbautograd.core.user_source import Returned
 
@@ -122,7 +122,7 @@ HYPOTHESES: tuple[Hypothesis, ...] = (
 
 
 def causes(
-    subject: Subject,
+    subject: Problem,
     blocks: Blocks,
     terms: Terms,
     elsewhere: Elsewhere = tuple,
@@ -168,18 +168,18 @@ def first_confirmed(case: Case) -> Cause:
     return next(cause for row in HYPOTHESES if (cause := row.cause(case)) is not None)
 
 
-def _single(subject: Subject) -> bool:
+def _single(subject: Problem) -> bool:
     given = (t for t in subject.inputs if isinstance(t, torch.Tensor) and (t.is_floating_point() or t.is_complex()))
     return any(torch.finfo(t.dtype).bits < 64 for t in given)
 
 
-def _fresh(subject: Subject, elsewhere: Elsewhere, where: tuple[int, int]) -> Iterator[Fresh]:
+def _fresh(subject: Problem, elsewhere: Elsewhere, where: tuple[int, int]) -> Iterator[Fresh]:
     """Yield the evidence for the same block at fresh inputs, where it is wrong as well."""
     found = (_fresh_at(subject, place, where) for place in elsewhere())
     yield from (fresh for fresh in found if fresh is not None)
 
 
-def _fresh_at(subject: Subject, place: Place | None, where: tuple[int, int]) -> Fresh | None:
+def _fresh_at(subject: Problem, place: Place | None, where: tuple[int, int]) -> Fresh | None:
     block = None if place is None else place.blocks.get(where)
     if place is None or block is None or block.verdict != "mismatch":
         return None
@@ -190,7 +190,7 @@ def _fresh_at(subject: Subject, place: Place | None, where: tuple[int, int]) -> 
     return Fresh(e, place.resized, place.argument, lambda: _fresh_at(subject, place.again(), where))
 
 
-def _finding(subject: Subject, e: Evidence, cause: Cause, shared: SharedVariable | None, alone: bool) -> Finding:
+def _finding(subject: Problem, e: Evidence, cause: Cause, shared: SharedVariable | None, alone: bool) -> Finding:
     """Put a cause into a finding; one that holds for the block's output alone is said of what comes through it."""
     block, position = e.block, e.block.input
     found = _written(subject, e, cause)
@@ -210,7 +210,7 @@ def _finding(subject: Subject, e: Evidence, cause: Cause, shared: SharedVariable
     return Finding(cause.code, "bug", f"causes.{cause.message}", params, (block.output, position), line)
 
 
-def _written(subject: Subject, e: Evidence, cause: Cause) -> Returned | None:
+def _written(subject: Problem, e: Evidence, cause: Cause) -> Returned | None:
     """Return the statement of backward that a wrong block comes from, as far as it can be told."""
     found, block = phrases.returned(subject, e.block.input), e.block
     right = {i for _, i in e.blocks} - {i for (_, i), other in e.blocks.items() if other.verdict == "mismatch"}
@@ -226,7 +226,7 @@ def _written(subject: Subject, e: Evidence, cause: Cause) -> Returned | None:
     return backward_lines.written(subject, found, np.asarray(wrong.any(-1)) if block.input_complex else wrong)
 
 
-def _through(subject: Subject, shared: SharedVariable) -> Phrase:
+def _through(subject: Problem, shared: SharedVariable) -> Phrase:
     names = ", ".join(f"`{subject.input_names[k]}`" for k in sorted(shared.inputs))
     return Phrase("causes.shared_variable", inputs=names, name=shared.name, line=shared.line)
 

@@ -62,8 +62,8 @@ class Rows:
         """Gradients of all leaves, each shaped (number of cotangents, *real_shape)."""
         each = real_size(self.output) + sum(map(real_size, self.leaves))
         step = max(1, allowed_elements(BATCH_ELEMENTS) // max(1, each))
-        parts = [self._batch(cotangents[i : i + step]) for i in range(0, len(cotangents), step)]
-        return [np.concatenate(column) for column in zip(*parts, strict=True)]
+        batches = [self._batch(cotangents[i : i + step]) for i in range(0, len(cotangents), step)]
+        return [np.concatenate(column) for column in zip(*batches, strict=True)]
 
     def _batch(self, cotangents: Array) -> list[Array]:
         tensors = from_array(cotangents, self.output, batched=True)

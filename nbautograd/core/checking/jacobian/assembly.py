@@ -14,7 +14,7 @@ from nbautograd.core.checking.jacobian.analytical import Rows
 from nbautograd.core.checking.jacobian.central_differences import JointPerturbations
 from nbautograd.core.checking.jacobian.forward_values import Forward, Values
 from nbautograd.core.checking.jacobian.layout import LIMIT, Layout, Matrices
-from nbautograd.core.checking.problem import Outputs, Subject
+from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.checking.progress import PARTS, Kind, Progress
 from nbautograd.core.numerics.arrays import Array, epsilon, real_shape
 from nbautograd.core.numerics.constants import (
@@ -85,7 +85,7 @@ class Assembly:
     """
 
     def __init__(
-        self, subject: Subject, outputs: Outputs, eps: float | None = None, progress: Progress | None = None
+        self, subject: Problem, outputs: Outputs, eps: float | None = None, progress: Progress | None = None
     ) -> None:
         self.progress = progress or Progress()
         self._limit = allowed_elements(LIMIT)
@@ -160,11 +160,11 @@ class Assembly:
         """
         alike = [j for j, answer in enumerate(plain) if answer.shape == probe.shape and answer.size > 1]
         for j in list(alike):
-            said = plain[j] / probe  # exact, by powers of two
+            diagonal = plain[j] / probe  # exact, by powers of two
             spacing, changes = self.joint.by_steps(j)
-            if structure.agree(said.reshape(-1, 1, 1), (changes[i] / spacing).reshape(-1, 1, 1)):
+            if structure.agree(diagonal.reshape(-1, 1, 1), (changes[i] / spacing).reshape(-1, 1, 1)):
                 self.combos[i, j] = {(d, d) for d, size in enumerate(probe.shape) if size > 1}
-                self._diagonal[i, j] = said
+                self._diagonal[i, j] = diagonal
                 alike.remove(j)
         if alike:
             ones = self.rows[i].one(np.ones(probe.shape))
@@ -215,8 +215,8 @@ class Assembly:
 
     def _fill(self, i: int, layouts: dict[int, Layout]) -> dict[int, Array]:
         found: dict[int, Array] = {}
-        asked = sum(layouts[group[0]].sizes[1] for group in _with_the_same_cotangents(layouts))
-        self._stage("backward", i, 0, (0, len(self.steps) * PARTS // 2), asked)
+        cotangents = sum(layouts[group[0]].sizes[1] for group in _with_the_same_cotangents(layouts))
+        self._stage("backward", i, 0, (0, len(self.steps) * PARTS // 2), cotangents)
         for group in _with_the_same_cotangents(layouts):
             first = layouts[group[0]]
             data = {j: np.zeros(layouts[j].sizes) for j in group}
@@ -246,15 +246,15 @@ class Assembly:
             or (layout.sizes[2] == 1 and self.joint.blocks_are_independent(i, j, layout))
         ):
             return raw
-        kept = structure.matching(self.combos[i, j] & self._seen_numerically(i, j))
-        smaller = Layout(layout.output_shape, layout.input_shape, kept)
-        if kept == layout.pairs or math.prod(smaller.sizes) > self._limit:
+        pairs = structure.matching(self.combos[i, j] & self._seen_numerically(i, j))
+        smaller = Layout(layout.output_shape, layout.input_shape, pairs)
+        if pairs == layout.pairs or math.prod(smaller.sizes) > self._limit:
             return raw
         data = self._fill(i, {j: smaller})[j]
-        again = self._differences(i, j, smaller, data)
+        reduced = self._differences(i, j, smaller, data)
         dense = Layout(layout.output_shape, layout.input_shape)
-        if again.verified or not kept or math.prod(dense.sizes) > self._limit // 16:
-            return again
+        if reduced.verified or not pairs or math.prod(dense.sizes) > self._limit // 16:
+            return reduced
         return self._differences(i, j, dense, self._fill(i, {j: dense})[j])
 
     def _differences(self, i: int, j: int, layout: Layout, analytical: Array) -> FirstPass:
@@ -297,13 +297,13 @@ class Assembly:
     def _verified(self, i: int, j: int, layout: Layout, numerical: Array) -> bool:
         """Compare differences along a random direction with the numerical Jacobian."""
         spacing, changes = self.joint.in_random_direction(j)
-        said = structure.push_forward(layout, numerical, spacing)
+        expected = structure.push_forward(layout, numerical, spacing)
         size = structure.push_forward(layout, np.abs(numerical), np.abs(spacing))
         value = np.abs(self.forward.values[i])
         noise = SUM_ROUNDINGS * self.forward.eps * (value + value.max(initial=0.0)) + ERROR_BARS * self.forward.noise[i]
         smooth = float(self.forward.eps ** (1 / 3)) / 6
         with np.errstate(invalid="ignore"):
-            return not bool((np.abs(changes[i] - said) > smooth * size + noise).any())
+            return not bool((np.abs(changes[i] - expected) > smooth * size + noise).any())
 
     def agrees_everywhere(self, i: int, j: int) -> bool:
         """Return True where differences agree with backward in all entries of a block, to seven digits."""

@@ -12,7 +12,7 @@ from nbautograd.core.checking.jacobian.assembly import Assembly
 from nbautograd.core.checking.jacobian.layout import Matrices
 from nbautograd.core.checking.jacobian.structure import pull_back
 from nbautograd.core.checking.prepared_inputs import copy
-from nbautograd.core.checking.problem import Subject
+from nbautograd.core.checking.problem import Problem
 from nbautograd.core.numerics.arrays import Array, from_array, to_array
 
 SMALL = 1e-9  # a smaller difference, beside the largest entry or 1, is right where it is rounding
@@ -59,7 +59,7 @@ def _answer(assembly: Assembly, i: int, j: int, probe: Array, ulps: float) -> Ar
     return np.zeros_like(assembly.forward.points[j]) if found is None else to_array(found)
 
 
-def nudged(subject: Subject, ulps: float, inputs: Sequence[Any] | None = None) -> tuple[Any, ...]:
+def nudged(subject: Problem, ulps: float, inputs: Sequence[Any] | None = None) -> tuple[Any, ...]:
     """Return the inputs (the subject's by default) with those to differentiate moved by a few last bits.
 
     Each element up or down by chance: a matrix that is scaled as a whole stays as well or ill conditioned as it is.

@@ -95,10 +95,10 @@ class Directions:
             wanted = (factors[part].reshape(-1, 1, *[1] * point.ndim) * moved).reshape(-1, *point.shape)
             points = forward.rounded(j, point + wanted)
             with np.errstate(invalid="ignore"):
-                made = np.where(np.isfinite(point), points - point, wanted)
+                taken = np.where(np.isfinite(point), points - point, wanted)
             for result, array, axis in (
                 (values, layout.rows(forward.at(j, points)[i]), 1),
-                (steps, layout.cols(made), 2),
+                (steps, layout.cols(taken), 2),
             ):
                 by_column = array.reshape(-1, len(columns), *array.shape[1:])
                 result[part] = by_column[:, which, entries[:, 0], entries[:, axis]]

@@ -15,7 +15,7 @@ from torch import Tensor
 from nbautograd.core.checking import prepared_inputs
 from nbautograd.core.checking.budget import allowed_elements
 from nbautograd.core.checking.prepared_inputs import unreadable_kind
-from nbautograd.core.checking.problem import Outputs, Subject, separate_context
+from nbautograd.core.checking.problem import Outputs, Problem, separate_context
 from nbautograd.core.checking.progress import Progress
 from nbautograd.core.numerics.arrays import (
     Array,
@@ -69,7 +69,7 @@ class StubContext:
         """Nothing is needed."""
 
 
-def forward_without_autograd(subject: Subject) -> Callable[..., tuple[Any, ...]] | None:
+def forward_without_autograd(subject: Problem) -> Callable[..., tuple[Any, ...]] | None:
     """The forward as a plain function from the subject's inputs to a tuple of outputs; None where there is none.
 
     For a Function class this is its ``forward`` with a stand-in ctx; for a callable in whose graph no Function was
@@ -171,7 +171,7 @@ class Forward:
     """
 
     def __init__(
-        self, subject: Subject, outputs: Outputs, wanted: tuple[int, ...], progress: Progress | None = None
+        self, subject: Problem, outputs: Outputs, wanted: tuple[int, ...], progress: Progress | None = None
     ) -> None:
         self.progress = progress or Progress()
         self.raised = ""
@@ -185,7 +185,7 @@ class Forward:
         self.points = [to_array(t) for t in self.tensors]
         self.values = self._one(0, self.points[0]) if self.promoted else [to_array(outputs[i]) for i in wanted]
         self._last: dict[int, tuple[Array, list[Array]]] = {}
-        self._asked = 0
+        self._evaluations = 0
         self._batched: Callable[..., Any] | None = forward_without_autograd(subject)
 
     @property
@@ -197,14 +197,14 @@ class Forward:
     def left(self) -> int:
         """Number of points and cotangents left of a plain check: two of each per element."""
         whole = 2 * sum(p.size for p in self.points) + 2 * sum(map(math.prod, self.shapes))
-        return max(0, whole - self._asked)
+        return max(0, whole - self._evaluations)
 
     @cached_property
     def noise(self) -> list[Array]:
         """Difference of two calls at the same point, per wanted output; taken when first read."""
-        again = self._one(0, self.points[0])
+        repeated = self._one(0, self.points[0])
         with np.errstate(invalid="ignore"):
-            return [np.abs(np.nan_to_num(a - b)) for a, b in zip(self.values, again, strict=True)]
+            return [np.abs(np.nan_to_num(a - b)) for a, b in zip(self.values, repeated, strict=True)]
 
     def rounded(self, which: int, points: Array) -> Array:
         """The points as the input's dtype can represent them."""
@@ -226,8 +226,8 @@ class Forward:
             return known[1]  # asked for another output before
         each = real_size(self.tensors[which]) + sum(map(math.prod, self.shapes))
         step = max(1, allowed_elements(BATCH_ELEMENTS) // max(1, each))
-        parts = [self._chunk(which, points[i : i + step]) for i in range(0, len(points), step)]
-        answers = parts[0] if len(parts) == 1 else [np.concatenate(column) for column in zip(*parts, strict=True)]
+        chunks = [self._chunk(which, points[i : i + step]) for i in range(0, len(points), step)]
+        answers = chunks[0] if len(chunks) == 1 else [np.concatenate(column) for column in zip(*chunks, strict=True)]
         if len(self.wanted) > 1 and len(points) * each < allowed_elements(KEPT_ELEMENTS):
             self._last[which] = points, answers
         return answers
@@ -248,7 +248,7 @@ class Forward:
 
     def _ticked(self, which: int, point: Array) -> list[Array]:
         answer = self._one(which, point)
-        self._asked += 1
+        self._evaluations += 1
         self.progress.tick()
         return answer
 

@@ -70,10 +70,10 @@ class ForwardWitness:
             found = rows.one(probe)[j]
         except Exception:
             return Testimony(absent="raised")
-        said = _compare(answers[j], found)
-        if said.apart is not None and said.apart < SAME and self.assembly.agrees_everywhere(i, j):
-            return said  # the numbers of backward, which differences agree with everywhere
-        return said if self._trusted(i, j, probe, found) else Testimony(absent="not_smooth")
+        testimony = _compare(answers[j], found)
+        if testimony.apart is not None and testimony.apart < SAME and self.assembly.agrees_everywhere(i, j):
+            return testimony  # the numbers of backward, which differences agree with everywhere
+        return testimony if self._trusted(i, j, probe, found) else Testimony(absent="not_smooth")
 
     def entries(self, i: int, j: int, rows: Array) -> Array | None:
         """Full rows (number of rows, columns) of one block as autograd of the forward has them."""
@@ -180,10 +180,10 @@ def forward_confirms(witness: ForwardWitness, ij: tuple[int, int], matrices: Mat
     found = witness.entries(*ij, chosen) if len(chosen) <= ROWS else None
     if found is None:
         return False
-    said = found[back, matrices.layout.col_ids[unsure[:, 0], unsure[:, 2]]]
+    gradient = found[back, matrices.layout.col_ids[unsure[:, 0], unsure[:, 2]]]
     analytical = matrices.analytical[tuple(unsure.T)]
-    scale = np.maximum(np.abs(said), SMALL_IN_ROW * np.abs(found).max(axis=1)[back])
-    return bool(agree_within(said, analytical, confirmation_bound(witness) * scale).all())
+    scale = np.maximum(np.abs(gradient), SMALL_IN_ROW * np.abs(found).max(axis=1)[back])
+    return bool(agree_within(gradient, analytical, confirmation_bound(witness) * scale).all())
 
 
 def confirmation_bound(witness: ForwardWitness) -> float:

@@ -12,7 +12,7 @@ from typing import Any
 from torch import Tensor
 
 from nbautograd.core import user_source
-from nbautograd.core.checking.problem import Subject
+from nbautograd.core.checking.problem import Problem
 from nbautograd.core.user_source import methods_of
 
 SAVED = ("saved_tensors", "saved_variables")
@@ -57,7 +57,7 @@ class Raised:
         return self.function is not None and any(True for _ in _whole(self.function))
 
 
-def raised_in_backward(error: BaseException, subject: Subject) -> Raised | None:
+def raised_in_backward(error: BaseException, subject: Problem) -> Raised | None:
     """Where in backward an exception was raised; None when it did not pass through it."""
     codes = methods_of(subject.cls).codes if subject.cls is not None else {}
     backward: set[CodeType] = {code for name, code in codes.items() if name in ("backward", "vjp")}

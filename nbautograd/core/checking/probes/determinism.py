@@ -23,14 +23,14 @@ from nbautograd.core.checking.backward_lines import line_of_change
 from nbautograd.core.checking.other_points import nearby_inputs
 from nbautograd.core.checking.phrases import about, seen
 from nbautograd.core.checking.probes.own_calls import backward_record
-from nbautograd.core.checking.problem import Outputs, Subject
+from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.contract import call_rules, rules
 from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.compare import agree_bitwise, agree_relative
 from nbautograd.core.torch_private.tensors import storage_address
 
 
-def state(subject: Subject) -> Iterator[Finding]:
+def state(subject: Problem) -> Iterator[Finding]:
     """Findings on what backward changes, and on what changes backward."""
     outputs = subject.call()
     v = cotangents(subject, outputs, subject.seed + 11)
@@ -45,7 +45,7 @@ def state(subject: Subject) -> Iterator[Finding]:
         yield rules.input_changed(seen(subject, phrases.forward_line(subject)), name)
 
 
-def _changes(subject: Subject, outputs: Outputs, v: Sequence[Tensor | None]) -> Iterator[Finding]:
+def _changes(subject: Problem, outputs: Outputs, v: Sequence[Tensor | None]) -> Iterator[Finding]:
     node = own_node(subject, outputs)
     before = [(name, t, t.detach().clone(), t._version) for name, t in tensors_on_ctx(subject, node)]
     containers = [(name, value, _items(value)) for name, value in _containers(node)]
@@ -74,7 +74,7 @@ def _is_users(tensor: Tensor, outputs: Outputs) -> bool:
 
 
 def _gives_again(
-    subject: Subject, outputs: Outputs, v: Sequence[Tensor | None], gradients: Sequence[Tensor | None]
+    subject: Problem, outputs: Outputs, v: Sequence[Tensor | None], gradients: Sequence[Tensor | None]
 ) -> bool:
     """Run backward once more and tell if it gives the same: then what it writes on ctx is scratch space or a cache."""
     rel = gradient_tolerance(outputs, subject.inputs)
@@ -96,7 +96,7 @@ def _items(value: Any) -> list[int]:
     return [id(item) for item in (*value, *(value.values() if isinstance(value, dict) else ()))]
 
 
-def _repeated(subject: Subject, v: Sequence[Tensor | None]) -> Iterator[Finding]:
+def _repeated(subject: Problem, v: Sequence[Tensor | None]) -> Iterator[Finding]:
     """The same backward again: with the same random numbers, then with others."""
     outputs = subject.call()
     numbers = _numbers(own_node(subject, outputs))
@@ -117,7 +117,7 @@ def _repeated(subject: Subject, v: Sequence[Tensor | None]) -> Iterator[Finding]
             return
 
 
-def _unsteady(subject: Subject, line: int | None, sentence: str = "", **params: Any) -> Finding:
+def _unsteady(subject: Problem, line: int | None, sentence: str = "", **params: Any) -> Finding:
     return about(subject, "nondeterministic_backward", line, sentence, **params)
 
 
@@ -127,7 +127,7 @@ def _numbers(node: Any) -> dict[str, Any]:
     return {name: value for name, value in kept.items() if isinstance(value, (int, float, complex))}
 
 
-def _between(subject: Subject, v: Sequence[Tensor | None]) -> Iterator[Finding]:
+def _between(subject: Problem, v: Sequence[Tensor | None]) -> Iterator[Finding]:
     """Two calls before the first one's backward: what the second leaves must not reach the first."""
     outputs = subject.call()
     alone = pull(subject, outputs, v)
@@ -145,7 +145,7 @@ def _between(subject: Subject, v: Sequence[Tensor | None]) -> Iterator[Finding]:
         yield from _with_one_buffer(subject, v, alone)
 
 
-def _with_one_buffer(subject: Subject, v: Sequence[Tensor | None], alone: Sequence[Tensor | None]) -> Iterator[Finding]:
+def _with_one_buffer(subject: Problem, v: Sequence[Tensor | None], alone: Sequence[Tensor | None]) -> Iterator[Finding]:
     """Two calls that are given the same buffer and write into it: backward must not read the second one's values."""
     outputs = subject.call()
     given = [i for i, x in enumerate(subject.inputs) if isinstance(x, Tensor) and i not in subject.differentiable]
@@ -164,13 +164,13 @@ def _with_one_buffer(subject: Subject, v: Sequence[Tensor | None], alone: Sequen
         yield rules.state_outside_ctx(seen(subject), "causes.shared_state_buffer", name=name)
 
 
-def gradients_written(subject: Subject) -> Iterator[Finding]:
+def gradients_written(subject: Problem) -> Iterator[Finding]:
     """Yield the tensors whose ``.grad`` backward writes by itself; a session puts them back when it ends."""
     for name in subject.shared.changed_gradients()[:1]:
         yield about(subject, "writes_grad", name=name)
 
 
-def _buffer(subject: Subject, v: Sequence[Tensor | None]) -> Iterator[Finding]:
+def _buffer(subject: Problem, v: Sequence[Tensor | None]) -> Iterator[Finding]:
     """A gradient that was handed out must not change when backward runs again."""
     outputs = subject.call()
     node = own_node(subject, outputs)
@@ -186,7 +186,7 @@ def _buffer(subject: Subject, v: Sequence[Tensor | None]) -> Iterator[Finding]:
         yield rules.buffer_reused(seen(subject))
 
 
-def _changed_inputs(subject: Subject) -> list[str]:
+def _changed_inputs(subject: Problem) -> list[str]:
     """Return the names of the inputs that require grad and that forward changed in place, unmarked."""
     given = subject.fresh()
     subject.call(given)

@@ -10,7 +10,7 @@ from typing import Any
 
 from nbautograd.core.checking import phrases
 from nbautograd.core.checking.probes import backward_traceback
-from nbautograd.core.checking.problem import Subject
+from nbautograd.core.checking.problem import Problem
 from nbautograd.core.contract.rules import Seen, broken
 from nbautograd.core.findings import Finding, Phrase
 from nbautograd.core.user_source import methods_of
@@ -57,7 +57,7 @@ def from_forward(error: BaseException, cls: type | None) -> bool:
     return any(frame.f_code in codes for frame, _ in traceback.walk_tb(error.__traceback__))
 
 
-def explain(error: BaseException, subject: Subject) -> Finding:
+def explain(error: BaseException, subject: Problem) -> Finding:
     """A finding for an exception that backward (or torch, on its return) raised."""
     line = _line(error, subject)
     said = " ".join(str(error).split())
@@ -95,7 +95,7 @@ def _came_as_none(error: BaseException, said: str, place: backward_traceback.Rai
     )
 
 
-def _special(error: BaseException, said: str, subject: Subject, place: backward_traceback.Raised | None) -> str | None:
+def _special(error: BaseException, said: str, subject: Problem, place: backward_traceback.Raised | None) -> str | None:
     text = subject.source.text if subject.source is not None else ""
     if "values to unpack" in said and text.count("save_for_backward(") > 1:
         return "saved_twice"
@@ -122,7 +122,7 @@ def _shapes(said: str, place: backward_traceback.Raised | None) -> tuple[str, di
     return None
 
 
-def _spoken(groups: dict[str, str | None], subject: Subject) -> dict[str, Any]:
+def _spoken(groups: dict[str, str | None], subject: Problem) -> dict[str, Any]:
     spoken: dict[str, Any] = {k: v for k, v in groups.items() if v is not None}
     position = int(spoken["index"]) if "index" in spoken else int(spoken["n"]) - 1 if "n" in spoken else None
     if position is not None:
@@ -139,7 +139,7 @@ def _codes(cls: type | None, names: tuple[str, ...]) -> set[CodeType]:
     return {code for name, code in methods_of(cls).codes.items() if name in names}
 
 
-def _line(error: BaseException, subject: Subject) -> int | None:
+def _line(error: BaseException, subject: Problem) -> int | None:
     """The last line of the user's file or cell that the exception passed through, else that of backward."""
     if subject.source is None:
         return None

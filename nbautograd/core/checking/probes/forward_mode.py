@@ -14,7 +14,7 @@ from torch.autograd import forward_ad
 
 from nbautograd.core.checking import phrases
 from nbautograd.core.checking.backward_call import gradient_tolerance
-from nbautograd.core.checking.problem import Outputs, Subject, separate_context
+from nbautograd.core.checking.problem import Outputs, Problem, separate_context
 from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.compare import agree_relative
 from nbautograd.core.torch_private import tensors as internals
@@ -22,13 +22,13 @@ from nbautograd.core.torch_private import tensors as internals
 TANGENTS = 2
 
 
-def own_jvp(subject: Subject) -> bool:
+def own_jvp(subject: Problem) -> bool:
     """Whether the Function has a ``jvp`` of its own."""
     own = getattr(subject.cls, "jvp", None)
     return own is not None and own is not torch.autograd.Function.jvp
 
 
-def batched(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
+def batched(subject: Problem, outputs: Outputs) -> Iterator[Finding]:
     """A jvp that raises, or answers otherwise, where torch.func asks it for several tangents at once."""
     if not own_jvp(subject) or subject.cls is None or not separate_context(subject.cls):
         return  # without setup_context torch.func refuses by itself
@@ -47,7 +47,7 @@ def batched(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
             return
 
 
-def _functional(subject: Subject, given: tuple[Any, ...], tangents: Sequence[Tensor]) -> tuple[Tensor, ...]:
+def _functional(subject: Problem, given: tuple[Any, ...], tangents: Sequence[Tensor]) -> tuple[Tensor, ...]:
     """The tangents of the floating outputs, by torch.func."""
 
     def fn(*moved: Tensor) -> tuple[Tensor, ...]:
@@ -59,7 +59,7 @@ def _functional(subject: Subject, given: tuple[Any, ...], tangents: Sequence[Ten
     return tuple(torch.func.jvp(fn, points, tuple(tangents))[1])
 
 
-def over_reverse(subject: Subject, derived: Subject) -> Iterator[Finding]:
+def over_reverse(subject: Problem, derived: Problem) -> Iterator[Finding]:
     """Derivatives of backward by forward mode that differ from those by reverse mode.
 
     Args:
@@ -92,13 +92,13 @@ def _dot(a: Tensor, b: Tensor) -> float:
     return float((a.detach().conj() * b.detach()).real.double().sum())
 
 
-def _directions(subject: Subject, count: int) -> list[Tensor]:
+def _directions(subject: Problem, count: int) -> list[Tensor]:
     generator = torch.Generator().manual_seed(subject.seed + 53)
     leaves = (subject.inputs[i] for i in subject.differentiable)
     return [torch.randn((count, *x.shape), generator=generator, dtype=x.dtype).to(x.device) for x in leaves]
 
 
-def _pushed(subject: Subject, tangents: Sequence[Tensor]) -> tuple[Tensor | None, ...]:
+def _pushed(subject: Problem, tangents: Sequence[Tensor]) -> tuple[Tensor | None, ...]:
     """The tangents of all outputs; None where none came."""
     given: list[Any] = list(subject.fresh())
     with forward_ad.dual_level():
@@ -114,5 +114,5 @@ def _dense(tangents: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> list
     return [torch.zeros_like(y.detach()) if t is None else t for t, y in pairs]
 
 
-def _finding(subject: Subject, code: str, kind: Any, **params: Any) -> Finding:
+def _finding(subject: Problem, code: str, kind: Any, **params: Any) -> Finding:
     return Finding(code, kind, f"checking.{code}", params, None, phrases.jvp_line(subject))

@@ -11,13 +11,13 @@ from nbautograd.core.checking import phrases
 from nbautograd.core.checking.backward_call import cotangents, pull
 from nbautograd.core.checking.jacobian.forward_values import forward_without_autograd
 from nbautograd.core.checking.phrases import about
-from nbautograd.core.checking.problem import Subject
+from nbautograd.core.checking.problem import Problem
 from nbautograd.core.contract import rules
 from nbautograd.core.contract.rules import Seen
 from nbautograd.core.findings import Finding
 
 
-def hidden_inputs(subject: Subject) -> Iterator[Finding]:
+def hidden_inputs(subject: Problem) -> Iterator[Finding]:
     """Tensors that require grad and that forward reads although they are no arguments: they get no gradient.
 
     A leaf that forward makes for itself is another one in each call; one that was there before is the same. What
@@ -43,14 +43,14 @@ def hidden_inputs(subject: Subject) -> Iterator[Finding]:
             return
 
 
-def inputs_outside(subject: Subject) -> Iterator[Finding]:
+def inputs_outside(subject: Problem) -> Iterator[Finding]:
     """Yield the inputs that the function also reads outside its arguments, where the check does not move them."""
     for position in subject.read_outside:
         name = subject.input_names[position]
         yield about(subject, "input_read_outside", phrases.forward_line(subject), input=name)
 
 
-def _served(subject: Subject, leaf: Tensor) -> bool:
+def _served(subject: Problem, leaf: Tensor) -> bool:
     """Whether backward fills in the gradient of this leaf."""
     before, leaf.grad = leaf.grad, None
     try:
@@ -78,7 +78,7 @@ def graph_leaves(outputs: Iterable[Tensor]) -> list[Tensor]:
     return found
 
 
-def _global_name(subject: Subject, leaf: Tensor) -> str:
+def _global_name(subject: Problem, leaf: Tensor) -> str:
     function = getattr(subject.cls, "forward", None)
     code = getattr(function, "__code__", None)
     if code is None or function is None:

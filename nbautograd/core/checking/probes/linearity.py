@@ -10,14 +10,14 @@ from torch import Tensor
 from nbautograd.core.checking import phrases
 from nbautograd.core.checking.backward_call import cotangents, gradient_tolerance, pull, rounding_level
 from nbautograd.core.checking.jacobian.backward_rounding import SMALL, ULPS, nudged
-from nbautograd.core.checking.problem import Outputs, Subject
+from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.compare import agree_relative
 
 Gradients = tuple[Tensor | None, ...]
 
 
-def linearity(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
+def linearity(subject: Problem, outputs: Outputs) -> Iterator[Finding]:
     """Findings for every input whose gradient is not linear in grad_output."""
     # a backward that computes in single precision is linear, only not to all digits
     rel, low = max(3e-6, gradient_tolerance(outputs, subject.inputs)), rounding_level(outputs, subject.inputs)
@@ -72,7 +72,7 @@ def _largest(t: Tensor | None) -> float:
     return 0.0 if t is None or t.numel() == 0 else float(t.abs().max())
 
 
-def _rounded(subject: Subject, v: Sequence[Tensor | None], k: int, here: dict[float, Tensor | None]) -> bool:
+def _rounded(subject: Problem, v: Sequence[Tensor | None], k: int, here: dict[float, Tensor | None]) -> bool:
     """Whether tiny gradients are others where the inputs are a last bit away: then they are rounding."""
     size = max(_largest(here[c]) for c in (1.0, -1.0, 3.0))
     if not 0 < size <= SMALL:

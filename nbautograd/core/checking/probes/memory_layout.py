@@ -13,7 +13,7 @@ from nbautograd.core.checking.backward_call import cotangents, gradient_toleranc
 from nbautograd.core.checking.directional import directional_derivative
 from nbautograd.core.checking.jacobian.backward_rounding import ULPS, nudged
 from nbautograd.core.checking.other_points import expanded, nearby_inputs, strided
-from nbautograd.core.checking.problem import Outputs, Subject
+from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.contract import rules
 from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.compare import agree_bitwise, agree_relative
@@ -23,7 +23,7 @@ ROUNDINGS = 20  # times what a few last bits of the inputs change: more is no ro
 TWICE = (26, 27)  # seeds of directions; one disagreement may be a kink that was met
 
 
-def layout(subject: Subject) -> Iterator[Finding]:
+def layout(subject: Problem) -> Iterator[Finding]:
     """Findings on expanded and transposed grad_outputs, non-contiguous inputs and a batch dimension."""
     yield from _grad_outputs(subject)
     yield from _inputs(subject)
@@ -34,7 +34,7 @@ def _short(error: Exception) -> str:
     return phrases.short(" ".join(str(error).split()), 120)
 
 
-def _grad_outputs(subject: Subject) -> Iterator[Finding]:
+def _grad_outputs(subject: Problem) -> Iterator[Finding]:
     outputs = subject.call()
     for change in (expanded, strided):
         odd = [None if v is None else change(v) for v in cotangents(subject, outputs, subject.seed + 21)]
@@ -54,7 +54,7 @@ def _grad_outputs(subject: Subject) -> Iterator[Finding]:
 
 
 def _apart(
-    subject: Subject, outputs: Outputs, v: Sequence[Tensor | None], two: tuple[Gradients, Gradients]
+    subject: Problem, outputs: Outputs, v: Sequence[Tensor | None], two: tuple[Gradients, Gradients]
 ) -> Iterator[int]:
     """The numbers of the inputs whose two gradients differ by more than rounding does."""
     rel, low = gradient_tolerance(outputs, subject.inputs), rounding_level(outputs, subject.inputs)
@@ -80,7 +80,7 @@ def _largest_gap(a: Tensor | None, b: Tensor | None) -> float:
     return float(gap.abs().nan_to_num().max())
 
 
-def _inputs(subject: Subject) -> Iterator[Finding]:
+def _inputs(subject: Problem) -> Iterator[Finding]:
     """Inputs with gaps in memory and dimensions exchanged, and inputs of one number seen everywhere."""
     if not subject.has_functions:
         return
@@ -113,7 +113,7 @@ def _other_values(outputs: Outputs, moved: Outputs, inputs: Sequence[Any]) -> bo
     return not all(agree_relative(a.detach(), b.detach(), rel) for a, b in pairs)
 
 
-def _agree(subject: Subject, outputs: Outputs, found: Gradients, right: Gradients) -> bool:
+def _agree(subject: Problem, outputs: Outputs, found: Gradients, right: Gradients) -> bool:
     rel = gradient_tolerance(outputs, subject.inputs)
     if all(agree_relative(a, b, rel) for a, b in zip(found, right, strict=True)):
         return True
@@ -122,13 +122,13 @@ def _agree(subject: Subject, outputs: Outputs, found: Gradients, right: Gradient
     return all(agree_relative(a, b, rel, low) for a, b in zip(found, right, strict=True))
 
 
-def _draws(subject: Subject) -> bool:
+def _draws(subject: Problem) -> bool:
     """Whether forward draws random numbers, which may be drawn in the order of memory."""
     one, other = subject.call(), subject.call(seed=subject.seed + 25)
     return not all(agree_bitwise(a, b) for a, b in zip(one, other, strict=True))
 
 
-def _rounded_alike(subject: Subject, outputs: Outputs, moved: Outputs) -> bool:
+def _rounded_alike(subject: Problem, outputs: Outputs, moved: Outputs) -> bool:
     """Whether outputs differ by no more than they do where the inputs are a few last bits away."""
     others = [subject.call(nudged(subject, ulps, outputs.inputs)) for ulps in ULPS]
     return all(
@@ -139,7 +139,7 @@ def _rounded_alike(subject: Subject, outputs: Outputs, moved: Outputs) -> bool:
 
 
 def _contradicts(
-    subject: Subject, moved: Outputs, found: Gradients, v: Sequence[Tensor | None], change: Callable[[Tensor], Tensor]
+    subject: Problem, moved: Outputs, found: Gradients, v: Sequence[Tensor | None], change: Callable[[Tensor], Tensor]
 ) -> bool:
     """Whether the gradient is not that of the forward in this very layout."""
     for k, gradient in enumerate(found):
@@ -155,7 +155,7 @@ def _packed(item: Any) -> Any:
     return item.detach().clone(memory_format=torch.contiguous_format).requires_grad_(item.requires_grad)
 
 
-def _laid_out(subject: Subject, change: Callable[[Tensor], Tensor]) -> tuple[Any, ...]:
+def _laid_out(subject: Problem, change: Callable[[Tensor], Tensor]) -> tuple[Any, ...]:
     """The inputs, those to differentiate laid out in another way."""
     return tuple(
         change(x.detach()).requires_grad_(x.requires_grad) if i in subject.differentiable else x
@@ -163,7 +163,7 @@ def _laid_out(subject: Subject, change: Callable[[Tensor], Tensor]) -> tuple[Any
     )
 
 
-def _batched(subject: Subject) -> Iterator[Finding]:
+def _batched(subject: Problem) -> Iterator[Finding]:
     """Stack two values of the first input, where forward takes each half by itself, and compare both gradients."""
     if not subject.has_functions or not subject.differentiable:
         return
@@ -197,11 +197,11 @@ def _batched(subject: Subject) -> Iterator[Finding]:
     yield _wrong_batch(subject, "causes.fails_batched_wrong", said="", **params)
 
 
-def _wrong_batch(subject: Subject, sentence: str, **params: Any) -> Finding:
+def _wrong_batch(subject: Problem, sentence: str, **params: Any) -> Finding:
     return phrases.about(subject, "fails_batched", sentence=sentence, **params)
 
 
-def _side_by_side(subject: Subject, halves: Sequence[Outputs], batched: Outputs) -> bool:
+def _side_by_side(subject: Problem, halves: Sequence[Outputs], batched: Outputs) -> bool:
     """Whether a batch of two gave the outputs of both."""
     first, second = halves
     if [tuple(y.shape) for y in batched] != [(2, *y.shape) for y in first]:

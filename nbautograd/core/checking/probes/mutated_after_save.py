@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.checking.jacobian.forward_values import StubContext
-from nbautograd.core.checking.problem import Subject, separate_context
+from nbautograd.core.checking.problem import Problem, separate_context
 from nbautograd.core.checking.quiet import seed_all
 from nbautograd.core.numerics.compare import agree_bitwise
 
@@ -24,7 +24,7 @@ class _Watching(StubContext):
         self.copies = [t.detach().clone() if isinstance(t, Tensor) else None for t in tensors]
 
 
-def changed_after_saving(subject: Subject) -> str:
+def changed_after_saving(subject: Problem) -> str:
     """The name of a tensor that forward saves and then changes in place, so that backward reads other values; or ""."""
     if subject.cls is None or not subject.direct or separate_context(subject.cls):
         return ""

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from nbautograd.core.checking.backward_call import Observed
 from nbautograd.core.checking.jacobian.forward_values import StubContext
-from nbautograd.core.checking.problem import Subject, separate_context
+from nbautograd.core.checking.problem import Problem, separate_context
 from nbautograd.core.checking.quiet import seed_all
 from nbautograd.core.recording.function import InstrumentedFunction
 from nbautograd.core.recording.record import OWN_CALL, CallRecord, CtxRecord
@@ -19,7 +19,7 @@ from nbautograd.core.recording.snapshot import SHAPES, Known, snapshots
 from nbautograd.core.torch_private import ctx as private_ctx
 
 
-def forward_record(subject: Subject) -> CallRecord | None:
+def forward_record(subject: Problem) -> CallRecord | None:
     """Run forward once with a stand-in ctx; return the record of it, None where the class is not called directly.
 
     The record has no outputs, and of ctx only what inputs need a gradient, where forward wants the real ctx.

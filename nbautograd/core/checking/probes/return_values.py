@@ -13,12 +13,12 @@ from nbautograd.core.checking.block import Block
 from nbautograd.core.checking.directional import directional_derivative
 from nbautograd.core.checking.phrases import about
 from nbautograd.core.checking.probes.own_calls import backward_record, forward_record
-from nbautograd.core.checking.problem import Outputs, Subject
+from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.contract import call_rules
 from nbautograd.core.findings import Finding
 
 
-def returned_gradients(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
+def returned_gradients(subject: Problem, outputs: Outputs) -> Iterator[Finding]:
     """What backward returned against the inputs, before the engine made it fit."""
     seen = observe(subject, outputs, cotangents(subject, outputs, subject.seed + 33))
     forward = forward_record(subject) if seen.returned is not None else None
@@ -26,7 +26,7 @@ def returned_gradients(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
         yield from call_rules.gradient_forms(backward_record(subject.cls, seen), forward, forward)
 
 
-def retained_tensors(subject: Subject) -> Iterator[Finding]:
+def retained_tensors(subject: Problem) -> Iterator[Finding]:
     """Inputs and outputs kept as attributes of ctx; outputs that share memory with an input."""
     forward = forward_record(subject)
     if forward is not None:
@@ -35,7 +35,7 @@ def retained_tensors(subject: Subject) -> Iterator[Finding]:
 
 
 def differentiable_outputs(
-    subject: Subject, outputs: Outputs, blocks: Mapping[tuple[int, int], Block]
+    subject: Problem, outputs: Outputs, blocks: Mapping[tuple[int, int], Block]
 ) -> Iterator[Finding]:
     """Outputs marked (or not marked) as non-differentiable although they should not (or should) be."""
     if not subject.has_functions:
@@ -54,7 +54,7 @@ def _empty(block: Block) -> bool:
     return block.verdict == "match" and not pooled.analytical.any() and not pooled.numerical.any()
 
 
-def _wrongly_marked(subject: Subject, outputs: Outputs, k: int) -> Iterator[Finding]:
+def _wrongly_marked(subject: Problem, outputs: Outputs, k: int) -> Iterator[Finding]:
     generator = torch.Generator().manual_seed(subject.seed + 35)
     weights: list[Tensor | None] = [None] * len(outputs)
     weights[k] = torch.randn(outputs[k].shape, generator=generator, dtype=outputs[k].dtype)

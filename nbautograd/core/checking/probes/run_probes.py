@@ -15,13 +15,13 @@ from nbautograd.core.checking.probes.return_values import differentiable_outputs
 from nbautograd.core.checking.probes.stale_state import wrong_at_other_inputs
 from nbautograd.core.checking.probes.usage import backward_never_called, inputs_alone, outputs_alone
 from nbautograd.core.checking.probes.vmap_rule import vmap_rule
-from nbautograd.core.checking.problem import Outputs, Subject
+from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.findings import Finding
 
 Probe = Callable[[], Iterable[Finding]]
 
 
-def first_run(subject: Subject) -> tuple[Outputs | None, tuple[Finding, ...]]:
+def first_run(subject: Problem) -> tuple[Outputs | None, tuple[Finding, ...]]:
     """Call forward and backward once; what torch or backward raises becomes a finding.
 
     Returns:
@@ -46,7 +46,7 @@ def first_run(subject: Subject) -> tuple[Outputs | None, tuple[Finding, ...]]:
     return outputs, ()
 
 
-def before_values(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
+def before_values(subject: Problem, outputs: Outputs) -> Iterator[Finding]:
     """What makes every other answer doubtful: state, gradients that are None, hidden inputs."""
     yield from quietly(lambda: state(subject))
     yield from quietly(lambda: outputs_alone(subject, outputs))
@@ -55,7 +55,7 @@ def before_values(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
 
 
 def after_values(
-    subject: Subject, outputs: Outputs, blocks: Mapping[tuple[int, int], Block], between: Callable[[], None]
+    subject: Problem, outputs: Outputs, blocks: Mapping[tuple[int, int], Block], between: Callable[[], None]
 ) -> Iterator[Finding]:
     """Use and layout, then what is legal but risky; ``between`` is called before each probe."""
     tries: tuple[Probe, ...] = (

@@ -10,14 +10,14 @@ from nbautograd.core.checking.backward_call import cotangents
 from nbautograd.core.checking.block import Block
 from nbautograd.core.checking.directional import directional_derivative
 from nbautograd.core.checking.other_points import nearby_inputs
-from nbautograd.core.checking.problem import Subject
+from nbautograd.core.checking.problem import Problem
 from nbautograd.core.contract import rules
 from nbautograd.core.findings import Finding
 
 TWICE = (61, 67)  # seeds of other inputs; one disagreement may be a kink that was met
 
 
-def wrong_at_other_inputs(subject: Subject, blocks: Mapping[tuple[int, int], Block]) -> Iterator[Finding]:
+def wrong_at_other_inputs(subject: Problem, blocks: Mapping[tuple[int, int], Block]) -> Iterator[Finding]:
     """A gradient that is right at the inputs given and wrong at others.
 
     That alone says no more than that. State is proved where the gradient there becomes right once what the class,
@@ -40,7 +40,7 @@ def wrong_at_other_inputs(subject: Subject, blocks: Mapping[tuple[int, int], Blo
         yield phrases.about(subject, "wrong_elsewhere", input=name)
 
 
-def _left_over(subject: Subject, which: int) -> bool:
+def _left_over(subject: Problem, which: int) -> bool:
     """Whether the gradient of this input is right at each of the other inputs where they come first."""
     for empty in (False, True):
         rights = []
@@ -52,7 +52,7 @@ def _left_over(subject: Subject, which: int) -> bool:
     return False
 
 
-def _right(subject: Subject, seed: int, which: int) -> bool:
+def _right(subject: Problem, seed: int, which: int) -> bool:
     try:
         return which not in _wrong(subject, seed, must=True)
     except Exception:  # emptied state that forward cannot do without
@@ -66,7 +66,7 @@ def _plainly_right(block: Block) -> bool:
     return block.verdict == "match" and block.largest_error <= 1e-5 * size + 1e-12
 
 
-def _wrong(subject: Subject, seed: int, inputs: tuple[Any, ...] | None = None, must: bool = False) -> set[int]:
+def _wrong(subject: Problem, seed: int, inputs: tuple[Any, ...] | None = None, must: bool = False) -> set[int]:
     """Return the numbers of the inputs whose gradient is wrong, at other values of the same signs if none are named.
 
     With ``must`` also those of which differences tell nothing. A forward that raises there is no evidence.

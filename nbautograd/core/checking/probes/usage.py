@@ -23,7 +23,7 @@ from nbautograd.core.checking.backward_call import (
 from nbautograd.core.checking.backward_lines import last_line
 from nbautograd.core.checking.phrases import about, seen
 from nbautograd.core.checking.probes.exceptions import explain, undefined_grad
-from nbautograd.core.checking.problem import Outputs, Subject
+from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.contract import rules
 from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.compare import agree_relative
@@ -32,7 +32,7 @@ from nbautograd.core.torch_private.tensors import gradients
 MOST = 4  # inputs of which all subsets are tried
 
 
-def backward_never_called(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
+def backward_never_called(subject: Problem, outputs: Outputs) -> Iterator[Finding]:
     """Backward can never run: forward was called without ``apply``, or the outputs were hidden in a list."""
     if nodes(outputs):
         return
@@ -65,7 +65,7 @@ def _filled(cell: Any) -> bool:
     return True
 
 
-def outputs_alone(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
+def outputs_alone(subject: Problem, outputs: Outputs) -> Iterator[Finding]:
     """Gradients that arrive at one output only must count as zeros at the others."""
     takes = subject.differentiable_outputs(outputs)
     if len(takes) < 2:
@@ -95,7 +95,7 @@ def _sum(parts: tuple[Tensor | None, ...]) -> Tensor | None:
     return torch.stack(there).sum(0) if there else None
 
 
-def _undefined(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
+def _undefined(subject: Problem, outputs: Outputs) -> Iterator[Finding]:
     node = own_node(subject, outputs)
     if node is None:
         return
@@ -106,7 +106,7 @@ def _undefined(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
         yield explain(error, subject)
 
 
-def inputs_alone(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
+def inputs_alone(subject: Problem, outputs: Outputs) -> Iterator[Finding]:
     """The gradient of an input must not depend on which other inputs want one: some of them are left out in turn."""
     if len(subject.differentiable) < 2 or not subject.has_functions:
         return
@@ -131,7 +131,7 @@ def inputs_alone(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
                 return
 
 
-def _wrong_alone(subject: Subject, sentence: str = "", **params: Any) -> Finding:
+def _wrong_alone(subject: Problem, sentence: str = "", **params: Any) -> Finding:
     return about(subject, "needs_input_grad_wrong", sentence=sentence, **params)
 
 
@@ -144,7 +144,7 @@ def _subsets(positions: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
 
 
 def _only(
-    subject: Subject, given: tuple[Any, ...], wanted: tuple[int, ...], v: list[Tensor | None]
+    subject: Problem, given: tuple[Any, ...], wanted: tuple[int, ...], v: list[Tensor | None]
 ) -> tuple[Tensor | None, ...]:
     outputs = subject.call(given)
     pairs = [(o, c) for o, c in zip(outputs, v, strict=True) if c is not None and o.requires_grad]

@@ -11,7 +11,7 @@ from torch import Tensor
 from nbautograd.core.checking import phrases
 from nbautograd.core.checking.backward_call import gradient_tolerance
 from nbautograd.core.checking.other_points import nearby_inputs
-from nbautograd.core.checking.problem import Outputs, Subject
+from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.compare import agree_relative
 
@@ -21,13 +21,13 @@ SEEDS = range(71, 71 + SIZE)  # of the values of the items
 Dims = tuple[int | None, ...]
 
 
-def own_vmap_rule(subject: Subject) -> bool:
+def own_vmap_rule(subject: Problem) -> bool:
     """Tell if the class itself says how it is batched."""
     own = getattr(subject.cls, "vmap", None)
     return subject.direct and own is not None and own is not torch.autograd.Function.vmap
 
 
-def vmap_rule(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
+def vmap_rule(subject: Problem, outputs: Outputs) -> Iterator[Finding]:
     """Yield a finding where ``torch.vmap`` of the Function is not the stack of its items, or raises.
 
     All inputs that require grad are batched together, then each alone; along the first dimension, then the last.
@@ -53,7 +53,7 @@ def vmap_rule(subject: Subject, outputs: Outputs) -> Iterator[Finding]:
             return
 
 
-def _in_dims(subject: Subject) -> Iterator[Dims]:
+def _in_dims(subject: Problem) -> Iterator[Dims]:
     """Yield which inputs are batched, and along which dimension."""
     moved = subject.differentiable
     groups = [moved, *([(i,) for i in moved] if len(moved) > 1 else [])]
@@ -64,14 +64,14 @@ def _in_dims(subject: Subject) -> Iterator[Dims]:
             )
 
 
-def _chosen(subject: Subject, dims: Dims, point: Sequence[Any]) -> tuple[Any, ...]:
+def _chosen(subject: Problem, dims: Dims, point: Sequence[Any]) -> tuple[Any, ...]:
     """Return the inputs, those that are batched at this point, the others as they are."""
     here = subject.fresh()
     taken = (p if dim is not None else x for p, x, dim in zip(point, here, dims, strict=True))
     return tuple(x.detach() if isinstance(x, Tensor) else x for x in taken)
 
 
-def _batched(subject: Subject, dims: Dims, items: Sequence[tuple[Any, ...]]) -> tuple[Tensor, ...]:
+def _batched(subject: Problem, dims: Dims, items: Sequence[tuple[Any, ...]]) -> tuple[Tensor, ...]:
     """Return the outputs of one call for all items, these stacked along the dimensions given."""
     columns = zip(zip(*items, strict=True), dims, strict=True)
     given = [column[0] if dim is None else torch.stack(column, dim) for column, dim in columns]

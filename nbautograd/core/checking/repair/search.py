@@ -16,7 +16,7 @@ from torch import Tensor
 
 from nbautograd.core import user_source
 from nbautograd.core.checking import other_points, phrases
-from nbautograd.core.checking.problem import Subject
+from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.repair import untestable
 from nbautograd.core.checking.repair.bounds import indexes
 from nbautograd.core.checking.repair.edit import Edit, Hints, strangeness, zero_by_itself
@@ -70,7 +70,7 @@ class Repair:
         tries: how much may be tried.
     """
 
-    def __init__(self, subject: Subject, tries: Tries) -> None:
+    def __init__(self, subject: Problem, tries: Tries) -> None:
         self.subject, self.tries = other_points.shrunk(subject, LARGE, SHORT, subject.seed), tries
         self.whole = () if self.subject is subject else (subject.fresh(),)  # tried last, once
         self.script: Script | None = None if subject.cls is None else read(subject.cls)
@@ -337,7 +337,7 @@ def _tight(text: str) -> str:
     return text if re.fullmatch(r"[\w.\[\]]+|\([^()]*\)", text) else f"({text})"
 
 
-def repaired(subject: Subject, findings: Sequence[Finding], tries: float = TRIES) -> dict[int, Fix]:
+def repaired(subject: Problem, findings: Sequence[Finding], tries: float = TRIES) -> dict[int, Fix]:
     """Return fixes for findings, by their number in the sequence; a change that mends several stands at the first."""
     fixes: dict[int, Fix] = {}
     workshop = Repair(subject, Tries(tries))
@@ -363,13 +363,13 @@ def _together(findings: Sequence[Finding]) -> list[list[int]]:
     return list(groups.values())
 
 
-def _targets(subject: Subject, finding: Finding) -> frozenset[int]:
+def _targets(subject: Problem, finding: Finding) -> frozenset[int]:
     """Numbers of the inputs whose gradients a finding speaks of."""
     position = None if finding.where is None or finding.code == "swapped_inputs" else finding.where[1]
     return frozenset(k for k, p in enumerate(subject.differentiable) if position is None or p == position)
 
 
-def mended(subject: Subject, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+def mended(subject: Problem, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
     """Return the findings, with a fix where a small edit of backward was tried and makes the gradient right."""
     fixes: dict[int, Fix] = {}
     if any(f.kind == "bug" and f.code not in NO_EDIT for f in findings):

@@ -6,14 +6,14 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from nbautograd.core import user_source
-from nbautograd.core.checking.problem import Subject
+from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.repair.edit import Edit
 from nbautograd.core.checking.repair.script import Script
 
 Span = tuple[int, int, int, int]  # first line and column, last line and column
 
 
-def values(script: Script, subject: Subject) -> tuple[Span, ...] | None:
+def values(script: Script, subject: Problem) -> tuple[Span, ...] | None:
     """Where backward computes what it returns for arguments that are None; None when no argument is."""
     handed = {argument: i for i, argument in subject.arguments.items()}
     gone = {a for a, i in handed.items() if i < len(subject.inputs) and subject.inputs[i] is None}

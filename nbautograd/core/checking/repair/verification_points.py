@@ -13,7 +13,7 @@ from torch import Tensor
 from nbautograd.core.checking.backward_call import backward_replaced, cotangents, own_node, pull, user_backward
 from nbautograd.core.checking.directional import DirectionalDerivative, directional_derivative
 from nbautograd.core.checking.other_points import expanded, strided
-from nbautograd.core.checking.problem import Outputs, Subject
+from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.checking.repair.bounds import Meter, Usage, reachable
 
 # for these the values are right, but something is changed that must stay as it is
@@ -46,7 +46,7 @@ class Stage:
         raised: what it raises, as text.
     """
 
-    subject: Subject
+    subject: Problem
     outputs: Outputs
     node: Any
     v: Sequence[Tensor | None]
@@ -128,7 +128,7 @@ def _watched(backward: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def stage(
-    subject: Subject,
+    subject: Problem,
     inputs: tuple[Any, ...],
     seed: int,
     *,

@@ -146,12 +146,12 @@ def _evaluate(
     (i, _), layout = directions.ij, directions.layout
     steps = ladder.factors(rungs)
     factors = np.concatenate([steps, -steps, ladder.table(rungs)])
-    values, made = directions.evaluate(forward, columns, factors, scale)
+    values, taken = directions.evaluate(forward, columns, factors, scale)
     entries = np.concatenate([entries for _, entries in columns])
     middle = layout.rows(forward.values[i][None])[0][entries[:, 0], entries[:, 1]]
     known = layout.rows(forward.noise[i][None])[0][entries[:, 0], entries[:, 1]]
     largest = float(np.abs(np.nan_to_num(forward.values[i])).max(initial=0.0))
-    return _estimate(entries, (values, made[: 2 * rungs]), (middle, known, forward.eps, largest))
+    return _estimate(entries, (values, taken[: 2 * rungs]), (middle, known, forward.eps, largest))
 
 
 def _estimate(entries: Array, seen: tuple[Array, Array], at: tuple[Array, Array, float, float]) -> Refined:
@@ -400,9 +400,9 @@ def convergence_curve(raw: FirstPass) -> tuple[Array, Array]:
     dense = Layout(layout.output_shape, layout.input_shape)
     alone = Directions((i, j), dense, (entry[0, 2:],))  # other elements stay: what they do is not asked
     steps = ladder.factors()
-    values, made = alone.evaluate(forward, [(0, entry)], np.concatenate([steps, -steps]), unit_scale(forward, j))
+    values, taken = alone.evaluate(forward, [(0, entry)], np.concatenate([steps, -steps]), unit_scale(forward, j))
     middle = forward.values[i].reshape(-1)[entry[:, 1]]
     with np.errstate(all="ignore"):
-        series = ladder.series(values, made, middle, forward.eps * np.abs(middle))
+        series = ladder.series(values, taken, middle, forward.eps * np.abs(middle))
         curve = ladder.curve(series, ladder.two_sided(series).value)
     return curve[0][:, 0], curve[1][:, 0]
