@@ -62,7 +62,7 @@ class Rows:
         """Gradients of all leaves, each shaped (number of cotangents, *real_shape)."""
         each = real_size(self.output) + sum(map(real_size, self.leaves))
         step = max(1, allowed_elements(BATCH_ELEMENTS) // max(1, each))
-        batches = [self._batch(cotangents[i : i + step]) for i in range(0, len(cotangents), step)]
+        batches = map(self._batch, (cotangents[i : i + step] for i in range(0, len(cotangents), step)))
         return [np.concatenate(column) for column in zip(*batches, strict=True)]
 
     def _batch(self, cotangents: Array) -> list[Array]:
@@ -75,13 +75,11 @@ class Rows:
             except Exception:
                 # no batching rule, random numbers, numpy, writes into plain buffers, ...: ask one by one
                 self.batched = False
-        each = [self._ticked(t.reshape(self.output.shape)) for t in tensors]
+        each = []
+        for tensor in tensors:
+            each.append(self._plain(tensor.reshape(self.output.shape)))
+            self.progress.tick()
         return [np.stack(column) for column in zip(*each, strict=True)]
-
-    def _ticked(self, cotangent: Tensor) -> list[Array]:
-        answer = self._plain(cotangent)
-        self.progress.tick()
-        return answer
 
     def _plain(self, cotangent: Tensor) -> list[Array]:
         seed_all(self.seed)
