@@ -1,10 +1,11 @@
-"""A pytest plugin: ``assert_gradients(fn, inputs)`` as a fixture, with the report as the assertion's text.
+"""A pytest plugin: ``assert_gradients(fn, inputs)`` as a fixture, and ``--autograd-audit`` for a whole run.
 
 pytest loads this module at its start, so nothing but pytest is imported before the first check.
 """
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,78 @@ import pytest
 
 if TYPE_CHECKING:
     from nbautograd.core.checking.block import GradcheckReport
+    from nbautograd.inspection.audit import Audit
+    from nbautograd.inspection.audit_report import AuditReport
+
+OPTION = "--autograd-audit"
+SENT = "nbautograd_audit"  # name under which a worker of pytest-xdist hands its report on
+
+_audit: pytest.StashKey[Audit] = pytest.StashKey()
+_reports: pytest.StashKey[list[AuditReport]] = pytest.StashKey()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add ``--autograd-audit``."""
+    told = "check every custom gradient that the tests use, and tell at the end; =fail: a wrong one fails the run"
+    group, modes = parser.getgroup("nbautograd"), ("report", "fail")
+    group.addoption(OPTION, nargs="?", const="report", choices=modes, metavar="fail", dest="autograd_audit", help=told)
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Begin to watch, in each process that runs tests."""
+    config = session.config
+    if config.getoption("autograd_audit") is None:
+        return
+    config.stash[_reports] = []
+    if config.pluginmanager.hasplugin("dsession"):  # the workers run the tests
+        return
+    from nbautograd.inspection.audit import Audit
+
+    config.stash[_audit] = Audit().__enter__()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:
+    """Take the report of a worker of pytest-xdist, which is a process of this run."""
+    sent = getattr(node, "workeroutput", {}).get(SENT)
+    if sent is not None:
+        node.config.stash[_reports].append(pickle.loads(sent))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Check what was seen; hand the report on where this is a worker, else fail the run where that was asked for."""
+    config = session.config
+    audit, reports = config.stash.get(_audit, None), config.stash.get(_reports, None)
+    if audit is not None and reports is not None:
+        audit.__exit__()
+        reports.append(audit.report())
+    if reports is None:
+        return
+    if hasattr(config, "workeroutput"):
+        config.workeroutput[SENT] = pickle.dumps(reports[0].without_blocks())
+    elif config.getoption("autograd_audit") == "fail" and any(report.wrong for report in reports):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Tell what was found, once for all workers."""
+    reports = config.stash.get(_reports, None)
+    if not reports:
+        return
+    from nbautograd.inspection.audit_report import joined
+    from nbautograd.views.builders.audit import audit_document
+    from nbautograd.views.to_text import to_text
+
+    terminalreporter.section("autograd audit")
+    terminalreporter.write_line(to_text(audit_document(joined(reports), in_python=False)))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Stop watching where the run ended before its end."""
+    audit = config.stash.get(_audit, None)
+    if audit is not None and audit.watching:
+        audit.__exit__()
 
 
 def assert_gradients(fn: Any, inputs: Any, *, unsure: bool = False, **options: Any) -> GradcheckReport:

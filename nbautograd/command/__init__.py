@@ -22,7 +22,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Returns:
         The exit status: 0 when all went well, 1 when it did not (one sentence on stderr says why), 2 for a word that
-        is not understood.
+        is not understood. That of ``audit`` is 1 when a gradient is wrong, and 2 when the program could not be run.
 
     Example:
         >>> from nbautograd.command import main
@@ -44,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return status
     except CommandError as error:
         print(f"nbautograd: {error}", file=sys.stderr)
-        return 1
+        return error.status
     except KeyboardInterrupt:
         print(text("command.interrupted"), file=sys.stderr)
         return 130
@@ -90,6 +90,15 @@ def _parser() -> argparse.ArgumentParser:
     release.add_argument("-o", "--out", type=Path, metavar="DIR", help=text("command.help.release.out"))
     release.add_argument("--stamp", action="store_true", help=text("command.help.release.stamp"))
 
+    audit = _add(commands, "audit", _audit, more=True)
+    for name in ("json", "html", "repro"):
+        metavar = "DIR" if name == "repro" else "FILE"
+        audit.add_argument(f"--{name}", type=Path, metavar=metavar, help=text(f"command.help.audit.{name}"))
+    audit.add_argument("--budget", type=float, metavar="SECONDS", help=text("command.help.audit.budget"))
+    rest = argparse.REMAINDER
+    audit.add_argument("-m", dest="module", nargs=rest, metavar="MODULE", help=text("command.help.audit.module"))
+    audit.add_argument("program", nargs=rest, metavar="SCRIPT [args]", help=text("command.help.audit.program"))
+
     _add(commands, "doctor", _doctor)
     return parser
 
@@ -130,6 +139,16 @@ def _freeze(options: argparse.Namespace) -> int:
     from nbautograd.command.freeze import freeze
 
     return freeze(options.notebook, options.out, execute=options.execute)
+
+
+def _audit(options: argparse.Namespace) -> int:
+    from nbautograd.command.audit import Unrunnable, audit
+
+    target, *arguments = options.module or options.program or [""]
+    if not target:
+        raise Unrunnable(text("command.audit.nothing"))
+    files = {"json_file": options.json, "html_file": options.html, "repro": options.repro}
+    return audit(target, arguments, module=bool(options.module), budget=options.budget, **files)
 
 
 def _doctor(_: argparse.Namespace) -> int:

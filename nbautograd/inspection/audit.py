@@ -59,6 +59,7 @@ class Audit:
 
     Attributes:
         watch: what was seen.
+        watching: True inside its block.
     """
 
     def __init__(self, budget: float = SECONDS, per_function: float = SECONDS_EACH) -> None:
@@ -68,15 +69,15 @@ class Audit:
         self.watch = Watch()
         self._budget, self._per_function = budget, per_function
         self._report: AuditReport | None = None
-        self._open = False
+        self.watching = False
 
     def __enter__(self) -> Audit:
-        self._report, self._open = None, True
+        self._report, self.watching = None, True
         self.watch.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._open = False
+        self.watching = False
         self.watch.__exit__()
 
     def report(self, *, progress: Tell | None = None) -> AuditReport:
@@ -89,7 +90,7 @@ class Audit:
         Raises:
             CallError: inside the block, which has not ended.
         """
-        if self._open:
+        if self.watching:
             raise CallError("audit.still_open")
         if self._report is None:
             with watched(progress) as tell:
@@ -97,7 +98,7 @@ class Audit:
         return self._report
 
     def __repr__(self) -> str:
-        state = "watching" if self._open else "not checked yet" if self._report is None else repr(self._report)
+        state = "watching" if self.watching else "not checked yet" if self._report is None else repr(self._report)
         return f"<Audit of {len(self.watch.functions)} Functions: {state}>"
 
 

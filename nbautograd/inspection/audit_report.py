@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from nbautograd.core.checking.block import GradcheckReport, Verdict
@@ -170,6 +171,10 @@ class AuditReport(Displayable):
             raise GradcheckError("report.as_text", text=render("text", self))
         return self
 
+    def without_blocks(self) -> AuditReport:
+        """Return the report without the numbers of its Jacobians, small enough to be sent to another process."""
+        return replace(self, functions=tuple(_without_blocks(function) for function in self.functions))
+
     def save_repro(self, folder: Any, *, include_data: bool = False) -> Any:
         """Write a script for each wrong Function that shows it with torch alone, ready for its author.
 
@@ -198,3 +203,49 @@ class AuditReport(Displayable):
 
     def __repr__(self) -> str:
         return f"<AuditReport {self.verdict}: {len(self.wrong)} of {len(self.functions)} Functions wrong>"
+
+
+def joined(reports: Sequence[AuditReport]) -> AuditReport:
+    """Return one report of several, such as those of the processes of a test run.
+
+    A Function that was met in several of them is one; of situations that look alike the worst stays.
+    """
+    same: dict[tuple[Any, ...], list[AuditedFunction]] = {}
+    for function in (function for report in reports for function in report.functions):
+        same.setdefault((function.module, function.name, function.file, function.line), []).append(function)
+    functions = sorted(map(_joined, same.values()), key=lambda function: RANK[function.verdict])
+    notes = list({str(note): note for report in reports for note in report.notes}.values())
+    if functions:
+        notes = [note for note in notes if note.message_id != "audit.no_functions"]
+    return AuditReport(
+        functions=tuple(functions),
+        notes=tuple(notes),
+        seconds=sum(report.seconds for report in reports),
+        complete=all(report.complete for report in reports),
+        torch=next((report.torch for report in reports), ""),
+    )
+
+
+def _joined(functions: Sequence[AuditedFunction]) -> AuditedFunction:
+    alike: dict[tuple[AuditedInput, ...], AuditedSituation] = {}
+    for situation in (situation for function in functions for situation in function.situations):
+        known = alike.get(situation.inputs, situation)
+        worst = min(known, situation, key=lambda one: RANK[one.verdict])
+        more = known is not situation
+        calls, checked = (getattr(known, name) + more * getattr(situation, name) for name in ("calls", "checked"))
+        alike[situation.inputs] = replace(worst, calls=calls, checked=checked)
+    counts = {name: sum(getattr(f, name) for f in functions) for name in ("calls", "left_out", "without_gradient")}
+    ordered = sorted(alike.values(), key=lambda situation: RANK[situation.verdict])
+    return replace(functions[0], situations=tuple(ordered), **counts)
+
+
+def _without_blocks(function: AuditedFunction) -> AuditedFunction:
+    situations = tuple(
+        one if one.report is None else replace(one, report=_bare(one.report)) for one in function.situations
+    )
+    return replace(function, situations=situations)
+
+
+def _bare(report: GradcheckReport) -> GradcheckReport:
+    second = None if report.order2 is None else replace(report.order2, blocks={})
+    return replace(report, blocks={}, order2=second)

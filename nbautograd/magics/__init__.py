@@ -46,6 +46,7 @@ def load(shell: Any) -> None:
     _listen(undo, shell, "post_run_cell", session.after_cell)
     _register(undo, shell, cell_magics.FunctionMagics(shell, session))
     _register(undo, shell, lines.LineMagics(shell))
+    _register(undo, shell, cell_magics.AuditMagics(shell))
     _register(undo, shell, cell_magics.ExerciseMagics(shell, session.exercises))
     _loaded[shell] = undo
     if getattr(shell, "kernel", None) is not None:

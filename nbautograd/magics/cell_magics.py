@@ -6,11 +6,12 @@ from typing import Any
 
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
+from IPython.display import display
 
 from nbautograd import messages
 from nbautograd.course.progress import Progress
 from nbautograd.magics.exercise import Exercises, parse_exercise
-from nbautograd.magics.options import EXERCISE, FUNCTION, help_text, parse
+from nbautograd.magics.options import AUDITED_CELL, EXERCISE, FUNCTION, Options, audit_within, help_text, parse
 from nbautograd.magics.output import CellFailedError
 from nbautograd.magics.session import Cell, Session
 from nbautograd.magics.transformer import Request
@@ -76,8 +77,35 @@ class ExerciseMagics(Magics):
         return self._exercises.tries.progress()
 
 
+@magics_class
+class AuditMagics(Magics):
+    """``%%autograd_audit`` as IPython knows it; ``%autograd_audit`` is among the line magics."""
+
+    def __init__(self, shell: Any) -> None:
+        super().__init__(shell)
+        self._shell = shell
+
+    @no_var_expand
+    @cell_magic
+    def autograd_audit(self, line: str, cell: str) -> None:
+        """Run the cell, then check its custom gradients; the text of the help is set when the extension is loaded."""
+        options = Options(**AUDITED_CELL.read(line)[1])  # type: ignore[arg-type]
+        if not cell.strip():
+            raise UsageError(messages.text("magics.empty_body"))
+        # the comment keeps the line numbers of tracebacks; another magic below has to stand first
+        above = "" if cell.lstrip().startswith("%%") else f"# {AUDITED_CELL.magic}\n"
+        with audit_within(options) as audited:
+            result = self._shell.run_cell(f"{above}{cell}", store_history=False)
+        report = audited.report()
+        if report.functions or result.success:
+            display(report)
+        if not result.success:
+            raise CellFailedError
+
+
 def set_help() -> None:
     """Write the help texts in the language that is chosen now."""
     FunctionMagics.autograd_function.__doc__ = help_text()
+    AuditMagics.autograd_audit.__doc__ = messages.text("magics.cell_autograd_audit")
     ExerciseMagics.exercise.__doc__ = messages.text("course.magic.help")
     ExerciseMagics.exercises.__doc__ = messages.text("course.magic.help_progress")

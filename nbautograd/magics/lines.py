@@ -37,15 +37,18 @@ from nbautograd.magics.call_expression import (
     undefined,
 )
 from nbautograd.magics.inputs import as_function, one_line
-from nbautograd.magics.options import GRADCHECK, Options
+from nbautograd.magics.options import AUDIT, GRADCHECK, Options, audit_within
 
-NAMES = ("gradcheck", "jacobian", "autograd_graph", "autograd_calls", "autograd_compare", "autograd_dispatches")
+NAMES = (
+    "gradcheck", "jacobian", "autograd_graph", "autograd_calls", "autograd_compare", "autograd_dispatches",
+    "autograd_audit",
+)  # fmt: skip
 
 
 @magics_class
 class LineMagics(Magics):
-    """``%gradcheck``, ``%jacobian``, ``%autograd_graph``, ``%autograd_calls``, ``%autograd_compare`` and
-    ``%autograd_dispatches``."""
+    """``%gradcheck``, ``%jacobian``, ``%autograd_graph``, ``%autograd_calls``, ``%autograd_compare``,
+    ``%autograd_dispatches`` and ``%autograd_audit``."""
 
     def __init__(self, shell: Any) -> None:
         super().__init__(shell)
@@ -93,6 +96,13 @@ class LineMagics(Magics):
         """Return a DispatchLog of what torch asked of traced classes: ``%autograd_dispatches [ScalarTensor]``."""
         return self._answer("%autograd_dispatches", line, local_ns, _dispatches)
 
+    @no_var_expand
+    @needs_local_scope
+    @line_magic
+    def autograd_audit(self, line: str, local_ns: Namespace | None = None) -> Any:
+        """Every custom gradient that a call uses: ``%autograd_audit model(x)``; returns an AuditReport."""
+        return self._answer("%autograd_audit", line, local_ns, _audit)
+
     def _answer(self, magic: str, line: str, local_ns: Namespace | None, ask: Callable[..., Any]) -> Any:
         namespace = {**self._shell.user_ns, **(local_ns or {})}
         try:
@@ -132,6 +142,16 @@ def _gradcheck(magic: str, line: str, namespace: Namespace) -> Any:
     call = parse_call(text, magic, namespace)
     order = int(options.order) if options.order else None
     return gradcheck(call.function, call.arguments, hints=options.hints, order=order, budget=options.given_budget)
+
+
+def _audit(magic: str, line: str, namespace: Namespace) -> Any:
+    text, given = AUDIT.read(line)
+    if not text:
+        raise UsageError(messages.text("magics.audit_nothing", magic=magic))
+    node = expression(text, magic)
+    with audit_within(Options(**given)) as audited:  # type: ignore[arg-type]
+        evaluate(node, namespace)
+    return audited.report()
 
 
 def _jacobian(magic: str, line: str, namespace: Namespace) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -12,6 +13,7 @@ from IPython.core.error import UsageError
 from nbautograd import messages
 from nbautograd.core.checking.budget import DEFAULT, Budget
 from nbautograd.core.findings import Hints
+from nbautograd.inspection.audit import SECONDS_EACH, Audit
 
 MAGIC = "%%autograd_function"
 NO_LIMIT = "none"  # in place of a number of seconds
@@ -162,12 +164,17 @@ EXERCISE = Grammar("%%exercise", (Option(("--hints", "-h"), "hints", "HINTS", ("
 GRADCHECK = Grammar(
     "%gradcheck", tuple(o for o in TABLE if o.field in ("hints", "order", "budget")), operand="expression"
 )
+_BUDGET = tuple(option for option in TABLE if option.field == "budget")
+AUDIT = Grammar("%autograd_audit", _BUDGET, operand="expression")
+AUDITED_CELL = Grammar("%%autograd_audit", _BUDGET)
 GRAMMARS = {
     grammar.magic: grammar
     for grammar in (
         FUNCTION,
         EXERCISE,
         GRADCHECK,
+        AUDIT,
+        AUDITED_CELL,
         Grammar("%jacobian", operand="expression"),
         Grammar("%autograd_graph", operand="expression"),
         Grammar("%autograd_compare", operand="expression"),
@@ -209,6 +216,14 @@ class Options:
         if not self.budget:
             return DEFAULT
         return None if self.budget == NO_LIMIT else float(self.budget.removesuffix("s"))
+
+
+def audit_within(options: Options) -> Audit:
+    """Return an audit whose checks take the seconds that a line asks for."""
+    if not options.budget:
+        return Audit()
+    seconds = math.inf if options.budget == NO_LIMIT else float(options.budget.removesuffix("s"))
+    return Audit(seconds, max(SECONDS_EACH, seconds))
 
 
 def parse(line: str) -> Options:

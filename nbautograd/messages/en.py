@@ -32,10 +32,12 @@ SENTENCES: dict[str, str] = {
     "audit.repro_local": "`{function}` is defined inside a function, where a script cannot reach it; move it to the top of its module",
     "audit.repro_not_found": "`{function}` cannot be imported from `{module}`",
     "audit.repro_not_shown": "a fresh process does not show it: {reason}",
+    "audit.repro_not_written": "{function}: no script was written: {reason}.",
     "audit.repro_operation": "the registration of `{function}` cannot be written into a script",
     "audit.repro_name": "it reads `{name}`, which cannot be written into a script",
     "audit.repro_no_source": "the source of `{name}` cannot be read",
     "audit.repro_too_long": "it took more than {seconds} s",
+    "audit.repro_written": "{function}: {script}",
     # ---- causes ----
     # pieces
     "causes.nth_1": "1st",
@@ -528,6 +530,14 @@ SENTENCES: dict[str, str] = {
     "command.help.freeze.notebook": "the notebook, an .ipynb file",
     "command.help.freeze.out": "where the copy goes, .ipynb or .html (default: NAME.frozen.ipynb beside the notebook)",
     "command.help.freeze.execute": "run the notebook first, in memory, or never run it (default: run it when it stores no live views)",
+    "command.help.audit": "run a program and check every custom gradient that it uses, yours and those of packages",
+    "command.help.audit.more": "Options of nbautograd stand before the script; what follows it belongs to the script. The exit status is 1 when a gradient is wrong, 2 when the program could not be run to its end, else 0.",
+    "command.help.audit.json": "write the report as JSON, too",
+    "command.help.audit.html": "write the report as an HTML page, too",
+    "command.help.audit.repro": "write a script into this folder for each wrong gradient that shows it with torch alone",
+    "command.help.audit.budget": "seconds that all checks may take (default: 120)",
+    "command.help.audit.module": "run a module, as `python -m` does, with its arguments",
+    "command.help.audit.program": "a Python script, and its arguments",
     "command.freeze.no_notebook": "{path} cannot be read as a notebook ({reason}).",
     "command.freeze.no_file": "{path}: {reason}.",
     "command.freeze.running": "{path} stores no live views that could be frozen: running it, in memory.",
@@ -540,6 +550,16 @@ SENTENCES: dict[str, str] = {
     "command.freeze.unknown": "{count} reports stay static: the state of their live views was not saved. Run with --execute to create it.",
     "command.freeze.large": "{count} reports stay static: their live views would take more than 2 MB each.",
     "command.freeze.trust": "JupyterLab shows the views once you trust the notebook (`jupyter trust {path}`); until then, and wherever scripts do not run, it shows the reports.",
+    "command.audit.nothing": "name a script, or a module with -m: nbautograd audit train.py",
+    "command.audit.no_script": "{path} cannot be read ({reason}).",
+    "command.audit.no_module": "the module {module} cannot be run ({reason}).",
+    "command.audit.syntax": "{path} is no Python program ({reason}).",
+    "command.audit.not_found": "it was not found",
+    "command.audit.checking": "nbautograd: checking the custom gradients that ran. Ctrl-C ends it with what is done.",
+    "command.audit.progress": "{percent} %: {what}",
+    "command.audit.exited": "nbautograd: the program ended with status {status}; what ran until then is checked.",
+    "command.audit.stopped": "nbautograd: the program was stopped; what ran until then is checked.",
+    "command.audit.raised": "nbautograd: the program raised; what ran until then is checked.",
 
     # ---- course ----
     # what the checks ask
@@ -823,6 +843,7 @@ SENTENCES: dict[str, str] = {
     "magics.line_autograd_dispatches": "What torch asked of classes with `__torch_function__` or `__torch_dispatch__`, as a call tree: which function, with which arguments, who answered, with what.\n\nReturns a DispatchLog, of one class or of all.\n\nExamples::\n\n    %autograd_dispatches\n    %autograd_dispatches ScalarTensor",
     "magics.no_override": "{magic}: `{text}` is a {type}, which defines neither `__torch_function__` nor `__torch_dispatch__`. Give a class that does, such as `{magic} ScalarTensor`.",
     "magics.line_autograd_compare": "Compare two calls on the same arguments: outputs, gradients, graphs, saved bytes, time.\n\nReturns a Comparison. The second may be any expression of the first one's arguments.\n\nExamples::\n\n    %autograd_compare f(a, b) torch.mul(a, b)\n    %autograd_compare f(a, b) a * b",
+    "magics.line_autograd_audit": "Every custom gradient that a call uses, checked at what it gets there.\n\nThe call runs once, as it is written. Custom Functions inside it, yours and those of libraries, are watched and then checked.\nReturns an AuditReport, worst first. To watch backward as well, put %%autograd_audit above a cell.\n--budget 30: seconds that the checks may take; none for no limit.\n\nExamples::\n\n    %autograd_audit model(x)\n    report = %autograd_audit --budget 30 loss_fn(model(x), y)",
     # the magic's line
     "magics.not_run": "(The cell was not run.)",
     "magics.open_quote": "A quote is opened but not closed in: {line}",
@@ -876,6 +897,8 @@ SENTENCES: dict[str, str] = {
     "magics.progress": "{progress} (Interrupt the kernel to stop; partial results are kept.)",
     "magics.stumbled": "Internal error in {magic} ({error}). Your own code is not affected; please report this.",
     "magics.running": "Running forward and backward",
+    "magics.audit_nothing": "{magic} takes what is to be run, as you would write it: {magic} model(x)",
+    "magics.cell_autograd_audit": "Run the cell, then check every custom gradient that it used, at what it got there.\n\nThe cell runs as it would without the magic. Shows an AuditReport, worst first.\n--budget 30: seconds that the checks may take; none for no limit.\n\nExample::\n\n    %%autograd_audit\n    loss = model(x).square().mean()\n    loss.backward()",
 
     # ---- recording ----
     # what could not be done
@@ -1197,7 +1220,7 @@ SENTENCES: dict[str, str] = {
     "views.audit.open": "All of it: `{expression}`",
     "views.audit.rows": "{count} more situations are in `report.functions`.",
     "views.audit.left_out": "Of {calls} calls, up to three of each situation are kept and checked, the smallest; {left_out} were counted only.",
-    "views.audit.without_gradient": "{count} calls that nothing is differentiated through were left alone.",
+    "views.audit.without_gradient": "Calls that nothing is differentiated through were left alone: {count}.",
     "views.audit.repro": "`report.save_repro(\"folder\")` writes a script for each wrong gradient that shows it with torch alone.",
     "views.audit.reason": "{function}: {reason}",
     # ---- widgets ----

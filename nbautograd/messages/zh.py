@@ -32,10 +32,12 @@ SENTENCES: dict[str, str] = {
     "audit.repro_local": "`{function}` 定义在函数内部，脚本无法引用；请把它移到模块顶层",
     "audit.repro_not_found": "无法从 `{module}` 导入 `{function}`",
     "audit.repro_not_shown": "在新进程中没有重现：{reason}",
+    "audit.repro_not_written": "{function}：没有写出脚本：{reason}。",
     "audit.repro_operation": "`{function}` 的注册无法写入脚本",
     "audit.repro_name": "它用到的 `{name}` 无法写入脚本",
     "audit.repro_no_source": "无法读取 `{name}` 的源代码",
     "audit.repro_too_long": "用时超过 {seconds} 秒",
+    "audit.repro_written": "{function}：{script}",
     # ---- causes ----
     # pieces
     "causes.nth_1": "第 1 个",
@@ -528,6 +530,14 @@ SENTENCES: dict[str, str] = {
     "command.help.freeze.notebook": "笔记本，.ipynb 文件",
     "command.help.freeze.out": "副本写到哪里，.ipynb 或 .html（默认：笔记本旁边的 NAME.frozen.ipynb）",
     "command.help.freeze.execute": "先在内存中运行笔记本，或者从不运行（默认：没有保存交互视图时才运行）",
+    "command.help.audit": "运行一个程序，并检查它用到的每个自定义梯度（你自己的和各个包的）",
+    "command.help.audit.more": "nbautograd 的选项写在脚本之前；脚本之后的内容属于脚本。有梯度错误时退出状态为 1，程序未能运行到底时为 2，否则为 0。",
+    "command.help.audit.json": "另将报告写成 JSON",
+    "command.help.audit.html": "另将报告写成 HTML 页面",
+    "command.help.audit.repro": "为每个错误的梯度在此文件夹中写出只用 torch 即可复现的脚本",
+    "command.help.audit.budget": "全部检查可用的秒数（默认 120）",
+    "command.help.audit.module": "像 `python -m` 那样运行一个模块及其参数",
+    "command.help.audit.program": "一个 Python 脚本及其参数",
     "command.freeze.no_notebook": "{path} 不是可以读取的笔记本（{reason}）。",
     "command.freeze.no_file": "{path}：{reason}。",
     "command.freeze.running": "{path} 没有保存可以直接冻结的交互视图：正在内存中运行它。",
@@ -540,6 +550,16 @@ SENTENCES: dict[str, str] = {
     "command.freeze.unknown": "{count} 份报告保持原样，只能阅读：它们的交互视图没有保存状态。--execute 会生成状态。",
     "command.freeze.large": "{count} 份报告只能阅读：每个交互视图都会超过 2 MB。",
     "command.freeze.trust": "信任这份笔记本之后（`jupyter trust {path}`），JupyterLab 会显示交互视图；在此之前，以及在不运行脚本的地方，显示的是报告。",
+    "command.audit.nothing": "请给出一个脚本，或用 -m 给出一个模块：nbautograd audit train.py",
+    "command.audit.no_script": "无法读取 {path}（{reason}）。",
+    "command.audit.no_module": "无法运行模块 {module}（{reason}）。",
+    "command.audit.syntax": "{path} 不是 Python 程序（{reason}）。",
+    "command.audit.not_found": "未找到",
+    "command.audit.checking": "nbautograd：正在检查运行过的自定义梯度。按 Ctrl-C 可提前结束并保留已完成的部分。",
+    "command.audit.progress": "{percent} %：{what}",
+    "command.audit.exited": "nbautograd：程序以状态 {status} 结束；将检查此前运行过的部分。",
+    "command.audit.stopped": "nbautograd：程序被停止；将检查此前运行过的部分。",
+    "command.audit.raised": "nbautograd：程序抛出异常；将检查此前运行过的部分。",
 
     # ---- course ----
     # what the checks ask
@@ -823,6 +843,7 @@ SENTENCES: dict[str, str] = {
     "magics.line_autograd_dispatches": "torch 向定义了 `__torch_function__` 或 `__torch_dispatch__` 的类询问了什么，画成调用树：哪个函数、哪些参数、由谁回答、结果是什么。\n\n返回 DispatchLog，可以是某一个类的，也可以是全部。\n\nExamples::\n\n    %autograd_dispatches\n    %autograd_dispatches ScalarTensor",
     "magics.no_override": "{magic}：`{text}` 的类型是 {type}，它没有定义 `__torch_function__`，也没有定义 `__torch_dispatch__`。请给出定义了其中之一的类，例如 `{magic} ScalarTensor`。",
     "magics.line_autograd_compare": "同样参数的两个调用并排：输出、梯度、图、保存的字节数、时间。\n\n返回 Comparison。第二个可以是由第一个的参数组成的任何表达式。\n\nExamples::\n\n    %autograd_compare f(a, b) torch.mul(a, b)\n    %autograd_compare f(a, b) a * b",
+    "magics.line_autograd_audit": "一次调用用到的每个自定义梯度，在其实际参数处检查。\n\n调用按所写的样子运行一次。其中的自定义 Function（你自己的和库里的）先被观察，再被检查。\n返回 AuditReport，最严重的在前。若还要观察反向，请在单元格上方写 %%autograd_audit。\n--budget 30：检查可用的秒数；none 表示不限。\n\n示例::\n\n    %autograd_audit model(x)\n    report = %autograd_audit --budget 30 loss_fn(model(x), y)",
     # the magic's line
     "magics.not_run": "（单元格没有运行。）",
     "magics.open_quote": "引号没有闭合：{line}",
@@ -876,6 +897,8 @@ SENTENCES: dict[str, str] = {
     "magics.progress": "{progress}（按内核的停止按钮可以结束，已完成的部分会保留。）",
     "magics.stumbled": "{magic} 自己出了错（{error}）。你自己的代码不受影响；请报告这个问题。",
     "magics.running": "正在运行 forward 和 backward",
+    "magics.audit_nothing": "{magic} 后面请按平常的写法写要运行的内容：{magic} model(x)",
+    "magics.cell_autograd_audit": "运行单元格，然后在实际参数处检查它用到的每个自定义梯度。\n\n单元格的运行与没有此魔法命令时相同。显示 AuditReport，最严重的在前。\n--budget 30：检查可用的秒数；none 表示不限。\n\n示例::\n\n    %%autograd_audit\n    loss = model(x).square().mean()\n    loss.backward()",
 
     # ---- recording ----
     # what could not be done
@@ -1197,7 +1220,7 @@ SENTENCES: dict[str, str] = {
     "views.audit.open": "完整报告：`{expression}`",
     "views.audit.rows": "另有 {count} 种情形见 `report.functions`。",
     "views.audit.left_out": "共 {calls} 次调用，每种情形最多保留并检查三次最小的；其余 {left_out} 次只计数。",
-    "views.audit.without_gradient": "{count} 次不参与求导的调用未作检查。",
+    "views.audit.without_gradient": "不参与求导的调用未作检查：{count} 次。",
     "views.audit.repro": "`report.save_repro(\"folder\")` 会为每个错误的梯度写出一个只用 torch 即可复现的脚本。",
     "views.audit.reason": "{function}：{reason}",
     # ---- widgets ----

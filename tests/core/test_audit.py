@@ -13,6 +13,7 @@ import nbautograd
 from nbautograd.core.checking import gradcheck as core_gradcheck
 from nbautograd.errors import CallError, GradcheckError
 from nbautograd.inspection import audit as auditing
+from nbautograd.inspection.audit_report import joined
 
 
 class Right(torch.autograd.Function):
@@ -389,3 +390,17 @@ def test_checking_leaves_the_program_as_it_is():
     assert torch.equal(seed, torch.get_rng_state())
     assert all(torch.equal(v, state[k]) for k, v in model.state_dict().items())
     assert all(torch.equal(p.grad, g) for p, g in zip(model.parameters(), grads, strict=True))
+
+
+def test_reports_of_several_processes_are_joined():
+    first = audited((Wrong, leaf(3)), (Right, leaf(3)))
+    second = audited((Wrong, leaf(3)), (Rounded, leaf(3)))
+    with nbautograd.audit() as audit:
+        pass
+    whole = joined([first.without_blocks(), second, audit.report()])
+    assert verdicts(whole) == {"Wrong": "wrong", "Rounded": "cannot tell", "Right": "right"}
+    [situation] = whole.functions[0].situations
+    assert (situation.calls, whole.functions[0].calls) == (2, 2)
+    assert not whole.notes
+    assert not first.without_blocks().functions[0].situations[0].report.blocks
+    assert first.without_blocks().functions[0].situations[0].cause == first.functions[0].situations[0].cause

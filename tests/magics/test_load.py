@@ -6,7 +6,10 @@ from typing import Any
 
 from nbautograd import magics
 
-NAMES = {"gradcheck", "jacobian", "autograd_graph", "autograd_calls", "autograd_compare", "autograd_dispatches"}
+NAMES = {
+    "gradcheck", "jacobian", "autograd_graph", "autograd_calls", "autograd_compare", "autograd_dispatches",
+    "autograd_audit",
+}  # fmt: skip
 CELL = """\
 %%autograd_function
 class Double(Function):

@@ -37,13 +37,18 @@ LONG = 60  # letters of a path
 
 
 @build.register
-def audit_document(report: AuditReport) -> Document:
-    """Return the answer with its causes, the table of situations, and the notes."""
+def audit_document(report: AuditReport, in_python: bool = True) -> Document:
+    """Return the answer with its causes, the table of situations, and the notes.
+
+    Args:
+        report: what is told.
+        in_python: False leaves out what can be done with the value, for readers who do not have it.
+    """
     tone = report.verdict
     mark = Chip(f"{VERDICT_MARKS[tone]} {say('verdict', tone)}", tone, plain="")
     head = paragraph(mark, Strong(headline(report)), look="head")
-    causes = tuple(_causes(report))
-    hint = sentences([messages.text("views.audit.repro")], "small") if report.wrong else ()
+    causes = tuple(_causes(report, in_python))
+    hint = sentences([messages.text("views.audit.repro")], "small") if report.wrong and in_python else ()
     small = [*_reasons(report), *_counts(report), *map(str, report.notes)]
     return (Card(tone, (head, *causes, *hint)), *_table(report), *sentences(small, "small"))
 
@@ -86,7 +91,7 @@ def _names(functions: tuple[AuditedFunction, ...]) -> str:
     return messages.text("views.audit.more_names", names=names, count=len(functions) - NAMED)
 
 
-def _causes(report: AuditReport) -> Iterator[Block]:
+def _causes(report: AuditReport, in_python: bool) -> Iterator[Block]:
     """Yield for each wrong Function its place, cause and fix, and the whole report of the first few."""
     for i, function in enumerate(report.wrong[:CAUSES]):
         situation = function.situations[0]
@@ -100,7 +105,7 @@ def _causes(report: AuditReport) -> Iterator[Block]:
             title = messages.text("views.audit.report")
             inside = (Verbatim(render("text", situation.report)),)
             details = (Fold(title, inside, strong=False, in_text="nothing"),)
-        yield Item((about, *body, *(whole if situation.report is not None else ()), *details))
+        yield Item((about, *body, *(whole if situation.report is not None and in_python else ()), *details))
 
 
 def place(function: AuditedFunction) -> str:

@@ -1,0 +1,131 @@
+"""nbautograd audit: a program run as Python runs it, and what its exit status says."""
+
+from __future__ import annotations
+
+import json
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from nbautograd.command import main
+
+FUNCTION = """
+import sys
+import torch
+
+
+class Scaled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.exp()
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return {factor} * grad * x.exp()
+"""
+CALL = "\nif __name__ == '__main__':\n    Scaled.apply(torch.randn(3, requires_grad=True)).sum().backward()\n"
+
+
+def program(tmp_path: Path, factor: int = 1, more: str = "", name: str = "program.py") -> str:
+    path = tmp_path / name
+    path.write_text(FUNCTION.format(factor=factor) + CALL + textwrap.dedent(more))
+    return str(path)
+
+
+def test_status_0_where_every_gradient_is_right(tmp_path, capsys) -> None:
+    assert main(["audit", program(tmp_path)]) == 0
+    assert "The one custom gradient that ran is right" in capsys.readouterr().out
+
+
+def test_status_1_where_one_is_wrong_and_files_are_written_besides(tmp_path, capsys) -> None:
+    out, page = tmp_path / "out.json", tmp_path / "out.html"
+    assert main(["audit", "--json", str(out), "--html", str(page), program(tmp_path, 2)]) == 1
+    assert "report.functions" not in capsys.readouterr().out
+    data = json.loads(out.read_text())
+    [function] = data["functions"]
+    assert (function["name"], function["line"]) == ("Scaled", 6)
+    assert function["situations"][0]["verdict"] == "wrong"
+    assert function["situations"][0]["fix"]["line"] == 15
+    assert "Scaled" in page.read_text()
+    assert main(["audit", "--html", str(page), program(tmp_path, 1)]) == 0  # a page of ours is replaced
+
+
+def test_a_page_of_somebody_elses_is_left_alone(tmp_path, capsys) -> None:
+    page = tmp_path / "mine.html"
+    page.write_text("mine")
+    assert main(["audit", "--html", str(page), program(tmp_path)]) == 1
+    assert page.read_text() == "mine"
+
+
+def test_the_program_has_its_own_arguments_name_and_path(tmp_path, capsys) -> None:
+    (tmp_path / "beside.py").write_text("VALUE = 5")
+    more = """
+    import beside
+    print([__name__, sys.argv[1:], beside.VALUE, sys.modules['__main__'].Scaled is Scaled])
+    """
+    before = list(sys.path), list(sys.argv), sys.modules["__main__"]
+    assert main(["audit", program(tmp_path, 1, more), "--lr", "3", "-m", "x"]) == 0
+    assert "['__main__', ['--lr', '3', '-m', 'x'], 5, True]" in capsys.readouterr().out
+    assert (list(sys.path), list(sys.argv), sys.modules["__main__"]) == before
+
+
+def test_a_module_is_run_as_python_m_does(tmp_path, capsys, monkeypatch) -> None:
+    package = tmp_path / "audited_package"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "other.py").write_text("VALUE = 7")
+    program(package, 2, "from .other import VALUE\nprint(VALUE, __package__, sys.argv[1:])", "__main__.py")
+    monkeypatch.chdir(tmp_path)
+    assert main(["audit", "-m", "audited_package", "one"]) == 1
+    assert "7 audited_package ['one']" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("more", "status", "words"),
+    [
+        ("raise ValueError('no more')", 2, "ValueError: no more"),
+        ("sys.exit(3)", 2, "ended with status 3"),
+        ("sys.exit()", 0, ""),
+        ("raise KeyboardInterrupt", 2, "was stopped"),
+    ],
+)
+def test_a_program_that_does_not_reach_its_end_is_told_and_what_ran_is_checked(
+    tmp_path, capsys, more: str, status: int, words: str
+) -> None:
+    assert main(["audit", program(tmp_path, 1, more)]) == status
+    said = capsys.readouterr()
+    assert words in said.err
+    assert "command/audit.py" not in said.err
+    assert "The one custom gradient that ran is right" in said.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nowhere.py"], "nowhere.py cannot be read"),
+        (["-m", "no_such_module_here"], "no_such_module_here cannot be run"),
+        (["-m", "no_such.module.here"], "cannot be run"),
+        ([], "name a script"),
+    ],
+)
+def test_status_2_where_there_is_nothing_to_run(capsys, arguments: list[str], words: str) -> None:
+    assert main(["audit", *arguments]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_a_file_that_is_no_program_is_a_sentence(tmp_path, capsys) -> None:
+    path = tmp_path / "no.py"
+    path.write_text("def (")
+    assert main(["audit", str(path)]) == 2
+    assert "is no Python program" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_scripts_that_show_what_is_wrong_are_written_on_request(tmp_path, capsys) -> None:
+    assert main(["audit", "--repro", str(tmp_path / "repro"), program(tmp_path, 2)]) == 1
+    assert (tmp_path / "repro" / "repro_Scaled.py").exists()
+    assert "repro_Scaled.py" in capsys.readouterr().out

@@ -1,0 +1,92 @@
+"""%%autograd_audit over a cell, %autograd_audit before a call."""
+
+from __future__ import annotations
+
+import pytest
+
+CLASSES = """\
+class Wrong(Function):
+    @staticmethod
+    def forward(ctx, a):
+        ctx.save_for_backward(a)
+        return a.exp()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (a,) = ctx.saved_tensors
+        return 2 * grad_output * a.exp()
+
+wrong = Wrong.apply
+a = torch.tensor([0.2, -0.3], dtype=torch.double, requires_grad=True)
+"""
+
+
+@pytest.fixture
+def filled(notebook):
+    assert notebook(CLASSES).result.success
+    return notebook
+
+
+def test_a_cell_runs_as_it_would_and_its_report_follows(filled) -> None:
+    ran = filled("%%autograd_audit\nb = wrong(a).sum()\nb.backward()\nprint('done')\nb.item() > 0")
+    assert ran.result.success
+    texts = [bundle["text/plain"] for bundle in ran.bundles]
+    assert texts[0] == "True"
+    assert "The one custom gradient that ran is wrong: `Wrong`." in texts[1]
+    assert "* 2" not in texts[1].split("+ ")[1].split("\n")[0]
+    assert filled("a.grad is not None").result.result is True
+
+
+def test_a_cell_that_defines_its_functions_is_audited(notebook) -> None:
+    ran = notebook("%%autograd_audit --budget 20\n" + CLASSES + "wrong(a).sum().backward()")
+    assert ran.result.success
+    assert "`Wrong`" in ran.bundles[-1]["text/plain"]
+
+
+def test_another_magic_may_stand_below(filled) -> None:
+    ran = filled("%%autograd_audit\n%%autograd_function --quiet\nclass Other(Function):\n    pass\nwrong(a)")
+    assert ran.result.success
+    assert any("wrong" in bundle["text/plain"] for bundle in ran.bundles)
+
+
+def test_a_cell_that_raises_counts_as_failed_and_what_ran_is_told(filled) -> None:
+    ran = filled("%%autograd_audit\nwrong(a)\n1 / 0")
+    assert not ran.result.success
+    assert "`Wrong`" in ran.bundles[-1]["text/plain"]
+
+
+def test_a_cell_without_custom_functions_says_so(filled) -> None:
+    ran = filled("%%autograd_audit\nx = a.exp().sum()")
+    assert "nothing to check" in ran.bundles[-1]["text/plain"]
+
+
+@pytest.mark.parametrize("line", ["wrong(a)", "--budget 20 wrong(a).sum()", "torch.stack([wrong(a), Wrong.apply(a)])"])
+def test_the_line_takes_what_is_to_be_run(filled, line: str) -> None:
+    report = filled(f"%autograd_audit {line}").result.result
+    assert repr(report) == "<AuditReport wrong: 1 of 1 Functions wrong>"
+
+
+@pytest.mark.parametrize(
+    ("cell", "words"),
+    [
+        ("%autograd_audit", "takes what is to be run"),
+        ("%autograd_audit undefined(a)", "`undefined` is not defined"),
+        ("%%autograd_audit --bugdet 3\nwrong(a)", "--budget"),
+        ("%%autograd_audit --budget never\nwrong(a)", "never"),
+    ],
+)
+def test_a_line_that_makes_no_sense_is_a_sentence(filled, cell: str, words: str, capsys) -> None:
+    ran = filled(cell)
+    assert not ran.result.success
+    assert words in f"{ran.result.error_in_exec} {capsys.readouterr()}"
+
+
+def test_nothing_is_watched_afterwards(filled) -> None:
+    filled("%%autograd_audit\nwrong(a)\n1 / 0")
+    assert filled("type(vars(Wrong)['forward']) is staticmethod").result.result is True
+
+
+def test_help_is_there_in_the_language_chosen(filled) -> None:
+    shell = filled.shell
+    for kind in ("line", "cell"):
+        assert "custom gradient" in shell.magics_manager.magics[kind]["autograd_audit"].__doc__

@@ -1,0 +1,86 @@
+"""pytest --autograd-audit, driven as its users drive it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest_plugins = ["pytester"]
+ROOT = Path(__file__).parents[2]
+TESTS = """
+import torch
+
+class Scaled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.exp()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return {factor} * g * x.exp()
+
+def run():
+    Scaled.apply(torch.randn(3, requires_grad=True)).sum().backward()
+    assert type(vars(Scaled)["forward"]) is {kind}
+
+def test_one(): run()
+def test_two(): run()
+def test_three(): run()
+def test_four(): run()
+"""
+WRONG = "The one custom gradient that ran is wrong: `Scaled`."
+
+
+@pytest.fixture
+def run(pytester, monkeypatch):
+    def run(*options, factor=2, more=(), kind="type(vars(Scaled)['forward'])"):
+        pytester.makepyfile(TESTS.format(factor=factor, kind=kind))
+        monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+        monkeypatch.setenv("NBAUTOGRAD_LANG", "en")
+        monkeypatch.setenv("PYTHONPATH", str(ROOT), prepend=":")
+        plugins = [word for name in ("nbautograd.pytest_plugin", *more) for word in ("-p", name)]
+        return pytester.runpytest_subprocess(*plugins, "-p", "no:cacheprovider", *options)
+
+    return run
+
+
+def test_the_run_passes_with_a_section_at_its_end(run):
+    result = run("--autograd-audit")
+    result.assert_outcomes(passed=4)
+    result.stdout.fnmatch_lines(["*autograd audit*", WRONG, "Scaled*wrong*4"])
+    assert result.ret == 0
+
+
+def test_a_wrong_gradient_fails_the_run_where_that_was_asked_for(run):
+    result = run("--autograd-audit=fail")
+    result.assert_outcomes(passed=4)
+    result.stdout.fnmatch_lines([WRONG])
+    assert result.ret == 1
+
+
+@pytest.mark.slow
+def test_right_gradients_fail_nothing(run):
+    result = run("--autograd-audit=fail", factor=1)
+    result.stdout.fnmatch_lines(["The one custom gradient that ran is right*"])
+    assert result.ret == 0
+
+
+@pytest.mark.slow
+def test_without_the_option_nothing_is_watched(run):
+    result = run(kind="staticmethod")
+    result.assert_outcomes(passed=4)
+    result.stdout.no_fnmatch_line("*autograd audit*")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("mode", "status"), [("report", 0), ("fail", 1)])
+def test_the_processes_of_xdist_make_one_report(run, mode, status):
+    pytest.importorskip("xdist")
+    result = run(f"--autograd-audit={mode}", "-n", "2", more=["xdist"])
+    result.assert_outcomes(passed=4)
+    result.stdout.fnmatch_lines([WRONG, "Scaled*wrong*4"])
+    assert str(result.stdout).count(WRONG) == 1
+    assert result.ret == status
