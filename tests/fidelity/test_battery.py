@@ -14,9 +14,8 @@ from fidelity_values import leaf, run
 
 from nbautograd.core.recording import api as log
 from nbautograd.core.recording import in_place, spy
-from nbautograd.core.recording.function import InstrumentedFunction
+from nbautograd.core.recording.record import InstrumentedFunction, Ring
 from nbautograd.core.recording.recorder import Recorder
-from nbautograd.core.recording.ring import Ring
 
 CHECKS = {**fidelity_values.CHECKS, **fidelity_behaviour.CHECKS}
 

@@ -11,7 +11,7 @@ import numpy as np
 from nbautograd.core.contract import rules
 from nbautograd.core.contract.rules import Seen, broken
 from nbautograd.core.findings import Finding
-from nbautograd.core.recording.decode import (
+from nbautograd.core.recording.live_log import (
     ctx_saver,
     elements,
     forward_names,

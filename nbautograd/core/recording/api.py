@@ -13,12 +13,10 @@ import torch
 from nbautograd.core.display import Phrase
 from nbautograd.core.recording import prints
 from nbautograd.core.recording.call import CallLog
-from nbautograd.core.recording.function import InstrumentedFunction
 from nbautograd.core.recording.in_place import InPlaceEngine
 from nbautograd.core.recording.live_log import DecodedCalls, LiveLog
-from nbautograd.core.recording.record import local
+from nbautograd.core.recording.record import InstrumentedFunction, Ring, local
 from nbautograd.core.recording.recorder import Recorder, abandon
-from nbautograd.core.recording.ring import Ring
 from nbautograd.core.recording.snapshot import LEVELS
 from nbautograd.core.recording.spy import SpyEngine
 from nbautograd.core.user_source import function_class

@@ -11,8 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from nbautograd.core.display import Phrase
-from nbautograd.core.recording.function import InstrumentedFunction
-from nbautograd.core.recording.record import local
+from nbautograd.core.recording.record import InstrumentedFunction, local
 from nbautograd.core.recording.recorder import Recorder, method_recorder, recording_wrapper
 from nbautograd.core.torch_private import ctx as private_ctx
 from nbautograd.core.torch_private import tensors as private

@@ -4,6 +4,9 @@ A load from an address that is not there ends the process; a system call that co
 kernel copies: ``process_vm_readv`` on our own process (Linux), else ``write`` into a pipe of our own (macOS, sandboxes
 that forbid the former), else nothing is read and the report says so. Both go through ``ctypes.PyDLL``, which keeps the
 GIL: letting go of it would let other threads run between two reads. All tensors of a method are read in one call.
+
+Elements on other devices are gathered there, copied without stopping the stream, and waited for when somebody reads
+them; this is off unless ``NBAUTOGRAD_DEVICE_VALUES=1`` (see docs/compatibility.md).
 """
 
 from __future__ import annotations
@@ -12,11 +15,17 @@ import contextlib
 import ctypes
 import os
 import threading
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
+import torch
 
+from nbautograd.core.display import Phrase
+from nbautograd.core.torch_private import tensors as private
+
+WHOLE = 4096  # bytes of a tensor that are kept whole at level "summary"
 _MOST_NUMBERS = 2 * 1024  # that describe the pieces of one system call: twice IOV_MAX of Linux and macOS
 _BUFFER = 64 * 1024  # bytes; what is larger gets a buffer of its own
 _PIPE_PIECE = 4096  # bytes written at once: an empty pipe takes them on every system
@@ -140,3 +149,93 @@ def copier() -> Copier | None:
             if works(candidate):
                 return candidate
     return None
+
+
+device_values = os.environ.get("NBAUTOGRAD_DEVICE_VALUES") == "1"  # off: no machine with such a device has tried it
+_SAMPLE = 512  # elements of a large tensor on a device
+
+Copied = tuple["PendingCopy | None", "tuple[int, ...] | None", "Phrase | None"]  # data, strides, reason
+
+
+@dataclass(slots=True, eq=False)
+class PendingCopy:
+    """A copy from a device to memory of the host, which may still be under way.
+
+    Attributes:
+        host: where the elements arrive, in row-major order.
+        event: reached by the device once they have arrived; None where the copy was waited for.
+    """
+
+    host: torch.Tensor
+    event: Any
+
+    def __len__(self) -> int:
+        return self.host.nbytes
+
+    def wait(self) -> bytes:
+        """Return the elements as bytes once they have arrived."""
+        if self.event is not None:
+            self.event.synchronize()
+        with torch.no_grad():
+            flat = self.host.flatten()
+            data: bytes = (flat if flat.dtype == torch.uint8 else flat.view(torch.uint8)).numpy().tobytes()
+        return data
+
+
+def copied_from_device(tensor: torch.Tensor, sample: bool) -> Copied:
+    """Start to copy the elements of a tensor from its device.
+
+    Args:
+        tensor: a strided tensor on any device.
+        sample: True when 512 elements of a large one will do.
+
+    Returns:
+        The copy, its strides (None for a sample), and why there is none.
+    """
+    kind = tensor.device.type
+    if not device_values or private.only_kernels is None:
+        return None, None, Phrase("recording.missing.device", device=kind)
+    if _capturing(kind):
+        return None, None, Phrase("recording.missing.capture")
+    try:
+        with private.only_kernels():
+            try:
+                whole = tensor.as_strided(tensor.shape, tensor.stride())
+            except NotImplementedError:
+                raise
+            except RuntimeError:  # "... are out of bounds for storage of size ..."
+                return None, None, Phrase("recording.missing.storage")
+            small = tensor.nbytes <= WHOLE or not sample
+            part = whole.contiguous() if small else _sampled(whole)
+            host = torch.empty(part.shape, dtype=part.dtype, device="cpu", pin_memory=kind == "cuda")
+            host.copy_(part, non_blocking=kind != "cpu")
+            event = _event(kind)
+        return PendingCopy(host, event), () if small else None, None
+    except (RuntimeError, NotImplementedError):
+        return None, None, Phrase("recording.missing.device", device=kind)
+
+
+def _sampled(tensor: torch.Tensor) -> torch.Tensor:
+    """Gather elements evenly spread over a large tensor, in row-major order."""
+    at = torch.arange(_SAMPLE, device=tensor.device) * ((tensor.numel() - 1) // (_SAMPLE - 1))
+    offset = torch.zeros_like(at)
+    for size, stride in zip(reversed(tensor.shape), reversed(tensor.stride()), strict=True):
+        offset += at % size * stride
+        at = at // size
+    span = 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
+    return tensor.as_strided((span,), (1,)).index_select(0, offset)
+
+
+def _capturing(kind: str) -> bool:
+    """Return True while a CUDA graph is captured: a copy would become part of it."""
+    return kind == "cuda" and torch.cuda.is_current_stream_capturing()
+
+
+def _event(kind: str) -> Any:
+    """Return an event on the current stream, None where the device has no such thing and the copy was waited for."""
+    module = getattr(torch, kind, None)
+    if kind == "cpu" or not hasattr(module, "Event"):
+        return None
+    event = module.Event()  # type: ignore[union-attr]
+    event.record()
+    return event

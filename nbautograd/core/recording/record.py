@@ -1,15 +1,116 @@
-"""CallRecord: one recorded call, and what a thread is in the middle of; neither holds a tensor, a ctx or a class."""
+"""Records: what recording keeps of a Function, a call and a thread, and the ring that bounds them.
+
+None of them holds a tensor, a ctx or a class.
+"""
 
 from __future__ import annotations
 
+import itertools
 import threading
+import weakref
+from collections import Counter, deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from types import CodeType
+from functools import cached_property
+from operator import attrgetter
+from types import CodeType, FunctionType
 from typing import Any
 
 from nbautograd.core.recording.call import Call
-from nbautograd.core.recording.function import InstrumentedFunction
-from nbautograd.core.recording.snapshot import Known, Snapshot
+from nbautograd.core.recording.snapshot import SUMMARY, Known, Snapshot
+from nbautograd.core.torch_private import ctx as private
+from nbautograd.core.user_source import (
+    FunctionSource,
+    Methods,
+    codes_in,
+    defining_class,
+    methods_of,
+    read_methods,
+    unwrap,
+)
+
+_numbers = itertools.count()
+_WRITES_PAST_THE_VERSION = frozenset({"data", "numpy", "asarray", "from_dlpack", "data_ptr", "__array_interface__"})
+
+
+class InstrumentedFunction:
+    """A Function class that is recorded, known by its name and the code of its methods.
+
+    Args:
+        cls: the class; held weakly.
+        level: how much is kept of its calls, one of ``snapshot.LEVELS``' numbers.
+
+    Attributes:
+        number: tells it apart from others of the same name.
+        name: the class's name.
+        methods: where the methods were written.
+        sets_up: True when ctx is filled by setup_context and forward gets none.
+        backward_class: gives the hidden class of ctx.
+        compiled: True once torch.compile was seen to read a method: then it runs without us.
+    """
+
+    def __init__(self, cls: type, level: int = SUMMARY) -> None:
+        self.number = next(_numbers)
+        self.name = cls.__name__
+        self.level = level
+        self.methods: Methods = methods_of(cls)
+        self.sets_up = "setup_context" in self.methods.codes
+        self.compiled = False
+        self._cls = weakref.ref(cls)
+        self.backward_class: Callable[[], type | None] = weakref.ref(private.backward_class(cls) or cls)
+
+    @property
+    def cls(self) -> type | None:
+        """The class, None once it is gone."""
+        return self._cls()
+
+    @cached_property
+    def source(self) -> FunctionSource | None:
+        """The text of the class, read when somebody first looks at a call."""
+        return read_methods(self.methods)
+
+    @cached_property
+    def _names(self) -> dict[str, frozenset[str]]:
+        return {
+            method: frozenset([name for one in codes_in(code) for name in (*one.co_names, *one.co_freevars)])
+            for method, code in self.methods.codes.items()
+        }
+
+    def names(self, method: str) -> frozenset[str]:
+        """Return every name in a method's code, attributes and those of inner functions included."""
+        return self._names.get(method) or self._names.get("vjp" if method == "backward" else method, frozenset())
+
+    def may_write_unseen(self, method: str) -> bool:
+        """Return True when a method names a way to write into a tensor that its version does not tell."""
+        return bool(_WRITES_PAST_THE_VERSION & self.names(method))
+
+    def may_write_in_place(self, method: str) -> bool:
+        """Return True when a method names an operation that writes into its tensor, such as ``mul_``."""
+        in_place = any(name.endswith("_") and not name.endswith("__") for name in self.names(method))
+        return in_place or self.may_write_unseen(method)
+
+    @cached_property
+    def keeps_state(self) -> bool:
+        """True when a method names the class, so that it may keep something on it."""
+        return any(self.name in names or "__class__" in names for names in self._names.values())
+
+    def function(self, method: str) -> FunctionType | None:
+        """Return the user's plain function behind a method, None when it is none."""
+        owner = None if self.cls is None else defining_class(self.cls, method)
+        function = None if owner is None else unwrap(vars(owner)[method])
+        return function if isinstance(function, FunctionType) else None
+
+
+def value_around(function: FunctionType, name: str) -> Any:
+    """Return what a name stands for around a function, a closure's cell or a global; None when nothing does."""
+    if function.__closure__ is not None and name in function.__code__.co_freevars:
+        cell = function.__closure__[function.__code__.co_freevars.index(name)]
+        try:
+            return cell.cell_contents
+        except ValueError:  # not filled yet
+            return None
+    return function.__globals__.get(name)
+
 
 OWN_CALL = -1  # index of a call that a check made for itself, which is in no log
 
@@ -36,7 +137,7 @@ class CtxRecord:
 
 @dataclass(slots=True, eq=False)
 class CallRecord:
-    """One call of one method, while it runs and after; ``decode.py`` makes a ``Call`` of it.
+    """One call of one method, while it runs and after; ``live_log.py`` makes a ``Call`` of it.
 
     Attributes:
         index: number of the call since recording began.
@@ -132,3 +233,115 @@ class _Local(threading.local):
 
 
 local: Any = _Local()
+
+
+BUDGET = 16 * 2**20
+EVERY = 32  # calls between two looks at the budget
+_CALL, _VALUE = 900, 350  # bytes that a record takes, and each of its snapshots besides what was copied
+_FOR_DECODED = 8  # one part in so many of the budget is for Calls that were decoded
+
+
+@dataclass(slots=True)
+class Link:
+    """What is known of a ctx.
+
+    Attributes:
+        function: whose ctx it is.
+        forward: index of the forward call that filled it.
+        freed: True once a backward freed its saved tensors.
+        runs: how often its node ran.
+        first_run: index of the first such call.
+    """
+
+    function: InstrumentedFunction
+    forward: int
+    freed: bool = False
+    runs: int = 0
+    first_run: int | None = None
+
+
+def weight(record: CallRecord, copied: int) -> int:
+    """Return the bytes that a record takes, estimated; what was copied is counted exactly."""
+    return _CALL + _VALUE * (len(record.inputs) + len(record.outputs)) + copied
+
+
+class Ring:
+    """Calls that have ended, newest last.
+
+    Args:
+        budget: bytes that the calls may take, estimated; an eighth of it is for those that somebody looked at.
+    """
+
+    def __init__(self, budget: int = BUDGET) -> None:
+        self.budget = budget
+        self.used = 0
+        self.dropped = 0
+        self.gone: Counter[InstrumentedFunction] = Counter()  # how many calls of each were let go
+        self.links: dict[int, Link] = {}  # by id(ctx)
+        self._fresh: deque[CallRecord] = deque()  # ended, and not counted yet
+        self._calls: deque[CallRecord] = deque()
+        self._decoded: deque[tuple[CallRecord, int]] = deque()  # and how many bytes each Call takes
+        self.used_by_decoded = 0
+        self._lock = threading.RLock()  # a signal handler or a finalizer may record a call in the middle
+        self.add = self._fresh.append  # takes in a call that ended, from any thread; settle counts it
+        self.next_index = itertools.count().__next__  # gives the number of the next call
+
+    def settle(self) -> None:
+        """Count the calls that came since the last time, and let the oldest go while there are too many bytes."""
+        with self._lock:
+            calls, fresh = self._calls, self._fresh
+            while fresh:
+                record = fresh.popleft()
+                calls.append(record)
+                self.used += record.weight
+            while self.used > self.budget - self.budget // _FOR_DECODED and len(calls) > 1:
+                record = calls.popleft()
+                self.used -= record.weight
+                self.dropped += 1
+                self.gone[record.function] += 1
+            if len(self.links) > 2 * len(calls) + 1024:
+                self._forget_links()
+
+    def keep_decoded(self, record: CallRecord, call: Call, weight: int) -> None:
+        """Keep a Call with its record; those that were decoded first are let go, and decoded anew when looked at.
+
+        Args:
+            record: of the call.
+            call: what was made of it.
+            weight: bytes that it takes, estimated.
+        """
+        with self._lock:
+            record.call = call
+            self._decoded.append((record, weight))
+            self.used_by_decoded += weight
+            while self.used_by_decoded > self.budget // _FOR_DECODED and len(self._decoded) > 1:
+                oldest, freed = self._decoded.popleft()
+                oldest.call = None
+                self.used_by_decoded -= freed
+
+    def _forget_links(self) -> None:
+        """Let go of what is known of each ctx whose forward is not here any more."""
+        first = self._calls[0].index if self._calls else 0
+        for key, link in list(self.links.items()):
+            if link.forward < first:
+                self.links.pop(key, None)
+
+    def finished(self) -> list[CallRecord]:
+        """Return the calls that have ended, in the order in which they began."""
+        with self._lock:
+            self.settle()
+            calls = list(self._calls)
+        return sorted(calls, key=attrgetter("index"))
+
+    def clear(self) -> None:
+        """Forget every call; numbers go on."""
+        with self._lock:
+            self._fresh.clear()
+            self._calls.clear()
+            self._decoded.clear()
+            self.links.clear()
+            self.gone.clear()
+            self.used = self.dropped = self.used_by_decoded = 0
+
+    def __len__(self) -> int:
+        return len(self._calls) + len(self._fresh)

@@ -17,9 +17,18 @@ from typing import Any, TypeVar
 import torch
 
 from nbautograd.core.recording import prints
-from nbautograd.core.recording.function import InstrumentedFunction, value_around
-from nbautograd.core.recording.record import CallRecord, CtxRecord, ThreadState, local
-from nbautograd.core.recording.ring import EVERY, Link, Ring, weight
+from nbautograd.core.recording.record import (
+    EVERY,
+    CallRecord,
+    CtxRecord,
+    InstrumentedFunction,
+    Link,
+    Ring,
+    ThreadState,
+    local,
+    value_around,
+    weight,
+)
 from nbautograd.core.recording.snapshot import (
     PLAIN_TYPES,
     SHAPES,

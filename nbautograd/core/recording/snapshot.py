@@ -3,7 +3,7 @@
 torch itself bounds what ``memory.py`` copies: ``as_strided`` to the tensor's own sizes raises when the storage is
 smaller than they say. Address, size and version are looked at again after the copy, and any change discards it.
 
-One encoding from here to ``Call``: a record holds snapshots, ``decode.py`` turns them into Values when somebody looks.
+One encoding from here to ``Call``: a record holds snapshots; ``live_log.py`` makes Values of them when somebody looks.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from nbautograd.core.display import Phrase
-from nbautograd.core.recording import devices, memory
+from nbautograd.core.recording import memory
 from nbautograd.core.torch_private import tensors as private
 
 SHAPES, SUMMARY, VALUES = 1, 2, 3
@@ -29,7 +29,6 @@ PLAIN_TYPES = frozenset(_PLAIN_NAMES)
 _CPU = torch.device("cpu")
 _ORDINARY = frozenset({private.ORDINARY, private.INFERENCE} - {0})  # dispatch keys
 
-WHOLE = 4096  # bytes of a tensor that are kept whole at level "summary"
 _BLOCKS, _BLOCK = 8, 512  # of a larger contiguous one: so many blocks of so many bytes; the system asks for each page
 _PICKED = 256  # of a larger one with gaps or repeats: so many elements
 
@@ -68,7 +67,7 @@ class TensorSnapshot:
     nbytes: int
     is_view: bool = False
     held: int = 0
-    data: bytes | devices.PendingCopy | None = None
+    data: bytes | memory.PendingCopy | None = None
     strides: tuple[int, ...] | None = None
     reason: Phrase | None = None
 
@@ -176,7 +175,7 @@ def copy_elements(wanted: Wanted, sampled: bool) -> int:
                 one.data, one.strides = b"", ()
             elif not one.address:  # the storage was freed
                 one.reason = _GONE
-            elif (size <= WHOLE or not sampled) and tensor.is_contiguous():
+            elif (size <= memory.WHOLE or not sampled) and tensor.is_contiguous():
                 pieces += one.address, size
                 plans.append((one, tensor, version, (), size))
             else:
@@ -196,7 +195,7 @@ def copy_elements(wanted: Wanted, sampled: bool) -> int:
             one.reason = _CHANGED
         else:
             one.data, one.strides = copied[at : at + size], steps
-            if steps and size > WHOLE:
+            if steps and size > memory.WHOLE:
                 _close_gaps(one, tensor)
         at += size
     return total
@@ -211,7 +210,7 @@ def _pieces(
     span = one.nbytes
     if not contiguous:
         span = (1 + sum([(n - 1) * s for n, s in zip(shape, strides, strict=True)])) * itemsize
-    if span <= WHOLE or not sampled:
+    if span <= memory.WHOLE or not sampled:
         return () if contiguous else strides, [address, span]
     if contiguous:
         step = (span - _BLOCK) // (_BLOCKS - 1) // itemsize * itemsize
@@ -274,7 +273,7 @@ def _unusual(value: Any, name: str, level: int, wanted: Wanted) -> TensorSnapsho
     elif device.type in ("cpu", "meta"):
         one.reason = Phrase(f"recording.missing.{'meta' if device.type == 'meta' else 'layout'}")
     else:
-        one.data, one.strides, one.reason = devices.copied(value, level == SUMMARY)
+        one.data, one.strides, one.reason = memory.copied_from_device(value, level == SUMMARY)
     return one
 
 

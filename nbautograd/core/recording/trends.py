@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from nbautograd.core.recording.call import Call, CallLog
-from nbautograd.core.recording.decode import elements, flat_elements
-from nbautograd.core.recording.live_log import LiveLog
+from nbautograd.core.recording.live_log import LiveLog, elements, flat_elements
 from nbautograd.core.recording.record import CallRecord
 from nbautograd.core.recording.snapshot import TensorSnapshot
 from nbautograd.core.values import TensorSummary

@@ -26,8 +26,7 @@ from torch.autograd.function import BackwardCFunction
 
 from nbautograd.core.display import Phrase
 from nbautograd.core.recording import spy
-from nbautograd.core.recording.function import InstrumentedFunction
-from nbautograd.core.recording.record import local
+from nbautograd.core.recording.record import InstrumentedFunction, local
 from nbautograd.core.torch_private import library
 from nbautograd.core.torch_private import tensors as private
 from nbautograd.core.user_source import defining_class

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.overrides import resolve_name
 
-from nbautograd.core.recording.decode import value_of
+from nbautograd.core.recording.live_log import value_of
 from nbautograd.core.recording.snapshot import PLAIN_TYPES, SUMMARY, ObjectSnapshot, Snapshot, safe_repr, snapshots
 from nbautograd.core.torch_private import tensors as internals
 from nbautograd.core.values import Value

@@ -9,8 +9,8 @@ from functions_checked import Square
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nbautograd.core.recording import api, devices
-from nbautograd.core.recording.decode import elements, summary_of
+from nbautograd.core.recording import api, memory
+from nbautograd.core.recording.live_log import elements, summary_of
 from nbautograd.core.recording.snapshot import SUMMARY, VALUES, snapshots
 from nbautograd.core.torch_private import tensors as private
 
@@ -22,13 +22,13 @@ def forced(monkeypatch):
     def unusual(value, level, wanted):
         one = real(value, "Tensor", 1, [])
         if level >= SUMMARY:
-            one.data, one.strides, one.reason = devices.copied(value, level == SUMMARY)
+            one.data, one.strides, one.reason = memory.copied_from_device(value, level == SUMMARY)
         return one
 
     from nbautograd.core.recording import snapshot
 
     real = snapshot._unusual
-    monkeypatch.setattr(devices, "enabled", True)
+    monkeypatch.setattr(memory, "device_values", True)
     monkeypatch.setattr(snapshot, "_tensor", lambda value, kind, level, wanted: unusual(value, level, wanted))
 
 
@@ -46,11 +46,11 @@ def test_what_arrives_are_the_tensors_elements(shape, layout, dtype):
         tensor = tensor[::2]
     elif layout == "expanded":
         tensor = tensor.expand(2, *tensor.shape)
-    devices.enabled, before = True, devices.enabled
+    memory.device_values, before = True, memory.device_values
     try:
-        copy, strides, reason = devices.copied(tensor, sample=False)
+        copy, strides, reason = memory.copied_from_device(tensor, sample=False)
     finally:
-        devices.enabled = before
+        memory.device_values = before
     assert (strides, reason) == ((), None)
     expected = torch.empty(tensor.shape, dtype=tensor.dtype).copy_(tensor).flatten()
     assert copy.wait() == expected.view(torch.uint8).numpy().tobytes()
@@ -91,14 +91,14 @@ def test_a_storage_smaller_than_the_tensor_says_is_not_read(forced):
 
 
 def test_off_unless_asked_for(monkeypatch):
-    monkeypatch.setattr(devices, "enabled", False)
-    assert devices.copied(torch.ones(3), sample=True)[0] is None
+    monkeypatch.setattr(memory, "device_values", False)
+    assert memory.copied_from_device(torch.ones(3), sample=True)[0] is None
 
 
 def test_nothing_is_copied_while_a_graph_is_captured(monkeypatch):
-    monkeypatch.setattr(devices, "enabled", True)
-    monkeypatch.setattr(devices, "_capturing", lambda kind: True)
-    copy, _, reason = devices.copied(torch.ones(3), sample=True)
+    monkeypatch.setattr(memory, "device_values", True)
+    monkeypatch.setattr(memory, "_capturing", lambda kind: True)
+    copy, _, reason = memory.copied_from_device(torch.ones(3), sample=True)
     assert copy is None
     assert "captured" in str(reason)
 
@@ -111,6 +111,6 @@ def test_a_copy_is_waited_for_before_it_is_read():
             waited.append(True)
             host.fill_(5)
 
-    assert np.frombuffer(devices.PendingCopy(host, Event()).wait(), np.float32).tolist() == [5.0, 5.0]
+    assert np.frombuffer(memory.PendingCopy(host, Event()).wait(), np.float32).tolist() == [5.0, 5.0]
     assert waited == [True]
     assert private.only_kernels is not None

@@ -16,7 +16,7 @@ from functions_checked import Square
 
 from nbautograd.core.recording import api as log
 from nbautograd.core.recording.call import CallLog
-from nbautograd.core.recording.decode import elements
+from nbautograd.core.recording.live_log import elements
 from nbautograd.errors import CallError, InputError
 
 
@@ -420,7 +420,7 @@ def test_many_calls_stay_in_the_ring_and_keep_nothing_alive():
     import gc
     import weakref
 
-    from nbautograd.core.recording.ring import EVERY, Ring
+    from nbautograd.core.recording.record import EVERY, Ring
 
     ring = log._ring
     before, ring.budget = ring.budget, 2**18
@@ -591,7 +591,7 @@ def test_many_threads_that_switch_at_every_chance():
     """The ring takes calls from all of them, and no error of ours reaches any."""
     import sys
 
-    from nbautograd.core.recording import ring
+    from nbautograd.core.recording.record import EVERY
 
     errors, before = [], sys.getswitchinterval()
     hook, threading.excepthook = threading.excepthook, errors.append
@@ -600,7 +600,7 @@ def test_many_threads_that_switch_at_every_chance():
         with log.recording(functions.Kept) as calls:
 
             def work():
-                for _ in range(4 * ring.EVERY):
+                for _ in range(4 * EVERY):
                     functions.Kept.apply(leaf(2)).sum().backward()
 
             workers = [threading.Thread(target=work) for _ in range(8)]
@@ -610,7 +610,7 @@ def test_many_threads_that_switch_at_every_chance():
         sys.setswitchinterval(before)
         threading.excepthook = hook
     assert errors == []
-    assert len(calls) + calls.dropped == 8 * 4 * ring.EVERY * 2
+    assert len(calls) + calls.dropped == 8 * 4 * EVERY * 2
     assert calls.problems == ()
 
 

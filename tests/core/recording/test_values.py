@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nbautograd.core import values
-from nbautograd.core.recording.decode import summary_of
+from nbautograd.core.recording.live_log import summary_of
 from nbautograd.core.recording.snapshot import SHAPES, SUMMARY, VALUES, safe_repr, snapshots
 
 DTYPES = [

@@ -13,8 +13,7 @@ from nbautograd.core.checking.backward_call import Observed
 from nbautograd.core.checking.jacobian.forward_values import StubContext
 from nbautograd.core.checking.problem import Problem, separate_context
 from nbautograd.core.checking.quiet import seed_all
-from nbautograd.core.recording.function import InstrumentedFunction
-from nbautograd.core.recording.record import OWN_CALL, CallRecord, CtxRecord
+from nbautograd.core.recording.record import OWN_CALL, CallRecord, CtxRecord, InstrumentedFunction
 from nbautograd.core.recording.snapshot import SHAPES, Known, snapshots
 from nbautograd.core.torch_private import ctx as private_ctx
 
