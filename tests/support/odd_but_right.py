@@ -229,6 +229,34 @@ class HandlesMissingGrads(Function):
         return g.new_zeros(len(g), ctx.width).scatter(1, places[:, None], g[:, None])
 
 
+@correct(lambda: (draw(4, 3),))
+class ReturnsStatisticsToLookAt(Function):
+    """As fused kernels do, it marks what it returns beside the result, and ignores the gradient of that."""
+
+    @staticmethod
+    def forward(ctx, x):
+        mean = x.mean(1, keepdim=True)
+        ctx.mark_non_differentiable(mean)
+        return x - mean, mean
+
+    @staticmethod
+    def backward(ctx, g, _):
+        return g - g.mean(1, keepdim=True)
+
+
+@correct(lambda: (draw(4, 3),))
+class RoundsItsGradient(Function):
+    """Three digits are a risk; no mistake is proved where no gradient vanishes."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, g):
+        return (2 * g).half().to(g.dtype)
+
+
 @correct(lambda: (draw(4, 3), draw(3, seed=1)))
 class SumsToTheShapeOfBias(Function):
     @staticmethod

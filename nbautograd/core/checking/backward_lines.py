@@ -22,7 +22,7 @@ from nbautograd.core.checking.backward_call import backward_replaced, cotangents
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.numerics.arrays import Array
 from nbautograd.core.numerics.constants import TRACED_ELEMENTS, TRACED_STATEMENTS
-from nbautograd.core.user_source import Returned
+from nbautograd.core.user_source import Returned, methods_of
 
 # calls that make a tensor to be filled, or copied to be changed
 MAKERS = (
@@ -139,6 +139,23 @@ def return_statement(subject: Problem) -> Returned | None:
     value = found[-1].value if found else None
     items = value.elts if isinstance(value, ast.Tuple) else [value] if value is not None else []
     return Returned(None, found[-1].lineno, ", ".join(map(ast.unparse, items))) if items else None
+
+
+def marking_line(subject: Problem) -> int | None:
+    """Return the line of forward or setup_context that marks outputs as non-differentiable."""
+    codes = {} if subject.cls is None else methods_of(subject.cls).codes
+    trees = (user_source.method_at(codes[name]) for name in ("forward", "setup_context") if name in codes)
+    calls = (
+        call for tree in trees if tree is not None for call in user_source.calls_of(tree, "mark_non_differentiable")
+    )
+    return next((call.lineno for call in calls), None)
+
+
+def rounding_line(subject: Problem) -> int | None:
+    """Return the first line of backward that names a dtype of half precision."""
+    function = backward_tree(subject)
+    named = [n for n in ast.walk(function) if isinstance(n, ast.Attribute)] if function is not None else []
+    return min((n.lineno for n in named if n.attr in ("half", "float16", "bfloat16")), default=None)
 
 
 def written(subject: Problem, known: Returned, wrong: Array) -> Returned:

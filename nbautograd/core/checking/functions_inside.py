@@ -56,7 +56,7 @@ class CheckedInside:
 
 
 def check_functions_inside(run: GradcheckRun, check: Check) -> tuple[CheckedInside, ...]:
-    """Check the Functions inside a callable whose gradient is wrong, each alone.
+    """Check the Functions inside a callable whose gradient is wrong, or that gives an output without one, each alone.
 
     Args:
         run: with its blocks. Where no block differs, or a Function class itself is checked, nothing is done.
@@ -67,12 +67,15 @@ def check_functions_inside(run: GradcheckRun, check: Check) -> tuple[CheckedInsi
     """
     subject, outputs = run.subject, run.outputs
     differs = any(block.verdict == "mismatch" for block in run.blocks.values())
-    if subject.direct or outputs is None or not subject.has_functions or not differs:
+    cut = any(y.is_floating_point() and not y.requires_grad for y in outputs or ())
+    if subject.direct or outputs is None or not subject.has_functions or not (differs or cut):
         return ()
     checked: list[CheckedInside] = []
     with run.interruptible():
         calls = _calls_inside(subject, sorted(functions_of(outputs), key=lambda cls: cls.__name__))
         checked.extend(_checked(cls, found, check) for cls, found in calls.items())  # what came stays
+    if not differs:  # then nothing else concerns this callable
+        return tuple(c for c in checked if c.wrong is not None and c.wrong.findings[0].code == "nondiff_marked_wrongly")
     if all(one.wrong is None for one in checked):
         subject.disown()
     return tuple(checked)

@@ -42,6 +42,7 @@ SEVERITY: Mapping[str, Kind] = {
     "wrong_noncontiguous_input": "bug",
     "wrong_number_of_gradients": "bug",
     # legal, and a trap: memory, silence, or wrong in second order
+    "backward_loses_precision": "lint",
     "data_in_backward": "lint",
     "empty_body": "lint",
     "fails_noncontiguous_input": "lint",

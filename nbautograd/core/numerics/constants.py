@@ -58,5 +58,9 @@ UNSURE = 0.02
 TRACED_STATEMENTS = 5_000
 TRACED_ELEMENTS = 2**22
 
+# How much larger a grad_output is that shows which gradients half precision has rounded to zero: a power of two, so
+# that scaling rounds nothing, and less than the 2**16 by which torch scales losses to begin with.
+SCALED = 2.0**12
+
 # Relative distance at the finest step from which on differences count as on their way to a value.
 NEARING = 1e-2

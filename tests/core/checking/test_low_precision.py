@@ -70,3 +70,71 @@ def test_right_says_what_could_not_have_been_seen(dtype):
     x = torch.linspace(-1, 2, 6).to(dtype).requires_grad_()
     report = gradcheck(make(torch.exp, FORMULAS["exp"][1]), x, order=1)
     assert f"Computed in {str(dtype).removeprefix('torch.')}" in str(report.reason)
+
+
+class HalfInBackward(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return x * w
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        return g * w, (g * x).half().to(w.dtype)
+
+
+class HalfThroughout(HalfInBackward):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return (x.half() * w.half()).to(x.dtype)
+
+
+@pytest.mark.parametrize(
+    ("fn", "size", "kind", "message"),
+    [
+        (HalfInBackward, 1e-9, "bug", "causes.backward_loses_values"),
+        (HalfInBackward, 1e9, "bug", "causes.backward_loses_values"),
+        (HalfInBackward, 1.0, "lint", "causes.backward_loses_precision"),
+        (HalfThroughout, 1.0, None, None),
+    ],
+)
+def test_half_precision_in_backward_alone_is_a_risk_and_a_mistake_where_gradients_vanish(fn, size, kind, message):
+    x, w = (torch.rand(5, dtype=torch.float64) + 0.5 for _ in range(2))
+    found = gradcheck(fn, ((size * x).requires_grad_(), w.requires_grad_()), order=1).findings
+    told = [(f.kind, f.message_id) for f in found if f.code == "backward_loses_precision"]
+    assert told == ([] if kind is None else [(kind, message)])
+
+
+class Quantised(torch.autograd.Function):
+    """Backward computes with the gradient of the scale, which is marked."""
+
+    @staticmethod
+    def forward(ctx, x):
+        scale = x.abs().amax(-1, keepdim=True)
+        ctx.mark_non_differentiable(scale)
+        ctx.save_for_backward(x, scale)
+        return x / scale, scale
+
+    @staticmethod
+    def backward(ctx, g, gs):
+        x, scale = ctx.saved_tensors
+        top = torch.zeros_like(x).scatter(-1, x.abs().argmax(-1, keepdim=True), 1.0) * x.sign()
+        return g / scale + top * (gs - (g * x).sum(-1, keepdim=True) / scale**2)
+
+
+def test_a_gradient_that_backward_computes_and_never_gets_is_a_mistake_inside_a_callable_too() -> None:
+    x = torch.randn(3, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    assert gradcheck(Quantised, (x,), order=1).findings[0].code == "nondiff_marked_wrongly"
+    report = gradcheck(lambda t: Quantised.apply(t), (x,), order=1)
+    assert (report.verdict, report.findings[0].code) == ("wrong", "wrong_inside")
+
+
+def test_a_marked_output_whose_gradient_backward_ignores_is_a_risk() -> None:
+    from odd_but_right import ReturnsStatisticsToLookAt
+
+    x = torch.randn(3, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    report = gradcheck(ReturnsStatisticsToLookAt, (x,), order=1)
+    assert report.verdict == "right"
+    assert [(f.code, f.kind) for f in report.findings] == [("nondiff_marked_wrongly", "lint")]

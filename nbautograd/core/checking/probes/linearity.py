@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor
 
-from nbautograd.core.checking import phrases
+from nbautograd.core.checking import backward_lines, phrases
 from nbautograd.core.checking.backward_call import cotangents, gradient_tolerance, pull, rounding_level
 from nbautograd.core.checking.jacobian.backward_rounding import SMALL, ULPS, nudged
+from nbautograd.core.checking.phrases import about
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.compare import agree_relative
+from nbautograd.core.numerics.constants import SCALED
 
 Gradients = tuple[Tensor | None, ...]
+HALF = float(torch.finfo(torch.float16).eps)
 
 
 def linearity(subject: Problem, outputs: Outputs) -> Iterator[Finding]:
@@ -39,6 +43,33 @@ def linearity(subject: Problem, outputs: Outputs) -> Iterator[Finding]:
             message = f"causes.{code}" if code != "nonlinear_in_grad_output" else f"causes.{_manner(here, rel)}"
             where = (subject.differentiable_outputs(outputs) or (0,))[0], position
             yield Finding(code, "bug", message, params, where, line)
+
+
+def rounded_inside(subject: Problem, outputs: Outputs) -> Iterator[Finding]:
+    """Tell of a backward that rounds to half precision where forward does not.
+
+    That is a risk; a mistake where gradients of the size that they have here vanish or overflow by it, as those of a
+    grad_output that is a power of two larger or smaller show: scaled back, they are others.
+    """
+    ends = [t for t in (*outputs, *(subject.inputs[i] for i in subject.differentiable)) if t.is_floating_point()]
+    spacing = max((float(torch.finfo(t.dtype).eps) for t in ends), default=1.0)
+    v = cotangents(subject, outputs, subject.seed + 3)
+    with subject.watched_backward():
+        here = pull(subject, outputs, v)
+    if not subject.casts.backward >= HALF > max(spacing, subject.casts.forward):
+        return
+    line = backward_lines.rounding_line(subject) or phrases.backward_line(subject)
+    large, small = (pull(subject, outputs, _scaled(v, c)) for c in (SCALED, 1 / SCALED))
+    lost = dict[int, dict[str, int]]()
+    for position, g, more, less in zip(subject.differentiable, here, large, small, strict=True):
+        if g is not None and more is not None and less is not None:
+            count = int((((g == 0) & (more != 0)) | (~g.isfinite() & less.isfinite())).sum())
+            lost |= {position: {"wrong": count, "entries": g.numel()}} if count else {}
+    position = min(lost, default=0)
+    names = {"input": subject.input_names[position], **lost.get(position, {})}
+    sentence = "causes.backward_loses_values" if lost else "causes.backward_loses_precision"
+    found = about(subject, "backward_loses_precision", line, sentence, **names)
+    yield dataclasses.replace(found, kind="bug") if lost else found
 
 
 def _code(

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from nbautograd.core.checking import phrases
-from nbautograd.core.checking.backward_call import cotangents, observe
+from nbautograd.core.checking.backward_call import (
+    backward_replaced,
+    cotangents,
+    observe,
+    own_node,
+    pull,
+    user_backward,
+)
+from nbautograd.core.checking.backward_lines import marking_line
 from nbautograd.core.checking.block import Block
 from nbautograd.core.checking.directional import directional_derivative
 from nbautograd.core.checking.phrases import about
@@ -16,6 +26,7 @@ from nbautograd.core.checking.probes.own_calls import backward_record, forward_r
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.contract import call_rules
 from nbautograd.core.findings import Finding
+from nbautograd.core.numerics.compare import agree_bitwise
 
 
 def returned_gradients(subject: Problem, outputs: Outputs) -> Iterator[Finding]:
@@ -55,6 +66,11 @@ def _empty(block: Block) -> bool:
 
 
 def _wrongly_marked(subject: Problem, outputs: Outputs, k: int) -> Iterator[Finding]:
+    """Tell of an output that is marked as non-differentiable although forward has a gradient for it.
+
+    A mistake is proved where backward computes with that gradient, which never arrives; a fused kernel that returns
+    its statistics and ignores their gradients may well mean it.
+    """
     generator = torch.Generator().manual_seed(subject.seed + 35)
     weights: list[Tensor | None] = [None] * len(outputs)
     weights[k] = torch.randn(outputs[k].shape, generator=generator, dtype=outputs[k].dtype)
@@ -62,5 +78,25 @@ def _wrongly_marked(subject: Problem, outputs: Outputs, k: int) -> Iterator[Find
         slopes = [directional_derivative(subject, subject.fresh(), which, weights, subject.seed + s) for s in (36, 37)]
         if all(s is not None and abs(s.slope) > 100 * s.error + 1e-9 for s in slopes):
             names = {"output": subject.output_names[k], "input": subject.input_names[position]}
-            yield about(subject, "nondiff_marked_wrongly", phrases.forward_line(subject), **names)
+            line = marking_line(subject) or phrases.forward_line(subject)
+            proved = _answers(subject, outputs, k)
+            sentence = "causes.nondiff_marked_wrongly" if proved else "causes.nondiff_marked_silently"
+            found = about(subject, "nondiff_marked_wrongly", line, sentence, **names)
+            yield found if proved else dataclasses.replace(found, kind="lint")
             return
+
+
+def _answers(subject: Problem, outputs: Outputs, k: int) -> bool:
+    """Return True where backward gives other gradients if one arrives for an output that never gets any."""
+    node, v = own_node(subject, outputs), cotangents(subject, outputs, subject.seed + 38)
+    if node is None:
+        return False
+    original = user_backward(type(node)._forward_cls)
+
+    def given(ctx: Any, *grads: Any) -> Any:
+        return original(ctx, *grads[:k], torch.ones_like(outputs[k]), *grads[k + 1 :])
+
+    before = pull(subject, outputs, v)
+    with backward_replaced(node, given):
+        after = pull(subject, outputs, v)
+    return not all(agree_bitwise(a, b) for a, b in zip(before, after, strict=True))

@@ -10,6 +10,7 @@ from nbautograd.core.checking.probes.determinism import gradients_written, state
 from nbautograd.core.checking.probes.exceptions import contract_broken, explain, from_forward
 from nbautograd.core.checking.probes.forward_mode import batched
 from nbautograd.core.checking.probes.hidden_inputs import hidden_inputs, inputs_outside
+from nbautograd.core.checking.probes.linearity import rounded_inside
 from nbautograd.core.checking.probes.memory_layout import layout
 from nbautograd.core.checking.probes.return_values import differentiable_outputs, retained_tensors, returned_gradients
 from nbautograd.core.checking.probes.stale_state import wrong_at_other_inputs
@@ -60,6 +61,7 @@ def after_values(
     """Use and layout, then what is legal but risky; ``between`` is called before each probe."""
     tries: tuple[Probe, ...] = (
         lambda: inputs_alone(subject, outputs),
+        lambda: rounded_inside(subject, outputs),
         lambda: layout(subject),
         lambda: wrong_at_other_inputs(subject, blocks),
         lambda: differentiable_outputs(subject, outputs, blocks),
