@@ -29,7 +29,7 @@ _PAGE = (
 
 
 class Unrunnable(CommandError):  # noqa: N818 - as its base
-    """What was named cannot be run at all."""
+    """Name on the command line that cannot be run at all."""
 
     status = COULD_NOT_RUN
 

@@ -149,7 +149,7 @@ def codes_in(code: CodeType) -> Iterator[CodeType]:
 
 @dataclass(frozen=True)
 class Methods:
-    """Where a Function's methods were written; holds code objects only, so it keeps no class alive.
+    """Code objects of a Function's methods, which say where they were written; they keep no class alive.
 
     Attributes:
         name: the class's name.

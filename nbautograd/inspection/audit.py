@@ -192,7 +192,7 @@ class _Case:
 
 @dataclass(frozen=True)
 class Kept:
-    """What a script that shows a wrong gradient is made of.
+    """Material of a script that shows a wrong gradient.
 
     Attributes:
         cls: the Function, or the one that torch made for an operation.

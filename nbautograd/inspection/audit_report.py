@@ -69,7 +69,7 @@ class AuditedSituation(Displayable):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What the check found, most serious first."""
+        """Return the findings of the check, most serious first."""
         return () if self.report is None else self.report.findings
 
     @property

@@ -205,7 +205,7 @@ def _argument(name: str, item: Any) -> str:
 
 @dataclass(frozen=True)
 class _Definition:
-    """How a script comes by what it shows.
+    """Origin of what a script shows.
 
     Attributes:
         text: lines that define it, or import it.

@@ -65,6 +65,24 @@ def test_no_docstring_begins_with_a_question():
     assert {file: names for file, names in found.items() if names} == {}
 
 
+def long_functions(source: str, most: int = 60) -> list[str]:
+    """The names of the functions of more lines, docstrings included."""
+    functions = [n for n in ast.walk(ast.parse(source)) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    return [n.name for n in functions if (n.end_lineno or 0) - n.lineno >= most]
+
+
+def test_functions_have_60_lines_at_most_and_files_800():
+    files = [f for f in sorted((ROOT / "nbautograd").rglob("*.py")) if f.parent.name != "messages"]
+    texts = {str(file.relative_to(ROOT)): file.read_text(encoding="utf-8") for file in files}
+    assert {file: names for file, text in texts.items() if (names := long_functions(text))} == {}
+    assert [file for file, text in texts.items() if text.count("\n") > 800] == []
+
+
+def test_the_guard_of_lengths_trips():
+    assert long_functions("def f():\n" + "    x = 1\n" * 60) == ["f"]
+    assert long_functions("def f():\n" + "    x = 1\n" * 59) == []
+
+
 def test_the_guard_of_docstrings_trips():
     source = '"""How."""\nclass A:\n    """What it is."""\n    def f(self):\n        """Whether."""\n'
     assert questions(source) == ["module", "A", "f"]

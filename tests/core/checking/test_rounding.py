@@ -21,7 +21,7 @@ def climbed(slope: float, offset: float) -> tuple[float, float]:
 
     h, middle = ladder.factors(), values([0.0])[0]
     up, down, table = values(h), values(-h), values(ladder.TABLE)
-    noise = ladder.uncertainty(middle, table, np.concatenate([up, down]), GRID, np.zeros(1))
+    noise = ladder.noise_level(middle, table, np.concatenate([up, down]), GRID, np.zeros(1))
     steps = h[:, None]
     series = ladder.Series(up, down, steps, steps, middle, noise)
     noise = np.maximum(noise, ladder.wobble(series, 64 * GRID))

@@ -63,7 +63,7 @@ def test_the_seeds_ask_for_whole_rows_of_every_block():
 
 def test_columns_that_share_a_row_get_different_colours():
     pattern = np.eye(9, dtype=bool) | np.eye(9, k=1, dtype=bool)
-    groups = structure.colours(pattern)
+    groups = structure.colour_columns(pattern)
     assert len(groups) == 2
     assert sorted(np.concatenate(groups)) == list(range(9))
     for group in groups:

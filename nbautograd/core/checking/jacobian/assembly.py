@@ -30,7 +30,7 @@ from nbautograd.core.numerics.constants import (
 )
 
 MOST_WORK = 2_000_000_000  # elements through forward and backward, some ten seconds; beyond that a sample is taken
-VOUCHED = 1e4  # tolerances by which the stored rows may miss a plain backward of their random combination
+VERIFIED = 1e4  # tolerances by which the stored rows may miss a plain backward of their random combination
 FEW_COLUMNS, DENSE = 32, 0.25  # columns, and part of all entries, from which on a colouring is worth its time
 Key = tuple[int, int]  # numbers of output and input, counted among the differentiable ones
 
@@ -198,13 +198,13 @@ class Assembly:
                 yield j, self._numerical(i, j, layouts[j], analytical[j])
 
     def _analytical(self, i: int, layouts: dict[int, Layout], probe: Array, answers: list[Array]) -> dict[int, Array]:
-        """The stored analytical Jacobians, vouched for by the plain backward of the random cotangent."""
+        """The stored analytical Jacobians, verified by the plain backward of the random cotangent."""
         found = self._fill(i, layouts)
-        doubtful = [j for j in found if not self._vouched(layouts[j], found[j], probe, answers[j])]
+        doubtful = [j for j in found if not self._rows_verified(layouts[j], found[j], probe, answers[j])]
         if doubtful and self.rows[i].batched:
             self.rows[i].batched = False
             found.update(self._fill(i, {j: layouts[j] for j in doubtful}))
-            doubtful = [j for j in doubtful if not self._vouched(layouts[j], found[j], probe, answers[j])]
+            doubtful = [j for j in doubtful if not self._rows_verified(layouts[j], found[j], probe, answers[j])]
         for j in doubtful:
             self.linear[i, j] = False
             dense = Layout(layouts[j].output_shape, layouts[j].input_shape)
@@ -230,10 +230,11 @@ class Assembly:
             found.update(data)
         return found
 
-    def _vouched(self, layout: Layout, data: Array, probe: Array, answer: Array) -> bool:
+    def _rows_verified(self, layout: Layout, data: Array, probe: Array, answer: Array) -> bool:
+        """Verify the structure of the rows: their random combination must be a plain backward of the same cotangent."""
         found = structure.pull_back(layout, data, probe)
         bound = structure.pull_back(layout, np.abs(data), np.abs(probe))
-        loosest = min(VOUCHED * self.tolerance, LOOSEST) * (bound + np.abs(answer).max(initial=0))
+        loosest = min(VERIFIED * self.tolerance, LOOSEST) * (bound + np.abs(answer).max(initial=0))
         with np.errstate(invalid="ignore"):
             return not bool((np.abs(found - answer) > loosest).any())
 
@@ -268,19 +269,19 @@ class Assembly:
             spacing, changes = self.joint.by_steps(j)
             numerical[:, :, 0] = central_differences.slopes(layout, spacing, changes[i])
         else:
-            central_differences.central(self.forward, directions, self.steps[j], numerical)
+            central_differences.numerical_jacobian(self.forward, directions, self.steps[j], numerical)
         # steps of random sizes: where all entries agree no coupling can hide, except in rows that no column reaches
         agreed = structure.agree(analytical, numerical)
-        # by as many digits as _verified asks for
+        # by as many digits as _structure_verified asks for
         verified = (agreed or structure.agree(analytical, numerical, SIGNIFICANT, SLIGHT)) and not (
             self.given_step or grouped
         )
-        verified = verified or self._verified(i, j, layout, numerical)
+        verified = verified or self._structure_verified(i, j, layout, numerical)
         if not verified and grouped:
             directions = central_differences.single((i, j), layout)
-            numerical = central_differences.central(self.forward, directions, self.steps[j])
+            numerical = central_differences.numerical_jacobian(self.forward, directions, self.steps[j])
             agreed = False
-            verified = self._verified(i, j, layout, numerical)
+            verified = self._structure_verified(i, j, layout, numerical)
         if agreed:
             self._agreed.add((i, j))
         matrices = self._matrices[i, j] = Matrices(layout, analytical, numerical)
@@ -289,13 +290,13 @@ class Assembly:
     def _directions(self, ij: Key, layout: Layout, pattern: Array) -> central_differences.Directions:
         cols = pattern.shape[1]
         if cols >= FEW_COLUMNS and pattern.any() and pattern.mean() <= DENSE:
-            groups = structure.colours(pattern)
+            groups = structure.colour_columns(pattern)
             if 2 * len(groups) < cols:
                 return central_differences.Directions(ij, layout, tuple(groups), pattern)
         return central_differences.single(ij, layout)
 
-    def _verified(self, i: int, j: int, layout: Layout, numerical: Array) -> bool:
-        """Compare differences along a random direction with the numerical Jacobian."""
+    def _structure_verified(self, i: int, j: int, layout: Layout, numerical: Array) -> bool:
+        """Verify the structure of the columns: J u must be the difference along a random direction u."""
         spacing, changes = self.joint.in_random_direction(j)
         expected = structure.push_forward(layout, numerical, spacing)
         size = structure.push_forward(layout, np.abs(numerical), np.abs(spacing))

@@ -128,7 +128,7 @@ def unit_scale(forward: Values, which: int) -> Array:
     return scale
 
 
-def central(forward: Values, directions: Directions, steps: Array, found: Array | None = None) -> Array:
+def numerical_jacobian(forward: Values, directions: Directions, steps: Array, found: Array | None = None) -> Array:
     """Take the central difference [f(x + h) - f(x - h)] / 2h along all directions, stored as their layout says.
 
     Args:
@@ -218,7 +218,7 @@ class JointPerturbations:
         self._in_random_direction: dict[int, Response] = {}
 
     def by_steps(self, j: int) -> Response:
-        """By each element's own step, as ``central`` would take them."""
+        """By each element's own step, as ``numerical_jacobian`` would take them."""
         if j not in self._by_steps:
             self._by_steps[j] = self._moved(j, self.steps[j])
         return self._by_steps[j]

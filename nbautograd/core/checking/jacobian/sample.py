@@ -96,7 +96,7 @@ def sampled(
     window, directions = Window(forward, ij, row_ids, col_ids), central_differences.single(ij, layout)
     shapes = forward.shapes[i], forward.points[j].shape
     answers = [rows.one(_unit(row, shapes[0]))[j].reshape(-1)[col_ids] for row in row_ids]
-    numerical = central_differences.central(window, directions, steps.reshape(-1)[col_ids])
+    numerical = central_differences.numerical_jacobian(window, directions, steps.reshape(-1)[col_ids])
     return (
         Matrices(layout, np.stack(answers)[None], numerical, rows=row_ids, cols=col_ids, shapes=shapes),
         window,

@@ -129,7 +129,7 @@ def push_forward(layout: Layout, data: Array, tangent: Array) -> Array:
     return answer
 
 
-def colours(pattern: Array) -> list[Array]:
+def colour_columns(pattern: Array) -> list[Array]:
     """Group columns no two of which share a row, so that one difference gives all columns of a group.
 
     Greedy colouring of the column intersection graph: Curtis, A. R., Powell, M. J. D., Reid, J. K. (1974), On the

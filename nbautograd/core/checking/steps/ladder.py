@@ -75,7 +75,7 @@ class Estimate:
     rung: Array
 
 
-def central(series: Series) -> Array:
+def central_differences(series: Series) -> Array:
     """Return the central differences [f(x + h) - f(x - h)] / 2h, shaped (rungs, entries)."""
     slopes: Array = (series.up - series.down) / (series.above + series.below)
     return slopes
@@ -88,7 +88,7 @@ def one_sided_differences(series: Series) -> tuple[Array, Array]:
 
 def curve(series: Series, value: Array) -> tuple[Array, Array]:
     """Return the steps of the eleven rungs, and how far the central differences there are from a value."""
-    slopes = central(series)[:RUNGS]
+    slopes = central_differences(series)[:RUNGS]
     # two equal numbers are still only known to the last bit
     last = np.finfo(float).eps * np.maximum(np.abs(slopes).max(axis=0), np.abs(value))
     return ((series.above + series.below) / 2)[:RUNGS], np.maximum(np.abs(slopes - value), last)
@@ -97,7 +97,7 @@ def curve(series: Series, value: Array) -> tuple[Array, Array]:
 def two_sided(series: Series) -> Estimate:
     """Return the derivative from both sides."""
     step = (series.above + series.below) / 2
-    return _best(central(series), series.noise / step, RATIO**2)
+    return _best(central_differences(series), series.noise / step, RATIO**2)
 
 
 def one_sided(series: Series, right: bool) -> Estimate:
@@ -113,12 +113,21 @@ def beyond(series: Series, right: bool) -> Estimate:
     return _best(slopes, 2 * series.noise / np.abs(np.diff(steps, axis=0)), RATIO)
 
 
-def _best(slopes: Array, round_off: Array, order: float) -> Estimate:
-    """Return the slope or extrapolation with the smallest estimated error, by entry.
+def richardson(coarse: Array, fine: Array, order: float) -> Array:
+    """Return Richardson's extrapolation of two differences, of which the fine one errs less by the factor ``order``.
 
-    With steps h and h / RATIO the slopes are d0 = d + c h**p + ... and d1 = d + c (h / RATIO)**p + ..., so that
-    d1 + (d1 - d0) / (RATIO**p - 1) is free of the leading error (Richardson 1911), and |d1 - d0| bounds what truncation
-    leaves in d1. Round-off, noise / h, grows as truncation shrinks: their sum has its minimum somewhere on the ladder.
+    With steps h and h / r they are c = d + a h**p + ... and f = d + a (h / r)**p + ..., so that
+    f + (f - c) / (r**p - 1) is free of the leading error; ``order`` is r**p (Richardson 1911).
+    """
+    result: Array = fine + (fine - coarse) / (order - 1)
+    return result
+
+
+def _best(slopes: Array, round_off: Array, order: float) -> Estimate:
+    """Return the slope or extrapolation with the smallest error bar, by entry.
+
+    The change |d1 - d0| from one rung to the next bounds what truncation leaves in d1. Round-off, noise / h, grows as
+    truncation shrinks: their sum, the error bar, has its minimum somewhere on the ladder.
 
     Args:
         slopes: finite differences, coarsest first, shaped (rungs, entries).
@@ -127,7 +136,7 @@ def _best(slopes: Array, round_off: Array, order: float) -> Estimate:
     """
     change = np.abs(np.diff(slopes, axis=0))
     plain = np.concatenate([change[:1], change / order]) + round_off
-    extrapolated = slopes[1:] + np.diff(slopes, axis=0) / (order - 1)
+    extrapolated = richardson(slopes[:-1], slopes[1:], order)
     moved = np.abs(np.diff(extrapolated, axis=0)) / order
     moved[1:] = np.maximum(moved[1:], moved[:-1] / order)  # two rungs that agree by chance
     first = np.abs(extrapolated[:1] - slopes[1:2])
@@ -174,8 +183,8 @@ def reach(series: Series, value: Array, error: Array, few_bits: Array) -> Array:
     return result
 
 
-def uncertainty(middle: Array, table: Array, series_values: Array, eps: float, known: Array) -> Array:
-    """Estimate the noise of the values from their fourth differences on one side of x and their last bits.
+def noise_level(middle: Array, table: Array, series_values: Array, eps: float, known: Array) -> Array:
+    """Estimate the noise level of the values from their fourth differences on one side of x and their last bits.
 
     A k-th difference of a smooth function is O(h**k), that of independent noise of deviation s has the deviation
     s * sqrt(sum of squared binomials), sqrt(70) for k = 4: what is left at the closest points is noise. After ECNoise:
@@ -222,7 +231,7 @@ def wobble(series: Series, most: float) -> Array:
         series: values along the ladder.
         most: what is larger is no round-off, but a kink or the like close by.
     """
-    moved = np.abs(np.diff(central(series), axis=0)) * (series.above + series.below)[1:] / 2
+    moved = np.abs(np.diff(central_differences(series), axis=0)) * (series.above + series.below)[1:] / 2
     found = np.where((moved[1:] > moved[:-1] / 8) & (moved[1:] <= most), moved[1:], 0.0)
     highest: Array = found.max(axis=0)
     return highest

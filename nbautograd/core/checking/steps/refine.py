@@ -165,7 +165,7 @@ def _estimate(entries: Array, seen: tuple[Array, Array], at: tuple[Array, Array,
     (values, steps), (middle, known, eps, largest) = seen, at
     n = len(steps)
     with np.errstate(all="ignore"):
-        noise = ladder.uncertainty(middle, values[n:], values[:n], eps, known)
+        noise = ladder.noise_level(middle, values[n:], values[:n], eps, known)
         stairs = ladder.steps_in(middle, values[:n])
         noise = np.maximum(noise, stairs)
         series = ladder.series(values[:n], steps, middle, noise)
@@ -323,8 +323,7 @@ def _fourth_order(raw: FirstPass, columns: Columns, size: float) -> Array:
     values, steps = raw.directions.evaluate(forward, columns, step * FOUR_POINTS, scale)
     with np.errstate(all="ignore"):
         near, far = (values[0] - values[1]) / (steps[0] - steps[1]), (values[2] - values[3]) / (steps[2] - steps[3])
-        result: Array = near + (near - far) / 3
-    return result
+        return ladder.richardson(far, near, 2.0**2)
 
 
 # which entries get which
