@@ -9,7 +9,7 @@ from typing import Any
 from nbautograd.core.checking.progress import watching
 from nbautograd.core.recording import api as log
 from nbautograd.core.recording import prints
-from nbautograd.core.recording.class_creation import births
+from nbautograd.core.recording.class_creation import ClassCreation
 from nbautograd.core.tracing.log import mark as dispatch_mark
 from nbautograd.magics import output
 from nbautograd.magics.card import Cards
@@ -139,7 +139,7 @@ class Session:
             outer.handled_by_inner_cell = True
         cell.first_call, cell.first_dispatch = log.mark(), dispatch_mark()
         self._trace_at_birth(cell)
-        cell.cleanup.enter_context(births(lambda cls: self._born(cell, cls)))
+        cell.cleanup.enter_context(ClassCreation(lambda cls: self._born(cell, cls)))
 
     def _number(self, info: Any) -> int:
         """The number in the cell's ``In [n]``; IPython counts up before this event or after, as its version goes."""

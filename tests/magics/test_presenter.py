@@ -213,7 +213,7 @@ def test_a_mistake_of_ours_is_one_sentence_too(notebook, monkeypatch) -> None:
 
 
 def test_a_mistake_of_ours_before_the_cell_is_one_sentence_and_the_cell_runs(notebook, monkeypatch) -> None:
-    monkeypatch.setattr("nbautograd.magics.session.births", None)
+    monkeypatch.setattr("nbautograd.magics.session.ClassCreation", None)
     ran = notebook(square() + "1 + 1")
     assert ran.result.result == 2
     assert "Internal error in %%autograd_function (TypeError" in ran.text

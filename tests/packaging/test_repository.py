@@ -13,7 +13,7 @@ TEXT = {".py", ".js", ".mjs", ".css", ".md", ".toml", ".json", ".ipynb", ".txt",
 # written in two pieces, so that this file is not a find of its own
 SOMEONES_PATH = re.compile(r"(?<![\w.:/])/(?:" + "ro" + "ot|home|work|Users)" + r"/[\w.-]+")
 QUESTION = re.compile(r"(?:What|Whether|How|Where|Which|Why|Who|When|If)\b")
-NOT_YET = ("diagnosis", "repair", "probes", "recording", "contract", "exercises")
+NOT_YET = ("diagnosis", "repair", "probes", "exercises")
 REGISTRY = re.compile(r"download\.py" + r"torch|files\.python" + r"hosted|py" + r"pi\.org/simple")
 
 

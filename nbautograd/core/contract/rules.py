@@ -73,7 +73,7 @@ FOR_A_CHECK_TO_PROVE = frozenset(("returns_none", "returns_nonfinite"))
 
 @dataclass(frozen=True)
 class Seen:
-    """Where a break of the contract was seen.
+    """The place where a break of the contract was seen.
 
     Attributes:
         line: line of the cell or file, counted from 1, or None.

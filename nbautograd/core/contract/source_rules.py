@@ -72,7 +72,7 @@ def _unknown_names(
 
 @dataclass(frozen=True)
 class Reading:
-    """What the rules look at.
+    """A Function's source as the rules look at it.
 
     Attributes:
         name: of the class.

@@ -1,4 +1,4 @@
-"""Meeting Function classes at birth: for the time of a cell, each new one is shown to a callback."""
+"""Creation of Function classes: for the time of a cell, a callback is called with each new one."""
 
 from __future__ import annotations
 
@@ -8,36 +8,36 @@ from typing import Any
 
 from torch.autograd.function import FunctionMeta
 
-OnBirth = Callable[[type], None]
+OnClass = Callable[[type], None]
 
 
-class Births:
-    """Calls ``on_birth(cls)`` for each Function class that comes to be between ``start`` and ``stop``.
+class ClassCreation:
+    """Calls ``on_class(cls)`` for each Function class that comes to be between ``start`` and ``stop``.
 
-    ``FunctionMeta.__init__`` is replaced for that time and put back after; a callback that raises is not heard of by
-    the code that defines the class, its error is kept in ``errors``.
+    ``FunctionMeta.__init__`` is replaced for that time and put back after; a callback that raises does not reach the
+    code that defines the class, its error is kept in ``errors``.
 
     Args:
-        on_birth: called with each new class, once it is complete.
+        on_class: called with each new class, once it is complete.
 
     Example:
         >>> import torch
-        >>> from nbautograd.core.recording.class_creation import births
-        >>> met = []
+        >>> from nbautograd.core.recording.class_creation import ClassCreation
+        >>> created = []
         >>> Function = torch.autograd.Function
-        >>> with births(lambda cls: met.append(cls.__name__)):
+        >>> with ClassCreation(lambda cls: created.append(cls.__name__)):
         ...     Cube = type(Function)("Cube", (Function,), {"__module__": "lesson"})
-        >>> met
+        >>> created
         ['Cube']
     """
 
-    def __init__(self, on_birth: OnBirth) -> None:
-        self.on_birth = on_birth
+    def __init__(self, on_class: OnClass) -> None:
+        self.on_class = on_class
         self.errors: list[Exception] = []
         self._before: Any = None
         self._ours: Any = None
 
-    def start(self) -> Births:
+    def start(self) -> ClassCreation:
         """Begin; doing it twice changes nothing."""
         if self._ours is None:
             self._before = FunctionMeta.__init__
@@ -55,22 +55,17 @@ class Births:
         if self._ours is None or cls.__module__.startswith("nbautograd."):  # the self-test makes a class of its own
             return
         try:
-            self.on_birth(cls)
+            self.on_class(cls)
         except Exception as error:
             self.errors.append(error)
 
-    def __enter__(self) -> Births:
+    def __enter__(self) -> ClassCreation:
         return self.start()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.stop()
-
-
-def births(on_birth: OnBirth) -> Births:
-    """Meet Function classes at birth, as in ``with births(instrument):``; see ``Births``."""
-    return Births(on_birth)
 
 
 def _announcing(before: Any, announce: Callable[[type], None]) -> Any:

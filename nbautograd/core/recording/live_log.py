@@ -142,7 +142,7 @@ class LiveLog(CallLog):
 
     @property
     def dropped(self) -> int:
-        """How many calls of this log the byte budget let go."""
+        """Number of calls of this log that the byte budget let go."""
         fixed = self.__dict__.get("_dropped_at_end")
         return int(fixed) if fixed is not None else max(self._gone() - self.__dict__["_not_ours"], 0)
 
@@ -154,7 +154,7 @@ class LiveLog(CallLog):
 
     @property
     def problems(self) -> tuple[Phrase, ...]:
-        """What could not be recorded and why."""
+        """Notes on what could not be recorded, and why."""
         fixed: tuple[Phrase, ...] | None = self.__dict__.get("_problems_at_end")
         now: tuple[Phrase, ...] = self.__dict__["_problems"]() if fixed is None else fixed
         return now

@@ -79,7 +79,7 @@ class VirtualMemory:
 
 
 class _Buffers:
-    """What a call hands to the system: room for the copy, and the lists of where it goes and where it comes from."""
+    """Memory that a call hands to the system: room for the copy, and lists of where it goes and comes from."""
 
     def __init__(self, size: int) -> None:
         self.data: Any = (ctypes.c_char * size)()

@@ -1,4 +1,4 @@
-"""What a method prints, heard by a tee of ``sys.stdout.write`` on the stream itself and kept with the running call.
+"""Prints of a method: a tee of ``sys.stdout.write`` on the stream itself keeps them with the running call.
 
 The stream object stays the user's; only its ``write`` attribute is set, and taken away again by ``leave``.
 """

@@ -117,7 +117,7 @@ OWN_CALL = -1  # index of a call that a check made for itself, which is in no lo
 
 @dataclass(slots=True, eq=False)
 class CtxRecord:
-    """What was on ctx when forward or setup_context returned.
+    """Contents of ctx when forward or setup_context returned.
 
     Attributes:
         saved: what ``save_for_backward`` was given.
@@ -201,7 +201,7 @@ class CallRecord:
 
 
 class ThreadState:
-    """What one thread is in the middle of.
+    """State of one thread that records.
 
     Attributes:
         armed: the Function whose ctx was just made; its next ``forward`` lookup is PyTorch's.
@@ -243,7 +243,7 @@ _FOR_DECODED = 8  # one part in so many of the budget is for Calls that were dec
 
 @dataclass(slots=True)
 class Link:
-    """What is known of a ctx.
+    """Facts about a ctx.
 
     Attributes:
         function: whose ctx it is.

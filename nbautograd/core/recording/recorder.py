@@ -52,7 +52,7 @@ _PLAIN = tuple(PLAIN_TYPES)
 
 
 class Recorder:
-    """What the recorders of all methods share.
+    """State that the recorders of all methods share.
 
     Args:
         ring: where the records go.
@@ -113,7 +113,7 @@ class MethodRecorder:
             )
             record.known = Known()
             self.link(record, args, state, frame)
-            record.inputs = self.taken(self.given(args), record)
+            record.inputs = self.argument_snapshots(self.arguments(args), record)
         except Exception as error:
             self.recorder.note(error)
             return None
@@ -169,13 +169,13 @@ class MethodRecorder:
         except Exception as error:  # ours, never the user's
             self.recorder.note(error)
 
-    def given(self, args: tuple[Any, ...]) -> Sequence[Any]:
+    def arguments(self, args: tuple[Any, ...]) -> Sequence[Any]:
         """Return what a call is given besides ctx."""
         return args[1:]
 
-    def taken(self, given: Sequence[Any], record: CallRecord) -> tuple[Snapshot, ...]:
+    def argument_snapshots(self, arguments: Sequence[Any], record: CallRecord) -> tuple[Snapshot, ...]:
         """Take snapshots of what the call is given."""
-        return snapshots(given, self.function.level, record.known)
+        return snapshots(arguments, self.function.level, record.known)
 
     def link(self, record: CallRecord, args: tuple[Any, ...], state: ThreadState, frame: FrameType | None) -> None:
         """Hook of ``begin``: tie the call to the forward whose ctx it gets."""
@@ -195,24 +195,24 @@ class MethodRecorder:
         """Hook of ``fail``: return the positions of the gradients that were not contiguous."""
         return ()
 
-    def note_changes(self, record: CallRecord, given: Sequence[Any]) -> None:
-        """Phrase which inputs are not what they were; they are taken down anew should they be met again."""
+    def note_changes(self, record: CallRecord, arguments: Sequence[Any]) -> None:
+        """Note the inputs that are not what they were; where they appear again, they get a snapshot anew."""
         changed = [
             i
             for i, before in enumerate(record.inputs)
-            if before.version is not None and given[i]._version != before.version
+            if before.version is not None and arguments[i]._version != before.version
         ]
         if self.rereads:
             same = [i for i, before in enumerate(record.inputs) if i not in changed and kept_whole(before)]
-            others = changed_elements([(given[i], record.inputs[i]) for i in same])  # type: ignore[misc]
+            others = changed_elements([(arguments[i], record.inputs[i]) for i in same])  # type: ignore[misc]
             changed += [i for i, other in zip(same, others, strict=True) if other]
         for i in changed:
             assert record.known is not None
-            record.known.pop(id(given[i]), None)
+            record.known.pop(id(arguments[i]), None)
         record.changed = tuple(changed)
 
     def note_class_state(self, record: CallRecord) -> None:
-        """Phrase the attributes of the class that are no methods, as what tells them apart."""
+        """Note the attributes of the class that are no methods, as what tells them apart."""
         cls = self.function.cls if self.function.keeps_state else None
         if cls is not None:
             state = {name: value for name, value in vars(cls).items() if _is_state(name, value)}
@@ -244,7 +244,7 @@ class ForwardRecorder(MethodRecorder):
         self.around = code
         self.names = tuple(function.names("forward") - own) if code is not None else ()
 
-    def given(self, args: tuple[Any, ...]) -> Sequence[Any]:
+    def arguments(self, args: tuple[Any, ...]) -> Sequence[Any]:
         """Return what forward is given besides ctx."""
         return args if self.function.sets_up else args[1:]
 
@@ -258,14 +258,14 @@ class ForwardRecorder(MethodRecorder):
         record.caller = caller(frame)
 
     def observe(self, record: CallRecord, args: tuple[Any, ...], values: Sequence[Any]) -> None:
-        """Phrase inputs that changed, and tensors that came in otherwise than as arguments."""
-        given = self.given(args)
-        self.note_changes(record, given)
+        """Note inputs that changed, and tensors that came in otherwise than as arguments."""
+        arguments = self.arguments(args)
+        self.note_changes(record, arguments)
         self.note_class_state(record)
         if self.around is not None:
             for name in self.names:
                 value = value_around(self.around, name)
-                if type(value) in _PLAIN and value.requires_grad and not any(value is one for one in given):
+                if type(value) in _PLAIN and value.requires_grad and not any(value is one for one in arguments):
                     record.hidden += (name,)
 
     def leave(self, record: CallRecord, args: tuple[Any, ...], values: Sequence[Any], state: ThreadState) -> None:
@@ -281,7 +281,7 @@ class ForwardRecorder(MethodRecorder):
 class SetupRecorder(MethodRecorder):
     """Records the calls of setup_context, which takes over what forward has taken down."""
 
-    def given(self, args: tuple[Any, ...]) -> Sequence[Any]:
+    def arguments(self, args: tuple[Any, ...]) -> Sequence[Any]:
         """Return forward's inputs, then its outputs."""
         return (*args[1], *(args[2] if type(args[2]) is tuple else (args[2],)))
 
@@ -297,8 +297,8 @@ class SetupRecorder(MethodRecorder):
             record.known = known
 
     def observe(self, record: CallRecord, args: tuple[Any, ...], values: Sequence[Any]) -> None:
-        """Phrase inputs and outputs of forward that changed."""
-        self.note_changes(record, self.given(args))
+        """Note inputs and outputs of forward that changed."""
+        self.note_changes(record, self.arguments(args))
         self.note_class_state(record)
 
     def leave(self, record: CallRecord, args: tuple[Any, ...], values: Sequence[Any], state: ThreadState) -> None:
@@ -329,18 +329,18 @@ class BackwardRecorder(MethodRecorder):
         record.forward, record.freed, record.run, record.first = link.forward, link.freed, link.runs, link.first_run
         link.freed = link.freed or not private.keep_graph()
 
-    def taken(self, given: Sequence[Any], record: CallRecord) -> tuple[Snapshot, ...]:
+    def argument_snapshots(self, arguments: Sequence[Any], record: CallRecord) -> tuple[Snapshot, ...]:
         """Take snapshots of the gradients; those in a list (``boxed_grads_call``) may be gone before the end."""
-        if len(given) == 1 and type(given[0]) is list:
-            boxed = snapshots(given[0], self.function.level)
+        if len(arguments) == 1 and type(arguments[0]) is list:
+            boxed = snapshots(arguments[0], self.function.level)
             for one in boxed:
                 if isinstance(one, TensorSnapshot):
                     one.key = 0
             return boxed
-        return super().taken(given, record)
+        return super().argument_snapshots(arguments, record)
 
     def observe(self, record: CallRecord, args: tuple[Any, ...], values: Sequence[Any]) -> None:
-        """Phrase gradients or saved tensors that changed, and gradients that were returned before."""
+        """Note gradients or saved tensors that changed, and gradients that were returned before."""
         if not (len(args) == 2 and type(args[1]) is list):
             self.note_changes(record, args[1:])
         self.note_reuse(record, values)
@@ -355,7 +355,7 @@ class BackwardRecorder(MethodRecorder):
                 record.known.copied += apart.copied
 
     def note_reuse(self, record: CallRecord, gradients: Sequence[Any]) -> None:
-        """Phrase gradients that an earlier call returned and that were written to since."""
+        """Note gradients that an earlier call returned and that were written to since."""
         gradient: Any
         for i, gradient in enumerate(gradients):
             # one that was never written in place is no buffer

@@ -35,7 +35,7 @@ _PICKED = 256  # of a larger one with gaps or repeats: so many elements
 
 @dataclass(slots=True, eq=False)
 class TensorSnapshot:
-    """What a tensor looked like at one moment.
+    """A tensor as it was at one moment.
 
     Attributes:
         type: name of its Python type.

@@ -108,7 +108,7 @@ class WatchedFunction:
 
 @dataclass
 class Unseen:
-    """What a watch knows that it did not see.
+    """Calls that a watch knows it did not see.
 
     Attributes:
         compiled: calls of graphs that torch.compile made.
@@ -413,7 +413,7 @@ class _Tap:
 
 
 class _Seen(threading.local):
-    """What a thread knows of the call that begins."""
+    """State of one thread whose call begins."""
 
     grad = True
     required: tuple[bool, ...] | None = None

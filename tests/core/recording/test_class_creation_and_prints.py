@@ -10,7 +10,7 @@ from torch.autograd.function import FunctionMeta
 
 from nbautograd.core.recording import api as log
 from nbautograd.core.recording import prints
-from nbautograd.core.recording.class_creation import births
+from nbautograd.core.recording.class_creation import ClassCreation
 
 
 def define():
@@ -29,7 +29,7 @@ def define():
 
 def test_each_new_class_is_met_and_the_metaclass_restored():
     before, met = FunctionMeta.__init__, []
-    with births(met.append):
+    with ClassCreation(met.append):
         first = define()
         second = define()
     define()
@@ -38,7 +38,7 @@ def test_each_new_class_is_met_and_the_metaclass_restored():
 
 
 def test_an_error_of_the_callback_is_kept():
-    with births(lambda cls: 1 / 0) as watch:
+    with ClassCreation(lambda cls: 1 / 0) as watch:
         cls = define()
     assert cls.apply(torch.ones(1)).item() == 2
     assert [type(e) for e in watch.errors] == [ZeroDivisionError]
@@ -46,7 +46,7 @@ def test_an_error_of_the_callback_is_kept():
 
 def test_start_and_stop_can_be_repeated():
     before = FunctionMeta.__init__
-    watch = births(lambda cls: None)
+    watch = ClassCreation(lambda cls: None)
     watch.start().start()
     watch.stop()
     watch.stop()
@@ -54,7 +54,7 @@ def test_start_and_stop_can_be_repeated():
 
 
 def test_born_classes_can_be_instrumented():
-    with births(log.instrument):
+    with ClassCreation(log.instrument):
         cls = define()
     cls.apply(torch.ones(1))
     assert log.calls(cls)[-1].method == "forward"

@@ -118,8 +118,8 @@ def test_interrupts_inside_the_recorder_leave_no_open_call(monkeypatch):
 
     cls = odd_tensors.functions(None)[2]
     places = [
-        (recorder.ForwardRecorder, name) for name in ("link", "given", "observe", "leave", "close")
-    ] + [(recorder.BackwardRecorder, name) for name in ("link", "taken", "observe", "close")]  # fmt: skip
+        (recorder.ForwardRecorder, name) for name in ("link", "arguments", "observe", "leave", "close")
+    ] + [(recorder.BackwardRecorder, name) for name in ("link", "argument_snapshots", "observe", "close")]  # fmt: skip
     with api.recording(cls) as log:
         for owner, name in places:
             with monkeypatch.context() as patch:
