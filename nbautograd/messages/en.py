@@ -173,8 +173,6 @@ SENTENCES: dict[str, str] = {
     "causes.wrong_unclassified.advice": "{shared}Compare the Jacobian of backward with that of forward, and look at {value}.",
     "causes.swapped_inputs.what": "The gradients of `{input}` and `{other}` are swapped.",
     "causes.swapped_inputs.advice": "backward returns gradients in the order of forward's arguments; look at {value}.",
-    "causes.copied_input.what": "What backward returns for `{input}` is the gradient of `{other}`.",
-    "causes.copied_input.advice": "Look at {value}.",
     "causes.swapped_outputs.what": "The gradients that arrive for `{output}` and `{other}` are swapped.",
     "causes.swapped_outputs.advice": "backward's arguments come in the order of forward's outputs; look at {value}.",
     "causes.nonfinite.what": "Your backward gives NaN or inf in {wrong} entries of the gradient of `{input}`, where forward is finite.",

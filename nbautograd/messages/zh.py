@@ -173,8 +173,6 @@ SENTENCES: dict[str, str] = {
     "causes.wrong_unclassified.advice": "{shared}请比较 backward 与前向的雅可比矩阵，并检查{value}。",
     "causes.swapped_inputs.what": "`{input}` 与 `{other}` 的梯度互换了位置。",
     "causes.swapped_inputs.advice": "backward 返回梯度的次序要与 forward 的参数一致；请检查{value}。",
-    "causes.copied_input.what": "`{input}` 得到的是 `{other}` 的梯度。",
-    "causes.copied_input.advice": "请检查{value}。",
     "causes.swapped_outputs.what": "传给 `{output}` 与 `{other}` 的梯度互换了。",
     "causes.swapped_outputs.advice": "backward 的参数次序与 forward 的输出一致。请检查{value}。",
     "causes.nonfinite.what": "backward 在 `{input}` 的梯度中有 {wrong} 个元素给出 NaN 或 inf，而前向是有限的。",

@@ -27,15 +27,6 @@ def swapped_inputs(e: Evidence) -> Cause | None:
     return None
 
 
-def copied_input(e: Evidence) -> Cause | None:
-    """The gradient of another input came instead."""
-    for (o, i), other in e.blocks.items():
-        N = _numbers(other, e, "N") if o == e.block.output and i != e.block.input else None
-        if N is not None and N.any() and e.same(e.A, N):
-            return Cause("swapped_inputs", "copied_input", {"other": other.input_name})
-    return None
-
-
 def swapped_outputs(e: Evidence) -> Cause | None:
     """The grad_output of another output was used."""
     for (o, i), other in e.blocks.items():

@@ -11,7 +11,6 @@ from functools import cached_property
 from nbautograd.core.checking.repair.edit import (
     AXES,
     FUNCTIONS,
-    HALVES,
     SHAPES,
     SIGN,
     SIGNS,
@@ -164,12 +163,6 @@ def _diagnosed_term(c: Context, root: ast.expr) -> Iterator[Edit]:
         yield Edit(root, f"{c.hints.grad_output} * {term}", 0.6)
 
 
-@kind("mask of the diagnosis", "value")
-def _diagnosed_mask(c: Context, root: ast.expr) -> Iterator[Edit]:
-    for mask in c.hints.masks:
-        yield Edit(root, f"{c.product(root)} * {mask}", 1.15)
-
-
 @kind("mask of the diagnosis inside", "part")
 def _diagnosed_mask_inside(c: Context, node: ast.expr) -> Iterator[Edit]:
     if isinstance(node, (ast.Name, ast.BinOp)):
@@ -221,12 +214,6 @@ def _name_factor(c: Context, root: ast.expr) -> Iterator[Edit]:
         yield Edit(root, f"{left} * {name}.unsqueeze(-1)", 2.8)
 
 
-@kind("term that is a name", "value")
-def _name_term(c: Context, root: ast.expr) -> Iterator[Edit]:
-    for name in c.names:
-        yield Edit(root, f"{c.source(root)} + {c.hints.grad_output} * {name}", 2.3)
-
-
 @kind("factor that is a size", "value")
 def _size_factor(c: Context, root: ast.expr) -> Iterator[Edit]:
     left = c.product(root)
@@ -234,14 +221,6 @@ def _size_factor(c: Context, root: ast.expr) -> Iterator[Edit]:
         for size in (f"{name}.numel()", f"{name}.shape[0]", f"{name}.shape[-1]", f"{name}.shape[-1] ** 0.5"):
             yield Edit(root, f"{left} / {size}", 2.4)
             yield Edit(root, f"{left} * {size}", 2.6)
-
-
-@kind("expanded to a shape", "value")
-def _expanded(c: Context, root: ast.expr) -> Iterator[Edit]:
-    for name in c.names:
-        for shape in (f".expand_as({name})", f".reshape({name}.shape)", f".unsqueeze(0).expand_as({name})",
-                      f".unsqueeze(-1).expand_as({name})"):  # fmt: skip
-            yield Edit(root, f"{c.tight(root)}{shape}", 3.2)
 
 
 @kind("factor that is a function of a name", "value")
@@ -305,13 +284,6 @@ def _thresholds(tree: ast.AST) -> frozenset[int]:
     return frozenset(id(inner) for n in compared for side in n.comparators for inner in ast.walk(side))
 
 
-@kind("index from the end", "part")
-def _negative(c: Context, node: ast.expr) -> Iterator[Edit]:
-    number = getattr(getattr(node, "operand", None), "value", None)
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and type(number) is int:
-        yield from (Edit(node, repr(other), 1.15) for other in (-number + 1, -number - 1, 0, 1) if other != number)
-
-
 @kind("subscripts of an einsum", "part")
 def _subscripts(c: Context, node: ast.expr) -> Iterator[Edit]:
     """One letter exchanged for another of them."""
@@ -330,15 +302,6 @@ def _subscripts(c: Context, node: ast.expr) -> Iterator[Edit]:
 def _other_name(c: Context, node: ast.expr) -> Iterator[Edit]:
     if isinstance(node, ast.Name):
         yield from (Edit(node, name, 1.2) for name in c.names if name != node.id)
-
-
-@kind("factor of the diagnosis on grad_output", "part")
-def _received_factor(c: Context, node: ast.expr) -> Iterator[Edit]:
-    if isinstance(node, ast.Name) and node.id in c.hints.received:
-        for factor in c.hints.factors:
-            inverse = factor.strip("()").removeprefix("1 / ")
-            divided = f" / {inverse}" if inverse != factor.strip("()") else f" * {factor}"
-            yield Edit(node, f"({node.id}{divided})", 0.8)
 
 
 @kind("dimension added to a name", "part")
@@ -387,13 +350,6 @@ def _operand_dropped(c: Context, node: ast.expr) -> Iterator[Edit]:
     if isinstance(node, ast.BinOp):
         yield Edit(node, c.tight(node.left), 1.2)
         yield Edit(node, c.tight(node.right), 1.5)
-
-
-@kind("operands exchanged", "part")
-def _operands_exchanged(c: Context, node: ast.expr) -> Iterator[Edit]:
-    sign = SIGNS.get(type(node.op)) if isinstance(node, ast.BinOp) else None
-    if isinstance(node, ast.BinOp) and sign in ("-", "/", "@"):
-        yield Edit(node, f"({c.tight(node.right)} {sign} {c.tight(node.left)})", 1.3)
 
 
 @kind("other operation", "part")
@@ -482,14 +438,6 @@ def _arguments(c: Context, call: ast.Call) -> str:
     return ", ".join(c.source(a) for a in [*call.args, *(k.value for k in call.keywords)])
 
 
-@kind("factors of a product of matrices exchanged", "part")
-def _product_exchanged(c: Context, node: ast.expr) -> Iterator[Edit]:
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        receiver, method, module = _method(node.func)
-        if method in ("mm", "matmul", "bmm", "dot", "outer") and len(node.args) == 1 and not module:
-            yield Edit(node, f"{c.tight(node.args[0])}.{method}({c.source(receiver)})", 1.3)
-
-
 @kind("sum for mean", "part")
 def _sum_for_mean(c: Context, node: ast.expr) -> Iterator[Edit]:
     """The one for the other; a sum that a name weighs for a mean that none does."""
@@ -549,20 +497,6 @@ def _not_in_place(c: Context, node: ast.expr) -> Iterator[Edit]:
         method = node.func.attr
         if method.endswith("_") and not method.startswith("_"):
             yield Edit(node, f"{c.source(node.func.value)}.{method[:-1]}({_arguments(c, node)})", 0.6)
-
-
-@kind("other function", "part")
-def _other_function(c: Context, node: ast.expr) -> Iterator[Edit]:
-    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
-        return
-    receiver, method, _ = _method(node.func)
-    if method in HALVES:
-        yield Edit(node, f"{c.source(receiver)}.{HALVES[method]}({_arguments(c, node)})", 1.0)
-    for other in FUNCTIONS if method in FUNCTIONS else ():
-        if other != method:
-            head = f"{c.source(receiver)}.{other}({_arguments(c, node)})"
-            yield Edit(node, head, 1.5)
-            yield Edit(node, f"(-{head})", 1.6)
 
 
 @kind("index", "part")
