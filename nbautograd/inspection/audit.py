@@ -24,6 +24,7 @@ from nbautograd.core.checking.gradcheck import gradcheck
 from nbautograd.core.checking.other_points import shrunk
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.progress import Tell, watched
+from nbautograd.core.checking.quiet import quiet
 from nbautograd.core.display import Phrase
 from nbautograd.core.findings import Finding
 from nbautograd.core.recording.watching import KeptCall, Situation, Watch, WatchedFunction, compiled_meanwhile
@@ -46,6 +47,7 @@ LARGE = 20_000  # elements of inputs and outputs above which not each entry is l
 ROWS = 2  # of the batch that are left of a large input
 DIRECTIONS = 4  # along which a large input moves
 SMALL = 600  # elements that a large wrong one is cut down to, to be explained
+SAID = 200  # letters of an error that are told
 AS_CLOSE = 1e-2  # two precisions that differ by more, relative to the largest number, are not the same function
 # why a check has no end although nobody interrupted it
 NOT_INTERRUPTED = ("stopped", "reentrant_checkpoint")
@@ -169,6 +171,7 @@ class _Case:
         found: the Function.
         situation: its calls.
         target: what is checked.
+        source: of it, or None.
         outcome: what is known so far.
         call: the kept call that the outcome is about.
         inputs: what that check was given.
@@ -177,6 +180,7 @@ class _Case:
     found: WatchedFunction
     situation: Situation
     target: Any
+    source: FunctionSource | None
     outcome: AuditedSituation
     call: KeptCall | None = None
     inputs: tuple[Any, ...] = ()
@@ -236,6 +240,7 @@ class _Checks:
         self.end = self.begin + budget
         self.budget = budget
         self.spent: dict[type, float] = {}
+        self.registered: dict[type, tuple[Finding, ...]] = {}
         self.complete = True
         self.steps = 0
         self.cases = [case for found in watch.functions.values() for case in _cases(found)]
@@ -251,13 +256,14 @@ class _Checks:
                 self._step(case)
                 with self._time_of(case) as seconds:
                     self._second_look(case, seconds)
+                    self._registration(case, seconds)
         except KeyboardInterrupt:
             self.complete = False
         return self._report()
 
     def _step(self, case: _Case) -> None:
         if self.tell is not None:
-            name = _name(case.found.cls)
+            name = library.name_of(case.found.cls)
             self.tell(100 * self.steps, 200 * len(self.cases), str(Phrase("audit.checking", function=name)))
         self.steps += 1
 
@@ -311,12 +317,31 @@ class _Checks:
         if report.verdict == outcome.verdict:
             case.outcome = dataclasses.replace(outcome, report=report)
 
+    def _registration(self, case: _Case, seconds: float) -> None:
+        """Have torch look at how an operation was registered, once for each operation."""
+        op = library.operation_of(case.found.cls)
+        if op is None or not case.situation.kept or seconds <= 0 or case.found.cls in self.registered:
+            return
+        self.registered[case.found.cls] = _opchecked(op, case.situation.kept[0])
+
     def _gradcheck(
         self, target: Any, inputs: tuple[Any, ...], order: int | None, hints: str, seconds: float
     ) -> GradcheckReport:
         report = gradcheck(
             target, inputs, order=order, hints=hints, budget=Budget(seconds=max(0.05, seconds)), progress=self._part()
         )
+        stopped = any(finding.code in NOT_INTERRUPTED for finding in report.findings)
+        if not report.complete and not stopped:
+            raise KeyboardInterrupt
+        return report
+
+    def _verdict(self, target: Any, inputs: tuple[Any, ...], seconds: float) -> GradcheckReport:
+        """Return a report as soon as it is known that a gradient is wrong: why is asked in the second look."""
+        first = _FirstVerdict(self._part())
+        budget = Budget(seconds=max(0.05, seconds))
+        report = gradcheck(target, inputs, order=1, hints="what", budget=budget, progress=first)
+        if first.wrong is not None:
+            return first.wrong
         stopped = any(finding.code in NOT_INTERRUPTED for finding in report.findings)
         if not report.complete and not stopped:
             raise KeyboardInterrupt
@@ -350,7 +375,7 @@ class _Checks:
             if how == "directions":
                 report, inputs = self._along_directions(case.target, inputs, left)
             else:
-                report = self._gradcheck(case.target, inputs, 1, "where", left)
+                report = self._verdict(case.target, inputs, left)
         except Exception as error:
             return dataclasses.replace(outcome, verdict="cannot tell", reason=_said(error)), inputs
         if report is None:
@@ -379,7 +404,7 @@ class _Checks:
             return None, inputs
         if small is not None:
             with contextlib.suppress(Exception):
-                report = self._gradcheck(target, small, 1, "where", seconds)
+                report = self._gradcheck(target, small, 1, "fix", seconds)
                 if report.verdict == "wrong":
                     return report, small
         return along, inputs
@@ -396,7 +421,7 @@ class _Checks:
             for k, case in enumerate(cases):
                 if case.outcome.verdict == "wrong" and case.call is not None:
                     kept[len(functions), k] = Kept(cls, case.call, case.inputs)
-            functions.append(_audited(self.watch.functions[cls], cases))
+            functions.append(_audited(self.watch.functions[cls], cases, self.registered.get(cls, ())))
         seconds = time.perf_counter() - self.begin
         notes = tuple(_notes(self.watch, functions, self.complete))
         report = AuditReport(tuple(functions), notes, seconds, self.complete, str(torch.__version__))
@@ -406,14 +431,40 @@ class _Checks:
         return report
 
 
+class _FirstVerdict:
+    """Told how far a check is; ends it once the gradient is known to be wrong.
+
+    Args:
+        tell: who is told besides.
+
+    Attributes:
+        wrong: the report of that moment, None where there was none.
+    """
+
+    def __init__(self, tell: Tell | None) -> None:
+        self._tell = tell
+        self.wrong: GradcheckReport | None = None
+
+    def __call__(self, done: int, total: int, what: str) -> None:
+        """Hand on how far the check is."""
+        if self._tell is not None:
+            self._tell(done, total, what)
+
+    def verdict_known(self, report: GradcheckReport) -> None:
+        """End the check of a wrong gradient."""
+        if report.verdict == "wrong":
+            self.wrong = report
+            raise KeyboardInterrupt
+
+
 def _cases(found: WatchedFunction) -> Iterator[_Case]:
     """Yield the situations of a Function, the inputs described by the names that its source gives them."""
-    target, names = _target(found.cls)
+    target, names, source = _target(found.cls)
     for key, situation in found.situations.items():
         call = situation.kept[0] if situation.kept else None
         given = None if call is None else (*call.arguments, *call.keywords.values())
         inputs = tuple(_input(names, k, key, given) for k in range(len(key)))
-        yield _Case(found, situation, target, AuditedSituation(inputs, situation.calls))
+        yield _Case(found, situation, target, source, AuditedSituation(inputs, situation.calls))
 
 
 def _input(names: Sequence[str], k: int, key: Any, given: tuple[Any, ...] | None) -> AuditedInput:
@@ -431,16 +482,16 @@ def _input(names: Sequence[str], k: int, key: Any, given: tuple[Any, ...] | None
     return AuditedInput(name, f"{dtype} {tuple(item.shape)}", item.requires_grad, tuple(notes))
 
 
-def _target(cls: Any) -> tuple[Any, Sequence[str]]:
-    """Return what to check for a Function, and the names of its arguments."""
+def _target(cls: Any) -> tuple[Any, Sequence[str], FunctionSource | None]:
+    """Return what to check for a Function, the names of its arguments, and its source."""
     op = library.operation_of(cls)
     if op is None:
         source = read_source(cls)
-        return cls, () if source is None else source.inputs
+        return cls, () if source is None else source.inputs, source
     names = [argument.name for argument in op.overload._schema.arguments]
     made = library.function_of(op)
     if made is not None:
-        return made, names
+        return made, names, read_source(made)
     keywords = [argument.name for argument in op.overload._schema.arguments if argument.kwarg_only]
     first = len(names) - len(keywords)
 
@@ -448,12 +499,7 @@ def _target(cls: Any) -> tuple[Any, Sequence[str]]:
         return op.overload(*args[:first], **dict(zip(keywords, args[first:], strict=False)))
 
     call.__name__ = op.name
-    return call, names
-
-
-def _name(cls: type) -> str:
-    op = library.operation_of(cls)
-    return cls.__name__ if op is None else op.name
+    return call, names, None
 
 
 def _double(item: Any) -> Any:
@@ -595,21 +641,40 @@ def _short_report(
 def _said(error: Exception) -> Phrase:
     if isinstance(error, NbautogradError):
         return Phrase(error.message_id, **error.params)
-    words = " ".join(str(error).split())[:200]
+    words = _short(error)
     return Phrase("audit.raised", error=f"{type(error).__name__}: {words}" if words else type(error).__name__)
 
 
-def _audited(found: WatchedFunction, cases: Sequence[_Case]) -> AuditedFunction:
+def _opchecked(op: library.Operation, call: KeptCall) -> tuple[Finding, ...]:
+    """Return what ``torch.library.opcheck`` says against the registration of an operation."""
+    results: dict[str, Any]
+    with quiet():
+        try:
+            results = torch.library.opcheck(op.overload, call.arguments, call.keywords, raise_exception=False)
+        except Exception as error:
+            results = {"opcheck": error}
+    failed = {test: said for test, said in results.items() if isinstance(said, BaseException)}
+    return tuple(
+        Finding(f"opcheck_{test.removeprefix('test_')}", "lint", "audit.opcheck", {"test": test, "said": _short(said)})
+        for test, said in failed.items()
+    )
+
+
+def _short(error: BaseException) -> str:
+    words = " ".join(str(error).split())
+    return words if len(words) <= SAID else f"{words[:SAID]}..."
+
+
+def _audited(found: WatchedFunction, cases: Sequence[_Case], findings: tuple[Finding, ...]) -> AuditedFunction:
     op = library.operation_of(found.cls)
-    target = cases[0].target if cases else found.cls
-    source: FunctionSource | None = read_source(target) if isinstance(target, type) else None
+    source = cases[0].source if cases else read_source(found.cls)
     backward = None if op is None else getattr(op.backward, "__code__", None)
     file, line = (None, None) if source is None else (source.file, source.first_line)
     if backward is not None:
         file, line = backward.co_filename, backward.co_firstlineno
     kept = sum(len(situation.kept) for situation in found.situations.values())
     return AuditedFunction(
-        name=found.cls.__qualname__ if op is None else op.name,
+        name=found.cls.__qualname__.rpartition("<locals>.")[2] if op is None else op.name,
         module=found.cls.__module__ if op is None else str(getattr(op.backward, "__module__", "")),
         file=file,
         line=line,
@@ -617,6 +682,7 @@ def _audited(found: WatchedFunction, cases: Sequence[_Case]) -> AuditedFunction:
         calls=found.calls,
         left_out=found.calls - kept,
         without_gradient=found.without_gradient,
+        findings=findings,
     )
 
 
@@ -637,6 +703,8 @@ def _notes(watch: Watch, functions: Sequence[AuditedFunction], complete: bool) -
         yield Phrase("audit.processes", count=unseen.processes)
     for found in watch.functions.values():
         if found.others:
-            yield Phrase("audit.others", function=_name(found.cls), count=found.others, most=len(found.situations))
+            yield Phrase(
+                "audit.others", function=library.name_of(found.cls), count=found.others, most=len(found.situations)
+            )
     for error, count in watch.errors.items():
         yield Phrase("audit.error", error=error, count=count)

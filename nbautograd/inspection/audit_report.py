@@ -77,16 +77,22 @@ class AuditedSituation(Displayable):
         """The finding that says why it is wrong, or what its risk is."""
         return next((f for f in self.findings if f.kind in ("bug", "lint")), None)
 
+    @property
+    def message(self) -> str:
+        """Why it is wrong or cannot be told, in the language of the moment; empty where it is right."""
+        if self.cause is not None:
+            return self.cause.message
+        return str(Phrase("audit.unexplained") if self.verdict == "wrong" else self.reason)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data, as ``--json`` writes it."""
-        cause = self.cause
         fix = next((f.fix for f in self.findings if f.fix is not None), None)
         return {
             "inputs": [str(one) for one in self.inputs],
             "verdict": self.verdict if self.verdict != "unchecked" else "not checked",
             "order2": self.order2,
             "codes": [f.code for f in self.findings],
-            "message": str(self.reason) if cause is None else cause.message,
+            "message": self.message,
             "fix": None if fix is None else {"line": fix.line, "before": fix.before, "source": fix.source},
             "calls": self.calls,
             "checked": self.checked,
@@ -110,6 +116,7 @@ class AuditedFunction(Displayable):
         calls: how many calls there were with a gradient to follow.
         left_out: how many of them were not kept, and so not checked.
         without_gradient: further calls that nothing can be differentiated through.
+        findings: what ``torch.library.opcheck`` says against the registration of an operation.
     """
 
     name: str
@@ -120,6 +127,7 @@ class AuditedFunction(Displayable):
     calls: int = 0
     left_out: int = 0
     without_gradient: int = 0
+    findings: tuple[Finding, ...] = ()
 
     @property
     def verdict(self) -> AuditVerdict:
@@ -130,7 +138,8 @@ class AuditedFunction(Displayable):
         """Plain data, as ``--json`` writes it."""
         names = ("name", "module", "file", "line", "calls", "left_out", "without_gradient")
         facts = {name: getattr(self, name) for name in names}
-        return {**facts, "situations": [situation.to_dict() for situation in self.situations]}
+        findings = [{"code": finding.code, "message": finding.message} for finding in self.findings]
+        return {**facts, "situations": [situation.to_dict() for situation in self.situations], "findings": findings}
 
     def __repr__(self) -> str:
         return f"<AuditedFunction {self.name}: {self.verdict}, {len(self.situations)} situations>"

@@ -38,6 +38,8 @@ SENTENCES: dict[str, str] = {
     "audit.repro_no_source": "the source of `{name}` cannot be read",
     "audit.repro_too_long": "it took more than {seconds} s",
     "audit.repro_written": "{function}: {script}",
+    "audit.opcheck": "`torch.library.opcheck` does not pass {test}: {said}",
+    "audit.unexplained": "The gradient does not agree with finite differences. The time for saying why was used up.",
     # ---- causes ----
     # pieces
     "causes.nth_1": "1st",

@@ -38,6 +38,8 @@ SENTENCES: dict[str, str] = {
     "audit.repro_no_source": "无法读取 `{name}` 的源代码",
     "audit.repro_too_long": "用时超过 {seconds} 秒",
     "audit.repro_written": "{function}：{script}",
+    "audit.opcheck": "`torch.library.opcheck` 的 {test} 未通过：{said}",
+    "audit.unexplained": "梯度与有限差分不一致。用于说明原因的时间已用完。",
     # ---- causes ----
     # pieces
     "causes.nth_1": "第 1 个",

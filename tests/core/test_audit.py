@@ -104,8 +104,11 @@ def leaf(*shape, dtype=torch.float32):
     return torch.randn(*shape, dtype=dtype, generator=torch.Generator().manual_seed(1)).requires_grad_()
 
 
+LONG = {"budget": 3600.0, "per_function": 3600.0}  # on a busy machine, nothing is left out for lack of time
+
+
 def audited(*calls, **options):
-    with nbautograd.audit(**options) as audit:
+    with nbautograd.audit(**(options or LONG)) as audit:
         for cls, *args in calls:
             cls.apply(*args)
     return audit.report()
@@ -136,10 +139,10 @@ def test_the_cause_and_the_tried_fix_are_those_of_a_whole_check():
 
 def test_one_callable_can_be_audited_at_once():
     model = nn.Sequential(nn.Linear(3, 4), nn.ReLU())
-    report = nbautograd.audit(lambda x: Wrong.apply(model(x)).sum(), leaf(2, 3))
+    report = nbautograd.audit(lambda x: Wrong.apply(model(x)).sum(), leaf(2, 3), **LONG)
     assert verdicts(report) == {"Wrong": "wrong"}
     assert all(p.grad is None for p in model.parameters())
-    assert verdicts(nbautograd.audit(Right, leaf(2))) == {"Right": "right"}
+    assert verdicts(nbautograd.audit(Right, leaf(2), **LONG)) == {"Right": "right"}
 
 
 def test_a_kernel_for_one_dtype_is_checked_in_it():
@@ -192,7 +195,7 @@ def test_a_call_that_raises_when_it_is_run_again_is_a_sentence():
 
 
 def test_a_program_that_raises_is_its_own_and_what_ran_before_is_checked():
-    audit = nbautograd.audit()
+    audit = nbautograd.audit(**LONG)
     with pytest.raises(ZeroDivisionError), audit:
         divide_after(Wrong.apply(leaf(3)))
     assert audit.report().verdict == "wrong"
@@ -203,7 +206,7 @@ def divide_after(_):
 
 
 def test_without_custom_functions_there_is_a_sentence():
-    with nbautograd.audit() as audit:
+    with nbautograd.audit(**LONG) as audit:
         nn.Linear(3, 2)(torch.randn(2, 3)).sum().backward()
     report = audit.report()
     assert (report.functions, report.verdict) == ((), "unchecked")
@@ -238,7 +241,7 @@ def test_an_interrupt_keeps_what_is_done(monkeypatch):
 
 def test_progress_rises_to_its_end_and_can_stop_the_checks():
     told = []
-    with nbautograd.audit() as audit:
+    with nbautograd.audit(**LONG) as audit:
         Right.apply(leaf(3))
         Wrong.apply(leaf(3))
     audit.report(progress=lambda done, total, what: told.append((done, total, what)))
@@ -249,7 +252,7 @@ def test_progress_rises_to_its_end_and_can_stop_the_checks():
     def stop(done, total, what):
         raise KeyboardInterrupt
 
-    with nbautograd.audit() as audit:
+    with nbautograd.audit(**LONG) as audit:
         Right.apply(leaf(3))
     assert not audit.report(progress=stop).complete
 
@@ -312,7 +315,7 @@ def test_a_call_that_makes_no_sense_is_a_sentence(make):
 
 
 def test_the_report_waits_for_the_end_of_the_block():
-    with nbautograd.audit() as audit, pytest.raises(CallError, match="after the `with` block"):
+    with nbautograd.audit(**LONG) as audit, pytest.raises(CallError, match="after the `with` block"):
         audit.report()
 
 
@@ -332,7 +335,7 @@ def test_inside_vmap_torch_calls_no_method_of_the_users_and_the_report_says_so()
         def backward(ctx, grad):
             return grad * 2
 
-    with nbautograd.audit() as audit:
+    with nbautograd.audit(**LONG) as audit:
         torch.vmap(Batched.apply)(torch.randn(3, requires_grad=True))
     assert "torch.vmap" in str(audit.report())
 
@@ -349,7 +352,7 @@ def test_an_operation_of_torch_library_has_its_name_and_the_lines_of_its_author(
         return grad * ctx.times**2, None
 
     twice.register_autograd(backward, setup_context=setup_context)
-    with nbautograd.audit() as audit:
+    with nbautograd.audit(**LONG) as audit:
         twice(leaf(3), 3)
     [function] = audit.report().functions
     assert (function.name, function.module) == ("nbautograd_audit::twice", __name__)
@@ -358,6 +361,34 @@ def test_an_operation_of_torch_library_has_its_name_and_the_lines_of_its_author(
     assert situation.verdict == "wrong"
     assert [str(one) for one in situation.inputs] == ["x: float32 (3,)", "times: 3"]
     assert situation.cause.line == backward.__code__.co_firstlineno + 1
+    assert {f.code for f in function.findings} == {"opcheck_faketensor", "opcheck_aot_dispatch_dynamic"}
+    assert "test_faketensor" in str(audit.report())  # no fake implementation is registered
+
+
+def test_a_registered_rule_for_batches_is_compared_with_the_items_one_by_one():
+    @torch.library.custom_op("nbautograd_audit::square", mutates_args=())
+    def square(x: torch.Tensor) -> torch.Tensor:
+        return x * x
+
+    @square.register_fake
+    def _(x):
+        return torch.empty_like(x)
+
+    square.register_autograd(
+        lambda ctx, grad: 2 * ctx.saved_tensors[0] * grad,
+        setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
+    )
+
+    def codes():
+        with nbautograd.audit(**LONG) as audit:
+            square(leaf(3))
+        [function] = audit.report().functions
+        assert not function.findings
+        return {f.code for s in function.situations for f in s.findings}
+
+    assert codes() == set()
+    square.register_vmap(lambda info, in_dims, x: (x * x * 2, in_dims[0]))
+    assert codes() == {"vmap_wrong"}
 
 
 def test_lists_and_keyword_only_arguments_of_an_operation_are_checked_as_they_are():
@@ -372,7 +403,7 @@ def test_lists_and_keyword_only_arguments_of_an_operation_are_checked_as_they_ar
         return [grad * ctx.scale] * ctx.count
 
     scaled_sum.register_autograd(backward, setup_context=setup_context)
-    with nbautograd.audit() as audit:
+    with nbautograd.audit(**LONG) as audit:
         scaled_sum([leaf(3), leaf(3)], scale=2.0)
     [function] = audit.report().functions
     assert function.calls == 1
@@ -381,7 +412,7 @@ def test_lists_and_keyword_only_arguments_of_an_operation_are_checked_as_they_ar
 
 def test_checking_leaves_the_program_as_it_is():
     model = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3))
-    with nbautograd.audit() as audit:
+    with nbautograd.audit(**LONG) as audit:
         Wrong.apply(model(leaf(4, 3))).sum().backward()
     state = {k: v.clone() for k, v in model.state_dict().items()}
     grads = [p.grad.clone() for p in model.parameters()]
@@ -395,7 +426,7 @@ def test_checking_leaves_the_program_as_it_is():
 def test_reports_of_several_processes_are_joined():
     first = audited((Wrong, leaf(3)), (Right, leaf(3)))
     second = audited((Wrong, leaf(3)), (Rounded, leaf(3)))
-    with nbautograd.audit() as audit:
+    with nbautograd.audit(**LONG) as audit:
         pass
     whole = joined([first.without_blocks(), second, audit.report()])
     assert verdicts(whole) == {"Wrong": "wrong", "Rounded": "cannot tell", "Right": "right"}
@@ -404,3 +435,50 @@ def test_reports_of_several_processes_are_joined():
     assert not whole.notes
     assert not first.without_blocks().functions[0].situations[0].report.blocks
     assert first.without_blocks().functions[0].situations[0].cause == first.functions[0].situations[0].cause
+
+
+def test_functions_under_autocast_and_those_that_are_differentiated_once_are_checked():
+    class Cast(torch.autograd.Function):
+        @staticmethod
+        @torch.amp.custom_fwd(device_type="cpu", cast_inputs=torch.float32)
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x.exp()
+
+        @staticmethod
+        @torch.amp.custom_bwd(device_type="cpu")
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return grad * x.exp() * 3
+
+    class Once(Right):
+        @staticmethod
+        @torch.autograd.function.once_differentiable
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return grad * x.exp()
+
+    with torch.autocast("cpu", dtype=torch.bfloat16), nbautograd.audit(**LONG) as audit:
+        Cast.apply(leaf(3))
+        Once.apply(leaf(3))
+    assert verdicts(audit.report()) == {"Cast": "wrong", "Once": "right"}
+
+
+def test_a_function_under_torch_func_is_checked_for_what_is_differentiated_there():
+    class Scaled(torch.autograd.Function):
+        @staticmethod
+        def forward(x, scale):
+            return x * scale
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(inputs[1])
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * ctx.saved_tensors[0], None  # no gradient for the scale, which is never asked for
+
+    with nbautograd.audit(**LONG) as audit:
+        torch.func.grad(lambda x: Scaled.apply(x, torch.full((3,), 2.0)).sum())(torch.randn(3))
+    [function] = audit.report().functions
+    assert (function.name, function.verdict) == ("Scaled", "right")

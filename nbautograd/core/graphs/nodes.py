@@ -9,6 +9,7 @@ import torch
 from nbautograd.core.graphs.graph import Node, Slot
 from nbautograd.core.graphs.names import Names
 from nbautograd.core.graphs.saved import SavedMemory, SavedReader
+from nbautograd.core.torch_private import library
 from nbautograd.core.torch_private.nodes import function_of, gradient_slots, node_name
 
 EMPTY = Slot()
@@ -114,13 +115,14 @@ class Describer:
         )
 
     def _function(self, i: int, node: Any, cls: type, slots: tuple[Slot, ...], known: Known) -> Node:
-        source = self._reader.source(cls)
+        operation = library.is_generated(cls)
+        source = self._reader.source(library.written_as(cls))
         ctx = self._reader.ctx(node, source)
         storages, stale = self._memory.read(node, (source.saved if source is not None else None) or ())
         first = slots[0] if slots else EMPTY
         return Node(
             i,
-            node_name(node),
+            f"{library.name_of(cls)}Backward" if operation else node_name(node),
             "function",
             self._names.nodes.get(node, ""),
             known.scope,
@@ -132,7 +134,7 @@ class Describer:
             first.shape,
             first.dtype,
             outputs=known.outputs,
-            function=cls.__name__,
+            function=library.name_of(cls),
             inputs=() if source is None else source.inputs,
             gradients=slots,
             stops=known.stops,

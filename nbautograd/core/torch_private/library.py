@@ -34,6 +34,7 @@ class Operation:
         overload: what runs it, an ``OpOverload``.
         forward: the user's implementation where there is one for all devices, else the overload.
         setup_context, backward: as the user registered them; setup_context may be None.
+        vmap: the rule for batches, where one is registered.
         nested: True where it takes or returns lists of tensors.
         keywords: True where some of its arguments are keyword-only.
     """
@@ -43,6 +44,7 @@ class Operation:
     forward: Callable[..., Any]
     setup_context: Callable[..., Any] | None
     backward: Callable[..., Any]
+    vmap: Callable[..., Any] | None
     nested: bool
     keywords: bool
 
@@ -68,8 +70,8 @@ def _described(op: Any, info: Any, nested: bool) -> Operation:
     schema = op._schema
     name = schema.name + (f".{schema.overload_name}" if schema.overload_name else "")
     keywords = any(argument.kwarg_only for argument in schema.arguments)
-    setup = getattr(info, "_setup_context_fn", None)
-    return Operation(name, op, _forward(op, info), setup, info._backward_fn, nested, keywords)
+    setup, vmap = getattr(info, "_setup_context_fn", None), getattr(info, "_vmap_fn", None)
+    return Operation(name, op, _forward(op, info), setup, info._backward_fn, vmap, nested, keywords)
 
 
 def _takes_lists(op: Any) -> bool:
@@ -116,9 +118,21 @@ def function_of(op: Operation) -> type | None:
     if op.nested or op.keywords or not _in_order(op.setup_context):
         return None
     known = _made.get(op.backward)
-    if known is None:
+    if known is None or getattr(vars(known).get("vmap"), "__func__", None) is not op.vmap:
         known = _made[op.backward] = _function(op)
     return known
+
+
+def written_as(cls: type) -> type:
+    """Return the Function whose source is what the author wrote: the class itself but for an operation's."""
+    op = operation_of(cls)
+    return cls if op is None else function_of(op) or cls
+
+
+def name_of(cls: type) -> str:
+    """Return the name of a Function, or of the operation that torch made it for, such as ``"mylib::swish"``."""
+    op = operation_of(cls)
+    return cls.__name__ if op is None else op.name
 
 
 _made: weakref.WeakKeyDictionary[Any, type] = weakref.WeakKeyDictionary()
@@ -130,6 +144,8 @@ def _function(op: Operation) -> type:
         "setup_context": staticmethod(op.setup_context or _nothing),
         "backward": staticmethod(op.backward),
     }
+    if op.vmap is not None:
+        methods["vmap"] = staticmethod(op.vmap)
     module = getattr(op.backward, "__module__", "")
     return FunctionMeta(op.name, (torch.autograd.Function,), {**methods, "__module__": module})
 

@@ -97,7 +97,7 @@ def _causes(report: AuditReport, in_python: bool) -> Iterator[Block]:
         situation = function.situations[0]
         cause = situation.cause
         about = paragraph(Strong(code(function.name)), place(function))
-        body = () if cause is None else finding_document(cause, kind=False)
+        body = sentences([situation.message]) if cause is None else finding_document(cause, kind=False)
         expression = f"report.functions[{i}].situations[0].report"
         whole = sentences([messages.text("views.audit.open", expression=expression)], "small")
         details: Document = ()
@@ -170,9 +170,9 @@ def _counts(report: AuditReport) -> list[str]:
 
 
 def _reasons(report: AuditReport) -> list[str]:
-    """Return why something cannot be told, or was not checked, each reason once for a Function."""
+    """Return why something cannot be told or was not checked, and what is risky, each once for a Function."""
     unsure = [(f, s) for f in report.functions for s in f.situations if s.verdict in ("cannot tell", "unchecked")]
-    said = [
-        messages.text("views.audit.reason", function=code(f.name), reason=str(s.reason)) for f, s in unsure if s.reason
-    ]
-    return list(dict.fromkeys(said))[:ROWS_SHOWN]
+    pairs = dict.fromkeys((f.name, str(s.reason)) for f, s in unsure if s.reason)
+    pairs.update(dict.fromkeys((f.name, finding.message) for f in report.functions for finding in f.findings))
+    said = [messages.text("views.audit.reason", function=code(name), reason=reason) for name, reason in pairs]
+    return said[:ROWS_SHOWN]
