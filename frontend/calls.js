@@ -224,7 +224,7 @@ function chipOf(page, call, k) {
     "button",
     {
       class: `chip ${isBackward(call) ? "backward" : "forward"} ${call.exception ? "bad" : ""}`,
-      "aria-label": `${call.function}.${call.method} #${call.index}, ${said.join(", ")}`,
+      "aria-label": `${call.function}.${call.method} ${call.name}, ${said.join(", ")}`,
       title: said.join(", "),
       style: `left:${k * STEP}px;top:${isBackward(call) ? LANE : 0}px;width:${WIDTH}px;height:${CHIP}px`,
       on: { click: () => page.select({ call: call.index }) },
@@ -235,7 +235,7 @@ function chipOf(page, call, k) {
       call.method === "setup_context" ? "setup" : call.method,
       marks && el("b", null, ` ${marks}`),
     ),
-    el("span", "faint", `#${call.index}`),
+    el("span", "faint", call.name),
   );
 }
 
@@ -282,7 +282,7 @@ function pair(page, calls, group) {
               el(
                 "button",
                 { class: "link", on: { click: () => page.select({ call: one.index }) } },
-                `#${one.index}`,
+                one.name,
               ),
             ),
         ),
@@ -296,7 +296,7 @@ export function methodView(page, call) {
   const facts = [
     time(call.seconds),
     call.caller_line && page.t("called_from", { line: call.caller_line }),
-    call.parent !== undefined && page.t("inside", { index: call.parent }),
+    call.during && page.t("inside", { call: call.during }),
     call.create_graph && page.t("double"),
     call.thread,
   ].filter(Boolean);
@@ -307,7 +307,7 @@ export function methodView(page, call) {
       "h4",
       null,
       el("code", null, call.method),
-      el("span", "faint", ` #${call.index} · ${facts.join(" · ")}`),
+      el("span", "faint", ` ${call.name} · ${facts.join(" · ")}`),
     ),
     call.method !== "setup_context" &&
       valueList(page, page.t(backward ? "grad_outputs" : "inputs"), call.inputs),

@@ -1,7 +1,7 @@
 // A document as Python built it, drawn in a live view: the same tree as that of the stored report, views/document.py.
 
 import { copyButton } from "./clipboard.js";
-import { thumbnail } from "./heatmap.js";
+import { thumbnail, thumbnailWidth } from "./heatmap.js";
 import { arrowHead, boxGroup, pathGroup } from "./scene.js";
 import { button, el, numbers, prose, svg } from "./shared.js";
 
@@ -223,8 +223,7 @@ function foldable(page, rows, drawn) {
  */
 function thumbnailView(page, { array, alt, exact }) {
   const [rows, cols] = array.shape;
-  const readable = exact && cols <= 6 && rows <= 8;
-  const width = readable ? cols * 28 : Math.min(128, Math.max(16, cols * 9));
+  const width = thumbnailWidth(rows, cols, exact);
   return thumbnail(page, { rows, cols, values: numbers(array) }, width, alt);
 }
 

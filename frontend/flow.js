@@ -58,7 +58,7 @@ function termMap(page, name, { thumbnail: packed, dtype, shape: sizes, norm }, m
   return el(
     "div",
     null,
-    thumbnail(page, { rows, cols, values: numbers(packed) }, width, said, most),
+    thumbnail(page, { rows, cols, values: numbers(packed) }, width, said, { most }),
     typeof norm === "number" && el("div", "faint stats", `|g| ${number(norm, 3)}`),
   );
 }

@@ -1,6 +1,6 @@
 // A heat map on a canvas: symmetric colours, sign marks, cells beyond the scale, the cursor and the marked cells.
 
-import { short } from "./formats.js";
+import { number, short } from "./formats.js";
 import { limit, isBeyond, NEGLIGIBLE } from "./scale.js";
 import { el } from "./shared.js";
 
@@ -189,18 +189,45 @@ function ring(pen, [row, col], side, halo, line, dash = []) {
 }
 
 /**
- * A small heat map of a tensor's thumbnail.
+ * The width that a thumbnail is given: large cells where each of a few is one element, and never a tall picture.
+ * @param {number} rows @param {number} cols @param {boolean} exact
+ */
+export function thumbnailWidth(rows, cols, exact) {
+  if (exact && cols <= 6 && rows <= 8) return cols * LARGEST_CELL;
+  return cols * Math.max(4, Math.min(12, Math.floor(Math.min(224 / cols, 160 / rows))));
+}
+
+/**
+ * A small heat map of a tensor's thumbnail; the cell under the pointer says its value.
  * @param {Page} page
  * @param {Grid} grid
  * @param {number} width
  * @param {string} name what it shows
- * @param {number} [most] what full colour stands for
+ * @param {{most?: number, say?: (cell: number, value: number) => string}} [more] what full colour stands for; the
+ *   words for a cell
  */
-export function thumbnail(page, grid, width, name, most = limit(grid.values)) {
+export function thumbnail(page, grid, width, name, more = {}) {
+  const { most = limit(grid.values), say = (_, value) => number(value) } = more;
   const canvas = el("canvas", { class: "thumbnail", role: "img", "aria-label": name });
+  const tip = el("code", { class: "tip", "aria-hidden": "true", hidden: true });
   const look = { most, cell: cellSize(grid.rows, grid.cols, width) };
-  const paint = () => draw(canvas, grid, { ...look, colours: page.colours() });
-  page.onTheme(paint);
+  /** @param {[number, number] | null} cursor */
+  const paint = (cursor = null) => draw(canvas, grid, { ...look, cursor, colours: page.colours() });
+  /** @param {PointerEvent} event */
+  function point(event) {
+    const side = canvas.offsetWidth / grid.cols;
+    const col = Math.min(grid.cols - 1, Math.floor(event.offsetX / side)),
+      row = Math.min(grid.rows - 1, Math.floor(event.offsetY / side));
+    const cell = row * grid.cols + col;
+    tip.textContent = say(cell, grid.values[cell]);
+    tip.style.left = `${(col + 1) * side + 8}px`;
+    tip.style.top = `${(row + 1) * side + 4}px`;
+    tip.hidden = false;
+    paint([row, col]);
+  }
+  canvas.addEventListener("pointermove", point);
+  canvas.addEventListener("pointerleave", () => ((tip.hidden = true), paint()));
+  page.onTheme(() => paint());
   paint();
-  return canvas;
+  return el("div", "thumb", canvas, tip);
 }

@@ -138,9 +138,7 @@ function links(page, state, node) {
     null,
     row(
       "calls",
-      calls.map((/** @type {[number, string]} */ [call, method]) =>
-        to(`${method} #${call}`, "calls", { call }),
-      ),
+      calls.map((/** @type {[number, string]} */ [call, title]) => to(title, "calls", { call })),
     ),
     row(
       "jacobian",

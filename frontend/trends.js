@@ -94,7 +94,7 @@ export function trendLines(page, trends, list) {
       said,
       bad !== null &&
         button(
-          page.t("trend_bad", { number: trends.bad_call }),
+          page.t("trend_bad", { call: trends.bad_call }),
           () => show(bad - FEW / 2, bad + FEW / 2, bad),
           "link bad",
         ),

@@ -1,8 +1,8 @@
 // Tensors and other values: name, dtype and shape, numbers as a small heat map, what is odd about them.
 
-import { count, number, shape, size } from "./formats.js";
-import { thumbnail } from "./heatmap.js";
-import { el, numbers } from "./shared.js";
+import { count, index, number, shape, size } from "./formats.js";
+import { thumbnail, thumbnailWidth } from "./heatmap.js";
+import { el, numbers, unravel } from "./shared.js";
 
 /** @typedef {import("./types").Page} Page */
 /** @typedef {import("./types").Value} Value */
@@ -83,12 +83,19 @@ export function tensorBody(page, name, tensor) {
 function picture(page, name, tensor) {
   const packed = /** @type {import("./types").Packed} */ (tensor.thumbnail);
   const [rows, cols] = packed.shape;
-  const readable = cols <= 6 && rows <= 8 && rows * cols === tensor.numel;
+  const sizes = tensor.shape ?? [],
+    exact = rows * cols === tensor.numel;
+  /** @param {number} cell @param {number} value */
+  function say(cell, value) {
+    if (exact) return `${name}${index(unravel(cell, sizes))} = ${number(value)}`;
+    return page.t(tensor.sampled ? "cell_sampled" : "cell_pooled", { value: number(value) });
+  }
   return thumbnail(
     page,
     { rows, cols, values: numbers(packed) },
-    readable ? cols * 28 : Math.min(128, Math.max(16, cols * 9)),
-    page.t("thumbnail", { name, dtype: tensor.dtype, shape: shape(tensor.shape ?? []) }),
+    thumbnailWidth(rows, cols, exact),
+    page.t("thumbnail", { name, dtype: tensor.dtype, shape: shape(sizes) }),
+    { say },
   );
 }
 

@@ -35,7 +35,8 @@ class TensorSummary(Displayable):
             ``std`` is the population's; ``norm`` is Euclidean.
         nan, inf, zeros: how many elements are NaN, infinite, exactly zero; None when not known.
         sampled: True when the statistics come from a sample of the elements.
-        thumbnail: array of at most 32x32 (rows x columns), pooled by the entry of largest size; None when not known.
+        thumbnail: array of at most 32x32 (rows x columns), pooled by the entry of largest size; of a
+            sample its runs below each other; None when not known.
         values: all elements in row-major order when there are at most 64, for showing them; else None.
         reason: why values are missing: a sentence (``str`` of it), or torch's own words; None when they are not.
     """

@@ -22,10 +22,10 @@ COLUMNS = 800  # of a trend
 MOST_PRINTED = 4_000  # characters of one call's prints
 
 
-def call_state(call: Call) -> dict[str, Any]:
+def call_state(call: Call, names: Mapping[int, str]) -> dict[str, Any]:
     """One call with its values, ctx, prints and warnings."""
     return {
-        **brief_state(call),
+        **brief_state(call, names),
         "inputs": parts.values(call.inputs),
         "outputs": parts.values(call.outputs),
         "ctx": parts.ctx(call.ctx),
@@ -35,11 +35,14 @@ def call_state(call: Call) -> dict[str, Any]:
     }
 
 
-def brief_state(call: Call) -> dict[str, Any]:
+def brief_state(call: Call, names: Mapping[int, str]) -> dict[str, Any]:
     """Return what the time line shows of a call; nothing that is empty."""
-    names = ("index", "function", "method", "parent", "forward", "exception", "caller_line", "create_graph")
-    values = {name: getattr(call, name) for name in names}
+    fields = ("index", "function", "method", "forward", "exception", "caller_line", "create_graph")
+    values = {name: getattr(call, name) for name in fields}
     facts = {name: value for name, value in values.items() if value is not None and value is not False}  # 0 stays
+    facts["name"] = call.name
+    if call.parent is not None and call.parent in names:
+        facts["during"] = names[call.parent]
     facts |= {"seconds": plain(call.seconds), "noticed": len(call.warnings), "bytes": call.ctx.bytes}
     if call.stdout:
         facts["printed"] = True
@@ -50,12 +53,12 @@ def brief_state(call: Call) -> dict[str, Any]:
 
 def calls_state(log: CallLog) -> dict[str, Any]:
     """The newest calls of a log, oldest first, and what is missing from it."""
-    calls = log.calls
+    calls, names = log.calls, log.names
     shown = calls[-MOST_CALLS:]
     measured = trends(log)
     states, room = [], WHOLE
     for call in reversed(shown):
-        state = call_state(call) if room > 0 else brief_state(call)
+        state = call_state(call, names) if room > 0 else brief_state(call, names)
         room -= parts.weight(state) if room > 0 else 0
         states.append(state)
     return {
@@ -81,7 +84,7 @@ def _trends_state(measured: Trends, calls: Sequence[Call]) -> dict[str, Any]:
         "count": count,
         "starts": array(starts),
         "first_bad": measured.first_bad,
-        "bad_call": None if measured.first_bad is None else calls[measured.first_bad].index,
+        "bad_call": None if measured.first_bad is None else calls[measured.first_bad].name,
         **{name: array(column, "float32") for name, column in columns.items()},
     }
 
@@ -100,7 +103,8 @@ def some_calls(log: CallLog, question: Mapping[str, Any]) -> tuple[dict[str, Any
     calls = log.calls
     if type(first) is not int or type(count) is not int or not 0 <= first < len(calls) or count < 1:
         raise InputError("widgets.no_call")
-    return {"calls": [brief_state(call) for call in calls[first : first + min(count, MOST_CALLS)]]}, []
+    names = log.names
+    return {"calls": [brief_state(call, names) for call in calls[first : first + min(count, MOST_CALLS)]]}, []
 
 
 def one_call(log: CallLog, question: Mapping[str, Any]) -> tuple[dict[str, Any], Buffers]:
@@ -116,10 +120,11 @@ def one_call(log: CallLog, question: Mapping[str, Any]) -> tuple[dict[str, Any],
     wanted = question.get("calls")
     sound = isinstance(wanted, list) and len(wanted) <= 8 and all(type(n) is int for n in wanted)
     numbers = set(wanted or ()) if sound else set()
-    found = [call for call in log.calls if call.index in numbers]
+    calls, names = log.calls, log.names
+    found = [calls[at] for at, index in enumerate(names) if index in numbers]
     if not found:
         raise InputError("widgets.no_call")
-    return {"calls": parts.inline([call_state(call) for call in found])}, []
+    return {"calls": parts.inline([call_state(call, names) for call in found])}, []
 
 
 def calls_questions(log: CallLog) -> dict[str, Question]:

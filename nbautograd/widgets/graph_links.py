@@ -25,15 +25,19 @@ def node_calls(graph: AutogradGraph, calls: Iterable[Call]) -> dict[int, list[tu
     later: dict[int, list[tuple[int, str]]] = {}
     for call in recorded:
         if call.forward is not None:
-            later.setdefault(call.forward, []).append((call.index, call.method))
+            later.setdefault(call.forward, []).append((call.index, _title(call)))
     found: dict[int, list[tuple[int, str]]] = {}
     left = [call for call in recorded if call.method == "forward"]
     for node in sorted((n for n in graph.nodes if n.kind == "function"), key=lambda n: -(n.sequence or 0)):
         made = next((c for c in reversed(left) if c.function == _class(node) and _alike(node, c, recorded)), None)
         if made is not None:
             left = left[: left.index(made)]
-            found[node.id] = [(made.index, made.method), *later.get(made.index, [])]
+            found[node.id] = [(made.index, _title(made)), *later.get(made.index, [])]
     return found
+
+
+def _title(call: Call) -> str:
+    return f"{call.method} {call.name}"
 
 
 def _class(node: Node) -> str:
@@ -66,4 +70,5 @@ def calls_of(graph: AutogradGraph, question: Mapping[str, Any]) -> tuple[dict[st
         raise InputError("widgets.no_box")
     log = [call for call in calls() if call.function == _class(graph.nodes[number])]
     wanted = {index for index, _ in node_calls(graph, log).get(number, [])[:MOST_CALLS]}
-    return {"calls": parts.inline([call_state(call) for call in log if call.index in wanted])}, []
+    names = {call.index: call.name for call in log}
+    return {"calls": parts.inline([call_state(call, names) for call in log if call.index in wanted])}, []

@@ -7,8 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import torch
 from playwright.sync_api import expect
 
+import nbautograd
 from nbautograd.core.recording.call import CallLog
 from nbautograd.widgets.calls import one_call, some_calls
 
@@ -82,6 +84,40 @@ def test_an_exception_stands_where_the_outputs_would(show: Any, samples: Any) ->
     expect(page.locator(".pair")).not_to_contain_text("returned gradients")
 
 
+def test_calls_are_numbered_per_function(show: Any, samples: Any) -> None:
+    forward, backward = samples.calls()
+    inner = replace(forward, index=71, number=3, function="Inner", parent=70)
+    page = show(
+        CallLog((replace(forward, index=70, number=5), inner, replace(backward, index=72, number=6, forward=70)))
+    )
+    chips = [chip.inner_text().split() for chip in page.locator(".chip").all()]
+    assert [words[-1] for words in chips] == ["#5", "#3", "#6"]
+    page.locator(".chip").nth(1).click()
+    expect(page.locator(".pair h4").first).to_contain_text("#3")
+    expect(page.locator(".pair h4").first).to_contain_text("during call #5")
+
+
+def test_the_cell_under_the_pointer_says_its_value(show: Any, samples: Any) -> None:
+    page = show(samples.calls())
+    picture = page.get_by_role("img", name="grad_weight: float64 2×3")
+    picture.hover(position={"x": 35, "y": 5})  # cells of 28 px
+    tip = page.locator(".thumb .tip:visible")
+    expect(tip).to_have_text(re.compile(r"^grad_weight\[0,1\] = -?\d"))
+    page.mouse.move(0, 0)
+    expect(tip).to_have_count(0)
+
+
+def test_a_large_tensor_is_pooled_and_a_sample_says_so(show: Any) -> None:
+    with nbautograd.recording(Halved) as log:
+        Halved.apply(torch.arange(10_000.0).reshape(100, 100).requires_grad_()).sum().backward()
+    page = show(log)
+    picture = page.locator("section", has_text="Inputs").get_by_role("img").first
+    picture.hover(position={"x": 3, "y": 3})
+    expect(page.locator(".thumb .tip:visible")).to_contain_text("sampled, largest here: ")
+    page.get_by_role("img", name=re.compile("grad_output")).first.hover(position={"x": 3, "y": 3})
+    expect(page.locator(".thumb .tip:visible")).to_contain_text("largest here: 1.0")
+
+
 def test_a_value_met_before_is_named_not_drawn_again(show: Any, samples: Any) -> None:
     forward, backward = samples.calls()
     saved = tuple(replace(v, same_as=f"input {k}") for k, v in enumerate(forward.ctx.saved_tensors))
@@ -89,6 +125,16 @@ def test_a_value_met_before_is_named_not_drawn_again(show: Any, samples: Any) ->
     page = show(CallLog((replace(forward, ctx=ctx), replace(backward, ctx=ctx))))
     expect(page.locator(".kept")).to_contain_text("the same as input 0")
     expect(page.locator(".kept").get_by_role("img")).to_have_count(0)
+
+
+class Halved(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x / 2
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Any) -> Any:
+        return grad_output / 2
 
 
 def diverging(samples: Any, pairs: int, bad: int) -> CallLog:

@@ -240,8 +240,8 @@ def test_calls_go_to_the_nodes_that_they_made(samples: Any) -> None:
     from nbautograd.widgets.graph_links import node_calls
 
     assert node_calls(two, [*calls, *later]) == {
-        0: [(0, "forward"), (1, "backward")],
-        1: [(2, "forward"), (3, "backward")],
+        0: [(0, "forward #0"), (1, "backward #1")],
+        1: [(2, "forward #2"), (3, "backward #3")],
     }
 
 

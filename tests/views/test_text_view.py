@@ -52,9 +52,9 @@ To check it, call `nbautograd.gradcheck(LinearFunction, inputs)` or add `--input
 
 CALLS = """\
 2 calls recorded.
-#  method              in                                        out                                      on ctx                                        ms
-0  forward             input f64 2×2, weight f64 2×3, bias None  output f64 2×3                           input, weight, ctx.scale, ctx.bias (80 B)  0.042
-1  backward of call 0  grad_output f64 2×3                       grad_input f64 2×2, grad_weight f64 2×3  input, weight, ctx.scale, ctx.bias (80 B)    1.3
+#  method               in                                        out                                      on ctx                                        ms
+0  forward              input f64 2×2, weight f64 2×3, bias None  output f64 2×3                           input, weight, ctx.scale, ctx.bias (80 B)  0.042
+1  backward of call #0  grad_output f64 2×3                       grad_input f64 2×2, grad_weight f64 2×3  input, weight, ctx.scale, ctx.bias (80 B)    1.3
 
 #0 LinearFunction.forward · 0.042 ms, printed
     FORWARD: output= tensor([[ 3., 4., 5.]])"""  # noqa: E501

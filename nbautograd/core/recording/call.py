@@ -39,6 +39,7 @@ class Call(Displayable):
             backward.
         warnings: what the contract checks noticed in this call.
         missing: what could not be recorded; ``str`` gives the sentence.
+        number: of the call among those of this class, from 1, whatever its method; 0 when that is not known.
     """
 
     index: int
@@ -61,6 +62,12 @@ class Call(Displayable):
     first: int | None = None
     warnings: tuple[Finding, ...] = ()
     missing: tuple[Phrase, ...] = ()
+    number: int = 0
+
+    @property
+    def name(self) -> str:
+        """How the call is named beside others of its class, such as ``"#3"``."""
+        return f"#{self.number or self.index}"
 
     def __repr__(self) -> str:
         end = f" raised {self.exception}" if self.exception else ""
@@ -87,6 +94,11 @@ class CallLog(Displayable, Sequence[Call]):
     def functions(self) -> tuple[str, ...]:
         """Names of the Functions whose calls these are, in the order of their first call."""
         return tuple(dict.fromkeys(call.function for call in self.calls))
+
+    @property
+    def names(self) -> dict[int, str]:
+        """Return how each call is named, by index: ``#3`` for the third one of its class."""
+        return {call.index: call.name for call in self.calls}
 
     def __len__(self) -> int:
         return len(self.calls)

@@ -141,6 +141,11 @@ class LiveLog(CallLog):
         return tuple(dict.fromkeys(record.function.name for record in self.records))
 
     @property
+    def names(self) -> dict[int, str]:
+        """How each call is named, by index; no call is decoded for it."""
+        return {record.index: f"#{record.number}" for record in self.records}
+
+    @property
     def dropped(self) -> int:
         """Number of calls of this log that the byte budget let go."""
         fixed = self.__dict__.get("_dropped_at_end")
@@ -175,6 +180,7 @@ class LiveLog(CallLog):
         return CallLog(tuple(self.calls), self.dropped, self.engine, self.problems).to_dict()
 
 
+RUNS = 8  # rows in which a sample is shown: a contiguous tensor's is so many runs of its memory
 _NUMPY: dict[torch.dtype, Any] = {
     torch.float64: np.float64,
     torch.float32: np.float32,
@@ -216,7 +222,8 @@ def summary_of(one: TensorSnapshot) -> TensorSummary:
     if array is None:
         return TensorSummary(**described, reason=one.reason)
     if one.strides is None:
-        return TensorSummary(**described, **statistics(array), sampled=True)
+        runs = array.reshape(RUNS, -1) if array.size % RUNS == 0 else array
+        return TensorSummary(**described, **statistics(array), sampled=True, thumbnail=thumbnail(runs))
     return TensorSummary(**described, **statistics(array), thumbnail=thumbnail(array), values=shown(array))
 
 
@@ -271,6 +278,7 @@ def call_of(record: CallRecord, forward: CallRecord | None, set_up: CallRecord |
     line = None if source is None else source.line(record.method)
     return Call(
         index=record.index,
+        number=record.number,
         function=function.name,
         method=record.method,  # type: ignore[arg-type]  # one of Method by construction
         parent=record.parent,

@@ -46,6 +46,7 @@ class InstrumentedFunction:
         methods: where the methods were written.
         sets_up: True when ctx is filled by setup_context and forward gets none.
         backward_class: gives the hidden class of ctx.
+        next_number: gives the number of the next call of any of its methods.
         compiled: True once torch.compile was seen to read a method: then it runs without us.
     """
 
@@ -56,6 +57,7 @@ class InstrumentedFunction:
         self.methods: Methods = methods_of(cls)
         self.sets_up = "setup_context" in self.methods.codes
         self.compiled = False
+        self.next_number = itertools.count(1).__next__
         self._cls = weakref.ref(cls)
         self.backward_class: Callable[[], type | None] = weakref.ref(private.backward_class(cls) or cls)
 
@@ -166,6 +168,7 @@ class CallRecord:
         known: while the call runs: snapshots by id of the tensor.
         weight: bytes that the record takes, estimated.
         call: the ``Call``, once somebody looked, and while the ring keeps it.
+        number: of the call among those of its Function, from 1.
     """
 
     index: int
@@ -198,6 +201,7 @@ class CallRecord:
     known: Known | None = None
     weight: int = 0
     call: Call | None = None
+    number: int = 0
 
 
 class ThreadState:

@@ -111,6 +111,7 @@ class MethodRecorder:
             record = CallRecord(
                 self.ring.next_index(), self.function, self.method, around, state.name, self.recorder.cell
             )
+            record.number = self.function.next_number()
             record.known = Known()
             self.link(record, args, state, frame)
             record.inputs = self.argument_snapshots(self.arguments(args), record)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from nbautograd import messages
 from nbautograd.core.recording.call import Call, CallLog
@@ -57,10 +58,11 @@ def calls_table(log: CallLog) -> Document:
     """Return a row per call, oldest first."""
     if not log.calls:
         return ()
-    calls, folded = log.calls, len(log.calls) - FIRST - LAST
-    rows: list[Row] = [_row(call) for call in calls]
+    calls, names, folded = log.calls, log.names, len(log.calls) - FIRST - LAST
+    listed = (calls[:FIRST], calls[-LAST:]) if folded > 1 else (calls[:], ())  # a call is decoded when it is looked at
+    rows, last = ([_row(call, names) for call in some] for some in listed)
     if folded > 1:
-        rows[FIRST:-LAST] = [(messages.text("views.calls.folded", n=formats.count(folded)),)]
+        rows += [(messages.text("views.calls.folded", n=formats.count(folded)),), *last]
     header = ("#", *(messages.text(f"views.column.{c}") for c in ("method", "in", "out", "ctx", "ms")))
     return (Table(header, tuple(rows), messages.text("views.caption.calls", function=functions(log)), right=(0, 5)),)
 
@@ -132,12 +134,24 @@ def _ctx_facts(ctx: CtxSnapshot) -> Document:
     return sentences(facts, "faint")
 
 
-def _row(call: Call) -> Row:
+def _name(index: int | None, names: Mapping[int, str]) -> str:
+    """Return the name of the call with this index; nothing where it is not known."""
+    return "" if index is None else names.get(index, "")
+
+
+def _row(call: Call, names: Mapping[int, str]) -> Row:
     method = (Code(call.method),)
-    if call.forward is not None and call.method != "setup_context":
-        method += (" ", Faint(messages.text("views.call.for", index=call.forward)))  # type: ignore[assignment]
+    if (forward := _name(call.forward, names)) and call.method != "setup_context":
+        method += (" ", Faint(messages.text("views.call.for", call=forward)))  # type: ignore[assignment]
     out = Strong(call.exception) if call.exception else _listed(call.outputs)
-    return (str(call.index), method, _listed(call.inputs), out, _held(call.ctx), formats.milliseconds(call.seconds))
+    return (
+        call.name.removeprefix("#"),
+        method,
+        _listed(call.inputs),
+        out,
+        _held(call.ctx),
+        formats.milliseconds(call.seconds),
+    )
 
 
 def _listed(values: Sequence[Value], most: int = 4) -> str:
@@ -154,7 +168,7 @@ def _held(ctx: CtxSnapshot) -> str:
 
 
 def _title(call: Call) -> str:
-    return f"#{call.index} {call.function}.{call.method}"
+    return f"{call.name} {call.function}.{call.method}"
 
 
 def _missing(log: CallLog) -> Document:
@@ -170,13 +184,13 @@ def _details(log: CallLog) -> Document:
     if not calls:
         return ()
     words = "views.calls.details_folded" if len(log.calls) > len(calls) else "views.calls.details"
-    by_index = {call.index: call for call in calls}
+    by_index, names = {call.index: call for call in calls}, log.names
     folds = []
     for call in calls:
         left_by = by_index.get(-1 if call.forward is None else call.forward)
-        values, events, circumstances = _parts(call, left_by, labels=False)
+        values, events, circumstances = _parts(call, left_by, labels=False, names=names)
         inside = (PageOnly(values), *events, PageOnly(circumstances))
-        folds.append(Fold(Code(_title(call)), inside, _beside(call), strong=False))
+        folds.append(Fold(Code(_title(call)), inside, _beside(call, names), strong=False))
     return (Fold(messages.text(words, n=len(calls)), tuple(folds), strong=False, in_text="body"),)
 
 
@@ -184,12 +198,15 @@ def _saw(call: Call) -> Document:
     return tuple(block for part in _parts(call) for block in part)
 
 
-def _parts(call: Call, left_by: Call | None = None, labels: bool = True) -> tuple[Document, Document, Document]:
+def _parts(
+    call: Call, left_by: Call | None = None, labels: bool = True, names: Mapping[int, str] = MappingProxyType({})
+) -> tuple[Document, Document, Document]:
     """Return a call's values, what it printed and raised, and its circumstances.
 
     Args:
         call: the call.
         left_by: the call that left ctx to it, where that is shown too; ctx is not repeated when it is as it was left.
+        names: of calls, by index, where they are known.
         labels: False where the words beside the title say in text that the call printed or raised something.
     """
     same = left_by is not None and left_by.ctx == call.ctx != CtxSnapshot()
@@ -204,7 +221,7 @@ def _parts(call: Call, left_by: Call | None = None, labels: bool = True) -> tupl
         events += _event("raised", call.exception, labels)
     for finding in call.warnings:
         events += finding_document(finding)
-    words = [*_circumstances(call, left_by if same else None), *map(str, call.missing)]
+    words = [*_circumstances(call, left_by if same else None, names), *map(str, call.missing)]
     return (*table, *facts), events, sentences(words, "faint")
 
 
@@ -223,21 +240,21 @@ def _groups(call: Call, with_ctx: bool) -> list[tuple[str, Sequence[Value]]]:
     return [first, *ctx, last] if backward else [first, last, *ctx]
 
 
-def _beside(call: Call) -> str:
+def _beside(call: Call, names: Mapping[int, str]) -> str:
     words = [formats.time(call.seconds)]
-    if call.forward is not None and call.method != "forward":
-        words.insert(0, messages.text("views.call.for", index=call.forward))
+    if (forward := _name(call.forward, names)) and call.method != "forward":
+        words.insert(0, messages.text("views.call.for", call=forward))
     words += [messages.text("views.call.raised")] if call.exception else []
     words += [messages.text("views.call.printed")] if call.stdout else []
     return messages.text("views.comma").join(words)
 
 
-def _circumstances(call: Call, left_by: Call | None) -> list[str]:
+def _circumstances(call: Call, left_by: Call | None, names: Mapping[int, str]) -> list[str]:
     words = []
     if left_by is not None:
-        words.append(messages.text("views.call.same_ctx", index=left_by.index))
-    if call.parent is not None:
-        words.append(messages.text("views.call.inside", index=call.parent))
+        words.append(messages.text("views.call.same_ctx", call=left_by.name))
+    if parent := _name(call.parent, names):
+        words.append(messages.text("views.call.inside", call=parent))
     if call.caller_line is not None:
         words.append(messages.text("views.call.caller", line=call.caller_line))
     if call.thread != "MainThread":

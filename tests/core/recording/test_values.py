@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from nbautograd.core import values
 from nbautograd.core.recording.live_log import summary_of
 from nbautograd.core.recording.snapshot import SHAPES, SUMMARY, VALUES, safe_repr, snapshots
+from nbautograd.core.statistics import thumbnail
 
 DTYPES = [
     torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.complex64, torch.complex128,
@@ -149,3 +150,12 @@ def test_summaries_are_plain_data():
     summary = values.summarise(torch.tensor([[1.0, float("inf")]], requires_grad=True))
     json.dumps(summary.to_dict())
     assert pickle.loads(pickle.dumps(summary)) == summary
+
+
+def test_a_pooled_picture_keeps_infinities_and_nan():
+    sheet = np.zeros((64, 64))
+    sheet[0, 0], sheet[5, 5], sheet[9, 9], sheet[20, 20] = np.inf, np.nan, -np.inf, -3
+    pooled = thumbnail(sheet)
+    np.testing.assert_array_equal(
+        [pooled[0, 0], pooled[2, 2], pooled[4, 4], pooled[10, 10]], [np.inf, np.nan, -np.inf, -3]
+    )
