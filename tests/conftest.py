@@ -21,15 +21,15 @@ ROOT = Path(__file__).resolve().parents[1]
 LOCAL = ("http://127.0.0.1", "data:", "blob:", "about:", "file:")
 
 
-def pytest_configure() -> None:
-    """One thread for torch: on a small machine more only get into each other's way."""
+def pytest_collection_finish() -> None:
+    """Give torch one thread, and what was imported to no collection of garbage: it stays.
+
+    On a small machine more threads only get into each other's way. Of several workers each comes here; who only hands
+    out their tests does not, and needs no torch.
+    """
     import torch
 
     torch.set_num_threads(1)
-
-
-def pytest_collection_finish() -> None:
-    """What was imported stays: collections in tests of what is freed need not look at it each time."""
     gc.collect()
     gc.freeze()
 
