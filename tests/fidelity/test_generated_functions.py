@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 import torch
 from fidelity_values import bits
 from hypothesis import HealthCheck, given, settings
@@ -136,17 +135,3 @@ def test_bare_and_instrumented_are_equal(quirks, kinds, level):
         assert [c.method for c in calls][:1] == ["forward"]
         assert calls.problems == ()
     calls.to_dict()
-
-
-@pytest.mark.parametrize("level", ["off", "shapes", "summary", "values"])
-def test_every_level_is_the_same_as_bare(level):
-    quirks = {
-        "style": "setup_context", "outputs": 2, "view": False, "dirty": False, "as_is": False, "materialize": True,
-        "nondiff": False, "none_gradient": False, "float32_gradient": False, "unsummed_gradient": False,
-        "on_ctx": True, "optional": False, "wrong_count": 0,
-    }  # fmt: skip
-    expected = outcome(build(quirks, ["leaf", "leaf"]), ["leaf", "leaf"])
-    cls = build(quirks, ["leaf", "leaf"])
-    with log.recording(cls, level=level):
-        assert outcome(cls, ["leaf", "leaf"]) == expected
-    assert len(expected) == 3

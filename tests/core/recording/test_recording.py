@@ -309,21 +309,6 @@ def test_what_cannot_be_hooked_is_said_and_runs():
     assert not log.problems()
 
 
-def test_errors_of_the_recorder_stay_with_it(monkeypatch):
-    from nbautograd.core.recording import recorder
-
-    def broken(*_):
-        raise ZeroDivisionError("ours")
-
-    monkeypatch.setattr(recorder, "snapshots", broken)
-    with log.recording(functions.Kept) as calls:
-        x = leaf(2)
-        functions.Kept.apply(x).sum().backward()
-    assert x.grad is not None
-    assert any("ZeroDivisionError: ours" in str(sentence) for sentence in calls.problems)
-    log._recorder.errors.clear()
-
-
 @pytest.mark.parametrize("wrong", [3, torch.mul, torch.nn.Linear, torch.autograd.Function])
 def test_only_functions_can_be_recorded(wrong):
     for call in (log.instrument, log.uninstrument, log.calls):
@@ -381,22 +366,6 @@ def test_calls_that_somebody_looked_at_stay_inside_the_budget(monkeypatch):
     assert log._ring.used_by_decoded == 0
 
 
-def test_nothing_is_kept_alive():
-    gc.collect()
-    gc.disable()
-    try:
-        with log.recording(functions.Linear) as calls:
-            x = leaf(2, 3) * 1
-            out = functions.Linear.apply(x, leaf(3, 4))
-            refs = [weakref.ref(x), weakref.ref(out), weakref.ref(out.grad_fn)]
-            out.sum().backward()
-            del x, out
-            assert [ref() for ref in refs] == [None] * 3
-        assert len(calls) == 2
-    finally:
-        gc.enable()
-
-
 def test_stdout_is_the_users_again(capsys):
     import sys
 
@@ -418,9 +387,6 @@ def test_threads_have_their_own_parents():
 
 def test_many_calls_stay_in_the_ring_and_keep_nothing_alive():
     """At level summary; the ring is small here so that it is soon full, the garbage collector is off."""
-    import gc
-    import weakref
-
     from nbautograd.core.recording.record import EVERY, Ring
 
     ring = log._ring
@@ -461,14 +427,6 @@ def test_how_often_a_node_ran():
     assert {c.first for c in inner} == {inner[0].index}
     assert inner[0].create_graph
     assert [c.ctx.freed for c in inner] == [False, False]
-
-
-def test_an_interrupt_inside_the_recorder_leaves_a_stack_that_heals():
-    with log.recording(functions.Greedy) as calls:
-        functions.Greedy.apply(leaf(2))
-        log.clear_open_calls()
-        functions.Greedy.apply(leaf(2))
-    assert [c.parent for c in calls] == [None, None]
 
 
 def test_at_level_off_nothing_stands_in_the_way():
@@ -579,10 +537,12 @@ def test_an_error_of_the_recorder_is_said_once_and_counted(monkeypatch):
     monkeypatch.setattr(recorder, "snapshots", broken)
     with log.recording(functions.Kept) as calls:
         for _ in range(7):
-            functions.Kept.apply(leaf(2))
+            x = leaf(2)
+            functions.Kept.apply(x).sum().backward()
+            assert x.grad is not None
         said = [str(sentence) for sentence in calls.problems if "ours" in str(sentence)]
         assert len(said) == 1
-        assert "7 times" in said[0]
+        assert "14 times" in said[0]
         assert said == [str(sentence) for sentence in calls.problems if "ours" in str(sentence)]
     log._recorder.errors.clear()
     assert not log.problems()
