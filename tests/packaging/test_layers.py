@@ -28,8 +28,8 @@ WRONG = [
             ("steps/ladder", "core.checking.block_verdict"),
             ("block_verdict", "core.checking.diagnosis.masks"),
             ("diagnosis/masks", "core.checking.probes.usage"),
-            ("probes/usage", "core.checking.repair.edit"),
-            ("report_verdict", "core.checking.repair.edit"),
+            ("probes/usage", "core.checking.repair.script"),
+            ("report_verdict", "core.checking.repair.script"),
         ]
     ),
     (CIRCLE, "core/graphs/graph.py", "core.graphs.folding", ".graph -> .folding "),

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from nbautograd.core.checking.jacobian.forward_values import forward_without_autograd
 from nbautograd.core.checking.other_points import expanded, strided
-from nbautograd.core.checking.probes.hidden_inputs import graph_leaves
+from nbautograd.core.checking.probes.usage import graph_leaves
 from nbautograd.core.checking.problem import Problem
 
 SEEDS = range(20)  # of grad_outputs: round-off is seen in some and not in others

@@ -12,10 +12,10 @@ from typing import Any
 from nbautograd.core.checking import other_points, phrases
 from nbautograd.core.checking.backward_call import cotangents, observe
 from nbautograd.core.checking.block import Block
-from nbautograd.core.checking.diagnosis import candidate_terms
+from nbautograd.core.checking.diagnosis import evidence
 from nbautograd.core.checking.diagnosis.table import Blocks, Place, causes
+from nbautograd.core.checking.probes.determinism import changed_after_saving
 from nbautograd.core.checking.probes.linearity import linearity
-from nbautograd.core.checking.probes.mutated_after_save import changed_after_saving
 from nbautograd.core.checking.probes.run_probes import after_values, before_values, first_run, quietly
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.checking.run import GradcheckRun
@@ -96,7 +96,7 @@ def _values(subject: Problem, outputs: Outputs, blocks: Mapping[tuple[int, int],
     none: frozenset[int] = frozenset()
     if subject.direct and seen.returned is not None:
         none = frozenset(i for i, g in enumerate(seen.returned) if g is None)
-    changed, terms = changed_after_saving(subject), candidate_terms.terms(subject, outputs)
+    changed, terms = changed_after_saving(subject), evidence.terms(subject, outputs)
     elsewhere = Once(_elsewhere(subject, blocks))
     for finding in causes(subject, blocks, terms, elsewhere, none):
         yield _explained(finding, changed)
@@ -171,7 +171,7 @@ def _place(
             if not run.complete:
                 raise KeyboardInterrupt  # half a check bears nothing out
             if run.outputs is not None:
-                terms = candidate_terms.terms(other, run.outputs)
+                terms = evidence.terms(other, run.outputs)
                 second = functools.cache(lambda: _place(subject, again(), resized, argument, lambda: None))
                 return Place(run.blocks, terms, resized, argument, second)
     return None

@@ -11,7 +11,7 @@ from nbautograd.core.checking import budget, phrases
 from nbautograd.core.checking.block import Block, GradcheckReport, Verdict
 from nbautograd.core.checking.diagnose import UNSTEADY, diagnose, ranked
 from nbautograd.core.checking.probes.exceptions import explain
-from nbautograd.core.checking.probes.hidden_inputs import inputs_outside
+from nbautograd.core.checking.probes.usage import inputs_outside
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.run import GradcheckRun
 from nbautograd.core.checking.second_order import second_order, stopped_report

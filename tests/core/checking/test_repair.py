@@ -17,7 +17,7 @@ import nbautograd
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.repair import script
 from nbautograd.core.checking.repair import search as repair
-from nbautograd.core.checking.repair.tries import Tries
+from nbautograd.core.checking.repair.search import Tries
 from nbautograd.core.findings import Fix
 
 

@@ -13,8 +13,8 @@ import nbautograd
 from nbautograd.core.checking import other_points
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.repair import script
-from nbautograd.core.checking.repair.edit import Hints, strangeness, zero_by_itself
 from nbautograd.core.checking.repair.grammar import edits
+from nbautograd.core.checking.repair.script import Hints, strangeness, zero_by_itself
 from nbautograd.core.findings import Fix
 
 

@@ -1,4 +1,4 @@
-"""Hypotheses on a whole block: A is N with a factor, a sign, two dimensions exchanged, in another order, ..."""
+"""Hypotheses on whole blocks: a factor, a sign, dimensions, orders, sums and means, or blocks exchanged."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from nbautograd.core.checking.block import Array
+from nbautograd.core.checking.block import Array, Block
 from nbautograd.core.checking.diagnosis.evidence import Evidence
 from nbautograd.core.checking.diagnosis.hypothesis import Cause
 
@@ -300,3 +300,67 @@ def _reordered(X: Array, Y: Array, e: Evidence) -> bool:
             return False
         free.remove(found)
     return True
+
+
+def averaged(e: Evidence) -> Cause | None:
+    """A is the mean, or the sum, of N over some dimensions, the same number everywhere along them."""
+    if e.rows is not None:
+        return None  # of a thinned-out block the sums are not known
+    m = len(e.out_shape)
+    A, N = e.A.reshape(e.tensor_shape), e.N.reshape(e.tensor_shape)
+    for message, dims in (("", range(m, A.ndim)), ("_grad_output", range(m))):
+        along = tuple(d for d in dims if A.shape[d] > 1 and _constant(A, d, e))
+        if along:
+            named = {"dims": ", ".join(str(d if d < m else d - m) for d in along)}
+            for word, right in (("averaged", N.mean(along, keepdims=True)), ("summed", N.sum(along, keepdims=True))):
+                if right.any() and e.same(A, np.broadcast_to(right, A.shape)):
+                    return Cause("wrong_reduction_dim", word + message, named)
+    return None
+
+
+def _constant(A: Array, dim: int, e: Evidence) -> bool:
+    first = A[(slice(None),) * dim + (slice(0, 1),)]
+    return e.same(A, np.broadcast_to(first, A.shape))
+
+
+def _numbers(block: Block, e: Evidence, which: str) -> Array | None:
+    if (block.output_shape, block.input_shape) != (e.block.output_shape, e.block.input_shape):
+        return None
+    read = block.analytical if which == "A" else block.numerical
+    return np.asarray(read(e.rows, e.cols))
+
+
+def swapped_inputs(e: Evidence) -> Cause | None:
+    """The gradients of two inputs stand in each other's place."""
+    for (o, i), other in e.blocks.items():
+        if o != e.block.output or i == e.block.input:
+            continue
+        N, A = _numbers(other, e, "N"), _numbers(other, e, "A")
+        if N is not None and A is not None and e.same(e.A, N) and e.same(A, e.N):
+            return Cause("swapped_inputs", "swapped_inputs", {"other": other.input_name})
+    return None
+
+
+def swapped_outputs(e: Evidence) -> Cause | None:
+    """The grad_output of another output was used."""
+    for (o, i), other in e.blocks.items():
+        N = _numbers(other, e, "N") if o != e.block.output and i == e.block.input else None
+        A = _numbers(other, e, "A") if N is not None else None
+        if N is not None and A is not None and e.same(e.A, N) and e.same(A, e.N):
+            return Cause("swapped_outputs", "swapped_outputs", {"other": other.output_name})
+    return None
+
+
+def output_ignored(e: Evidence) -> Cause | None:
+    """Nothing comes from one output although the Function has others from which something comes."""
+    if e.A.any() or e.none:
+        return None
+    same_output = [b for (o, _), b in e.blocks.items() if o == e.block.output]
+    others = [b for (o, _), b in e.blocks.items() if o != e.block.output]
+    if others and not any(_alive(b) for b in same_output) and any(_alive(b) for b in others):
+        return Cause("output_grad_ignored", "output_grad_ignored", {"output": e.block.output_name})
+    return None
+
+
+def _alive(block: Block) -> bool:
+    return bool(block.pooled().analytical.any())

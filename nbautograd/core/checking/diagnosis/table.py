@@ -12,7 +12,7 @@ import torch
 
 from nbautograd.core.checking import backward_lines, phrases
 from nbautograd.core.checking.block import Block
-from nbautograd.core.checking.diagnosis import averages, exchanges, factors, lost_terms, masks, patterns
+from nbautograd.core.checking.diagnosis import factors, masks, patterns
 from nbautograd.core.checking.diagnosis.evidence import Evidence, Terms, gather
 from nbautograd.core.checking.diagnosis.hypothesis import (
     AT_HAND,
@@ -76,9 +76,9 @@ HYPOTHESES: tuple[Hypothesis, ...] = (
     _row("wrong_unclassified", masks.sampled, "wrong_unclassified", "", AT_HAND),
     _row("nonfinite", masks.nonfinite, "nonfinite", "", AT_HAND),
     _row("none_gradient", masks.none_returned, "none_gradient", "", AT_HAND),
-    _row("output_grad_ignored", exchanges.output_ignored),
-    _row("swapped_inputs", exchanges.swapped_inputs, "swapped_inputs", "other"),
-    _row("swapped_outputs", exchanges.swapped_outputs, "swapped_outputs", "other"),
+    _row("output_grad_ignored", patterns.output_ignored),
+    _row("swapped_inputs", patterns.swapped_inputs, "swapped_inputs", "other"),
+    _row("swapped_outputs", patterns.swapped_outputs, "swapped_outputs", "other"),
     _row("zero_gradient", masks.zero, "zero_gradient", "", AT_HAND),
     _row("wrong_unclassified", masks.no_right_one, "wrong_unclassified", "", AT_HAND),
     _row("kink", masks.kink, "kink_wrong", "where"),
@@ -91,7 +91,7 @@ HYPOTHESES: tuple[Hypothesis, ...] = (
     _row("transposed_jacobian", patterns.transposed_jacobian,
          "transposed_jacobian transposed_jacobian_dims", "a b"),
     _row("wrong_reduction_dim", patterns.reduced_over_wrong_dim, "wrong_reduction_dim transposed_grad_output", "dims"),
-    _row("wrong_reduction_dim", averages.averaged,
+    _row("wrong_reduction_dim", patterns.averaged,
          "averaged summed averaged_grad_output summed_grad_output", "dims"),
     _row("wrong_reduction_dim", patterns.couples_along_wrong_dim, "couples_along_wrong_dim", "right wrong"),
     _row("localized", masks.localized, "localized", "", AT_HAND),
@@ -101,7 +101,7 @@ HYPOTHESES: tuple[Hypothesis, ...] = (
     _row("permuted_entries", patterns.permuted),
     _row("permuted_entries", patterns.other_elements, "other_elements"),
     _row("missing_coupling", masks.coupling, "missing_coupling missing_coupling_dims", "dims"),
-    _row("missing_entries", lost_terms.overwritten, "overwritten"),
+    _row("missing_entries", factors.overwritten, "overwritten"),
     _row("missing_entries", masks.missing, "missing_entries_where missing_entries_part missing_entries", "where",
          missing_entries_where="missing_entries", missing_entries_part="missing_entries"),
     _row("extra_entries", masks.extra, "extra_entries_where extra_entries extra_entries_wide", "where",
@@ -114,7 +114,7 @@ HYPOTHESES: tuple[Hypothesis, ...] = (
          missing_factor="missing_factor_about", extra_factor="extra_factor_about"),
     _row("wrong_derivative", factors.missing_term, "missing_term", "term"),
     _row("missing_factor", factors.row_factor, "row_factor row_factor_named", "factor", row_factor_named="row_factor"),
-    _row("wrong_derivative", lost_terms.lost_term, "lost_mean lost_sum", "dims name"),
+    _row("wrong_derivative", factors.lost_term, "lost_mean lost_sum", "dims name"),
     _row("wrong_derivative", masks.derivative, "wrong_derivative wrong_derivative_part", "", AT_HAND),
     _row("wrong_unclassified", masks.unclassified, "wrong_unclassified wrong_unclassified_part", "", AT_HAND),
 )  # fmt: skip

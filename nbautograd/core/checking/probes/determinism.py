@@ -1,12 +1,13 @@
-"""Does backward leave things as they were, and give the same answer whatever else was called in between?"""
+"""Does backward leave things as they were, and give the same answer whatever else was called before or between?"""
 
 from __future__ import annotations
 
 import dataclasses
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from nbautograd.core.checking import backward_lines, phrases
@@ -20,10 +21,14 @@ from nbautograd.core.checking.backward_call import (
     tensors_on_ctx,
 )
 from nbautograd.core.checking.backward_lines import line_of_change
+from nbautograd.core.checking.block import Block
+from nbautograd.core.checking.directional import directional_derivative
+from nbautograd.core.checking.jacobian.forward_values import StubContext
 from nbautograd.core.checking.other_points import nearby_inputs
 from nbautograd.core.checking.phrases import about, seen
-from nbautograd.core.checking.probes.own_calls import backward_record
-from nbautograd.core.checking.problem import Outputs, Problem
+from nbautograd.core.checking.probes.return_values import backward_record
+from nbautograd.core.checking.problem import Outputs, Problem, separate_context
+from nbautograd.core.checking.quiet import seed_all
 from nbautograd.core.contract import call_rules, rules
 from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.compare import agree_bitwise, agree_relative
@@ -192,3 +197,103 @@ def _changed_inputs(subject: Problem) -> list[str]:
     subject.call(given)
     pairs = ((i, given[i].detach(), subject.inputs[i].detach()) for i in subject.differentiable)
     return [subject.input_names[i] for i, now, before in pairs if not agree_bitwise(now, before)]
+
+
+TWICE = (61, 67)  # seeds of other inputs; one disagreement may be a kink that was met
+
+
+def wrong_at_other_inputs(subject: Problem, blocks: Mapping[tuple[int, int], Block]) -> Iterator[Finding]:
+    """A gradient that is right at the inputs given and wrong at others.
+
+    That alone says no more than that. State is proved where the gradient there becomes right once what the class,
+    its methods' closures and globals hold is as it was before the first call, or empty.
+    """
+    if not subject.has_functions or not blocks or not all(map(_plainly_right, blocks.values())):
+        return
+    wrong = set(range(len(subject.differentiable)))
+    for seed in TWICE:
+        wrong &= _wrong(subject, subject.seed + seed)
+        if not wrong:
+            return
+    wrong -= _wrong(subject, subject.seed + TWICE[0], subject.fresh())  # the same question must have its answer here
+    if not wrong:
+        return
+    name = subject.input_names[subject.differentiable[min(wrong)]]
+    if _left_over(subject, min(wrong)):
+        yield rules.state_outside_ctx(phrases.seen(subject), "causes.wrong_later", input=name)
+    else:
+        yield phrases.about(subject, "wrong_elsewhere", input=name)
+
+
+def _left_over(subject: Problem, which: int) -> bool:
+    """Whether the gradient of this input is right at each of the other inputs where they come first."""
+    for empty in (False, True):
+        rights = []
+        for seed in TWICE:
+            with subject.state.put_back(empty=empty):
+                rights.append(_right(subject, subject.seed + seed, which))
+        if all(rights):
+            return True
+    return False
+
+
+def _right(subject: Problem, seed: int, which: int) -> bool:
+    try:
+        return which not in _wrong(subject, seed, must=True)
+    except Exception:  # emptied state that forward cannot do without
+        return False
+
+
+def _plainly_right(block: Block) -> bool:
+    """Whether a block agrees by more than the caller's tolerance."""
+    worst = block.worst
+    size = 0.0 if worst is None else max(abs(worst.analytical), abs(worst.numerical))
+    return block.verdict == "match" and block.largest_error <= 1e-5 * size + 1e-12
+
+
+def _wrong(subject: Problem, seed: int, inputs: tuple[Any, ...] | None = None, must: bool = False) -> set[int]:
+    """Return the numbers of the inputs whose gradient is wrong, at other values of the same signs if none are named.
+
+    With ``must`` also those of which differences tell nothing. A forward that raises there is no evidence.
+    """
+    inputs = nearby_inputs(subject, seed) if inputs is None else inputs
+    try:
+        outputs = subject.call(inputs)
+    except Exception:
+        return set() if not must else set(range(len(subject.differentiable)))
+    v = cotangents(subject, outputs, seed)
+    gradients = subject.vjp(outputs, v)
+    truths = [directional_derivative(subject, inputs, k, v, seed) for k in range(len(gradients))]
+    pairs = enumerate(zip(truths, gradients, strict=True))
+    return {k for k, (truth, g) in pairs if (must if truth is None else not truth.agrees(g))}
+
+
+class _Watching(StubContext):
+    """Remembers the values that tensors had when they were saved."""
+
+    __slots__ = ("copies",)
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keep the tensors, and copies of them."""
+        super().save_for_backward(*tensors)
+        self.copies = [t.detach().clone() if isinstance(t, Tensor) else None for t in tensors]
+
+
+def changed_after_saving(subject: Problem) -> str:
+    """The name of a tensor that forward saves and then changes in place, so that backward reads other values; or ""."""
+    if subject.cls is None or not subject.direct or separate_context(subject.cls):
+        return ""
+    given = tuple(x.detach() if isinstance(x, Tensor) else x for x in subject.fresh())
+    ctx = _Watching(tuple(i in subject.differentiable for i in range(len(given))))
+    seed_all(subject.seed)
+    try:
+        with torch.no_grad():
+            subject.cls.forward(ctx, *given)  # type: ignore[attr-defined]
+    except Exception:  # a forward that needs the real ctx
+        return ""
+    pairs = zip(ctx.saved_tensors, getattr(ctx, "copies", ()), strict=True)
+    changed = [k for k, (t, was) in enumerate(pairs) if was is not None and not agree_bitwise(t, was)]
+    names = subject.source.saved if subject.source is not None else None
+    if not changed:
+        return ""
+    return names[changed[0]] if names is not None and changed[0] < len(names) else f"saved_tensors[{changed[0]}]"

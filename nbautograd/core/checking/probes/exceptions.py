@@ -1,19 +1,118 @@
-"""What torch says when the contract of a Function is broken, said again so that a student knows what to do."""
+"""Where backward raised, and what torch says when the contract is broken, said so that a student knows what to do."""
 
 from __future__ import annotations
 
 import ast
 import re
 import traceback
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
+from torch import Tensor
+
+from nbautograd.core import user_source
 from nbautograd.core.checking import phrases
-from nbautograd.core.checking.probes import backward_traceback
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.contract.rules import Seen, broken
 from nbautograd.core.findings import Finding, Phrase
 from nbautograd.core.user_source import methods_of
+
+SAVED = ("saved_tensors", "saved_variables")
+
+
+@dataclass(frozen=True)
+class Raised:
+    """The last line of backward that an exception passed through.
+
+    Attributes:
+        function: the syntax tree of backward; None without its source.
+        line: its line in the file or cell.
+        values: the local names with their values at that moment.
+    """
+
+    function: user_source.FunctionNode | None
+    line: int
+    values: Mapping[str, Any]
+
+    def statement(self) -> ast.stmt | None:
+        """The innermost statement at the line."""
+        found = [n for n in ast.walk(self.function) if isinstance(n, ast.stmt)] if self.function is not None else []
+        inside = [n for n in found if n.lineno <= self.line <= (n.end_lineno or n.lineno) and n is not self.function]
+        return min(inside, key=lambda n: (n.end_lineno or n.lineno) - n.lineno, default=None)
+
+    def shapes(self) -> dict[str, list[int]]:
+        """The tensors that the statement reads by name, with their shapes, in order."""
+        statement = self.statement()
+        nodes = [n for n in ast.walk(statement) if isinstance(n, ast.Name)] if statement is not None else []
+        read = sorted((n for n in nodes if isinstance(n.ctx, ast.Load)), key=lambda n: (n.lineno, n.col_offset))
+        known = ((n.id, self.values.get(n.id)) for n in read)
+        return {name: list(value.shape) for name, value in known if isinstance(value, Tensor)}
+
+    def came_as_none(self) -> bool:
+        """Whether a grad_output was None when backward raised."""
+        if self.function is None:
+            return False
+        return any(self.values.get(name.lstrip("*"), 0) is None for name in user_source.parameters(self.function)[1:])
+
+    def not_unpacked(self) -> bool:
+        """Whether all of ``ctx.saved_tensors`` is used as if it were a tensor."""
+        return self.function is not None and any(True for _ in _whole(self.function))
+
+
+def raised_in_backward(error: BaseException, subject: Problem) -> Raised | None:
+    """Where in backward an exception was raised; None when it did not pass through it."""
+    codes = methods_of(subject.cls).codes if subject.cls is not None else {}
+    backward: set[CodeType] = {code for name, code in codes.items() if name in ("backward", "vjp")}
+    hits = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if frame.f_code in backward]
+    if not hits:
+        return None
+    frame, line = hits[-1]
+    return Raised(user_source.method_at(frame.f_code), line, dict(frame.f_locals))
+
+
+def _whole(function: user_source.FunctionNode) -> Iterator[ast.AST]:
+    """Where the tuple of saved tensors, or a name for all of it, is an operand or an argument or is asked a method."""
+    names = {
+        target.id
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign) and _is_saved(node.value)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    for node in ast.walk(function):
+        operands = [
+            *([node.left, node.right] if isinstance(node, ast.BinOp) else []),
+            *([node.operand] if isinstance(node, ast.UnaryOp) else []),
+            *([node.left, *node.comparators] if isinstance(node, ast.Compare) else []),
+            *(node.args if isinstance(node, ast.Call) and not _takes_tuples(node) else []),
+            *([node.value] if isinstance(node, ast.Attribute) else []),
+        ]
+        yield from (n for n in operands if _is_saved(n) or (isinstance(n, ast.Name) and n.id in names))
+
+
+def _is_saved(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr in SAVED
+
+
+def _takes_tuples(call: ast.Call) -> bool:
+    name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
+    return name in {
+        "len",
+        "list",
+        "tuple",
+        "zip",
+        "enumerate",
+        "reversed",
+        "map",
+        "stack",
+        "cat",
+        "print",
+        "iter",
+        "next",
+    }
+
 
 # torch's (and Python's) words, and which sentence of ours explains them; groups become parameters by name
 KNOWN: tuple[tuple[str, str], ...] = (
@@ -66,7 +165,7 @@ def explain(error: BaseException, subject: Problem) -> Finding:
         "said": phrases.short(said, 160),
         "name": subject.name,
     }
-    place = backward_traceback.raised_in_backward(error, subject)
+    place = raised_in_backward(error, subject)
     if _came_as_none(error, said, place):
         return undefined_grad(line, phrases.short(said, 120))
     special = _special(error, said, subject, place)
@@ -88,14 +187,14 @@ def undefined_grad(line: int | None, said: str = "") -> Finding:
     return broken("undefined_grad", Seen(line), said=said)
 
 
-def _came_as_none(error: BaseException, said: str, place: backward_traceback.Raised | None) -> bool:
+def _came_as_none(error: BaseException, said: str, place: Raised | None) -> bool:
     """Whether backward failed on a grad_output that was None, which only an author who asked for it gets."""
     return (
         isinstance(error, (TypeError, AttributeError)) and "NoneType" in said and bool(place and place.came_as_none())
     )
 
 
-def _special(error: BaseException, said: str, subject: Problem, place: backward_traceback.Raised | None) -> str | None:
+def _special(error: BaseException, said: str, subject: Problem, place: Raised | None) -> str | None:
     text = subject.source.text if subject.source is not None else ""
     if "values to unpack" in said and text.count("save_for_backward(") > 1:
         return "saved_twice"
@@ -107,7 +206,7 @@ def _special(error: BaseException, said: str, subject: Problem, place: backward_
     return None
 
 
-def _shapes(said: str, place: backward_traceback.Raised | None) -> tuple[str, dict[str, Any]] | None:
+def _shapes(said: str, place: Raised | None) -> tuple[str, dict[str, Any]] | None:
     """Which sentence tells of shapes that do not fit, with the names on the line and their shapes."""
     shapes = {} if place is None else place.shapes()
     statement = None if place is None else place.statement()

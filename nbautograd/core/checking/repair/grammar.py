@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from nbautograd.core.checking.repair.edit import (
+from nbautograd.core.checking.repair.script import (
     AXES,
     FUNCTIONS,
     SHAPES,
@@ -17,12 +17,13 @@ from nbautograd.core.checking.repair.edit import (
     SWAPPED,
     Edit,
     Hints,
+    Script,
     drawing,
     parts,
     product,
     tight,
+    values,
 )
-from nbautograd.core.checking.repair.script import Script, values
 
 MODULES = ("torch", "F", "np", "math")
 AWAY = 1.5  # what an edit of another value than the wrong one costs more

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import collections
 import contextlib
 import itertools
@@ -17,14 +18,49 @@ from torch import Tensor
 from nbautograd.core import user_source
 from nbautograd.core.checking import other_points, phrases
 from nbautograd.core.checking.problem import Problem
-from nbautograd.core.checking.repair import untestable
 from nbautograd.core.checking.repair.bounds import indexes
-from nbautograd.core.checking.repair.edit import Edit, Hints, strangeness, zero_by_itself
 from nbautograd.core.checking.repair.grammar import edits
-from nbautograd.core.checking.repair.script import Script, constants, dims, names, read
-from nbautograd.core.checking.repair.tries import TRIES, Tries
+from nbautograd.core.checking.repair.script import (
+    Edit,
+    Hints,
+    Script,
+    constants,
+    dims,
+    names,
+    read,
+    strangeness,
+    zero_by_itself,
+)
 from nbautograd.core.checking.repair.verification_points import ODD, TIDY, Stage, Stages, stage
 from nbautograd.core.findings import Finding, Fix
+
+TRIES = 1200.0  # calls of an edited backward on something small: about half a second
+PAIRS = 200.0  # of these, for two edits in sequence
+
+
+class Tries:
+    """Calls of an edited backward that are left.
+
+    Args:
+        tries: how many calls on something small there may be; see ``Stage.price`` for others.
+    """
+
+    def __init__(self, tries: float = TRIES) -> None:
+        self.left = tries
+
+    def pay(self, stage: Stage) -> None:
+        """Take off one call at this stage."""
+        self.left -= stage.price
+
+    def last_part(self) -> None:
+        """What follows is unlikely: at most ``PAIRS`` more."""
+        self.left = min(self.left, PAIRS)
+
+    @property
+    def spent(self) -> bool:
+        """Whether nothing is left."""
+        return self.left <= 0
+
 
 # what no edit of backward can mend
 NO_EDIT = {
@@ -96,11 +132,11 @@ class Repair:
         wrong = frozenset(k for k in wrong if _wrong_somewhere(stages, k)) if stages.at_least(2) else frozenset()
         found: list[Mended] = []
         hints, near = self._hints(findings), sorted({n for f in findings for n in self._near(f)})
-        hidden = untestable.values(self.script, self.subject)
+        hidden = hidden_values(self.script, self.subject)
         for script, edit in self._candidates(self.script, hints, near) if wrong else ():
             if self.tries.spent or _settled(found, wrong, edit.cost):
                 break
-            if untestable.touched(edit, hidden):
+            if touches(edit, hidden):
                 continue
             text = script.changed(edit.nodes, edit.replacement)
             inputs = self._made_right(script.compiled(text), stages, wrong, "None" in edit.replacement)
@@ -377,3 +413,42 @@ def mended(subject: Problem, findings: tuple[Finding, ...]) -> tuple[Finding, ..
         with contextlib.suppress(Exception), subject.state.put_back():
             fixes = repaired(subject, findings)
     return tuple(replace(f, fix=fixes[k]) if k in fixes else f for k, f in enumerate(findings))
+
+
+Span = tuple[int, int, int, int]  # first line and column, last line and column
+
+
+def hidden_values(script: Script, subject: Problem) -> tuple[Span, ...] | None:
+    """Where backward computes what it returns for arguments that are None; None when no argument is."""
+    handed = {argument: i for i, argument in subject.arguments.items()}
+    gone = {a for a, i in handed.items() if i < len(subject.inputs) and subject.inputs[i] is None}
+    return tuple(map(_span, _computed(script.tree, gone))) if gone else None
+
+
+def touches(edit: Edit, hidden: Sequence[Span] | None) -> bool:
+    """Whether an edit changes such a value, or says None for good."""
+    if hidden is None:
+        return False
+    return "None" in edit.replacement or any(_inside(_span(node), span) for node in edit.nodes for span in hidden)
+
+
+def _computed(tree: ast.FunctionDef, positions: set[int]) -> Iterator[ast.expr]:
+    """The values returned at these positions, and what is assigned to their names."""
+    names: set[str] = set()
+    for node in user_source.own_nodes(tree):
+        items = node.value.elts if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple) else []
+        for item in (items[k] for k in positions if k < len(items)):
+            yield item
+            names |= {item.id} if isinstance(item, ast.Name) else set()
+    for node in user_source.own_nodes(tree):
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id in names for t in targets):
+            yield node.value
+
+
+def _span(node: ast.expr | ast.stmt) -> Span:
+    return node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
+
+
+def _inside(inner: Span, outer: Span) -> bool:
+    return inner[:2] >= outer[:2] and inner[2:] <= outer[2:]
