@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from nbautograd.inspection.audit import Audit, audit
     from nbautograd.inspection.audit_report import AuditedFunction, AuditedSituation, AuditReport
     from nbautograd.inspection.comparison import Comparison, compare
+    from nbautograd.inspection.explanation import Explanation, explain
     from nbautograd.inspection.redacted import RedactedReport
     from nbautograd.inspection.report import FunctionReport, inspect
     from nbautograd.messages import set_language
@@ -46,6 +47,7 @@ _HOME = {
     **dict.fromkeys(("compare", "Comparison"), "inspection.comparison"),
     **dict.fromkeys(("audit", "Audit"), "inspection.audit"),
     **dict.fromkeys(("AuditReport", "AuditedFunction", "AuditedSituation"), "inspection.audit_report"),
+    **dict.fromkeys(("explain", "Explanation"), "inspection.explanation"),
     **dict.fromkeys(("trace", "untrace", "tracing", "dispatches"), "core.tracing.log"),
     **dict.fromkeys(("Dispatch", "DispatchLog"), "core.tracing.dispatches"),
     "Budget": "core.checking.budget",
@@ -66,6 +68,7 @@ __all__ = [  # noqa: RUF022 - in the order of the documentation
     "gradcheck", "GradcheckReport", "Budget", "Block", "Entry", "Finding", "Fix", "jacobian", "JacobianReport",
     "compare", "Comparison",
     "audit", "Audit", "AuditReport", "AuditedFunction", "AuditedSituation",
+    "explain", "Explanation",
     "graph", "backward", "why_none", "watch_modules", "AutogradGraph", "Node", "Edge",
     "trace", "untrace", "tracing", "dispatches", "DispatchLog", "Dispatch",
     "set_language", "NbautogradError", "CallError", "InputError", "GradcheckError",

@@ -28,7 +28,7 @@ def load(shell: Any) -> None:
         _loaded[shell] = _without_effect(shell)
         return
     from nbautograd.core.recording.api import engine
-    from nbautograd.magics import cell_magics, lines
+    from nbautograd.magics import cell_magics, explain, lines
     from nbautograd.magics.completion import matcher
     from nbautograd.magics.session import Session
     from nbautograd.magics.transformer import BlankMagicLines
@@ -37,6 +37,8 @@ def load(shell: Any) -> None:
     session = Session(shell)
     cell_magics.set_help()
     lines.set_help()
+    explain.set_help()
+    explainer = explain.ExplainMagics(shell)
     undo = contextlib.ExitStack()
     undo.callback(_close_widgets)
     undo.callback(session.close)
@@ -44,6 +46,8 @@ def load(shell: Any) -> None:
     _append(undo, shell.Completer.custom_matchers, matcher(shell))
     _listen(undo, shell, "pre_run_cell", session.before_cell)
     _listen(undo, shell, "post_run_cell", session.after_cell)
+    _listen(undo, shell, "post_run_cell", explainer.after_cell)
+    _register(undo, shell, explainer)
     _register(undo, shell, cell_magics.FunctionMagics(shell, session))
     _register(undo, shell, lines.LineMagics(shell))
     _register(undo, shell, cell_magics.AuditMagics(shell))

@@ -15,6 +15,7 @@ from IPython.core.magic import no_var_expand
 from nbautograd.core.user_source import function_class
 from nbautograd.magics.call_expression import EvaluationError, Namespace, evaluate
 from nbautograd.magics.cell_magics import AuditMagics, ExerciseMagics, FunctionMagics
+from nbautograd.magics.explain import ExplainMagics
 from nbautograd.magics.lines import LineMagics
 
 _CELL_MAGIC = re.compile(r"%%(autograd_\w+|exercise)(?![\w?])")
@@ -45,7 +46,7 @@ def magics_without_effect(shell: Any) -> Iterator[tuple[str, str, Callable[..., 
     def run_line(line: str) -> Any:
         return _run_call(line, shell.user_ns)
 
-    for cls in (FunctionMagics, LineMagics, AuditMagics, ExerciseMagics):
+    for cls in (FunctionMagics, LineMagics, ExplainMagics, AuditMagics, ExerciseMagics):
         for kind, names in cls.magics.items():
             yield from ((kind, name, run_cell if kind == "cell" else run_line) for name in names)
 

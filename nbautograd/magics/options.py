@@ -167,6 +167,7 @@ GRADCHECK = Grammar(
 _BUDGET = tuple(option for option in TABLE if option.field == "budget")
 AUDIT = Grammar("%autograd_audit", _BUDGET, operand="expression")
 AUDITED_CELL = Grammar("%%autograd_audit", _BUDGET)
+EXPLAIN = Grammar("%autograd_explain", (Option(("--run",), "run"),), operand="expression")
 GRAMMARS = {
     grammar.magic: grammar
     for grammar in (
@@ -175,6 +176,7 @@ GRAMMARS = {
         GRADCHECK,
         AUDIT,
         AUDITED_CELL,
+        EXPLAIN,
         Grammar("%jacobian", operand="expression"),
         Grammar("%autograd_graph", operand="expression"),
         Grammar("%autograd_compare", operand="expression"),

@@ -5,13 +5,34 @@ from __future__ import annotations
 from typing import Any
 
 from nbautograd import messages
-from nbautograd.views.builders import audit, blocks, build, calls, comparison, dispatches, graph, report, summary
+from nbautograd.views.builders import (
+    audit,
+    blocks,
+    build,
+    calls,
+    comparison,
+    dispatches,
+    explanation,
+    graph,
+    report,
+    summary,
+)
 from nbautograd.views.document import Document, Verbatim, sentences
 from nbautograd.views.markup import Markup, tag
 from nbautograd.views.to_html import page
 from nbautograd.views.to_text import to_text
 
-BUILDERS = (audit, blocks, calls, comparison, dispatches, graph, report, summary)  # imported, they register so
+BUILDERS = (
+    audit,
+    blocks,
+    calls,
+    comparison,
+    dispatches,
+    explanation,
+    graph,
+    report,
+    summary,
+)  # imported, they register so
 LOOK = "line-height:1.45;margin:2px 0;max-width:100%"
 
 

@@ -41,6 +41,7 @@ VALUES = [
     samples.tensor(np.arange(6.0)),
     DISPATCH,
     DispatchLog((DISPATCH,)),
+    nbautograd.explain(torch.ones(1).sum()),
 ]
 
 

@@ -206,16 +206,11 @@ class SavedMemory:
         return Storage(self._numbers.setdefault(key, len(self._numbers)), size, self._name_of(tensor))
 
     def _stale(self, node: Any, name: str, slot: Any, tensor: torch.Tensor) -> Stale | None:
-        """Torch itself says both versions, in what it raises when a changed tensor is unpacked; no hook runs."""
-        try:
-            if tensor._version == 0:
-                return None
-        except Exception:  # inference tensors have no version
-            return None
-        versions = VERSIONS.search(_refusal(slot.unpack)) or VERSIONS.search(_refusal(lambda: _unpacked(node, name)))
+        """Return what a saved tensor was and is, where it was changed since."""
+        versions = _versions(node, name, slot, tensor)
         if versions is None:
             return None
-        stale = Stale(name, self._name_of(tensor), int(versions[2]), int(versions[1]), _changer(node, tensor))
+        stale = Stale(name, self._name_of(tensor), *versions, _changer(node, tensor))
         return self._with_line(stale)
 
     def _with_line(self, stale: Stale) -> Stale:
@@ -225,6 +220,28 @@ class SavedMemory:
         self._code = self._code or CallerCode()
         line = self._code.change(stale.name)
         return stale if line is None else Stale(*stale[:4], line.text, line.line)
+
+
+def changed_slots(node: Any) -> Iterator[tuple[str, torch.Tensor, int, int]]:
+    """Yield the saved tensors of a node that were changed since: slot, tensor, version when saved, version now."""
+    for name, slot in _slots(node, ()):
+        tensor, _ = saved_peek(slot)
+        if tensor is not None and (versions := _versions(node, name, slot, tensor)) is not None:
+            yield name, tensor, *versions
+
+
+def _versions(node: Any, name: str, slot: Any, tensor: torch.Tensor) -> tuple[int, int] | None:
+    """Return the version that was saved and the one now, where they differ.
+
+    Torch itself says both, in what it raises when a changed tensor is unpacked; no hook runs.
+    """
+    try:
+        if tensor._version == 0:
+            return None
+    except Exception:  # inference tensors have no version
+        return None
+    found = VERSIONS.search(_refusal(slot.unpack)) or VERSIONS.search(_refusal(lambda: _unpacked(node, name)))
+    return None if found is None else (int(found[2]), int(found[1]))
 
 
 def _refusal(unpack: Callable[[], Any]) -> str:

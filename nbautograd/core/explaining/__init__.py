@@ -1,0 +1,1 @@
+"""Torch's own gradient errors: from a program that stopped to the tensor and the line behind it."""

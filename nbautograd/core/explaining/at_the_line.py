@@ -1,0 +1,73 @@
+"""Errors that torch raises on the very line that is to blame: which tensor there, and what to write instead."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+import torch
+
+from nbautograd.core.explaining.cause import ErrorCause, Place, said
+from nbautograd.core.explaining.program import Program
+from nbautograd.core.explaining.watch import made_at
+
+# kind -> which of the tensors that the line mentions torch means
+MEANT: dict[str, Callable[[torch.Tensor], bool]] = {
+    "leaf": lambda t: (t.is_leaf and t.requires_grad) or _view_of_leaf(t),
+    "view": lambda t: t._is_view(),
+    "numpy": lambda t: t.requires_grad,
+    "integer": lambda t: not (t.is_floating_point() or t.is_complex()),
+    "not_a_leaf": lambda t: not t.is_leaf,
+    "optimize_non_leaf": lambda t: not t.is_leaf,
+    "inference": lambda t: t.is_inference(),
+    "deepcopy": lambda t: not t.is_leaf,
+    "not_scalar": lambda t: t.numel() != 1,
+}
+
+
+def at_the_line(program: Program, kind: str) -> ErrorCause | None:
+    """Explain an error that needs no more than the line that raised and its tensors."""
+    did = program.caller
+    if did is None:
+        return None
+    if kind == "not_scalar":
+        found = [(program.name_of(root) or did.text.partition(".backward")[0], root) for root in program.roots]
+    else:
+        found = [(name, tensor) for name, tensor in mentioned(program) if MEANT[kind](tensor)]
+        found = found or [(n, t) for n, t in program.tensors.items() if MEANT[kind](t)][:1]
+    name, tensor = found[0] if found else ("", None)
+    made = _made(program, name, tensor)
+    shape = "" if tensor is None else f"{tuple(tensor.shape)}"
+    dtype = "" if tensor is None else str(tensor.dtype).removeprefix("torch.")
+    shown = {"name": name or "?", "shape": shape, "dtype": dtype, "line": did.line, "text": did.text}
+    which = f"{kind}.what" if name else f"{kind}.unnamed"
+    return ErrorCause(kind, (said(which, did, **shown), said(f"{kind}.advice", None, **shown)), name, made, did)
+
+
+def mentioned(program: Program) -> list[tuple[str, torch.Tensor]]:
+    """Return the tensors that the statement which raised mentions, in the order in which they stand."""
+    for source in program.code[:1]:
+        here = [s for s in source.statements if s.lineno <= source.line <= (s.end_lineno or 0)]
+        names = [ast.unparse(p) for s in here[-1:] for p in ast.walk(s) if isinstance(p, (ast.Name, ast.Attribute))]
+        found = [(name, program.tensors[name]) for name in dict.fromkeys(names) if name in program.tensors]
+        modules = [
+            (path, tensor)
+            for name in dict.fromkeys(names)
+            for path, tensor in program.tensors.items()
+            if path.startswith((f"{name}.", f"{name}["))
+        ]
+        return [*found, *modules]
+    return []
+
+
+def _made(program: Program, name: str, tensor: torch.Tensor | None) -> Place | None:
+    if tensor is None:
+        return None
+    if (place := made_at(tensor.grad_fn)) is not None:
+        return place
+    return next((place for source in program.code if (place := source.assigned(name)) is not None), None)
+
+
+def _view_of_leaf(tensor: torch.Tensor) -> bool:
+    base = tensor._base
+    return base is not None and base.is_leaf and base.requires_grad

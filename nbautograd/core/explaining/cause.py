@@ -1,0 +1,74 @@
+"""A cause: what is behind one of torch's gradient errors, as plain data, and the lines that it names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from nbautograd.core.display import Displayable
+from nbautograd.core.findings import Finding
+
+
+@dataclass(frozen=True)
+class Place(Displayable):
+    """A line of the user's code.
+
+    Attributes:
+        line: in the cell or file, from 1.
+        text: what is written there.
+        function: name of the function around it; empty outside functions.
+        file: as Python knows it; for a cell IPython's name of it.
+        cell: number of the cell, None for a file.
+    """
+
+    line: int
+    text: str = ""
+    function: str = ""
+    file: str = ""
+    cell: int | None = None
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A change of the user's source that may mend an error; only a trial says whether it does.
+
+    Attributes:
+        file: which cell or file.
+        line: the first line that changes.
+        before, after: the lines as they are and as they would be, joined by newlines.
+    """
+
+    file: str
+    line: int
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
+class ErrorCause:
+    """The cause of an error.
+
+    Attributes:
+        code: stable, made for programs, such as ``"in_place"``.
+        findings: what was shown, the most important first.
+        tensor: what the user calls the tensor, empty where it has no name.
+        made: the line that made the tensor, where it was shown.
+        did: the line that did what torch complains of, where it was shown.
+        params: more plain data, such as versions and names of operations.
+        edits: changes worth a trial, the best first.
+    """
+
+    code: str
+    findings: tuple[Finding, ...]
+    tensor: str = ""
+    made: Place | None = None
+    did: Place | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+    edits: tuple[Edit, ...] = ()
+
+
+def said(sentence: str, place: Place | None = None, **params: Any) -> Finding:
+    """Return a finding of the explanation: ``said("in_place.changed", place, name="y")``."""
+    line = None if place is None else place.line
+    return Finding(f"explain_{sentence.replace('.', '_')}", "note", f"explain.{sentence}", params, line=line)

@@ -1,0 +1,202 @@
+"""In place: the node whose saved tensor is no longer what it was, and the line that wrote into it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from nbautograd.core.explaining.cause import Edit, ErrorCause, Place, said
+from nbautograd.core.explaining.program import Program, Source, shares
+from nbautograd.core.explaining.watch import Write, made_at
+from nbautograd.core.findings import Finding
+from nbautograd.core.graphs.saved import changed_slots
+from nbautograd.core.torch_private.nodes import function_of, node_name
+from nbautograd.core.torch_private.tensors import storage_address
+
+
+def in_place(program: Program) -> ErrorCause | None:
+    """Explain the error on a tensor that was changed after it was saved; None where no node is broken."""
+    broken = next(((node, *found) for node in program.nodes() for found in changed_slots(node)), None)
+    if broken is None:
+        return None
+    node, slot, tensor, saved, now = broken
+    name = program.name_of(tensor)
+    write = _first_write(program, tensor, saved)
+    statement = None if write is not None else _only_statement(program, tensor, saved, now)
+    did = write.spot.place() if write is not None and write.spot is not None else None
+    if did is None and statement is not None:
+        did = statement[0].place(statement[1].lineno)
+    name = name or (write.name if write is not None else "")
+    made = made_at(node) or _maker(program, node, name)
+    step = did is not None and ".step(" in did.text
+    facts = _facts(node, slot, name, made, did, step, tensor, saved, now)
+    params = {"node": node_name(node), "slot": slot, "saved": saved, "now": now, "shape": tuple(tensor.shape)}
+    edits = () if did is None or step else tuple(out_of_place(did, name))
+    return ErrorCause("in_place_step" if step else "in_place", facts, name, made, did, params, edits)
+
+
+def _facts(
+    node: Any,
+    slot: str,
+    name: str,
+    made: Place | None,
+    did: Place | None,
+    step: bool,
+    tensor: torch.Tensor,
+    saved: int,
+    now: int,
+) -> tuple[Finding, ...]:
+    op = node_name(node).removesuffix("Backward0").removesuffix("Backward1").removesuffix("Backward")
+    shown: dict[str, Any] = {"name": name or f"{tuple(tensor.shape)}", "op": op, "versions": now - saved}
+    facts = []
+    if did is not None:
+        facts.append(said("in_place.step" if step else "in_place.changed", did, **shown, line=did.line, text=did.text))
+    else:
+        facts.append(said("in_place.changed_somewhere", **shown))
+    which = "in_place.saved_output" if slot.startswith("result") else "in_place.saved_input"
+    if function_of(node) is not None:
+        which = "in_place.saved_by_function"
+    facts.append(said(f"{which}_at" if made is not None else which, made, **shown, line=made.line if made else 0))
+    facts.append(said("in_place.advice_step" if step else "in_place.advice", name=shown["name"]))
+    return tuple(facts)
+
+
+def _first_write(program: Program, tensor: torch.Tensor, saved: int) -> Write | None:
+    """Return the first write after the version that was saved, as a watched run saw it."""
+    writes = [] if program.watch is None else [w for w in program.watch.writes if w.storage == storage_address(tensor)]
+    return next((w for w in reversed(writes) if w.before <= saved < w.after), None)
+
+
+def _maker(program: Program, node: Any, name: str) -> Place | None:
+    """Return the line that assigned the tensor whose own node is broken, where there is only one."""
+    for source in program.code:
+        if name and node is _node_of(program, name) and (place := source.assigned(name)) is not None:
+            return place
+    return None
+
+
+def _node_of(program: Program, name: str) -> Any:
+    tensor = program.tensors.get(name)
+    return None if tensor is None else tensor.grad_fn
+
+
+def _only_statement(program: Program, tensor: torch.Tensor, saved: int, now: int) -> tuple[Source, ast.stmt] | None:
+    """Return the statement that moved a tensor from the version that was saved to the next, where that is certain.
+
+    A tensor's version counts the writes into its memory. Outside loops, when as many statements write as the version
+    says, they are all there is, and they ran in the order in which they stand. An optimizer's step counts once where
+    what is differentiated was computed before it, and no other statement writes.
+    """
+    names = set(program.names_sharing(tensor))
+    found = [
+        (source, s, kind)
+        for source in program.code
+        for s in source.statements
+        if s.lineno <= source.line and (kind := writes(s, names, program, tensor))
+    ]
+    if len({source.text for source, _, _ in found}) != 1:
+        return None
+    source, (statement, kind) = found[0][0], found[0][1:]
+    looped = any(s.lineno in source.in_loops for _, s, _ in found)
+    if kind == "write" and not looped and len(found) == now:
+        found.sort(key=lambda one: one[1].lineno)
+        return found[saved][0], found[saved][1]
+    roots = [source.assigned(name) for name, t in program.tensors.items() if any(t is root for root in program.roots)]
+    before = [root for root in roots if root is not None and root.line < statement.lineno]
+    if kind == "step" and len(found) == 1 and before and before[0].line not in source.in_loops:
+        return source, statement
+    return None
+
+
+def writes(statement: ast.stmt, names: set[str], program: Program, tensor: torch.Tensor) -> str:
+    """Return ``"write"`` for a statement that writes into one of some variables, ``"step"`` for an optimizer's step."""
+    if isinstance(statement, ast.AugAssign):
+        return "write" if _base(statement.target) in names else ""
+    if isinstance(statement, ast.Assign):
+        subscripts = [
+            part for target in statement.targets for part in ast.walk(target) if isinstance(part, ast.Subscript)
+        ]
+        if any(_base(part) in names for part in subscripts if isinstance(part.ctx, ast.Store)):
+            return "write"
+    if isinstance(statement, (ast.For, ast.While, ast.If, ast.With, ast.Try, ast.FunctionDef, ast.ClassDef)):
+        return ""
+    for call in [part for part in ast.walk(statement) if isinstance(part, ast.Call)]:
+        if _in_place_call(call, names):
+            return "write"
+        if _steps(call, program, tensor):
+            return "step"
+    return ""
+
+
+def _in_place_call(call: ast.Call, names: set[str]) -> bool:
+    method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    own = method.endswith("_") and not method.startswith(("_", "requires_grad", "detach", "retain_grad"))
+    if own and isinstance(call.func, ast.Attribute) and _base(call.func.value) in names:
+        return True
+    of_torch = own and any(_base(argument) in names for argument in call.args[:1])  # torch.relu_(y), init.zeros_(y)
+    keywords = {k.arg: k.value for k in call.keywords}
+    inplace = isinstance(keywords.get("inplace"), ast.Constant) and bool(keywords["inplace"].value)  # type: ignore[attr-defined]
+    out = keywords.get("out")
+    return (
+        of_torch or (inplace and any(_base(a) in names for a in call.args)) or (out is not None and _base(out) in names)
+    )
+
+
+def _steps(call: ast.Call, program: Program, tensor: torch.Tensor) -> bool:
+    if not (isinstance(call.func, ast.Attribute) and call.func.attr == "step"):
+        return False
+    owner = program.variables.get(ast.unparse(call.func.value))
+    groups = owner.param_groups if isinstance(owner, torch.optim.Optimizer) else []
+    return any(shares(parameter, tensor) for group in groups for parameter in group["params"])
+
+
+def _base(expression: ast.expr) -> str:
+    """Return the variable that an expression such as ``y[0]``, ``y.data`` or ``y.view(-1)`` is a part of."""
+    while True:
+        text = ast.unparse(expression)
+        transposed = isinstance(expression, ast.Attribute) and expression.attr in ("data", "T", "mT")
+        if isinstance(expression, ast.Subscript) or transposed:
+            expression = expression.value  # type: ignore[attr-defined]
+        elif isinstance(expression, ast.Call) and isinstance(expression.func, ast.Attribute):
+            if expression.func.attr not in ("view", "reshape", "detach", "squeeze", "unsqueeze", "t", "flatten"):
+                return text
+            expression = expression.func.value
+        else:
+            return text
+
+
+def out_of_place(did: Place, name: str) -> Iterator[Edit]:
+    """Yield changes of a line that writes, so that it makes a new tensor instead."""
+    try:
+        statement = ast.parse(did.text).body[0]
+    except (SyntaxError, IndexError):
+        return
+    after = None
+    if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
+        value = ast.BinOp(ast.Name(statement.target.id, ast.Load()), statement.op, statement.value)
+        after = f"{statement.target.id} = {ast.unparse(value)}"
+    elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        call = statement.value
+        method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+        if isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name) and method.endswith("_"):
+            owner, call.func.attr = call.func.value.id, method[:-1]
+            after = f"{owner} = {ast.unparse(call)}" if hasattr(torch.Tensor, method[:-1]) else None
+    if after is not None:
+        yield Edit(did.file, did.line, did.text, after)
+    target = _base(_written(statement)) if _written(statement) is not None else name  # type: ignore[arg-type]
+    if target.isidentifier() or target.startswith("self."):
+        yield Edit(did.file, did.line, did.text, f"{target} = {target}.clone()\n{did.text}")
+
+
+def _written(statement: ast.stmt) -> ast.expr | None:
+    if isinstance(statement, ast.AugAssign):
+        return statement.target
+    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript):
+        return statement.targets[0]
+    value = statement.value if isinstance(statement, (ast.Expr, ast.Assign)) else None
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        return value.func.value if value.func.attr.endswith("_") else None
+    return None

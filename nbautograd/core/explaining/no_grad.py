@@ -1,0 +1,210 @@
+"""No grad: where the path from a loss to its leaves is cut, or why there is none."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+
+import torch
+
+from nbautograd.core.explaining.cause import ErrorCause, Place, said
+from nbautograd.core.explaining.program import Program, Source, place_of, shares
+from nbautograd.core.explaining.watch import Cut as WatchedCut
+from nbautograd.core.explaining.watch import Spot
+from nbautograd.core.findings import Finding
+from nbautograd.core.graphs.source_cuts import Cut
+from nbautograd.core.graphs.source_dataflow import DataflowReader, Flow, Frame
+
+MOST_LEAVES = 40  # whose way is followed through the source
+INDEX = re.compile(r"at index (\d+)|element (\d+) of")
+
+
+def no_grad(program: Program) -> ErrorCause | None:
+    """Explain a loss without a graph: what cut it off, or that nothing in it asked for a gradient."""
+    found = INDEX.search(str(program.error))
+    position = int(found[1] or found[2] or 0) if found else 0
+    roots = [root for root in program.roots if not root.requires_grad] or list(program.roots)
+    root = roots[position] if position < len(roots) else roots[0] if roots else None
+    if root is None:
+        return None
+    name = program.name_of(root) or _expression(program)
+    watched = program.watch.cuts.get(root) if program.watch is not None else None
+    if watched is not None:
+        return _watched(watched, name)
+    read = _read(program, name)
+    if read is not None:
+        leaf, cut, source = read
+        place = _place(source, cut)
+        return _caused(cut.reason, cut.text, _written(cut, program) or leaf, name, place)
+    if program.watch is None and _unread(program):
+        return ErrorCause("no_grad", (said("no_grad.somewhere", None, root=name), said("no_grad.advice")), name)
+    return _nothing_asked(program, root, name)
+
+
+def unused(program: Program) -> ErrorCause | None:
+    """Explain an input of ``torch.autograd.grad`` that the graph does not lead to."""
+    found = INDEX.search(str(program.error))
+    live = {id(getattr(node, "variable", None)) for node in program.nodes()}
+    inner = set(program.nodes())
+    missing = [t for t in program.inputs if id(t) not in live and (t.grad_fn is None or t.grad_fn not in inner)]
+    if found and found[1] is not None and int(found[1]) < len(program.inputs):
+        missing = [program.inputs[int(found[1])]]
+    if not missing:
+        return None
+    tensor = missing[0]
+    name = program.name_of(tensor) or f"inputs[{[t is tensor for t in program.inputs].index(True)}]"
+    root = next((program.name_of(root) for root in program.roots), "") or _expression(program)
+    if not tensor.requires_grad:
+        return ErrorCause("no_grad_not_required", _not_required(name, root), name, None, None)
+    cut = _follow(program, tensor, name, root)
+    if cut is not None:
+        return _caused(cut[0].reason, cut[0].text, _written(cut[0], program) or name, root, _place(cut[1], cut[0]))
+    copy = next(
+        (n for n, t in program.tensors.items() if t is not tensor and shares(t, tensor) and t.requires_grad), ""
+    )
+    if copy:
+        facts = (said("unused.copy", None, name=name, root=root, copy=copy), said("unused.advice", None, name=name))
+        return ErrorCause("unused", facts, name)
+    return ErrorCause(
+        "unused", (said("unused.what", None, name=name, root=root), said("unused.advice", None, name=name)), name
+    )
+
+
+def _watched(cut: WatchedCut, root: str) -> ErrorCause:
+    place = cut.spot.place() if cut.spot is not None else None
+    return _caused(cut.reason, place.text if place is not None else cut.op, cut.source, root, place, cut.off)
+
+
+def _caused(reason: str, text: str, source: str, root: str, did: Place | None, off: Spot | None = None) -> ErrorCause:
+    shown = {"name": source or root, "root": root, "text": text, "line": did.line if did is not None else 0}
+    facts = [said(f"no_grad.{reason}", did, **shown)]
+    if off is not None:
+        switch = off.place()
+        facts.append(said("no_grad.switched_off", switch, line=switch.line, text=switch.text))
+    return ErrorCause(
+        f"no_grad_{reason}", (*facts, said(f"no_grad.advice_{reason}", None, **shown)), source or root, None, did
+    )
+
+
+def _read(program: Program, root: str) -> tuple[str, Cut, Source] | None:
+    """Return the leaf, the line and the source of a cut that the user's statements show."""
+    wanting = [(name, t) for name, t in program.tensors.items() if t.requires_grad]
+    for name, tensor in wanting[:MOST_LEAVES]:
+        found = _follow(program, tensor, name, root)
+        if found is not None:
+            return name, *found
+    return None
+
+
+def _follow(program: Program, tensor: torch.Tensor, name: str, root: str) -> tuple[Cut, Source] | None:
+    """Follow a tensor through the statements that ran; a cut counts only where it must have run."""
+    for source in program.code:
+        frame = Frame(program.variables, {name}, held=frozenset({name}))
+        reader, flow = DataflowReader(), Flow()
+        top = [s for s in source.statements if s.lineno <= source.line and not _inside(s, source)]
+        try:
+            reader.read(top, frame)
+            for argument in _differentiated(source):
+                flow |= reader.flow(argument, frame)
+        except Exception:  # whatever the source holds, the other evidence stands
+            continue
+        cut = frame.dead.get(root) or flow.cut
+        if cut is not None and cut.sure and not cut.where:
+            return cut, source
+    return None
+
+
+def _written(cut: Cut, program: Program) -> str:
+    """Return the tensor that a cut is written on, such as ``y`` in ``y.detach()``."""
+    name = cut.text.rpartition(".")[0]
+    return name if name in program.tensors else ""
+
+
+def _inside(statement: ast.stmt, source: Source) -> bool:
+    """Return True for a statement in the body of another one."""
+    return any(
+        outer is not statement and outer.lineno <= statement.lineno <= (outer.end_lineno or 0)
+        for outer in source.statements
+        if hasattr(outer, "body")
+    )
+
+
+def _differentiated(source: Source) -> list[ast.expr]:
+    """Return what the line that raised differentiates."""
+    here = [s for s in source.statements if s.lineno <= source.line <= (s.end_lineno or 0) and not hasattr(s, "body")]
+    calls = [part for s in here for part in ast.walk(s) if isinstance(part, ast.Call)]
+    roots = [c.func.value for c in calls if isinstance(c.func, ast.Attribute) and c.func.attr == "backward"]
+    return roots + [c.args[0] for c in calls if c.args and ast.unparse(c.func).endswith(("grad", "autograd.backward"))]
+
+
+def _expression(program: Program) -> str:
+    """Return what the line that raised differentiates, as it is written."""
+    return next((ast.unparse(e) for source in program.code for e in _differentiated(source)), "")
+
+
+def _place(source: Source, cut: Cut) -> Place:
+    return place_of(source.code, cut.line, source.scope)
+
+
+def _unread(program: Program) -> bool:
+    """Return True where something alive needs a gradient, so that a cut may lie in code that is not read."""
+    return any(tensor.requires_grad for tensor in program.tensors.values())
+
+
+def _nothing_asked(program: Program, root: torch.Tensor, name: str) -> ErrorCause:
+    if not (root.is_floating_point() or root.is_complex()):
+        facts = (said("no_grad.integer_root", None, root=name, dtype=str(root.dtype).removeprefix("torch.")),)
+        return ErrorCause("no_grad_integer", (*facts, said("no_grad.advice_integer", None, name=name)), name)
+    used = _used(program, name)
+    return ErrorCause("no_grad_not_required", _not_required(", ".join(used), name), used[0] if used else name)
+
+
+def _not_required(names: str, root: str) -> tuple[Finding, ...]:
+    if not names:
+        return (said("no_grad.nothing_requires", None, root=root), said("no_grad.advice"))
+    advice = said("no_grad.advice_not_required", None, name=names.split(", ")[0])
+    return (said("no_grad.not_required", None, name=names, root=root), advice)
+
+
+def _used(program: Program, root: str) -> list[str]:
+    """Return the floating tensors from which the source computes a variable, through one assignment after another."""
+    found: dict[str, None] = {}
+    waiting, seen = [root], {root}
+    while waiting:
+        wanted = waiting.pop(0)
+        for name in _mentioned(program, wanted):
+            tensor = program.variables.get(name)
+            if name in seen:
+                continue
+            seen.add(name)
+            if not isinstance(tensor, torch.Tensor):
+                continue
+            if _mentioned_tensors(program, name):
+                waiting.append(name)
+            elif tensor.is_floating_point() and not tensor.requires_grad:
+                found[name] = None
+    return list(found)
+
+
+def _mentioned(program: Program, name: str) -> list[str]:
+    """Return the variables on the right of the lines that assign one, or inside of an expression itself."""
+    for source in program.code:
+        values: list[Any] = [
+            s.value
+            for s in source.statements
+            if isinstance(s, (ast.Assign, ast.AugAssign)) and s.lineno <= source.line and name in _names_of(s)
+        ]
+        values += [e for e in _differentiated(source) if ast.unparse(e) == name]
+        if values:
+            return [n.id for value in values for n in ast.walk(value) if isinstance(n, ast.Name)]
+    return []
+
+
+def _mentioned_tensors(program: Program, name: str) -> bool:
+    return any(isinstance(program.variables.get(other), torch.Tensor) for other in _mentioned(program, name))
+
+
+def _names_of(statement: ast.Assign | ast.AugAssign) -> set[str]:
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    return {n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)}

@@ -1,0 +1,317 @@
+"""NaN and infinity: the first in forward, else the first in backward, and which of the known traps it is."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from nbautograd.core.explaining.cause import ErrorCause, Place, said
+from nbautograd.core.explaining.program import Program
+from nbautograd.core.explaining.watch import Bad, made_at
+from nbautograd.core.findings import Finding
+from nbautograd.core.torch_private.nodes import node_name
+
+Test = Callable[[torch.Tensor], torch.Tensor]
+
+
+@dataclass(frozen=True)
+class Trap:
+    """A derivative that is infinite or undefined at some values.
+
+    Attributes:
+        rule: stable, the end of its message's id.
+        slot: what the node saved that shows it.
+        test: True at the values where it is.
+    """
+
+    rule: str
+    slot: str
+    test: Test
+
+
+def _zero(t: torch.Tensor) -> torch.Tensor:
+    return t == 0
+
+
+def _ends(t: torch.Tensor) -> torch.Tensor:
+    return t.abs() >= 1
+
+
+def _infinite(t: torch.Tensor) -> torch.Tensor:
+    return t.isinf()
+
+
+def _not_positive(t: torch.Tensor) -> torch.Tensor:
+    return t <= 0
+
+
+# what a node is called without its ending -> its traps
+TRAPS: dict[str, tuple[Trap, ...]] = {
+    "Sqrt": (Trap("sqrt_at_zero", "result", _zero), Trap("sqrt_negative", "result", torch.isnan)),
+    "Rsqrt": (Trap("rsqrt_at_zero", "result", _infinite), Trap("sqrt_negative", "result", torch.isnan)),
+    "Norm": (Trap("norm_at_zero", "result", _zero),),
+    "LinalgVectorNorm": (Trap("norm_at_zero", "result", _zero),),
+    "Cdist": (Trap("norm_at_zero", "result", _zero),),
+    "Dist": (Trap("norm_at_zero", "result", _zero),),
+    "Std": (Trap("std_of_one", "result", torch.isnan),),
+    "Log": (Trap("log_of_zero", "self", _zero), Trap("log_negative", "self", lambda t: t < 0)),
+    "Log2": (Trap("log_of_zero", "self", _zero), Trap("log_negative", "self", lambda t: t < 0)),
+    "Log10": (Trap("log_of_zero", "self", _zero), Trap("log_negative", "self", lambda t: t < 0)),
+    "Log1P": (Trap("log1p_at_minus_one", "self", lambda t: t == -1),),
+    "Xlogy": (Trap("log_of_zero", "other", _zero),),
+    "Exp": (Trap("exp_overflow", "result", _infinite),),
+    "Exp2": (Trap("exp_overflow", "result", _infinite),),
+    "Expm1": (Trap("exp_overflow", "result", _infinite),),
+    "Sinh": (Trap("exp_overflow", "self", lambda t: t.sinh().isinf()),),
+    "Cosh": (Trap("exp_overflow", "self", lambda t: t.cosh().isinf()),),
+    "Reciprocal": (Trap("division_by_zero", "result", _infinite),),
+    "Div": (Trap("division_by_zero", "other", _zero), Trap("division_by_infinity", "other", _infinite)),
+    "Pow": (Trap("pow_at_zero", "self", _zero), Trap("pow_of_negative", "self", lambda t: t < 0)),
+    "PowScalar": (Trap("pow_at_zero", "exponent", _zero),),
+    "Acos": (Trap("acos_at_one", "self", _ends),),
+    "Asin": (Trap("asin_at_one", "self", _ends),),
+    "Acosh": (Trap("acosh_at_one", "self", lambda t: t <= 1),),
+    "Atanh": (Trap("atanh_at_one", "self", _ends),),
+    "Logit": (Trap("logit_at_ends", "self", lambda t: (t <= 0) | (t >= 1)),),
+    "Atan2": (Trap("atan2_at_zero", "self", _zero),),
+    "Logsumexp": (Trap("all_masked", "result", _infinite),),
+    "Softmax": (Trap("all_masked", "result", torch.isnan),),
+    "LogSoftmax": (Trap("all_masked", "result", torch.isnan),),
+    "Prod": (Trap("prod_at_zero", "result", _infinite),),
+}
+
+# an operation's name in forward -> the rule, tested on the argument of this position
+FORWARD: dict[str, tuple[tuple[str, int, Test], ...]] = {
+    "sqrt": (("sqrt_negative", 0, lambda t: t < 0),),
+    "rsqrt": (("rsqrt_at_zero", 0, _zero), ("sqrt_negative", 0, lambda t: t < 0)),
+    **dict.fromkeys(("log", "log2", "log10"), (("log_of_zero", 0, _zero), ("log_negative", 0, lambda t: t < 0))),
+    "log1p": (("log1p_at_minus_one", 0, lambda t: t == -1),),
+    **dict.fromkeys(("exp", "exp2", "expm1", "sinh", "cosh"), (("exp_overflow", 0, lambda t: t > 11),)),
+    **dict.fromkeys(("div", "__truediv__", "true_divide", "divide"), (("zero_over_zero", 1, _zero),)),
+    **dict.fromkeys(("__rtruediv__", "__rdiv__", "reciprocal"), (("division_by_zero", 0, _zero),)),
+    **dict.fromkeys(("acos", "asin", "arccos", "arcsin"), (("outside_domain", 0, lambda t: t.abs() > 1),)),
+    "atanh": (("outside_domain", 0, _ends),),
+    "acosh": (("outside_domain", 0, lambda t: t < 1),),
+    **dict.fromkeys(("pow", "__pow__"), (("pow_of_negative", 0, lambda t: t < 0), ("pow_at_zero", 0, _zero))),
+    **dict.fromkeys(("softmax", "log_softmax"), (("all_masked", 0, lambda t: t == -torch.inf),)),
+    **dict.fromkeys(("mean", "nanmean"), (("mean_of_nothing", 0, lambda t: torch.tensor(not t.numel())),)),
+    **dict.fromkeys(("std", "var"), (("std_of_one", 0, lambda t: torch.tensor(t.numel() > 0)),)),
+    **dict.fromkeys(("sub", "__sub__", "sub_", "__isub__"), (("inf_minus_inf", 0, _infinite),)),
+    **dict.fromkeys(("mul", "__mul__", "mul_", "__imul__"), (("zero_times_inf", 0, lambda t: t.isinf() | (t == 0)),)),
+}
+
+
+@dataclass
+class BackwardWatch:
+    """Hooks on the nodes of a graph that notice the first one to make a NaN or infinity out of finite gradients.
+
+    Attributes:
+        node: that node's name, empty as long as there is none.
+        place: the line that made it, where that is known.
+        what: ``"NaN"`` or ``"Inf"``.
+        rule: which trap it is, empty where none of them.
+        masked: True where the gradient that came in was zero at every bad element.
+        count: how many elements are bad.
+        shape: of the gradient that came out.
+    """
+
+    node: str = ""
+    live: Any = None
+    place: Place | None = None
+    what: str = ""
+    rule: str = ""
+    masked: bool = False
+    count: int = 0
+    shape: tuple[int, ...] = ()
+    handles: list[Any] = field(default_factory=list)
+
+    def attach(self, nodes: Sequence[Any]) -> None:
+        """Hook every node."""
+        self.handles += [node.register_hook(self._hook(node)) for node in nodes]
+
+    def remove(self) -> None:
+        """Take the hooks away again."""
+        for handle in self.handles:
+            handle.remove()
+        self.handles.clear()
+
+    def _hook(self, node: Any) -> Callable[[Any, Any], None]:
+        def hook(grad_inputs: Any, grad_outputs: Any) -> None:
+            if self.node or node_name(node) == "AccumulateGrad":
+                return
+            bad = next((g for g in grad_inputs if g is not None and not _finite(g)), None)
+            if bad is not None and all(g is None or _finite(g) for g in grad_outputs):
+                self._found(node, bad, grad_outputs)
+
+        return hook
+
+    def _found(self, node: Any, bad: torch.Tensor, grad_outputs: Any) -> None:
+        self.node, self.live, self.place = node_name(node), node, made_at(node)
+        self.what = "NaN" if bool(bad.isnan().any()) else "Inf"
+        where = ~bad.detach().isfinite()
+        self.count, self.shape = int(where.sum()), tuple(bad.shape)
+        self.rule = trap(node)
+        incoming = [g.detach() for g in grad_outputs if g is not None]
+        same = [g for g in incoming if g.shape == bad.shape]
+        self.masked = bool(same) and not bool(same[0][where].any())
+
+
+def trap(node: Any) -> str:
+    """Return the rule of the trap that a node's saved values show; empty where they show none."""
+    name = node_name(node).rstrip("0123456789").removesuffix("Backward")
+    for one in TRAPS.get(name, ()):
+        try:
+            saved = getattr(node, f"_saved_{one.slot}")
+        except Exception:  # freed, changed, or another torch
+            continue
+        if isinstance(saved, (int, float)):
+            saved = torch.tensor(float(saved))
+        if isinstance(saved, torch.Tensor) and bool(one.test(saved.detach()).any()):
+            return one.rule
+    return ""
+
+
+def not_finite(program: Program, backward: BackwardWatch | None = None) -> ErrorCause | None:
+    """Explain a NaN or infinity: of the forward where there is one, else of the backward."""
+    for root in program.roots:
+        if not _finite(root):
+            return _of_forward(program, root)
+    if backward is None:
+        backward = look(program)
+    if backward is None or not backward.node:
+        return None
+    return _of_backward(program, backward)
+
+
+def look(program: Program) -> BackwardWatch | None:
+    """Run the backward of what is differentiated once more, for its gradients only; None where the graph is freed."""
+    watch = BackwardWatch()
+    roots = [root for root in program.roots if root.grad_fn is not None]
+    nodes = Program(roots=tuple(roots)).nodes()
+    leaves = [leaf for node in nodes if isinstance(leaf := getattr(node, "variable", None), torch.Tensor)]
+    if not leaves:
+        return None
+    watch.attach(nodes)
+    try:
+        with torch.autograd.set_detect_anomaly(False):
+            ones = [torch.ones_like(root) for root in roots]
+            torch.autograd.grad(roots, leaves, ones, retain_graph=True, allow_unused=True)
+    except RuntimeError:
+        return watch if watch.node else None
+    finally:
+        watch.remove()
+    return watch
+
+
+def _of_forward(program: Program, root: torch.Tensor) -> ErrorCause:
+    name = program.name_of(root)
+    bad: Bad | None = program.watch.bad.get(root) if program.watch is not None else None
+    what = "NaN" if bool(root.detach().isnan().any()) else "Inf"
+    if bad is None:
+        return _from_saved(program, name, what)
+    did = bad.spot.place() if bad.spot is not None else None
+    rule = forward_rule(bad)
+    given = [t for t in bad.arguments if isinstance(t, torch.Tensor)]
+    outside = any(not _finite(t) for t in given) and bad.what == "NaN" and not rule
+    source = bad.source or name
+    shown = {"root": name, "what": bad.what, "op": plain_name(bad.op), "count": bad.bad, "size": bad.size}
+    shown |= {"line": did.line if did is not None else 0, "text": did.text if did is not None else "", "name": source}
+    facts = [said("not_finite.came_in" if outside else "not_finite.forward", did, **shown)]
+    facts += _rule(rule, source)
+    return ErrorCause(
+        f"not_finite_{rule}" if rule else "not_finite", tuple(facts), source, None, did, {"rule": rule, **shown}
+    )
+
+
+def _from_saved(program: Program, name: str, what: str) -> ErrorCause:
+    """Without a watched run: the earliest node whose saved values show a trap of forward."""
+    nodes = sorted(program.nodes(), key=lambda node: node._sequence_nr())
+    node = next((n for n in nodes if trap(n) and n.name() != "AccumulateGrad"), None)
+    rule = trap(node) if node is not None else ""
+    did = line_by_count(program, node) if node is not None else None
+    shown = {"root": name, "what": what, "op": node_name(node) if node is not None else ""}
+    shown["line"] = did.line if did is not None else 0  # type: ignore[assignment]
+    shown["text"] = did.text if did is not None else ""
+    which = "saved" if did is None else "saved_at"
+    facts = [said(f"not_finite.{which}" if rule else "not_finite.somewhere", did, **shown)]
+    return ErrorCause(f"not_finite_{rule}" if rule else "not_finite", (*facts, *_rule(rule, name)), name, None, did)
+
+
+def _of_backward(program: Program, seen: BackwardWatch) -> ErrorCause:
+    did = seen.place or (line_by_count(program, seen.live) if seen.live is not None else None)
+    root = next((program.name_of(root) for root in program.roots), "")
+    op = seen.node.rstrip("0123456789").removesuffix("Backward")
+    shown = {"what": seen.what, "node": seen.node, "op": op, "count": seen.count, "root": root}
+    shown |= {"line": did.line if did is not None else 0, "text": did.text if did is not None else ""}
+    facts = [said("not_finite.backward_at" if did is not None else "not_finite.backward", did, **shown)]
+    facts += _rule(seen.rule, root)
+    if seen.masked:
+        facts.append(said("not_finite.masked"))
+    rule = ("masked_" if seen.masked else "") + seen.rule
+    return ErrorCause(f"not_finite_{rule}".rstrip("_"), tuple(facts), root, None, did, {"rule": seen.rule, **shown})
+
+
+def _rule(rule: str, name: str) -> list[Finding]:
+    return [said(f"trap.{rule}", None, name=name)] if rule else []
+
+
+def forward_rule(bad: Bad) -> str:
+    """Return the rule that the arguments of an operation show."""
+    for rule, position, test in FORWARD.get(bad.op, ()):
+        if position < len(bad.arguments):
+            value = bad.arguments[position]
+            tensor = torch.as_tensor(value) if isinstance(value, (int, float, torch.Tensor)) else None
+            if tensor is not None and bool(test(tensor).any()):
+                return _division(bad) if rule == "zero_over_zero" else rule
+    return ""
+
+
+def _division(bad: Bad) -> str:
+    return "zero_over_zero" if bad.what == "NaN" else "division_by_zero"
+
+
+def plain_name(op: str) -> str:
+    """Return an operation as it is written: ``/`` for ``__truediv__``."""
+    signs = {
+        "truediv": "/",
+        "rtruediv": "/",
+        "rdiv": "/",
+        "pow": "**",
+        "mul": "*",
+        "sub": "-",
+        "add": "+",
+        "matmul": "@",
+    }
+    bare = op.strip("_")
+    return signs.get(bare, bare) if op.startswith("__") else op
+
+
+CALLED = {"Sqrt": ("sqrt",), "Log": ("log",), "Exp": ("exp",), "Acos": ("acos", "arccos"), "Asin": ("asin", "arcsin")}
+CALLED |= {"Rsqrt": ("rsqrt",), "Std": ("std",), "LinalgVectorNorm": ("norm",), "Norm": ("norm",), "Atanh": ("atanh",)}
+
+
+def line_by_count(program: Program, node: Any) -> Place | None:
+    """Return the line of a node where the source calls its operation as often as the graph has it, outside loops."""
+    op = node_name(node).rstrip("0123456789").removesuffix("Backward")
+    alike = sorted((n for n in program.nodes() if node_name(n) == node_name(node)), key=lambda n: n._sequence_nr())
+    for source in program.code[:1]:
+        calls = [
+            call
+            for s in source.statements
+            if s.lineno <= source.line and not hasattr(s, "body")
+            for call in ast.walk(s)
+            if isinstance(call, ast.Call) and ast.unparse(call.func).rpartition(".")[2] in CALLED.get(op, ())
+        ]
+        if len(calls) == len(alike) and not any(call.lineno in source.in_loops for call in calls):
+            return source.place(sorted(calls, key=lambda c: (c.lineno, c.col_offset))[alike.index(node)].lineno)
+    return None
+
+
+def _finite(tensor: torch.Tensor) -> bool:
+    if not (tensor.is_floating_point() or tensor.is_complex()):
+        return True
+    return bool(tensor.detach().isfinite().all())

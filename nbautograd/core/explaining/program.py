@@ -1,0 +1,267 @@
+"""The remains of a program that stopped: its frames, their variables, its source, what was differentiated."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import os
+import sys
+import sysconfig
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from types import CodeType, FrameType
+from typing import Any
+
+import torch
+from torch import nn
+
+from nbautograd.core.explaining.cause import Place
+from nbautograd.core.explaining.torch_errors import entries, is_torch
+from nbautograd.core.graphs.names import Names, tensors_in
+from nbautograd.core.graphs.source_cuts import tree_of
+from nbautograd.core.torch_private.tensors import data_address, storage_address
+
+PACKAGE = __name__.partition(".")[0]
+_OURS = os.path.dirname(os.path.abspath(sys.modules[PACKAGE].__file__ or "")) + os.sep
+_STANDARD = os.path.join(sysconfig.get_paths()["stdlib"], "")
+_HOSTS = tuple(f"{os.sep}{name}{os.sep}" for name in ("IPython", "ipykernel", "nbclient", "_pytest", "pluggy"))
+MOST_NODES = 100_000  # of a graph that is looked at
+
+
+def is_users(file: str) -> bool:
+    """Return True for a file or cell that is neither torch's, nor this package's, nor the notebook's machinery."""
+    if is_torch(file) or file.startswith((_OURS, "<frozen")) or any(host in file for host in _HOSTS):
+        return False
+    return not file.startswith(_STANDARD) or "site-packages" in file
+
+
+def place_of(code: CodeType, line: int, scope: Mapping[str, Any]) -> Place:
+    """Return a line of a running program as a place."""
+    file = code.co_filename
+    function = "" if code.co_name == "<module>" else getattr(code, "co_qualname", code.co_name).replace(".<locals>", "")
+    text = linecache.getline(file, line, dict(scope)).strip()
+    return Place(line, text, function, file, cell_number(file, scope))
+
+
+def cell_number(file: str, scope: Mapping[str, Any]) -> int | None:
+    """Return the number of the cell that a file name stands for, by the text of the notebook's cells."""
+    cells = scope.get("In")
+    if not isinstance(cells, list) or os.path.isfile(file):
+        return None
+    source = "".join(linecache.getlines(file)).strip()
+    numbers = [i for i, cell in enumerate(cells) if isinstance(cell, str) and cell.strip() == source and source]
+    return numbers[-1] if numbers else None
+
+
+class Program:
+    """The evidence that an error, or a tensor, leaves behind.
+
+    Args:
+        error: one of torch's errors, None where nothing was raised.
+        scope: the variables to look at where there is no error.
+        roots: what was differentiated, where there is no error.
+
+    Attributes:
+        frames: the user's frames, the outermost first, each with the line that ran.
+        roots: the tensors that were differentiated.
+        inputs: with ``torch.autograd.grad`` the tensors that it was asked for.
+        watch: what a watched run saw; None when only the remains are there.
+    """
+
+    def __init__(
+        self,
+        error: BaseException | None = None,
+        scope: Mapping[str, Any] | None = None,
+        roots: tuple[torch.Tensor, ...] = (),
+        watch: Any = None,
+    ) -> None:
+        self.error = error
+        self.watch = watch
+        self.frames: list[tuple[FrameType, int]] = []
+        self.roots = roots
+        self.inputs: tuple[torch.Tensor, ...] = ()
+        self._scope = scope or {}
+        for entry in entries(error) if error is not None else ():
+            frame = entry.tb_frame
+            if is_users(frame.f_code.co_filename):
+                self.frames.append((frame, entry.tb_lineno))
+            elif frame.f_code.co_name in ("backward", "grad") and not self.roots:
+                self._differentiated(frame.f_locals)
+
+    def _differentiated(self, variables: Mapping[str, Any]) -> None:
+        asked = next((variables[name] for name in ("self", "tensors", "outputs") if name in variables), ())
+        self.roots = tuple(tensor for _, tensor in tensors_in(asked))
+        self.inputs = tuple(tensor for _, tensor in tensors_in(variables.get("inputs")))
+
+    @property
+    def caller(self) -> Place | None:
+        """The user's line that raised, or that called torch."""
+        if not self.frames:
+            return None
+        frame, line = self.frames[-1]
+        return place_of(frame.f_code, line, frame.f_globals)
+
+    @cached_property
+    def variables(self) -> dict[str, Any]:
+        """All variables that are alive: those of inner frames hide those of outer ones."""
+        found: dict[str, Any] = dict(self._scope)
+        for frame, _ in self.frames:
+            found |= frame.f_globals
+        for frame, _ in self.frames:
+            found |= frame.f_locals
+        return found
+
+    @cached_property
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """Every tensor that the user can name."""
+        named: dict[str, torch.Tensor] = {}
+        for name, value in self.variables.items():
+            if name.startswith("_") or name in ("In", "Out"):
+                continue
+            for place, tensor in _tensors_of(name, value):
+                named.setdefault(place, tensor)
+        return named
+
+    @cached_property
+    def names(self) -> Names:
+        """The names as the graph's drawing takes them."""
+        return Names({"__name__": "", **{n: v for n, v in self.variables.items() if not n.startswith("__")}})
+
+    def name_of(self, tensor: torch.Tensor | None) -> str:
+        """Return the user's name of a tensor, or of another that shows the same memory in the same shape."""
+        if tensor is None:
+            return ""
+        same = [name for name, other in self.tensors.items() if other is tensor]
+        same = same or [name for name, other in self.tensors.items() if _alike(other, tensor)]
+        same = same or self.names_sharing(tensor)
+        return min(same, key=lambda name: (name.count("."), len(name))) if same else ""
+
+    def names_sharing(self, tensor: torch.Tensor) -> list[str]:
+        """Return the names of all tensors that share memory with this one."""
+        return [name for name, other in self.tensors.items() if shares(other, tensor)]
+
+    def nodes(self) -> list[Any]:
+        """Return the live nodes behind what was differentiated."""
+        seen: dict[Any, None] = {}
+        stack = [root.grad_fn for root in self.roots if root.grad_fn is not None]
+        while stack and len(seen) < MOST_NODES:
+            node = stack.pop()
+            if node not in seen:
+                seen[node] = None
+                stack += [following for following, _ in reversed(node.next_functions) if following is not None]
+        return list(seen)
+
+    @cached_property
+    def code(self) -> list[Source]:
+        """The source of the user's frames: of a function its own lines, of a cell all of it."""
+        found: dict[tuple[str, str], Source] = {}
+        for frame, line in reversed(self.frames):
+            code = frame.f_code
+            text = "".join(linecache.getlines(code.co_filename, frame.f_globals))
+            found.setdefault((code.co_filename, code.co_name), Source(code, text, frame.f_globals, line))
+        return list(found.values())
+
+
+class Source:
+    """The statements of one frame of the user's.
+
+    Args:
+        code: the frame's code.
+        text: the cell or file.
+        scope: the frame's globals.
+        line: the line that ran last.
+    """
+
+    def __init__(self, code: CodeType, text: str, scope: Mapping[str, Any], line: int) -> None:
+        self.code, self.text, self.scope, self.line = code, text, scope, line
+
+    @cached_property
+    def statements(self) -> list[ast.stmt]:
+        """The statements of the frame itself, those inside loops among them, those of inner functions not."""
+        tree = tree_of(self.text)
+        body = _body(tree, self.code) if tree is not None else []
+        return list(_flat(body))
+
+    @cached_property
+    def in_loops(self) -> set[int]:
+        """Lines of the statements that a loop may run several times."""
+        loops = [s for s in self.statements if isinstance(s, (ast.For, ast.While))]
+        return {line for loop in loops for line in range(loop.lineno, (loop.end_lineno or loop.lineno) + 1)}
+
+    def place(self, line: int) -> Place:
+        """Return a line of this source as a place."""
+        return place_of(self.code, line, self.scope)
+
+    def assigned(self, name: str) -> Place | None:
+        """Return the line that gives a variable its value, where there is only one such line before the last."""
+        lines = {s.lineno for s in self.statements if s.lineno <= self.line and name in _targets(s)}
+        return self.place(lines.pop()) if len(lines) == 1 else None
+
+
+def shares(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Return True for tensors that share memory."""
+    try:
+        return storage_address(one) == storage_address(other) and storage_address(one) != 0
+    except Exception:  # sparse, meta and wrapped tensors have no storage
+        return one is other
+
+
+def _alike(one: torch.Tensor, other: torch.Tensor) -> bool:
+    try:
+        return one.numel() == other.numel() and data_address(one) == data_address(other) != 0 and one.numel() > 0
+    except Exception:  # as in ``shares``
+        return False
+
+
+def _tensors_of(name: str, value: Any) -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield the tensors of a variable by name: itself, places in a container, attributes of a module or object."""
+    if isinstance(value, torch.Tensor):
+        yield name, value
+    elif isinstance(value, nn.Module):
+        for path, module in value.named_modules():
+            prefix = f"{name}.{path}" if path else name
+            parts = {**vars(module), **module._parameters, **module._buffers}
+            yield from ((f"{prefix}.{key}", part) for key, part in parts.items() if isinstance(part, torch.Tensor))
+    elif isinstance(value, (list, tuple, dict)):
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        for _, (key, part) in zip(range(64), items, strict=False):
+            if isinstance(part, (torch.Tensor, list, tuple)):
+                yield from _tensors_of(f"{name}[{key!r}]", part)
+    elif type(value).__module__ == "__main__" and not isinstance(value, type):
+        parts = getattr(value, "__dict__", {})
+        yield from ((f"{name}.{key}", part) for key, part in parts.items() if isinstance(part, torch.Tensor))
+
+
+def _body(tree: ast.Module, code: CodeType) -> list[ast.stmt]:
+    if code.co_name == "<module>":
+        return tree.body
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == code.co_name:
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            if first == code.co_firstlineno:
+                return node.body
+    return []
+
+
+def _flat(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    for statement in body:
+        yield statement
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            continue
+        for part in ("body", "orelse", "finalbody"):
+            yield from _flat(getattr(statement, part, []))
+        for handler in getattr(statement, "handlers", []):
+            yield from _flat(handler.body)
+
+
+def _targets(statement: ast.stmt) -> set[str]:
+    """Return the variables that a statement gives a new value."""
+    targets: list[ast.expr] = []
+    if isinstance(statement, ast.Assign):
+        targets = statement.targets
+    elif isinstance(statement, (ast.AnnAssign, ast.For)):
+        targets = [statement.target]
+    elif isinstance(statement, ast.With):
+        targets = [item.optional_vars for item in statement.items if item.optional_vars is not None]
+    flat = [part for target in targets for part in ([*target.elts] if isinstance(target, ast.Tuple) else [target])]
+    return {ast.unparse(part) for part in flat}

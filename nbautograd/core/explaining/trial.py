@@ -1,0 +1,326 @@
+"""A run that leaves no trace: in a copy of the process, with files and the network out of its reach.
+
+The copy is made by ``fork``, so that the program runs with every variable as it is, and whatever it changes is gone
+with the copy. What the system forbids here, or what would reach outside, is refused and said.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import io
+import linecache
+import os
+import pickle
+import signal
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import CodeType, FunctionType
+from typing import Any
+
+import torch
+
+from nbautograd.core.explaining.cause import Edit
+from nbautograd.core.explaining.not_finite import BackwardWatch
+from nbautograd.core.explaining.program import Program
+from nbautograd.core.explaining.watch import Pass, Watch, tensors_of
+from nbautograd.core.torch_private.nodes import leaf_tensor
+
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_OUTSIDE = (
+    *("os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.truncate", "os.link", "os.symlink", "os.chmod", "os.chown"),
+    *("os.system", "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.startfile", "os.kill", "subprocess.Popen"),
+    *("socket.connect", "socket.bind", "socket.sendto", "socket.getaddrinfo", "urllib.Request", "webbrowser.open"),
+    *("sqlite3.connect", "builtins.input", "shutil.move", "shutil.rmtree", "shutil.copyfile", "pty.spawn"),
+)
+
+
+class OutsideError(BaseException):
+    """The run reached outside its process; no ``except Exception`` of the program catches it."""
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A run that did not come to its end.
+
+    Attributes:
+        reason: ``"outside"`` (it reached for a file, the network or another process), ``"fork"`` (this system or
+            device does not copy a process), ``"died"``.
+        detail: what it reached for, such as ``"open out.csv"``.
+    """
+
+    reason: str
+    detail: str = ""
+
+
+def why_not() -> str:
+    """Return why no copy of this process can run torch; empty where one can."""
+    if not hasattr(os, "fork"):
+        return "fork"
+    # the engine's threads of another device are not there in a copy, and its memory cannot be used
+    return "device" if torch.cuda.is_available() or _has_other_device() else ""
+
+
+def _has_other_device() -> bool:
+    accelerator = getattr(torch, "accelerator", None)
+    try:
+        return bool(accelerator is not None and accelerator.is_available())
+    except Exception:  # a torch that cannot tell
+        return False
+
+
+def in_copy(job: Callable[[], Any], prepare: Callable[[], Any] = bool) -> Any:
+    """Return what a job returns in a copy of this process, or ``Refused``; what it returns has to be plain data.
+
+    Args:
+        job: what is run, out of reach of files and the network.
+        prepare: what is run before, within reach of them: imports of torch's own.
+    """
+    reason = why_not()
+    if reason:
+        return Refused("fork", reason)
+    reading, writing = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python warns of threads; the copy uses none of them
+        child = os.fork()
+    if child == 0:
+        _in_copy(job, prepare, writing)
+    os.close(writing)
+    try:
+        with os.fdopen(reading, "rb") as pipe:
+            sent = pipe.read()
+    except BaseException:
+        os.kill(child, signal.SIGKILL)
+        raise
+    finally:
+        os.waitpid(child, 0)
+    return pickle.loads(sent) if sent else Refused("died")
+
+
+def _in_copy(job: Callable[[], Any], prepare: Callable[[], Any], writing: int) -> None:
+    """Run the job and send what it returns; never comes back."""
+    try:
+        torch.set_num_threads(1)  # the threads of the process are not there in its copy
+        silent = os.open(os.devnull, os.O_RDWR)
+        for stream in (0, 1, 2):
+            os.dup2(silent, stream)
+        sys.stdin, sys.stdout, sys.stderr = io.StringIO(), io.StringIO(), io.StringIO()
+        sys.dont_write_bytecode = True
+        tempfile.gettempdir()  # which writes a file to try it, the first time; imports of torch's ask for it
+        prepare()
+        reached: list[str] = []
+        _close_torch_save(reached)
+        sys.addaudithook(_guard(reached))
+        try:
+            result = job()
+        except OutsideError:
+            result = None
+        if reached:
+            result = Refused("outside", reached[0])
+        sent = pickle.dumps(result)
+        with os.fdopen(writing, "wb") as pipe:
+            pipe.write(sent)
+    finally:
+        os._exit(0)
+
+
+def _close_torch_save(reached: list[str]) -> None:
+    """Refuse ``torch.save`` to a file, which torch opens in C++ where Python does not hear of it."""
+    save = torch.save
+
+    def refused(obj: Any, f: Any, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(f, (str, os.PathLike)):
+            reached.append(f"torch.save {os.fspath(f)}")
+            raise OutsideError
+        return save(obj, f, *args, **kwargs)
+
+    torch.save = torch.serialization.save = refused
+
+
+def _guard(reached: list[str]) -> Callable[[str, tuple[Any, ...]], None]:
+    def hook(event: str, args: tuple[Any, ...]) -> None:
+        if event == "open":
+            path, _, flags = (*args, None, None, None)[:3]
+            if path == os.devnull or isinstance(path, int) or not (isinstance(flags, int) and flags & _WRITING):
+                return
+            event = f"open {path}"
+        elif event not in _OUTSIDE:
+            return
+        reached.append(event)
+        raise OutsideError(event)
+
+    return hook
+
+
+@dataclass
+class Run:
+    """A program that can be run once more.
+
+    Attributes:
+        call: runs it.
+        file: the cell or file that ``call`` compiles anew, so that an edit of it needs no function to be changed.
+        text: the source of it.
+    """
+
+    call: Callable[[str], Any]
+    file: str = ""
+    text: str = ""
+
+    def __call__(self, edit: Edit | None = None) -> Any:
+        """Run it, changed or as it is."""
+        text = self.text
+        if edit is not None and edit.file == self.file:
+            text = edited(text, edit)
+        elif edit is not None:
+            change_functions(edit)
+        return self.call(text)
+
+
+def edited(text: str, edit: Edit) -> str:
+    """Return a source with an edit, on as many lines as before.
+
+    Raises:
+        ValueError: where the line is not as the edit says.
+    """
+    rows = text.split("\n")
+    row = rows[edit.line - 1] if 0 < edit.line <= len(rows) else ""
+    if row.strip() != edit.before:
+        raise ValueError(f"line {edit.line} is {row!r}")
+    indent = row[: len(row) - len(row.lstrip())]
+    rows[edit.line - 1] = indent + edit.after.replace("\n", "; ")
+    return "\n".join(rows)
+
+
+def change_functions(edit: Edit) -> None:
+    """Give every function of a file the code that it has with an edit; only ever called in a copy of the process.
+
+    Raises:
+        ValueError: where no function has the line.
+    """
+    text = edited("".join(linecache.getlines(edit.file)), edit)
+    codes = {(c.co_name, c.co_firstlineno): c for c in _codes(compile(text, edit.file, "exec"))}
+    changed = 0
+    for function in _functions(edit.file):
+        code = function.__code__
+        new = codes.get((code.co_name, code.co_firstlineno))
+        if new is not None and new.co_freevars == code.co_freevars:
+            function.__code__ = new
+            changed += 1
+    if not changed:
+        raise ValueError(f"no function of {edit.file}")
+
+
+def _functions(file: str) -> set[FunctionType]:
+    """Return the functions of a file: what the collector sees, and what modules and classes hold where it is frozen."""
+    spaces = [getattr(module, "__dict__", {}) for module in list(sys.modules.values())]
+    held: list[Any] = [value for space in spaces for value in list(space.values())]
+    methods = [value for cls in held if issubclass(type(cls), type) for value in list(vars(cls).values())]
+    bound = [one.__func__ for one in methods if isinstance(one, (staticmethod, classmethod))]
+    inside = (*held, *methods, *bound, *gc.get_objects())
+    return {one for one in inside if type(one) is FunctionType and one.__code__.co_filename == file}
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
+
+
+class GradientWatch(Watch):
+    """A watch that collects the gradients of all backwards.
+
+    Args:
+        together: run all backwards as one, at the end, which nothing between them can disturb.
+
+    Attributes:
+        backward: the first NaN or infinity of the backwards that ran.
+        roots: what was differentiated last.
+    """
+
+    def __init__(self, finite: bool = False, together: bool = False) -> None:
+        super().__init__(finite)
+        self.together = together
+        self.backward = BackwardWatch()
+        self.roots: tuple[torch.Tensor, ...] = ()
+        self._leaves: dict[int, torch.Tensor] = {}
+        self._returned: list[torch.Tensor | None] = []
+        self._waiting: list[tuple[Any, Any]] = []
+
+    def _differentiate(self, name: str, func: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        asked = args[:1] or (kwargs.get("tensors"), kwargs.get("outputs"), kwargs.get("self"))
+        self.roots = tuple(tensors_of(asked))
+        nodes = Program(roots=self.roots).nodes()
+        for node in nodes:
+            if (leaf := leaf_tensor(node)) is not None:
+                self._leaves.setdefault(id(leaf), leaf)
+        if self.together and name == "backward":
+            gradient = args[1] if len(args) > 1 else kwargs.get("gradient")
+            self._waiting.append((self.roots, gradient))
+            self.passes.append(Pass(None, True, name))
+            return None
+        if self.finite and not self.backward.node:
+            self.backward.attach(nodes)
+        try:
+            result = super()._differentiate(name, func, args, kwargs)
+        finally:
+            self.backward.remove()
+        if name == "grad":
+            self._returned += list(result) if isinstance(result, tuple) else [result]
+        return result
+
+    def finish(self) -> None:
+        """Run the backwards that waited, as one."""
+        roots = [root for several, _ in self._waiting for root in several]
+        given = [gradient for several, gradient in self._waiting for _ in several]
+        if roots:
+            torch.autograd.backward(roots, given)
+
+    def gradients(self) -> list[Any]:
+        """Return the gradients that the program has now, as arrays."""
+        found = [*(leaf.grad for leaf in self._leaves.values()), *self._returned]
+        return [None if g is None else g.detach().to_dense().cpu().double().numpy() for g in found]
+
+
+def mends(run: Run, edit: Edit, kind: str) -> bool:
+    """Return True where a changed program ends without an error, and with the gradients of an independent way.
+
+    For what was changed in place the other way is the program as it is, where torch clones what it saved; for a second
+    backward, all backwards run as one.
+    """
+    changed = in_copy(lambda: _gradients(run, edit, kind, contextlib.nullcontext(), together=False))
+    if not isinstance(changed, list) or not changed:
+        return False
+    saving = torch.autograd.graph.allow_mutation_on_saved_tensors if kind == "in_place" else contextlib.nullcontext
+    other = in_copy(lambda: _gradients(run, None, kind, saving(), together=kind != "in_place"), _warm_up)
+    return isinstance(other, list) and len(other) == len(changed) and all(map(_agree, changed, other))
+
+
+def _warm_up() -> None:
+    """Have torch import what it needs to clone what is saved, which makes folders for its caches."""
+    with torch.autograd.graph.allow_mutation_on_saved_tensors():
+        (torch.ones(1, requires_grad=True) * 2).mul_(2).sum().backward()
+
+
+def _gradients(run: Run, edit: Edit | None, kind: str, around: Any, together: bool) -> list[Any] | None:
+    watch = GradientWatch(together=together)
+    try:
+        with around:
+            with watch:
+                run(edit)
+            watch.finish()
+    except Exception:  # the changed program, or the other way, does not come to its end: no evidence
+        return None
+    return watch.gradients()
+
+
+def _agree(one: Any, other: Any) -> bool:
+    if one is None or other is None:
+        return one is other
+    return bool(
+        one.shape == other.shape
+        and torch.allclose(torch.from_numpy(one), torch.from_numpy(other), rtol=1e-4, atol=1e-6)
+    )

@@ -1,0 +1,331 @@
+"""A watched run: which line made each node, wrote into each tensor, cut the graph, ran a backward, made the first NaN.
+
+Only ``explain`` starts one, and only when it is asked to run something. A ``TorchFunctionMode`` sees every call of
+torch that the program makes, before autograd does, so that the results come with their nodes.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import CodeType
+from typing import Any, NamedTuple
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils.weak import WeakTensorKeyDictionary
+
+from nbautograd.core.explaining.cause import Place
+from nbautograd.core.explaining.program import is_users, place_of
+from nbautograd.core.torch_private.nodes import next_sequence_number, node_name, sequence_number
+from nbautograd.core.torch_private.tensors import storage_address
+
+MARK = "nbautograd"  # what a node is marked with, in the dict that torch keeps for anybody
+MOST_WRITES = 200_000
+MOST_LEFT = 1_000
+LEAVES_TORCH = {"item", "tolist", "numpy", "__float__", "__int__", "__bool__", "__array__", "__index__", "__format__"}
+_ASKED_ONLY = {"__get__", "__repr__", "size", "dim", "is_floating_point", "is_complex", "__len__", "__hash__"}
+WRITES_CONSTANTS = {"masked_fill", "masked_fill_", "where", "full", "full_like", "fill_", "__setitem__", "tensor"}
+_VIEWS = {"data", "T", "mT", "H", "mH", "real", "imag"}
+
+
+class Spot(NamedTuple):
+    """A line as it ran, cheap to take; made a place when it is needed."""
+
+    code: CodeType
+    line: int
+    scope: Mapping[str, Any]
+
+    def place(self) -> Place:
+        """Return the line as plain data."""
+        return place_of(self.code, self.line, self.scope)
+
+
+class Write(NamedTuple):
+    """A tensor's memory was written into: its versions before and after, the line, the operation, the tensor's name."""
+
+    storage: int
+    before: int
+    after: int
+    spot: Spot | None
+    op: str
+    name: str
+
+
+class Pass(NamedTuple):
+    """A backward that ran: its line, True where it kept the graph, ``"backward"`` or ``"grad"``."""
+
+    spot: Spot | None
+    kept: bool
+    call: str
+
+
+class Cut(NamedTuple):
+    """A result without a graph, computed from tensors with one: why, the line, the tensor, where gradients went off."""
+
+    reason: str
+    spot: Spot | None
+    op: str
+    source: str
+    off: Spot | None = None
+
+
+class Bad(NamedTuple):
+    """The first result with a NaN or infinity: the line, the operation, what went in."""
+
+    what: str
+    spot: Spot | None
+    op: str
+    arguments: tuple[Any, ...]
+    source: str
+    bad: int
+    size: int
+
+
+class Watch(TorchFunctionMode):
+    """Sees the calls of torch that a program makes.
+
+    Args:
+        finite: look for the first NaN and infinity as well, which reads every result once.
+
+    Attributes:
+        writes: what was written into, in order.
+        passes: the backwards that ran, in order.
+        cuts: tensor -> why it has no graph.
+        left: what went from a tensor with a graph into a Python number, a list or an array.
+        bad: tensor -> where its NaN or infinity came from.
+        born: tensor -> the line that made it, of tensors without a graph and of leaves.
+    """
+
+    def __init__(self, finite: bool = False) -> None:
+        super().__init__()
+        self.finite = finite
+        self.writes: deque[Write] = deque(maxlen=MOST_WRITES)
+        self.passes: list[Pass] = []
+        self.cuts: Any = WeakTensorKeyDictionary()
+        self.left: deque[tuple[Any, Cut]] = deque(maxlen=MOST_LEFT)
+        self.bad: Any = WeakTensorKeyDictionary()
+        self.born: Any = WeakTensorKeyDictionary()
+        self._off: Spot | None = None
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Sequence[type], args: Sequence[Any] = (), kwargs: Any = None
+    ) -> Any:
+        """Run a call of torch and note what it did."""
+        kwargs = kwargs or {}
+        name = getattr(func, "__name__", "")
+        if name == "__get__":
+            name = getattr(getattr(func, "__self__", None), "__name__", "")
+            if name not in _VIEWS:
+                return func(*args, **kwargs)
+        if name in ("backward", "grad") and getattr(func, "__module__", "").startswith("torch"):
+            return self._differentiate(name, func, args, kwargs)
+        if name == "_set_grad_enabled":
+            self._off = _spot() if args and not args[0] else self._off
+            return func(*args, **kwargs)
+        given = list(tensors_of((args, kwargs)))
+        before = [_version(tensor) for tensor in given]
+        first = next_sequence_number()
+        result = func(*args, **kwargs)
+        if name not in _ASKED_ONLY:
+            spot = _spot()
+            self._note_writes(given, before, spot, name)
+            self._note_results(name, args, given, result, first, spot)
+        return result
+
+    def _note_writes(self, given: list[torch.Tensor], before: list[int], spot: Spot | None, name: str) -> None:
+        for tensor, version in zip(given, before, strict=True):
+            if (now := _version(tensor)) != version:
+                key = _storage(tensor)
+                if not any(w.storage == key and w.after == now for w in list(self.writes)[-len(given) :]):
+                    self.writes.append(Write(key, version, now, spot, name, _named(tensor)))
+
+    def _note_results(
+        self, name: str, args: Any, given: list[torch.Tensor], result: Any, first: int | None, spot: Spot | None
+    ) -> None:
+        results = list(tensors_of(result))
+        if name in LEAVES_TORCH and not results:
+            self._note_leaving(name, given, result, spot)
+        for tensor in results:
+            if tensor.grad_fn is not None:
+                mark_new(tensor.grad_fn, first, spot)
+            elif not any(tensor is other for other in given):
+                self.born[tensor] = spot
+                if not tensor.requires_grad and (cut := self._cut(name, args, given, tensor, spot)) is not None:
+                    self.cuts[tensor] = cut
+            if self.finite and (tensor.is_floating_point() or tensor.is_complex()):
+                self._note_bad(name, args, given, tensor, spot)
+        if name == "numpy" and not results and given:
+            self.left.append((result, self.cuts.get(given[0]) or Cut("python", spot, name, "")))
+
+    def _note_leaving(self, name: str, given: list[torch.Tensor], result: Any, spot: Spot | None) -> None:
+        source = next((t for t in given if t.requires_grad), None)
+        if source is not None and name != "__format__":
+            self.left.append((result, Cut("python", spot, name, _named(source))))
+        elif given and given[0] in self.cuts:
+            self.left.append((result, self.cuts[given[0]]))
+
+    def _cut(self, name: str, args: Any, given: list[torch.Tensor], tensor: Any, spot: Spot | None) -> Cut | None:
+        """Return why a result has no graph, where something that it was computed from has one."""
+        source = next((t for t in given if t.requires_grad), None)
+        inherited: Cut | None = next((self.cuts[t] for t in given if t in self.cuts), None)
+        if source is None:
+            return inherited or self._from_python(args, name) or self._from_array(given)
+        if name in ("data", "detach", "detach_"):
+            reason = "detach"
+        elif not torch.is_grad_enabled():
+            return Cut("no_grad", spot, name, _named(source), self._off)
+        elif not (tensor.is_floating_point() or tensor.is_complex()):
+            reason = "integer"
+        elif name == "tensor":
+            reason = "copied"
+        else:
+            return inherited
+        return Cut(reason, spot, name, _named(source))
+
+    def _from_python(self, args: Any, name: str) -> Cut | None:
+        """Return the cut of the number or array that a tensor is made from; known by its identity."""
+        values = [value for value in _flat(args) if isinstance(value, (int, float)) or hasattr(value, "__array__")]
+        for value in values if name in ("tensor", "as_tensor", "from_numpy", "full", "scalar_tensor") else ():
+            for other, cut in reversed(self.left):
+                if value is other:
+                    known: Cut = cut
+                    return known
+        return None
+
+    def _from_array(self, given: list[torch.Tensor]) -> Cut | None:
+        """Return the cut of an array that a tensor shares memory with; ``torch.from_numpy`` itself is not seen."""
+        addresses = {_storage(tensor) for tensor in given}
+        for other, cut in self.left:
+            place = getattr(other, "__array_interface__", {}).get("data", (0,))[0]
+            if place and place in addresses:
+                known: Cut = cut
+                return known
+        return None
+
+    def _note_bad(self, name: str, args: Any, given: list[torch.Tensor], tensor: Any, spot: Spot | None) -> None:
+        bad = tensor.detach().isfinite().logical_not_()
+        count = int(bad.sum())
+        if not count:
+            self.bad.pop(tensor, None)
+            return
+        what = "NaN" if bool(tensor.detach().isnan().any()) else "Inf"
+        earlier: Bad | None = next((self.bad[t] for t in (*given, tensor) if t in self.bad), None)
+        if earlier is not None and not (what == "NaN" and earlier.op in WRITES_CONSTANTS):
+            self.bad[tensor] = earlier
+            return
+        source = next((_named(t) for t in given), "")
+        kept = tuple(value.detach().clone() if isinstance(value, torch.Tensor) else value for value in _flat(args))
+        self.bad[tensor] = Bad(what, spot, name, kept, source, count, tensor.numel())
+
+    def _differentiate(self, name: str, func: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        spot = _spot()
+        kept = bool(kwargs.get("retain_graph") or kwargs.get("create_graph"))
+        roots = [t for t in tensors_of(args[:1] or (kwargs.get("tensors") or kwargs.get("outputs"))) if t.grad_fn]
+        nodes = [] if kept else [node for root in roots for node in _nodes(root.grad_fn)]
+        result = func(*args, **kwargs)
+        ran = Pass(spot, kept, name)
+        self.passes.append(ran)
+        for node in nodes:
+            mark(node).setdefault("freed", ran)
+        return result
+
+
+def mark(node: Any) -> dict[str, Any]:
+    """Return what this package knows of a node: a dict that lives as long as the node."""
+    try:
+        known: dict[str, Any] = node.metadata.setdefault(MARK, {})
+    except Exception:  # not in this torch
+        return {}
+    return known
+
+
+def mark_new(root: Any, first: int | None, spot: Spot | None) -> None:
+    """Mark the nodes that one call made with its line."""
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        number = sequence_number(node)
+        known = mark(node)
+        if "spot" in known or number is None or first is None or number < first or node_name(node) == "AccumulateGrad":
+            continue
+        known["spot"] = spot
+        stack += [following for following, _ in node.next_functions if following is not None]
+
+
+def made_at(node: Any) -> Place | None:
+    """Return the line that made a node, where a watched run saw it."""
+    spot = mark(node).get("spot") if node is not None else None
+    return None if spot is None else spot.place()
+
+
+def freed_by(node: Any) -> Pass | None:
+    """Return the backward that freed a node, where a watched run saw it."""
+    ran: Pass | None = mark(node).get("freed")
+    return ran
+
+
+def tensors_of(value: Any) -> Iterator[torch.Tensor]:
+    """Yield the tensors in arguments or results."""
+    for part in _flat(value):
+        if isinstance(part, torch.Tensor):
+            yield part
+
+
+def _flat(value: Any) -> Iterator[Any]:
+    if isinstance(value, (list, tuple)):
+        for part in value:
+            yield from _flat(part)
+    elif isinstance(value, dict):
+        for part in value.values():
+            yield from _flat(part)
+    else:
+        yield value
+
+
+def _nodes(root: Any) -> list[Any]:
+    seen: dict[Any, None] = {}
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node not in seen:
+            seen[node] = None
+            stack += [following for following, _ in node.next_functions if following is not None]
+    return list(seen)
+
+
+def _spot() -> Spot | None:
+    frame = sys._getframe(2)
+    while frame is not None and not is_users(frame.f_code.co_filename):
+        frame = frame.f_back  # type: ignore[assignment]
+    return None if frame is None else Spot(frame.f_code, frame.f_lineno, frame.f_globals)
+
+
+def _named(tensor: torch.Tensor) -> str:
+    """Return what the innermost of the user's frames calls a tensor now."""
+    frame: Any = sys._getframe(2)
+    while frame is not None and not is_users(frame.f_code.co_filename):
+        frame = frame.f_back
+    if frame is None:
+        return ""
+    spoken: list[str] = [name for name, value in frame.f_locals.items() if value is tensor and not name.startswith("_")]
+    if spoken:
+        return min(spoken, key=len)
+    owner = frame.f_locals.get("self")
+    parts = {**getattr(owner, "__dict__", {}), **getattr(owner, "_buffers", {}), **getattr(owner, "_parameters", {})}
+    return next((f"self.{name}" for name, value in parts.items() if value is tensor), "")
+
+
+def _version(tensor: torch.Tensor) -> int:
+    try:
+        return tensor._version
+    except Exception:  # inference tensors have none
+        return 0
+
+
+def _storage(tensor: torch.Tensor) -> int:
+    try:
+        return storage_address(tensor)
+    except Exception:  # sparse and wrapped tensors have none
+        return id(tensor)

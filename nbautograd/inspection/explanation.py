@@ -1,0 +1,205 @@
+"""Explanation: what is behind one of torch's gradient errors, from an error, a tensor, or a function that is run."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+
+from nbautograd.core.display import Displayable
+from nbautograd.core.explaining.cause import ErrorCause, Place
+from nbautograd.core.explaining.explain import cause_of_error, cause_of_tensor
+from nbautograd.core.explaining.program import Program, is_users
+from nbautograd.core.explaining.trial import GradientWatch, Refused, Run, in_copy, mends
+from nbautograd.core.findings import Finding, Fix
+from nbautograd.core.graphs.build import graph
+from nbautograd.core.graphs.graph import AutogradGraph
+from nbautograd.core.graphs.why_none import why_none
+from nbautograd.errors import InputError
+
+MOST_NODES = 60  # of a graph that is drawn beside the answer
+UNSEEN = (
+    "in_place",
+    "freed_again",
+    "freed_shared",
+    "freed_carried",
+    "no_grad",
+    "not_finite",
+)  # a run would show the line
+
+
+@dataclass(frozen=True, repr=False)
+class Explanation(Displayable):
+    """The cause of one of torch's gradient errors.
+
+    Attributes:
+        code: stable, made for programs: ``"in_place"``, ``"freed_carried"``, ``"no_grad_detach"``, ...; ``"nothing"``
+            where nothing is wrong, ``"not_torch"`` for an error that is not one of torch's gradient errors.
+        findings: what was shown, the most important first, then what to do.
+        tensor: what your code calls the tensor; empty where it has no name.
+        made: the line that made it, where that was shown.
+        did: the line that did what torch complains of, where that was shown.
+        fix: a changed line that was tried: no error, and gradients that agree with an independent way.
+        raised: the line that raised the error, or that called torch.
+        graph: the graph of what was differentiated, where it is small enough to be seen.
+        run: how it was found: ``"no"`` (from what the error left behind), ``"copy"`` (by a run in a copy of the
+            process), ``"here"``, or ``"refused"``.
+        params: more plain data, such as versions and names of operations.
+    """
+
+    code: str
+    findings: tuple[Finding, ...] = ()
+    tensor: str = ""
+    made: Place | None = None
+    did: Place | None = None
+    fix: Fix | None = None
+    raised: Place | None = None
+    graph: AutogradGraph | None = field(default=None, repr=False)
+    run: str = "no"
+    params: dict[str, Any] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        """Return True where there is something to explain."""
+        return self.code not in ("nothing", "not_torch")
+
+    def __repr__(self) -> str:
+        line = "" if self.did is None else f", line {self.did.line}"
+        name = f" of {self.tensor}" if self.tensor else ""
+        return f"<Explanation {self.code}{name}{line}>"
+
+
+def explain(
+    target: Any, *args: Any, apart: bool = True, names: Mapping[str, Any] | None = None, run: Run | None = None
+) -> Explanation:
+    """Say what is behind one of torch's gradient errors: which tensor, which line.
+
+    Args:
+        target: an error that torch raised; a loss or another tensor, for NaN, a graph that is cut, and ``.grad`` that
+            is None; or a function, which is run and watched: so are lines seen that an error no longer shows.
+        args: arguments of the function.
+        apart: run the function in a copy of the process, so that whatever it changes is gone again and nothing reaches
+            files or the network; False runs it in this process, as a call would.
+        names: the variables to look for tensors in; None takes those of the calling code.
+        run: how an error's program is run once more; the notebook gives its cell.
+
+    Returns:
+        The explanation. It names a line only where that was shown, and offers a changed line only where it was tried.
+
+    Raises:
+        InputError: for a target that is none of these.
+
+    Example:
+        >>> import torch, nbautograd
+        >>> y = torch.ones(3, requires_grad=True).exp()
+        >>> y += 1
+        >>> try:
+        ...     y.sum().backward()
+        ... except RuntimeError as error:
+        ...     nbautograd.explain(error).tensor
+        'y'
+    """
+    if isinstance(target, BaseException):
+        return _of_error(target) if run is None else _of_run(run, _of_error(target), apart)
+    if isinstance(target, torch.Tensor):
+        return _of_tensor(target, names)
+    if callable(target):
+        return _of_run(Run(lambda _: target(*args)), None, apart)
+    raise InputError("explain.not_explainable", type=type(target).__name__)
+
+
+def _of_error(error: BaseException) -> Explanation:
+    cause, program = cause_of_error(error)
+    if cause is None:
+        return Explanation("not_torch", (_note("not_torch"),))
+    explanation = _explained(cause, program)
+    if cause.did is None and cause.code in UNSEEN:
+        return replace(explanation, findings=(*explanation.findings, _note("run_it")))
+    return explanation
+
+
+def _of_tensor(tensor: torch.Tensor, names: Mapping[str, Any] | None) -> Explanation:
+    frame: Any = sys._getframe(2)
+    program = Program(scope={**frame.f_globals, **frame.f_locals} if names is None else names, roots=(tensor,))
+    if names is None and is_users(frame.f_code.co_filename):
+        program.frames.append((frame, frame.f_lineno))
+    if tensor.is_leaf and tensor.requires_grad and tensor.grad is None and bool(tensor.detach().isfinite().all()):
+        return _of_leaf(tensor, program)
+    cause = cause_of_tensor(tensor, program)
+    return Explanation("nothing", (_note("nothing"),)) if cause is None else _explained(cause, program)
+
+
+def _of_leaf(tensor: torch.Tensor, program: Program) -> Explanation:
+    """Explain a leaf whose ``.grad`` is None by the losses that were computed beside it."""
+    losses = [t for t in program.tensors.values() if t.grad_fn is not None and t.numel() == 1]
+    finding = why_none(tensor, losses, names={"__name__": "", **program.variables}) if losses else None
+    finding = finding or _note("no_loss")
+    return Explanation(finding.code, (finding,), program.name_of(tensor))
+
+
+def _note(which: str, **params: Any) -> Finding:
+    return Finding(f"explain_{which}", "note", f"explain.{which}", params)
+
+
+def _explained(cause: ErrorCause, program: Program, run: str = "no") -> Explanation:
+    facts = cause.findings if run == "no" else (*cause.findings, _note(f"ran_{run}"))
+    found = Explanation(cause.code, facts, cause.tensor, cause.made, cause.did, graph=_drawn(program), run=run)
+    return replace(found, raised=program.caller if program.error is not None else None, params=dict(cause.params))
+
+
+def _drawn(program: Program) -> AutogradGraph | None:
+    if not 0 < len(program.nodes()) <= MOST_NODES:
+        return None
+    try:
+        return graph(list(program.roots), names={"__name__": "", **program.tensors})
+    except Exception:  # the picture is an extra; the answer stands without it
+        return None
+
+
+def _of_run(run: Run, before: Explanation | None, apart: bool) -> Explanation:
+    """Run a program once more, watched, and try the changes that its cause suggests."""
+    if not apart:
+        with torch.random.fork_rng():
+            return _watched_run(run, "here")[0]
+    seen = in_copy(lambda: _watched_run(run, "copy"))
+    if isinstance(seen, Refused):
+        return _refused(seen, before)
+    explanation: Explanation = seen[0]
+    cause: ErrorCause | None = seen[1]
+    if cause is None:
+        again = _note("did_not_happen_again")
+        return explanation if before is None else replace(before, findings=(*before.findings, again), run="copy")
+    for edit in cause.edits:
+        if mends(run, edit, "in_place" if cause.code.startswith("in_place") else "freed"):
+            return replace(explanation, fix=Fix(edit.after, True, edit.line, edit.before))
+    return explanation
+
+
+def _watched_run(run: Run, where: str) -> tuple[Explanation, ErrorCause | None]:
+    watch = GradientWatch(finite=True)
+    try:
+        with warnings.catch_warnings(), watch:
+            warnings.simplefilter("ignore")  # they were shown when it ran for the first time
+            result = run()
+    except Exception as error:
+        cause, program = cause_of_error(error, watch)
+        if cause is None:
+            return Explanation("not_torch", (_note("not_torch"),), run=where), None
+        return _explained(cause, program, where), cause
+    roots = watch.roots or ((result,) if isinstance(result, torch.Tensor) else ())
+    program = Program(roots=roots, watch=watch)
+    bad = [root for root in roots if root.requires_grad or root in watch.bad]
+    cause = cause_of_tensor(bad[0], program, watch.backward) if bad else None
+    if cause is None:
+        return Explanation("nothing", (_note("nothing_seen"),), run=where), None
+    return _explained(cause, program, where), cause
+
+
+def _refused(seen: Refused, before: Explanation | None) -> Explanation:
+    finding = _note(f"refused_{seen.reason}", detail=seen.detail)
+    if before is None:
+        return Explanation("refused", (finding,), run="refused")
+    return replace(before, findings=(*before.findings, finding), run="refused")

@@ -1,0 +1,101 @@
+"""``%autograd_explain``, and the line beneath the traceback of one of torch's gradient errors."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+from typing import Any
+
+from IPython.core.error import UsageError
+from IPython.core.magic import Magics, line_magic, magics_class, no_var_expand
+from IPython.display import display
+
+from nbautograd import messages
+from nbautograd.errors import NbautogradError
+from nbautograd.magics import output
+from nbautograd.magics.call_expression import EvaluationError, evaluate, expression
+from nbautograd.magics.inputs import one_line
+from nbautograd.magics.options import EXPLAIN
+
+WORDS = ("on", "off")
+
+
+@magics_class
+class ExplainMagics(Magics):
+    """``%autograd_explain``; nothing is watched, a cell that ends without an error costs one comparison."""
+
+    def __init__(self, shell: Any) -> None:
+        super().__init__(shell)
+        self._shell = shell
+        self._at_once = False
+        self._last: Any = None
+
+    def after_cell(self, result: Any) -> None:
+        """IPython's ``post_run_cell``: one line, or the answer, beneath the traceback of an error of torch's."""
+        error = getattr(result, "error_in_exec", None)
+        if error is None or error is self._last:
+            return
+        try:
+            from nbautograd.core.explaining.torch_errors import kind_of
+
+            if kind_of(error) is None:
+                return
+            self._last = error  # IPython keeps it too, as sys.last_value
+            if self._at_once:
+                display(_explain(error))
+            else:
+                output.show_message("explain.hint")
+        except Exception as problem:  # a mistake of ours is a sentence, the user's error stands
+            words = f"{type(problem).__name__}: {problem}"
+            output.show_message("magics.stumbled", magic="%autograd_explain", error=words)
+
+    @no_var_expand
+    @line_magic
+    def autograd_explain(self, line: str) -> Any:
+        """Explain the last gradient error; the text of the help is set when the extension is loaded."""
+        text, options = EXPLAIN.read(line.strip().removesuffix(";"))
+        if text in WORDS:
+            self._at_once = text == "on"
+            output.show_message(f"explain.turned_{text}")
+            return None
+        try:
+            if text:
+                value = evaluate(expression(text, "%autograd_explain"), self._shell.user_ns)
+                return _explain(value, names=self._shell.user_ns)
+            error = self._last or getattr(sys, "last_value", None)
+            if error is None:
+                raise UsageError(messages.text("explain.no_error"))
+            return _explain(error, run=_cell_again(error, self._shell.user_ns) if options.get("run") else None)
+        except EvaluationError as error:
+            raise UsageError(
+                messages.text("magics.line_failed", magic="%autograd_explain", error=one_line(error))
+            ) from None
+        except NbautogradError as error:
+            raise UsageError(str(error)) from None
+
+
+def set_help() -> None:
+    """Write the help text in the language that is chosen now."""
+    ExplainMagics.autograd_explain.__doc__ = messages.text("magics.line_autograd_explain")
+
+
+def _explain(target: Any, **options: Any) -> Any:
+    from nbautograd.inspection.explanation import explain
+
+    return explain(target, **options)
+
+
+def _cell_again(error: BaseException, namespace: dict[str, Any]) -> Any:
+    """Return a run of the cell that ended in an error, with the notebook's variables as they are now."""
+    from nbautograd.core.explaining.program import Program
+    from nbautograd.core.explaining.trial import Run
+
+    frames = Program(error).frames
+    if not frames:
+        raise UsageError(messages.text("explain.no_error"))
+    file = frames[0][0].f_code.co_filename
+
+    def call(text: str) -> None:
+        exec(compile(text, file, "exec"), namespace)
+
+    return Run(call, file, "".join(linecache.getlines(file)))

@@ -1,0 +1,64 @@
+"""An explanation as a document: what happened, the tensor and its lines, a changed line, what to do, the graph."""
+
+from __future__ import annotations
+
+import os
+from typing import Literal
+
+from nbautograd import messages
+from nbautograd.core.explaining.cause import Place
+from nbautograd.core.findings import Finding
+from nbautograd.inspection.explanation import Explanation
+from nbautograd.views.builders import build
+from nbautograd.views.document import Block, Card, Cell, Change, Code, Document, Drawing, Strong, Table, paragraph
+
+DRAWING = 16_000  # characters of the stored picture
+
+
+@build.register
+def explanation_document(explanation: Explanation) -> Document:
+    """Return the answer, the table of lines, the change that was tried, and the graph."""
+    first, *others = explanation.findings
+    head = paragraph(Strong(first.message), look="head")
+    facts = [paragraph(finding.message, look=_look(finding)) for finding in others]
+    body: list[Block] = [head, *facts]
+    if explanation.fix is not None:
+        fix = explanation.fix
+        where = messages.text("views.fix.at", line=fix.line)
+        body.append(Change(fix.before, fix.source, f"{where}; {messages.text('explain.tried')}", tried=True))
+    rows = _rows(explanation)
+    table: tuple[Block, ...] = (Table((), rows, messages.text("explain.caption"), cut=False),) if rows else ()
+    tone = "bug" if explanation else "note"
+    drawing: tuple[Block, ...] = ()
+    if explanation.graph is not None and explanation.graph.nodes:
+        drawing = (Drawing(explanation.graph, budget=DRAWING),)
+    return (Card(tone, tuple(body)), *table, *drawing)  # type: ignore[arg-type]
+
+
+def _look(finding: Finding) -> Literal["", "faint"]:
+    return "faint" if finding.code.startswith(("explain_ran_", "explain_run_it")) else ""
+
+
+def _rows(explanation: Explanation) -> tuple[tuple[Cell, ...], ...]:
+    """Return the tensor and the lines, each line with what is written there."""
+    rows: list[tuple[Cell, ...]] = []
+    if explanation.tensor:
+        rows.append((messages.text("explain.row.tensor"), Code(explanation.tensor), ""))
+    places = (("made", explanation.made), ("did", explanation.did), ("raised", explanation.raised))
+    for name, place in places:
+        if place is not None:
+            rows.append((messages.text(f"explain.row.{name}"), place_words(place), Code(place.text)))
+    return tuple(rows)
+
+
+def place_words(place: Place) -> str:
+    """Return a line with its cell or file and the function around it."""
+    if place.cell is not None:
+        words = messages.text("explain.place_cell", cell=place.cell, line=place.line)
+    elif os.path.isfile(place.file):
+        words = messages.text("explain.place_file", file=os.path.basename(place.file), line=place.line)
+    else:
+        words = messages.text("explain.place_line", line=place.line)
+    if place.function:
+        return messages.text("explain.in_function", place=words, function=place.function.replace("`", ""))
+    return words

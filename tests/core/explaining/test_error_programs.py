@@ -1,0 +1,85 @@
+"""What is said of small programs that end in torch's gradient errors: the right tensor and line, or no line."""
+
+from __future__ import annotations
+
+import linecache
+from typing import Any
+
+import pytest
+import torch
+from gradient_errors import FINITE, OTHERS, PROGRAMS, Case, cases
+
+from nbautograd import explain
+from nbautograd.core.explaining.torch_errors import kind_of
+from nbautograd.core.explaining.trial import Run
+from nbautograd.inspection.explanation import Explanation
+
+
+def program(case: Case) -> Run:
+    """The program as a cell would run: its source can be read by its file name."""
+    file = f"<program {case.name}>"
+    linecache.cache[file] = (len(case.text), None, case.text.splitlines(keepends=True), file)
+
+    def call(text: str) -> None:
+        torch.manual_seed(0)
+        exec(compile(text, file, "exec"), {"torch": torch, "__name__": "__main__"})
+
+    return Run(call, file, case.text)
+
+
+def error_of(run: Run) -> Exception:
+    try:
+        run()
+    except Exception as error:
+        return error
+    raise AssertionError("the program ends without an error")
+
+
+def lines(explanation: Explanation) -> dict[str, Any]:
+    places = {"made": explanation.made, "did": explanation.did}
+    return {name: None if place is None else place.line for name, place in places.items()}
+
+
+@pytest.mark.parametrize("case", cases(PROGRAMS), ids=lambda case: case.name)
+def test_a_watched_run_names_the_tensor_and_the_lines(case):
+    run = program(case)
+    found = explain(error_of(run), run=run, apart=False)
+    assert (found.code, found.tensor, lines(found)["did"]) == (case.code, case.tensor, case.did)
+    assert lines(found)["made"] in (case.made, None) or case.made is None
+    assert found.run == "here"
+
+
+@pytest.mark.parametrize("case", cases(PROGRAMS), ids=lambda case: case.name)
+def test_what_an_error_leaves_behind_names_the_right_line_or_none(case):
+    found = explain(error_of(program(case)))
+    assert found.code.partition("_")[0] == case.code.partition("_")[0]
+    assert lines(found)["did"] in (case.did, None)
+    assert lines(found)["made"] in (case.made, None)
+    assert str(found)
+
+
+def test_most_errors_leave_enough_behind_to_name_the_line():
+    marked = [case for case in cases(PROGRAMS) if case.did is not None]
+    named = [case for case in marked if explain(error_of(program(case))).did is not None]
+    assert len(named) / len(marked) > 0.75
+
+
+@pytest.mark.parametrize("case", cases(FINITE), ids=lambda case: case.name)
+def test_the_first_nan_or_infinity_is_found_with_its_trap(case):
+    run = program(case)
+    found = explain(lambda: run())
+    assert (found.code, lines(found)["did"]) == (case.code, case.did or lines(found)["did"])
+    assert found.tensor == case.tensor or not case.tensor
+
+
+@pytest.mark.parametrize("case", cases(OTHERS), ids=lambda case: case.name)
+def test_other_errors_get_no_answer(case):
+    error = error_of(program(case))
+    assert kind_of(error) is None
+    found = explain(error)
+    assert (found.code, found.tensor, found.did, bool(found)) == ("not_torch", "", None, False)
+
+
+def test_there_are_enough_programs():
+    assert len(cases(PROGRAMS)) + len(cases(FINITE)) >= 80
+    assert len(cases(OTHERS)) >= 10

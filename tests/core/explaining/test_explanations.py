@@ -1,0 +1,160 @@
+"""From an error, a tensor or a function to its explanation; a run in a copy of the process leaves no trace."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import nbautograd
+from nbautograd import explain
+from nbautograd.core.explaining.cause import Edit
+from nbautograd.core.explaining.torch_errors import KINDS, kind_of
+from nbautograd.core.explaining.trial import Refused, Run, edited, in_copy, mends
+from nbautograd.errors import InputError
+from nbautograd.messages import catalogue
+
+SECOND = 2.0
+
+
+def broken():
+    x = torch.ones(3, requires_grad=True)
+    y = x.exp()
+    y[0] = SECOND
+    y.sum().backward()
+    return x
+
+
+def shared():
+    w = torch.ones(3, requires_grad=True)
+    s = w.exp()
+    a, b = (s * 2).sum(), (s**2).sum()
+    a.backward()
+    b.backward()
+
+
+def caught(function):
+    try:
+        function()
+    except Exception as error:
+        return error
+    raise AssertionError
+
+
+def test_an_explanation_is_plain_data():
+    found = explain(caught(broken))
+    assert pickle.loads(pickle.dumps(found)) == found
+    assert json.loads(json.dumps(found.to_dict()))["did"]["text"] == "y[0] = SECOND"
+    assert repr(found) == f"<Explanation in_place of y, line {broken.__code__.co_firstlineno + 3}>"
+    assert "<table" in found._repr_mimebundle_()["text/html"]
+
+
+def test_an_error_leaves_the_graph_to_be_drawn():
+    found = explain(caught(broken))
+    assert [node.name for node in found.graph.nodes][:2] == ["SumBackward0", "CopySlices"]
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_answer_is_in_the_reader_s_language(language):
+    found = explain(caught(broken))
+    with nbautograd.messages.speaking(language):
+        assert ("was changed in place by line" in str(found)) == (language == "en")
+        assert ("就地修改了它" in str(found)) == (language == "zh")
+
+
+def test_a_function_is_run_in_a_copy_of_the_process():
+    seen = []
+    found = explain(lambda: (seen.append(1), broken()))
+    assert (found.code, found.tensor, found.run, seen) == ("in_place", "y", "copy", [])
+    assert found.fix.source == "y = y.clone()\ny[0] = SECOND"
+
+
+def test_a_function_can_be_run_here():
+    seen = []
+    state = torch.get_rng_state()
+    found = explain(lambda: (seen.append(torch.randn(1)), broken()), apart=False)
+    assert (found.code, found.run, len(seen)) == ("in_place", "here", 1)
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_a_shared_part_is_mended_by_keeping_the_graph():
+    found = explain(shared)
+    assert (found.code, found.tensor, found.fix.source) == ("freed_shared", "s", "a.backward(retain_graph=True)")
+
+
+def test_a_change_that_alters_the_gradients_is_not_offered():
+    """``y = y.detach()`` ends the error as well, and is no answer."""
+    line = broken.__code__.co_firstlineno + 3
+    run = Run(lambda _: broken())
+    right = Edit(__file__, line, "y[0] = SECOND", "y = y.clone()\ny[0] = SECOND")
+    wrong = Edit(__file__, line, "y[0] = SECOND", "y = y * 2")
+    raises = Edit(__file__, line, "y[0] = SECOND", "y[1] = SECOND")
+    assert [mends(run, edit, "in_place") for edit in (right, wrong, raises)] == [True, False, False]
+
+
+def test_an_edit_fits_its_line_only():
+    assert (
+        edited("if a:\n    y += 1\n", Edit("", 2, "y += 1", "y = y.clone()\ny += 1"))
+        == "if a:\n    y = y.clone(); y += 1\n"
+    )
+    with pytest.raises(ValueError, match="line 1"):
+        edited("y = 1", Edit("", 1, "y += 1", "y = 2"))
+
+
+@pytest.mark.parametrize(
+    "reach",
+    [
+        lambda path: Path(path).write_text("1"),
+        lambda path: os.mkdir(path),
+        lambda path: os.system("true"),
+        lambda path: np.save(path, np.ones(1)),
+        lambda path: torch.save(torch.ones(1), path),
+    ],
+)
+def test_a_run_in_a_copy_reaches_nothing_outside(reach, tmp_path):
+    path = str(tmp_path / "reached")
+    refused = in_copy(lambda: reach(path))
+    assert (type(refused), refused.reason) == (Refused, "outside")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_copy_that_dies_is_said():
+    assert in_copy(lambda: os._exit(1)) == Refused("died")
+    assert explain(lambda: os._exit(1)).code == "refused"
+
+
+def test_a_copy_reads_files():
+    assert in_copy(lambda: Path(__file__).read_text().startswith('"""')) is True
+
+
+def test_nothing_wrong_is_said_as_such():
+    x = torch.ones(2, requires_grad=True)
+    loss = (x * 2).sum()
+    found = explain(loss)
+    assert (found.code, bool(found), x.grad) == ("nothing", False, None)
+    loss.backward()  # its graph is as it was
+    assert explain(lambda: (x * 2).sum().backward()).code == "nothing"
+
+
+def test_a_grad_that_is_none():
+    a, b = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    loss = (a * b.detach()).sum()
+    loss.backward()
+    assert explain(b).code.startswith("grad_none")
+
+
+def test_what_cannot_be_explained_is_refused_with_advice():
+    with pytest.raises(InputError, match="an error, a tensor, or a function"):
+        explain(3)
+
+
+def test_every_kind_has_a_sentence_for_when_nothing_is_left():
+    error = RuntimeError("Trying to backward through the graph a second time")
+    assert kind_of(error) is None  # never raised by torch
+    known = {f"explain.{kind}.known" for _, kind in KINDS}
+    assert known - catalogue("en").keys() == set()

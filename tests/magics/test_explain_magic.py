@@ -1,0 +1,114 @@
+"""Beneath the traceback of a gradient error of torch's stands one line, or the answer; the traceback is untouched."""
+
+from __future__ import annotations
+
+import torch
+
+from nbautograd.core.explaining import torch_errors
+
+BROKEN = """\
+x = torch.ones(3, requires_grad=True)
+y = x.exp()
+y += 1
+y.sum().backward()
+"""
+IN_LOOP = """\
+w = torch.randn(3, requires_grad=True)
+outs = []
+for k in range(3):
+    y = w.exp()
+    outs.append(y)
+for out in outs:
+    out.mul_(2)
+loss = sum(o.sum() for o in outs)
+loss.backward()
+"""
+
+
+def test_one_line_stands_beneath_the_traceback(notebook):
+    ran = notebook(BROKEN)
+    assert "modified by an inplace operation" in ran.stdout
+    assert ran.text == "nbautograd can say which tensor and which line: `%autograd_explain`"
+
+
+def test_the_traceback_is_the_same_with_and_without_the_extension(notebook):
+    with_extension = notebook(BROKEN, store_history=False).stdout
+    notebook("%unload_ext nbautograd", store_history=False)
+    assert notebook(BROKEN, store_history=False).stdout == with_extension
+
+
+def test_other_errors_get_no_line(notebook):
+    for cell in ("1 / 0", "torch.ones(2) @ torch.ones(3)", "raise RuntimeError('a leaf Variable that requires grad')"):
+        assert notebook(cell).bundles == []
+
+
+def test_the_magic_answers(notebook):
+    notebook(BROKEN)
+    ran = notebook("%autograd_explain")
+    found = ran.result.result
+    assert (found.code, found.tensor, found.did.line) == ("in_place", "y", 3)
+    assert found.did.cell is not None
+    assert "`y` was changed in place by line 3" in ran.text
+    assert "<strong>" in ran.html
+
+
+def test_on_answers_at_once_and_off_no_longer(notebook):
+    assert "beneath every gradient error" in notebook("%autograd_explain on").text
+    assert "`y` was changed in place by line 3" in notebook(BROKEN).text
+    notebook("%autograd_explain off")
+    assert notebook(BROKEN).text.startswith("nbautograd can say")
+
+
+def test_a_cell_that_is_run_again_changes_nothing_here(notebook):
+    notebook("torch.manual_seed(0); counter = []")
+    notebook(IN_LOOP + "counter.append(1)")
+    assert notebook("explained = %autograd_explain").error is None
+    assert notebook["explained"].did is None  # a loop wrote, and what is left does not show which line did
+    state, kept = torch.get_rng_state(), notebook["w"]
+    notebook("explained = %autograd_explain --run")
+    found = notebook["explained"]
+    assert (found.code, found.tensor, found.did.line, found.made.line, found.run) == (
+        "in_place",
+        "outs[0]",
+        7,
+        4,
+        "copy",
+    )
+    assert torch.equal(torch.get_rng_state(), state)
+    assert notebook["w"] is kept
+    assert notebook["counter"] == []
+
+
+def test_a_changed_line_is_offered_only_after_it_was_tried(notebook):
+    notebook(BROKEN)
+    notebook("explained = %autograd_explain --run")
+    fix = notebook["explained"].fix
+    assert (fix.before, fix.source, fix.line, fix.verified) == ("y += 1", "y = y + 1", 3, True)
+
+
+def test_a_cell_that_would_write_a_file_is_not_run_again(notebook, tmp_path):
+    target = tmp_path / "out.txt"
+    notebook(f"n = 0\nwith open({str(target)!r}, 'a') as f:\n    f.write('once')\n{BROKEN}")
+    notebook("explained = %autograd_explain --run")
+    found = notebook["explained"]
+    assert (found.code, found.run) == ("in_place", "refused")
+    assert found.findings[-1].params["detail"] == f"open {target}"
+    assert target.read_text() == "once"
+
+
+def test_a_tensor_can_be_asked_about(notebook):
+    notebook("x = torch.zeros(2, requires_grad=True)\nloss = x.sqrt().sum()")
+    notebook("explained = %autograd_explain loss")
+    assert notebook["explained"].code == "not_finite_sqrt_at_zero"
+
+
+def test_a_wrong_line_is_a_sentence(notebook):
+    assert "no_such" in notebook("%autograd_explain no_such").stderr
+    assert "takes an error, a tensor, or a function" in notebook("%autograd_explain 3").stderr
+
+
+def test_a_cell_without_an_error_is_not_looked_at(notebook, monkeypatch):
+    monkeypatch.setattr(torch_errors, "kind_of", lambda error: 1 / 0)
+    assert notebook("x = torch.ones(2)").bundles == []
+    assert torch._C._len_torch_function_stack() == 0
+    assert "ZeroDivisionError" in notebook("torch.ones(2) @ torch.ones(3)").text

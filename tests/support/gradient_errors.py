@@ -1,0 +1,596 @@
+"""Small programs that end in one of torch's gradient errors, each with the tensor and the lines that are to blame.
+
+``# made`` stands on the line that made the tensor, ``# did`` on the line that did what torch complains of. A head says
+name, code and tensor; ``-`` stands for a tensor without a name.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+PROGRAMS = """
+=== exp then add | in_place | y
+x = torch.ones(3, requires_grad=True)
+y = x.exp()  # made
+y += 1  # did
+y.sum().backward()
+=== sigmoid then mul_ | in_place | gate
+x = torch.randn(4, requires_grad=True)
+gate = torch.sigmoid(x)  # made
+gate.mul_(0.5)  # did
+loss = gate.sum()
+loss.backward()
+=== slice assignment | in_place | out
+x = torch.randn(4, requires_grad=True)
+out = x.tanh()  # made
+out[0] = 0.0  # did
+out.sum().backward()
+=== slice of a power | in_place | h
+x = torch.randn(4, requires_grad=True)
+h = x * 2
+z = h ** 2  # made
+h[:2] = 1.0  # did
+z.sum().backward()
+=== product with a buffer | in_place | scale
+x = torch.randn(3, requires_grad=True)
+scale = torch.ones(3)
+y = x * scale  # made
+scale.add_(1)  # did
+y.sum().backward()
+=== second of two writes saved between | in_place | h
+x = torch.randn(3, requires_grad=True)
+h = x * 1
+h.add_(1)
+z = h.sin()  # made
+h.mul_(2)  # did
+z.sum().backward()
+=== relu in place on a saved output | in_place | a
+x = torch.randn(5, requires_grad=True)
+a = x.exp()  # made
+b = torch.relu_(a)  # did
+b.sum().backward()
+=== functional relu with inplace | in_place | a
+import torch.nn.functional as F
+x = torch.randn(5, requires_grad=True)
+a = x.sigmoid()  # made
+b = F.relu(a, inplace=True)  # did
+b.sum().backward()
+=== module with inplace | in_place | a
+act = torch.nn.ReLU(inplace=True)
+x = torch.randn(5, requires_grad=True)
+a = x.sigmoid()  # made
+b = act(a)  # did
+b.sum().backward()
+=== write through a view | in_place | y
+x = torch.randn(4, requires_grad=True)
+y = x.exp()  # made
+v = y.view(2, 2)
+v[0, 0] = 1.0  # did
+y.sum().backward()
+=== write through detach | in_place | y
+x = torch.randn(4, requires_grad=True)
+y = x.exp()  # made
+d = y.detach()
+d.zero_()  # did
+y.sum().backward()
+=== write inside a function | in_place | y
+def normalise(t):
+    t /= t.sum()  # did
+    return t
+x = torch.randn(4, requires_grad=True)
+y = x.exp()  # made
+out = normalise(y)
+out.sum().backward()
+=== write inside a method | in_place | features
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = torch.nn.Linear(3, 3)
+    def forward(self, x):
+        features = torch.tanh(self.lin(x))  # made
+        features[:, 0] = 0  # did
+        return features
+net = Net()
+loss = net(torch.randn(2, 3)).sum()
+loss.backward()
+=== residual added in place in forward | in_place | h
+class Block(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = torch.nn.Linear(3, 3)
+    def forward(self, x):
+        h = self.lin(x).sigmoid()  # made
+        h += x  # did
+        return h
+block = Block()
+loss = block(torch.randn(2, 3)).pow(2).sum()
+loss.backward()
+=== step between two backwards | in_place_step | net.1.weight
+net = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Linear(3, 1))
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+x = torch.randn(2, 3, requires_grad=True)
+loss = net(x).sum()  # made
+loss.backward(retain_graph=True)
+opt.step()  # did
+loss.backward()
+=== adam between generator and discriminator | in_place_step | disc.weight
+gen = torch.nn.Linear(2, 3)
+disc = torch.nn.Linear(3, 1)
+opt = torch.optim.Adam(disc.parameters(), lr=0.1)
+fake = gen(torch.randn(4, 2))
+score = disc(fake)  # made
+d_loss = score.mean()
+d_loss.backward(retain_graph=True)
+opt.step()  # did
+g_loss = -score.mean()
+g_loss.backward()
+=== running mean kept by a module | in_place | norm.mean
+class Norm(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(3))
+    def forward(self, x):
+        out = x * self.mean  # made
+        self.mean.mul_(0.9)  # did
+        return out
+norm = Norm()
+x = torch.randn(2, 3, requires_grad=True)
+norm(x).sum().backward()
+=== weight changed under no_grad | in_place | w
+w = torch.randn(3, requires_grad=True)
+loss = (w ** 2).sum()  # made
+with torch.no_grad():
+    w -= 0.1  # did
+loss.backward()
+=== clamp_ of a saved result | in_place | p
+x = torch.randn(3, requires_grad=True)
+p = x.softmax(0)  # made
+p.clamp_(min=0.1)  # did
+(p * 2).sum().backward()
+=== masked_fill_ after softmax | in_place | att
+q = torch.randn(3, 3, requires_grad=True)
+att = q.softmax(-1)  # made
+att.masked_fill_(torch.eye(3, dtype=torch.bool), 0.0)  # did
+att.sum().backward()
+=== recurrent state filled by index | in_place | states
+x = torch.randn(4, requires_grad=True)
+states = torch.zeros(5)
+for t in range(4):
+    states[t + 1] = torch.tanh(states[t] * x[t])  # did made
+loss = states.sum()
+loss.backward()
+=== out argument | in_place | buf
+x = torch.randn(3, requires_grad=True)
+buf = torch.randn(3)
+y = x * buf  # made
+torch.add(torch.ones(3), 1, out=buf)  # did
+y.sum().backward()
+=== list of layers | in_place | outs[0]
+x = torch.randn(3, requires_grad=True)
+outs = [x.exp(), x.sin()]  # made
+outs[0].add_(1)  # did
+(outs[0] + outs[1]).sum().backward()
+=== init after forward | in_place | lin.weight
+lin = torch.nn.Linear(3, 3)
+x = torch.randn(2, 3, requires_grad=True)
+y = lin(x)  # made
+torch.nn.init.zeros_(lin.weight)  # did
+y.sum().backward()
+=== state carried over | freed_carried | h
+w = torch.randn(3, requires_grad=True)
+h = torch.zeros(3)
+for step in range(3):
+    h = torch.tanh(h * w + 1)  # made
+    loss = h.sum()
+    loss.backward()  # did
+=== rnn hidden carried over | freed_carried | h
+rnn = torch.nn.GRUCell(2, 3)
+h = torch.zeros(1, 3)
+for step in range(3):
+    h = rnn(torch.randn(1, 2), h)  # made
+    loss = h.pow(2).sum()
+    loss.backward()  # did
+=== same loss twice | freed_again | loss
+x = torch.randn(3, requires_grad=True)
+loss = x.exp().sum()  # made
+loss.backward()  # did
+loss.backward()
+=== two losses share features | freed_shared | features
+w = torch.randn(3, requires_grad=True)
+features = w.exp()  # made
+first = (features * 2).sum()
+second = (features ** 2).sum()
+first.backward()  # did
+second.backward()
+=== grad then backward | freed_again | loss
+x = torch.randn(3, requires_grad=True)
+loss = (x ** 3).sum()  # made
+g = torch.autograd.grad(loss, x)  # did
+loss.backward()
+=== graph before the loop | freed_shared | feats
+w = torch.randn(3, requires_grad=True)
+feats = w.exp()  # made
+for k in range(2):
+    loss = (feats * k).sum()
+    loss.backward()  # did
+=== running loss | freed_carried | total
+w = torch.randn(3, requires_grad=True)
+total = torch.zeros(())
+for k in range(3):
+    total = total + (w ** 2).sum()  # made
+    total.backward()  # did
+=== no_grad block | no_grad_no_grad | w
+w = torch.randn(3, requires_grad=True)
+with torch.no_grad():
+    y = w * 2  # did
+y.sum().backward()
+=== no_grad decorator | no_grad_no_grad | t
+@torch.no_grad()
+def features(t):
+    return t.exp()  # did
+w = torch.randn(3, requires_grad=True)
+features(w).sum().backward()
+=== detach of the prediction | no_grad_detach | pred
+w = torch.randn(3, requires_grad=True)
+pred = w * 2
+err = pred.detach() - 1  # did
+loss = (err ** 2).mean()
+loss.backward()
+=== data | no_grad_detach | w
+w = torch.randn(3, requires_grad=True)
+y = w.data * 2  # did
+y.sum().backward()
+=== item | no_grad_python | s
+w = torch.randn(3, requires_grad=True)
+s = (w * 2).sum()
+value = s.item()  # did
+loss = torch.tensor(value)
+loss.backward()
+=== numpy round trip | no_grad_detach | y
+w = torch.randn(3, requires_grad=True)
+y = w * 2
+a = y.detach().numpy()  # did
+loss = torch.from_numpy(a).sum()
+loss.backward()
+=== torch.tensor of a tensor | no_grad_copied | y
+import warnings
+w = torch.randn(3, requires_grad=True)
+y = w * 2
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    z = torch.tensor(y)  # did
+z.sum().backward()
+=== argmax | no_grad_integer | logits
+w = torch.randn(3, requires_grad=True)
+logits = w * 2
+guess = logits.argmax()  # did
+loss = (guess - 1.0) ** 2
+loss.backward()
+=== comparison | no_grad_integer | p
+w = torch.randn(3, requires_grad=True)
+p = w.sigmoid()
+hit = p > 0.5  # did
+loss = hit.float().mean()
+loss.backward()
+=== long | no_grad_integer | w
+w = torch.randn(3, requires_grad=True)
+k = w.long()  # did
+loss = k.float().sum()
+loss.backward()
+=== set_grad_enabled | no_grad_no_grad | w
+w = torch.randn(3, requires_grad=True)
+with torch.set_grad_enabled(False):
+    loss = (w ** 2).sum()  # did
+loss.backward()
+=== nothing requires grad | no_grad_not_required | w
+w = torch.randn(3)
+x = torch.ones(3)
+loss = (w * x).sum()
+loss.backward()
+=== frozen parameters | no_grad_not_required | x
+lin = torch.nn.Linear(3, 1)
+lin.requires_grad_(False)
+x = torch.randn(2, 3)
+loss = (x * 2).sum()
+loss.backward()
+=== unused input | unused | b
+a = torch.randn(3, requires_grad=True)
+b = torch.randn(3, requires_grad=True)
+loss = (a * 2).sum()
+torch.autograd.grad(loss, b)
+=== leaf behind detach for grad | no_grad_detach | b
+a = torch.randn(3, requires_grad=True)
+b = torch.randn(3, requires_grad=True)
+loss = (a * b.detach()).sum()  # did
+torch.autograd.grad(loss, b)
+=== parameter made anew | unused | param
+a = torch.randn(3, requires_grad=True)
+param = torch.nn.Parameter(a)
+loss = (a * 2).sum()
+torch.autograd.grad(loss, param)
+=== leaf changed in place | leaf | w
+w = torch.randn(3, requires_grad=True)  # made
+w += 1  # did
+=== leaf changed by its view | leaf | v
+w = torch.randn(3, requires_grad=True)
+v = w[:2]  # made
+v.mul_(2)  # did
+=== unbind changed in place | view | row
+w = torch.randn(2, 3, requires_grad=True)
+row, other = (w * 2).unbind(0)  # made
+row.add_(1)  # did
+=== numpy of a result | numpy | y
+w = torch.randn(3, requires_grad=True)
+y = w * 2  # made
+a = y.numpy()  # did
+=== integers require grad | integer | k
+k = torch.tensor([1, 2])  # made
+k.requires_grad_()  # did
+=== freeze a result | not_a_leaf | y
+w = torch.randn(3, requires_grad=True)
+y = w * 2  # made
+y.requires_grad = False  # did
+=== optimise a result | optimize_non_leaf | w
+w = torch.randn(3, requires_grad=True).to(torch.float64)  # made
+opt = torch.optim.SGD([w], lr=0.1)  # did
+=== copy with a graph | deepcopy | y
+import copy
+w = torch.randn(3, requires_grad=True)
+y = w * 2  # made
+copy.deepcopy(y)  # did
+=== loss of many numbers | not_scalar | loss
+w = torch.randn(3, requires_grad=True)
+loss = w * 2  # made
+loss.backward()  # did
+=== inference tensor | inference | t
+w = torch.randn(3, requires_grad=True)
+with torch.inference_mode():
+    t = torch.ones(3)  # made
+y = w * t  # did
+=== two gradients for one argument | returned_number | -
+class F(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2, g  # did
+w = torch.randn(3, requires_grad=True)
+F.apply(w).sum().backward()
+=== gradient of a wrong shape | returned_shape | weight
+class Lin(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return x @ weight
+    @staticmethod
+    def backward(ctx, g):
+        x, weight = ctx.saved_tensors
+        grad_x = g @ weight.t()
+        grad_weight = g.t() @ x  # did
+        return grad_x, grad_weight
+x = torch.randn(2, 3, requires_grad=True)
+w = torch.randn(3, 4, requires_grad=True)
+Lin.apply(x, w).sum().backward()
+=== gradient on another device | returned_device | x
+class F(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+    @staticmethod
+    def backward(ctx, g):
+        return torch.ones(3, device="meta")  # did
+w = torch.randn(3, requires_grad=True)
+F.apply(w).sum().backward()
+=== text for a gradient | returned_type | -
+class F(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+    @staticmethod
+    def backward(ctx, g):
+        return "2"  # did
+w = torch.randn(3, requires_grad=True)
+F.apply(w).sum().backward()
+=== dirty and not returned | mark_dirty | -
+class F(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_dirty(x)  # did
+        return x * 2
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2
+w = torch.randn(3, requires_grad=True)
+F.apply(w * 1).sum().backward()
+=== number saved | save_for_backward | -
+class F(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, scale):
+        ctx.save_for_backward(x, scale)  # did
+        return x * scale
+    @staticmethod
+    def backward(ctx, g):
+        return g, None
+w = torch.randn(3, requires_grad=True)
+F.apply(w, 2.0).sum().backward()
+=== saved by a Function and changed | in_place | k
+class F(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, k):
+        ctx.save_for_backward(k)
+        return x * k
+    @staticmethod
+    def backward(ctx, g):
+        k, = ctx.saved_tensors
+        return g * k, None
+w = torch.randn(3, requires_grad=True)
+k = torch.ones(3)
+y = F.apply(w, k)
+k.add_(1)  # did
+y.sum().backward()
+=== Function differentiated twice | freed_again | loss
+class F(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+    @staticmethod
+    def backward(ctx, g):
+        x, = ctx.saved_tensors
+        return 2 * x * g
+w = torch.randn(3, requires_grad=True)
+loss = F.apply(w).sum()  # made
+loss.backward()  # did
+loss.backward()
+"""
+
+FINITE = """
+=== log of zero | not_finite_log_of_zero | p
+p = torch.tensor([0.0, 0.5], requires_grad=True)
+loss = torch.log(p).sum()  # did
+loss.backward()
+=== sqrt of a negative | not_finite_sqrt_negative | v
+v = torch.tensor([-1.0, 4.0], requires_grad=True)
+loss = v.sqrt().sum()  # did
+loss.backward()
+=== exp overflow | not_finite_exp_overflow | z
+z = torch.tensor([1000.0], requires_grad=True)
+e = z.exp()  # did
+loss = (e / e).sum()
+loss.backward()
+=== empty masked mean | not_finite_zero_over_zero | total
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+mask = torch.zeros(2)
+total = (x * mask).sum()
+loss = total / mask.sum()  # did
+loss.backward()
+=== mean of nothing | not_finite_mean_of_nothing | -
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+loss = x[x > 5].mean()  # did
+loss.backward()
+=== acos outside | not_finite_outside_domain | c
+c = torch.tensor([1.1], requires_grad=True)
+loss = torch.acos(c).sum()  # did
+loss.backward()
+=== all masked softmax | not_finite_all_masked | scores
+q = torch.randn(3, requires_grad=True)
+scores = q.masked_fill(torch.ones(3, dtype=torch.bool), float("-inf"))
+att = scores.softmax(0)  # did
+loss = att.sum()
+loss.backward()
+=== data with a NaN | not_finite | data
+data = torch.tensor([1.0, float("nan")])
+w = torch.ones(2, requires_grad=True)
+loss = (data * w).sum()
+loss.backward()
+=== std of one | not_finite_std_of_one | x
+x = torch.tensor([1.0], requires_grad=True)
+loss = x.std()  # did
+loss.backward()
+=== sqrt at zero | not_finite_sqrt_at_zero | -
+x = torch.tensor([0.0, 1.0], requires_grad=True)
+r = x.sqrt()  # did
+loss = r.sum()
+loss.backward()
+=== sqrt behind where | not_finite_masked_sqrt_at_zero | -
+x = torch.tensor([0.0, 1.0], requires_grad=True)
+r = x.sqrt()  # did
+loss = torch.where(x > 0, r, torch.zeros(2)).sum()
+loss.backward()
+=== log behind where | not_finite_masked_log_of_zero | -
+x = torch.tensor([0.0, 1.0], requires_grad=True)
+loss = torch.where(x > 0, torch.log(x), torch.zeros(2)).sum()  # did
+loss.backward()
+=== norm at zero by hand | not_finite_sqrt_at_zero | -
+a = torch.zeros(3, requires_grad=True)
+d = (a ** 2).sum().sqrt()  # did
+loss = d * 2
+loss.backward()
+=== acos at one | not_finite_acos_at_one | -
+c = torch.tensor([1.0], requires_grad=True)
+angle = torch.acos(c)  # did
+loss = angle.sum()
+loss.backward()
+=== power at zero | not_finite_pow_at_zero | -
+x = torch.tensor([0.0, 1.0], requires_grad=True)
+loss = (x ** 0.5).sum()  # did
+loss.backward()
+=== norm from the library | nothing | -
+a = torch.zeros(3, requires_grad=True)
+loss = a.norm() * 2
+loss.backward()
+=== division behind where | not_finite_masked_division_by_zero | -
+n = torch.tensor([1.0, 2.0], requires_grad=True)
+d = torch.tensor([0.0, 2.0], requires_grad=True)
+ratio = n / d  # did
+loss = torch.where(d > 0, ratio, torch.zeros(2)).sum()
+loss.backward()
+=== inside a module | not_finite_sqrt_at_zero | -
+class Length(torch.nn.Module):
+    def forward(self, v):
+        return v.pow(2).sum(-1).sqrt()  # did
+v = torch.zeros(2, 3, requires_grad=True)
+loss = Length()(v).sum()
+loss.backward()
+"""
+
+OTHERS = """
+=== shapes do not fit | |
+torch.randn(2, 3) @ torch.randn(2, 3)
+=== key | |
+{}["a"]
+=== user's own words | |
+raise RuntimeError("Trying to backward through the graph a second time")
+=== user's own in place words | |
+def check(t):
+    raise RuntimeError("one of the variables needed for gradient computation has been modified by an inplace operation")
+check(1)
+=== division | |
+1 / 0
+=== wrong dtype | |
+torch.nn.functional.embedding(torch.randn(3), torch.randn(3, 3))
+=== attribute | |
+torch.randn(3).backwards()
+=== index | |
+torch.randn(3)[5]
+=== value | |
+int("a")
+=== assertion | |
+assert torch.zeros(1).item() == 1, "element 0 of tensors does not require grad"
+"""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One program: its text, and what is to be found."""
+
+    name: str
+    code: str
+    tensor: str
+    text: str
+
+    @property
+    def did(self) -> int | None:
+        """The line marked ``# did``."""
+        return self._marked("did")
+
+    @property
+    def made(self) -> int | None:
+        """The line marked ``# made``."""
+        return self._marked("made")
+
+    def _marked(self, word: str) -> int | None:
+        lines = self.text.splitlines()
+        return next((i for i, line in enumerate(lines, 1) if re.search(rf"#.*\b{word}\b", line)), None)
+
+
+def cases(programs: str) -> list[Case]:
+    """Return the programs of a text."""
+    found = []
+    for part in programs.split("=== ")[1:]:
+        head, _, text = part.partition("\n")
+        name, code, tensor = (word.strip() for word in head.split("|"))
+        found.append(Case(name, code, "" if tensor == "-" else tensor, text))
+    return found
