@@ -18,7 +18,7 @@ from torch import nn
 
 from nbautograd.core.recording.watching import Watch
 
-STEPS, ROUNDS = 200, 5
+STEPS, ROUNDS = 200, 3
 WIDTH, HEADS, LAYERS, BATCH, LENGTH = 128, 4, 2, 8, 64
 
 

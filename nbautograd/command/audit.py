@@ -18,7 +18,8 @@ from nbautograd.inspection.audit import Audit
 from nbautograd.inspection.audit_report import AuditReport
 from nbautograd.messages import language, text
 from nbautograd.views.builders.audit import audit_document
-from nbautograd.views.bundle import html
+from nbautograd.views.bundle import written
+from nbautograd.views.document import Document
 from nbautograd.views.to_text import to_text
 
 FOUND, COULD_NOT_RUN = 1, 2  # exit status
@@ -71,8 +72,9 @@ def audit(
         report = audited.report(progress=line)
         if line is not None:
             line.clear()
-        print(to_text(audit_document(report, in_python=False)))
-        _write(report, json_file, html_file)
+        document = audit_document(report, in_python=False)
+        print(to_text(document))
+        _write(report, document, json_file, html_file)
         if repro is not None and report.wrong:
             _reproduce(report, repro)
     if report.wrong:
@@ -163,12 +165,12 @@ class _Line:
         sys.stderr.write("\r\x1b[K")
 
 
-def _write(report: AuditReport, json_file: Path | None, html_file: Path | None) -> None:
+def _write(report: AuditReport, document: Document, json_file: Path | None, html_file: Path | None) -> None:
     try:
         if json_file is not None:
             json_file.write_text(json.dumps(report.to_dict(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         if html_file is not None:
-            page = _PAGE.format(language=language(), title="nbautograd audit", body=html(report))
+            page = _PAGE.format(language=language(), title="nbautograd audit", body=written(document)["text/html"])
             html_file.write_text(page, encoding="utf-8")
     except OSError as error:
         path = error.filename or json_file or html_file

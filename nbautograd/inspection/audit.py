@@ -27,7 +27,14 @@ from nbautograd.core.checking.progress import Tell, watched
 from nbautograd.core.checking.quiet import quiet
 from nbautograd.core.display import Phrase
 from nbautograd.core.findings import Finding
-from nbautograd.core.recording.watching import KeptCall, Situation, Watch, WatchedFunction, compiled_meanwhile
+from nbautograd.core.recording.watching import (
+    TENSOR,
+    KeptCall,
+    Situation,
+    Watch,
+    WatchedFunction,
+    compiled_meanwhile,
+)
 from nbautograd.core.torch_private import library
 from nbautograd.core.user_source import FunctionSource, read_source
 from nbautograd.core.values import short_repr
@@ -384,6 +391,8 @@ class _Checks:
         verdict, reason = report.verdict, report.reason if report.verdict == "cannot tell" else ""
         if report.complete is False and report.verdict != "wrong":
             verdict = "cannot tell"
+        if verdict == "wrong" and _hands_on(case.target, inputs):
+            verdict, reason = "cannot tell", Phrase("audit.hands_on")
         done = dataclasses.replace(outcome, verdict=verdict, reason=reason, how=how, dtype=dtype, report=report)
         return done, inputs
 
@@ -473,7 +482,9 @@ def _input(names: Sequence[str], k: int, key: Any, given: tuple[Any, ...] | None
     if given is None:
         kind = key[k]
         dtype = str(kind[0]).removeprefix("torch.") if isinstance(kind, tuple) else getattr(kind, "__name__", "")
-        return AuditedInput(name, f"{dtype} ({kind[1]}-D)" if isinstance(kind, tuple) and len(kind) == 7 else dtype)
+        if isinstance(kind, tuple) and len(kind) == TENSOR:
+            return AuditedInput(name, f"{dtype} ({kind[1]}-D)", kind[2])
+        return AuditedInput(name, short_repr(kind[1]) if isinstance(kind, tuple) else dtype)
     if not isinstance(item, Tensor):
         return AuditedInput(name, short_repr(item))
     dtype = str(item.dtype).removeprefix("torch.")
@@ -600,6 +611,16 @@ def _rows(item: Tensor, batch: int) -> Tensor:
     if not item.dim() or item.shape[0] != batch:
         return item
     return item.detach()[:ROWS].clone().requires_grad_(item.requires_grad)
+
+
+def _hands_on(target: Any, inputs: tuple[Any, ...]) -> bool:
+    """Return True for a forward that returns its inputs as they are: it is written for a gradient of another kind.
+
+    A reversal, a scale or a clip of the gradient is no mistake, and nothing in the numbers tells it from one.
+    """
+    given = [x.detach() for x in inputs if isinstance(x, Tensor) and x.requires_grad]
+    outputs = _outputs(target, inputs)
+    return bool(outputs) and all(any(y.shape == x.shape and torch.equal(x, y) for x in given) for y in outputs)
 
 
 def _along(target: Any, inputs: tuple[Any, ...]) -> GradcheckReport:

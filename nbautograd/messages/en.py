@@ -40,6 +40,7 @@ SENTENCES: dict[str, str] = {
     "audit.repro_written": "{function}: {script}",
     "audit.opcheck": "`torch.library.opcheck` does not pass {test}: {said}",
     "audit.unexplained": "The gradient does not agree with finite differences. The time for saying why was used up.",
+    "audit.hands_on": "forward returns its input as it is, so the Function is there for another gradient than the derivative (reversed, scaled, clipped): whether the one that backward returns is meant, only its author can tell",
     # ---- causes ----
     # pieces
     "causes.nth_1": "1st",

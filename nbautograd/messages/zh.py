@@ -40,6 +40,7 @@ SENTENCES: dict[str, str] = {
     "audit.repro_written": "{function}：{script}",
     "audit.opcheck": "`torch.library.opcheck` 的 {test} 未通过：{said}",
     "audit.unexplained": "梯度与有限差分不一致。用于说明原因的时间已用完。",
+    "audit.hands_on": "前向原样返回输入，可见该 Function 是为导数以外的另一种梯度而写的（反转、缩放、裁剪）：backward 返回的梯度是否是有意的，只有作者知道",
     # ---- causes ----
     # pieces
     "causes.nth_1": "第 1 个",

@@ -482,3 +482,61 @@ def test_a_function_under_torch_func_is_checked_for_what_is_differentiated_there
         torch.func.grad(lambda x: Scaled.apply(x, torch.full((3,), 2.0)).sum())(torch.randn(3))
     [function] = audit.report().functions
     assert (function.name, function.verdict) == ("Scaled", "right")
+
+
+def test_a_reversed_gradient_is_not_called_wrong():
+    class Reversed(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, alpha):
+            ctx.alpha = alpha
+            return x.view_as(x)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return -ctx.alpha * grad, None
+
+    class Negated(Reversed):
+        @staticmethod
+        def forward(ctx, x, alpha):
+            ctx.alpha = alpha
+            return -alpha * x.detach() + 1
+
+        @staticmethod
+        def backward(ctx, grad):
+            return ctx.alpha * grad, None
+
+    report = audited((Reversed, leaf(3), 0.5), (Negated, leaf(3), 0.5))
+    assert verdicts(report) == {"Negated": "wrong", "Reversed": "cannot tell"}
+    assert "reversed, scaled, clipped" in str(report)
+
+
+def test_a_situation_of_which_nothing_could_be_kept_is_described_all_the_same():
+    class Called(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, module, flag, x):
+            return module(x)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return None, None, grad
+
+    with torch.no_grad():
+        module = nn.Linear(2, 2)
+    [function] = audited((Called, module, True, leaf(2))).functions
+    [situation] = function.situations
+    assert [str(one) for one in situation.inputs] == ["module: Linear", "flag: True", "x: float32 (1-D)"]
+    assert "`Linear` cannot be copied" in str(situation.reason)
+
+
+@pytest.mark.slow
+def test_compiled_code_is_not_seen_and_the_report_says_so():
+    compiled = torch.compile(lambda x: Right.apply(x).sum(), backend="aot_eager", fullgraph=True)
+    bare, watched = leaf(3), leaf(3)
+    compiled(bare).backward()
+    with nbautograd.audit(**LONG) as audit:
+        Right.apply(leaf(3))  # a spy stands on the class now, which torch.compile must not see
+        torch.compile(lambda x: Right.apply(x).sum(), backend="aot_eager", fullgraph=True)(watched).backward()
+    assert torch.equal(bare.grad, watched.grad)
+    assert audit.watch.unseen.compiled
+    assert not audit.watch.errors
+    assert "torch.compile was used" in str(audit.report())

@@ -35,6 +35,7 @@ KEPT = 3  # calls of each situation that are kept
 CLASS_BYTES = 64 << 20  # of copied arguments of one Function
 ALL_BYTES = 256 << 20  # of copied arguments in all
 SITUATIONS = 64  # of one Function that are told apart
+TENSOR = 7  # facts that tell one tensor's situation from another's
 TEXT = 80  # letters of a string argument up to which it tells situations apart
 
 _PLAIN = (
