@@ -13,6 +13,7 @@ from nbautograd import messages
 from nbautograd.core.contract.source_rules import read_contract
 from nbautograd.core.findings import Phrase
 from nbautograd.core.migration import Legacy, recognise
+from nbautograd.core.torch_private import library
 from nbautograd.errors import NbautogradError
 from nbautograd.inspection.report import run_inspection
 from nbautograd.magics import output
@@ -67,6 +68,9 @@ class CellPresenter:
         if chosen is None:
             if not failed and not traced:
                 output.show_message("magics.no_function")
+        elif library.stands_for_operation(chosen) and not failed and not options.inputs:
+            arguments = ", ".join(argument_names(chosen)) or "..."
+            output.show_message("magics.operation", operation=chosen.__name__, arguments=arguments)
         elif failed or not options.inputs or recognise(chosen) is not None:
             self._card(functions or [chosen], since)
         else:

@@ -10,6 +10,7 @@ from nbautograd.core.checking.progress import watching
 from nbautograd.core.recording import api as log
 from nbautograd.core.recording import prints
 from nbautograd.core.recording.class_creation import ClassCreation
+from nbautograd.core.torch_private import library
 from nbautograd.core.tracing.log import mark as dispatch_mark
 from nbautograd.magics import output
 from nbautograd.magics.card import Cards
@@ -32,6 +33,7 @@ class Cell:
         first_call: index of the first call that it can make.
         first_dispatch: index of the first dispatch that it can make.
         new_functions: the Functions that it defined so far.
+        generated: those that torch made for operations of ``torch.library`` meanwhile.
         handled_by_inner_cell: True when a cell inside it (run by another cell magic above ours) does what is asked.
         cleanup: what is undone when it ends.
     """
@@ -41,6 +43,7 @@ class Cell:
     first_call: int = 0
     first_dispatch: int = 0
     new_functions: list[type] = field(default_factory=list)
+    generated: list[type] = field(default_factory=list)
     handled_by_inner_cell: bool = False
     cleanup: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
@@ -151,7 +154,7 @@ class Session:
 
     def _show(self, cell: Cell, result: Any) -> None:
         if cell.request is not None and not cell.handled_by_inner_cell:
-            functions = _newest(cell.new_functions)
+            functions = _newest([*cell.new_functions, *_operations(cell.generated)])
             self.registry.record(cell.new_functions)
             self.cards.retire(tuple(cls.__name__ for cls in functions))
             self.presenter.show(cell.request.options, functions, cell.first_call, result, cell.first_dispatch)
@@ -167,6 +170,8 @@ class Session:
         cell.cleanup.callback(lambda: transformers.remove(ours) if ours in transformers else None)
 
     def _born(self, cell: Cell, cls: type) -> None:
+        if library.is_generated(cls):  # its gradient is registered later
+            cell.generated.append(cls)
         if cls.__module__ == "__main__":
             self.registry.born(cls)
             cell.new_functions.append(cls)
@@ -175,6 +180,13 @@ class Session:
 def _stumbled(error: Exception) -> None:
     """A mistake of ours is a sentence; the user's cell goes on."""
     output.show_message("magics.stumbled", magic=MAGIC, error=f"{type(error).__name__}: {error}")
+
+
+def _operations(generated: list[type]) -> list[type]:
+    """Return for operations whose gradient was written in a cell Functions of the same methods."""
+    found = (library.operation_of(cls) for cls in generated)
+    made = (library.function_of(op) for op in found if op is not None)
+    return [cls for cls in made if cls is not None and cls.__module__ == "__main__"]
 
 
 def _newest(classes: list[type]) -> list[type]:

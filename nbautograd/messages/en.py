@@ -1084,6 +1084,7 @@ SENTENCES: dict[str, str] = {
     "magics.running": "Running forward and backward",
     "magics.audit_nothing": "{magic} takes what is to be run, as you would write it: {magic} model(x)",
     "magics.cell_autograd_audit": "Run the cell, then check every custom gradient that it used, at what it got there.\n\nThe cell runs as it would without the magic. Shows an AuditReport, worst first.\n--budget 30: seconds that the checks may take; none for no limit.\n\nExample::\n\n    %%autograd_audit\n    loss = model(x).square().mean()\n    loss.backward()",
+    "magics.operation": "`{operation}` is an operation of torch.library: its calls are not recorded as they happen. Name inputs to have its gradient checked: %%autograd_function --inputs {arguments}",
 
     # ---- recording ----
     # what could not be done

@@ -1084,6 +1084,7 @@ SENTENCES: dict[str, str] = {
     "magics.running": "正在运行 forward 和 backward",
     "magics.audit_nothing": "{magic} 后面请按平常的写法写要运行的内容：{magic} model(x)",
     "magics.cell_autograd_audit": "运行单元格，然后在实际参数处检查它用到的每个自定义梯度。\n\n单元格的运行与没有此魔法命令时相同。显示 AuditReport，最严重的在前。\n--budget 30：检查可用的秒数；none 表示不限。\n\n示例::\n\n    %%autograd_audit\n    loss = model(x).square().mean()\n    loss.backward()",
+    "magics.operation": "`{operation}` 是 torch.library 的运算：它的调用不会被实时记录。给出输入即可检查它的梯度：%%autograd_function --inputs {arguments}",
 
     # ---- recording ----
     # what could not be done

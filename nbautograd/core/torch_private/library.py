@@ -123,6 +123,11 @@ def function_of(op: Operation) -> type | None:
     return known
 
 
+def stands_for_operation(cls: type) -> bool:
+    """Return True for a Function that ``function_of`` made."""
+    return cls in _made.values()
+
+
 def written_as(cls: type) -> type:
     """Return the Function whose source is what the author wrote: the class itself but for an operation's."""
     op = operation_of(cls)
