@@ -30,7 +30,7 @@ _PAGE = (
 
 
 class Unrunnable(CommandError):  # noqa: N818 - as its base
-    """Name on the command line that cannot be run at all."""
+    """Error of a name that cannot be run at all."""
 
     status = COULD_NOT_RUN
 

@@ -1,17 +1,19 @@
-"""Finding and Fix: a cause, its evidence and its place.
+"""Finding and Fix: a cause, its evidence and its place, and how much of them the hint level of a report shows.
 
 Recording's contract checks and the gradient checker both speak in findings; a report ranks them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from nbautograd import messages
 from nbautograd.core.display import Displayable
 from nbautograd.core.display import Phrase as Phrase  # part of what a finding is made of
+from nbautograd.errors import CallError
 
 Kind = Literal["bug", "lint", "note"]
 Hints = Literal["none", "what", "where", "fix"]
@@ -147,3 +149,54 @@ class Finding(Displayable):
     def __repr__(self) -> str:
         place = "" if self.line is None else f", line {self.line}"
         return f"<Finding {self.kind} {self.code}{place}>"
+
+
+def validated_hints(hints: str) -> Hints:
+    """Return the hints, if they are one of the four.
+
+    Raises:
+        CallError: when it is not.
+    """
+    if hints not in get_args(Hints):
+        raise CallError("checking.hints_unknown", given=repr(hints))
+    return hints  # type: ignore[return-value]
+
+
+def limit_findings(findings: Iterable[Finding], hints: Hints) -> tuple[Finding, ...]:
+    """Limit findings to what these hints allow.
+
+    Args:
+        findings: in full.
+        hints: ``"fix"`` for all there is; ``"where"`` without a fix or advice, ``"what"`` without the place as well;
+            ``"none"`` for no more than which gradient is wrong.
+
+    Returns:
+        The findings in the same order; with ``"none"`` only bugs, told once per place.
+
+    Example:
+        >>> from nbautograd.core.findings import Finding, limit_findings
+        >>> [found] = limit_findings([Finding("sign", "bug", "causes.sign", {"input": "b"}, (0, 1), 7)], "none")
+        >>> found.code, found.line
+        ('wrong_unclassified', None)
+    """
+    if hints == "fix":
+        return tuple(findings)
+    if hints == "none":
+        bare = [_bare(f) for f in findings if f.kind == "bug"]
+        return tuple({(f.where, f.message_id): f for f in bare}.values())
+    return tuple(_only(f, hints) for f in findings)
+
+
+def _bare(finding: Finding) -> Finding:
+    if finding.where is None or "input" not in finding.params:
+        return Finding("wrong_unclassified", "bug", "causes.hint_none_function", hints="none")
+    params = {"input": finding.params["input"]}
+    return Finding("wrong_unclassified", "bug", "causes.hint_none", params, finding.where, hints="none")
+
+
+def _only(finding: Finding, hints: Hints) -> Finding:
+    """Limit a finding to the parameters and the line that these hints show."""
+    shorter = dataclasses.replace(finding, hints=hints, fix=None)
+    phrases = [phrase for part in PARTS[hints] if (phrase := shorter.phrase(part)) is not None]
+    params = {name: value for phrase in phrases for name, value in phrase.params.items()}
+    return dataclasses.replace(shorter, params=params, line=finding.line if hints == "where" else None)

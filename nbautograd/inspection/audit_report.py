@@ -79,7 +79,7 @@ class AuditedSituation(Displayable):
 
     @property
     def message(self) -> str:
-        """Why it is wrong or cannot be told, in the language of the moment; empty where it is right."""
+        """Say why it is wrong or cannot be told, in the language of the moment; empty where it is right."""
         if self.cause is not None:
             return self.cause.message
         return str(Phrase("audit.unexplained") if self.verdict == "wrong" else self.reason)

@@ -12,9 +12,8 @@ from typing import Any
 import torch
 
 from nbautograd.core.checking.block import Block, GradcheckReport, Verdict
-from nbautograd.core.checking.hints import limit_findings
 from nbautograd.core.display import Displayable, Phrase
-from nbautograd.core.findings import Finding
+from nbautograd.core.findings import Finding, limit_findings
 from nbautograd.core.recording.call import Call
 from nbautograd.core.values import Value
 from nbautograd.inspection.report import FunctionReport

@@ -10,14 +10,13 @@ from nbautograd.core.checking.backward_call import cotangents
 from nbautograd.core.checking.block import GradcheckReport, JacobianReport, Verdict
 from nbautograd.core.checking.budget import DEFAULT, Budget, OutOfBudgetError, budgeted, codes_of, validated_budget
 from nbautograd.core.checking.gradcheck import gradcheck
-from nbautograd.core.checking.hints import limit_findings
-from nbautograd.core.checking.hints import validated_hints as allowed
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.progress import Tell, watched
 from nbautograd.core.contract.rules import FOR_A_CHECK_TO_PROVE, RANK
 from nbautograd.core.contract.source_rules import read_contract
 from nbautograd.core.display import Displayable, Phrase, render
-from nbautograd.core.findings import Finding
+from nbautograd.core.findings import Finding, limit_findings
+from nbautograd.core.findings import validated_hints as allowed
 from nbautograd.core.graphs.backward import backward
 from nbautograd.core.graphs.graph import AutogradGraph
 from nbautograd.core.recording.api import recording

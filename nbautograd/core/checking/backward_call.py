@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbautograd.core.checking.problem import Outputs, Problem
+from nbautograd.core.checking.problem import Outputs, Problem, graph_nodes
 from nbautograd.core.checking.quiet import seed_all
 from nbautograd.core.numerics.compare import agree_bitwise
 from nbautograd.core.numerics.constants import LOOSEST
@@ -26,19 +26,8 @@ Backward = Callable[..., Any]
 
 
 def nodes(tensors: Sequence[Tensor]) -> list[Any]:
-    """All nodes of custom Functions in the graph of these tensors, nearest first."""
-    found: list[Any] = []
-    stack: list[Any] = [t.grad_fn for t in tensors if t.grad_fn is not None]
-    seen: set[Any] = set()
-    while stack:
-        node = stack.pop(0)
-        if node is None or node in seen:
-            continue
-        seen.add(node)
-        if isinstance(getattr(node, "_forward_cls", None), type):
-            found.append(node)
-        stack.extend(following for following, _ in node.next_functions)
-    return found
+    """Return the nodes of custom Functions in the graph of these tensors, nearest first."""
+    return [node for node in graph_nodes(tensors) if isinstance(getattr(node, "_forward_cls", None), type)]
 
 
 def own_node(subject: Problem, outputs: Sequence[Tensor]) -> Any:

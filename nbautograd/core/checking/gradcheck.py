@@ -10,13 +10,12 @@ from nbautograd.core.checking import entry_curve, report_verdict
 from nbautograd.core.checking.block import GradcheckReport, JacobianBlock, JacobianReport, Verdict
 from nbautograd.core.checking.budget import DEFAULT, Budget, Clock, budgeted, codes_of, stopped, validated_budget
 from nbautograd.core.checking.functions_inside import CheckedInside, check_functions_inside, with_findings_inside
-from nbautograd.core.checking.hints import limit_findings, validated_hints
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.progress import Tell, watched
 from nbautograd.core.checking.repair.search import mended
 from nbautograd.core.checking.run import GradcheckRun
 from nbautograd.core.display import Phrase
-from nbautograd.core.findings import Hints
+from nbautograd.core.findings import Hints, limit_findings, validated_hints
 from nbautograd.errors import CallError
 
 

@@ -7,6 +7,7 @@ import functools
 import inspect
 import itertools
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -275,7 +276,7 @@ class Problem:
             InputError: when the outputs lead to these alone, so that moving the copies would show nothing.
         """
         originals = {id(t): i for i, ref in enumerate(self._originals) if ref is not None and (t := ref()) is not None}
-        leaves = [node.variable for node in _nodes(tensors) if hasattr(node, "variable")]
+        leaves = [node.variable for node in graph_nodes(tensors) if hasattr(node, "variable")]
         reached = {originals[id(leaf)] for leaf in leaves if id(leaf) in originals}
         handed = [item for item in given if callable(item) and not isinstance(item, Tensor)]
         read = itertools.chain(names_outside(self.fn, self.cls), *(names_outside(item, None) for item in handed))
@@ -306,26 +307,26 @@ def separate_context(cls: type) -> bool:
 
 def functions_of(tensors: Sequence[Tensor]) -> set[type]:
     """The Function classes in the graph of these tensors."""
-    found = (getattr(node, "_forward_cls", None) for node in _nodes(tensors))
+    found = (getattr(node, "_forward_cls", None) for node in graph_nodes(tensors))
     return {cls for cls in found if isinstance(cls, type)}
 
 
-def _nodes(tensors: Sequence[Tensor]) -> Iterator[Any]:
-    """The nodes of the graph of these tensors."""
-    stack: list[Any] = [t.grad_fn for t in tensors if t.grad_fn is not None]
+def graph_nodes(tensors: Sequence[Tensor]) -> Iterator[Any]:
+    """Yield the nodes of the graph of these tensors, nearest first."""
+    queue: deque[Any] = deque(t.grad_fn for t in tensors if t.grad_fn is not None)
     seen: set[Any] = set()
-    while stack:
-        node = stack.pop()
+    while queue:
+        node = queue.popleft()
         if node is None or node in seen:
             continue
         seen.add(node)
         yield node
-        stack.extend(following for following, _ in node.next_functions)
+        queue.extend(following for following, _ in node.next_functions)
 
 
 def _handed_on(tensors: Sequence[Tensor], cls: type | None, given: Sequence[Any]) -> dict[int, int]:
     """Map each input to the argument that it became, where one call of the Function got the input itself."""
-    nodes = [] if cls is None else [n for n in _nodes(tensors) if getattr(n, "_forward_cls", None) is cls]
+    nodes = [] if cls is None else [n for n in graph_nodes(tensors) if getattr(n, "_forward_cls", None) is cls]
     if len(nodes) != 1:
         return {}
     edges = [following for following, _ in nodes[0].next_functions if following is not None]

@@ -66,7 +66,7 @@ class Call(Displayable):
 
     @property
     def name(self) -> str:
-        """How the call is named beside others of its class, such as ``"#3"``."""
+        """Name the call beside others of its class, such as ``"#3"``."""
         return f"#{self.number or self.index}"
 
     def __repr__(self) -> str:

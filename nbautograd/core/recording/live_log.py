@@ -142,7 +142,7 @@ class LiveLog(CallLog):
 
     @property
     def names(self) -> dict[int, str]:
-        """How each call is named, by index; no call is decoded for it."""
+        """Name each call, by index; no call is decoded for it."""
         return {record.index: f"#{record.number}" for record in self.records}
 
     @property

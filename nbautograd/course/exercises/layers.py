@@ -1,4 +1,4 @@
-"""What a layer with parameters must keep to: the check of ``linear_module`` and ``repair_module``."""
+"""Check of a layer with parameters: ``linear_module`` and ``repair_module``."""
 
 from __future__ import annotations
 

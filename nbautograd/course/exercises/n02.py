@@ -66,7 +66,7 @@ EMPTY = {
 
 
 def _squeezed_fails(batch: int, n_in: int, n_out: int) -> bool:
-    """Whether the bias gradient ``g.sum(0).squeeze(0)`` has another shape than the bias."""
+    """Return True if the bias gradient ``g.sum(0).squeeze(0)`` has another shape than the bias."""
     return torch.zeros(batch, n_out).sum(0).squeeze(0).shape != (n_out,)
 
 

@@ -16,7 +16,7 @@ SHAPE = (3, 4)
 
 
 def _calls_mixed(answer: Any, tensor: Tensor, first: Any, second: Any) -> Iterator[Failure]:
-    """Whether another call, with another number, changes what the backward of the first one gives."""
+    """Return True if another call, with another number, changes what the backward of the first one gives."""
     x, g = tensor.clone().requires_grad_(), torch.ones_like(tensor)
     alone = torch.autograd.grad(answer.apply(x, first), x, g)[0]
     y = answer.apply(x, first)

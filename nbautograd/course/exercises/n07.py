@@ -14,7 +14,7 @@ from nbautograd.course.exercises.shapes import elementwise
 
 
 def _first_output(answer: Any) -> Callable[..., Any]:
-    """What a caller uses of a Function that also returns its intermediates."""
+    """Use the first output, as a caller does of a Function that also returns its intermediates."""
 
     def called(x: Tensor) -> Any:
         outputs = answer.apply(x)

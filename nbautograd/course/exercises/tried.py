@@ -34,7 +34,7 @@ WRONG_TYPE = {
 
 
 class Tried:
-    """What one expression gave: a value or an error."""
+    """Outcome of one expression: a value or an error."""
 
     def __init__(self, what: str, run: Callable[[], Any]) -> None:
         self.what, self.value, self.error = what, None, None  # type: str, Any, Exception | None

@@ -10,7 +10,7 @@ from own_mistakes import MISTAKES, Mistake, draw
 from torch.autograd import Function
 
 import nbautograd
-from nbautograd.core.checking import hints as cutting
+from nbautograd.core import findings as cutting
 from nbautograd.core.checking.repair import search
 from nbautograd.errors import CallError
 

@@ -1,1 +1,1 @@
-"""Why a block is wrong: hypotheses on its numbers."""
+"""Diagnosis: hypotheses on the numbers of a wrong block."""

@@ -75,17 +75,17 @@ class Evidence:
         return float(max(np.abs(self.N).max(initial=0.0), np.abs(self.A).max(initial=0.0)))
 
     def equal(self, X: Array, Y: Array) -> Array:
-        """Where two arrays agree within what is known of the numerical one."""
+        """Mark the entries where two arrays agree within what is known of the numerical one."""
         size = np.maximum(np.abs(X), np.abs(Y))
         return np.asarray(np.abs(X - Y) <= self.rel * np.maximum(size, 1e-2 * self.scale) + self.tiny)
 
     def same(self, X: Array, Y: Array) -> bool:
-        """Whether two arrays agree everywhere."""
+        """Return True if two arrays agree everywhere."""
         return X.shape == Y.shape and bool(self.equal(X, Y).all())
 
     @property
     def wrong(self) -> Array:
-        """Where A and N differ."""
+        """Mark the entries where A and N differ."""
         return ~self.equal(self.A, self.N)
 
     @property
@@ -95,19 +95,19 @@ class Evidence:
 
     @property
     def elementwise(self) -> bool:
-        """Whether both Jacobians have nothing off the diagonal of equal shapes."""
+        """Return True if both Jacobians have nothing off the diagonal of equal shapes."""
         return self.out_shape == self.in_shape and off_diagonal(self.A, self) == off_diagonal(self.N, self) == 0
 
 
 def off_diagonal(X: Array, e: Evidence) -> int:
-    """How many entries off the diagonal are not zero."""
+    """Count the entries off the diagonal that are not zero."""
     hot = ~e.equal(X, np.zeros_like(X))
     np.fill_diagonal(hot, False)
     return int(hot.sum())
 
 
 def kept_indices(size: int, most: int, also: Sequence[int] = ()) -> list[int]:
-    """Which indices of a dimension of this size stay: at most ``most``, spread evenly, and the named ones."""
+    """Choose the indices of a dimension that stay: at most ``most``, spread evenly, and the named ones."""
     if size <= most:
         return list(range(size))
     spread = {round(k * (size - 1) / (most - 1)) for k in range(most)} if most > 1 else {0}
@@ -115,7 +115,7 @@ def kept_indices(size: int, most: int, also: Sequence[int] = ()) -> list[int]:
 
 
 def indices(block: Block) -> dict[int, list[int]]:
-    """Which indices stay, by size of dimension, so that the block has at most ``MOST_ENTRIES`` entries.
+    """Choose the indices that stay, by size of dimension, so that the block has at most ``MOST_ENTRIES`` entries.
 
     Of a block that is known at a sample alone those of the sample, where its rows and columns are single dimensions.
     """
@@ -154,7 +154,7 @@ def thin(values: Array, chosen: dict[int, list[int]]) -> Array:
 
 @dataclass(frozen=True)
 class Terms:
-    """What a factor, a term or a threshold may be made of.
+    """Terms that a factor, a summand or a threshold may be made of.
 
     Attributes:
         tensors: inputs, outputs, what ctx holds, and counts, each with its name.
@@ -232,7 +232,7 @@ def _constants(subject: Problem) -> tuple[float, ...]:
 
 
 def _counts(named: Sequence[Named]) -> Iterator[Named]:
-    """How many elements there are of each kind: by an index, and of a mask along each of its dimensions."""
+    """Count the elements of each kind: by an index, and of a mask along each of its dimensions."""
     for tensor in named:
         values = tensor.values
         if tensor.role == "output":
@@ -250,7 +250,7 @@ def _counts(named: Sequence[Named]) -> Iterator[Named]:
 
 
 def is_mask(values: Any) -> bool:
-    """Whether an array says of each element yes or no."""
+    """Return True if an array says of each element yes or no."""
     return bool(values.dtype.kind == "b" or (values.size and np.isin(values, (0, 1)).all()))
 
 

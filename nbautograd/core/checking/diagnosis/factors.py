@@ -58,7 +58,7 @@ def _said(message: str, c: float, label: str, e: Evidence) -> Cause:
 
 
 def round_number(c: float, e: Evidence) -> bool:
-    """Whether a person may have written this constant: a simple fraction, or something at hand."""
+    """Return True if a person may have written this constant: a simple fraction, or something at hand."""
     simple = (c * q * f for q in range(1, 13) for f in (1.0, math.pi, 1 / math.pi, math.sqrt(2), math.sqrt(math.pi)))
     if any(abs(x - round(x)) <= 1e-5 * abs(x) and abs(x) < 200 for x in simple):
         return True
@@ -114,7 +114,7 @@ def _row_names(e: Evidence, c: Array, known: Array) -> Iterator[str]:
 
 
 def whole(e: Evidence) -> str:
-    """What the right derivative is, where it is a constant times something at hand; empty when nothing fits."""
+    """Name the right derivative, where it is a constant times something at hand; empty when nothing fits."""
     if e.out_shape != e.in_shape or off_diagonal(e.N, e) or len(e.N) < 3:
         return ""
     right = e.N.diagonal()
@@ -187,7 +187,7 @@ FITS = 1e-4  # how well what is missing has to follow a pattern, relative to the
 
 
 def lost_term(e: Evidence) -> Cause | None:
-    """What is missing of each row runs along some dimensions, all alike or in step with a tensor at hand."""
+    """Find a term missing of each row that runs along some dimensions, all alike or in step with a tensor at hand."""
     missing = e.N - e.A
     rows = np.flatnonzero((~e.equal(e.A, e.N)).any(axis=1))
     dims = _dims(e, missing, rows)

@@ -31,7 +31,7 @@ class Where:
     element: str = ""
 
     def params(self) -> dict[str, Any]:
-        """What a sentence needs to say it."""
+        """Return what a sentence needs to say it."""
         return {"where": self.condition, "of": Phrase("causes.where_of", element=self.element) if self.element else ""}
 
 
@@ -172,7 +172,7 @@ def derivative(e: Evidence) -> Cause | None:
 
 
 def unclassified(e: Evidence) -> Cause:
-    """What is left to say of any wrong block."""
+    """Say what is left to say of any wrong block."""
     return wrong_in(e, "wrong_unclassified")
 
 
@@ -193,7 +193,7 @@ def _row_conditions(e: Evidence, dead: Array) -> list[Where]:
 
 
 def _by_column(wrong: Array, e: Evidence) -> Array:
-    """Which elements of the input have a wrong entry."""
+    """Find the elements of the input that have a wrong entry."""
     return np.asarray(wrong.any(axis=0))
 
 

@@ -82,7 +82,7 @@ class Measure:
 
 
 def constant_names(c: float, e: Evidence) -> Iterator[Measure]:
-    """What this constant may be, the likeliest first."""
+    """Name what this constant may be, the likeliest first."""
     known = [size for size in sizes(e) if size.value not in (0.0, 1.0)]
     own = [Measure(name, value, name, float) for name, value in sorted(e.scalars.items(), key=_on_ctx_first)]
     fixed = (("pi", math.pi), ("1/pi", 1 / math.pi), ("2*pi", 2 * math.pi), ("log(2)", math.log(2)))
@@ -174,7 +174,7 @@ def transposed_grad(e: Evidence) -> Cause | None:
 
 
 def _uniform(N: Array, e: Evidence) -> bool:
-    """Whether each row is one number wherever it is not zero, as for a sum or a mean."""
+    """Return True if each row is one number wherever it is not zero, as for a sum or a mean."""
     largest = np.take_along_axis(N, np.abs(N).argmax(axis=1)[:, None], axis=1)
     return bool((e.equal(N, np.zeros_like(N)) | e.equal(N, np.broadcast_to(largest, N.shape))).all())
 
@@ -290,7 +290,7 @@ def other_elements(e: Evidence) -> Cause | None:
 
 
 def _reordered(X: Array, Y: Array, e: Evidence) -> bool:
-    """Whether the rows of X are those of Y, each used once, in another order; rows of zeros say nothing."""
+    """Return True if the rows of X are those of Y, each used once, in another order; rows of zeros say nothing."""
     if len(X) < 2 or len(X) * X.size > 2_000_000 or len(np.unique(np.round(Y / (e.scale or 1), 6), axis=0)) < 2:
         return False
     free = list(range(len(Y)))

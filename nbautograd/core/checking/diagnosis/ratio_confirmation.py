@@ -44,7 +44,7 @@ def ratios_at(subject: Problem, where: tuple[int, int], places: Iterable[tuple[A
 
 
 def varies(c: float, found: Sequence[RatioAt]) -> bool:
-    """Whether the ratio is another one at one of these places."""
+    """Return True if the ratio is another one at one of these places."""
     return any(abs(r - c) > 1e-4 * abs(c) for r, _ in found)
 
 

@@ -1,4 +1,4 @@
-"""Why a block is wrong: a table of hypotheses, of which the first that holds and is confirmed is named."""
+"""Diagnosis of a wrong block: a table of hypotheses, of which the first that holds and is confirmed is named."""
 
 from __future__ import annotations
 

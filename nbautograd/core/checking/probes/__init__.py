@@ -1,1 +1,1 @@
-"""What values do not show: linearity, state, layout, use, contract."""
+"""Probes of what values do not show: linearity, state, layout, use, contract."""

@@ -226,7 +226,7 @@ def wrong_at_other_inputs(subject: Problem, blocks: Mapping[tuple[int, int], Blo
 
 
 def _left_over(subject: Problem, which: int) -> bool:
-    """Whether the gradient of this input is right at each of the other inputs where they come first."""
+    """Return True if the gradient of this input is right at each of the other inputs where they come first."""
     for empty in (False, True):
         rights = []
         for seed in TWICE:
@@ -245,7 +245,7 @@ def _right(subject: Problem, seed: int, which: int) -> bool:
 
 
 def _plainly_right(block: Block) -> bool:
-    """Whether a block agrees by more than the caller's tolerance."""
+    """Return True if a block agrees by more than the caller's tolerance."""
     worst = block.worst
     size = 0.0 if worst is None else max(abs(worst.analytical), abs(worst.numerical))
     return block.verdict == "match" and block.largest_error <= 1e-5 * size + 1e-12

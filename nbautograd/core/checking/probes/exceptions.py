@@ -1,4 +1,4 @@
-"""Where backward raised, and what torch says when the contract is broken, said so that a student knows what to do."""
+"""Exceptions of torch about a broken contract of a Function, said again so that a student knows what to do."""
 
 from __future__ import annotations
 
@@ -51,18 +51,18 @@ class Raised:
         return {name: list(value.shape) for name, value in known if isinstance(value, Tensor)}
 
     def came_as_none(self) -> bool:
-        """Whether a grad_output was None when backward raised."""
+        """Return True if a grad_output was None when backward raised."""
         if self.function is None:
             return False
         return any(self.values.get(name.lstrip("*"), 0) is None for name in user_source.parameters(self.function)[1:])
 
     def not_unpacked(self) -> bool:
-        """Whether all of ``ctx.saved_tensors`` is used as if it were a tensor."""
+        """Return True if all of ``ctx.saved_tensors`` is used as if it were a tensor."""
         return self.function is not None and any(True for _ in _whole(self.function))
 
 
 def raised_in_backward(error: BaseException, subject: Problem) -> Raised | None:
-    """Where in backward an exception was raised; None when it did not pass through it."""
+    """Find the line of backward that an exception came through; None when it did not."""
     codes = methods_of(subject.cls).codes if subject.cls is not None else {}
     backward: set[CodeType] = {code for name, code in codes.items() if name in ("backward", "vjp")}
     hits = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if frame.f_code in backward]
@@ -73,7 +73,7 @@ def raised_in_backward(error: BaseException, subject: Problem) -> Raised | None:
 
 
 def _whole(function: user_source.FunctionNode) -> Iterator[ast.AST]:
-    """Where the tuple of saved tensors, or a name for all of it, is an operand or an argument or is asked a method."""
+    """Find the tuple of saved tensors, or a name for it, as an operand, an argument or the object of a method."""
     names = {
         target.id
         for node in ast.walk(function)
@@ -144,14 +144,14 @@ SHAPES: tuple[tuple[str, str], ...] = (
 
 
 def contract_broken(error: BaseException) -> bool:
-    """Whether torch complains that a Function breaks its contract, rather than the user's own code failing."""
+    """Return True if torch complains that a Function breaks its contract, rather than the user's code failing."""
     known = dict(KNOWN)
     own = {"grad_output_count", "grad_output_missing", "name_unknown", "nothing_on_ctx"}
     return any(known[p] not in own and re.search(p, str(error), re.DOTALL) for p in known)
 
 
 def from_forward(error: BaseException, cls: type | None) -> bool:
-    """Whether an exception passed through the user's ``forward`` or ``setup_context``, so that it is the user's own."""
+    """Return True if an exception passed through the user's ``forward`` or ``setup_context``: it is the user's own."""
     codes = _codes(cls, ("forward", "setup_context"))
     return any(frame.f_code in codes for frame, _ in traceback.walk_tb(error.__traceback__))
 
@@ -188,7 +188,7 @@ def undefined_grad(line: int | None, said: str = "") -> Finding:
 
 
 def _came_as_none(error: BaseException, said: str, place: Raised | None) -> bool:
-    """Whether backward failed on a grad_output that was None, which only an author who asked for it gets."""
+    """Return True if backward failed on a grad_output that was None, which only an author who asked for it gets."""
     return (
         isinstance(error, (TypeError, AttributeError)) and "NoneType" in said and bool(place and place.came_as_none())
     )
@@ -207,7 +207,7 @@ def _special(error: BaseException, said: str, subject: Problem, place: Raised | 
 
 
 def _shapes(said: str, place: Raised | None) -> tuple[str, dict[str, Any]] | None:
-    """Which sentence tells of shapes that do not fit, with the names on the line and their shapes."""
+    """Choose the sentence about shapes that do not fit, with the names on the line and their shapes."""
     shapes = {} if place is None else place.shapes()
     statement = None if place is None else place.statement()
     if not shapes or statement is None:

@@ -23,7 +23,7 @@ TANGENTS = 2
 
 
 def own_jvp(subject: Problem) -> bool:
-    """Whether the Function has a ``jvp`` of its own."""
+    """Return True if the Function has a ``jvp`` of its own."""
     own = getattr(subject.cls, "jvp", None)
     return own is not None and own is not torch.autograd.Function.jvp
 

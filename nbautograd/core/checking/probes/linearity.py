@@ -88,7 +88,7 @@ def _code(
 
 
 def _manner(here: dict[float, Tensor | None], rel: float) -> str:
-    """Which sentence fits: positive scales go through but signs do not, size is lost, or something else."""
+    """Choose the sentence: positive scales go through but signs do not, size is lost, or something else."""
     v = here[1.0]
     if agree_relative(here[-1.0], v, rel):
         return "sign_lost"
@@ -104,7 +104,7 @@ def _largest(t: Tensor | None) -> float:
 
 
 def _rounded(subject: Problem, v: Sequence[Tensor | None], k: int, here: dict[float, Tensor | None]) -> bool:
-    """Whether tiny gradients are others where the inputs are a last bit away: then they are rounding."""
+    """Return True if tiny gradients are others where the inputs are a last bit away: then they are rounding."""
     size = max(_largest(here[c]) for c in (1.0, -1.0, 3.0))
     if not 0 < size <= SMALL:
         return False
@@ -113,7 +113,7 @@ def _rounded(subject: Problem, v: Sequence[Tensor | None], k: int, here: dict[fl
 
 
 def _only_noise(gradients: Sequence[Tensor | None], low: float) -> bool:
-    """Whether all these gradients are rounding."""
+    """Return True if all these gradients are rounding."""
     return max(map(_largest, gradients)) <= low
 
 

@@ -107,7 +107,7 @@ def _inputs(subject: Problem) -> Iterator[Finding]:
 
 
 def _other_values(outputs: Outputs, moved: Outputs, inputs: Sequence[Any]) -> bool:
-    """Whether forward gives other values for the same numbers in another layout."""
+    """Return True if forward gives other values for the same numbers in another layout."""
     rel = gradient_tolerance(outputs, inputs)
     pairs = [(a, b) for a, b in zip(outputs, moved, strict=True) if a.is_floating_point() or a.is_complex()]
     return not all(agree_relative(a.detach(), b.detach(), rel) for a, b in pairs)
@@ -123,13 +123,13 @@ def _agree(subject: Problem, outputs: Outputs, found: Gradients, right: Gradient
 
 
 def _draws(subject: Problem) -> bool:
-    """Whether forward draws random numbers, which may be drawn in the order of memory."""
+    """Return True if forward draws random numbers, which may be drawn in the order of memory."""
     one, other = subject.call(), subject.call(seed=subject.seed + 25)
     return not all(agree_bitwise(a, b) for a, b in zip(one, other, strict=True))
 
 
 def _rounded_alike(subject: Problem, outputs: Outputs, moved: Outputs) -> bool:
-    """Whether outputs differ by no more than they do where the inputs are a few last bits away."""
+    """Return True if outputs differ by no more than they do where the inputs are a few last bits away."""
     others = [subject.call(nudged(subject, ulps, outputs.inputs)) for ulps in ULPS]
     return all(
         _largest_gap(y.detach(), moved[k].detach())
@@ -141,7 +141,7 @@ def _rounded_alike(subject: Problem, outputs: Outputs, moved: Outputs) -> bool:
 def _contradicts(
     subject: Problem, moved: Outputs, found: Gradients, v: Sequence[Tensor | None], change: Callable[[Tensor], Tensor]
 ) -> bool:
-    """Whether the gradient is not that of the forward in this very layout."""
+    """Return True if the gradient is not that of the forward in this very layout."""
     for k, gradient in enumerate(found):
         truths = [directional_derivative(subject, moved.inputs, k, v, subject.seed + s, change) for s in TWICE]
         if all(truth is not None and not truth.agrees(gradient) for truth in truths):
@@ -202,7 +202,7 @@ def _wrong_batch(subject: Problem, sentence: str, **params: Any) -> Finding:
 
 
 def _side_by_side(subject: Problem, halves: Sequence[Outputs], batched: Outputs) -> bool:
-    """Whether a batch of two gave the outputs of both."""
+    """Return True if a batch of two gave the outputs of both."""
     first, second = halves
     if [tuple(y.shape) for y in batched] != [(2, *y.shape) for y in first]:
         return False

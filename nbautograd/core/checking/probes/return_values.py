@@ -1,4 +1,4 @@
-"""What backward returns, before the engine makes it fit, and what forward keeps and marks, as calls of our own show."""
+"""Return values of backward before the engine makes them fit, and what forward keeps and marks."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _record(cls: type, method: str, given: Sequence[Any]) -> CallRecord:
 
 
 def returned_gradients(subject: Problem, outputs: Outputs) -> Iterator[Finding]:
-    """What backward returned against the inputs, before the engine made it fit."""
+    """Compare what backward returned with the inputs, before the engine made it fit."""
     seen = observe(subject, outputs, cotangents(subject, outputs, subject.seed + 33))
     forward = forward_record(subject) if seen.returned is not None else None
     if forward is not None and subject.cls is not None:

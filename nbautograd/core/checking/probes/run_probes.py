@@ -52,7 +52,7 @@ def first_run(subject: Problem) -> tuple[Outputs | None, tuple[Finding, ...]]:
 
 
 def before_values(subject: Problem, outputs: Outputs) -> Iterator[Finding]:
-    """What makes every other answer doubtful: state, gradients that are None, hidden inputs."""
+    """Yield what makes every other answer doubtful: state, hidden inputs."""
     yield from quietly(lambda: state(subject))
     yield from quietly(lambda: outputs_alone(subject, outputs))
     yield from quietly(lambda: gradients_written(subject))
@@ -81,7 +81,7 @@ def after_values(
 
 
 def quietly(probe: Probe) -> list[Finding]:
-    """What a probe finds; nothing when it meets something that it was not made for."""
+    """Yield the findings of a probe; none when it meets something that it was not made for."""
     found: list[Finding] = []
     try:
         found.extend(probe())

@@ -190,7 +190,7 @@ def inputs_outside(subject: Problem) -> Iterator[Finding]:
 
 
 def _served(subject: Problem, leaf: Tensor) -> bool:
-    """Whether backward fills in the gradient of this leaf."""
+    """Return True if backward fills in the gradient of this leaf."""
     before, leaf.grad = leaf.grad, None
     try:
         outputs = subject.call()

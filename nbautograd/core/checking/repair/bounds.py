@@ -46,7 +46,7 @@ class BoundsError(RuntimeError):
 
 @dataclass(frozen=True)
 class Usage:
-    """What one call of a backward takes.
+    """Resources that one call of a backward takes.
 
     Attributes:
         depth: how many backwards are at work inside one another, at most.
@@ -59,7 +59,7 @@ class Usage:
     elements: float = math.inf
 
     def allowance(self) -> Usage:
-        """What an edited backward may take where the original takes this much."""
+        """Return what an edited backward may take where the original takes this much."""
         return Usage(max(1, self.depth), CALLS + TIMES * self.calls, max(ELEMENTS, TIMES * self.elements))
 
 
@@ -77,7 +77,7 @@ class Meter(TorchFunctionMode):
 
     @property
     def usage(self) -> Usage:
-        """What was taken so far."""
+        """Return what was taken so far."""
         return Usage(self._deepest, self._calls, self._elements)
 
     def around(self, backward: Callable[..., Any]) -> Callable[..., Any]:
@@ -136,7 +136,7 @@ def largest(name: str, args: Any, kwargs: Any) -> float:
 
 
 def foreseen(func: Callable[..., Any], name: str, args: Any, kwargs: Any) -> float:
-    """How many elements a call is going to make, from a call on tensors without data; infinite where torch has none.
+    """Count the elements a call will make, by a call on tensors without data; infinite where torch has none.
 
     What depends on the values (a mask as an index) has no more elements than its largest argument.
     """
@@ -164,7 +164,7 @@ def _without_data(item: Any) -> Any:
 
 
 def leaves(item: Any) -> Iterator[Any]:
-    """What stands in nested lists, tuples and dicts."""
+    """Yield what stands in nested lists, tuples and dicts."""
     if isinstance(item, dict):
         item = tuple(item.values())
     if isinstance(item, (list, tuple)):
@@ -213,7 +213,7 @@ Code = ast.FunctionDef | ast.Lambda
 
 
 def countable(tree: Code, function: FunctionType, inside: tuple[Any, ...] = ()) -> bool:
-    """Whether all that a function does is computing, and can be counted.
+    """Return True if all that a function does is computing, and can be counted.
 
     It imports and opens nothing, has no loop without a known end, and reaches only what is ``reachable``. A function
     that is called from it may have no loop at all, and no way back to one that called it.
@@ -245,7 +245,7 @@ def countable(tree: Code, function: FunctionType, inside: tuple[Any, ...] = ()) 
 
 
 def indexes(tree: ast.AST) -> bool:
-    """Whether places are computed: on an accelerator a place that does not exist ends the whole process's use of it."""
+    """Return True if indices are computed: on an accelerator one that does not exist ends the process's use of it."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and node.attr.startswith(INDEXING):
             return True
@@ -257,7 +257,7 @@ def indexes(tree: ast.AST) -> bool:
 
 
 def _resolved(name: str, function: FunctionType) -> Any:
-    """What a name stands for in a function; None where it stands for nothing yet."""
+    """Look up a name in a function; None where it stands for nothing yet."""
     if name in function.__code__.co_freevars:
         cell = (function.__closure__ or ())[function.__code__.co_freevars.index(name)]
         try:
@@ -268,7 +268,7 @@ def _resolved(name: str, function: FunctionType) -> Any:
 
 
 def reachable(value: Any, inside: tuple[Any, ...] = ()) -> bool:
-    """Whether a value is plain data, torch's or Python's own, or a function of which this can be said in turn."""
+    """Return True for plain data, what is torch's or Python's own, or a function of which this holds in turn."""
     if isinstance(value, PLAIN):
         return True
     if isinstance(value, (list, tuple, set, frozenset, dict)):

@@ -32,7 +32,7 @@ NEXT = 0.05  # what each further number for the same constant costs more
 
 @dataclass(frozen=True)
 class Context:
-    """What edits of one backward may be made of.
+    """Names and expressions that edits of one backward may be made of.
 
     Attributes:
         script: the backward.
@@ -430,7 +430,7 @@ def _call_dropped(c: Context, node: ast.expr) -> Iterator[Edit]:
 
 
 def _method(function: ast.Attribute) -> tuple[ast.expr, str, bool]:
-    """What a method is called on, its name, and whether that is a module."""
+    """Return what a method is called on, its name, and True if that is a module."""
     module = isinstance(function.value, ast.Name) and function.value.id in MODULES
     return function.value, function.attr, module
 
@@ -532,7 +532,7 @@ def _items_exchanged(c: Context, node: ast.expr) -> Iterator[Edit]:
 
 
 def _valued(c: Context, node: ast.expr) -> bool:
-    """Whether something may be done to the value of an expression."""
+    """Return True if something may be done to the value of an expression."""
     odd = isinstance(node, (ast.Tuple, ast.List, ast.Compare, ast.Constant))
     signed = isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant)
     return not (odd or signed or c.source(node).startswith("ctx.needs"))
@@ -680,7 +680,7 @@ def _unpacked(c: Context) -> Iterator[Edit]:
 
 @kind("add instead of assigning", "whole")
 def _accumulated(c: Context) -> Iterator[Edit]:
-    """What an index picks more than once; what a loop computes and throws away."""
+    """Accumulate what an index picks more than once, or what a loop computes and throws away."""
     looped = {id(n) for loop in ast.walk(c.script.tree) if isinstance(loop, ast.For) for n in ast.walk(loop)}
     for node in ast.walk(c.script.tree):
         if not isinstance(node, ast.Assign):

@@ -31,7 +31,7 @@ SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.MatMult: "
 
 @dataclass(frozen=True)
 class Hints:
-    """What the evidence speaks of, as text that may stand in backward.
+    """Facts of the evidence as text that may stand in backward.
 
     Attributes:
         factors: to multiply with, or divide by, first.
@@ -90,7 +90,7 @@ def _draws(function: ast.expr) -> bool:
 
 
 def zero_by_itself(text: str, before: str) -> bool:
-    """Whether a text takes something off itself, or divides it by itself, where the text before did not."""
+    """Return True if a text takes something off itself, or divides it by itself, where the text before did not."""
     return len(_cancelled(text)) > len(_cancelled(before))
 
 
@@ -105,7 +105,7 @@ def _cancelled(text: str) -> list[str]:
 
 
 def strangeness(text: str, before: str) -> tuple[int, int, int]:
-    """How strange a changed text is: numbers that stood nowhere before, its length, letters that changed."""
+    """Rate a changed text: numbers that stood nowhere before, its length, letters that changed."""
     old, new = (re.findall(r"\w+(?:\.\d+)?|\W", t) for t in (before, text))
     numbers = {t for t in new if t[0].isdigit()} - {t for t in old if t[0].isdigit()} - {"0", "1", "2"}
     moves = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
@@ -225,7 +225,7 @@ class Script:
 
     @cached_property
     def _starts(self) -> list[int]:
-        """Where each line starts among the bytes."""
+        """Return the offset of each line among the bytes."""
         return [0, *itertools.accumulate(len(row) + 1 for row in self._raw.split(b"\n"))]
 
     def compiled(self, text: str) -> Callable[..., Any] | None:

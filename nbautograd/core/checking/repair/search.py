@@ -53,12 +53,12 @@ class Tries:
         self.left -= stage.price
 
     def last_part(self) -> None:
-        """What follows is unlikely: at most ``PAIRS`` more."""
+        """Allow at most ``PAIRS`` more: what follows is unlikely."""
         self.left = min(self.left, PAIRS)
 
     @property
     def spent(self) -> bool:
-        """Whether nothing is left."""
+        """Return True if nothing is left."""
         return self.left <= 0
 
 
@@ -233,7 +233,7 @@ class Repair:
         return Fix(after, True, line, before, tuple(names) if len(names) > 1 else ())
 
     def _tried_at(self, code: str) -> Stages:
-        """Where an edit must agree: near the inputs given and at their sizes; at other sizes; where none was tried."""
+        """Name the points where an edit must agree: near the inputs and at their sizes; at other sizes; at none."""
         key = code if code in ODD or code in TIDY else ""
         if key not in self._stages:
             self._stages[key] = Stages(self._made(code))
@@ -319,20 +319,20 @@ def _joined(script: Script, chosen: Sequence[Mended]) -> Mended | None:
 
 
 def _settled(found: Sequence[Mended], wrong: frozenset[int], cost: float) -> bool:
-    """Whether no edit of this cost, or above, would be preferred to those found."""
+    """Return True if no edit of this cost, or above, would be preferred to those found."""
     whole = min((m.cost for m in found if m.inputs == wrong), default=math.inf)
     single = [min((m.cost for m in found if k in m.inputs), default=math.inf) for k in wrong]
     return cost > min(whole, sum(single)) + CLOSE
 
 
 def _named(findings: Sequence[Finding], *keys: str) -> tuple[str, ...]:
-    """What the findings say under these keys, as text that may stand in an expression."""
+    """Return what the findings say under these keys, as text that may stand in an expression."""
     said = (str(f.params.get(key, "")).removeprefix("1/") for f in findings for key in keys)
     return tuple(dict.fromkeys(_tight(text) for text in said if text and "- 1)" not in text))
 
 
 def _wrong_somewhere(stages: Iterable[Stage], which: int) -> bool:
-    """Whether the user's own gradient of an input is wrong, or backward raises, at one of the first few points."""
+    """Return True if the user's own gradient is wrong, or backward raises, at one of the first few points."""
     for at in itertools.islice(stages, FIRST):
         again = at.gradients(at.own)  # it ran before: some are wrong the second time
         if isinstance(again, str) or at.original is None or at.right(which, again[which]) is False:
@@ -341,7 +341,7 @@ def _wrong_somewhere(stages: Iterable[Stage], which: int) -> bool:
 
 
 def _spoilt(at: Stage, which: int, gradient: Tensor | None) -> bool:
-    """Whether a gradient that was right is another one now, and wrong."""
+    """Return True if a gradient that was right is another one now, and wrong."""
     if at.original is None:
         return at.right(which, gradient, 1) is False
     was = at.original[which]
@@ -419,14 +419,14 @@ Span = tuple[int, int, int, int]  # first line and column, last line and column
 
 
 def hidden_values(script: Script, subject: Problem) -> tuple[Span, ...] | None:
-    """Where backward computes what it returns for arguments that are None; None when no argument is."""
+    """Find where backward computes what it returns for arguments that are None; None when no argument is."""
     handed = {argument: i for i, argument in subject.arguments.items()}
     gone = {a for a, i in handed.items() if i < len(subject.inputs) and subject.inputs[i] is None}
     return tuple(map(_span, _computed(script.tree, gone))) if gone else None
 
 
 def touches(edit: Edit, hidden: Sequence[Span] | None) -> bool:
-    """Whether an edit changes such a value, or says None for good."""
+    """Return True if an edit changes such a value, or says None for good."""
     if hidden is None:
         return False
     return "None" in edit.replacement or any(_inside(_span(node), span) for node in edit.nodes for span in hidden)

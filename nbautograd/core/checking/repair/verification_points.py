@@ -74,16 +74,16 @@ class Stage:
 
     @property
     def elements(self) -> int:
-        """How many elements the tensors that go in and come out have together."""
+        """Count the elements of the tensors that go in and come out."""
         return sum(t.numel() for t in (*self.outputs, *self.outputs.inputs) if isinstance(t, Tensor))
 
     @property
     def price(self) -> float:
-        """What one call here takes off a budget: one for something small."""
+        """Return what one call here takes off a budget: one for something small."""
         return 1 + self.elements / ELEMENTS + self.usage.calls / CALLS
 
     def gradients(self, backward: Callable[..., Any]) -> Gradients | str:
-        """What this backward gives within its bounds; the text of what it raises instead."""
+        """Return what this backward gives within its bounds; the text of what it raises instead."""
         outputs, node = (self.outputs, self.node) if not self.tidy else self._anew()
         bounded = Meter(self.usage.allowance()).around(_watched(backward) if self.tidy else backward)
         try:
@@ -93,7 +93,7 @@ class Stage:
             return str(error)
 
     def right(self, which: int, gradient: Tensor | None, directions: int = 2) -> bool | None:
-        """Whether a gradient agrees with the forward in so many directions; None where differences tell nothing.
+        """Compare a gradient with the forward in so many directions; None where differences tell nothing.
 
         Args:
             which: number of the input among the differentiable ones.
@@ -168,6 +168,6 @@ class Stages:
             yield self._known[k]
 
     def at_least(self, count: int) -> bool:
-        """Whether there are so many."""
+        """Return True if there are so many."""
         self._known += itertools.islice(self._made, max(0, count - len(self._known)))
         return len(self._known) >= count
