@@ -14,7 +14,7 @@ const DEEPEST = 12; // boxes around one node
 /**
  * @param {Page} page
  * @param {any} state
- * @param {{opened?: Opened[] | "all", lens?: string, name?: string}} change
+ * @param {{opened?: Opened[] | "all", lens?: string, name?: string, wide?: number | null}} change
  * @param {number} [node] where to go then
  */
 export async function repaint(page, state, change, node) {
@@ -25,20 +25,22 @@ export async function repaint(page, state, change, node) {
  * The state with another picture, which Python draws.
  * @param {Page} page
  * @param {any} state
- * @param {{opened?: Opened[] | "all", lens?: string, name?: string}} change
+ * @param {{opened?: Opened[] | "all", lens?: string, name?: string, wide?: number | null}} change
  */
 async function painted(page, state, change) {
   const view = {
       opened: state.opened ?? [],
       lens: state.lens ?? "",
       name: state.asked?.name ?? "",
+      wide: state.wide ?? null,
       ...change,
     },
-    { opened, lens, name } = view;
+    { opened, lens, name, wide } = view;
   const { content } = await ask(
     page.model,
     {
       kind: "picture",
+      ...(wide && { wide }),
       lens,
       name,
       opened: opened === "all" ? opened : opened.map((/** @type {Opened} */ o) => o.key),
@@ -54,6 +56,7 @@ async function painted(page, state, change) {
     ghosts,
     opened,
     lens,
+    wide,
     asked: message && { name, message, line, node: of, ghost },
   };
 }

@@ -1,8 +1,8 @@
 // The backward graph: the laid-out picture that the static report shows, to pan, zoom, search, step through and open.
 
-import { camera } from "./camera.js";
+import { camera, READABLE } from "./camera.js";
 import { searchField } from "./find.js";
-import { canRepaint, foldButtons, unfold, wholeButton } from "./folds.js";
+import { canRepaint, foldButtons, repaint, unfold, wholeButton } from "./folds.js";
 import { legend } from "./legend.js";
 import { lenses } from "./lenses.js";
 import { minimap } from "./minimap.js";
@@ -20,6 +20,9 @@ import { whyButton, whyNone } from "./why.js";
 /** @typedef {import("./types").Page} Page */
 /** @typedef {import("./scene.js").Box} Box */
 
+const STEP = 50, // px of a picture's width: nearly the same room asks for the same picture
+  AROUND = 34; // px of it that are margins
+
 /**
  * @param {Page} page
  * @param {any} state
@@ -30,7 +33,9 @@ export function graphView(page, state) {
   const place = el("div", "stack");
   let end = new AbortController();
   page.signal.addEventListener("abort", () => end.abort(), { once: true });
+  let latest = state;
   const again = (/** @type {any} */ next, /** @type {number | undefined} */ node, fresh = true) => {
+    latest = { ...next, again };
     end.abort();
     end = new AbortController();
     const { signal } = end;
@@ -46,7 +51,7 @@ export function graphView(page, state) {
     place.replaceChildren(
       pictureView(
         local,
-        { ...next, again, start: fresh ? undefined : state.place?.() },
+        { ...latest, start: fresh ? undefined : state.place?.() },
         node,
         (/** @type {any} */ made) => (state.place = made),
       ),
@@ -54,7 +59,35 @@ export function graphView(page, state) {
     if (at) /** @type {HTMLElement | null} */ (place.querySelector(`[data-at=${at}]`))?.focus();
   };
   again(state, undefined);
+  onRoom(page, place, (room) => turn(page, latest, room));
   return place;
+}
+
+/**
+ * Tell how wide a view is, whenever that changes.
+ * @param {Page} page @param {HTMLElement} place @param {(room: number) => void} tell
+ */
+function onRoom(page, place, tell) {
+  let last = 0;
+  const watcher = new ResizeObserver(() => {
+    const room = place.clientWidth;
+    if (room && room !== last) tell((last = room));
+  });
+  watcher.observe(place);
+  page.signal.addEventListener("abort", () => watcher.disconnect(), { once: true });
+}
+
+/**
+ * Have a long chain wrapped anew where the columns do not fit the room while their words can be read, and again where
+ * there is more room.
+ * @param {Page} page @param {any} state @param {number} room px
+ */
+function turn(page, state, room) {
+  const wide = Math.floor((room / READABLE - AROUND) / STEP) * STEP;
+  const wanted = wide < state.widest ? wide : null;
+  const fits = state.layout.width <= wide + AROUND && !state.wide;
+  if (fits || wanted === (state.wide ?? null) || !canRepaint(page, state)) return;
+  repaint(page, state, { wide: wanted }).catch(() => {}); // the picture that is there can be panned
 }
 
 /**

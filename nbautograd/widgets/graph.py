@@ -9,6 +9,7 @@ from nbautograd.core.display import plain
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
 from nbautograd.core.recording.call import Call
 from nbautograd.errors import InputError
+from nbautograd.views.layout.columns import WIDE
 from nbautograd.widgets import graph_why, parts
 from nbautograd.widgets.base import Buffers, Question, ViewWidget
 from nbautograd.widgets.graph_lenses import lens_state
@@ -31,6 +32,7 @@ def graph_state(graph: AutogradGraph, calls: Iterable[Call] = ()) -> dict[str, A
     return {
         **first_picture(graph),
         "total": len(graph.nodes),
+        "widest": WIDE,
         "nodes": [_node(node, few) for node in graph.nodes[:MOST_DETAILS]],
         "edges": [_edge(edge, few) for edge in graph.edges[: 2 * MOST_DETAILS]],
         "whole": _whole(graph),

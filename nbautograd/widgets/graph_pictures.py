@@ -9,6 +9,7 @@ from typing import Any
 from nbautograd.core.graphs.graph import AutogradGraph
 from nbautograd.errors import InputError
 from nbautograd.views.layout import Layout, layout
+from nbautograd.views.layout.columns import WIDE
 from nbautograd.widgets import graph_why
 from nbautograd.widgets.base import Buffers
 
@@ -36,6 +37,10 @@ def _scope(graph: AutogradGraph, nodes: tuple[int, ...]) -> str:
     return ".".join(paths[0][:same])[:TITLES] if paths else ""
 
 
+def _is_width(wide: Any) -> bool:
+    return wide is None or (type(wide) is int and 0 < wide <= WIDE)
+
+
 def first_picture(graph: AutogradGraph) -> dict[str, Any]:
     """Return the picture that is drawn to begin with: the static one."""
     return picture_state(graph, layout(replace(graph, notes=())))
@@ -46,20 +51,21 @@ def picture(graph: AutogradGraph, question: Mapping[str, Any]) -> tuple[dict[str
 
     Args:
         graph: the whole graph.
-        question: ``opened`` (keys of boxes, or ``"all"``), ``lens``, and ``name`` of a tensor whose gradient is missed.
+        question: ``opened`` (keys of boxes, or ``"all"``), ``lens``, ``name`` of a tensor whose gradient is missed, and
+            ``wide``, the px that there are where that is less than on a wide page.
 
     Raises:
         InputError: when it makes no sense.
     """
-    opened, lens = question.get("opened", []), question.get("lens") or ""
+    opened, lens, wide = question.get("opened", []), question.get("lens") or "", question.get("wide")
     sound = isinstance(opened, list) and len(opened) <= MOST_OPENED and all(isinstance(key, str) for key in opened)
     whole = opened == "all" and len(graph.nodes) <= MOST_DRAWN
-    if not (sound or whole) or lens not in ("", "memory", "stale", "gradients"):
+    if not (sound or whole) or lens not in ("", "memory", "stale", "gradients") or not _is_width(wide):
         raise InputError("widgets.no_box")
     asked = graph_why.answer(graph, question) if question.get("name") else None
     drawn = replace(graph if asked is None else graph_why.with_ghost(graph, asked), notes=())
     boxes = {"boxes": None} if whole else {"opened": opened}
-    made = layout(drawn, lens="memory" if lens == "memory" else "", **boxes)
+    made = layout(drawn, lens="memory" if lens == "memory" else "", wide=wide, **boxes)
     told: dict[str, Any] = {}
     if asked is not None:
         at = drawn.ghosts.index(asked.ghost) if asked.ghost is not None else None

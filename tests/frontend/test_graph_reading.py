@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import graph_models as models
+import numpy as np
 import pytest
 import torch
 from playwright.sync_api import Page, expect
@@ -168,3 +169,38 @@ def test_a_leaf_says_that_it_is_one(show: Any) -> None:
     expect(page.locator(".graph")).to_contain_text("x is a leaf: no operation made it")
     page.locator(".box.leaf").click()
     expect(page.locator(".graph > .detail")).to_contain_text("leaf: backward adds to its .grad")
+
+
+@pytest.fixture(scope="module")
+def chain() -> Any:
+    x = h = torch.ones(4, requires_grad=True)
+    steps = (torch.sin, torch.exp, torch.tanh, torch.sigmoid, torch.cos)
+    for k in np.random.default_rng(0).integers(len(steps), size=70):  # nothing repeats that could be folded
+        h = steps[k](h)
+    return nbautograd.graph(h.sum(), names={"x": x})
+
+
+def test_a_wrapped_chain_is_wrapped_anew_where_there_is_less_room(asking: Any, chain: Any) -> None:
+    page = asking(chain)
+    width = """Math.max(...[...document.querySelector(".nbag-live").shadowRoot.querySelectorAll(".box")]
+                         .map((box) => box.transform.baseVal[0].matrix.e))"""
+    assert page.evaluate(width) > 600
+    page.set_viewport_size({"width": 480, "height": 800})
+    page.wait_for_function(f"{width} < 600")
+    seen = [float(x) for x in page.locator(".graph-frame").get_attribute("data-view").split()]
+    assert scale(page) >= 0.69
+    assert page.evaluate(width) < seen[0] + seen[2]  # nothing stands beside what is in sight
+    page.set_viewport_size({"width": 1000, "height": 800})
+    page.wait_for_function(f"{width} > 600")
+
+
+def test_a_chain_that_fits_the_room_is_left_alone(asking: Any, branches: Any) -> None:
+    page = asking(branches)
+    page.evaluate(
+        """() => { const { send } = nb.model;
+                   Object.assign(nb.model, { send: (q) => (asked.push(q.kind), send(q)) }, (window.asked = [])); }"""
+    )
+    page.set_viewport_size({"width": 700, "height": 800})
+    expect(page.locator(".graph-frame")).to_be_visible()
+    page.evaluate("() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))")
+    assert page.evaluate("asked") == []

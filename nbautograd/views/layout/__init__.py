@@ -122,7 +122,14 @@ class Layout(Displayable):
         return f"<Layout {len(self.boxes)} boxes, {self.width}x{self.height}>"
 
 
-def layout(graph: AutogradGraph, *, boxes: int | None = 300, lens: Lens = "", opened: Collection[str] = ()) -> Layout:
+def layout(
+    graph: AutogradGraph,
+    *,
+    boxes: int | None = 300,
+    lens: Lens = "",
+    opened: Collection[str] = (),
+    wide: int | None = None,
+) -> Layout:
     """Lay out a backward graph in layers, the loss on top.
 
     Args:
@@ -130,10 +137,12 @@ def layout(graph: AutogradGraph, *, boxes: int | None = 300, lens: Lens = "", op
         boxes: fold repeats, and modules until about this many boxes are left; None draws every node.
         lens: ``"memory"`` writes into each box how much its node keeps for backward.
         opened: keys of folded boxes, such as ``"g12"``, that are drawn opened by one level.
+        wide: px that a long chain may take when it is wrapped into columns; by default as many as a wide page shows.
 
     Returns:
         The same layout for the same graph, always.
     """
     from nbautograd.views.layout.build import build
+    from nbautograd.views.layout.columns import WIDE
 
-    return build(graph, boxes, lens, opened)
+    return build(graph, boxes, lens, opened, WIDE if wide is None else wide)

@@ -9,6 +9,7 @@ from nbautograd.core.graphs.folding import fold_to, open_boxes
 from nbautograd.core.graphs.graph import AutogradGraph
 from nbautograd.views.layout import Box, Layout, Path
 from nbautograd.views.layout.beside import beside
+from nbautograd.views.layout.columns import WIDE
 from nbautograd.views.layout.layers import layered
 from nbautograd.views.layout.order import order
 from nbautograd.views.layout.paths import Frame, box_of, chip_boxes, link_paths
@@ -22,14 +23,16 @@ GAP = 22  # between neighbours in a layer
 BUDGET = 400_000  # neighbours that the search for a good order may look at
 
 
-def build(graph: AutogradGraph, boxes: int | None, lens: str = "", opened: Collection[str] = ()) -> Layout:
+def build(
+    graph: AutogradGraph, boxes: int | None, lens: str = "", opened: Collection[str] = (), wide: int = WIDE
+) -> Layout:
     """Lay out a graph; see ``layout``."""
     with collector_paused():
         drawn = _drawn(graph, boxes, opened)
         if graph.first is None:
-            return _build(graph, drawn, lens, wrap=True)
-        first = _build(graph.first, _drawn(graph.first, boxes, ()), lens, wrap=False)
-        return beside(first, _build(graph, drawn, lens, wrap=False), drawn)
+            return _build(graph, drawn, lens, wide)
+        first = _build(graph.first, _drawn(graph.first, boxes, ()), lens, 0)
+        return beside(first, _build(graph, drawn, lens, 0), drawn)
 
 
 def _drawn(graph: AutogradGraph, boxes: int | None, opened: Collection[str]) -> AutogradGraph:
@@ -38,12 +41,13 @@ def _drawn(graph: AutogradGraph, boxes: int | None, opened: Collection[str]) -> 
     return open_boxes(graph, opened, boxes) if opened else fold_to(graph, boxes)
 
 
-def _build(graph: AutogradGraph, drawn: AutogradGraph, lens: str, *, wrap: bool) -> Layout:
+def _build(graph: AutogradGraph, drawn: AutogradGraph, lens: str, wide: int) -> Layout:
+    """Place the boxes; ``wide`` is the room for columns of a long chain, 0 for one column in any case."""
     pieces = Pieces(drawn, lens)
     stack = layered(pieces)
     order(stack.layers, BUDGET)
     x = place(stack.layers, stack.left, stack.right, stack.dummy, GAP)
-    frame = Frame(pieces, stack, x, MARGIN, wrap)
+    frame = Frame(pieces, stack, x, MARGIN, wide)
     made, short = _boxes(pieces, frame)
     paths = link_paths(pieces.links, stack.chains, frame) + short
     return Layout(

@@ -28,13 +28,16 @@ class Column(NamedTuple):
     right: int
 
 
-def columns(stack: Stack, x: Sequence[int], tops: Sequence[int], bottoms: Sequence[int]) -> list[Column]:
+def columns(
+    stack: Stack, x: Sequence[int], tops: Sequence[int], bottoms: Sequence[int], wide: int = WIDE
+) -> list[Column]:
     """Cut the ranks into columns: one when they are not too high, or when columns would not make them fit.
 
     Args:
         stack: the layers.
         x: of every vertex's port.
         tops, bottoms: of every rank.
+        wide: px that there are for all columns.
     """
     layers = stack.layers.layers
     sides = [(min(x[v] - stack.left[v] for v in layer), max(x[v] + stack.right[v] for v in layer)) for layer in layers]
@@ -50,7 +53,7 @@ def columns(stack: Stack, x: Sequence[int], tops: Sequence[int], bottoms: Sequen
     best, tallest = whole, SLACK * TALL
     for count in range(2, len(layers) + 1):
         found = [column(a, b) for a, b in _cut(links, tops, bottoms, max(TALL, (bottoms[-1] - tops[0]) // count))]
-        if sum(c.right - c.left + GUTTER for c in found) - GUTTER > WIDE:
+        if sum(c.right - c.left + GUTTER for c in found) - GUTTER > wide:
             break
         height = max(bottoms[c.last] - tops[c.first] for c in found)
         if height < tallest:

@@ -39,7 +39,7 @@ class Frame:
         lanes: by rank, the vertices whose edges have turned over to the next column.
     """
 
-    def __init__(self, pieces: Pieces, stack: Stack, x: list[int], margin: int, wrap: bool = False) -> None:
+    def __init__(self, pieces: Pieces, stack: Stack, x: list[int], margin: int, wide: int = 0) -> None:
         self.stack = stack
         self.keys = [piece.key for piece in pieces.pieces]
         shift = margin - min(map(int.__sub__, x, stack.left), default=0)
@@ -60,7 +60,7 @@ class Frame:
         self.height = self.bottoms[-1] if self.bottoms else margin
         self.lanes: dict[int, list[int]] = {}
         self.column = [0] * len(self.tops)
-        self.columns = columns(stack, self.x, self.tops, self.bottoms) if wrap else []
+        self.columns = columns(stack, self.x, self.tops, self.bottoms, wide) if wide else []
         if len(self.columns) > 1:
             self._set_side_by_side(margin)
         own = [piece.content.height for piece in pieces.pieces]
