@@ -446,6 +446,84 @@ loss.backward()  # did
 loss.backward()
 """
 
+# what can be seen here points to a line that is not to blame: a hidden function did it
+MISLEADING = """
+=== a visible write before, a hidden one after | in_place | -
+def hidden(t):
+    t.data.mul_(1)
+    t.add_(1)  # did
+x = torch.randn(3, requires_grad=True)
+y = x * 1
+y.add_(1)
+z = y.exp() + y ** 2
+hidden(y)
+z.sum().backward()
+=== a visible write in a branch that is not taken | in_place | -
+def hidden(t):
+    t.add_(1)  # did
+x = torch.randn(3, requires_grad=True)
+y = x.exp()
+if x.sum() > 1000:
+    y.mul_(2)
+hidden(y)
+y.sum().backward()
+=== a step before, a hidden change after | in_place | -
+def clip(module):
+    with torch.no_grad():
+        module.weight.clamp_(-1, 1)  # did
+net = torch.nn.Linear(2, 2)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+net(torch.randn(1, 2)).sum().backward()
+opt.step()
+x = torch.randn(1, 2, requires_grad=True)
+loss = net(x).sum()
+clip(net)
+loss.backward()
+=== another loss's backward, a hidden one of this | freed | -
+def log(value):
+    value.backward()  # did
+w = torch.randn(3, requires_grad=True)
+v = torch.randn(3, requires_grad=True)
+other = (v ** 2).sum()
+loss = (w ** 2).sum()
+other.backward()
+log(loss)
+loss.backward()
+=== a first iteration behind a hidden backward | freed | -
+def log(value):
+    value.backward()  # did
+w = torch.randn(3, requires_grad=True)
+h = w.exp()
+log(h.sum())
+for k in range(2):
+    h = torch.tanh(h * w)
+    loss = h.sum()
+    loss.backward()
+=== a backward in a branch that is not taken | freed | -
+def log(value):
+    value.backward()  # did
+w = torch.randn(3, requires_grad=True)
+loss = (w ** 2).sum()
+if w.sum() > 1000:
+    loss.backward()
+log(loss)
+loss.backward()
+=== a detach that is not on the way | no_grad | -
+def frozen(t):
+    with torch.no_grad():
+        return t * 2  # did
+w = torch.randn(3, requires_grad=True)
+seen = w.detach().sum()
+loss = frozen(w).sum()
+loss.backward()
+=== a number that is the same by chance | no_grad | -
+w = torch.ones(3, requires_grad=True)
+one = w[0].item()
+x = torch.tensor(1.0)
+loss = x * 2
+loss.backward()
+"""
+
 FINITE = """
 === log of zero | not_finite_log_of_zero | p
 p = torch.tensor([0.0, 0.5], requires_grad=True)

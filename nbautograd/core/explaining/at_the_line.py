@@ -65,7 +65,7 @@ def _made(program: Program, name: str, tensor: torch.Tensor | None) -> Place | N
         return None
     if (place := made_at(tensor.grad_fn)) is not None:
         return place
-    return next((place for source in program.code if (place := source.assigned(name)) is not None), None)
+    return program.line_of_tensor(name)
 
 
 def _view_of_leaf(tensor: torch.Tensor) -> bool:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 
 from nbautograd.core.explaining.cause import Edit, ErrorCause, Place, said
-from nbautograd.core.explaining.program import Program
+from nbautograd.core.explaining.program import Program, Source, behind
 from nbautograd.core.explaining.watch import freed_by, made_at
+from nbautograd.core.graphs.source_cuts import tree_of
 from nbautograd.core.torch_private.nodes import all_gone, function_of, node_name, raw_slots
 
 DIFFERENTIATES = ("backward", "grad")
@@ -22,7 +24,9 @@ def freed(program: Program) -> ErrorCause | None:
     if not gone:
         return None
     earlier = next((ran for node in gone if (ran := freed_by(node)) is not None), None)
-    did = earlier.spot.place() if earlier is not None and earlier.spot is not None else _earlier_line(program)
+    did = (
+        earlier.spot.place() if earlier is not None and earlier.spot is not None else _earlier_line(program, set(gone))
+    )
     here = program.caller
     name = _shared(program, set(gone))
     root = next((program.name_of(root) for root in program.roots), "")
@@ -66,55 +70,92 @@ def _shared(program: Program, gone: set[Any]) -> str:
     found: dict[str, int] = {}
     for name, tensor in program.tensors.items():
         if tensor.grad_fn is not None and tensor.grad_fn in live:
-            inside = _behind(tensor)
+            inside = behind(tensor)
             if inside & gone:
                 found[name] = len(inside)
     return min(found, key=lambda name: (found[name], name.count("."), len(name))) if found else ""
-
-
-def _behind(tensor: torch.Tensor) -> set[Any]:
-    return set(Program(roots=(tensor,)).nodes())
 
 
 def _made(program: Program, name: str, gone: list[Any], earlier: Any) -> Place | None:
     tensor = program.tensors.get(name)
     if tensor is not None and (place := made_at(tensor.grad_fn)) is not None:
         return place
-    return next((place for source in program.code if name and (place := source.assigned(name)) is not None), None)
+    return program.line_of_tensor(name)
 
 
-def _earlier_line(program: Program) -> Place | None:
-    """Return the line of the only other backward in the code, or this line itself where a loop repeats it alone."""
+def _earlier_line(program: Program, gone: set[Any]) -> Place | None:
+    """Return the line that freed the graph, where it must have: its own loss goes through what is freed.
+
+    A backward after that would have raised itself, so that it does not matter what else ran. A loop may be in its first
+    iteration; then the line that raised is no earlier one.
+    """
     for source in program.code:
         calls = [s for s in source.statements if s.lineno <= source.line and _differentiates(s)]
         others = [s for s in calls if not s.lineno <= source.line <= (s.end_lineno or s.lineno)]
-        if len(others) == 1 and source.line not in source.in_loops and others[0].lineno not in source.in_loops:
-            return source.place(others[0].lineno)
-        if not others and source.line in source.in_loops and calls:
+        for statement in others:
+            if statement.lineno not in source.uncertain and _goes_through(statement, source.variables, gone):
+                return source.place(statement.lineno)
+        if not others and calls and _later_iteration(source):
             return source.place(source.line)
         if others:
             return None
-    return _earlier_cell(program)
+    return _earlier_cell(program, gone)
 
 
-def _earlier_cell(program: Program) -> Place | None:
-    """Return the only line of earlier cells that ran a backward."""
+def _goes_through(statement: ast.stmt, variables: Mapping[str, Any], gone: set[Any]) -> bool:
+    """Return True where what a statement differentiates is computed from a tensor whose graph holds freed nodes."""
+    if any(isinstance(n, ast.Attribute) and n.attr in ("detach", "data") for n in ast.walk(statement)):
+        return False
+    roots = [root for call in ast.walk(statement) if isinstance(call, ast.Call) for root in _root(call)]
+    names = [n.id for root in roots for n in ast.walk(root) if isinstance(n, ast.Name)]
+    tensors = [variables[name] for name in names if isinstance(variables.get(name), torch.Tensor)]
+    return any(behind(tensor) & gone for tensor in tensors)
+
+
+def _root(call: ast.Call) -> list[ast.expr]:
+    if isinstance(call.func, ast.Attribute) and call.func.attr == "backward" and not _is_torch(call.func.value):
+        return [call.func.value]
+    named = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    return call.args[:1] if named in DIFFERENTIATES else []
+
+
+def _is_torch(expression: ast.expr) -> bool:
+    return ast.unparse(expression) in ("torch.autograd", "autograd")
+
+
+def _later_iteration(source: Source) -> bool:
+    """Return True where the line that raised stands in a loop whose counter is past its first value."""
+    loops = [s for s in source.statements if isinstance(s, ast.For) and s.lineno <= source.line <= (s.end_lineno or 0)]
+    branches = [s for s in source.statements if isinstance(s, (ast.If, ast.Try))]
+    if any(s.lineno <= source.line <= (s.end_lineno or 0) for s in branches):
+        return False
+    for loop in loops:
+        counted = loop.iter.args[0] if _calls(loop.iter, "range") and len(loop.iter.args) == 1 else None  # type: ignore[attr-defined]
+        target = loop.target if counted is not None else None
+        if _calls(loop.iter, "enumerate") and isinstance(loop.target, ast.Tuple):
+            target = loop.target.elts[0]
+        value = source.variables.get(target.id) if isinstance(target, ast.Name) else None
+        if isinstance(value, int) and value > 0:
+            return True
+    return False
+
+
+def _calls(expression: ast.expr, name: str) -> bool:
+    return isinstance(expression, ast.Call) and isinstance(expression.func, ast.Name) and expression.func.id == name
+
+
+def _earlier_cell(program: Program, gone: set[Any]) -> Place | None:
+    """Return the line of an earlier cell that freed the graph, by the variables that it still shares with this one."""
     cells = program.variables.get("In")
     here = program.caller
     found: list[Place] = []
     for number, cell in enumerate(cells) if isinstance(cells, list) else ():
-        if here is None or number == here.cell or not isinstance(cell, str):
-            continue
-        try:
-            tree = ast.parse(cell)
-        except (SyntaxError, ValueError):
+        tree = tree_of(cell) if isinstance(cell, str) else None
+        if tree is None or here is None or number == here.cell:
             continue
         lines = cell.splitlines()
-        found += [
-            Place(s.lineno, lines[s.lineno - 1].strip(), "", "", number)
-            for s in ast.walk(tree)
-            if isinstance(s, ast.stmt) and not hasattr(s, "body") and _differentiates(s)
-        ]
+        top = [s for s in tree.body if _differentiates(s) and _goes_through(s, program.variables, gone)]
+        found += [Place(s.lineno, lines[s.lineno - 1].strip(), "", "", number) for s in top]
     return found[0] if len(found) == 1 else None
 
 

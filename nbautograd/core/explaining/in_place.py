@@ -30,7 +30,7 @@ def in_place(program: Program) -> ErrorCause | None:
     if did is None and statement is not None:
         did = statement[0].place(statement[1].lineno)
     name = name or (write.name if write is not None else "")
-    made = made_at(node) or _maker(program, node, name)
+    made = made_at(node) or program.line_of_node(node)
     step = did is not None and ".step(" in did.text
     facts = _facts(node, slot, name, made, did, step, tensor, saved, now)
     params = {"node": node_name(node), "slot": slot, "saved": saved, "now": now, "shape": tuple(tensor.shape)}
@@ -70,19 +70,6 @@ def _first_write(program: Program, tensor: torch.Tensor, saved: int) -> Write | 
     return next((w for w in reversed(writes) if w.before <= saved < w.after), None)
 
 
-def _maker(program: Program, node: Any, name: str) -> Place | None:
-    """Return the line that assigned the tensor whose own node is broken, where there is only one."""
-    for source in program.code:
-        if name and node is _node_of(program, name) and (place := source.assigned(name)) is not None:
-            return place
-    return None
-
-
-def _node_of(program: Program, name: str) -> Any:
-    tensor = program.tensors.get(name)
-    return None if tensor is None else tensor.grad_fn
-
-
 def _only_statement(program: Program, tensor: torch.Tensor, saved: int, now: int) -> tuple[Source, ast.stmt] | None:
     """Return the statement that moved a tensor from the version that was saved to the next, where that is certain.
 
@@ -100,13 +87,19 @@ def _only_statement(program: Program, tensor: torch.Tensor, saved: int, now: int
     if len({source.text for source, _, _ in found}) != 1:
         return None
     source, (statement, kind) = found[0][0], found[0][1:]
-    looped = any(s.lineno in source.in_loops for _, s, _ in found)
+    looped = any(s.lineno in source.uncertain for _, s, _ in found)
     if kind == "write" and not looped and len(found) == now:
         found.sort(key=lambda one: one[1].lineno)
         return found[saved][0], found[saved][1]
     roots = [source.assigned(name) for name, t in program.tensors.items() if any(t is root for root in program.roots)]
     before = [root for root in roots if root is not None and root.line < statement.lineno]
-    if kind == "step" and len(found) == 1 and before and before[0].line not in source.in_loops:
+    if (
+        kind == "step"
+        and len(found) == 1
+        and before
+        and before[0].line not in source.uncertain
+        and statement.lineno not in source.uncertain
+    ):
         return source, statement
     return None
 

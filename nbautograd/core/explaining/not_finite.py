@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -232,7 +231,7 @@ def _from_saved(program: Program, name: str, what: str) -> ErrorCause:
     nodes = sorted(program.nodes(), key=lambda node: node._sequence_nr())
     node = next((n for n in nodes if trap(n) and n.name() != "AccumulateGrad"), None)
     rule = trap(node) if node is not None else ""
-    did = line_by_count(program, node) if node is not None else None
+    did = program.line_of_node(node) if node is not None else None
     shown = {"root": name, "what": what, "op": node_name(node) if node is not None else ""}
     shown["line"] = did.line if did is not None else 0  # type: ignore[assignment]
     shown["text"] = did.text if did is not None else ""
@@ -242,7 +241,7 @@ def _from_saved(program: Program, name: str, what: str) -> ErrorCause:
 
 
 def _of_backward(program: Program, seen: BackwardWatch) -> ErrorCause:
-    did = seen.place or (line_by_count(program, seen.live) if seen.live is not None else None)
+    did = seen.place or (program.line_of_node(seen.live) if seen.live is not None else None)
     root = next((program.name_of(root) for root in program.roots), "")
     op = seen.node.rstrip("0123456789").removesuffix("Backward")
     shown = {"what": seen.what, "node": seen.node, "op": op, "count": seen.count, "root": root}
@@ -288,27 +287,6 @@ def plain_name(op: str) -> str:
     }
     bare = op.strip("_")
     return signs.get(bare, bare) if op.startswith("__") else op
-
-
-CALLED = {"Sqrt": ("sqrt",), "Log": ("log",), "Exp": ("exp",), "Acos": ("acos", "arccos"), "Asin": ("asin", "arcsin")}
-CALLED |= {"Rsqrt": ("rsqrt",), "Std": ("std",), "LinalgVectorNorm": ("norm",), "Norm": ("norm",), "Atanh": ("atanh",)}
-
-
-def line_by_count(program: Program, node: Any) -> Place | None:
-    """Return the line of a node where the source calls its operation as often as the graph has it, outside loops."""
-    op = node_name(node).rstrip("0123456789").removesuffix("Backward")
-    alike = sorted((n for n in program.nodes() if node_name(n) == node_name(node)), key=lambda n: n._sequence_nr())
-    for source in program.code[:1]:
-        calls = [
-            call
-            for s in source.statements
-            if s.lineno <= source.line and not hasattr(s, "body")
-            for call in ast.walk(s)
-            if isinstance(call, ast.Call) and ast.unparse(call.func).rpartition(".")[2] in CALLED.get(op, ())
-        ]
-        if len(calls) == len(alike) and not any(call.lineno in source.in_loops for call in calls):
-            return source.place(sorted(calls, key=lambda c: (c.lineno, c.col_offset))[alike.index(node)].lineno)
-    return None
 
 
 def _finite(tensor: torch.Tensor) -> bool:

@@ -9,7 +9,7 @@ import sys
 import sysconfig
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from types import CodeType, FrameType
+from types import CodeType, FrameType, ModuleType
 from typing import Any
 
 import torch
@@ -151,6 +151,17 @@ class Program:
                 stack += [following for following, _ in reversed(node.next_functions) if following is not None]
         return list(seen)
 
+    def line_of_node(self, node: Any) -> Place | None:
+        """Return the line that made a node, where the variables that are alive show it."""
+        return next((place for source in self.code if (place := source.line_of_node(node)) is not None), None)
+
+    def line_of_tensor(self, name: str) -> Place | None:
+        """Return the line that assigned a tensor, where there is only one."""
+        tensor = self.tensors.get(name)
+        if tensor is None:
+            return None
+        return next((place for source in self.code if (place := source.assigned(name, tensor)) is not None), None)
+
     @cached_property
     def code(self) -> list[Source]:
         """The source of the user's frames: of a function its own lines, of a cell all of it."""
@@ -158,7 +169,8 @@ class Program:
         for frame, line in reversed(self.frames):
             code = frame.f_code
             text = "".join(linecache.getlines(code.co_filename, frame.f_globals))
-            found.setdefault((code.co_filename, code.co_name), Source(code, text, frame.f_globals, line))
+            source = Source(code, text, frame.f_globals, line, frame.f_locals)
+            found.setdefault((code.co_filename, code.co_name), source)
         return list(found.values())
 
 
@@ -170,10 +182,13 @@ class Source:
         text: the cell or file.
         scope: the frame's globals.
         line: the line that ran last.
+        variables: the frame's own.
     """
 
-    def __init__(self, code: CodeType, text: str, scope: Mapping[str, Any], line: int) -> None:
-        self.code, self.text, self.scope, self.line = code, text, scope, line
+    def __init__(
+        self, code: CodeType, text: str, scope: Mapping[str, Any], line: int, variables: Mapping[str, Any]
+    ) -> None:
+        self.code, self.text, self.scope, self.line, self.variables = code, text, scope, line, variables
 
     @cached_property
     def statements(self) -> list[ast.stmt]:
@@ -181,6 +196,12 @@ class Source:
         tree = tree_of(self.text)
         body = _body(tree, self.code) if tree is not None else []
         return list(_flat(body))
+
+    @cached_property
+    def uncertain(self) -> set[int]:
+        """Lines of the statements that may have run several times, or not at all: in loops and in branches."""
+        outer = [s for s in self.statements if isinstance(s, (ast.For, ast.While, ast.If, ast.Try))]
+        return {line for s in outer for line in range(s.lineno + 1, (s.end_lineno or s.lineno) + 1)}
 
     @cached_property
     def in_loops(self) -> set[int]:
@@ -192,10 +213,75 @@ class Source:
         """Return a line of this source as a place."""
         return place_of(self.code, line, self.scope)
 
-    def assigned(self, name: str) -> Place | None:
-        """Return the line that gives a variable its value, where there is only one such line before the last."""
+    def assigned(self, name: str, tensor: torch.Tensor | None = None) -> Place | None:
+        """Return the line that gives a variable its value, where there is only one such line before the last.
+
+        Args:
+            name: the variable.
+            tensor: its value, so that a variable of the same name in another frame is not taken for it.
+        """
+        if tensor is not None and self.variables.get(name) is not tensor:
+            return None
         lines = {s.lineno for s in self.statements if s.lineno <= self.line and name in _targets(s)}
         return self.place(lines.pop()) if len(lines) == 1 else None
+
+    def line_of_node(self, node: Any) -> Place | None:
+        """Return the line that made a node: it is behind what the line assigned, and behind nothing that it used."""
+        for statement in self.statements:
+            if not isinstance(statement, ast.Assign) or statement.lineno > self.line or self._runs_more(statement):
+                continue
+            made = [self.variables.get(name) for name in _targets(statement)]
+            used = [self.variables.get(n.id) for n in ast.walk(statement.value) if isinstance(n, ast.Name)]
+            # what was written into since has nodes of later lines behind it
+            tensors = [value for value in made if isinstance(value, torch.Tensor) and version(value) == 0]
+            if not tensors or not all(self._settled(name, statement.lineno) for name in _targets(statement)):
+                continue
+            names = {n.id for n in ast.walk(statement.value) if isinstance(n, ast.Name)} & self._assigned_names
+            if not all(self._settled(name) and self._first(name) < statement.lineno for name in names):
+                continue
+            inside = any(node in behind(tensor) for tensor in tensors)
+            if inside and not any(isinstance(value, torch.Tensor) and node in behind(value) for value in used):
+                return self.place(statement.lineno)
+        return None
+
+    def _runs_more(self, statement: ast.Assign) -> bool:
+        """Return True for a statement that calls anything but torch, whose own lines would be the ones to name."""
+        return not all(self._of_torch(call.func) for call in ast.walk(statement.value) if isinstance(call, ast.Call))
+
+    def _of_torch(self, function: ast.expr) -> bool:
+        if isinstance(function, ast.Attribute):
+            owner = function.value
+            if isinstance(owner, ast.Name):
+                value = {**self.scope, **self.variables}.get(owner.id)
+                name = getattr(value, "__name__", "") if isinstance(value, ModuleType) else ""
+                return isinstance(value, torch.Tensor) or name.partition(".")[0] == "torch"
+            return isinstance(owner, (ast.Call, ast.Subscript, ast.BinOp)) or self._of_torch(owner)
+        value = {**self.scope, **self.variables}.get(function.id) if isinstance(function, ast.Name) else None
+        return getattr(value, "__module__", "").partition(".")[0] == "torch" and not isinstance(value, nn.Module)
+
+    @cached_property
+    def _assigned_names(self) -> set[str]:
+        return {name for s in self.statements for name in _targets(s)}
+
+    def _settled(self, name: str, line: int | None = None) -> bool:
+        lines = {s.lineno for s in self.statements if name in _targets(s)}
+        return len(lines) == 1 and (line is None or line in lines)
+
+    def _first(self, name: str) -> int:
+        return min(s.lineno for s in self.statements if name in _targets(s))
+
+
+def behind(tensor: torch.Tensor) -> set[Any]:
+    """Return the nodes of a tensor's graph."""
+    return set(Program(roots=(tensor,)).nodes())
+
+
+def version(tensor: torch.Tensor) -> int:
+    """Return how often a tensor's memory was written into; 0 for tensors that do not count it."""
+    try:
+        return tensor._version
+    except Exception:  # inference tensors have none
+        return 0
 
 
 def shares(one: torch.Tensor, other: torch.Tensor) -> bool:
@@ -259,7 +345,7 @@ def _targets(statement: ast.stmt) -> set[str]:
     targets: list[ast.expr] = []
     if isinstance(statement, ast.Assign):
         targets = statement.targets
-    elif isinstance(statement, (ast.AnnAssign, ast.For)):
+    elif isinstance(statement, (ast.AnnAssign, ast.For, ast.AugAssign)):
         targets = [statement.target]
     elif isinstance(statement, ast.With):
         targets = [item.optional_vars for item in statement.items if item.optional_vars is not None]

@@ -17,7 +17,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from nbautograd.core.explaining.cause import Place
-from nbautograd.core.explaining.program import is_users, place_of
+from nbautograd.core.explaining.program import is_users, place_of, version
 from nbautograd.core.torch_private.nodes import next_sequence_number, node_name, sequence_number
 from nbautograd.core.torch_private.tensors import storage_address
 
@@ -125,7 +125,7 @@ class Watch(TorchFunctionMode):
             self._off = _spot() if args and not args[0] else self._off
             return func(*args, **kwargs)
         given = list(tensors_of((args, kwargs)))
-        before = [_version(tensor) for tensor in given]
+        before = [version(tensor) for tensor in given]
         first = next_sequence_number()
         result = func(*args, **kwargs)
         if name not in _ASKED_ONLY:
@@ -135,11 +135,11 @@ class Watch(TorchFunctionMode):
         return result
 
     def _note_writes(self, given: list[torch.Tensor], before: list[int], spot: Spot | None, name: str) -> None:
-        for tensor, version in zip(given, before, strict=True):
-            if (now := _version(tensor)) != version:
+        for tensor, earlier in zip(given, before, strict=True):
+            if (now := version(tensor)) != earlier:
                 key = _storage(tensor)
                 if not any(w.storage == key and w.after == now for w in list(self.writes)[-len(given) :]):
-                    self.writes.append(Write(key, version, now, spot, name, _named(tensor)))
+                    self.writes.append(Write(key, earlier, now, spot, name, _named(tensor)))
 
     def _note_results(
         self, name: str, args: Any, given: list[torch.Tensor], result: Any, first: int | None, spot: Spot | None
@@ -315,13 +315,6 @@ def _named(tensor: torch.Tensor) -> str:
     owner = frame.f_locals.get("self")
     parts = {**getattr(owner, "__dict__", {}), **getattr(owner, "_buffers", {}), **getattr(owner, "_parameters", {})}
     return next((f"self.{name}" for name, value in parts.items() if value is tensor), "")
-
-
-def _version(tensor: torch.Tensor) -> int:
-    try:
-        return tensor._version
-    except Exception:  # inference tensors have none
-        return 0
 
 
 def _storage(tensor: torch.Tensor) -> int:

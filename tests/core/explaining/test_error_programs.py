@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from gradient_errors import FINITE, OTHERS, PROGRAMS, Case, cases
+from gradient_errors import FINITE, MISLEADING, OTHERS, PROGRAMS, Case, cases
 
 from nbautograd import explain
 from nbautograd.core.explaining.torch_errors import kind_of
@@ -56,6 +56,15 @@ def test_what_an_error_leaves_behind_names_the_right_line_or_none(case):
     assert lines(found)["did"] in (case.did, None)
     assert lines(found)["made"] in (case.made, None)
     assert str(found)
+
+
+@pytest.mark.parametrize("case", cases(MISLEADING), ids=lambda case: case.name)
+def test_a_line_that_only_looks_to_blame_is_not_named(case):
+    run = program(case)
+    error = error_of(run)
+    left, watched = explain(error), explain(error, run=run, apart=False)
+    assert (left.code.startswith(case.code), lines(left)["did"]) in ((True, None), (True, case.did))
+    assert lines(watched)["did"] == case.did
 
 
 def test_most_errors_leave_enough_behind_to_name_the_line():
