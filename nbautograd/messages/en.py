@@ -41,6 +41,7 @@ SENTENCES: dict[str, str] = {
     "audit.opcheck": "`torch.library.opcheck` does not pass {test}: {said}",
     "audit.unexplained": "The gradient does not agree with finite differences. The time for saying why was used up.",
     "audit.hands_on": "forward returns its input as it is, so the Function is there for another gradient than the derivative (reversed, scaled, clipped): whether the one that backward returns is meant, only its author can tell",
+    "audit.profiled": "a profiler was recording, whose table a copy of the inputs would have changed",
     # ---- causes ----
     # pieces
     "causes.nth_1": "1st",
@@ -1409,6 +1410,7 @@ SENTENCES: dict[str, str] = {
     "views.audit.without_gradient": "Calls that nothing is differentiated through were left alone: {count}.",
     "views.audit.repro": "`report.save_repro(\"folder\")` writes a script for each wrong gradient that shows it with torch alone.",
     "views.audit.reason": "{function}: {reason}",
+    "views.audit.alike": "{count} more situations",
     # ---- widgets ----
     # said by Python
     "widgets.unknown_option": "The view has no option `{name}`. It knows: {known}.",

@@ -41,6 +41,7 @@ SENTENCES: dict[str, str] = {
     "audit.opcheck": "`torch.library.opcheck` 的 {test} 未通过：{said}",
     "audit.unexplained": "梯度与有限差分不一致。用于说明原因的时间已用完。",
     "audit.hands_on": "前向原样返回输入，可见该 Function 是为导数以外的另一种梯度而写的（反转、缩放、裁剪）：backward 返回的梯度是否是有意的，只有作者知道",
+    "audit.profiled": "当时性能分析器正在记录，复制输入会改变它的结果",
     # ---- causes ----
     # pieces
     "causes.nth_1": "第 1 个",
@@ -1409,6 +1410,7 @@ SENTENCES: dict[str, str] = {
     "views.audit.without_gradient": "不参与求导的调用未作检查：{count} 次。",
     "views.audit.repro": "`report.save_repro(\"folder\")` 会为每个错误的梯度写出一个只用 torch 即可复现的脚本。",
     "views.audit.reason": "{function}：{reason}",
+    "views.audit.alike": "另外 {count} 种情形",
     # ---- widgets ----
     # said by Python
     "widgets.unknown_option": "这个视图没有选项 `{name}`。可用的选项：{known}。",

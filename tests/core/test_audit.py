@@ -540,3 +540,20 @@ def test_compiled_code_is_not_seen_and_the_report_says_so():
     assert audit.watch.unseen.compiled
     assert not audit.watch.errors
     assert "torch.compile was used" in str(audit.report())
+
+
+def test_many_situations_of_one_function_are_told_in_a_few_rows():
+    class Powered(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, factor):
+            ctx.factor = factor
+            return x * factor
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * ctx.factor, None
+
+    report = audited(*((Powered, leaf(2), 1.0 + k) for k in range(12)))
+    assert len(report.functions[0].situations) == 12
+    assert "8 more situations" in str(report)
+    assert str(report).count("factor:") == 4

@@ -212,6 +212,9 @@ class Watch:
         if found.bytes - freed + size > CLASS_BYTES or self.bytes - freed + size > ALL_BYTES:
             situation.lacking = situation.lacking or Phrase("audit.too_large", size=_mebibytes(size))
             return
+        if private.profiling():
+            situation.lacking = Phrase("audit.profiled")
+            return
         try:
             copies = tuple([_copy(x, needs) for x, needs in zip(args, required, strict=False)])
             named = dict(zip(keywords, [_copy(x) for x in keywords.values()], strict=True))
@@ -494,13 +497,9 @@ class _Hook:
                 return
             required, _seen.required = _seen.required, None
             grad = _seen.grad
-            if private.function_mode_active():
-                with private.disable_torch_function():
-                    for watch in self.watches:
-                        watch.see(tap.cls, given, grad, required)
-                return
-            for watch in self.watches:
-                watch.see(tap.cls, given, grad, required)
+            with private.disable_torch_function():  # neither a mode nor a subclass of the user's hears of it
+                for watch in self.watches:
+                    watch.see(tap.cls, given, grad, required)
         except Exception as error:
             self.note(error)
 

@@ -32,6 +32,7 @@ from nbautograd.views.words import VERDICT_MARKS, code, listed, say
 NAMED = 5  # Functions that the first sentence names
 CAUSES = 8  # wrong Functions whose causes are told above the table
 ROWS_SHOWN = 40
+ALIKE = 4  # situations of one Function with one verdict
 DETAILS = 3  # wrong situations whose whole report stands in the page
 LONG = 60  # letters of a path
 
@@ -129,9 +130,18 @@ def _table(report: AuditReport) -> Document:
 
 
 def _rows(function: AuditedFunction) -> Iterator[tuple[Cell, ...]]:
-    for k, situation in enumerate(function.situations):
-        named: tuple[Cell, Cell] = (Code(function.name), place(function)) if k == 0 else ("", "")
-        yield *named, _inputs(situation), _verdict(situation), formats.count(situation.calls)
+    """Yield a row per situation; of many with one verdict the first few, and how many more there are."""
+    named: tuple[Cell, Cell] = (Code(function.name), place(function))
+    for verdict in dict.fromkeys(situation.verdict for situation in function.situations):
+        alike = [situation for situation in function.situations if situation.verdict == verdict]
+        for situation in alike[:ALIKE]:
+            yield *named, _inputs(situation), _verdict(situation), formats.count(situation.calls)
+            named = ("", "")
+        rest = alike[ALIKE:]
+        if rest:
+            words = messages.text("views.audit.alike", count=formats.count(len(rest)))
+            calls = formats.count(sum(situation.calls for situation in rest))
+            yield "", "", words, (_verdict_chip(verdict),), calls
 
 
 def _inputs(situation: AuditedSituation) -> str:
