@@ -4,7 +4,6 @@ import { documentView } from "./document.js";
 import { time } from "./formats.js";
 import { ask, el, keys, svg } from "./shared.js";
 import { trendLines } from "./trends.js";
-import { ctxView, valueList } from "./values.js";
 
 /** @typedef {import("./types").Page} Page */
 
@@ -41,7 +40,7 @@ export function callsView(page, state) {
     shown = call;
     line.see(chosen());
     const group = together(calls, call),
-      missing = group.filter((one) => !one.inputs);
+      missing = group.filter((one) => !one.document);
     if (missing.length) {
       body.replaceChildren(page.t("asking"));
       try {
@@ -63,7 +62,7 @@ export function callsView(page, state) {
         ...pair(
           page,
           calls,
-          group.filter((one) => one.inputs),
+          group.filter((one) => one.document),
         ),
       );
   };
@@ -265,7 +264,12 @@ function pair(page, calls, group) {
       ...front.map((one) => methodView(page, one)),
       !front.length && el("p", "faint", page.t("no_call")),
     ),
-    el("section", "kept", ctxView(page, holder.ctx)),
+    el(
+      "section",
+      "kept",
+      el("h4", null, el("code", null, "ctx")),
+      ...documentView(page, holder.ctx),
+    ),
     el(
       "section",
       null,
@@ -292,14 +296,6 @@ function pair(page, calls, group) {
 
 /** @param {Page} page @param {any} call what one method was given, printed, raised and returned */
 export function methodView(page, call) {
-  const backward = isBackward(call);
-  const facts = [
-    time(call.seconds),
-    call.caller_line && page.t("called_from", { line: call.caller_line }),
-    call.during && page.t("inside", { call: call.during }),
-    call.create_graph && page.t("double"),
-    call.thread,
-  ].filter(Boolean);
   return el(
     "div",
     "method",
@@ -307,24 +303,8 @@ export function methodView(page, call) {
       "h4",
       null,
       el("code", null, call.method),
-      el("span", "faint", ` ${call.name} · ${facts.join(" · ")}`),
+      el("span", "faint", ` ${call.name} · ${time(call.seconds)}`),
     ),
-    call.method !== "setup_context" &&
-      valueList(page, page.t(backward ? "grad_outputs" : "inputs"), call.inputs),
-    call.stdout &&
-      el(
-        "div",
-        null,
-        el("h5", null, page.t("printed")),
-        el("pre", { class: "stdout", tabindex: "0" }, call.stdout),
-      ),
-    call.exception
-      ? el("pre", { class: "exception", tabindex: "0" }, call.exception)
-      : call.method !== "setup_context" &&
-          valueList(page, page.t(backward ? "gradients" : "outputs"), call.outputs),
-    ...call.warnings.map((/** @type {import("./tree").Block[]} */ warning) =>
-      el("div", "item", ...documentView(page, warning)),
-    ),
-    ...call.missing.map((/** @type {string} */ sentence) => el("p", "faint", sentence)),
+    ...documentView(page, call.document),
   );
 }

@@ -1,9 +1,9 @@
 // A document as Python built it, drawn in a live view: the same tree as that of the stored report, views/document.py.
 
 import { copyButton } from "./clipboard.js";
-import { thumbnail, thumbnailWidth } from "./heatmap.js";
 import { arrowHead, boxGroup, pathGroup } from "./scene.js";
-import { button, el, numbers, prose, svg } from "./shared.js";
+import { button, el, prose, svg } from "./shared.js";
+import { smallMap } from "./values.js";
 
 /** @typedef {import("./types").Page} Page */
 /** @typedef {import("./tree").Block} Block */
@@ -221,10 +221,8 @@ function foldable(page, rows, drawn) {
  * @param {Page} page
  * @param {import("./tree").Thumbnail} span
  */
-function thumbnailView(page, { array, alt, exact }) {
-  const [rows, cols] = array.shape;
-  const width = thumbnailWidth(rows, cols, exact);
-  return thumbnail(page, { rows, cols, values: numbers(array) }, width, alt);
+function thumbnailView(page, span) {
+  return smallMap(page, span.alt, span.array, span);
 }
 
 /**

@@ -4,7 +4,7 @@ import { number, shape } from "./formats.js";
 import { thumbnail } from "./heatmap.js";
 import { limit } from "./scale.js";
 import { el, numbers } from "./shared.js";
-import { tensorBody } from "./values.js";
+import { gradientView } from "./values.js";
 
 /** @typedef {import("./types").Page} Page */
 
@@ -34,7 +34,7 @@ export function sum(page, state, node, came = () => true, done = true) {
       el("code", "name", name),
       most && gradient.thumbnail
         ? termMap(page, name, gradient, most)
-        : tensorBody(page, name, gradient),
+        : gradientView(page, name, gradient),
     );
   const terms = edges
     .filter((/** @type {any} */ e) => came(e.source))
@@ -54,7 +54,7 @@ export function sum(page, state, node, came = () => true, done = true) {
 function termMap(page, name, { thumbnail: packed, dtype, shape: sizes, norm }, most) {
   const [rows, cols] = packed.shape;
   const width = cols <= 6 && rows <= 8 ? cols * 32 : Math.min(160, Math.max(16, cols * 9));
-  const said = page.t("thumbnail", { name, dtype, shape: shape(sizes ?? []) });
+  const said = `${name}: ${dtype} ${shape(sizes)}`;
   return el(
     "div",
     null,
@@ -99,7 +99,7 @@ export function edgeList(page, title, edges, far) {
                   .join(" "),
               ),
             ),
-            edge.gradient && tensorBody(page, page.t("gradient"), edge.gradient),
+            edge.gradient && gradientView(page, page.t("gradient"), edge.gradient),
           ),
         ),
     ),

@@ -27,6 +27,9 @@ export interface Thumbnail {
   alt: string;
   array: import("./types").Packed;
   exact: boolean;
+  name: string;
+  shape: number[];
+  sampled: boolean;
 }
 
 /** The picture of a graph under its name; without a layout where it is too large. */

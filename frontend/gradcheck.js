@@ -89,7 +89,7 @@ export function gradcheckView(page, state) {
 function table(page, all, chosen) {
   const blocks = byInterest(all);
   const shown = blocks.length > FEW ? blocks.filter((b) => b.verdict !== "match").length : Infinity;
-  const head = ["block", "verdict", "wrong", "beyond", "largest_error", "worst"].map((id) =>
+  const head = ["block", "verdict", "wrong", "beyond", "error", "worst"].map((id) =>
     el("th", { scope: "col" }, page.t(`column.${id}`)),
   );
   const counts = blocks.map(() => el("td", "num"));
@@ -234,7 +234,6 @@ function worst(block) {
  */
 function blockDetail(page, block, curve) {
   const worst = worstEntry(block);
-  const witnesses = block.witnesses ?? [];
   return el(
     "section",
     { class: "detail", "aria-label": `d ${block.output_name} / d ${block.input_name}` },
@@ -258,34 +257,7 @@ function blockDetail(page, block, curve) {
           page.t("show_jacobian"),
         ),
     ),
-    el(
-      "div",
-      "columns",
-      witnesses.length > 0 &&
-        el(
-          "table",
-          "grid",
-          el("caption", null, page.t("witnesses")),
-          el(
-            "tbody",
-            null,
-            ...witnesses.map((w) =>
-              el(
-                "tr",
-                { class: w.took_part ? "" : "faint" },
-                el("th", { scope: "row" }, page.word("witness", w.witness)),
-                el("td", null, prose(w.says)),
-                el(
-                  "td",
-                  "num",
-                  w.largest_difference === null ? "" : number(w.largest_difference, 2),
-                ),
-              ),
-            ),
-          ),
-        ),
-      curve,
-    ),
+    el("div", "columns", el("section", "stack", ...documentView(page, block.methods ?? [])), curve),
     worst && !page.tabs.includes("jacobian") && lensButton(page, block, worst, page.signal),
   );
 }

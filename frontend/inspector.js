@@ -131,7 +131,7 @@ function callLine(page, calls) {
   const total = (/** @type {string} */ method) =>
     calls.calls.filter((/** @type {any} */ c) => c.method === method);
   const [forward, backward] = [total("forward"), total("backward")];
-  const saved = Math.max(0, ...forward.map((/** @type {any} */ c) => c.ctx.bytes));
+  const saved = Math.max(0, ...forward.map((/** @type {any} */ c) => c.bytes));
   return page.t("call_line", {
     forward: forward.length,
     backward: backward.length,

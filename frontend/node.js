@@ -2,11 +2,12 @@
 
 import { mostTelling, verdictWord } from "./blocks.js";
 import { methodView } from "./calls.js";
+import { documentView } from "./document.js";
 import { edgeList, sum } from "./flow.js";
 import { shape } from "./formats.js";
 import { firstLine } from "./scene.js";
 import { ask, button, el, icon } from "./shared.js";
-import { ctxView, tensorBody, valueList } from "./values.js";
+import { gradientView } from "./values.js";
 
 /** @typedef {import("./types").Page} Page */
 /** @typedef {import("./scene.js").Box} Box */
@@ -218,12 +219,11 @@ export function nodeBody(page, state, node) {
         "section",
         "values",
         el("h5", null, page.t(node.kind === "leaf" ? "accumulated" : "gradient_in")),
-        tensorBody(page, page.t("gradient"), node.gradient),
+        gradientView(page, page.t("gradient"), node.gradient),
       ),
     added &&
       el("section", "values", el("h5", null, page.t("summed", { count: incoming.length })), added),
-    node.ctx && ctxView(page, node.ctx),
-    node.saved.length > 0 && !node.ctx && valueList(page, page.t("saved"), node.saved),
+    node.saved.length > 0 && el("section", "values", ...documentView(page, node.saved)),
     !added &&
       incoming.length > 1 &&
       edgeList(

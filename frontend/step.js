@@ -4,7 +4,7 @@ import { sum } from "./flow.js";
 import { nodeBody } from "./node.js";
 import { firstLine } from "./scene.js";
 import { button, el } from "./shared.js";
-import { tensorBody } from "./values.js";
+import { gradientView } from "./values.js";
 
 /** @typedef {import("./types").Page} Page */
 
@@ -88,7 +88,7 @@ function leaves(page, state, picture, run, at) {
             done ? page.t("accumulated_now") : page.t("came", { came, count: run.from[k].length }),
           ),
           sum(page, state, node, (source) => (run.ofNode.get(source) ?? at) < at, done) ??
-            (done && node.gradient && tensorBody(page, page.t("gradient"), node.gradient)),
+            (done && node.gradient && gradientView(page, page.t("gradient"), node.gradient)),
         );
       }),
     ),

@@ -51,19 +51,15 @@ export interface Page {
   onShow(listener: (tab: string) => void): void;
 }
 
-export interface Summary {
-  shape?: number[];
-  dtype?: string;
-  [fact: string]: any;
-  thumbnail?: Packed;
-}
-
-export interface Value {
-  name: string;
-  type: string;
-  repr: string;
-  same_as: string;
-  tensor: Summary | null;
+/** A gradient that flowed; `exact` where each cell of the thumbnail is one element. */
+export interface Gradient {
+  dtype: string;
+  shape: number[];
+  norm: number | string | null;
+  contents: string;
+  thumbnail: Packed | null;
+  exact: boolean;
+  sampled: boolean;
 }
 
 export interface Maps {
@@ -105,7 +101,8 @@ export interface Block {
   wrong?: number;
   largest_error?: any;
   worst?: Entry | null;
-  witnesses?: { witness: string; took_part: boolean; says: string; largest_difference: any }[];
+  /** What each independent method says. */
+  methods?: import("./tree").Block[];
   beyond?: number[] | null;
   curve?: { steps: Packed; errors: Packed };
 }

@@ -43,6 +43,7 @@ from nbautograd.views.document import (
 from nbautograd.views.heatmap import thumbnail
 from nbautograd.views.heatmap.panels import panels
 from nbautograd.views.markup import Markup, escape, join, picture, prose, tag
+from nbautograd.views.tensors import contents
 from nbautograd.views.words import counted, dedented
 
 LINE = f"1px solid {theme.LINE_ON_ANY}"
@@ -250,7 +251,7 @@ def _thumbnail(value: Value) -> Markup:
     tensor = value.tensor
     if tensor is None or tensor.thumbnail is None or tensor.thumbnail.size < 2:
         return Markup("")
-    alt = messages.text("views.tensor.thumb", name=value.name)
+    alt = messages.text("views.tensor.thumb", name=value.name, contents=contents(tensor))
     return picture(thumbnail(np.asarray(tensor.thumbnail)), alt, {"style": "display:block;max-width:48px"})
 
 

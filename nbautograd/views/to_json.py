@@ -15,6 +15,7 @@ import numpy as np
 from nbautograd import messages
 from nbautograd.views.document import Document, Drawing, Heatmaps, PageOnly, Series, Thumbnail
 from nbautograd.views.layout import layout
+from nbautograd.views.tensors import contents
 
 MOST_NODES = 300  # of a graph that is drawn in a document
 NOT_FOR_PAGES = ("plain", "in_text", "cut", "budget", "attribute")  # fields that only writers of stored reports read
@@ -83,12 +84,15 @@ def _thumbnail(part: Thumbnail) -> dict[str, Any] | None:
     if tensor is None or tensor.thumbnail is None or tensor.thumbnail.size < 2:
         return None
     numbers = matrix(tensor.thumbnail)
-    alt = messages.text("views.tensor.thumb", name=part.value.name)
+    alt = messages.text("views.tensor.thumb", name=part.value.name, contents=contents(tensor))
     return {
         "kind": "thumbnail",
         "alt": alt,
         "array": array(numbers, "float32"),
         "exact": numbers.size == tensor.numel,
+        "name": part.value.name,
+        "shape": list(tensor.shape),
+        "sampled": bool(tensor.sampled),
     }
 
 

@@ -23,8 +23,10 @@ STATIC = Path(__file__).resolve().parent.parent / "static"
 Buffers = list[bytes]
 Reply = tuple[dict[str, Any], Buffers]
 Question = Callable[[Mapping[str, Any]], Reply]
-# sentences of the static report that the page uses too: the words for verdicts, reasons, kinds, witnesses, structures
-SHARED = tuple(f"views.{group}." for group in ("verdict", "block", "reason", "kind", "witness", "structure", "panel"))
+# sentences of the static report that the page uses too: the words for verdicts, reasons, kinds, structures, columns
+SHARED = tuple(
+    f"views.{group}." for group in ("verdict", "block", "reason", "kind", "witness", "structure", "panel", "column")
+)
 
 
 def labels() -> dict[str, str]:

@@ -11,7 +11,7 @@ from nbautograd.core.display import plain
 from nbautograd.core.recording.call import Call, CallLog
 from nbautograd.core.recording.trends import Trends, trends
 from nbautograd.errors import InputError
-from nbautograd.views.builders.summary import finding_document
+from nbautograd.views.builders.calls import ctx_column, method_document
 from nbautograd.views.to_json import array, to_json
 from nbautograd.widgets import parts
 from nbautograd.widgets.base import Buffers, Question, ViewWidget
@@ -19,25 +19,20 @@ from nbautograd.widgets.base import Buffers, Question, ViewWidget
 MOST_CALLS = 2_000  # the newest ones are on the time line
 WHOLE = 250_000  # bytes of calls that are sent with all that they saw, the newest; the page asks for the others
 COLUMNS = 800  # of a trend
-MOST_PRINTED = 4_000  # characters of one call's prints
 
 
 def call_state(call: Call, names: Mapping[int, str]) -> dict[str, Any]:
     """One call with its values, ctx, prints and warnings."""
     return {
         **brief_state(call, names),
-        "inputs": parts.values(call.inputs),
-        "outputs": parts.values(call.outputs),
-        "ctx": parts.ctx(call.ctx),
-        "stdout": call.stdout[:MOST_PRINTED],
-        "warnings": [to_json(finding_document(finding)) for finding in call.warnings],
-        "missing": list(map(str, call.missing)),
+        "document": to_json(method_document(call, names)),
+        "ctx": to_json(ctx_column(call.ctx)),
     }
 
 
 def brief_state(call: Call, names: Mapping[int, str]) -> dict[str, Any]:
     """Return what the time line shows of a call; nothing that is empty."""
-    fields = ("index", "function", "method", "forward", "exception", "caller_line", "create_graph")
+    fields = ("index", "function", "method", "forward", "exception")
     values = {name: getattr(call, name) for name in fields}
     facts = {name: value for name, value in values.items() if value is not None and value is not False}  # 0 stays
     facts["name"] = call.name
@@ -46,8 +41,6 @@ def brief_state(call: Call, names: Mapping[int, str]) -> dict[str, Any]:
     facts |= {"seconds": plain(call.seconds), "noticed": len(call.warnings), "bytes": call.ctx.bytes}
     if call.stdout:
         facts["printed"] = True
-    if call.thread != "MainThread":
-        facts["thread"] = call.thread
     return facts
 
 

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from nbautograd import messages
 from nbautograd.core.display import plain
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
 from nbautograd.core.recording.call import Call
 from nbautograd.errors import InputError
+from nbautograd.views.builders.calls import ctx_column, values_column
+from nbautograd.views.document import Document
 from nbautograd.views.layout.columns import WIDE
-from nbautograd.widgets import graph_why, parts
+from nbautograd.views.tensors import contents
+from nbautograd.views.to_json import array, matrix, to_json
+from nbautograd.widgets import graph_why
 from nbautograd.widgets.base import Buffers, Question, ViewWidget
 from nbautograd.widgets.graph_lenses import lens_state
 from nbautograd.widgets.graph_links import calls_of, node_calls
@@ -55,10 +60,16 @@ def _node(node: Node, thumbnails: bool) -> dict[str, Any]:
     return {
         **{name: getattr(node, name) for name in names},
         "shape": plain(node.shape),
-        "saved": parts.values(node.saved),
-        "ctx": None if node.ctx is None else parts.ctx(node.ctx),
+        "saved": to_json(_saved(node)),
         "gradient": _gradient(node.gradient, thumbnails),
     }
+
+
+def _saved(node: Node) -> Document:
+    """Return what a node keeps: of a custom Function its ctx."""
+    if node.ctx is not None:
+        return ctx_column(node.ctx)
+    return values_column(messages.text("views.call.saved"), node.saved) if node.saved else ()
 
 
 def _edge(edge: Edge, thumbnails: bool) -> dict[str, Any]:
@@ -73,8 +84,16 @@ def _edge(edge: Edge, thumbnails: bool) -> dict[str, Any]:
 def _gradient(summary: Any, thumbnails: bool) -> dict[str, Any] | None:
     if summary is None:
         return None
-    facts = parts.tensor(summary)
-    return facts if thumbnails else {k: v for k, v in facts.items() if k != "thumbnail"}
+    drawn = thumbnails and summary.thumbnail is not None and summary.thumbnail.size
+    return {
+        "dtype": summary.dtype,
+        "shape": list(summary.shape),
+        "norm": plain(summary.norm),
+        "contents": contents(summary),
+        "thumbnail": array(matrix(summary.thumbnail), "float32") if drawn else None,
+        "exact": bool(drawn) and summary.thumbnail.size == summary.numel,
+        "sampled": bool(summary.sampled),
+    }
 
 
 def graph_questions(graph: AutogradGraph | None) -> dict[str, Question]:
@@ -101,10 +120,12 @@ def _details(graph: AutogradGraph, question: Mapping[str, Any]) -> tuple[dict[st
 
 
 def _without_thumbnails(state: Any) -> Any:
-    """State that goes as mere JSON."""
+    """Return a state without small heat maps, so that it goes as mere JSON."""
     if isinstance(state, dict):
         return {k: _without_thumbnails(v) for k, v in state.items() if k != "thumbnail"}
-    return [_without_thumbnails(v) for v in state] if isinstance(state, list) else state
+    if not isinstance(state, list):
+        return state
+    return [_without_thumbnails(v) for v in state if not (isinstance(v, dict) and v.get("kind") == "thumbnail")]
 
 
 class GraphWidget(ViewWidget):

@@ -11,8 +11,9 @@ import numpy as np
 from nbautograd.core.checking.block import Block, JacobianBlock, JacobianReport
 from nbautograd.core.display import plain
 from nbautograd.errors import InputError
+from nbautograd.views.builders.blocks import methods_document
 from nbautograd.views.jacobian import by_interest, wrong_cells
-from nbautograd.views.to_json import array
+from nbautograd.views.to_json import array, to_json
 from nbautograd.widgets.base import Buffers, Question, ViewWidget
 from nbautograd.widgets.keeping import FREEZING
 from nbautograd.widgets.parts import inline
@@ -78,7 +79,7 @@ def _evidence(block: Block) -> dict[str, Any]:
     steps, errors = block.curve()
     return {
         "worst": None if block.worst is None else plain(block.worst),
-        "witnesses": [plain(statement) for statement in block.witnesses],
+        "methods": to_json(methods_document(block)),
         "curve": {"steps": array(steps), "errors": array(errors)},
         "beyond": beyond(block),
     }

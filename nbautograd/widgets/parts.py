@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from nbautograd.core.display import plain
 from nbautograd.core.user_source import FunctionSource
-from nbautograd.core.values import CtxSnapshot, TensorSummary, Value
-from nbautograd.views.to_json import array, matrix
 
 _UNSENT = ("thumbnail", "type", "values", "requires_grad", "sampled")
 _NOTHING = (None, "")
@@ -44,45 +40,6 @@ def weight(state: Any) -> int:
     if isinstance(state, (list, tuple)):
         return sum(map(weight, state))
     return len(state) if isinstance(state, (str, bytes)) else 8
-
-
-def tensor(summary: TensorSummary, drawn: bool = True) -> dict[str, Any]:
-    """A tensor's summary; the thumbnail goes as an array, unless the same tensor is drawn elsewhere."""
-    facts = {k: v for k, v in plain(summary).items() if k not in _UNSENT and v not in _NOTHING}
-    facts["sampled"] = summary.sampled
-    if drawn and summary.thumbnail is not None and summary.thumbnail.size:
-        facts["thumbnail"] = array(matrix(summary.thumbnail), "float32")
-    return facts
-
-
-def value(one: Value) -> dict[str, Any]:
-    """One argument, output, saved tensor or gradient."""
-    return {
-        "name": one.name,
-        "type": one.type,
-        "repr": one.repr,
-        "same_as": one.same_as,
-        "tensor": None if one.tensor is None else tensor(one.tensor, drawn=not one.same_as),
-    }
-
-
-def values(several: Iterable[Value]) -> list[dict[str, Any]]:
-    """Several values in their order."""
-    return [value(one) for one in several]
-
-
-def ctx(snapshot: CtxSnapshot) -> dict[str, Any]:
-    """Return what is kept on ctx: saved tensors, attributes and the flags."""
-    return {
-        "saved": values(snapshot.saved_tensors),
-        "attributes": values(snapshot.attributes.values()),
-        "needs_input_grad": list(snapshot.needs_input_grad),
-        "dirty": list(snapshot.dirty),
-        "non_differentiable": list(snapshot.non_differentiable),
-        "materialize_grads": snapshot.materialize_grads,
-        "bytes": snapshot.bytes,
-        "freed": snapshot.freed,
-    }
 
 
 def source(text: FunctionSource | None) -> dict[str, Any] | None:

@@ -139,9 +139,10 @@ def test_older_calls_are_sent_when_asked_for(wire: Wire, samples: Any) -> None:
     log = CallLog(tuple(replace(c, index=2 * k + j) for k in range(500) for j, c in enumerate((forward, backward))))
     state = calls_state(log)
     assert len(state["calls"]) == 1000
-    assert "inputs" not in state["calls"][0]
-    assert "inputs" in state["calls"][-1]
+    assert "document" not in state["calls"][0]
+    assert "document" in state["calls"][-1]
     told, _ = one_call(log, {"calls": [0]})
-    assert told["calls"][0]["inputs"][1]["tensor"]["thumbnail"]["values"] == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+    weight = next(block for block in told["calls"][0]["document"] if "weight" in str(block))
+    assert weight["body"][1]["spans"][0]["array"]["values"] == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
     with pytest.raises(InputError):
         one_call(log, {"calls": [10**9]})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,8 @@ MAX_ROWS = 100
 MAX_COMPARED = 4  # blocks whose independent methods are listed
 MAX_OPENED = 4  # blocks that are shown at once, not folded
 MAX_WRITTEN = 8  # rows and columns of a block whose numbers are written out
+
+STATEMENT = ("witness", "says", "difference")  # columns of what a method says
 
 Array = np.ndarray[Any, Any]
 TONE: dict[str, Tone] = {
@@ -124,16 +126,27 @@ def _methods(blocks: Sequence[Block], in_text: Any) -> Document:
     """Return what each independent method says of each block."""
     rows: list[tuple[Cell, ...]] = []
     for block in blocks:
-        for k, said in enumerate(block.witnesses):
-            name = say("witness", said.witness)
-            size = formats.number(said.largest_difference, 2)
-            first = Code(block_name(block)) if k == 0 else ""
-            rows.append((first, name if said.took_part else Faint(name), Sentence(str(said.says)), size))
+        names: list[Cell] = [Code(block_name(block)), *[""] * len(block.witnesses)]
+        rows += [(name, *row) for name, row in zip(names, _statements(block), strict=False)]
     if not rows:
         return ()
-    header = tuple(messages.text(f"views.column.{c}") for c in ("block", "witness", "says", "difference"))
+    header = tuple(messages.text(f"views.column.{c}") for c in ("block", *STATEMENT))
     title = messages.text("views.caption.witnesses")
     return (Fold(title, (Table(header, tuple(rows), right=(3,), cut=False),), strong=False, in_text=in_text),)
+
+
+def methods_document(block: Block) -> Document:
+    """Return what each independent method says of one block."""
+    header = tuple(messages.text(f"views.column.{c}") for c in STATEMENT)
+    rows = tuple(_statements(block))
+    return (Table(header, rows, messages.text("views.caption.witnesses"), right=(2,)),) if rows else ()
+
+
+def _statements(block: Block) -> Iterator[tuple[Cell, ...]]:
+    for said in block.witnesses:
+        name = say("witness", said.witness)
+        size = formats.number(said.largest_difference, 2)
+        yield name if said.took_part else Faint(name), Sentence(str(said.says)), size
 
 
 @build.register

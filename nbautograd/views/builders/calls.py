@@ -28,7 +28,7 @@ from nbautograd.views.document import (
     paragraph,
     sentences,
 )
-from nbautograd.views.tensors import brief, contents, kind, remarks, what
+from nbautograd.views.tensors import FEW, brief, contents, kind, oddities, remarks, what
 from nbautograd.views.words import counted, functions
 
 FIRST, LAST = 4, 8  # calls of a long log that are listed
@@ -132,6 +132,52 @@ def _ctx_facts(ctx: CtxSnapshot) -> Document:
     if ctx.freed:
         facts.append(messages.text("views.call.freed"))
     return sentences(facts, "faint")
+
+
+def method_document(call: Call, names: Mapping[int, str] = MappingProxyType({})) -> Document:
+    """Return what one method saw but for ctx, for a narrow column of a live view: circumstances, values, events."""
+    backward = call.method == "backward"
+    came, went = ("grad_outputs", "gradients") if backward else ("inputs", "outputs")
+    own = call.method != "setup_context"  # whose values are those of forward
+    _, events, _ = _parts(call, names=names)
+    return (
+        *sentences(_circumstances(call, None, names), "faint"),
+        *(values_column(messages.text(f"views.call.{came}"), call.inputs) if own else ()),
+        *events,
+        *(values_column(messages.text(f"views.call.{went}"), call.outputs) if own and not call.exception else ()),
+        *sentences(call.missing, "faint"),
+    )
+
+
+def ctx_column(ctx: CtxSnapshot) -> Document:
+    """Return what is on ctx for a narrow column of a live view."""
+    groups = [(title, values) for title, values in _ctx_groups(ctx) if values]
+    held = [messages.text("views.call.held", size=formats.size(ctx.bytes))] if ctx.bytes else []
+    columns = [block for group in groups for block in values_column(*group)]
+    return (*columns, *_ctx_facts(ctx), *sentences(held, "faint")) or sentences([messages.text("views.nothing")])
+
+
+def values_column(title: str, values: Sequence[Value]) -> Document:
+    """Return values one below the other under their title."""
+    items: list[Block] = [Item(_upright(value)) for value in values[:MAX_VALUES]]
+    if len(values) > MAX_VALUES:
+        items.append(paragraph(messages.text("views.more", n=len(values) - MAX_VALUES), look="faint"))
+    nothing = sentences([messages.text("views.nothing")], "faint")
+    return (Paragraph((Strong(title),), "small"), *(items or nothing))
+
+
+def _upright(value: Value) -> Document:
+    """Return a value's name and what it is, then its picture and its elements, unless it is an object shown elsewhere.
+
+    Of few elements the picture shows each.
+    """
+    tensor = None if value.same_as else value.tensor
+    name = paragraph(Code(value.name), Faint(what(value)), Faint(remarks(value)))
+    if tensor is None:
+        return (name,)
+    written = tensor.thumbnail is not None and 1 < tensor.thumbnail.size == tensor.numel <= FEW
+    words = () if written and not oddities(tensor) else sentences([contents(tensor)], "faint")
+    return (name, Paragraph((Thumbnail(value),)), *words)
 
 
 def _name(index: int | None, names: Mapping[int, str]) -> str:
