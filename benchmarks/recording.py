@@ -105,14 +105,14 @@ def paired(
     return statistics.median(ratios), min(recorded) / min(bare), min(bare)
 
 
-def fill_the_ring() -> None:
-    """The first 16 MiB of records come on fresh pages of memory; from then on they are recycled, as in a long run."""
-    cls = combined()
-    once = step(cls, 1)
-    with log.recording(cls, level="shapes"):
-        for _ in range(25_000):
-            once()
-    log.clear()
+def fill_the_ring(once: Callable[[], None], size: int) -> Callable[[], None]:
+    """Call a step until its records are kept in memory that older ones gave back, as in a long run; return the step.
+
+    The first 16 MiB of records come on fresh pages, and each page costs a fault.
+    """
+    for _ in range(3_000 if size < 1_000_000 else 20):
+        once()
+    return once
 
 
 def definitions(count: int = 1_000) -> float:
@@ -201,7 +201,7 @@ def parts(size: int, rounds: int) -> None:
         with part:  # what is bound when a class is instrumented is bound here
             less = step(log.instrument(combined()), size)
         whole = step(log.instrument(combined()), size)
-        timed(whole, repeats), timed(less, repeats)
+        fill_the_ring(whole, size), timed(less, repeats)
         pairs = []
         for _ in range(rounds):
             first = timed(whole, repeats)
@@ -232,7 +232,6 @@ def check_of_the_size(count: int = 20_000) -> None:
 
 def main(rounds: int) -> None:
     torch.set_num_threads(1)
-    fill_the_ring()
     columns = ("wrapped", *LEVELS, "bare")
     print(f"{'style':14}{'size':>9}{'bare us':>9}" + "".join(f"{name:>12}" for name in columns))
     for style in (combined, with_setup_context):
@@ -244,7 +243,7 @@ def main(rounds: int) -> None:
                 cls = style()
                 pausing = log.paused() if level == "paused" else contextlib.nullcontext()
                 with log.recording(cls, level="summary" if level == "paused" else level), pausing:
-                    row.append(paired(bare, step(cls, size), repeats, rounds))
+                    row.append(paired(bare, fill_the_ring(step(cls, size), size), repeats, rounds))
                 log.clear()
             row.append(paired(bare, step(style(), size), repeats, rounds))
             cells = "".join(f"{f'{median:.2f} {least:.2f}':>12}" for median, least, _ in row)
