@@ -34,6 +34,13 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_runtest_setup() -> None:
+    """Begin each test with the same random numbers, whichever tests ran before it."""
+    import torch
+
+    torch.manual_seed(0)
+
+
 @pytest.fixture
 def saved_tensors_shown() -> None:
     """Skip where torch shows what a node saved only by unpacking it, as torch 2.6 does."""

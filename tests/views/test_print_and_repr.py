@@ -60,7 +60,8 @@ def test_print_gives_the_text_and_repr_one_line(value: Displayable) -> None:
 
 def test_every_public_value_is_among_them() -> None:
     public = {value for name in nbautograd.__all__ if isinstance(value := getattr(nbautograd, name), type)}
-    values = {cls for cls in public if not issubclass(cls, Exception)} - {nbautograd.Budget, nbautograd.Audit}  # an argument; what watches
+    others = {nbautograd.Budget, nbautograd.Audit}  # an argument, and a watch that is going on
+    values = {cls for cls in public if not issubclass(cls, Exception)} - others
     assert [cls for cls in values if not any(isinstance(value, cls) for value in VALUES)] == []
     assert all(issubclass(cls, Displayable) for cls in values)
 

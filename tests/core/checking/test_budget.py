@@ -93,7 +93,8 @@ def test_a_call_that_never_returns_is_interrupted_and_named(method, given):
     report = check(time, fn, doubles(3), **given)
     assert report.verdict == "cannot tell"
     [said] = stops(report)
-    assert f"`Endless.{method}` had not returned" in str(report.reason)
+    name = f"Endless.{method}" if sys.version_info >= (3, 11) else method  # a frame knows no class before
+    assert f"`{name}` had not returned" in str(report.reason)
     lines, start = __import__("inspect").getsourcelines(getattr(fn, method))
     assert "forever()" in lines[said.line - start]
 
@@ -237,8 +238,9 @@ def test_a_budget_that_was_given_ends_the_verdict_too():
     report = check(time, exponential(time, 10), doubles(5), seconds=60.0)
     assert time.seconds <= 80
     assert report.verdict == "cannot tell"
-    assert [said.message_id for said in stops(report)] == ["checking.stopped_verdict"]
-    assert str(report.reason) == stops(report)[0].what
+    [said] = stops(report)  # by the check before its next call, or by who watches that a call returns: who is first
+    assert said.message_id in ("checking.stopped_verdict", "checking.stopped_call")
+    assert str(report.reason) == said.what
 
 
 def test_second_derivatives_that_count_cannot_be_told_without_time():
