@@ -1,11 +1,12 @@
 """Ablation: what each hypothesis and each kind of edit is good for, on the mistakes at hand.
 
-    python benchmarks/ablation.py [--set FILE.py ...] [--only hypotheses|edits]
+    python benchmarks/ablation.py [--set FILE.py ...] [--only hypotheses|edits] [--name PART]
 
 The sets are those of ``tests/support``, the shared catalogue where it is at hand (``NBAUTOGRAD_BUGS``), and any file
-given that has ``MISTAKES`` of the same form. Each mistake is checked once; then each hypothesis and each kind of edit
-is left out in turn, and the mistakes that it named or mended are checked again without it. A row of the table says how
-many it named or mended, and how many are named less well, or not mended, when it is gone.
+given that has ``MISTAKES`` of the same form. Each mistake is checked once; then each hypothesis and each kind of edit,
+least used first, is left out, and the mistakes that it named or mended are checked again. Where none loses anything it
+stays out while the others are tried. A row of the table says how many it named or mended, and how many lose without it:
+a code that the set accepts, a sentence that says more, a fix, or a fix that is not longer.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import importlib.util
 import os
 import sys
 import warnings
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +31,9 @@ from nbautograd.core.checking.repair import grammar, search
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 OPTIONAL = ("localized", "small_systematic")  # sentences without a claim that no other row relies on
-PLAIN = ("causes.wrong_derivative", "causes.wrong_unclassified", "checking.wrong_unclassified")
+PLAIN = ("", "causes.wrong_derivative", "causes.wrong_unclassified", "checking.wrong_unclassified")
+VAGUE = ("causes.missing_entries", "causes.extra_entries", "causes.extra_entries_wide", "causes.small_systematic")
+LONGER = 4  # letters by which a fix may be longer and count as the same
 
 
 @dataclass(frozen=True)
@@ -66,97 +69,134 @@ def cases(extra: list[Path]) -> Iterator[Case]:
             yield Case(f"catalogue/{name}", bug.fn, bug.make_inputs, (bug.expected, *bug.also_ok))
 
 
-def told(case: Case, hints: str) -> tuple[str, int, frozenset[str]]:
-    """Check a case; return the top sentence's id, how well it names the mistake, and the inputs that fixes mend.
+@dataclass(frozen=True)
+class Outcome:
+    """What a check says of a case.
 
-    2 for a sentence with a code that names the mistake, 1 for another that names a cause, 0 for a plain one.
+    Attributes:
+        message: id of the top sentence.
+        named: whether its code names the mistake.
+        said: 2 where it names a cause, 1 where it says which entries are wrong, 0 where it is plain.
+        mended: the inputs that fixes mend.
+        length: of all fixes, in letters.
+        used: the hypotheses that held and were confirmed, and the kinds of edit in its fixes.
     """
-    torch.manual_seed(0)
-    report = nbautograd.gradcheck(case.fn, case.inputs(), hints=hints, order=1)
-    top = report.findings[0] if report.findings else None
-    plain = top is None or top.message_id.removesuffix("_part") in PLAIN
-    good = 2 if top is not None and top.code in case.codes else 0 if plain else 1
-    mended = {name for f in report.findings if f.fix for name in (f.fix.inputs or (str(f.params.get("input", "")),))}
-    return "" if top is None else top.message_id, good, frozenset(mended)
+
+    message: str
+    named: bool
+    said: int
+    mended: frozenset[str]
+    length: int
+    used: frozenset[str]
+
+    def loses(self, other: Outcome) -> bool:
+        """Whether less is said or mended than in the other."""
+        less = (self.named, self.said) != (max(self.named, other.named), max(self.said, other.said))
+        return less or not other.mended <= self.mended or self.length > other.length + LONGER
 
 
-def hypotheses(all_cases: list[Case]) -> None:
-    """Print the row of each hypothesis."""
-    rows, used = table.HYPOTHESES, defaultdict[int, set[str]](set)
-    first = table.first_confirmed
-    current = ""
+class Ablation:
+    """Hypotheses and kinds of edit left out one after the other.
 
-    def watched(case: table.Case) -> Any:
-        for number, row in enumerate(rows):
-            cause = row.cause(case)
-            if cause is not None:
-                used[number].add(current)
-                return cause
-        raise LookupError
+    Args:
+        cases: the mistakes.
+    """
 
-    table.first_confirmed = watched
-    before = {}
-    for case in all_cases:
-        current = case.name
-        before[case.name] = told(case, "where")
-    table.first_confirmed = first
-    print("| hypothesis | named | named less well without it | by |")
-    print("|---|---|---|---|")
-    for number, row in enumerate(rows):
-        if not row.confirmation.claims and row.code not in OPTIONAL:
-            continue  # others rely on what it lets through
-        table.HYPOTHESES = (*rows[:number], *rows[number + 1 :])
-        after = {case.name: told(case, "where") for case in all_cases if case.name in used[number]}
-        lost = [name for name, (_, good, _) in after.items() if good < before[name][1]]
-        other = Counter(message.split(".")[-1] for message, _, _ in after.values())
-        instead = ", ".join(f"{m} {n}" for m, n in other.most_common(3))
-        print(f"| {row.code} ({row.predicate.__name__}) | {len(used[number])} | {len(lost)} | {instead} |", flush=True)
-    table.HYPOTHESES = rows
+    def __init__(self, cases: list[Case]) -> None:
+        self.cases = {case.name: case for case in cases}
+        self._used = set[str]()
+        first, fix = table.first_confirmed, search.Repair.fix
 
+        def watched_cause(case: table.Case) -> Any:
+            cause = first(case)
+            self._used |= {row.predicate.__name__ for row in table.HYPOTHESES if cause.message in row.messages}
+            return cause
 
-def kinds(all_cases: list[Case]) -> None:
-    """Print the row of each kind of edit."""
-    used = defaultdict[str, set[str]](set)
-    fix, current = search.Repair.fix, ""
+        def watched_fix(repair: search.Repair, mended: search.Mended) -> Any:
+            self._used |= set(mended.kinds)
+            return fix(repair, mended)
 
-    def watched(self: search.Repair, mended: search.Mended) -> Any:
-        for name in mended.kinds:
-            used[name].add(current)
-        return fix(self, mended)
+        table.first_confirmed = watched_cause
+        search.Repair.fix = watched_fix  # type: ignore[method-assign]
+        self.outcomes = {name: self.outcome(case) for name, case in self.cases.items()}
 
-    search.Repair.fix = watched  # type: ignore[method-assign]
-    before = {}
-    for case in all_cases:
-        current = case.name
-        before[case.name] = told(case, "fix")
-    search.Repair.fix = fix  # type: ignore[method-assign]
-    print(f"fixes for {sum(bool(mended) for _, _, mended in before.values())} of {len(before)} mistakes\n")
-    print("| kind of edit | mends | not mended without it |")
-    print("|---|---|---|")
-    every = dict(grammar.KINDS)
-    for name in every:
-        grammar.KINDS.pop(name)
-        after = {case.name: told(case, "fix") for case in all_cases if case.name in used[name]}
-        grammar.KINDS.clear()
-        grammar.KINDS.update(every)
-        lost = [n for n, (_, _, mended) in after.items() if not before[n][2] <= mended]
-        print(f"| {name} | {len(used[name])} | {len(lost)} |", flush=True)
+    def outcome(self, case: Case) -> Outcome:
+        """Check a case."""
+        self._used = set()
+        torch.manual_seed(0)
+        report = nbautograd.gradcheck(case.fn, case.inputs(), order=1)
+        top = report.findings[0] if report.findings else None
+        message = "" if top is None else top.message_id
+        said = 0 if message in PLAIN else 1 if message.removesuffix("_part") in (*PLAIN, *VAGUE) else 2
+        fixes = [(f, f.fix) for f in report.findings if f.fix is not None]
+        mended = frozenset(name for f, fix in fixes for name in fix.inputs or (str(f.params.get("input", "")),))
+        named, length = top is not None and top.code in case.codes, sum(len(fix.source) for _, fix in fixes)
+        return Outcome(message, named, said, mended, length, frozenset(self._used))
+
+    def left_out(self, name: str, remove: Callable[[], None], restore: Callable[[], None]) -> None:
+        """Print the row of one hypothesis or kind of edit; it stays out where nothing is lost."""
+        before = {case: o for case, o in self.outcomes.items() if name in o.used}
+        remove()
+        after = {case: self.outcome(self.cases[case]) for case in before}
+        lost = sum(o.loses(before[case]) for case, o in after.items())
+        if lost:
+            restore()
+        else:
+            self.outcomes.update(after)
+        instead = Counter(o.message.split(".")[-1] for case, o in after.items() if o.loses(before[case]))
+        words = ", ".join(f"{message} {n}" for message, n in instead.most_common(3))
+        print(f"| {name} | {len(before)} | {lost} | {words} |", flush=True)
+
+    def least_used_first(self, names: list[str]) -> list[str]:
+        """Return the names, those that fewest cases need first."""
+        uses = Counter(name for outcome in self.outcomes.values() for name in outcome.used)
+        return sorted(names, key=lambda name: uses[name])
+
+    def hypotheses(self, part: str) -> None:
+        """Print the rows of the hypotheses that others do not rely on."""
+        rows = [r for r in table.HYPOTHESES if r.confirmation.claims or r.code in OPTIONAL]
+        for name in self.least_used_first([row.predicate.__name__ for row in rows]):
+            kept = table.HYPOTHESES
+
+            def remove(name: str = name) -> None:
+                table.HYPOTHESES = tuple(r for r in table.HYPOTHESES if r.predicate.__name__ != name)
+
+            def restore(kept: tuple[table.Hypothesis, ...] = kept) -> None:
+                table.HYPOTHESES = kept
+
+            if part in name:
+                self.left_out(name, remove, restore)
+
+    def edits(self, part: str) -> None:
+        """Print the rows of the kinds of edit."""
+        for name in self.least_used_first(list(grammar.KINDS)):
+            kept = dict(grammar.KINDS)
+
+            def restore(kept: dict[str, grammar.Kind] = kept) -> None:
+                grammar.KINDS.clear()
+                grammar.KINDS.update(kept)
+
+            if part in name:
+                self.left_out(name, lambda name=name: grammar.KINDS.pop(name) and None, restore)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--set", type=Path, action="append", default=[], help="a file with MISTAKES of its own")
     parser.add_argument("--only", choices=["hypotheses", "edits"])
+    parser.add_argument("--name", default="", help="only hypotheses and kinds whose name has this in it")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    every = list(cases(options.set))
-    print(f"{len(every)} mistakes\n")
+    ablation = Ablation(list(cases(options.set)))
+    outcomes = ablation.outcomes.values()
+    named, fixed = sum(o.said == 2 for o in outcomes), sum(bool(o.mended) for o in outcomes)
+    print(f"{len(outcomes)} mistakes, {named} causes named, {fixed} with a fix\n")
+    print("| name | used | lost without it | instead |\n|---|---|---|---|")
     if options.only != "edits":
-        hypotheses(every)
-        print()
+        ablation.hypotheses(options.name)
     if options.only != "hypotheses":
-        kinds(every)
+        ablation.edits(options.name)
 
 
 if __name__ == "__main__":

@@ -64,3 +64,62 @@ SCALED = 2.0**12
 
 # Relative distance at the finest step from which on differences count as on their way to a value.
 NEARING = 1e-2
+
+# What evidence has to be for a cause to be named.
+
+# Relative, of a Function in single precision or below: central differences of it keep two to three digits.
+SIGNIFICANT_SINGLE = 3e-3
+
+# Of the largest entry of a block: smaller entries are compared as if they were this large, since their error bars are
+# those of the outputs that they come from.
+SMALL = 1e-2
+
+# Error bars of the worst entry by which all entries of a block may differ and count as equal: half of what is called
+# wrong (``ERROR_BARS``).
+EVIDENT = 5
+
+# Relative. A ratio this close to a number that has a name is that number: 10 times ``SIGNIFICANT``, which both sides of
+# a ratio may be off by, and closer than the few hundred names come to each other by chance.
+RECOGNISED = 1e-5
+
+# Relative. Ratios, or shares of a sum, at other inputs and sizes that differ less are the same: they are taken along
+# one direction, where errors of several entries add up.
+STEADY = 1e-4
+
+# Relative. Numbers of single rows that differ less are one number.
+UNEQUAL = 1e-3
+
+# Times the relative error of an entry that a form such as ``x.log()`` or ``x**3`` of it may be off by.
+OF_FORMS = 30
+
+# Largest numerator, over denominators up to 12, of a fraction that a person may have written.
+LARGEST_NUMERATOR = 200
+
+# Entries from which on a block has "few" wrong ones, and the share that is few.
+MANY = 50
+FEW_OF_MANY = 0.02
+
+# Relative to the largest entry: a gradient that is off by less is "slightly off", as an approximation or an epsilon is.
+SLIGHTLY_OFF = 1e-2
+
+# Times its error bar that a directional derivative must be to be divided by, or to prove that something depends.
+CLEAR = 1e3
+
+# Relative difference up to which a block is plainly right, and absolute, of derivatives that are zero.
+PLAINLY = 1e-5
+ABOUT_ZERO = 1e-12
+
+# Relative. How far a backward that computes in single precision is from linear: 25 of its roundings (eps is 1.2e-7).
+LINEAR = 3e-6
+
+# Times the tolerance of one gradient that sums and differences of several may be apart, which cancel digits.
+OF_SUMS = 1e3
+
+# A gradient that moves by more than one part in this many with a last bit of its inputs is rounding.
+ROUNDED = 20
+
+# Entries of a block that hypotheses look at, comparisons that finding an order may take, and the largest number of an
+# index that is counted: each a few tens of milliseconds.
+EVIDENCE = 250_000
+REORDERED = 2_000_000
+LARGEST_INDEX = 100_000

@@ -14,8 +14,7 @@ from torch import Tensor
 from nbautograd.core.checking.backward_call import own_node, tensors_on_ctx
 from nbautograd.core.checking.block import Array, Block
 from nbautograd.core.checking.problem import Problem
-
-MOST_ENTRIES = 250_000
+from nbautograd.core.numerics.constants import EVIDENCE, EVIDENT, LARGEST_INDEX, SIGNIFICANT, SIGNIFICANT_SINGLE, SMALL
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,7 @@ class Evidence:
     def equal(self, X: Array, Y: Array) -> Array:
         """Mark the entries where two arrays agree within what is known of the numerical one."""
         size = np.maximum(np.abs(X), np.abs(Y))
-        return np.asarray(np.abs(X - Y) <= self.rel * np.maximum(size, 1e-2 * self.scale) + self.tiny)
+        return np.asarray(np.abs(X - Y) <= self.rel * np.maximum(size, SMALL * self.scale) + self.tiny)
 
     def same(self, X: Array, Y: Array) -> bool:
         """Return True if two arrays agree everywhere."""
@@ -115,7 +114,7 @@ def kept_indices(size: int, most: int, also: Sequence[int] = ()) -> list[int]:
 
 
 def indices(block: Block) -> dict[int, list[int]]:
-    """Choose the indices that stay, by size of dimension, so that the block has at most ``MOST_ENTRIES`` entries.
+    """Choose the indices that stay, by size of dimension, so that the block has at most ``EVIDENCE`` entries.
 
     Of a block that is known at a sample alone those of the sample, where its rows and columns are single dimensions.
     """
@@ -127,7 +126,7 @@ def indices(block: Block) -> dict[int, list[int]]:
             return {size: [int(k) for k in ids] for size, ids in known}
     places = () if block.worst is None else (*block.worst.output_index, *block.worst.input_index)
     most = max(shape, default=1)
-    while _entries(shape, most) > MOST_ENTRIES and most > 2:
+    while _entries(shape, most) > EVIDENCE and most > 2:
         most = max(2, most * 3 // 4)
     return {
         size: kept_indices(size, most, [p for p, s in zip(places, shape, strict=False) if s == size]) for size in shape
@@ -190,17 +189,14 @@ def gather(
     A, N = np.asarray(block.analytical(*asked)), np.asarray(block.numerical(*asked))
     bar: Any = block.worst.error_bar if block.worst is not None else 0.0
     scale = float(np.abs(N[np.isfinite(N)]).max(initial=0.0))
-    tiny = min(5 * float(bar), 1e-2 * scale) if np.isfinite(bar) else 0.0
+    tiny = min(EVIDENT * float(bar), SMALL * scale) if np.isfinite(bar) else 0.0
     out_shape = tuple(len(chosen[s]) for s in block.output_shape)
     in_shape = tuple(len(chosen[s]) for s in block.input_shape)
     named = tuple(Named(t.name, t.role, thin(t.values, chosen), t.position) for t in terms.tensors)
     return Evidence(
-        block, A, N, out_shape, in_shape, 3e-3 if single else 1e-6, tiny, named, terms.scalars,
+        block, A, N, out_shape, in_shape, SIGNIFICANT_SINGLE if single else SIGNIFICANT, tiny, named, terms.scalars,
         rows=asked[0], cols=asked[1], constants=terms.constants, blocks=blocks or {}, none=none,
     )  # fmt: skip
-
-
-LARGEST = 100_000  # number that an index may hold to be counted
 
 
 def tensors(subject: Problem, outputs: Sequence[Tensor]) -> tuple[Named, ...]:
@@ -241,7 +237,7 @@ def _counts(named: Sequence[Named]) -> Iterator[Named]:
             values.dtype.kind == "i"
             and values.ndim == 1
             and values.size
-            and 0 <= values.min() <= values.max() < LARGEST
+            and 0 <= values.min() <= values.max() < LARGEST_INDEX
         ):
             yield Named(f"torch.bincount({tensor.name})", "count", np.bincount(values))
         if is_mask(values):

@@ -11,6 +11,7 @@ from nbautograd.core.checking.block import Array
 from nbautograd.core.checking.diagnosis.evidence import Evidence, Named, off_diagonal
 from nbautograd.core.checking.diagnosis.hypothesis import Cause
 from nbautograd.core.checking.diagnosis.patterns import number, sizes
+from nbautograd.core.numerics.constants import LARGEST_NUMERATOR, OF_FORMS, RECOGNISED, SMALL, STEADY, UNEQUAL
 
 # what a student may have left out, or put in too much, as a function of a tensor that is at hand
 FORMS: tuple[tuple[str, Callable[[Array], Array]], ...] = (
@@ -60,11 +61,11 @@ def _said(message: str, c: float, label: str, e: Evidence) -> Cause:
 def round_number(c: float, e: Evidence) -> bool:
     """Return True if a person may have written this constant: a simple fraction, or something at hand."""
     simple = (c * q * f for q in range(1, 13) for f in (1.0, math.pi, 1 / math.pi, math.sqrt(2), math.sqrt(math.pi)))
-    if any(abs(x - round(x)) <= 1e-5 * abs(x) and abs(x) < 200 for x in simple):
+    if any(abs(x - round(x)) <= RECOGNISED * abs(x) and abs(x) < LARGEST_NUMERATOR for x in simple):
         return True
     known = [v for v in e.scalars.values() if v] + [size.value for size in sizes(e)]
     near = (f(v) for v in known for f in (float, lambda v: 1 / v, lambda v: v * v, lambda v: 1 / (v * v)))
-    return any(abs(abs(c) - abs(value)) <= 1e-5 * abs(c) for value in near)
+    return any(abs(abs(c) - abs(value)) <= RECOGNISED * abs(c) for value in near)
 
 
 def missing_term(e: Evidence) -> Cause | None:
@@ -94,7 +95,7 @@ def row_factor(e: Evidence) -> Cause | None:
     if not e.same(e.N[known], c[known, None] * e.A[known]) or bool((e.N[~known] != 0).any()):
         return None
     least, most = float(c[known].min()), float(c[known].max())
-    if most - least <= 1e-3 * max(abs(least), abs(most)):
+    if most - least <= UNEQUAL * max(abs(least), abs(most)):
         return None
     name = next(_row_names(e, c, known), "")
     said = {"least": number(round(least, 6)), "most": number(round(most, 6)), "factor": name}
@@ -109,7 +110,7 @@ def _row_names(e: Evidence, c: Array, known: Array) -> Iterator[str]:
         flat = values.reshape(-1).astype(float)
         with np.errstate(all="ignore"):
             for label, right in ((tensor.name, flat), (f"1 / {tensor.name}", 1 / flat)):
-                if np.isfinite(right[known]).all() and np.allclose(c[known], right[known], rtol=1e-5, atol=0):
+                if np.isfinite(right[known]).all() and np.allclose(c[known], right[known], rtol=RECOGNISED, atol=0):
                     yield label
 
 
@@ -133,7 +134,7 @@ def _proportional(ratio: Array, f: Array, alive: Array, e: Evidence) -> float | 
     if not (np.isfinite(r).all() and np.isfinite(f).all()) or len(np.unique(np.round(f, 9))) < 3:
         return None
     c = float((r * f).sum() / (f * f).sum())
-    fits = np.abs(r - c * f) <= 30 * e.rel * np.maximum(np.abs(r), 1e-2 * np.abs(r).max())
+    fits = np.abs(r - c * f) <= OF_FORMS * e.rel * np.maximum(np.abs(r), SMALL * np.abs(r).max())
     return c if c != 0 and bool(fits.all()) else None
 
 
@@ -183,9 +184,6 @@ def _spread(values: Array, shape: tuple[int, ...]) -> Array | None:
         return None
 
 
-FITS = 1e-4  # how well what is missing has to follow a pattern, relative to the largest of its row
-
-
 def lost_term(e: Evidence) -> Cause | None:
     """Find a term missing of each row that runs along some dimensions, all alike or in step with a tensor at hand."""
     missing = e.N - e.A
@@ -212,7 +210,7 @@ def _dims(e: Evidence, missing: Array, rows: Array) -> tuple[int, ...]:
     spans, reached = set(), np.zeros(e.in_shape, dtype=bool)
     axes = range(len(e.in_shape))
     for row in rows:
-        there = (np.abs(missing[row]) > FITS * np.abs(missing[row]).max()).reshape(e.in_shape)
+        there = (np.abs(missing[row]) > STEADY * np.abs(missing[row]).max()).reshape(e.in_shape)
         spans.add(tuple(d for d in axes if _along(there, d).sum() > 1))
         reached |= there
     dims = spans.pop() if len(spans) == 1 else ()
@@ -226,9 +224,9 @@ def _along(there: Array, dim: int) -> Array:
 def _follows(e: Evidence, missing: Array, rows: Array, values: Array) -> bool:
     for row in rows:
         want, size = missing[row], float(np.abs(missing[row]).max())
-        here = _slab((np.abs(want) > FITS * size).reshape(e.in_shape)).reshape(-1)
+        here = _slab((np.abs(want) > STEADY * size).reshape(e.in_shape)).reshape(-1)
         c = float((want[here] * values[here]).sum() / max(float((values[here] ** 2).sum()), 1e-300))
-        if here.sum() < 2 or not (np.abs(want[here] - c * values[here]) <= FITS * size).all():
+        if here.sum() < 2 or not (np.abs(want[here] - c * values[here]) <= STEADY * size).all():
             return False
     return len(rows) > 0
 

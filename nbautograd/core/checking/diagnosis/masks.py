@@ -13,6 +13,7 @@ from nbautograd.core.checking.diagnosis.evidence import Evidence, Named, off_dia
 from nbautograd.core.checking.diagnosis.hypothesis import Cause
 from nbautograd.core.checking.diagnosis.patterns import coupled_dims
 from nbautograd.core.findings import Phrase
+from nbautograd.core.numerics.constants import FEW_OF_MANY, MANY, OF_FORMS, RECOGNISED, SLIGHTLY_OFF
 
 FEW = 2  # single indices that are named where they are no run
 UNCLASSIFIED = Cause("wrong_unclassified", "wrong_unclassified")
@@ -65,7 +66,7 @@ def no_right_one(e: Evidence) -> Cause | None:
 def localized(e: Evidence) -> Cause | None:
     """Wrong in very few of many entries."""
     wrong, alive = int(e.wrong.sum()), int(((e.A != 0) | (e.N != 0)).sum())
-    if alive < 50 or wrong > 0.02 * alive:
+    if alive < MANY or wrong > FEW_OF_MANY * alive:
         return None
     return Cause("localized", "localized", {"wrong": wrong, "entries": alive, "where": _first(e)})
 
@@ -160,7 +161,7 @@ def small(e: Evidence) -> Cause | None:
     if not finite or size == 0.0:
         return None
     largest = float(np.abs(e.A - e.N).max()) / size
-    if largest > 1e-2:
+    if largest > SLIGHTLY_OFF:
         return None
     return Cause("small_systematic", "small_systematic", {"relative": f"{largest:.1e}"})
 
@@ -227,9 +228,9 @@ def partial(e: Evidence) -> Cause | None:
         return None
     A, N = e.A[wrong], e.N[wrong]
     c = float((A * N).sum()) / float((N * N).sum() or 1.0)
-    if c == 0.0 or not np.allclose(A, c * N, rtol=max(1e-5, 30 * e.rel), atol=e.tiny):
+    if c == 0.0 or not np.allclose(A, c * N, rtol=max(RECOGNISED, OF_FORMS * e.rel), atol=e.tiny):
         return None
-    if abs(c + 1) <= 1e-5:
+    if abs(c + 1) <= RECOGNISED:
         return Cause("sign", "sign_part", {"part": where})
     return Cause(
         "constant_factor", "constant_factor_part", {"part": where, "ratio": f"{c:.6g}", "inverse": f"{1 / c:.6g}"}

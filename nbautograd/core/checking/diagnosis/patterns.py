@@ -15,6 +15,7 @@ from torch import Tensor
 from nbautograd.core.checking.block import Array, Block
 from nbautograd.core.checking.diagnosis.evidence import Evidence
 from nbautograd.core.checking.diagnosis.hypothesis import Cause
+from nbautograd.core.numerics.constants import RECOGNISED, REORDERED, SIGNIFICANT, SMALL
 
 
 def collapsed(e: Evidence) -> Cause | None:
@@ -32,20 +33,20 @@ def factor(A: Array, N: Array, e: Evidence) -> float | None:
     if power == 0.0 or not np.isfinite(A).all() or not np.isfinite(N).all():
         return None
     c = float((A * N).sum()) / power
-    close = np.abs(A - c * N) <= e.rel * np.maximum(np.abs(c * N), 1e-2 * abs(c) * np.abs(N).max()) + e.tiny
+    close = np.abs(A - c * N) <= e.rel * np.maximum(np.abs(c * N), SMALL * abs(c) * np.abs(N).max()) + e.tiny
     return c if c != 0.0 and bool(close.all()) else None
 
 
 def sign(e: Evidence) -> Cause | None:
     """A is minus N."""
     c = factor(e.A, e.N, e)
-    return Cause("sign", "sign") if c is not None and abs(c + 1) <= 1e-5 else None
+    return Cause("sign", "sign") if c is not None and abs(c + 1) <= RECOGNISED else None
 
 
 def constant(e: Evidence) -> Cause | None:
     """A is N times a constant other than minus one."""
     c = factor(e.A, e.N, e)
-    if c is None or abs(c + 1) <= 1e-5:
+    if c is None or abs(c + 1) <= RECOGNISED:
         return None
     return Cause("constant_factor", "constant_factor", {"ratio": number(c), "inverse": number(1 / c)})
 
@@ -86,8 +87,8 @@ def constant_names(c: float, e: Evidence) -> Iterator[Measure]:
     known = [size for size in sizes(e) if size.value not in (0.0, 1.0)]
     own = [Measure(name, value, name, float) for name, value in sorted(e.scalars.items(), key=_on_ctx_first)]
     fixed = (("pi", math.pi), ("1/pi", 1 / math.pi), ("2*pi", 2 * math.pi), ("log(2)", math.log(2)))
-    yield from (m for m in _forms(known, own) if m.value not in (0.0, 1.0) and abs(c - m.value) <= 1e-5 * abs(c))
-    yield from (Measure(label, value) for label, value in fixed if abs(c - value) <= 1e-6 * abs(c))
+    yield from (m for m in _forms(known, own) if m.value not in (0.0, 1.0) and _near(c, m.value))
+    yield from (Measure(label, value) for label, value in fixed if abs(c - value) <= SIGNIFICANT * abs(c))
     for size in (s for s in known if s.value > 2):
         less = size.made(f"({{}} - 1)/{size.label}", lambda n: (n - 1) / n)
         yield from (m for m in (less, less.made(f"{size.label}/({size.label} - 1)", _inverse)) if _near(c, m.value))
@@ -108,7 +109,7 @@ def _on_ctx_first(item: tuple[str, float]) -> bool:
 
 
 def _near(c: float, value: float) -> bool:
-    return abs(c - value) <= 1e-5 * abs(c)
+    return abs(c - value) <= RECOGNISED * abs(c)
 
 
 def _inverse(value: float) -> float:
@@ -291,7 +292,7 @@ def other_elements(e: Evidence) -> Cause | None:
 
 def _reordered(X: Array, Y: Array, e: Evidence) -> bool:
     """Return True if the rows of X are those of Y, each used once, in another order; rows of zeros say nothing."""
-    if len(X) < 2 or len(X) * X.size > 2_000_000 or len(np.unique(np.round(Y / (e.scale or 1), 6), axis=0)) < 2:
+    if len(X) < 2 or len(X) * X.size > REORDERED or len(np.unique(np.round(Y / (e.scale or 1), 6), axis=0)) < 2:
         return False
     free = list(range(len(Y)))
     for row in X:

@@ -16,6 +16,7 @@ from nbautograd.core.checking.diagnosis.patterns import Measure
 from nbautograd.core.checking.directional import directional_derivative
 from nbautograd.core.checking.other_points import nearby_inputs
 from nbautograd.core.checking.problem import Outputs, Problem
+from nbautograd.core.numerics.constants import CLEAR, STEADY
 
 RatioAt = tuple[float, Outputs]
 
@@ -29,7 +30,7 @@ def gradient_ratio(subject: Problem, which: int, output: int, inputs: tuple[Any,
     except Exception:
         return None
     asked = directional_derivative(subject, outputs.inputs, which, v, subject.seed + 62)
-    if asked is None or gradient is None or abs(asked.slope) <= 1e3 * asked.error:
+    if asked is None or gradient is None or abs(asked.slope) <= CLEAR * asked.error:
         return None
     g, u = (torch.view_as_real(t) if t.is_complex() else t for t in (gradient.resolve_conj(), asked.u))
     return float((g.double() * u.double()).sum()) / asked.slope, outputs
@@ -45,7 +46,7 @@ def ratios_at(subject: Problem, where: tuple[int, int], places: Iterable[tuple[A
 
 def varies(c: float, found: Sequence[RatioAt]) -> bool:
     """Return True if the ratio is another one at one of these places."""
-    return any(abs(r - c) > 1e-4 * abs(c) for r, _ in found)
+    return any(abs(r - c) > STEADY * abs(c) for r, _ in found)
 
 
 def _confirmed(hypothesis: Hypothesis, found: Cause, case: Case) -> Cause | None:
@@ -85,7 +86,7 @@ def _argument(subject: Problem, where: tuple[int, int], c: float) -> tuple[str, 
     name, found, seed = "", list[RatioAt](), subject.seed + 66
     others = itertools.chain(other_points.other_arguments(subject, seed), other_points.other_data(subject, seed))
     for i, inputs in others:
-        ratios = [r for r in ratios_at(subject, where, [inputs]) if abs(r[0] - 1) > 1e-4]  # right says nothing
+        ratios = [r for r in ratios_at(subject, where, [inputs]) if abs(r[0] - 1) > STEADY]  # right says nothing
         name = name or (subject.input_names[i] if varies(c, ratios) else "")
         found += ratios
     return name, found
@@ -99,7 +100,7 @@ def _follows(subject: Problem, measure: Measure, found: Sequence[RatioAt]) -> bo
     for ratio, outputs in found:
         named = _named_at(subject, outputs)
         value = measure.take(named[measure.name]) if measure.name in named else measure.value
-        if not abs(ratio - value) <= 1e-4 * abs(value):
+        if not abs(ratio - value) <= STEADY * abs(value):
             return False
     return True
 

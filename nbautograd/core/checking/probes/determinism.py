@@ -32,6 +32,7 @@ from nbautograd.core.checking.quiet import seed_all
 from nbautograd.core.contract import call_rules, rules
 from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.compare import agree_bitwise, agree_relative
+from nbautograd.core.numerics.constants import ABOUT_ZERO, AGREED, PLAINLY
 from nbautograd.core.torch_private.tensors import storage_address
 
 
@@ -108,7 +109,7 @@ def _repeated(subject: Problem, v: Sequence[Tensor | None]) -> Iterator[Finding]
     first = pull(subject, outputs, v)
     changed = [name for name, was in numbers.items() if _numbers(own_node(subject, outputs)).get(name) != was]
     again, other = pull(subject, outputs, v), pull(subject, outputs, v, subject.seed + 1)
-    rel = max(1e-7, gradient_tolerance(outputs, subject.inputs))
+    rel = max(AGREED, gradient_tolerance(outputs, subject.inputs))
     for which in (again, other):
         exact = all(agree_bitwise(a, b) for a, b in zip(first, which, strict=True))
         if not exact:
@@ -248,7 +249,7 @@ def _plainly_right(block: Block) -> bool:
     """Return True if a block agrees by more than the caller's tolerance."""
     worst = block.worst
     size = 0.0 if worst is None else max(abs(worst.analytical), abs(worst.numerical))
-    return block.verdict == "match" and block.largest_error <= 1e-5 * size + 1e-12
+    return block.verdict == "match" and block.largest_error <= PLAINLY * size + ABOUT_ZERO
 
 
 def _wrong(subject: Problem, seed: int, inputs: tuple[Any, ...] | None = None, must: bool = False) -> set[int]:

@@ -15,7 +15,7 @@ from nbautograd.core.checking.phrases import about
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.compare import agree_relative
-from nbautograd.core.numerics.constants import SCALED
+from nbautograd.core.numerics.constants import LINEAR, OF_SUMS, ROUNDED, SCALED
 
 Gradients = tuple[Tensor | None, ...]
 HALF = float(torch.finfo(torch.float16).eps)
@@ -24,7 +24,7 @@ HALF = float(torch.finfo(torch.float16).eps)
 def linearity(subject: Problem, outputs: Outputs) -> Iterator[Finding]:
     """Findings for every input whose gradient is not linear in grad_output."""
     # a backward that computes in single precision is linear, only not to all digits
-    rel, low = max(3e-6, gradient_tolerance(outputs, subject.inputs)), rounding_level(outputs, subject.inputs)
+    rel, low = max(LINEAR, gradient_tolerance(outputs, subject.inputs)), rounding_level(outputs, subject.inputs)
     v, w = (cotangents(subject, outputs, subject.seed + k) for k in (1, 2))
     at_zero = pull(subject, outputs, _scaled(v, 0.0))
     answers = {c: pull(subject, outputs, _scaled(v, c)) for c in (1.0, -1.0, 3.0, 1024.0, 1 / 1024)}
@@ -79,7 +79,7 @@ def _code(
         if all(agree_relative(g, zero, rel) for g in (*here.values(), other)):
             return "ignores_grad_output"
         linear = all(
-            agree_relative(_sub(g, zero), _times(_sub(here[1.0], zero), c), 1e3 * rel) for c, g in here.items()
+            agree_relative(_sub(g, zero), _times(_sub(here[1.0], zero), c), OF_SUMS * rel) for c, g in here.items()
         )
         return "affine_in_grad_output" if linear else "nonlinear_in_grad_output"
     scales = all(agree_relative(g, _times(here[1.0], c), rel) for c, g in here.items())
@@ -109,7 +109,7 @@ def _rounded(subject: Problem, v: Sequence[Tensor | None], k: int, here: dict[fl
     if not 0 < size <= SMALL:
         return False
     moved = (pull(subject, subject.call(nudged(subject, ulps)), v)[k] for ulps in ULPS)
-    return any(_largest(_sub(g, here[1.0])) > size / 20 for g in moved)
+    return any(_largest(_sub(g, here[1.0])) > size / ROUNDED for g in moved)
 
 
 def _only_noise(gradients: Sequence[Tensor | None], low: float) -> bool:

@@ -30,6 +30,7 @@ from nbautograd.core.checking.quiet import seed_all
 from nbautograd.core.contract import call_rules
 from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.compare import agree_bitwise
+from nbautograd.core.numerics.constants import ABOUT_ZERO, CLEAR
 from nbautograd.core.recording.record import OWN_CALL, CallRecord, CtxRecord, InstrumentedFunction
 from nbautograd.core.recording.snapshot import SHAPES, Known, snapshots
 from nbautograd.core.torch_private import ctx as private_ctx
@@ -130,7 +131,7 @@ def _wrongly_marked(subject: Problem, outputs: Outputs, k: int) -> Iterator[Find
     weights[k] = torch.randn(outputs[k].shape, generator=generator, dtype=outputs[k].dtype)
     for which, position in enumerate(subject.differentiable):
         slopes = [directional_derivative(subject, subject.fresh(), which, weights, subject.seed + s) for s in (36, 37)]
-        if all(s is not None and abs(s.slope) > 100 * s.error + 1e-9 for s in slopes):
+        if all(s is not None and abs(s.slope) > CLEAR * s.error + ABOUT_ZERO for s in slopes):
             names = {"output": subject.output_names[k], "input": subject.input_names[position]}
             line = marking_line(subject) or phrases.forward_line(subject)
             proved = _answers(subject, outputs, k)

@@ -29,6 +29,7 @@ from nbautograd.core.contract import rules
 from nbautograd.core.contract.rules import Seen
 from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.compare import agree_relative
+from nbautograd.core.numerics.constants import OF_SUMS
 from nbautograd.core.torch_private.tensors import gradients
 
 MOST = 4  # inputs of which all subsets are tried
@@ -87,7 +88,7 @@ def outputs_alone(subject: Problem, outputs: Outputs) -> Iterator[Finding]:
         zeros = [torch.zeros_like(c) if c is not None else None for c in v]
         filled = [pull(subject, outputs, [c if k == o else zeros[k] for k, c in enumerate(v)]) for o in takes]
         for o, share, right in zip(takes, shares, filled, strict=True):
-            if not all(agree_relative(a, b, 1e3 * rel, low) for a, b in zip(share, right, strict=True)):
+            if not all(agree_relative(a, b, OF_SUMS * rel, low) for a, b in zip(share, right, strict=True)):
                 yield undefined_grad(last_line(subject, o) or phrases.backward_line(subject))
                 return
 
