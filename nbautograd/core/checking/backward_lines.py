@@ -186,8 +186,23 @@ def written(subject: Problem, known: Returned, wrong: Array) -> Returned:
     if made is not None and _only_made(made):
         lines = lines[lines != writes.made]
     line = Counter(map(int, lines)).most_common(1)[0][0] if lines.size else writes.parts[-1]
-    statement = at(line)
+    statement = _computed(function, at(line))
     return known if statement is None else Returned(known.name, statement.lineno, ast.unparse(statement))
+
+
+def _computed(function: ast.FunctionDef, statement: ast.stmt | None) -> ast.stmt | None:
+    """Return the statement that computed what this one only hands on, as ``out[:, :2] = part`` does; else itself."""
+    name = getattr(getattr(statement, "value", None), "id", None)
+    if statement is None or name is None:
+        return statement
+    before = [
+        n
+        for n in user_source.own_nodes(function)
+        if isinstance(n, ast.Assign)
+        and n.lineno < statement.lineno
+        and any(isinstance(target, ast.Name) and target.id == name for target in n.targets)
+    ]
+    return before[-1] if before else statement
 
 
 def _only_made(statement: ast.stmt) -> bool:

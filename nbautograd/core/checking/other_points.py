@@ -103,8 +103,9 @@ def other_data(subject: Problem, seed: int) -> Iterator[tuple[int, tuple[Any, ..
     """Yield the position of a tensor that needs no gradient, and inputs where it is another that is as fair.
 
     Labels, indices and masks are drawn anew from their own values, each once where each was there once. The rows of
-    any other tensor change places, which leaves a rotation, a distribution or a one-hot code what it is; a single
-    number becomes half as much again. A claim that does not hold there is one about these values.
+    any other tensor change places, and the columns of a square one alike, which leaves a rotation, a symmetric matrix,
+    a distribution or a one-hot code what it is; a single number becomes half as much again. A claim that does not hold
+    there is one about these values.
     """
     generator = torch.Generator().manual_seed(seed + 23)
     for i, item in enumerate(subject.inputs):
@@ -119,7 +120,8 @@ def _other_data(item: Tensor, generator: torch.Generator) -> Tensor:
     if item.is_floating_point() or item.is_complex():
         if item.numel() == 1:
             return 1.5 * item
-        return item[torch.randperm(len(item), generator=generator)] if item.dim() else item
+        order = torch.arange(len(item)).roll(1)
+        return item[order][:, order] if item.dim() == 2 and len(item) == item.shape[1] else item[order]
     pool = item.reshape(-1)
     once = len(pool.unique()) == len(pool)
     draw = torch.randperm if once else functools.partial(torch.randint, size=(len(pool),))
@@ -253,7 +255,19 @@ def _resized(item: Tensor, dims: list[int], change: int, generator: torch.Genera
     if item.is_floating_point() and item.requires_grad:
         factor = torch.rand(shape, generator=generator, dtype=torch.float64) * 0.4 + 0.8
         picked = picked * factor.to(item.dtype)
-    return picked.clone().requires_grad_(item.requires_grad)
+    return _of_its_kind(picked.clone(), item).requires_grad_(item.requires_grad)
+
+
+def _of_its_kind(values: Tensor, given: Tensor) -> Tensor:
+    """Return a square matrix without grad as symmetric, or as orthonormal, as the one given is."""
+    square = given.dim() > 1 and given.shape[-1] == given.shape[-2] and values.shape[-1] == values.shape[-2]
+    if given.requires_grad or not square or not (given.is_floating_point() or given.is_complex()):
+        return values
+    if torch.equal(given, given.mH):
+        return (values + values.mH) / 2
+    near = float(torch.finfo(given.dtype).eps) ** 0.5
+    unit = torch.eye(given.shape[-1], dtype=given.dtype, device=given.device).expand_as(given)
+    return torch.linalg.qr(values)[0] if torch.allclose(given @ given.mH, unit, atol=near) else values
 
 
 def _permutation(values: Tensor) -> bool:

@@ -39,6 +39,17 @@ class Halves(Function):
         return dx
 
 
+class HandedOn(Halves):
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        dx = torch.empty_like(x)
+        half = 3 * g[:, 2:] * x[:, 2:].cos()
+        dx[:, 2:] = half
+        dx[:, :2] = g[:, :2] * x[:, :2].cos()
+        return dx
+
+
 class Left(Function):
     """A part of a copy is not changed that should be."""
 
@@ -141,6 +152,7 @@ class Popped(Function):
     ("fn", "inputs", "line"),
     [
         (Halves, (draw(3, 4),), "dx[:, 2:] = 3 * g[:, 2:] * x[:, 2:].cos()"),
+        (HandedOn, (draw(3, 4),), "half = 3 * g[:, 2:] * x[:, 2:].cos()"),
         (Left, (torch.linspace(-1, 1, 8, dtype=torch.float64).requires_grad_(),), "dx[x < -0.5] *= 0.1"),
         (Base, (draw(4),), "dx = 2 * g * x.cos()"),
         (Loop, (draw(4, 2),), "dx[k].add_(2 * g[k])"),

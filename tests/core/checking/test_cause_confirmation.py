@@ -9,6 +9,8 @@ from own_mistakes import draw
 from torch.autograd import Function
 
 import nbautograd
+from nbautograd.core.checking import other_points
+from nbautograd.core.checking.problem import Problem
 from nbautograd.core.findings import Finding
 
 MASK = torch.tensor([[1.0, 1, 0], [1, 0, 0], [1, 1, 1], [0, 1, 1]], dtype=torch.float64)
@@ -355,3 +357,35 @@ def test_a_gradient_that_is_none_is_no_question_of_values() -> None:
     found = nbautograd.gradcheck(Polar, (draw(2, 3),), order=1).findings
     assert found[0].code == "undefined_grad"
     assert not [f for f in found if f.message_id.startswith("causes.") and f.where is not None]
+
+
+class Energy(Function):
+    """Right but for a factor wherever the matrix is symmetric, which forward takes for granted."""
+
+    @staticmethod
+    def forward(ctx, x, matrix):
+        ctx.save_for_backward(x, matrix)
+        return x @ matrix @ x
+
+    @staticmethod
+    def backward(ctx, g):
+        x, matrix = ctx.saved_tensors
+        return g * (matrix @ x), None
+
+
+def test_data_that_is_symmetric_stays_symmetric_at_other_inputs_and_sizes() -> None:
+    m = torch.rand(4, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    found = first(Energy, draw(4), m + m.T)
+    assert (found.code, found.params["ratio"]) == ("constant_factor", "0.5")
+
+
+def test_data_that_is_orthonormal_stays_orthonormal_at_other_sizes() -> None:
+    rotation = torch.linalg.qr(torch.rand(3, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0)))[0]
+    problem = Problem(lambda x, r: r @ x, (draw(3), rotation))
+    with problem.session():
+        problem.call()
+        others = [inputs[1] for inputs in other_points.together(problem, 0)]
+        others += [inputs[1] for _, inputs in other_points.other_data(problem, 0)]
+    assert len(others) == 2
+    for other in others:
+        assert torch.allclose(other @ other.T, torch.eye(len(other), dtype=torch.float64))
