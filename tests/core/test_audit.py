@@ -219,7 +219,7 @@ def test_a_thousand_classes_are_met_and_those_without_time_say_so():
     assert len(report.functions) == 1000
     unchecked = [f for f in report.functions if f.verdict == "unchecked"]
     assert unchecked
-    assert {str(s.reason) for f in unchecked for s in f.situations} == {"the 0.5 s for all checks were used up"}
+    assert {str(s.reason) for f in unchecked for s in f.situations} == {"The 0.5 s for all checks were used up."}
     assert len(str(report).splitlines()) < 120
 
 

@@ -29,7 +29,7 @@ from nbautograd.views.document import (
 )
 from nbautograd.views.words import VERDICT_MARKS, code, listed, say
 
-NAMED = 5  # Functions that the first sentence names
+NAMED = 5  # Functions that one sentence names
 CAUSES = 8  # wrong Functions whose causes are told above the table
 ROWS_SHOWN = 40
 ALIKE = 4  # situations of one Function with one verdict
@@ -85,11 +85,15 @@ def headline(report: AuditReport) -> str:
 
 
 def _names(functions: tuple[AuditedFunction, ...]) -> str:
-    named = [code(f.name) for f in functions[:NAMED]]
-    if len(functions) <= NAMED:
-        return listed(named)
-    names = messages.text("views.comma").join(named)
-    return messages.text("views.audit.more_names", names=names, count=len(functions) - NAMED)
+    return _few([code(f.name) for f in functions])
+
+
+def _few(names: list[str]) -> str:
+    """Return the first names, and how many more there are."""
+    if len(names) <= NAMED:
+        return listed(names)
+    first = messages.text("views.comma").join(names[:NAMED])
+    return messages.text("views.audit.more_names", names=first, count=formats.count(len(names) - NAMED))
 
 
 def _causes(report: AuditReport, in_python: bool) -> Iterator[Block]:
@@ -182,7 +186,13 @@ def _counts(report: AuditReport) -> list[str]:
 def _reasons(report: AuditReport) -> list[str]:
     """Return why something cannot be told or was not checked, and what is risky, each once for a Function."""
     unsure = [(f, s) for f in report.functions for s in f.situations if s.verdict in ("cannot tell", "unchecked")]
-    pairs = dict.fromkeys((f.name, str(s.reason)) for f, s in unsure if s.reason)
-    pairs.update(dict.fromkeys((f.name, finding.message) for f in report.functions for finding in f.findings))
-    said = [messages.text("views.audit.reason", function=code(name), reason=reason) for name, reason in pairs]
+    reasons = [(f.name, str(s.reason)) for f, s in unsure if s.reason]
+    reasons += [(f.name, finding.message) for f in report.functions for finding in f.findings]
+    by_reason: dict[str, dict[str, None]] = {}
+    for name, reason in reasons:
+        by_reason.setdefault(reason, {})[code(name)] = None
+    said = [
+        messages.text("views.audit.reason", function=_few(list(names)), reason=reason)
+        for reason, names in by_reason.items()
+    ]
     return said[:ROWS_SHOWN]
