@@ -15,9 +15,9 @@ from nbautograd import messages
 from nbautograd.errors import CallError
 from nbautograd.views.bundle import mimebundle as static_bundle
 from nbautograd.views.palette import colours
+from nbautograd.widgets.encoding import LARGE, deflate, encode, encoded_size
 from nbautograd.widgets.front_ends import fresh_anchor, shows_views_only
 from nbautograd.widgets.keeping import kept
-from nbautograd.widgets.wire import LARGE, packed, sent, weight
 
 STATIC = Path(__file__).resolve().parent.parent / "static"
 Buffers = list[bytes]
@@ -70,7 +70,7 @@ class ViewWidget(anywidget.AnyWidget):
     """The words of the page by id."""
     _colours = traitlets.Dict().tag(sync=True)
     """Colour tables of the heat maps, for themes ``light`` and ``dark``; see ``views.palette``."""
-    state = traitlets.Dict().tag(sync=True, to_json=sent)
+    state = traitlets.Dict().tag(sync=True, to_json=encode)
     """What is drawn: plain data, arrays as ``{"dtype", "shape", "buffer"}``."""
     tab = traitlets.Unicode().tag(sync=True)
     """The tab in front, such as ``"jacobian"``; Python and the page may both set it."""
@@ -124,8 +124,8 @@ class ViewWidget(anywidget.AnyWidget):
             reply, buffers = question(content)
         except Exception as problem:  # the page asked: it gets the answer, the kernel's log does not
             reply, buffers = {"error": messages.text("widgets.no_answer", reason=str(problem))}, []
-        if not buffers and weight(reply) > LARGE:
-            reply, buffers = {"packed": True}, [packed(reply)]
+        if not buffers and encoded_size(reply) > LARGE:
+            reply, buffers = {"packed": True}, [deflate(reply)]
         self.send({"id": content["id"], **reply}, buffers)
 
     def __repr__(self) -> str:

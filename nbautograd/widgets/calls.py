@@ -13,8 +13,8 @@ from nbautograd.core.recording.trends import Trends, trends
 from nbautograd.errors import InputError
 from nbautograd.views.builders.calls import ctx_column, method_document
 from nbautograd.views.to_json import array, to_json
-from nbautograd.widgets import parts
 from nbautograd.widgets.base import Buffers, Question, ViewWidget
+from nbautograd.widgets.encoding import encoded_size, inline
 
 MOST_CALLS = 2_000  # the newest ones are on the time line
 WHOLE = 250_000  # bytes of calls that are sent with all that they saw, the newest; the page asks for the others
@@ -52,7 +52,7 @@ def calls_state(log: CallLog) -> dict[str, Any]:
     states, room = [], WHOLE
     for call in reversed(shown):
         state = call_state(call, names) if room > 0 else brief_state(call, names)
-        room -= parts.weight(state) if room > 0 else 0
+        room -= encoded_size(state) if room > 0 else 0
         states.append(state)
     return {
         "calls": states[::-1],
@@ -117,7 +117,7 @@ def one_call(log: CallLog, question: Mapping[str, Any]) -> tuple[dict[str, Any],
     found = [calls[at] for at, index in enumerate(names) if index in numbers]
     if not found:
         raise InputError("widgets.no_call")
-    return {"calls": parts.inline([call_state(call, names) for call in found])}, []
+    return {"calls": inline([call_state(call, names) for call in found])}, []
 
 
 def calls_questions(log: CallLog) -> dict[str, Question]:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from nbautograd.core.display import plain
+from nbautograd.core.user_source import FunctionSource
 from nbautograd.core.values import Value
 from nbautograd.inspection.report import FunctionReport
 from nbautograd.views.answer import answer
-from nbautograd.widgets import parts
 from nbautograd.widgets.asking import plain_text, questions
 from nbautograd.widgets.base import Question, ViewWidget
 from nbautograd.widgets.calls import calls_questions, calls_state
@@ -17,6 +17,8 @@ from nbautograd.widgets.document import comparison_state
 from nbautograd.widgets.gradcheck import answer_state, verdict_state
 from nbautograd.widgets.graph import graph_questions, graph_state
 from nbautograd.widgets.jacobian import Blocks, block_questions, blocks_state
+
+MAX_SOURCE = 40_000  # characters of source that are sent
 
 
 def checked_blocks(report: FunctionReport) -> Blocks:
@@ -41,6 +43,13 @@ def _numbers(values: Sequence[Value]) -> list[Any]:
     return [None if t is None or t.values is None or "complex" in t.dtype else plain(list(t.values)) for t in tensors]
 
 
+def source_state(source: FunctionSource | None) -> dict[str, Any] | None:
+    """Return the source of the class; None where it is not known."""
+    if source is None or not source.text:
+        return None
+    return {"text": source.text[:MAX_SOURCE], "first_line": source.first_line, "lines": dict(source.lines)}
+
+
 class InspectorWidget(ViewWidget):
     """Summary, Calls, Graph, Jacobian, Gradcheck and Source of one Function, their selections linked."""
 
@@ -58,7 +67,7 @@ class InspectorWidget(ViewWidget):
             "calls": calls_state(value.calls),
             "graph": None if value.graph is None else graph_state(value.graph, value.calls),
             "comparison": None if value.comparison is None else comparison_state(value.comparison),
-            "source": parts.source(value.source),
+            "source": source_state(value.source),
             "elements": elements_state(value),
         }
 

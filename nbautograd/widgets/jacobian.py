@@ -15,8 +15,8 @@ from nbautograd.views.builders.blocks import methods_document
 from nbautograd.views.jacobian import by_interest, wrong_cells
 from nbautograd.views.to_json import array, to_json
 from nbautograd.widgets.base import Buffers, Question, ViewWidget
+from nbautograd.widgets.encoding import inline
 from nbautograd.widgets.keeping import FREEZING
-from nbautograd.widgets.parts import inline
 from nbautograd.widgets.window import window
 
 Blocks = Mapping[tuple[int, int], JacobianBlock]

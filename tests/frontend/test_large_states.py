@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 import nbautograd
-from nbautograd.widgets import wire
+from nbautograd.widgets import encoding
 
 pytestmark = pytest.mark.browser
 
@@ -30,7 +30,7 @@ def test_a_state_that_comes_deflated_is_drawn(load: Any, samples: Any) -> None:
     report = samples.report(wrong=True)
     page = load(report)
     view = report.widget()
-    page.evaluate(DEFLATE, text(wire.packed(view.state)))
+    page.evaluate(DEFLATE, text(encoding.deflate(view.state)))
     view.close()
     page.evaluate(DRAW)
     expect(page.locator("#view")).to_contain_text("LinearFunction: backward is wrong for weight.")
@@ -53,7 +53,7 @@ def test_a_block_that_came_in_brief_is_asked_for_when_it_is_looked_at(show: Any,
     answer, _ = report.widget().questions()["block"](question)
     if deflated:
         page.evaluate(
-            "([id, data]) => nb.reply({ id, packed: true }, [data])", [question["id"], text(wire.packed(answer))]
+            "([id, data]) => nb.reply({ id, packed: true }, [data])", [question["id"], text(encoding.deflate(answer))]
         )
     else:
         page.evaluate("([id, answer]) => nb.reply({ id, ...answer })", [question["id"], answer])

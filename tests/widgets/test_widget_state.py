@@ -126,7 +126,7 @@ def test_an_inspector_of_everything_large_stays_below_a_megabyte(wire: Wire, hea
 
 @pytest.mark.slow
 def test_without_packing_it_would_weigh_more(wire: Wire, heaviest: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nbautograd.widgets.wire.LARGE", 10**9)
+    monkeypatch.setattr("nbautograd.widgets.encoding.LARGE", 10**9)
     heaviest.widget()
     assert weight(wire) > 2 * MEGABYTE
 
