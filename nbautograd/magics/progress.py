@@ -257,7 +257,7 @@ class Bars:
             raise
         finally:
             self._working = None
-        if bar.shown:
+        if bar.shown and can_update(self._shell.display_pub):  # a terminal shows the value below the bar
             self._waiting = bar
             self._formatter.for_type(Displayable, self._show_instead)
 
