@@ -14,7 +14,7 @@ from nbautograd.core.display import Displayable
 from nbautograd.core.explaining.cause import ErrorCause, Place
 from nbautograd.core.explaining.explain import cause_of_error, cause_of_tensor
 from nbautograd.core.explaining.program import Program, is_users
-from nbautograd.core.explaining.trial import GradientWatch, Refused, Run, in_copy, mends
+from nbautograd.core.explaining.trial import GradientWatch, Refused, Run, ends_finite, in_copy, mends
 from nbautograd.core.findings import Finding, Fix
 from nbautograd.core.graphs.build import graph
 from nbautograd.core.graphs.graph import AutogradGraph
@@ -173,7 +173,8 @@ def _of_run(run: Run, before: Explanation | None, apart: bool) -> Explanation:
         again = _note("did_not_happen_again")
         return explanation if before is None else replace(before, findings=(*before.findings, again), run="copy")
     for edit in cause.edits:
-        if mends(run, edit, "in_place" if cause.code.startswith("in_place") else "freed"):
+        kind = cause.code.partition("_")[0]
+        if ends_finite(run, edit) if kind == "not" else mends(run, edit, "in_place" if kind == "in" else "freed"):
             return replace(explanation, fix=Fix(edit.after, True, edit.line, edit.before))
     return explanation
 

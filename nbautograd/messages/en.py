@@ -763,6 +763,7 @@ SENTENCES: dict[str, str] = {
     "explain.row.did": "because of",
     "explain.row.raised": "raised at",
     "explain.tried": "tried: no error, and the gradients agree with an independent way",
+    "explain.tried_finite": "tried: the same value, finite gradients, and the same ones wherever they were finite",
     "explain.hint": "nbautograd can say which tensor and which line: `%autograd_explain`",
     "explain.caption": "The tensor and the lines of this error",
     "explain.turned_on": "From now on, the explanation stands beneath every gradient error of torch's; `%autograd_explain off` ends that.",

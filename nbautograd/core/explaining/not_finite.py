@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import ast
+import linecache
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
-from nbautograd.core.explaining.cause import ErrorCause, Place, said
+from nbautograd.core.explaining.cause import Edit, ErrorCause, Place, said
 from nbautograd.core.explaining.program import Program
-from nbautograd.core.explaining.watch import Bad, made_at
+from nbautograd.core.explaining.watch import Bad, all_finite, made_at
 from nbautograd.core.findings import Finding
 from nbautograd.core.torch_private.nodes import node_name
 
@@ -142,8 +144,8 @@ class BackwardWatch:
         def hook(grad_inputs: Any, grad_outputs: Any) -> None:
             if self.node or node_name(node) == "AccumulateGrad":
                 return
-            bad = next((g for g in grad_inputs if g is not None and not _finite(g)), None)
-            if bad is not None and all(g is None or _finite(g) for g in grad_outputs):
+            bad = next((g for g in grad_inputs if g is not None and not all_finite(g)), None)
+            if bad is not None and all(g is None or all_finite(g) for g in grad_outputs):
                 self._found(node, bad, grad_outputs)
 
         return hook
@@ -177,7 +179,7 @@ def trap(node: Any) -> str:
 def not_finite(program: Program, backward: BackwardWatch | None = None) -> ErrorCause | None:
     """Explain a NaN or infinity: of the forward where there is one, else of the backward."""
     for root in program.roots:
-        if not _finite(root):
+        if not all_finite(root):
             return _of_forward(program, root)
     if backward is None:
         backward = look(program)
@@ -215,7 +217,7 @@ def _of_forward(program: Program, root: torch.Tensor) -> ErrorCause:
     did = bad.spot.place() if bad.spot is not None else None
     rule = forward_rule(bad)
     given = [t for t in bad.arguments if isinstance(t, torch.Tensor)]
-    outside = any(not _finite(t) for t in given) and bad.what == "NaN" and not rule
+    outside = any(not all_finite(t) for t in given) and bad.what == "NaN" and not rule
     source = bad.source or name
     shown = {"root": name, "what": bad.what, "op": plain_name(bad.op), "count": bad.bad, "size": bad.size}
     shown |= {"line": did.line if did is not None else 0, "text": did.text if did is not None else "", "name": source}
@@ -251,7 +253,70 @@ def _of_backward(program: Program, seen: BackwardWatch) -> ErrorCause:
     if seen.masked:
         facts.append(said("not_finite.masked"))
     rule = ("masked_" if seen.masked else "") + seen.rule
-    return ErrorCause(f"not_finite_{rule}".rstrip("_"), tuple(facts), root, None, did, {"rule": seen.rule, **shown})
+    edits = tuple(safe_inside(did, op)) if did is not None and seen.masked else ()
+    params = {"rule": seen.rule, **shown}
+    return ErrorCause(f"not_finite_{rule}".rstrip("_"), tuple(facts), root, None, did, params, edits)
+
+
+# an operation -> how it is written, and a value at which it and its derivative are finite
+SAFE = {
+    **{name: ((name.lower(),), 1) for name in ("Sqrt", "Rsqrt", "Log", "Log2", "Log10", "Reciprocal")},
+    **{name: ((name.lower(), f"arc{name[1:].lower()}"), 0) for name in ("Acos", "Asin", "Atanh")},
+    "Div": (("div", "true_divide"), 1),
+    "Pow": (("pow",), 1),
+}
+
+
+def safe_inside(did: Place, op: str) -> Iterator[Edit]:
+    """Yield the line with a second ``where`` around the operation's input, by the condition of the first.
+
+    The first stands around the operation, or around the variable that the line assigns.
+    """
+    try:
+        tree = ast.parse("".join(linecache.getlines(did.file)))  # of its own: it is changed here
+    except (SyntaxError, ValueError):
+        return
+    statement = next((s for s in ast.walk(tree) if isinstance(s, ast.stmt) and s.lineno == did.line), None)
+    if statement is None or op not in SAFE or hasattr(statement, "body"):
+        return
+    wheres = [call for call in ast.walk(tree) if isinstance(call, ast.Call) and _is_where(call)]
+    for node in ast.walk(statement):
+        for parent, place in _inputs(node, op):
+            around = [w for w in wheres if any(part is node for part in ast.walk(w.args[1]))]
+            if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+                name = statement.targets[0].id
+                around += [w for w in wheres if isinstance(w.args[1], ast.Name) and w.args[1].id == name]
+            if around:
+                value = place(parent)
+                safe = ast.Call(around[0].func, [around[0].args[0], value, ast.Constant(SAFE[op][1])], [])
+                place(parent, safe)
+                yield Edit(did.file, did.line, did.text, ast.unparse(statement))
+                return
+
+
+def _is_where(call: ast.Call) -> bool:
+    return ast.unparse(call.func).endswith("where") and len(call.args) == 3
+
+
+def _inputs(node: ast.AST, op: str) -> Iterator[tuple[Any, Callable[..., Any]]]:
+    """Yield how the input of an operation is read and replaced, where a node of the source is that operation."""
+    if isinstance(node, ast.BinOp) and type(node.op).__name__ == op:
+        yield node, _field("right" if op == "Div" else "left")
+    if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in SAFE[op][0]:
+        position = 1 if op == "Div" else 0
+        method = isinstance(node.func, ast.Attribute) and ast.unparse(node.func.value) != "torch"
+        if method and position == 0:
+            yield node.func, _field("value")
+        elif len(node.args) > position - method:
+            yield node.args, _item(position - method)
+
+
+def _field(name: str) -> Callable[..., Any]:
+    return lambda node, *new: setattr(node, name, *new) if new else getattr(node, name)
+
+
+def _item(position: int) -> Callable[..., Any]:
+    return lambda items, *new: items.__setitem__(position, *new) if new else items[position]
 
 
 def _rule(rule: str, name: str) -> list[Finding]:
@@ -287,9 +352,3 @@ def plain_name(op: str) -> str:
     }
     bare = op.strip("_")
     return signs.get(bare, bare) if op.startswith("__") else op
-
-
-def _finite(tensor: torch.Tensor) -> bool:
-    if not (tensor.is_floating_point() or tensor.is_complex()):
-        return True
-    return bool(tensor.detach().isfinite().all())

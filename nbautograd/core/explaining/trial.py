@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from types import CodeType, FunctionType
 from typing import Any
 
+import numpy as np
 import torch
 
 from nbautograd.core.explaining.cause import Edit
@@ -280,8 +281,8 @@ class GradientWatch(Watch):
             torch.autograd.backward(roots, given)
 
     def gradients(self) -> list[Any]:
-        """Return the gradients that the program has now, as arrays."""
-        found = [*(leaf.grad for leaf in self._leaves.values()), *self._returned]
+        """Return the gradients that the program has now, and what was differentiated last, as arrays."""
+        found = [*(leaf.grad for leaf in self._leaves.values()), *self._returned, *self.roots]
         return [None if g is None else g.detach().to_dense().cpu().double().numpy() for g in found]
 
 
@@ -291,12 +292,23 @@ def mends(run: Run, edit: Edit, kind: str) -> bool:
     For what was changed in place the other way is the program as it is, where torch clones what it saved; for a second
     backward, all backwards run as one.
     """
-    changed = in_copy(lambda: _gradients(run, edit, kind, contextlib.nullcontext(), together=False))
+    changed = in_copy(lambda: _gradients(run, edit, contextlib.nullcontext(), together=False))
     if not isinstance(changed, list) or not changed:
         return False
     saving = torch.autograd.graph.allow_mutation_on_saved_tensors if kind == "in_place" else contextlib.nullcontext
-    other = in_copy(lambda: _gradients(run, None, kind, saving(), together=kind != "in_place"), _warm_up)
+    other = in_copy(lambda: _gradients(run, None, saving(), together=kind != "in_place"), _warm_up)
     return isinstance(other, list) and len(other) == len(changed) and all(map(_agree, changed, other))
+
+
+def ends_finite(run: Run, edit: Edit) -> bool:
+    """Return True where a changed program has the same losses, finite gradients, and the same wherever they were."""
+    before = in_copy(lambda: _gradients(run, None, contextlib.nullcontext(), together=False))
+    after = in_copy(lambda: _gradients(run, edit, contextlib.nullcontext(), together=False))
+    if not (isinstance(before, list) and isinstance(after, list) and len(before) == len(after)):
+        return False
+    pairs = [(one, other) for one, other in zip(before, after, strict=True) if one is not None]
+    finite = all(other is not None and np.isfinite(other).all() for _, other in pairs)
+    return finite and all(_agree(one[np.isfinite(one)], other[np.isfinite(one)]) for one, other in pairs)
 
 
 def _warm_up() -> None:
@@ -305,7 +317,7 @@ def _warm_up() -> None:
         (torch.ones(1, requires_grad=True) * 2).mul_(2).sum().backward()
 
 
-def _gradients(run: Run, edit: Edit | None, kind: str, around: Any, together: bool) -> list[Any] | None:
+def _gradients(run: Run, edit: Edit | None, around: Any, together: bool) -> list[Any] | None:
     watch = GradientWatch(together=together)
     try:
         with around:

@@ -205,11 +205,10 @@ class Watch(TorchFunctionMode):
         return None
 
     def _note_bad(self, name: str, args: Any, given: list[torch.Tensor], tensor: Any, spot: Spot | None) -> None:
-        bad = tensor.detach().isfinite().logical_not_()
-        count = int(bad.sum())
-        if not count:
+        if all_finite(tensor):
             self.bad.pop(tensor, None)
             return
+        count = int(tensor.detach().isfinite().logical_not_().sum())
         what = "NaN" if bool(tensor.detach().isnan().any()) else "Inf"
         earlier: Bad | None = next((self.bad[t] for t in (*given, tensor) if t in self.bad), None)
         if earlier is not None and not (what == "NaN" and earlier.op in WRITES_CONSTANTS):
@@ -230,6 +229,14 @@ class Watch(TorchFunctionMode):
         for node in nodes:
             mark(node).setdefault("freed", ran)
         return result
+
+
+def all_finite(tensor: torch.Tensor) -> bool:
+    """Return True for a tensor without NaN and infinity; one sum over it says so for nearly every one."""
+    if not (tensor.is_floating_point() or tensor.is_complex()):
+        return True
+    plain = tensor.detach()
+    return bool(plain.sum().isfinite()) or bool(plain.isfinite().all())
 
 
 def mark(node: Any) -> dict[str, Any]:

@@ -24,8 +24,9 @@ def explanation_document(explanation: Explanation) -> Document:
     body: list[Block] = [head, *facts]
     if explanation.fix is not None:
         fix = explanation.fix
+        tried = "explain.tried_finite" if explanation.code.startswith("not_finite") else "explain.tried"
         where = messages.text("views.fix.at", line=fix.line)
-        body.append(Change(fix.before, fix.source, f"{where}; {messages.text('explain.tried')}", tried=True))
+        body.append(Change(fix.before, fix.source, f"{where}; {messages.text(tried)}", tried=True))
     rows = _rows(explanation)
     table: tuple[Block, ...] = (Table((), rows, messages.text("explain.caption"), cut=False),) if rows else ()
     tone = "bug" if explanation else "note"

@@ -87,6 +87,30 @@ def test_a_shared_part_is_mended_by_keeping_the_graph():
     assert (found.code, found.tensor, found.fix.source) == ("freed_shared", "s", "a.backward(retain_graph=True)")
 
 
+def behind_where():
+    x = torch.tensor([0.0, 4.0], requires_grad=True)
+    torch.where(x > 0, x.sqrt(), 0.0).sum().backward()
+
+
+def assigned_behind_where():
+    n, d = torch.ones(2, requires_grad=True), torch.tensor([0.0, 2.0], requires_grad=True)
+    ratio = n / d
+    torch.where(d > 0, ratio, 0.0).sum().backward()
+
+
+@pytest.mark.parametrize(
+    ("function", "changed"),
+    [
+        (behind_where, "torch.where(x > 0, torch.where(x > 0, x, 1).sqrt(), 0.0).sum().backward()"),
+        (assigned_behind_where, "ratio = n / torch.where(d > 0, d, 1)"),
+    ],
+)
+def test_a_second_where_is_tried(function, changed):
+    found = explain(function)
+    assert (found.code.startswith("not_finite_masked"), found.fix.source) == (True, changed)
+    assert "the same value, finite gradients" in str(found)
+
+
 def test_a_change_that_alters_the_gradients_is_not_offered():
     """``y = y.detach()`` ends the error as well, and is no answer."""
     line = broken.__code__.co_firstlineno + 3
