@@ -97,7 +97,7 @@ def values_table(groups: Sequence[tuple[str, Sequence[Value]]], pictures: bool =
     rows = [row for title, values in groups for row in _rows(title, values, pictures)]
     if not any(title for title, _ in groups):
         rows = [row[1:] for row in rows]
-    return (Table((), tuple(rows), wrap=False),) if rows else ()
+    return (Table((), tuple(rows)),) if rows else ()
 
 
 def _rows(title: str, values: Sequence[Value], pictures: bool) -> list[Row]:

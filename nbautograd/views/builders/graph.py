@@ -46,7 +46,7 @@ def graph_parts(graph: AutogradGraph) -> Document:
     notes = tuple(map(str, graph.notes)) or (() if graph.complete else (messages.text("views.graph.incomplete"),))
     header, rows = graph_table(graph)
     named: tuple[tuple[Cell, ...], ...] = tuple((Code(first), *rest) for first, *rest in rows[:MAX_NODES])
-    table: Document = (Table(tuple(header), named, messages.text("views.caption.graph"), wrap=False),)
+    table: Document = (Table(tuple(header), named, messages.text("views.caption.graph")),)
     if len(rows) > MAX_NODES:
         words = messages.text("views.graph.folded", n=formats.count(len(rows) - MAX_NODES))
         table += (paragraph(words, look="faint"),)
