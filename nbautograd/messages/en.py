@@ -38,7 +38,7 @@ SENTENCES: dict[str, str] = {
     "audit.repro_no_source": "The source of `{name}` cannot be read.",
     "audit.repro_too_long": "It took more than {seconds} s.",
     "audit.repro_written": "{function}: {script}",
-    "audit.opcheck": "`torch.library.opcheck` does not pass {test}: {said}",
+    "audit.opcheck.what": "`torch.library.opcheck` does not pass {test}: {said}",
     "audit.unexplained": "The gradient does not agree with finite differences. The time for saying why was used up.",
     "audit.hands_on": "Forward returns its input as it is, so the Function is there for another gradient than the derivative (reversed, scaled, clipped). Whether the one that backward returns is meant, only its author can tell.",
     "audit.profiled": "A profiler was recording, whose table a copy of the inputs would have changed.",

@@ -38,7 +38,7 @@ SENTENCES: dict[str, str] = {
     "audit.repro_no_source": "无法读取 `{name}` 的源代码。",
     "audit.repro_too_long": "用时超过 {seconds} 秒。",
     "audit.repro_written": "{function}：{script}",
-    "audit.opcheck": "`torch.library.opcheck` 的 {test} 未通过：{said}",
+    "audit.opcheck.what": "`torch.library.opcheck` 的 {test} 未通过：{said}",
     "audit.unexplained": "梯度与有限差分不一致。用于说明原因的时间已用完。",
     "audit.hands_on": "前向原样返回输入，可见该 Function 是为导数以外的另一种梯度而写的（反转、缩放、裁剪）。backward 返回的梯度是否是有意的，只有作者知道。",
     "audit.profiled": "当时性能分析器正在记录，复制输入会改变它的结果。",

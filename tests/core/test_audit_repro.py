@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 import textwrap
@@ -89,11 +90,9 @@ def package(tmp_path_factory):
     """A module as a user has it installed."""
     folder = tmp_path_factory.mktemp("installed")
     (folder / "nbautograd_repro_package.py").write_text(PACKAGE)
-    sys.path.insert(0, str(folder))
-    try:
-        yield __import__("nbautograd_repro_package"), folder
-    finally:
-        sys.path.remove(str(folder))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(folder))
+        yield importlib.import_module("nbautograd_repro_package"), folder
 
 
 def run(script: Path, folder: Path) -> subprocess.CompletedProcess[str]:
