@@ -78,7 +78,6 @@ PASS_ON = {
     ("core/checking/probes/linearity.py", "Finding"),
     ("core/checking/probes/forward_mode.py", "Finding"),
     ("core/graphs/why_none.py", "Finding"),
-    ("inspection/audit.py", "Finding"),  # opcheck_* by the names of torch's own tests
     ("core/explaining/cause.py", "Finding"),  # a sentence about an error of torch's
     ("inspection/explanation.py", "Finding"),
     ("inspection/audit.py", "Finding"),  # of torch's own opcheck
