@@ -3,7 +3,8 @@
 import { verdictWord } from "./blocks.js";
 import { copyButton } from "./clipboard.js";
 import { documentView } from "./document.js";
-import { ask, el, prose } from "./shared.js";
+import { el, prose } from "./dom.js";
+import { ask } from "./wire.js";
 
 /** @typedef {import("./types").Page} Page */
 

@@ -1,6 +1,7 @@
 // The names and indices along a heat map's sides, and the lines between the slices of the slowest dimension.
 
-import { svg, unravel } from "./shared.js";
+import { svg } from "./dom.js";
+import { unravel } from "./arrays.js";
 
 /** @typedef {import("./types").Block} Block */
 /** @typedef {import("./levels.js").Level} Level */

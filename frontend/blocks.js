@@ -1,6 +1,7 @@
 // Blocks as a small matrix of outputs x inputs to choose from, and the words for their verdicts.
 
-import { ask, el, keys } from "./shared.js";
+import { ask } from "./wire.js";
+import { el, keys } from "./dom.js";
 
 /** @typedef {import("./types").Page} Page */
 /** @typedef {import("./types").Block} Block */

@@ -1,9 +1,10 @@
 // Calls: a time line with forward above and backward below, and under it the chosen pair with ctx between them.
 
 import { documentView } from "./document.js";
+import { el, keys, svg } from "./dom.js";
 import { time } from "./formats.js";
-import { ask, el, keys, svg } from "./shared.js";
 import { trendLines } from "./trends.js";
+import { ask } from "./wire.js";
 
 /** @typedef {import("./types").Page} Page */
 

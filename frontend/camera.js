@@ -1,6 +1,6 @@
 // Pan and zoom of a drawing. It is drawn larger than its frame and then only shifted, which costs the page next to nothing.
 
-import { el, icon } from "./shared.js";
+import { el, icon } from "./dom.js";
 
 /** @typedef {import("./types").Page} Page */
 /** @typedef {import("./scene.js").Rect} Rect */

@@ -1,6 +1,6 @@
 // Text for the clipboard.
 
-import { button, el } from "./shared.js";
+import { button, el } from "./dom.js";
 
 /**
  * A button that copies a text and says so.

@@ -1,7 +1,8 @@
 // Error of finite differences against their step, both logarithmic: the V of truncation and round-off.
 
+import { numbers } from "./arrays.js";
+import { el, svg } from "./dom.js";
 import { number } from "./formats.js";
-import { el, numbers, svg } from "./shared.js";
 
 /** @typedef {import("./types").Page} Page */
 

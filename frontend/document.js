@@ -1,8 +1,8 @@
 // A document as Python built it, drawn in a live view: the same tree as that of the stored report, views/document.py.
 
 import { copyButton } from "./clipboard.js";
+import { button, el, prose, svg } from "./dom.js";
 import { arrowHead, boxGroup, pathGroup } from "./scene.js";
-import { button, el, prose, svg } from "./shared.js";
 import { smallMap } from "./values.js";
 
 /** @typedef {import("./types").Page} Page */

@@ -1,9 +1,10 @@
 // One chosen entry of a Jacobian: the elements it belongs to, ways to the other views, the microscope.
 
+import { unravel } from "./arrays.js";
+import { button, el } from "./dom.js";
 import { element, number } from "./formats.js";
 import { entryName } from "./levels.js";
 import { microscope } from "./microscope.js";
-import { button, el, unravel } from "./shared.js";
 
 /** @typedef {import("./types").Page} Page */
 /** @typedef {import("./types").Block} Block */

@@ -10,7 +10,7 @@ import {
   windowLevel,
   worstEntry,
 } from "./levels.js";
-import { ask } from "./shared.js";
+import { ask } from "./wire.js";
 
 /** @typedef {import("./types").Page} Page */
 /** @typedef {import("./types").Block} Block */

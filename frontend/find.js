@@ -1,8 +1,8 @@
 // Search: boxes by what is written in them, and what is folded inside; Enter goes from one to the next, or opens a box.
 
+import { el, keys } from "./dom.js";
 import { canRepaint, unfoldTo } from "./folds.js";
 import { nameOf } from "./scene.js";
-import { el, keys } from "./shared.js";
 
 /** @typedef {import("./scene.js").Box} Box */
 

@@ -1,9 +1,10 @@
 // The gradients that flow into a node and out of it: their sum, and the list of the edges.
 
+import { numbers } from "./arrays.js";
+import { el } from "./dom.js";
 import { number, shape } from "./formats.js";
 import { thumbnail } from "./heatmap.js";
 import { limit } from "./scale.js";
-import { el, numbers } from "./shared.js";
 import { gradientView } from "./values.js";
 
 /** @typedef {import("./types").Page} Page */

@@ -1,8 +1,9 @@
 // Other pictures of the graph: boxes opened and folded again, a lens, a ghost. Python draws, and the view begins afresh.
 
+import { button, el } from "./dom.js";
 import { count, size } from "./formats.js";
 import { firstLine } from "./scene.js";
-import { ask, button, el } from "./shared.js";
+import { ask } from "./wire.js";
 
 /** @typedef {import("./types").Page} Page */
 /** @typedef {{key: string, name: string, nodes: number[]}} Opened */
@@ -30,7 +31,7 @@ export async function repaint(page, state, change, node) {
 async function painted(page, state, change) {
   const view = {
       opened: state.opened ?? [],
-      lens: state.lens ?? "",
+      lens: page.lens.get(),
       name: state.asked?.name ?? "",
       wide: state.wide ?? null,
       ...change,
@@ -55,7 +56,6 @@ async function painted(page, state, change) {
     scopes,
     ghosts,
     opened,
-    lens,
     wide,
     asked: message && { name, message, line, node: of, ghost },
   };

@@ -1,6 +1,6 @@
 // A model without a kernel: what a widget stored, and the answers that were kept with it.
 
-import { restored } from "./shared.js";
+import { restored } from "./wire.js";
 
 /** @typedef {import("./types").Model} Model */
 

@@ -4,11 +4,12 @@ import { copyReport, secondOrder, sinceView } from "./answer.js";
 import { agreeingWords, byInterest, FEW, mostTelling, verdictWord, wholeBlock } from "./blocks.js";
 import { curveView, nearest, pointsOf } from "./curve.js";
 import { documentView } from "./document.js";
+import { button, el, prose } from "./dom.js";
 import { lensButton } from "./entry.js";
 import { compared, count, element, number, time } from "./formats.js";
 import { worstEntry } from "./levels.js";
 import { slider } from "./microscope.js";
-import { ask, button, el, prose } from "./shared.js";
+import { ask } from "./wire.js";
 
 /** @typedef {import("./types").Page} Page */
 /** @typedef {import("./types").Block} Block */

@@ -1,6 +1,7 @@
 // The backward graph: the laid-out picture that the static report shows, to pan, zoom, search, step through and open.
 
 import { camera, READABLE } from "./camera.js";
+import { el, keys, prose } from "./dom.js";
 import { searchField } from "./find.js";
 import { canRepaint, foldButtons, repaint, unfold, wholeButton } from "./folds.js";
 import { legend } from "./legend.js";
@@ -11,7 +12,6 @@ import { outline } from "./outline.js";
 import { overview } from "./overview.js";
 import { exportButtons } from "./picture.js";
 import { scene } from "./scene.js";
-import { el, keys, prose } from "./shared.js";
 import { stepper } from "./stepper.js";
 import { uses } from "./uses.js";
 import { neighbour } from "./ways.js";

@@ -1,8 +1,8 @@
 // A heat map on a canvas: symmetric colours, sign marks, cells beyond the scale, the cursor and the marked cells.
 
+import { el } from "./dom.js";
 import { number, short } from "./formats.js";
 import { limit, isBeyond, NEGLIGIBLE } from "./scale.js";
-import { el } from "./shared.js";
 
 /** @typedef {import("./types").Page} Page */
 /** @typedef {{rows: number, cols: number, values: ArrayLike<number>}} Grid */

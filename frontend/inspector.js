@@ -4,12 +4,12 @@ import { copyReport, sinceView } from "./answer.js";
 import { agreeingWords, byInterest, FEW, fitsMatrix, matrix, verdictWord } from "./blocks.js";
 import { callsView } from "./calls.js";
 import { documentView, pageOf } from "./document.js";
+import { button, el, prose } from "./dom.js";
 import { count, size } from "./formats.js";
 import { gradcheckView } from "./gradcheck.js";
 import { graphView } from "./graph.js";
 import { jacobianView } from "./jacobian.js";
 import { worstEntry } from "./levels.js";
-import { button, el, prose } from "./shared.js";
 import { sourceView } from "./source.js";
 import { tabs } from "./tabs.js";
 

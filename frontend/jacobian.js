@@ -1,12 +1,12 @@
 // The Jacobian: analytical, numerical and difference side by side, with one cursor for all three.
 
 import { chooser, mostTelling, verdictWord, wholeBlock } from "./blocks.js";
+import { button, el, keys } from "./dom.js";
 import { entryView } from "./entry.js";
 import { explorer } from "./explorer.js";
 import { count, shape } from "./formats.js";
 import { isPooled } from "./levels.js";
 import { heatMaps } from "./maps.js";
-import { button, el, keys } from "./shared.js";
 
 /** @typedef {import("./types").Page} Page */
 /** @typedef {import("./types").Block} Block */

@@ -1,6 +1,6 @@
 // The legend: what the boxes, the edges and the signs in this picture mean; only those that occur.
 
-import { el, svg } from "./shared.js";
+import { el, svg } from "./dom.js";
 
 /** @typedef {import("./scene.js").Layout} Layout */
 

@@ -1,9 +1,10 @@
 // Lenses: what each node keeps for backward, what was changed in place since, how large the gradients are.
 
+import { numbers } from "./arrays.js";
+import { button, el, prose } from "./dom.js";
 import { repaint } from "./folds.js";
 import { number, size } from "./formats.js";
 import { isPath } from "./scene.js";
-import { button, el, numbers, prose } from "./shared.js";
 
 /** @typedef {import("./types").Page} Page */
 
@@ -23,8 +24,8 @@ export function lenses(page, state, picture, go) {
     ...NAMES.map((name) => el("option", { value: name }, page.t(`lens.${name || "none"}`))),
   );
   const views = { memory, stale, gradients };
-  const show = () => {
-    const lens = (select.value = state.lens ?? ""),
+  function show() {
+    const lens = (select.value = page.lens.get()),
       made = lens
         ? views[/** @type {keyof views} */ (lens)](page, state, picture, go)
         : { words: [] };
@@ -33,14 +34,14 @@ export function lenses(page, state, picture, go) {
     picture.mark("dim", (key, path) => Boolean(made.dim && !made.hot?.(key, path)));
     legend.hidden = !lens;
     legend.replaceChildren(...made.words);
-  };
+  }
+  page.lens.on(show, page.signal);
   select.addEventListener("change", () => {
     const redraw =
       state.lenses.kept &&
-      [state.lens, select.value].includes("memory") &&
+      [page.lens.get(), select.value].includes("memory") &&
       page.can({ kind: "picture" });
-    state.lens = select.value;
-    show();
+    page.lens.set(select.value);
     if (redraw) repaint(page, state, {}).catch(() => {}); // the colours are there; the words in the boxes are Python's
   });
   show();

@@ -1,7 +1,7 @@
 // Where a heat map's cells stand in a Jacobian: levels of zoom, from pooled cells to single entries.
 
+import { numbers, ravel, unravel } from "./arrays.js";
 import { element } from "./formats.js";
-import { numbers, ravel, unravel } from "./shared.js";
 
 /** @typedef {import("./types").Block} Block */
 /** @typedef {[number, number]} Pair */

@@ -2,11 +2,11 @@
 
 import { axesOf, axesView, margins } from "./axes.js";
 import { verdictWord } from "./blocks.js";
+import { el } from "./dom.js";
 import { compared, count, number } from "./formats.js";
 import { cellSize, draw, ramp } from "./heatmap.js";
 import { cellName } from "./levels.js";
 import { colourings } from "./scale.js";
-import { el } from "./shared.js";
 
 /** @typedef {import("./types").Page} Page */
 /** @typedef {import("./types").Block} Block */

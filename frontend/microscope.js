@@ -1,9 +1,10 @@
 // One entry close up: the output along that input, the slope that backward claims, the secant of finite differences.
 
 import { curve, nearest } from "./curve.js";
+import { el, svg } from "./dom.js";
 import { compared, number } from "./formats.js";
 import { entryName } from "./levels.js";
-import { ask, el, svg } from "./shared.js";
+import { ask } from "./wire.js";
 
 /** @typedef {import("./types").Page} Page */
 /** @typedef {import("./types").Block} Block */

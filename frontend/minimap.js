@@ -1,6 +1,6 @@
 // The whole picture, small, beside the frame, while not all is in sight; a click or a drag goes there.
 
-import { el, svg } from "./shared.js";
+import { el, svg } from "./dom.js";
 
 /** @typedef {import("./scene.js").Rect} Rect */
 

@@ -3,11 +3,12 @@
 import { mostTelling, verdictWord } from "./blocks.js";
 import { methodView } from "./calls.js";
 import { documentView } from "./document.js";
+import { button, el, icon } from "./dom.js";
 import { edgeList, sum } from "./flow.js";
 import { shape } from "./formats.js";
 import { firstLine } from "./scene.js";
-import { ask, button, el, icon } from "./shared.js";
 import { gradientView } from "./values.js";
+import { ask } from "./wire.js";
 
 /** @typedef {import("./types").Page} Page */
 /** @typedef {import("./scene.js").Box} Box */

@@ -1,7 +1,7 @@
 // The outline: the same graph as a tree, modules around what they made, in the order of backward; children on opening.
 
+import { el, keys } from "./dom.js";
 import { firstLine } from "./scene.js";
-import { el, keys } from "./shared.js";
 
 /** @typedef {import("./types").Page} Page */
 /** @typedef {import("./scene.js").Box} Box */

@@ -1,6 +1,6 @@
 // A large graph from afar: too small to read, so its boxes are painted on a canvas in place of thousands of elements.
 
-import { el } from "./shared.js";
+import { el } from "./dom.js";
 
 /** @typedef {import("./scene.js").Rect} Rect */
 

@@ -1,10 +1,13 @@
 // The page of one view: its shadow root, words, theme, selection; everything ends with its signal.
 
-import { el } from "./shared.js";
+import { el } from "./dom.js";
+import { store } from "./store.js";
 
 /** @typedef {import("./types").Model} Model */
 /** @typedef {import("./types").Page} Page */
 /** @typedef {import("./types").Selection} Selection */
+
+const PAUSE = 150; // ms without another choice before Python is told
 
 /**
  * @param {Model} model
@@ -14,8 +17,9 @@ import { el } from "./shared.js";
  */
 export function page(model, root, signal) {
   const words = model.get("_labels") ?? {};
-  /** @type {Page} */
-  const self = {
+  const theme = followedTheme(root, signal),
+    { selection, select } = followedSelection(model, signal);
+  return {
     model,
     root,
     signal,
@@ -24,8 +28,12 @@ export function page(model, root, signal) {
         name in params ? String(params[name]) : all,
       ),
     word: (group, term) => words[`${group}.${term.replaceAll(" ", "_")}`] ?? term,
-    ...themes(model, root, signal),
-    ...selections(model, signal),
+    colours: () => model.get("_colours")[theme.get()],
+    onTheme: theme.on,
+    selection: selection.get,
+    select,
+    onSelect: selection.on,
+    lens: store(""),
     tabs: [],
     elements: {},
     reach: (block, entry) => ({ block, entry }),
@@ -33,7 +41,6 @@ export function page(model, root, signal) {
     show: (tab) => (model.set("tab", tab), model.save_changes()),
     onShow: (listener) => listen(model, "change:tab", () => listener(model.get("tab")), signal),
   };
-  return self;
 }
 
 /**
@@ -48,27 +55,25 @@ function listen(model, event, listener, signal) {
 }
 
 /**
- * Whether the page is dark is asked of the page itself: `light-dark()` follows its color-scheme.
- * @param {Model} model
+ * Follow the page's theme; whether it is dark is asked of the page itself: `light-dark()` follows its color-scheme.
  * @param {HTMLElement} root
  * @param {AbortSignal} signal
+ * @returns {import("./store").Store<"light" | "dark">}
  */
-function themes(model, root, signal) {
+function followedTheme(root, signal) {
   const probe = el("span", { class: "probe", "aria-hidden": "true" });
   root.append(probe);
-  const name = () => (getComputedStyle(probe).color === "rgb(255, 255, 255)" ? "dark" : "light");
-  /** @type {(() => void)[]} */
-  const listeners = [];
-  let last = "";
-  const check = () => {
+  /** @returns {"light" | "dark"} */
+  const now = () => (getComputedStyle(probe).color === "rgb(255, 255, 255)" ? "dark" : "light");
+  const theme = store(now());
+  function check() {
     root.classList.toggle(
       "dark-host",
       /\bvscode-(dark|high-contrast)\b/.test(document.body.className),
     );
-    if (name() === last) return;
-    last = name();
-    for (const listener of listeners) listener();
-  };
+    theme.set(now());
+  }
+  check();
   const observer = new MutationObserver(check);
   for (const node of [document.body, document.documentElement]) {
     observer.observe(node, {
@@ -85,53 +90,26 @@ function themes(model, root, signal) {
   for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)"])
     matchMedia(query).addEventListener("change", check, { signal });
   signal.addEventListener("abort", () => observer.disconnect(), { once: true });
-  return {
-    colours: () => model.get("_colours")[name()],
-    onTheme: /** @param {() => void} listener @param {AbortSignal} [until] */ (listener, until) =>
-      add(listeners, listener, until),
-  };
+  return { ...theme, get: now }; // a view may be drawn before it stands on the page
 }
 
 /**
+ * Follow what is selected: Python and every view may change it.
  * @param {Model} model
  * @param {AbortSignal} signal
  */
-function selections(model, signal) {
-  /** @type {((selection: Selection) => void)[]} */
-  const listeners = [];
+function followedSelection(model, signal) {
   const get = () => /** @type {Selection} */ (model.get("selection") ?? {});
-  listen(
-    model,
-    "change:selection",
-    () => [...listeners].forEach((listener) => listener(get())),
-    signal,
-  );
+  const selection = store(get());
+  listen(model, "change:selection", () => selection.set(get()), signal);
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
   signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
-  return {
-    selection: get,
-    select: /** @param {Selection} change */ (change) => {
-      model.set("selection", { ...get(), ...change });
-      clearTimeout(timer);
-      timer = setTimeout(() => model.save_changes(), 150);
-    },
-    onSelect: /** @param {(selection: Selection) => void} listener @param {AbortSignal} [until] */ (
-      listener,
-      until,
-    ) => add(listeners, listener, until),
-  };
-}
-
-/**
- * @template T
- * @param {T[]} listeners
- * @param {T} listener
- * @param {AbortSignal} [until]
- */
-function add(listeners, listener, until) {
-  listeners.push(listener);
-  until?.addEventListener("abort", () => listeners.splice(listeners.indexOf(listener), 1), {
-    once: true,
-  });
+  /** @param {Selection} change */
+  function select(change) {
+    model.set("selection", { ...get(), ...change });
+    clearTimeout(timer);
+    timer = setTimeout(() => model.save_changes(), PAUSE);
+  }
+  return { selection, select };
 }

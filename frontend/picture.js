@@ -1,7 +1,7 @@
 // The whole graph as a file: SVG, and PNG painted from it. Made on the page, of what the page has; nothing is fetched.
 
+import { el, svg } from "./dom.js";
 import { arrowHead, boxGroup, pathGroup } from "./scene.js";
-import { el, svg } from "./shared.js";
 
 /** @typedef {import("./types").Page} Page */
 /** @typedef {import("./scene.js").Layout} Layout */

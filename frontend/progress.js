@@ -1,8 +1,9 @@
 // The bar of long work: how far it is, and a button that ends it, by a message or, where that is not heard, by the server.
 
 import { verdictWord } from "./blocks.js";
+import { button, el, prose } from "./dom.js";
 import { time } from "./formats.js";
-import { ask, button, el, prose } from "./shared.js";
+import { ask } from "./wire.js";
 
 /** @typedef {import("./types").Page} Page */
 

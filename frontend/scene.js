@@ -1,6 +1,6 @@
 // The boxes and edges of a laid-out graph, of which only those in sight are in the page.
 
-import { fill, svg } from "./shared.js";
+import { fill, svg } from "./dom.js";
 
 /** @typedef {{text: string, x: number, y: number, style: string}} Line */
 /** @typedef {{key: string, kind: string, nodes: number[], x: number, y: number, width: number, height: number, lines: Line[], title: string, fan_in: number, freed: boolean}} Box */

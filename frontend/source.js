@@ -1,6 +1,6 @@
 // The source of the class, the selected line marked.
 
-import { el } from "./shared.js";
+import { el } from "./dom.js";
 
 /** @typedef {import("./types").Page} Page */
 

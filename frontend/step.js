@@ -1,9 +1,9 @@
 // One step of backward: what arrived and how it adds up, what the formula reads, what is ready next, what .grad holds.
 
+import { button, el } from "./dom.js";
 import { sum } from "./flow.js";
 import { nodeBody } from "./node.js";
 import { firstLine } from "./scene.js";
-import { button, el } from "./shared.js";
 import { gradientView } from "./values.js";
 
 /** @typedef {import("./types").Page} Page */

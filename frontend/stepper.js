@@ -1,8 +1,8 @@
 // Step through backward in the engine's order: forwards, backwards, by playing, by a slider.
 
+import { el, icon } from "./dom.js";
 import { runOrder } from "./queue.js";
 import { firstLine } from "./scene.js";
-import { el, icon } from "./shared.js";
 import { stepPanel } from "./step.js";
 
 /** @typedef {import("./types").Page} Page */

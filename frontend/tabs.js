@@ -1,6 +1,6 @@
 // Tabs as the ARIA practices describe them: one stop for Tab, arrows move and open, panels are made when first opened.
 
-import { el, keys } from "./shared.js";
+import { el, keys } from "./dom.js";
 
 /** @typedef {import("./types").Page} Page */
 

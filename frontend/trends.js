@@ -1,7 +1,8 @@
 // Trends along calls: sizes of gradients, NaN and Inf, time, as small lines with a brush that lists the calls under it.
 
+import { numbers } from "./arrays.js";
+import { button, el, keys, svg } from "./dom.js";
 import { number, time } from "./formats.js";
-import { button, el, keys, numbers, svg } from "./shared.js";
 
 /** @typedef {import("./types").Page} Page */
 

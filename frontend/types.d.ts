@@ -37,6 +37,8 @@ export interface Page {
   word(group: string, term: string): string;
   colours(): string[];
   onTheme(listener: () => void, until?: AbortSignal): void;
+  /** What the graph's boxes tell of besides their names: "", "memory", "stale" or "gradients". */
+  lens: import("./store").Store<string>;
   selection(): Selection;
   select(change: Selection): void;
   onSelect(listener: (selection: Selection) => void, until?: AbortSignal): void;

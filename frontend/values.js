@@ -1,8 +1,9 @@
 // The gradient that flowed along an edge or into a node, and what a cell of a small heat map says.
 
+import { numbers, unravel } from "./arrays.js";
+import { el } from "./dom.js";
 import { index, number, shape } from "./formats.js";
 import { thumbnail, thumbnailWidth } from "./heatmap.js";
-import { el, numbers, unravel } from "./shared.js";
 
 /** @typedef {import("./types").Page} Page */
 

@@ -1,7 +1,7 @@
 // Why is this grad None? Any tensor of the graph or of the notebook; the answer names the cut and shows it as a ghost.
 
+import { button, el, prose } from "./dom.js";
 import { canRepaint, repaint, waiting } from "./folds.js";
-import { button, el, prose } from "./shared.js";
 
 /** @typedef {import("./types").Page} Page */
 

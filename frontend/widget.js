@@ -3,6 +3,7 @@
 import { callsView } from "./calls.js";
 import { claimKeys } from "./claims.js";
 import { pageOf } from "./document.js";
+import { el } from "./dom.js";
 import { frozenModel } from "./frozen.js";
 import { gradcheckView } from "./gradcheck.js";
 import { graphView } from "./graph.js";
@@ -12,7 +13,7 @@ import { resume } from "./memory.js";
 import { page } from "./page.js";
 import { takePlace } from "./place.js";
 import { progressView } from "./progress.js";
-import { el, inflate, opened } from "./shared.js";
+import { inflate, opened } from "./wire.js";
 
 /** @typedef {import("./types").Model} Model */
 

@@ -62,11 +62,16 @@ def block_verdict(block: Block) -> str:
     return f"{words} ({say('reason', block.reason)})" if block.reason else words
 
 
+def line_of(finding: Finding) -> int | None:
+    """Return the line that a finding leads to: the one of its tried change, as in the headline, else its own."""
+    fix = finding.fix
+    return fix.line if fix is not None and fix.verified and fix.line is not None else finding.line
+
+
 def place(finding: Finding) -> str:
     """``line 23``, unless the sentence says it already."""
-    if finding.line is None or finding.names_its_line:
-        return ""
-    return messages.text("views.line", line=finding.line)
+    line = line_of(finding)
+    return "" if line is None or finding.names_its_line else messages.text("views.line", line=line)
 
 
 def without_example(finding: Finding) -> str:

@@ -10,6 +10,7 @@ from nbautograd.core.display import plain
 from nbautograd.views.answer import Answer, answer, second_answer
 from nbautograd.views.builders.summary import answer_document, findings_document
 from nbautograd.views.to_json import to_json
+from nbautograd.views.words import line_of
 from nbautograd.widgets.asking import plain_text, questions
 from nbautograd.widgets.base import Question, ViewWidget
 from nbautograd.widgets.history import since_last
@@ -37,7 +38,7 @@ def answer_state(told: Answer) -> dict[str, Any]:
         "document": to_json(answer_document(told)),
         "brief": to_json(answer_document(replace(told, findings=()))),
         "others": to_json(findings_document(told.others)),
-        "marks": [{"line": cause.line, "message": cause.message} for cause in told.findings],
+        "marks": [{"line": line_of(cause), "message": cause.message} for cause in told.findings],
     }
 
 

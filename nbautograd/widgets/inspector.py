@@ -10,6 +10,7 @@ from nbautograd.core.user_source import FunctionSource
 from nbautograd.core.values import Value
 from nbautograd.inspection.report import FunctionReport
 from nbautograd.views.answer import answer
+from nbautograd.views.words import line_of
 from nbautograd.widgets.asking import plain_text, questions
 from nbautograd.widgets.base import Question, ViewWidget
 from nbautograd.widgets.calls import calls_questions, calls_state
@@ -35,7 +36,11 @@ def elements_state(report: FunctionReport) -> dict[str, Any]:
     numbers = {side: _numbers(() if first is None else getattr(first, side)) for side in sides}
     gradients = () if report.source is None else report.source.gradients
     call = next((call.index for call in report.calls if call.method == "backward"), None)
-    return {**numbers, "lines": [gradient.line for gradient in gradients], "call": call}
+    lines = {k: gradient.line for k, gradient in enumerate(gradients)}
+    for finding in reversed(answer(report).findings):  # the one that the headline speaks of counts
+        if finding.where is not None and (line := line_of(finding)):
+            lines[finding.where[1]] = line
+    return {**numbers, "lines": {str(k): line for k, line in lines.items()}, "call": call}
 
 
 def _numbers(values: Sequence[Value]) -> list[Any]:

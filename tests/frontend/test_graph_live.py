@@ -155,7 +155,7 @@ def test_a_step_shows_what_is_added_and_what_the_leaves_hold(show: Any) -> None:
     expect(terms).to_have_count(3)  # two contributions and their sum
     assert set(terms.all_text_contents()[:2]) == {"ExpBackward0", "SinBackward0"}
     assert page.locator(".step .sum").first.inner_text().count("+") == 1
-    expect(page.locator(".step")).to_contain_text("saved tensors")
+    expect(page.locator(".step")).to_contain_text("saved for backward")
     expect(page.locator(".step")).to_contain_text(re.compile(r"b\.grad\s*\d of 3 contributions"))
     page.get_by_role("slider").fill(str(len(value.order)))
     expect(page.locator(".step")).to_contain_text(re.compile(r"b\.grad\s*complete"))

@@ -247,3 +247,18 @@ def test_a_page_without_a_clipboard_still_copies(show: Any, wrong: Any, clipboar
     expect(page.locator(".fix .copy")).to_contain_text("Copied.")
     assert page.evaluate("read()") == "            grad_weight = input.t().mm(grad_output)"
     assert page.locator("textarea").count() == 0
+
+
+def test_every_way_to_a_line_leads_to_the_one_of_the_headline(show: Any, samples: Any) -> None:
+    report = samples.report(wrong=True)
+    finding = report.gradcheck.findings[0]
+    moved = replace(finding, fix=replace(finding.fix, line=finding.fix.line - 1, verified=True))
+    check = replace(report.gradcheck, findings=(moved,))
+    page = show(replace(report, findings=(moved,), gradcheck=check, source=SOURCE))
+    [said] = set(re.findall(r"line (\d+)", page.locator(".headline").inner_text()))
+    assert int(said) == moved.fix.line != finding.line
+    assert page.get_by_role("button", name=f"Show line {said}").count() == 1
+    page.get_by_role("tab", name="Jacobian").click()
+    page.get_by_role("button", name="Worst entry").click()
+    ways = page.locator("[role=tabpanel]:visible").get_by_role("button", name=re.compile(r"line \d+")).all_inner_texts()
+    assert [re.findall(r"\d+", words) for words in ways] == [[said]]

@@ -24,7 +24,7 @@ from nbautograd.views.document import (
     paragraph,
     sentences,
 )
-from nbautograd.views.words import VERDICT_MARKS, place, say, tried, without_example
+from nbautograd.views.words import VERDICT_MARKS, line_of, place, say, tried, without_example
 
 MOST_OPEN = 3  # findings beside the answer; more of them are folded
 
@@ -58,10 +58,11 @@ def change_document(fix: Fix) -> Document:
 def _links(finding: Finding) -> Block | None:
     """Return the ways from a finding to its evidence."""
     links: list[Span] = []
+    line = line_of(finding)
     if finding.where is not None:
-        links.append(Link(messages.text("widgets.show_jacobian"), "jacobian", finding.where, finding.line))
-    if finding.line is not None:
-        links.append(Link(messages.text("widgets.show_line", line=finding.line), "source", line=finding.line))
+        links.append(Link(messages.text("widgets.show_jacobian"), "jacobian", finding.where, line))
+    if line is not None:
+        links.append(Link(messages.text("widgets.show_line", line=line), "source", line=line))
     return Paragraph(tuple(links)) if links else None
 
 

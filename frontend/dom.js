@@ -1,9 +1,7 @@
-// What every view uses: elements, arrays, questions to Python.
+// Elements, and the keys that they handle.
 
 import { claim } from "./claims.js";
 
-/** @typedef {import("./types").Model} Model */
-/** @typedef {import("./types").Packed} Packed */
 /** @typedef {Node | string | number | null | undefined | false} Child */
 
 const TURNS = /[\u202a-\u202e\u2066-\u2069]/g; // what would turn the direction of the text behind it
@@ -81,89 +79,6 @@ export function prose(sentence) {
     null,
     parts.map((p, k) => (k % 2 ? el("code", null, p) : p)),
   );
-}
-
-/**
- * Position of a row-major element number in a tensor.
- * @param {number} flat
- * @param {number[]} sizes
- * @returns {number[]}
- */
-export function unravel(flat, sizes) {
-  const position = sizes.map(() => 0);
-  for (let k = sizes.length - 1; k >= 0; k--) {
-    position[k] = flat % sizes[k];
-    flat = Math.floor(flat / sizes[k]);
-  }
-  return position;
-}
-
-/**
- * @param {number[]} position
- * @param {number[]} sizes
- */
-export const ravel = (position, sizes) => position.reduce((flat, k, d) => flat * sizes[d] + k, 0);
-
-/**
- * The numbers of an array that Python sent; copied, since a buffer may start anywhere.
- * @param {Packed} packed
- */
-export function numbers({ dtype, buffer, values }) {
-  if (values) return Float64Array.from(values, Number);
-  const bytes = buffer.buffer.slice(buffer.byteOffset, buffer.byteOffset + buffer.byteLength);
-  if (dtype === "uint8") return new Uint8Array(bytes);
-  return dtype === "float32" ? new Float32Array(bytes) : new Float64Array(bytes);
-}
-
-/** @param {DataView} bytes deflated @returns {Promise<string>} */
-export const inflate = (bytes) =>
-  new Response(
-    new Blob([/** @type {DataView<ArrayBuffer>} */ (bytes)])
-      .stream()
-      .pipeThrough(new DecompressionStream("deflate")),
-  ).text();
-
-/** @param {any} stored with bytes as `{"$b64": text}` @returns {any} the same with bytes */
-export function restored(stored) {
-  if (Array.isArray(stored)) return stored.map(restored);
-  if (!stored || typeof stored !== "object") return stored;
-  if ("$b64" in stored)
-    return new DataView(Uint8Array.from(atob(stored.$b64), (c) => c.charCodeAt(0)).buffer);
-  return Object.fromEntries(Object.entries(stored).map(([name, part]) => [name, restored(part)]));
-}
-
-/** @param {DataView} bytes a large state or answer, as Python packed it */
-export const opened = async (bytes) => restored(JSON.parse(await inflate(bytes)));
-
-let asked = 0;
-
-/**
- * Ask Python a question and wait for its answer.
- * @param {Model} model
- * @param {{kind: string, [more: string]: any}} question
- * @param {AbortSignal} signal
- * @param {string} late what to say when no answer comes
- * @param {number} [patience] ms
- * @returns {Promise<{content: any, buffers: DataView[]}>}
- */
-export function ask(model, question, signal, late, patience = 20_000) {
-  const id = ++asked * 1_000_000 + Math.floor(Math.random() * 1_000_000);
-  return new Promise((resolve, reject) => {
-    const stop = () => (model.off("msg:custom", listen), clearTimeout(timer));
-    const timer = setTimeout(() => (stop(), reject(new Error(late))), patience);
-    /** @param {any} content @param {DataView[]} buffers */
-    function listen(content, buffers) {
-      if (content?.id !== id) return;
-      stop();
-      if (content.error) reject(new Error(content.error));
-      else if (content.packed)
-        opened(buffers[0]).then((whole) => resolve({ content: whole, buffers: [] }), reject);
-      else resolve({ content, buffers });
-    }
-    signal.addEventListener("abort", () => (stop(), reject(new Error(late))), { once: true });
-    model.on("msg:custom", listen);
-    model.send({ ...question, id });
-  });
 }
 
 /**

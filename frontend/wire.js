@@ -1,0 +1,54 @@
+// What comes from Python: deflated states, answers to questions.
+
+/** @typedef {import("./types").Model} Model */
+
+/** @param {DataView} bytes deflated @returns {Promise<string>} */
+export const inflate = (bytes) =>
+  new Response(
+    new Blob([/** @type {DataView<ArrayBuffer>} */ (bytes)])
+      .stream()
+      .pipeThrough(new DecompressionStream("deflate")),
+  ).text();
+
+/** @param {any} stored with bytes as `{"$b64": text}` @returns {any} the same with bytes */
+export function restored(stored) {
+  if (Array.isArray(stored)) return stored.map(restored);
+  if (!stored || typeof stored !== "object") return stored;
+  if ("$b64" in stored)
+    return new DataView(Uint8Array.from(atob(stored.$b64), (c) => c.charCodeAt(0)).buffer);
+  return Object.fromEntries(Object.entries(stored).map(([name, part]) => [name, restored(part)]));
+}
+
+/** @param {DataView} bytes a large state or answer, as Python packed it */
+export const opened = async (bytes) => restored(JSON.parse(await inflate(bytes)));
+
+let asked = 0;
+
+/**
+ * Ask Python a question and wait for its answer.
+ * @param {Model} model
+ * @param {{kind: string, [more: string]: any}} question
+ * @param {AbortSignal} signal
+ * @param {string} late what to say when no answer comes
+ * @param {number} [patience] ms
+ * @returns {Promise<{content: any, buffers: DataView[]}>}
+ */
+export function ask(model, question, signal, late, patience = 20_000) {
+  const id = ++asked * 1_000_000 + Math.floor(Math.random() * 1_000_000);
+  return new Promise((resolve, reject) => {
+    const stop = () => (model.off("msg:custom", listen), clearTimeout(timer));
+    const timer = setTimeout(() => (stop(), reject(new Error(late))), patience);
+    /** @param {any} content @param {DataView[]} buffers */
+    function listen(content, buffers) {
+      if (content?.id !== id) return;
+      stop();
+      if (content.error) reject(new Error(content.error));
+      else if (content.packed)
+        opened(buffers[0]).then((whole) => resolve({ content: whole, buffers: [] }), reject);
+      else resolve({ content, buffers });
+    }
+    signal.addEventListener("abort", () => (stop(), reject(new Error(late))), { once: true });
+    model.on("msg:custom", listen);
+    model.send({ ...question, id });
+  });
+}
