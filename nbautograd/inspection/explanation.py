@@ -126,18 +126,26 @@ def _of_tensor(tensor: torch.Tensor, names: Mapping[str, Any] | None) -> Explana
     program = Program(scope={**frame.f_globals, **frame.f_locals} if names is None else names, roots=(tensor,))
     if names is None and is_users(frame.f_code.co_filename):
         program.frames.append((frame, frame.f_lineno))
-    if tensor.is_leaf and tensor.requires_grad and tensor.grad is None and bool(tensor.detach().isfinite().all()):
+    if tensor.is_leaf and tensor.requires_grad and bool(tensor.detach().isfinite().all()):
         return _of_leaf(tensor, program)
     cause = cause_of_tensor(tensor, program)
     return Explanation("nothing", (_note("nothing"),)) if cause is None else _explained(cause, program)
 
 
 def _of_leaf(tensor: torch.Tensor, program: Program) -> Explanation:
-    """Explain a leaf whose ``.grad`` is None by the losses that were computed beside it."""
+    """Explain a leaf by the losses that were computed beside it, and by the optimizers that are to change it."""
+    name = program.name_of(tensor)
+    if tensor.grad is not None:
+        optimizers = {n: v for n, v in program.variables.items() if isinstance(v, torch.optim.Optimizer)}
+        held = [parameter for one in optimizers.values() for group in one.param_groups for parameter in group["params"]]
+        if not optimizers or any(parameter is tensor for parameter in held):
+            return Explanation("nothing", (_note("nothing_of_leaf", name=name or "?"),), name)
+        facts = (_note("optimizer_holds_others", name=name or "?", optimizers=", ".join(optimizers)),)
+        return Explanation("optimizer_holds_others", facts, name)
     losses = [t for t in program.tensors.values() if t.grad_fn is not None and t.numel() == 1]
     finding = why_none(tensor, losses, names={"__name__": "", **program.variables}) if losses else None
     finding = finding or _note("no_loss")
-    return Explanation(finding.code, (finding,), program.name_of(tensor))
+    return Explanation(finding.code, (finding,), name)
 
 
 def _note(which: str, **params: Any) -> Finding:

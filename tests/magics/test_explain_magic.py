@@ -102,6 +102,16 @@ def test_a_tensor_can_be_asked_about(notebook):
     assert notebook["explained"].code == "not_finite_sqrt_at_zero"
 
 
+def test_an_earlier_cell_that_freed_the_graph_is_named(notebook):
+    notebook("x = torch.ones(3, requires_grad=True)\nloss = x.exp().sum()\nloss.backward()")
+    notebook("loss.backward()")
+    ran = notebook("explained = %autograd_explain")
+    found = notebook["explained"]
+    assert (found.code, found.did.line, ran.error) == ("freed_again", 3, None)
+    assert found.did.cell == found.raised.cell - 1
+    assert f"cell {found.did.cell}, line 3" in str(found)
+
+
 def test_a_wrong_line_is_a_sentence(notebook):
     assert "no_such" in notebook("%autograd_explain no_such").stderr
     assert "takes an error, a tensor, or a function" in notebook("%autograd_explain 3").stderr

@@ -283,6 +283,12 @@ w = torch.randn(3, requires_grad=True)
 with torch.set_grad_enabled(False):
     loss = (w ** 2).sum()  # did
 loss.backward()
+=== gradient penalty without a graph | no_grad_create_graph | y
+x = torch.randn(3, requires_grad=True)
+y = (x ** 3).sum()
+(g,) = torch.autograd.grad(y, x)  # did
+penalty = g.pow(2).sum()
+penalty.backward()
 === nothing requires grad | no_grad_not_required | w
 w = torch.randn(3)
 x = torch.ones(3)

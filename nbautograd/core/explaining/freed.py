@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from nbautograd.core.explaining.cause import Edit, ErrorCause, Place, said
-from nbautograd.core.explaining.program import Program, Source, behind
+from nbautograd.core.explaining.program import Program, Source, behind, targets
 from nbautograd.core.explaining.watch import freed_by, made_at
 from nbautograd.core.graphs.source_cuts import tree_of
 from nbautograd.core.torch_private.nodes import all_gone, function_of, node_name, raw_slots
@@ -39,7 +39,8 @@ def freed(program: Program) -> ErrorCause | None:
     elif again:
         facts = [said("freed.same_line", did, **shown)]
     else:
-        facts = [said("freed.by_line", did, **shown)]
+        elsewhere = did.cell is not None and here is not None and did.cell != here.cell
+        facts = [said("freed.by_cell" if elsewhere else "freed.by_line", did, cell=did.cell, **shown)]
     kind = "freed_again"
     if name and name != root:
         kind = "freed_carried" if again and _carried(program, name) else "freed_shared"
@@ -145,18 +146,24 @@ def _calls(expression: ast.expr, name: str) -> bool:
 
 
 def _earlier_cell(program: Program, gone: set[Any]) -> Place | None:
-    """Return the line of an earlier cell that freed the graph, by the variables that it still shares with this one."""
+    """Return the line of an earlier cell that freed the graph, by the variables that it still shares with this one.
+
+    Of the cells only those count that ran since the loss was assigned for the last time.
+    """
     cells = program.variables.get("In")
     here = program.caller
-    found: list[Place] = []
-    for number, cell in enumerate(cells) if isinstance(cells, list) else ():
-        tree = tree_of(cell) if isinstance(cell, str) else None
-        if tree is None or here is None or number == here.cell:
-            continue
-        lines = cell.splitlines()
-        top = [s for s in tree.body if _differentiates(s) and _goes_through(s, program.variables, gone)]
-        found += [Place(s.lineno, lines[s.lineno - 1].strip(), "", "", number) for s in top]
-    return found[0] if len(found) == 1 else None
+    if not isinstance(cells, list) or here is None or here.cell is None:
+        return None
+    trees = {i: tree_of(cell) for i, cell in enumerate(cells) if isinstance(cell, str) and i <= here.cell}
+    ran = [(i, statement) for i, tree in trees.items() if tree is not None for statement in tree.body]
+    roots = {program.name_of(root) for root in program.roots} - {""}
+    since = max((i for i, statement in ran if targets(statement) & roots), default=None)
+    later = [(i, s) for i, s in ran if since is not None and since <= i != here.cell and _differentiates(s)]
+    found = [(i, s) for i, s in later if _goes_through(s, program.variables, gone)]
+    if len(found) != 1:
+        return None
+    number, statement = found[0]
+    return Place(statement.lineno, cells[number].splitlines()[statement.lineno - 1].strip(), "", "", number)
 
 
 def _differentiates(statement: ast.stmt) -> bool:

@@ -222,7 +222,7 @@ class Source:
         """
         if tensor is not None and self.variables.get(name) is not tensor:
             return None
-        lines = {s.lineno for s in self.statements if s.lineno <= self.line and name in _targets(s)}
+        lines = {s.lineno for s in self.statements if s.lineno <= self.line and name in targets(s)}
         return self.place(lines.pop()) if len(lines) == 1 else None
 
     def line_of_node(self, node: Any) -> Place | None:
@@ -230,11 +230,11 @@ class Source:
         for statement in self.statements:
             if not isinstance(statement, ast.Assign) or statement.lineno > self.line or self._runs_more(statement):
                 continue
-            made = [self.variables.get(name) for name in _targets(statement)]
+            made = [self.variables.get(name) for name in targets(statement)]
             used = [self.variables.get(n.id) for n in ast.walk(statement.value) if isinstance(n, ast.Name)]
             # what was written into since has nodes of later lines behind it
             tensors = [value for value in made if isinstance(value, torch.Tensor) and version(value) == 0]
-            if not tensors or not all(self._settled(name, statement.lineno) for name in _targets(statement)):
+            if not tensors or not all(self._settled(name, statement.lineno) for name in targets(statement)):
                 continue
             names = {n.id for n in ast.walk(statement.value) if isinstance(n, ast.Name)} & self._assigned_names
             if not all(self._settled(name) and self._first(name) < statement.lineno for name in names):
@@ -261,14 +261,14 @@ class Source:
 
     @cached_property
     def _assigned_names(self) -> set[str]:
-        return {name for s in self.statements for name in _targets(s)}
+        return {name for s in self.statements for name in targets(s)}
 
     def _settled(self, name: str, line: int | None = None) -> bool:
-        lines = {s.lineno for s in self.statements if name in _targets(s)}
+        lines = {s.lineno for s in self.statements if name in targets(s)}
         return len(lines) == 1 and (line is None or line in lines)
 
     def _first(self, name: str) -> int:
-        return min(s.lineno for s in self.statements if name in _targets(s))
+        return min(s.lineno for s in self.statements if name in targets(s))
 
 
 def behind(tensor: torch.Tensor) -> set[Any]:
@@ -340,14 +340,14 @@ def _flat(body: list[ast.stmt]) -> Iterator[ast.stmt]:
             yield from _flat(handler.body)
 
 
-def _targets(statement: ast.stmt) -> set[str]:
+def targets(statement: ast.stmt) -> set[str]:
     """Return the variables that a statement gives a new value."""
-    targets: list[ast.expr] = []
+    assigned: list[ast.expr] = []
     if isinstance(statement, ast.Assign):
-        targets = statement.targets
+        assigned = statement.targets
     elif isinstance(statement, (ast.AnnAssign, ast.For, ast.AugAssign)):
-        targets = [statement.target]
+        assigned = [statement.target]
     elif isinstance(statement, ast.With):
-        targets = [item.optional_vars for item in statement.items if item.optional_vars is not None]
-    flat = [part for target in targets for part in ([*target.elts] if isinstance(target, ast.Tuple) else [target])]
+        assigned = [item.optional_vars for item in statement.items if item.optional_vars is not None]
+    flat = [part for target in assigned for part in ([*target.elts] if isinstance(target, ast.Tuple) else [target])]
     return {ast.unparse(part) for part in flat}

@@ -228,6 +228,9 @@ class Watch(TorchFunctionMode):
         self.passes.append(ran)
         for node in nodes:
             mark(node).setdefault("freed", ran)
+        if name == "grad" and not kwargs.get("create_graph"):
+            for gradient in tensors_of(result):
+                self.cuts[gradient] = Cut("create_graph", spot, name, next(map(_named, roots), ""))
         return result
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -52,6 +53,11 @@ def test_an_explanation_is_plain_data():
     assert json.loads(json.dumps(found.to_dict()))["did"]["text"] == "y[0] = SECOND"
     assert repr(found) == f"<Explanation in_place of y, line {broken.__code__.co_firstlineno + 3}>"
     assert "<table" in found._repr_mimebundle_()["text/html"]
+
+
+def test_the_live_view_is_the_document():
+    kinds = [block["kind"] for block in explain(caught(broken)).widget().state["document"]]
+    assert kinds == ["card", "table", "drawing"]
 
 
 def test_an_error_leaves_the_graph_to_be_drawn():
@@ -170,6 +176,36 @@ def test_a_grad_that_is_none():
     loss = (a * b.detach()).sum()
     loss.backward()
     assert explain(b).code.startswith("grad_none")
+
+
+def test_an_optimizer_that_holds_other_tensors():
+    net = torch.nn.Linear(2, 1)
+    opt = torch.optim.SGD([torch.nn.Parameter(p.detach()) for p in net.parameters()], lr=0.1)
+    net(torch.ones(1, 2)).sum().backward()
+    found = explain(net.weight)
+    assert (found.code, found.tensor) == ("optimizer_holds_others", "net.weight")
+    opt.add_param_group({"params": list(net.parameters())})
+    assert explain(net.weight).code == "nothing"
+
+
+def test_on_another_thread_what_is_left_is_enough():
+    found = []
+    thread = threading.Thread(target=lambda: found.append(explain(caught(broken))))
+    thread.start()
+    thread.join()
+    assert (found[0].tensor, found[0].did.text) == ("y", "y[0] = SECOND")
+
+
+def test_of_a_compiled_function_the_remains_are_read():
+    compiled = torch.compile(lambda x: x.exp(), backend="eager")
+
+    def run():
+        y = compiled(torch.ones(2, requires_grad=True))
+        y += 1
+        y.sum().backward()
+
+    found = explain(caught(run))
+    assert (found.code, found.tensor, found.did.text) == ("in_place", "y", "y += 1")
 
 
 def test_what_cannot_be_explained_is_refused_with_advice():
