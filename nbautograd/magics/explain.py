@@ -72,6 +72,14 @@ class ExplainMagics(Magics):
             ) from None
         except NbautogradError as error:
             raise UsageError(str(error)) from None
+        except KeyboardInterrupt as interrupt:  # the copy of the process is gone with it
+            output.render_as_users_own(self._shell, interrupt)
+            raise
+        except UsageError:
+            raise
+        except Exception as problem:
+            words = f"{type(problem).__name__}: {one_line(problem)}"
+            raise UsageError(messages.text("magics.stumbled", magic="%autograd_explain", error=words)) from None
 
 
 def set_help() -> None:

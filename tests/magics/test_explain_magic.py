@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
 from nbautograd.core.explaining import torch_errors
+
+pytestmark = pytest.mark.usefixtures("saved_tensors_shown")
 
 BROKEN = """\
 x = torch.ones(3, requires_grad=True)
@@ -110,6 +113,14 @@ def test_an_earlier_cell_that_freed_the_graph_is_named(notebook):
     assert (found.code, found.did.line, ran.error) == ("freed_again", 3, None)
     assert found.did.cell == found.raised.cell - 1
     assert f"cell {found.did.cell}, line 3" in str(found)
+
+
+def test_a_mistake_of_ours_is_a_sentence(notebook, monkeypatch):
+    from nbautograd.inspection import explanation
+
+    notebook(BROKEN)
+    monkeypatch.setattr(explanation, "cause_of_error", lambda error: {}["missing"])
+    assert "missing" in notebook("%autograd_explain").stderr
 
 
 def test_a_wrong_line_is_a_sentence(notebook):

@@ -14,6 +14,8 @@ from nbautograd.core.explaining.torch_errors import kind_of
 from nbautograd.core.explaining.trial import Run
 from nbautograd.inspection.explanation import Explanation
 
+pytestmark = pytest.mark.usefixtures("saved_tensors_shown")
+
 
 def program(case: Case) -> Run:
     """The program as a cell would run: its source can be read by its file name."""

@@ -20,6 +20,8 @@ from nbautograd.core.explaining.trial import Refused, Run, edited, in_copy, mend
 from nbautograd.errors import InputError
 from nbautograd.messages import catalogue
 
+pytestmark = pytest.mark.usefixtures("saved_tensors_shown")
+
 SECOND = 2.0
 
 
