@@ -171,7 +171,7 @@ def _of_run(run: Run, before: Explanation | None, apart: bool) -> Explanation:
     """Run a program once more, watched, and try the changes that its cause suggests."""
     if not apart:
         with torch.random.fork_rng():
-            return _watched_run(run, "here")[0]
+            return _fuller(_watched_run(run, "here")[0], before)
     seen = in_copy(lambda: _watched_run(run, "copy"))
     if isinstance(seen, Refused):
         return _refused(seen, before)
@@ -180,11 +180,19 @@ def _of_run(run: Run, before: Explanation | None, apart: bool) -> Explanation:
     if cause is None:
         again = _note("did_not_happen_again")
         return explanation if before is None else replace(before, findings=(*before.findings, again), run="copy")
+    explanation = _fuller(explanation, before)
     for edit in cause.edits:
         kind = cause.code.partition("_")[0]
         if ends_finite(run, edit) if kind == "not" else mends(run, edit, "in_place" if kind == "in" else "freed"):
             return replace(explanation, fix=Fix(edit.after, True, edit.line, edit.before))
     return explanation
+
+
+def _fuller(explanation: Explanation, before: Explanation | None) -> Explanation:
+    """Return what the error left behind where that names a line and the run does not."""
+    if before is None or before.did is None or explanation.did is not None or not explanation:
+        return explanation
+    return replace(before, findings=(*before.findings, _note(f"ran_{explanation.run}")), run=explanation.run)
 
 
 def _watched_run(run: Run, where: str) -> tuple[Explanation, ErrorCause | None]:

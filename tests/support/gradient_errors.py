@@ -220,6 +220,19 @@ total = torch.zeros(())
 for k in range(3):
     total = total + (w ** 2).sum()  # made
     total.backward()  # did
+=== an array computed outside | no_grad_detach | w
+import numpy as np
+w = torch.randn(3, requires_grad=True)
+h = np.maximum(w.detach().numpy(), 0)  # did
+loss = torch.from_numpy(h).sum()
+loss.backward()
+=== losses added up over iterations | freed_carried | total
+net = torch.nn.Linear(2, 3)
+total = 0
+for k in range(3):
+    loss = net(torch.randn(4, 2)).pow(2).mean()
+    total = total + loss  # made
+    total.backward()  # did
 === no_grad block | no_grad_no_grad | w
 w = torch.randn(3, requires_grad=True)
 with torch.no_grad():

@@ -12,15 +12,14 @@ from nbautograd.core.explaining.cause import Edit, ErrorCause, Place, said
 from nbautograd.core.explaining.program import Program, Source, behind, targets
 from nbautograd.core.explaining.watch import freed_by, made_at
 from nbautograd.core.graphs.source_cuts import tree_of
-from nbautograd.core.torch_private.nodes import all_gone, function_of, node_name, raw_slots
+from nbautograd.core.torch_private.nodes import all_gone, function_of, node_name, raw_slots, sequence_number
 
 DIFFERENTIATES = ("backward", "grad")
 
 
 def freed(program: Program) -> ErrorCause | None:
     """Explain the error of a graph that an earlier backward freed; None where nothing in it is freed."""
-    nodes = program.nodes()
-    gone = [node for node in nodes if is_freed(node)]
+    gone = _freed_before(program)
     if not gone:
         return None
     earlier = next((ran for node in gone if (ran := freed_by(node)) is not None), None)
@@ -56,6 +55,17 @@ def freed(program: Program) -> ErrorCause | None:
     edits = (_retain(did),) if did is not None and kind != "freed_carried" and not again else ()
     params = {"node": op, "root": root}
     return ErrorCause(kind, tuple(facts), name or root, made, did, params, tuple(edit for edit in edits if edit))
+
+
+def _freed_before(program: Program) -> list[Any]:
+    """Return nodes that an earlier backward freed.
+
+    The backward that raised has freed nodes as well, all that it came by. It goes from the newest to the oldest, so
+    that the oldest of the freed ones was freed before.
+    """
+    gone = [node for node in program.nodes() if is_freed(node)]
+    seen = [node for node in gone if freed_by(node) is not None]
+    return seen or sorted(gone, key=lambda node: sequence_number(node) or 0)[:1]
 
 
 def is_freed(node: Any) -> bool:

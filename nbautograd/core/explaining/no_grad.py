@@ -156,7 +156,12 @@ def _nothing_asked(program: Program, root: torch.Tensor, name: str) -> ErrorCaus
     if not (root.is_floating_point() or root.is_complex()):
         facts = (said("no_grad.integer_root", None, root=name, dtype=str(root.dtype).removeprefix("torch.")),)
         return ErrorCause("no_grad_integer", (*facts, said("no_grad.advice_integer", None, name=name)), name)
+    left = [] if program.watch is None else [cut.spot.place() for _, cut in program.watch.left if cut.spot is not None]
+    places = sorted({place.line: place for place in left}.items())
     used = _used(program, name)
+    if places and not used:
+        outside = [said("no_grad.left", place, line=line, text=place.text) for line, place in places[:3]]
+        return ErrorCause("no_grad", (said("no_grad.nothing_requires", None, root=name), *outside), name)
     return ErrorCause("no_grad_not_required", _not_required(", ".join(used), name), used[0] if used else name)
 
 

@@ -210,6 +210,16 @@ def test_of_a_compiled_function_the_remains_are_read():
     assert (found.code, found.tensor, found.did.text) == ("in_place", "y", "y += 1")
 
 
+def test_where_values_leave_torch_is_said_where_no_line_is_proved():
+    class Net(torch.nn.Module):
+        def forward(self, x):
+            return torch.from_numpy(np.maximum(x.detach().numpy(), 0))
+
+    found = explain(lambda: Net()(torch.ones(2, requires_grad=True)).sum().backward())
+    assert (found.code, found.did) == ("no_grad", None)
+    assert found.findings[1].code == "explain_no_grad_left"
+
+
 def test_what_cannot_be_explained_is_refused_with_advice():
     with pytest.raises(InputError, match="an error, a tensor, or a function"):
         explain(3)
