@@ -152,10 +152,15 @@ def marking_line(subject: Problem) -> int | None:
 
 
 def rounding_line(subject: Problem) -> int | None:
-    """Return the first line of backward that names a dtype of half precision."""
-    function = backward_tree(subject)
-    named = [n for n in ast.walk(function) if isinstance(n, ast.Attribute)] if function is not None else []
-    return min((n.lineno for n in named if n.attr in ("half", "float16", "bfloat16")), default=None)
+    """Return the first line that names a dtype of half precision: of backward, else of what saves for it."""
+    codes = {} if subject.cls is None else methods_of(subject.cls).codes
+    saving = (user_source.method_at(codes[name]) for name in ("setup_context", "forward") if name in codes)
+    for function in (backward_tree(subject), *saving):
+        named = [n for n in ast.walk(function) if isinstance(n, ast.Attribute)] if function is not None else []
+        lines = [n.lineno for n in named if n.attr in ("half", "float16", "bfloat16")]
+        if lines:
+            return min(lines)
+    return None
 
 
 def written(subject: Problem, known: Returned, wrong: Array) -> Returned:

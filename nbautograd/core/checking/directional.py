@@ -13,7 +13,7 @@ from torch import Tensor
 from nbautograd.core.checking.prepared_inputs import copy
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.numerics.compare import agree_within
-from nbautograd.core.numerics.constants import ERROR_BARS
+from nbautograd.core.numerics.constants import BACKWARD_ROUNDINGS, BACKWARD_ROUNDINGS_OF_HALF, ERROR_BARS, HALF
 from nbautograd.core.numerics.directional import inner_product, random_direction, slope_at_zero
 
 NOTHING = 1e-12  # a slope this small is none: backward that returns None agrees with it
@@ -85,7 +85,12 @@ def directional_derivative(
             return inner_product(subject.evaluate(tuple(given)), cotangents)
 
     found = slope_at_zero(value, _size(subject, inputs, cotangents), x.dtype)
-    return None if found is None else DirectionalDerivative(which, u, found.value, found.error, found.agreement)
+    if found is None:
+        return None
+    # each term of <g, u> is as coarse as what backward computes with
+    coarse = subject.casts.backward
+    rel = max(found.agreement, (BACKWARD_ROUNDINGS if coarse < HALF else BACKWARD_ROUNDINGS_OF_HALF) * coarse)
+    return DirectionalDerivative(which, u, found.value, found.error, rel)
 
 
 def _size(subject: Problem, inputs: Sequence[Any], cotangents: Sequence[Tensor | None]) -> float:

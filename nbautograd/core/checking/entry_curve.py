@@ -30,7 +30,9 @@ def remember_problem(report: Any, subject: Problem) -> None:
     if sum(item.numel() for item in subject.inputs if isinstance(item, Tensor)) > LARGEST:
         return
     key = id(report)
-    _subjects[key] = weakref.ref(report, lambda _gone: _subjects.pop(key, None)), subject
+    # as a default, for modules are emptied when Python ends, and reports may be gone later
+    forget = lambda _gone, subjects=_subjects: subjects.pop(key, None)  # noqa: E731
+    _subjects[key] = weakref.ref(report, forget), subject
     while len(_subjects) > MOST_REPORTS:
         _subjects.popitem(last=False)
 

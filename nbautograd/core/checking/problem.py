@@ -22,7 +22,7 @@ from nbautograd.core.checking.prepared_inputs import refuse_outputs, unreadable_
 from nbautograd.core.checking.quiet import quiet, seed_all
 from nbautograd.core.numerics.compare import agree_bitwise
 from nbautograd.core.torch_private import library
-from nbautograd.core.torch_private.casts import CastWatch
+from nbautograd.core.torch_private.casts import CastWatch, spacing
 from nbautograd.core.torch_private.tensors import gradients
 from nbautograd.core.user_source import FunctionSource, function_class, read_source
 from nbautograd.errors import InputError
@@ -33,18 +33,35 @@ class Casts:
     """Coarseness of the numbers inside a function and its backward, however precise their inputs and outputs are.
 
     Attributes:
-        forward, backward: spacing at 1 of the coarsest numbers that finer ones were rounded to; 0 where none were.
-        dtype: that of the forward, such as ``"bfloat16"``, or ``""``.
+        in_forward, in_backward: the coarsest dtype that finer numbers were rounded to on their way to an output or to a
+            gradient; None where none were.
+        kept: the same of numbers that forward rounded and that reach no output, such as those that are saved in few
+            bytes.
     """
 
-    forward: float = 0.0
-    backward: float = 0.0
-    dtype: str = ""
+    in_forward: torch.dtype | None = None
+    in_backward: torch.dtype | None = None
+    kept: torch.dtype | None = None
+
+    @property
+    def forward(self) -> float:
+        """Spacing at 1 of the numbers inside forward; 0 where none were rounded."""
+        return spacing(self.in_forward)
+
+    @property
+    def backward(self) -> float:
+        """Spacing at 1 of the numbers inside backward; 0 where none were rounded."""
+        return spacing(self.in_backward)
+
+    @property
+    def dtype(self) -> torch.dtype | None:
+        """The coarser one of both."""
+        return max(self.in_forward, self.in_backward, key=spacing)
 
     @property
     def coarsest(self) -> float:
-        """The larger of both."""
-        return max(self.forward, self.backward)
+        """The larger spacing of both."""
+        return spacing(self.dtype)
 
 
 class Outputs(tuple[Tensor, ...]):
@@ -188,7 +205,9 @@ class Problem:
             with CastWatch() if first else contextlib.nullcontext() as watch:
                 tensors = tuple(_tensors(self._run(given)))
             if watch is not None:
-                self.casts.forward, self.casts.dtype = watch.epsilon, str(watch.dtype or "").removeprefix("torch.")
+                casts = self.casts
+                casts.in_forward = watch.behind(tensors)
+                casts.kept = watch.dtype if spacing(watch.dtype) > casts.forward else None
                 self._learn(tensors, given if inputs is None else None)
             return Outputs(tensors, given, self.casts)
 
@@ -197,7 +216,9 @@ class Problem:
         """Note what the backwards that run meanwhile round to inside."""
         with CastWatch() as watch:
             yield
-        self.casts.backward = max(self.casts.backward, watch.epsilon)
+        casts = self.casts
+        kept = casts.kept if watch.read >= spacing(casts.kept) else None
+        casts.in_backward = max(casts.in_backward, watch.dtype, kept, key=spacing)
 
     def evaluate(self, inputs: tuple[Any, ...]) -> tuple[Tensor, ...]:
         """Call within a session, in the caller's grad mode, random generators seeded; the short way for many values."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-import torch
-
 from nbautograd import messages
 from nbautograd.core.checking import budget, phrases
 from nbautograd.core.checking.block import Block, GradcheckReport, Verdict
@@ -16,6 +14,7 @@ from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.run import GradcheckRun
 from nbautograd.core.checking.second_order import second_order, stopped_report
 from nbautograd.core.findings import Finding, Phrase
+from nbautograd.core.torch_private.casts import spacing
 
 PROBES = 12  # that the search for causes consists of
 Known = Callable[[Verdict], None]
@@ -169,14 +168,11 @@ def verdict(
 
 
 def _coarsest(run: GradcheckRun) -> str:
-    """Return the name of the coarsest dtype among inputs, outputs and what forward rounds to inside."""
+    """Return the name of the coarsest dtype among inputs, outputs and what forward and backward round to inside."""
     ends = [run.subject.inputs[i] for i in run.subject.differentiable]
     outputs = run.outputs or ()
     ends += [outputs[i] for i in run.subject.differentiable_outputs(outputs)]
-    coarsest = max(ends, key=lambda t: float(torch.finfo(t.dtype).eps))
-    casts = run.subject.casts
-    inside = casts.coarsest > float(torch.finfo(coarsest.dtype).eps) and casts.dtype
-    return inside or str(coarsest.dtype).removeprefix("torch.")
+    return str(max(*(t.dtype for t in ends), run.subject.casts.dtype, key=spacing)).removeprefix("torch.")
 
 
 def reason(block: Block, dtype: str, raised: str = "") -> Phrase:

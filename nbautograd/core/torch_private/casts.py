@@ -15,35 +15,61 @@ except ImportError:  # then nothing is seen, and the dtypes of inputs and output
     TorchDispatchMode = contextlib.nullcontext  # type: ignore[assignment,misc]
 
 
+def spacing(dtype: torch.dtype | None) -> float:
+    """Return the spacing at 1 of a floating dtype's numbers; 0 for None."""
+    return 0.0 if dtype is None else float(torch.finfo(dtype).eps)
+
+
 class CastWatch(TorchDispatchMode):
-    """Watches the dtypes of all results, and remembers the coarsest that finer numbers were rounded to.
+    """Watches the dtypes of all results, and which of them were computed from numbers that had been rounded.
 
     A mask or a constant in low precision is exact; what counts is a result with fewer digits than a tensor that it
     was computed from, such as that of ``x.float()``.
 
     Attributes:
         dtype: the coarsest dtype that numbers were rounded to; None when none were.
+        read: spacing at 1 of the coarsest floating numbers that were computed with.
     """
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.dtype: torch.dtype | None = None
+        self.read = 0.0
+        # the coarsest that each storage's numbers passed through, by which it is: one used again is entered anew
+        self._passed = dict[int, torch.dtype | None]()
+        self._scalars: torch.dtype | None = None  # the same of numbers that left their tensors, by item()
 
-    @property
-    def epsilon(self) -> float:
-        """Spacing at 1 of the numbers of ``dtype``; 0 when nothing was rounded."""
-        return 0.0 if self.dtype is None else float(torch.finfo(self.dtype).eps)
+    def behind(self, tensors: Sequence[Tensor]) -> torch.dtype | None:
+        """Return the coarsest dtype that these tensors' numbers were rounded to on their way; None when none was."""
+        places = [_storage(t) for t in tensors if t.is_floating_point() or t.is_complex()]
+        if any(place == 0 or place not in self._passed for place in places):
+            return self.dtype  # what no operation made here has a way that was not seen
+        return max((self._passed[place] for place in places), key=spacing, default=None)
 
     def __torch_dispatch__(
         self, func: Callable[..., Any], types: Sequence[type], args: Sequence[Any] = (), kwargs: Any = None
     ) -> Any:
         """Run the operation, and compare the precision of its results with that of its arguments."""
-        finest = min(map(_spacing, _floating([*args, *(kwargs or {}).values()])), default=None)
+        given = _floating([*args, *(kwargs or {}).values()])
+        spacings = [spacing(t.dtype) for t in given]
+        places = map(_storage, given)
+        passed = max(self._scalars, *(self._passed.get(p) if p else self.dtype for p in places), None, key=spacing)
+        self.read = max(self.read, *spacings) if spacings else self.read
         result = func(*args, **(kwargs or {}))
+        self._scalars = passed if isinstance(result, (float, complex)) else self._scalars
         for tensor in _floating([result]):
-            if finest is not None and _spacing(tensor) > max(finest, self.epsilon):
-                self.dtype = tensor.dtype
+            rounded = bool(spacings) and spacing(tensor.dtype) > min(spacings)
+            self.dtype = max(self.dtype, tensor.dtype if rounded else None, key=spacing)
+            self._passed[_storage(tensor)] = max(passed, tensor.dtype if rounded else None, key=spacing)
         return result
+
+
+def _storage(tensor: Tensor) -> int:
+    """Return which storage a tensor's numbers are in; 0 where it has none, as a sparse one."""
+    try:
+        return int(tensor.untyped_storage()._cdata)  # data_ptr() would copy what is shared until written
+    except (AttributeError, NotImplementedError, RuntimeError):
+        return 0
 
 
 def _floating(items: Sequence[Any]) -> list[Tensor]:
@@ -57,7 +83,3 @@ def _floating(items: Sequence[Any]) -> list[Tensor]:
         elif isinstance(item, Mapping):
             found += _floating(list(item.values()))
     return found
-
-
-def _spacing(tensor: Tensor) -> float:
-    return float(torch.finfo(tensor.dtype).eps)

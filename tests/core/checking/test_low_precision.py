@@ -91,9 +91,43 @@ class HalfThroughout(HalfInBackward):
         return (x.half() * w.half()).to(x.dtype)
 
 
+class SavedInFewBytes(HalfInBackward):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x.bfloat16(), w)
+        return x * w
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        return g * w, g * x.to(w.dtype)
+
+
+class RoundedForAPrint(HalfInBackward):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        ctx.shown = x.half().tolist()
+        return x * w
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        return g * w, g * x
+
+
+class RoundedThroughItem(RoundedForAPrint):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return torch.stack([float(a.half().item()) * b for a, b in zip(x, w, strict=True)])
+
+
 @pytest.mark.parametrize(
     ("fn", "size", "kind", "message"),
     [
+        (SavedInFewBytes, 1.0, "lint", "causes.backward_loses_precision"),
+        (RoundedForAPrint, 1.0, None, None),
         (HalfInBackward, 1e-9, "bug", "causes.backward_loses_values"),
         (HalfInBackward, 1e7, "bug", "causes.backward_loses_values"),
         (HalfInBackward, 1.0, "lint", "causes.backward_loses_precision"),
@@ -105,6 +139,29 @@ def test_half_precision_in_backward_alone_is_a_risk_and_a_mistake_where_gradient
     found = gradcheck(fn, ((size * x).requires_grad_(), w.requires_grad_()), order=1).findings
     told = [(f.kind, f.message_id) for f in found if f.code == "backward_loses_precision"]
     assert told == ([] if kind is None else [(kind, message)])
+
+
+def test_numbers_that_few_bytes_hold_exactly_are_right_here_and_no_mistake_elsewhere():
+    x = torch.tensor([0.5, 0.75, 1.0, 1.25, 1.5], dtype=torch.float64, requires_grad=True)
+    w = torch.linspace(1.5, 0.7, 5, dtype=torch.float64, requires_grad=True)
+    report = gradcheck(SavedInFewBytes, (x, w), order=1)
+    assert (report.verdict, [f.code for f in report.findings]) == ("right", ["backward_loses_precision"])
+
+
+@pytest.mark.parametrize(
+    ("fn", "dtype"),
+    [
+        (SavedInFewBytes, "bfloat16"),
+        (RoundedForAPrint, ""),
+        (RoundedThroughItem, "float16"),
+        (HalfThroughout, "float16"),
+    ],
+)
+def test_the_precision_is_that_of_numbers_that_an_output_or_a_gradient_is_computed_from(fn, dtype):
+    x, w = torch.linspace(0.53, 1.47, 5, dtype=torch.float64), torch.linspace(1.5, 0.7, 5, dtype=torch.float64)
+    report = gradcheck(fn, (x.requires_grad_(), w.requires_grad_()), order=1)
+    assert report.verdict == "right"
+    assert (f"Computed in {dtype}" in str(report.reason)) if dtype else not report.reason
 
 
 class Quantised(torch.autograd.Function):

@@ -28,7 +28,7 @@ from nbautograd.core.numerics.arrays import (
     to_real,
 )
 from nbautograd.core.numerics.compare import agree_within_rounding
-from nbautograd.core.torch_private.casts import CastWatch
+from nbautograd.core.torch_private.casts import CastWatch, spacing
 
 
 class StubContext:
@@ -301,9 +301,10 @@ class Forward:
             return False
         if len(found) != len(outputs) or not all(_same(found[i], outputs[i]) for i in self.wanted):
             return False
-        if watch.epsilon >= max(epsilon(t) for t in self.base if isinstance(t, Tensor) and not _is_double(t)):
+        inside = spacing(watch.behind([found[i] for i in self.wanted]))
+        if inside >= max(epsilon(t) for t in self.base if isinstance(t, Tensor) and not _is_double(t)):
             return False  # it rounds inside as if nothing had been promoted
-        self.base, self.inside = higher, watch.epsilon
+        self.base, self.inside = higher, inside
         return True
 
 
