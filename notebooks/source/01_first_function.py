@@ -369,7 +369,7 @@ z = Dummy.apply(3 * y)
 # %autograd_graph z
 
 # %% [markdown] lang="en" pair="order-task"
-# Two, one for each call, with the product between them. Your own nodes are the blue boxes, under the name of the class and with its line; PyTorch's name for them is `DummyBackward`, as `z.grad_fn` would tell you. Dashed: a variable of yours that no gradient reaches from here.
+# Two, one for each call, with the product between them. Your own nodes are the blue boxes, under the name of the class and with its line; PyTorch's name for them is `DummyBackward`, as `z.grad_fn` would tell you. A box with a dashed border, in a picture: a variable of yours that no gradient reaches from there.
 #
 # ### Exercise `order_of_calls`
 #
@@ -384,8 +384,8 @@ z = Dummy.apply(3 * y)
 #
 # Six things happen to the two calls: `"node 1"` and `"node 2"` (the node is made), `"forward 1"`, `"forward 2"`, `"backward 1"`, `"backward 2"` (the method runs). Put them in order. A hint for the nodes: `forward` receives `ctx` as its first argument.
 
-# %% [markdown] lang="zh" pair="order-task" of="7f1a9e27"
-# 两个，每次调用一个，乘法夹在中间。你自己的节点画成蓝框，写着类名和所在的行；PyTorch 给它们取的名字是 `DummyBackward`，看一下 `z.grad_fn` 就知道。虚线框表示：你的这个变量，梯度从这里到不了。
+# %% [markdown] lang="zh" pair="order-task" of="c7395c35"
+# 两个，每次调用一个，乘法夹在中间。你自己的节点画成蓝框，写着类名和所在的行；PyTorch 给它们取的名字是 `DummyBackward`，看一下 `z.grad_fn` 就知道。图里若有虚线框，那是你的一个变量，梯度从那里到不了它。
 #
 # ### 练习 `order_of_calls`
 #
@@ -1006,7 +1006,7 @@ class Exp(Function):
         x, y = ctx.saved_tensors
         return grad_output * y
 
-# %% tags=["wrong"] exercise="exp" expects="saved_input"
+# %% tags=["wrong"] exercise="exp" expects="output_on_ctx"
 class Exp(Function):
     @staticmethod
     def forward(ctx, x):

@@ -583,16 +583,16 @@ steps = {"float64": 1e-5, "float32": 5e-3}
 #
 # ### Exercise `hiding_input`
 #
-# Find a 2-d float64 tensor `a`, without a zero in it, for which `NoTranspose.apply(a, w)` passes every gradient check. **Predict** first: what must be true of `a`, if $A\,G$ and $A^\top G$ are to be the same for every $G$?
+# Find a 2-d float64 tensor `a`, without a zero in it, so that no gradient check that looks at `a` and `w` alone finds anything in `NoTranspose.apply(a, w)`. **Predict** first: what must be true of `a`, if $A\,G$ and $A^\top G$ are to be the same for every $G$?
 
-# %% [markdown] lang="zh" pair="hiding" of="62e18290"
+# %% [markdown] lang="zh" pair="hiding" of="c0850d50"
 # ## 3. 会掩盖错误的输入
 #
 # 一次检查只看一个点。第 1 节里，它用输入 `m` 查出了 `NoTranspose` 少了转置；换成某些输入，就查不出来了。
 #
 # ### 练习 `hiding_input`
 #
-# 找一个 float64 的二维张量 `a`，其中没有 0，使 `NoTranspose.apply(a, w)` 能通过任何梯度检查。**先猜一猜**：要让 $A\,G$ 和 $A^\top G$ 对每个 $G$ 都相等，`a` 必须满足什么？
+# 找一个 float64 的二维张量 `a`，其中没有 0，使任何只看 `a` 和 `w` 这一点的梯度检查，都查不出 `NoTranspose.apply(a, w)` 的错。**先猜一猜**：要让 $A\,G$ 和 $A^\top G$ 对每个 $G$ 都相等，`a` 必须满足什么？
 
 # %% exercise="hiding_input"
 # %%exercise hiding_input
@@ -648,24 +648,25 @@ a = torch.tensor([[1.0, 2.0], [0.0, 3.0]], dtype=torch.float64)
 a = torch.full((2, 2), float("nan"), dtype=torch.float64)
 
 # %% [markdown] lang="en" pair="hiding-see"
-# See it with the plainest one, a matrix of ones. **Predict** the verdict, and mind the word *at these inputs*.
+# See it with the plainest one, a matrix of ones. PyTorch's check looks at these inputs and nowhere else; `%gradcheck` goes on and tries others. **Predict** what each of them says.
 
-# %% [markdown] lang="zh" pair="hiding-see" of="0b738d92"
-# 用最简单的一个来看看：全为 1 的矩阵。**先猜一猜**结论，并记住：它只对*这组输入*有效。
+# %% [markdown] lang="zh" pair="hiding-see" of="6c6a1f8d"
+# 用最简单的一个来看看：全为 1 的矩阵。PyTorch 的检查只看这组输入；`%gradcheck` 还会换别的输入再试。**先猜一猜**两边各说什么。
 
 # %%
 same = torch.ones(2, 2, dtype=torch.float64, requires_grad=True)
+print("torch:", torch.autograd.gradcheck(NoTranspose.apply, (same, w)))
 # %gradcheck NoTranspose.apply(same, w)
 
 # %% [markdown] lang="en" pair="mutants"
-# So: random numbers, of both signs, sizes that all differ, and more than one point.
+# Right at these inputs, wrong at others. So: random numbers, of both signs, sizes that all differ, and more than one point.
 #
 # ## 4. What a gradient check cannot see
 #
 # Four backwards for $y = x^3$. The first cell defines them and asks `torch.autograd.gradcheck`, at the points 0.5, 1 and 2.
 
-# %% [markdown] lang="zh" pair="mutants" of="09f7e967"
-# 所以：输入要随机、有正有负，各个尺寸互不相同，而且不止查一个点。
+# %% [markdown] lang="zh" pair="mutants" of="4c57edf0"
+# 在这组输入上对，换一组就错。所以：输入要随机、有正有负，各个尺寸互不相同，而且不止查一个点。
 #
 # ## 4. 梯度检查看不到什么
 #
@@ -999,6 +1000,18 @@ class Sly(Function):
     def backward(ctx, grad_output):
         (x,) = ctx.saved_tensors
         return grad_output.clone().mul_(3 * x**2)
+
+# %% tags=["wrong"] exercise="slips_through" expects="nothing_wrong"
+class Sly(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * torch.where(x.abs() > 1e6, torch.zeros_like(x), 3 * x**2)
 
 # %% tags=["wrong"] exercise="slips_through" expects="gradcheck_sees"
 class Sly(Function):

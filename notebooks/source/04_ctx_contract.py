@@ -96,7 +96,7 @@ b = torch.randn(5, dtype=torch.float64, requires_grad=True)
 # %%autograd_function --inputs x,w,b --view calls
 class LinearFunction(Function):
     @staticmethod
-    def forward(input, weight, bias):
+    def forward(input, weight, bias=None):
         output = input.mm(weight.t())
         return output if bias is None else output + bias
 
@@ -118,7 +118,7 @@ class LinearFunction(Function):
         return grad_input, grad_weight, grad_bias
 
 # %% [markdown] lang="en" pair="wrap"
-# `apply` takes no keywords, and a default in `forward` is no help to `setup_context`: called as `apply(x, w)`, it would get two inputs and unpack three. So give users a function of your own around it. It has names, defaults and a docstring, and it always passes all three:
+# Called as `apply(x, w)`, this one still gives `setup_context` three inputs: in this style PyTorch fills in the defaults of `forward` first. Keywords, as in `apply(x, weight=w)`, depend on the version: PyTorch 2.13 takes them, 2.6 does not. So give users a function of your own around it. It has names, defaults and a docstring, and works in every version:
 #
 # ```python
 # def linear(input, weight, bias=None):
@@ -127,8 +127,8 @@ class LinearFunction(Function):
 #
 # The bare `linear = LinearFunction.apply` is fine where nothing is optional.
 
-# %% [markdown] lang="zh" pair="wrap" of="c6d610aa"
-# `apply` 不接受关键字参数；`forward` 里的默认值也帮不了 `setup_context`：若调用 `apply(x, w)`，它只收到两个输入，却要拆成三个。所以，最好在外面套一层自己的函数给别人用。它有参数名、默认值和文档，而且总是把三个参数都传进去：
+# %% [markdown] lang="zh" pair="wrap" of="d2b11c50"
+# 这里调用 `apply(x, w)`，`setup_context` 收到的仍是三个输入：用这种写法时，PyTorch 会先补上 `forward` 的默认值。关键字参数（如 `apply(x, weight=w)`）则要看版本：PyTorch 2.13 接受，2.6 不接受。所以，最好在外面套一层自己的函数给别人用。它有参数名、默认值和文档，在哪个版本里都能用：
 #
 # ```python
 # def linear(input, weight, bias=None):
@@ -142,6 +142,7 @@ def linear(input, weight, bias=None):
     return LinearFunction.apply(input, weight, bias)
 
 
+print("the same without a bias:", torch.equal(LinearFunction.apply(x, w), linear(x, w)))
 # %gradcheck linear(x, w)
 
 # %% [markdown] lang="en" pair="attributes"

@@ -840,14 +840,14 @@ class Silu(Function):
 # %% [markdown] lang="en" pair="once"
 # ## 5. To refuse is honest
 #
-# Sometimes second derivatives are not worth the work. Then say so: `@once_differentiable` makes a second backward raise an error instead of giving a wrong number.
+# Sometimes second derivatives are not worth the work. Then say so: with `@once_differentiable`, a second backward that comes to this node raises an error instead of giving a wrong number.
 #
 # **Predict** the verdict for the forgetful cube with that one line added.
 
-# %% [markdown] lang="zh" pair="once" of="f01ff60d"
+# %% [markdown] lang="zh" pair="once" of="a8ae0fe9"
 # ## 5. 拒绝也是一种诚实
 #
-# 有时候二阶导数不值得费这个功夫。那就明说：加上 `@once_differentiable`，第二次反向传播会直接报错，而不是给出一个错误的数。
+# 有时候二阶导数不值得费这个功夫。那就明说：加上 `@once_differentiable`，第二次反向传播走到这个节点时会直接报错，而不是给出一个错误的数。
 #
 # **先猜一猜**：给那个“健忘”的三次方加上这一行之后，结论是什么？
 
@@ -867,10 +867,39 @@ class HonestCube(Function):
         return grad_output * dx
 
 # %% [markdown] lang="en" pair="once-after"
-# Right, with no word about second derivatives: none are promised, so none are checked. One thing to know: the error comes when the engine *enters* the node. `torch.autograd.grad(..., allow_unused=True)` may never enter it, and then answers `None`, which looks like "does not depend on it".
+# Right, with no word about second derivatives: none are promised, so none are checked.
+#
+# Two things to know. The error comes when the engine *enters* the node; `torch.autograd.grad(..., allow_unused=True)` may never enter it, and then answers `None`, which looks like "does not depend on it". And there is a node to enter only where `grad_output` itself needs a gradient. Behind a plain `.sum()` it does not: then the gradient comes back **without a graph and without an error**.
+#
+# **Predict** for the loss $\sum_i g_i + \sum_i x_i^2$, where $g = \nabla \sum_i x_i^3$: what should its gradient be, and what comes out? And what if the cubes are squared before they are summed?
 
-# %% [markdown] lang="zh" pair="once-after" of="62eb2d43"
-# 结论是“正确”，对二阶导数只字不提：既然没有承诺，也就不去检查。还有一点要知道：引擎**走进**这个节点时才会报错。`torch.autograd.grad(..., allow_unused=True)` 可能根本不走进去，直接返回 `None`，看上去就像“与它无关”。
+# %% [markdown] lang="zh" pair="once-after" of="0d96c32b"
+# 结论是“正确”，对二阶导数只字不提：既然没有承诺，也就不去检查。
+#
+# 有两点要知道。引擎**走进**这个节点时才会报错；`torch.autograd.grad(..., allow_unused=True)` 可能根本不走进去，直接返回 `None`，看上去就像“与它无关”。而且，只有 `grad_output` 自己需要梯度时，才有这样一个节点可走。后面只接了一个 `.sum()` 时，它不需要：这时得到的梯度**没有计算图，也不报错**。
+#
+# **先猜一猜**：损失是 $\sum_i g_i + \sum_i x_i^2$，其中 $g = \nabla \sum_i x_i^3$。它的梯度应当是多少？实际会得到什么？如果先平方再求和，又会怎样？
+
+# %%
+def cubes_then_squares(cube):
+    (g,) = torch.autograd.grad(cube(x).sum(), x, create_graph=True)
+    return torch.autograd.grad(g.sum() + (x**2).sum(), x)[0]
+
+
+print("right: ", cubes_then_squares(lambda x: x**3))
+print("silent:", cubes_then_squares(HonestCube.apply))
+
+(g,) = torch.autograd.grad((HonestCube.apply(x) ** 2).sum(), x, create_graph=True)
+try:
+    g.sum().backward()
+except RuntimeError as error:
+    print("loud:  ", error)
+
+# %% [markdown] lang="en" pair="once-silent"
+# $8x$ is right, and $2x$ came out: the share of the cube is missing, and nobody said so. The last line of defence is your own: after `create_graph=True`, look at `g.requires_grad`. Where it is `False`, a second derivative through it will be missing.
+
+# %% [markdown] lang="zh" pair="once-silent" of="960369c1"
+# 正确的是 $8x$，得到的是 $2x$：三次方的那一份不见了，却没有任何提示。最后一道防线要靠自己：用了 `create_graph=True` 之后，看一眼 `g.requires_grad`；若是 `False`，经过它的二阶导数就会缺失。
 
 # %% [markdown] lang="en" pair="black-box"
 # ## 6. Twice through a black box
@@ -1334,15 +1363,15 @@ def gradient_penalty(f, x):
 # - `create_graph=True` records `backward` as if it were a forward. What that `backward` does with torch, on saved inputs and outputs, can be differentiated again.
 # - Neither input nor output? Compute it in `backward`, or make it an output and handle its gradient.
 # - `.data`, `.detach()`, `no_grad`, numpy: the first derivative never notices.
-# - `@once_differentiable` costs one line and turns a silent error into a loud one.
+# - `@once_differentiable` costs one line and makes a second backward raise, wherever `grad_output` needs a gradient. Where it does not, as behind `.sum()`, the share is still missing in silence: look at `g.requires_grad`.
 
-# %% [markdown] lang="zh" pair="end" of="0f0dc55a"
+# %% [markdown] lang="zh" pair="end" of="7bf95413"
 # ## 带走这几点
 #
 # - `create_graph=True` 会像记录前向那样记录 `backward`。只要 `backward` 用 torch 对保存的输入和输出做计算，就能再求一次导。
 # - 既非输入也非输出？要么在 `backward` 里重算，要么把它变成输出，并处理流回它的梯度。
 # - `.data`、`.detach()`、`no_grad`、numpy：只看一阶导数，永远察觉不到。
-# - `@once_differentiable` 只要一行，就能把无声的错误变成响亮的报错。
+# - `@once_differentiable` 只要一行，就能让第二次反向传播报错，前提是 `grad_output` 需要梯度。若不需要（例如后面只有 `.sum()`），那一份仍会无声地缺失：看一眼 `g.requires_grad`。
 
 # %%
 # %exercises

@@ -69,11 +69,11 @@ import nbautograd
 # | **functional** | nothing; a plain function with defaults around `apply` | `torch.nn.functional.linear` |
 # | **module** | parameters and buffers; calls the functional | `torch.nn.Linear` |
 #
-# `apply` takes no keyword arguments and knows no defaults, so the functional form is where `bias=None` belongs. Anything without parameters needs no module.
+# PyTorch 2.13 lets `apply` take keyword arguments, 2.6 does not; names, defaults and a docstring that hold in every version belong into the functional form. Anything without parameters needs no module.
 #
 # Here are the first two. **Predict.** The graph of `linear(x, w)` below: how many leaves, and what are they called?
 
-# %% [markdown] lang="zh" pair="three" of="e7899864"
+# %% [markdown] lang="zh" pair="three" of="f38fe7c0"
 # ## 1. 同一件事的三种写法
 #
 # | 写法 | 保存什么 | 例子 |
@@ -82,7 +82,7 @@ import nbautograd
 # | **函数式** | 什么也不保存；`apply` 外面一个带默认值的普通函数 | `torch.nn.functional.linear` |
 # | **模块** | 参数和缓冲区；调用函数式接口 | `torch.nn.Linear` |
 #
-# `apply` 不接受关键字参数，也不认识默认值，所以 `bias=None` 应当写在函数式那一层。没有参数的东西，用不着模块。
+# `apply` 在 PyTorch 2.13 里接受关键字参数，在 2.6 里不接受；参数名、默认值和文档若要在各个版本里都管用，应当写在函数式那一层。没有参数的东西，用不着模块。
 #
 # 下面是前两种。**先猜一猜。** `linear(x, w)` 的计算图里有几个叶子？各叫什么？
 
@@ -113,14 +113,14 @@ y = linear(x, w)
 # %autograd_graph y
 
 # %% [markdown] lang="en" pair="register"
-# One leaf: `x` needs no gradient, and a bias was not given. `linear(x, w, bias=b)` works too, which `apply` alone would refuse.
+# One leaf: `x` needs no gradient, and a bias was not given. `linear(x, w, bias=b)` works too, and in every version of PyTorch.
 #
 # Now the home for `w`. A module **registers** what is assigned to an attribute, if it is an `nn.Parameter`. What is registered appears in `parameters()`, in `state_dict()`, and follows `.double()` and `.to(device)`. What is not, stays behind, silently.
 #
 # **Predict.** Which of these three does `state_dict()` know?
 
-# %% [markdown] lang="zh" pair="register" of="74a37705"
-# 只有一个叶子：`x` 不需要梯度，偏置没有给。`linear(x, w, bias=b)` 也行，单用 `apply` 就不行。
+# %% [markdown] lang="zh" pair="register" of="7b185dc0"
+# 只有一个叶子：`x` 不需要梯度，偏置没有给。`linear(x, w, bias=b)` 也行，而且在 PyTorch 的各个版本里都行。
 #
 # 现在给 `w` 安个家。模块会**登记**赋给属性的东西，条件是它是 `nn.Parameter`。登记过的，会出现在 `parameters()` 和 `state_dict()` 里，也会跟着 `.double()`、`.to(device)` 走；没登记的就悄悄留在原地。
 #
@@ -797,12 +797,30 @@ class LinearFunction(Function):
 # %% [markdown] lang="en" pair="transpose"
 # ### Exercise `migrate_transpose`
 #
-# The old notes mention a `Transpose` that is told in `__init__` which two dimensions to swap. Write it for today: `Transpose.apply(x, first, second)`.
+# The old notes mention a `Transpose` that is told in `__init__` which two dimensions to swap. In their style it is the class in the next cell. Write it for today: `Transpose.apply(x, first, second)`.
 
-# %% [markdown] lang="zh" pair="transpose" of="b7070eb3"
+# %% [markdown] lang="zh" pair="transpose" of="3e54d99b"
 # ### 练习 `migrate_transpose`
 #
-# 旧笔记里提到一个 `Transpose`，由 `__init__` 得知要交换哪两个维度。请改写成今天的样子：`Transpose.apply(x, first, second)`。
+# 旧笔记里提到一个 `Transpose`，由 `__init__` 得知要交换哪两个维度。按那时的写法，它就是下一格里的样子。请改写成今天的样子：`Transpose.apply(x, first, second)`。
+
+# %% tags=["shown"]
+class OldTranspose(Function):
+    def __init__(self, first, second):
+        super().__init__()
+        self.first, self.second = first, second
+
+    def forward(self, x):
+        return x.transpose(self.first, self.second)
+
+    def backward(self, grad_output):
+        return grad_output.transpose(self.first, self.second)
+
+
+try:
+    OldTranspose(0, 1)(torch.ones(2, 3))
+except RuntimeError as error:
+    print(str(error).split(".")[0])
 
 # %% exercise="migrate_transpose"
 # %%exercise migrate_transpose
@@ -944,56 +962,52 @@ class Transpose(Function):
 # %% [markdown] lang="en" pair="old-module" tags=["shown"]
 # ## 3. A module that never worked
 #
-# The same notes end with a module, and it holds four slips. Two of them are no matter of age: they never were right.
+# The same notes end with a module, as it stands in the next cell (the function around it only keeps your own `Linear` from being replaced). It holds four slips, and none of them is a matter of age: in 2017 it did not work either.
 #
-# ```python
-# class Linear(nn.Module):
-#     def __init__(self, input_features, output_features, bias=True):
-#         self.input_features = input_features
-#         self.output_features = output_features
-#         self.weight = nn.Parameter(torch.Tensor(input_features, output_features))
-#         if bias:
-#             self.bias = nn.Parameter(torch.Tensor(output_features))
-#         else:
-#             self.register_parameter("bias", None)
-#         self.weight.data.uniform_(-0.1, 0.1)
-#         if bias is not None:
-#             self.bias.data.uniform_(-0.1, 0.1)
+# **Predict.** Before you run it, mark the four. (The Function that it wants to call was named `Linear` as well; here it is `WeightedSum`.)
+
+# %% [markdown] lang="zh" pair="old-module" tags=["shown"] of="434ce703"
+# ## 3. 从来没对过的模块
 #
-#     def forward(self, input):
-#         return Linear()(input, self.weight, self.bias)
-# ```
+# 那份笔记的最后是一个模块，下一格里照原样写着（外面套一个函数，只是为了不覆盖你自己的 `Linear`）。里面有四处毛病，没有一处与年代有关：在 2017 年它也不能用。
 #
-# **Predict.** Before you run anything, mark the four. (The Function that it wants to call was named `Linear` as well; here it is `WeightedSum`.)
+# **先猜一猜。** 先别运行，把四处都标出来。（它想调用的 Function 当年也叫 `Linear`，在这里是 `WeightedSum`。）
+
+# %% tags=["shown"]
+def notes_of_2017():
+    class Linear(nn.Module):
+        def __init__(self, input_features, output_features, bias=True):
+            self.input_features = input_features
+            self.output_features = output_features
+            self.weight = nn.Parameter(torch.Tensor(input_features, output_features))
+            if bias:
+                self.bias = nn.Parameter(torch.Tensor(output_features))
+            else:
+                self.register_parameter("bias", None)
+            self.weight.data.uniform_(-0.1, 0.1)
+            if bias is not None:
+                self.bias.data.uniform_(-0.1, 0.1)
+
+        def forward(self, input):
+            return Linear()(input, self.weight, self.bias)
+
+    return Linear
+
+
+try:
+    notes_of_2017()(4, 3)
+except AttributeError as error:
+    print(error)
+
+# %% [markdown] lang="en" pair="repair-task"
+# That was the first. It never comes as far as the other three.
 #
 # ### Exercise `repair_module`
 #
 # Repair it, under the name `Repaired`, until it is as good as yours above; let it tell its sizes when printed, too.
 
-# %% [markdown] lang="zh" pair="old-module" tags=["shown"] of="f2435ec2"
-# ## 3. 从来没对过的模块
-#
-# 那份笔记的最后是一个模块，里面有四处毛病，其中两处与年代无关：它们从来就没对过。
-#
-# ```python
-# class Linear(nn.Module):
-#     def __init__(self, input_features, output_features, bias=True):
-#         self.input_features = input_features
-#         self.output_features = output_features
-#         self.weight = nn.Parameter(torch.Tensor(input_features, output_features))
-#         if bias:
-#             self.bias = nn.Parameter(torch.Tensor(output_features))
-#         else:
-#             self.register_parameter("bias", None)
-#         self.weight.data.uniform_(-0.1, 0.1)
-#         if bias is not None:
-#             self.bias.data.uniform_(-0.1, 0.1)
-#
-#     def forward(self, input):
-#         return Linear()(input, self.weight, self.bias)
-# ```
-#
-# **先猜一猜。** 先别运行，把四处都标出来。（它想调用的 Function 当年也叫 `Linear`，在这里是 `WeightedSum`。）
+# %% [markdown] lang="zh" pair="repair-task" of="0271bf3b"
+# 这是第一处。它根本走不到另外三处。
 #
 # ### 练习 `repair_module`
 #

@@ -91,14 +91,14 @@ nbautograd.why_none(x, y)
 # Three things go wrong again and again:
 #
 # - **The way back changes the dtype.** NumPy likes float64. A float32 model then gets a float64 output, and the next layer complains, or worse, does not.
-# - **`backward` leaves PyTorch too**, so a second derivative would be taken of a constant and come out as zero, silently. `@once_differentiable` turns that into an error.
+# - **`backward` leaves PyTorch too**, so a second derivative would be taken of a constant and come out as zero, silently. `@once_differentiable` makes it an error, wherever `grad_output` needs a gradient (behind a plain `.sum()` it does not: notebook 07).
 # - **NumPy shares memory.** `x.numpy()` is not a copy: `out *= 2` on it changes the caller's tensor.
 #
 # ### Exercise `numpy_softplus`
 #
 # $\operatorname{softplus}(x) = \log(1 + e^x)$, computed by NumPy in `forward` **and** in `backward`. It must take float32 and float64 and give back the same, survive $x = 800$, and refuse a second derivative. (`np.logaddexp(a, b)` is $\log(e^a + e^b)$ without overflow.)
 
-# %% [markdown] lang="zh" pair="function-around" of="0be9fb45"
+# %% [markdown] lang="zh" pair="function-around" of="93fdef78"
 # PyTorch 拒绝交出会丢掉历史的张量；你若坚持用 `detach()`，历史就真的丢了。
 #
 # 在 Function 的 `forward` 里，反正什么都不会被记录，所以可以放心离开；由 `backward` 来补上这一段：它说明梯度是什么。
@@ -106,7 +106,7 @@ nbautograd.why_none(x, y)
 # 有三件事一错再错：
 #
 # - **回来时 dtype 变了。** NumPy 偏爱 float64。float32 的模型于是得到 float64 的输出，下一层会报错——更糟的是不报错。
-# - **`backward` 也离开了 PyTorch**，二阶导数就成了对常数求导，悄悄变成零。`@once_differentiable` 会把它变成一个明确的错误。
+# - **`backward` 也离开了 PyTorch**，二阶导数就成了对常数求导，悄悄变成零。加上 `@once_differentiable` 就会明确报错，前提是 `grad_output` 需要梯度（后面只接 `.sum()` 时不需要，见第 07 课）。
 # - **NumPy 共享内存。** `x.numpy()` 不是副本，在它上面写 `out *= 2`，改的是调用者的张量。
 #
 # ### 练习 `numpy_softplus`
@@ -959,12 +959,12 @@ def step_for(dtype, kind):
 # %% [markdown] lang="en" pair="answer"
 # ## 4. So, when?
 #
-# Look at both on one function: the numerical backward passes the check of first derivatives, and says honestly that it has no second ones.
+# Look at both on one function: the numerical backward passes the check of first derivatives. Asked for the second ones, with `--order 2`, the report says that there are none.
 
-# %% [markdown] lang="zh" pair="answer" of="e1eea96b"
+# %% [markdown] lang="zh" pair="answer" of="bf113dbd"
 # ## 4. 那么，什么时候可以？
 #
-# 用一个函数看看：数值的 backward 能通过一阶导数的检查，也老实地说明它没有二阶导数。
+# 用一个函数看看：数值的 backward 能通过一阶导数的检查。再用 `--order 2` 问二阶导数，报告会说明：没有。
 
 # %% tags=["shown"]
 class NumericalSin(Function):
@@ -982,7 +982,7 @@ class NumericalSin(Function):
 
 
 points = torch.linspace(0.5, 2, 5, dtype=torch.float64, requires_grad=True)
-# %gradcheck NumericalSin.apply(points)
+# %gradcheck --order 2 NumericalSin.apply(points)
 
 # %% [markdown] lang="en" pair="rank"
 # ### Exercise `when_numerical`

@@ -26,6 +26,27 @@ NAMES = [source.stem for source in SOURCES]
 each_source = pytest.mark.parametrize("path", SOURCES, ids=NAMES)
 LANGUAGES = ("en", "zh")
 SECONDS = 90
+# What the text beside a cell says of its output: a line of the cell, and what it must print.
+CLAIMS = {
+    "03_checking_gradients": (
+        ("torch.autograd.gradcheck(NoTranspose.apply, (same, w))", r"torch: True"),
+        (
+            "%gradcheck NoTranspose.apply(same, w)",
+            r"right at these\s+inputs but\s+wrong\s+at\s+others|其他输入上却是错的",
+        ),
+    ),
+    "04_ctx_contract": (("LinearFunction.apply(x, w), linear(x, w)", r"the same without a bias: True"),),
+    "07_double_backward": (
+        ("cubes_then_squares(HonestCube.apply)", r"right:  tensor\(\[ 2.4000, -9.6000, 14.4000\]"),
+        ("cubes_then_squares(HonestCube.apply)", r"silent: tensor\(\[ 0.6000, -2.4000,  3.6000\]"),
+        ("cubes_then_squares(HonestCube.apply)", r"loud:   trying to differentiate twice"),
+    ),
+    "09_modules_and_old_code": (
+        ("OldTranspose(0, 1)", r"Legacy autograd function with non-static forward method is deprecated"),
+        ("notes_of_2017()(4, 3)", r"cannot assign parameters before Module.__init__\(\) call"),
+    ),
+    "10_code_that_is_not_pytorch": (("--order 2 NumericalSin", r"@once_differentiable"),),
+}
 
 
 @each_source
@@ -133,6 +154,10 @@ def test_with_the_reference_answers(path, lang):
     assert [errors(cell) for cell in cells if errors(cell) and cell not in meant] == []
     assert {exercise_of(c): said(c).splitlines()[-2:] for c in cells if exercise_of(c) and "✓ `" not in said(c)} == {}
     assert "✓" in said(cells[-1])
+    claims = CLAIMS.get(path.stem, ())
+    assert [
+        line for line, pattern in claims if not any(re.search(pattern, said(c)) for c in cells if line in c.source)
+    ] == []
 
 
 @each_source

@@ -147,8 +147,8 @@ def _misordered(said: list[str]) -> Failure | None:
 # exp
 
 SAVED_INPUT = {
-    "en": "The output is not what ctx keeps. Which tensor makes it unnecessary to compute exp a second time?",
-    "zh": "ctx 里保存的不是输出。保存哪一个张量，就不必再算一次 exp？",
+    "en": "`save_for_backward` did not get the output. Which tensor makes it unnecessary to compute exp a second time?",
+    "zh": "交给 `save_for_backward` 的不是输出。保存哪一个张量，就不必再算一次 exp？",
 }
 SAVED_MORE = {
     "en": "{count} tensors are kept for backward; one is enough.",
@@ -162,6 +162,8 @@ def _keeps_output(answer: Any, draw: Draw) -> Iterator[Failure]:
     kept = y.grad_fn.saved_tensors
     if len(kept) > 1:
         yield Failure("saved_more", SAVED_MORE, {"count": len(kept)})
+    elif not kept and any(item is y for item in vars(y.grad_fn).values()):
+        return  # it keeps the output, in the wrong place: the check of ctx says so
     elif not kept or kept[0] is None or kept[0].data_ptr() != y.data_ptr():
         yield Failure("saved_input", SAVED_INPUT)
 

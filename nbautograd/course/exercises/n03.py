@@ -237,8 +237,8 @@ SEEN = {
     "zh": "torch.autograd.gradcheck 返回 False：梯度的数值错了。它也只看数值。除了数值，还有什么可以是错的？",
 }
 HARMLESS = {
-    "en": "torch's gradcheck is content, and so is every other check here: nothing is wrong with it.",
-    "zh": "torch 的 gradcheck 通过了，这里的其他检查也都通过了：它根本没有毛病。",
+    "en": "torch's gradcheck is content, and no other check here found anything wrong at x = {x}.",
+    "zh": "torch 的 gradcheck 通过了，这里的其他检查在 x = {x} 处也没有发现毛病。",
 }
 
 
@@ -263,7 +263,7 @@ def _slips(answer: Any, draw: Draw) -> Iterator[Failure]:
         return
     report = gradcheck(answer, (x,), order=2, budget=COUNTS)
     if not report.wrong and not any(f.code == "grad_dtype_cast" for f in report.findings):
-        yield Failure("nothing_wrong", HARMLESS)
+        yield Failure("nothing_wrong", HARMLESS, {"x": ", ".join(f"{value:.2f}" for value in x.tolist())})
 
 
 OWN: tuple[tuple[str, str, Callable[[Any, Draw], Iterator[Failure]]], ...] = (

@@ -1,0 +1,86 @@
+"""The course's own exercises: what is told of an answer, and that an answer without understanding does not pass."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import torch
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+from written_answers import define
+
+from nbautograd.course.catalogue import find
+from nbautograd.course.run import check
+
+EXP = """class Exp(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.y = x.exp()
+        return ctx.y
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.y
+"""
+
+
+def test_of_an_output_on_ctx_nobody_says_that_it_was_not_kept():
+    assert check(find("exp"), define(EXP, "Exp")).codes == ("output_on_ctx",)
+
+
+class Square(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 2 * x * grad_output
+
+
+def gradient_penalty(square, x, w):
+    (slope,) = torch.autograd.grad(square(x @ w).sum(), x, create_graph=True)
+    return (slope.norm(dim=1) - 1).square().mean()
+
+
+def test_a_gradient_penalty_behind_a_sum_loses_a_share_without_an_error():
+    x, w = torch.randn(5, 3, dtype=torch.float64), torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
+    x.requires_grad_()
+    (right,) = torch.autograd.grad(gradient_penalty(lambda y: y * y, x, w), w)
+    (found,) = torch.autograd.grad(gradient_penalty(Square.apply, x, w), w)
+    assert not torch.allclose(found, right)
+
+
+class Product(Function):
+    @staticmethod
+    def forward(a, b, scale=None):
+        return a * b
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        a, b, _scale = inputs
+        ctx.save_for_backward(a, b)
+
+    @staticmethod
+    def backward(ctx, g):
+        a, b = ctx.saved_tensors
+        return g * b, g * a, None
+
+
+def test_defaults_are_filled_in_before_setup_context():
+    a = torch.ones(2, requires_grad=True)
+    Product.apply(a, a).sum().backward()
+    assert a.grad.tolist() == [2, 2]
+
+
+RELEASE = tuple(int(part) for part in re.findall(r"\d+", torch.__version__)[:2])
+
+
+@pytest.mark.skipif(RELEASE < (2, 13), reason="the text speaks of torch 2.13 and 2.6")
+def test_torch_2_13_takes_keywords():
+    a = torch.ones(2, requires_grad=True)
+    Product.apply(a, b=a).sum().backward()
+    assert a.grad.tolist() == [2, 2]
