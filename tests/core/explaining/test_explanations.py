@@ -72,7 +72,7 @@ def test_the_answer_is_in_the_reader_s_language(language):
     found = explain(caught(broken))
     with nbautograd.messages.speaking(language):
         assert ("was changed in place by line" in str(found)) == (language == "en")
-        assert ("就地修改了它" in str(found)) == (language == "zh")
+        assert ("原地修改了它" in str(found)) == (language == "zh")
 
 
 def test_a_function_is_run_in_a_copy_of_the_process():
