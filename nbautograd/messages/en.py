@@ -751,6 +751,7 @@ SENTENCES: dict[str, str] = {
     "explain.not_explainable": "`explain` takes an error, a tensor, or a function to run, not {type}.",
     "explain.refused_outside": "Running it again was refused: it would have reached outside this process (`{detail}`).",
     "explain.refused_fork": "It was not run again: a copy of this process cannot use this device or is not possible on this system. Pass a function to run in this process: `nbautograd.explain(function, apart=False)`.",
+    "explain.refused_late": "The copy of the process that ran it again was ended after {detail} seconds without an answer. Ask about a smaller part: a function with one step, `nbautograd.explain(function)`.",
     "explain.refused_died": "The copy of the process that ran it again ended before it could answer.",
     "explain.did_not_happen_again": "Run again, it did not raise this error: it depends on what the first run changed. Restart from the cell that creates the tensors and ask again.",
     "explain.run_it": "To see the line, run it once more under watch: `%autograd_explain --run` in a notebook, `nbautograd.explain(function)` in Python. Both run in a copy of the process.",

@@ -751,6 +751,7 @@ SENTENCES: dict[str, str] = {
     "explain.not_explainable": "`explain` 接受一个错误、一个张量，或一个要运行的函数，不接受 {type}。",
     "explain.refused_outside": "没有再次运行：它会影响到进程之外（`{detail}`）。",
     "explain.refused_fork": "没有再次运行：进程的副本不能使用这个设备，或者这个系统不支持复制进程。可以把函数交给它在本进程中运行：`nbautograd.explain(function, apart=False)`。",
+    "explain.refused_late": "再次运行它的进程副本在 {detail} 秒内没有给出答案，已被终止。请缩小范围：把一步写成一个函数，再运行 `nbautograd.explain(function)`。",
     "explain.refused_died": "再次运行它的进程副本在给出答案之前就结束了。",
     "explain.did_not_happen_again": "再次运行时没有出现这个错误：它取决于第一次运行改变了什么。请从创建张量的单元格重新开始，再问一次。",
     "explain.run_it": "要看到是哪一行，可以在监视下再运行一次：notebook 里用 `%autograd_explain --run`，Python 里用 `nbautograd.explain(function)`。两者都在进程的副本中运行。",

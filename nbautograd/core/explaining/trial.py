@@ -12,9 +12,11 @@ import io
 import linecache
 import os
 import pickle
+import select
 import signal
 import sys
 import tempfile
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -39,6 +41,9 @@ _OUTSIDE = (
 )
 
 
+LONGEST = 120.0  # seconds; a thread that held a lock when the copy was made is not there to let go of it
+
+
 class OutsideError(BaseException):
     """The run reached outside its process; no ``except Exception`` of the program catches it."""
 
@@ -49,8 +54,8 @@ class Refused:
 
     Attributes:
         reason: ``"outside"`` (it reached for a file, the network or another process), ``"fork"`` (this system or
-            device does not copy a process), ``"died"``.
-        detail: what it reached for, such as ``"open out.csv"``.
+            device does not copy a process), ``"late"`` (it took longer than it may), ``"died"``.
+        detail: what it reached for, such as ``"open out.csv"``, or the seconds that it may take.
     """
 
     reason: str
@@ -73,12 +78,13 @@ def _has_other_device() -> bool:
         return False
 
 
-def in_copy(job: Callable[[], Any], prepare: Callable[[], Any] = bool) -> Any:
+def in_copy(job: Callable[[], Any], prepare: Callable[[], Any] = bool, longest: float = LONGEST) -> Any:
     """Return what a job returns in a copy of this process, or ``Refused``; what it returns has to be plain data.
 
     Args:
         job: what is run, out of reach of files and the network.
         prepare: what is run before, within reach of them: imports of torch's own.
+        longest: seconds after which the copy is ended.
     """
     reason = why_not()
     if reason:
@@ -91,14 +97,25 @@ def in_copy(job: Callable[[], Any], prepare: Callable[[], Any] = bool) -> Any:
         _in_copy(job, prepare, writing)
     os.close(writing)
     try:
-        with os.fdopen(reading, "rb") as pipe:
-            sent = pipe.read()
-    except BaseException:
+        sent = _read(reading, longest)
+    finally:  # an interrupt among them; of one that has answered nothing is left to end
+        os.close(reading)
         os.kill(child, signal.SIGKILL)
-        raise
-    finally:
         os.waitpid(child, 0)
+    if sent is None:
+        return Refused("late", f"{longest:g}")
     return pickle.loads(sent) if sent else Refused("died")
+
+
+def _read(pipe: int, longest: float) -> bytes | None:
+    """Return what is written to a pipe until it is closed; None when that takes longer."""
+    end, sent = time.monotonic() + longest, b""
+    while select.select([pipe], [], [], max(0.0, end - time.monotonic()))[0]:
+        chunk = os.read(pipe, 1 << 20)
+        if not chunk:
+            return sent
+        sent += chunk
+    return None
 
 
 def _in_copy(job: Callable[[], Any], prepare: Callable[[], Any], writing: int) -> None:

@@ -160,6 +160,11 @@ def test_a_copy_that_dies_is_said():
     assert explain(lambda: os._exit(1)).code == "refused"
 
 
+def test_a_copy_that_takes_too_long_is_ended():
+    forever = threading.Event()
+    assert in_copy(forever.wait, longest=0.2) == Refused("late", "0.2")
+
+
 def test_a_copy_reads_files():
     assert in_copy(lambda: Path(__file__).read_text().startswith('"""')) is True
 
