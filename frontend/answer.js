@@ -55,6 +55,6 @@ export function copyReport(page) {
   return el(
     "div",
     null,
-    copyButton(page, page.t("copy_report"), () => text().then(({ content }) => content.text)),
+    copyButton(page, page.t("copy_report"), () => text().then((answer) => answer.text)),
   );
 }

@@ -27,8 +27,7 @@ export const ravel = (position, sizes) => position.reduce((flat, k, d) => flat *
  * The numbers of an array that Python sent; copied, since a buffer may start anywhere.
  * @param {Packed} packed
  */
-export function numbers({ dtype, buffer, values }) {
-  if (values) return Float64Array.from(values, Number);
+export function numbers({ dtype, buffer }) {
   const bytes = buffer.buffer.slice(buffer.byteOffset, buffer.byteOffset + buffer.byteLength);
   if (dtype === "uint8") return new Uint8Array(bytes);
   return dtype === "float32" ? new Float32Array(bytes) : new Float64Array(bytes);

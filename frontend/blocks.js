@@ -70,7 +70,7 @@ export function wholeBlock(page, block) {
     { kind: "block", block: [block.output, block.input] },
     page.signal,
     page.t("no_kernel"),
-  ).then(({ content }) => Object.assign(block, content.block));
+  ).then((answer) => Object.assign(block, answer.block));
 }
 
 /**

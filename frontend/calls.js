@@ -45,13 +45,13 @@ export function callsView(page, state) {
     if (missing.length) {
       body.replaceChildren(page.t("asking"));
       try {
-        const { content } = await ask(
+        const answer = await ask(
           page.model,
           { kind: "calls", calls: missing.map((one) => one.index) },
           page.signal,
           page.t("no_kernel"),
         );
-        for (const one of content.calls)
+        for (const one of answer.calls)
           Object.assign(calls[/** @type {number} */ (places.get(one.index))], one);
       } catch (problem) {
         if (shown === call) body.replaceChildren(/** @type {Error} */ (problem).message);
@@ -77,12 +77,12 @@ export function callsView(page, state) {
     let some =
       count >= state.trends.count
         ? state.calls
-        : first >= state.from
-          ? state.calls.slice(first - state.from, first - state.from + count)
+        : first >= state.first
+          ? state.calls.slice(first - state.first, first - state.first + count)
           : [];
-    if (some !== state.calls && first < state.from && page.can(question)) {
+    if (some !== state.calls && first < state.first && page.can(question)) {
       try {
-        some = (await ask(page.model, question, page.signal, page.t("no_kernel"))).content.calls;
+        some = (await ask(page.model, question, page.signal, page.t("no_kernel"))).calls;
       } catch (problem) {
         return void (
           page.signal.aborted || body.replaceChildren(/** @type {Error} */ (problem).message)

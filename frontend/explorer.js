@@ -1,15 +1,6 @@
 // One block being explored: the cursor, and zooming by asking Python. What is drawn is the view's affair.
 
-import {
-  around,
-  cellOf,
-  cellRange,
-  firstLevel,
-  isPooled,
-  keptLevel,
-  windowLevel,
-  worstEntry,
-} from "./levels.js";
+import { around, cellOf, cellRange, isPooled, keptLevel, levelOf, worstEntry } from "./levels.js";
 import { ask } from "./wire.js";
 
 /** @typedef {import("./types").Page} Page */
@@ -24,7 +15,7 @@ import { ask } from "./wire.js";
  * @param {{moved: () => void, zoomed: () => void, say: (sentence: string) => void}} tell what happened
  */
 export function explorer(page, block, signal, tell) {
-  const levels = [firstLevel(block)];
+  const levels = [levelOf(block.maps)];
   const worst = worstEntry(block);
   const place = /** @type {Pair} */ ([block.output, block.input]);
   const top = () => levels[levels.length - 1];
@@ -40,13 +31,13 @@ export function explorer(page, block, signal, tell) {
   };
   /** @param {Pair} rows @param {Pair} cols */
   const fetched = async (rows, cols) => {
-    const { content, buffers } = await ask(
+    const window = await ask(
       page.model,
       { kind: "zoom", block: place, rows, cols },
       signal,
       page.t("no_kernel"),
     );
-    return windowLevel([rows[0], cols[0]], content, buffers);
+    return levelOf(window, [rows[0], cols[0]]);
   };
   /** @param {[Pair, Pair]} range @param {Pair} [then] the entry to go to */
   const zoom = async ([rows, cols], then) => {

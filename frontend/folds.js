@@ -37,7 +37,7 @@ async function painted(page, state, change) {
       ...change,
     },
     { opened, lens, name, wide } = view;
-  const { content } = await ask(
+  const answer = await ask(
     page.model,
     {
       kind: "picture",
@@ -49,7 +49,7 @@ async function painted(page, state, change) {
     page.signal,
     page.t("no_kernel"),
   );
-  const { layout, scopes, ghosts, message, line, node: of, ghost } = content;
+  const { layout, scopes, ghosts, message, line, node: of, ghost } = answer;
   return {
     ...state,
     layout,

@@ -1,6 +1,6 @@
 // A model without a kernel: what a widget stored, and the answers that were kept with it.
 
-import { restored } from "./wire.js";
+import { decode, restored } from "./wire.js";
 
 /** @typedef {import("./types").Model} Model */
 
@@ -9,11 +9,11 @@ const key = (question) => JSON.stringify(Object.entries(question).sort());
 
 /**
  * @param {any} traits as they were stored, `{"$b64": text}` for bytes
- * @returns {Model}
+ * @returns {Promise<Model>}
  */
-export function frozenModel(traits) {
+export async function frozenModel(traits) {
   const values = restored(traits),
-    answers = values.state.answers ?? {};
+    answers = (await decode(values.state)).answers ?? {};
   /** @type {Map<string, Set<(...args: any[]) => void>>} */
   const listeners = new Map();
   const heard = (/** @type {string} */ event) => listeners.get(event) ?? new Set();
@@ -23,14 +23,14 @@ export function frozenModel(traits) {
     get: (name) => values[name],
     set: (name, value) => ((values[name] = value), tell(`change:${name}`)),
     save_changes: () => {},
-    send: ({ id, ...question }) =>
+    send: ({ id, ...question }) => {
+      const kept = answers[key(question)];
       void Promise.resolve().then(() =>
-        tell(
-          "msg:custom",
-          { id, ...(answers[key(question)] ?? { error: values._labels.frozen }) },
-          [],
-        ),
-      ),
+        kept
+          ? tell("msg:custom", { id }, [kept])
+          : tell("msg:custom", { id, error: values._labels.frozen }, []),
+      );
+    },
     on: (event, listener) => void listeners.set(event, heard(event).add(listener)),
     off: (event, listener) => void heard(event).delete(listener),
     knows: (question) => key(question) in answers,

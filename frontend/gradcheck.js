@@ -196,8 +196,8 @@ function elsewhere(page, said) {
       el("span", "fact-line", page.t("elsewhere_says", { seed: ++seed }), " "),
     );
     ask(page.model, { kind: "elsewhere", seed }, page.signal, page.t("no_kernel"))
-      .then(({ content }) =>
-        line.append(verdictWord(page, content.verdict, "verdict"), " ", prose(content.headline)),
+      .then(({ verdict, headline }) =>
+        line.append(verdictWord(page, verdict, "verdict"), " ", prose(headline)),
       )
       .catch((problem) => line.append(problem.message));
     more.hidden = !page.can({ kind: "elsewhere", seed: seed + 1 });

@@ -9,25 +9,17 @@ import { element } from "./formats.js";
 
 export const SIDE = 64; // most cells along one side
 
-/** @param {Block} block @returns {Level} the whole block, as it came with the report */
-export function firstLevel({ maps }) {
+/** @param {import("./types").Maps} maps of a whole block, or of a window @param {Pair} [first] @returns {Level} */
+export function levelOf(maps, first = [0, 0]) {
   const [rows, cols] = [maps.analytical.shape[0], maps.analytical.shape[1] ?? 1];
   return {
-    first: [0, 0],
+    first,
     step: [maps.rows, maps.cols],
     rows,
     cols,
     values: [maps.analytical, maps.numerical, maps.difference].map(numbers),
     wrong: maps.wrong && numbers(maps.wrong),
   };
-}
-
-/** @param {Pair} first @param {any} content @param {DataView[]} buffers @returns {Level} a window that Python sent */
-export function windowLevel(first, content, buffers) {
-  const maps = buffers.map((buffer) => numbers({ dtype: "float64", shape: [], buffer }));
-  const step = /** @type {Pair} */ ([content.rows, content.cols]);
-  const [rows, cols] = content.shape;
-  return { first, step, rows, cols, values: maps.slice(0, 3), wrong: maps[3] };
 }
 
 /**

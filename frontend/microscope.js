@@ -49,7 +49,7 @@ export function microscope(page, block, entry, signal) {
   const box = el("section", "stack", page.t("asking"));
   const place = [block.output, block.input];
   ask(page.model, { kind: "microscope", block: place, entry }, signal, page.t("no_kernel"))
-    .then(({ content }) => box.replaceChildren(...lens(page, entryName(block, entry), content)))
+    .then((seen) => box.replaceChildren(...lens(page, entryName(block, entry), seen)))
     .catch((problem) => box.replaceChildren(problem.message));
   return box;
 }

@@ -84,17 +84,12 @@ async function need(page, state, ids) {
     (nodes.every((id) => state.nodes[id]) && !page.can({ kind: "nodes", nodes }))
   )
     return false;
-  const { content } = await ask(
-    page.model,
-    { kind: "nodes", nodes },
-    page.signal,
-    page.t("no_kernel"),
-  );
+  const answer = await ask(page.model, { kind: "nodes", nodes }, page.signal, page.t("no_kernel"));
   for (const id of nodes) fetched.add(id);
-  for (const node of content.nodes) state.nodes[node.id] ??= node;
+  for (const node of answer.nodes) state.nodes[node.id] ??= node;
   const place = (/** @type {any} */ e) => [e.source, e.input_nr, e.target, e.output_nr].join();
   const known = new Set(state.edges.map(place));
-  state.edges.push(...content.edges.filter((/** @type {any} */ e) => !known.has(place(e))));
+  state.edges.push(...answer.edges.filter((/** @type {any} */ e) => !known.has(place(e))));
   return true;
 }
 
@@ -173,15 +168,11 @@ function ownCalls(page, state, node) {
   const place = el("div", "values");
   if (node.kind !== "function" || page.tabs.length || !page.can({ kind: "function" })) return place;
   ask(page.model, { kind: "function", node: node.id }, page.signal, "").then(
-    ({ content }) => {
-      if (content.calls.length)
+    ({ calls }) => {
+      if (calls.length)
         place.append(
           el("h5", null, page.t("tab.calls")),
-          el(
-            "div",
-            "pair",
-            ...content.calls.map((/** @type {any} */ call) => methodView(page, call)),
-          ),
+          el("div", "pair", ...calls.map((/** @type {any} */ call) => methodView(page, call))),
         );
     },
     () => {},

@@ -3,7 +3,7 @@
 import { verdictWord } from "./blocks.js";
 import { button, el, prose } from "./dom.js";
 import { time } from "./formats.js";
-import { ask } from "./wire.js";
+import { ask, decode } from "./wire.js";
 
 /** @typedef {import("./types").Page} Page */
 
@@ -52,9 +52,8 @@ export function progressView(page, state) {
     stop.removeAttribute("aria-disabled");
     stop.style.visibility = said.textContent = "";
   };
-  const show = () => {
-    const now = page.model.get("state"),
-      { percent } = now;
+  const show = (/** @type {any} */ now) => {
+    const { percent } = now;
     const parts = [percent === null ? "" : `${percent} %`, now.what, timeLeft(page, now.left)];
     words.replaceChildren(prose(parts.filter(Boolean).join(" · ")));
     if (now.headline && !verdict.childNodes.length)
@@ -73,9 +72,16 @@ export function progressView(page, state) {
     if (now.over) stop.style.visibility = "hidden";
     over = now.over;
   };
-  page.model.on("change:state", show);
-  page.signal.addEventListener("abort", () => page.model.off("change:state", show), { once: true });
-  show();
+  const follow = async () => {
+    const latest = page.model.get("state"),
+      now = await decode(latest);
+    if (latest === page.model.get("state")) show(now);
+  };
+  page.model.on("change:state", follow);
+  page.signal.addEventListener("abort", () => page.model.off("change:state", follow), {
+    once: true,
+  });
+  show(state);
   heard("ready").catch(() => (server() && state.kernel ? undefined : own()));
   return el(
     "div",

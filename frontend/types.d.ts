@@ -15,7 +15,6 @@ export interface Packed {
   dtype: "float32" | "float64" | "uint8";
   shape: number[];
   buffer: DataView;
-  values?: any[]; // in an answer, in place of the buffer
 }
 
 /** What is selected, in all views at once. */

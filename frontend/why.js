@@ -30,7 +30,7 @@ export function whyNone(page, state, picture, see) {
   });
   if (asked) {
     const key =
-      asked.ghost !== null
+      asked.ghost !== undefined
         ? `x${asked.ghost}`
         : ([...picture.boxes.values()].find((b) => b.nodes.includes(asked.node))?.key ?? "");
     const line =

@@ -13,7 +13,7 @@ import { resume } from "./memory.js";
 import { page } from "./page.js";
 import { takePlace } from "./place.js";
 import { progressView } from "./progress.js";
-import { inflate, opened } from "./wire.js";
+import { decode, inflate } from "./wire.js";
 
 /** @typedef {import("./types").Model} Model */
 
@@ -43,7 +43,7 @@ export function mount(model, element) {
   claimKeys(host, end.signal);
   try {
     const view = page(model, root, end.signal),
-      state = states.get(model) ?? model.get("state");
+      state = states.get(model);
     resume(view, host, state);
     root.append(VIEWS[model.get("_kind")](view, state));
   } catch (problem) {
@@ -64,14 +64,13 @@ const sheets = new WeakMap();
 /** @type {string | undefined} the last one: a module and its stylesheet go together */
 let sheet;
 
-/** @type {WeakMap<Model, any>} the states that came deflated */
+/** @type {WeakMap<Model, any>} their states, decoded */
 const states = new WeakMap();
 
-/** @param {Model} model the stylesheet comes deflated, since it is stored in every saved widget, and so does a large state */
+/** @param {Model} model the stylesheet comes deflated as well, since it is stored in every saved widget */
 async function unpack(model) {
   if (!sheets.has(model)) sheets.set(model, (sheet ??= await inflate(model.get("_stylesheet"))));
-  const { packed } = model.get("state");
-  if (packed && !states.has(model)) states.set(model, await opened(packed));
+  if (!states.has(model)) states.set(model, await decode(model.get("state")));
 }
 
 /**
@@ -108,12 +107,12 @@ const window_ = /** @type {any} */ (globalThis);
  * Show what a widget stored, where no kernel is: in the place of its static report, and of every copy of it.
  * @param {any} traits
  */
-export function thaw(traits) {
+export async function thaw(traits) {
   /** @type {Set<string>} */
   const known = (window_[thawed] ??= new Set());
   if (known.has(traits._anchor)) return undefined;
   known.add(traits._anchor);
-  return initialize({ model: frozenModel(traits) });
+  return initialize({ model: await frozenModel(traits) });
 }
 
 export default { initialize, render };

@@ -1,4 +1,4 @@
-// What comes from Python: deflated states, answers to questions.
+// What comes from Python: states and answers to questions, always JSON, deflated, its bytes in base64.
 
 /** @typedef {import("./types").Model} Model */
 
@@ -19,8 +19,8 @@ export function restored(stored) {
   return Object.fromEntries(Object.entries(stored).map(([name, part]) => [name, restored(part)]));
 }
 
-/** @param {DataView} bytes a large state or answer, as Python packed it */
-export const opened = async (bytes) => restored(JSON.parse(await inflate(bytes)));
+/** @param {DataView} bytes a state or an answer, as Python encoded it */
+export const decode = async (bytes) => restored(JSON.parse(await inflate(bytes)));
 
 let asked = 0;
 
@@ -31,7 +31,7 @@ let asked = 0;
  * @param {AbortSignal} signal
  * @param {string} late what to say when no answer comes
  * @param {number} [patience] ms
- * @returns {Promise<{content: any, buffers: DataView[]}>}
+ * @returns {Promise<any>}
  */
 export function ask(model, question, signal, late, patience = 20_000) {
   const id = ++asked * 1_000_000 + Math.floor(Math.random() * 1_000_000);
@@ -43,9 +43,7 @@ export function ask(model, question, signal, late, patience = 20_000) {
       if (content?.id !== id) return;
       stop();
       if (content.error) reject(new Error(content.error));
-      else if (content.packed)
-        opened(buffers[0]).then((whole) => resolve({ content: whole, buffers: [] }), reject);
-      else resolve({ content, buffers });
+      else decode(buffers[0]).then(resolve, reject);
     }
     signal.addEventListener("abort", () => (stop(), reject(new Error(late))), { once: true });
     model.on("msg:custom", listen);

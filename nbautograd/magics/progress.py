@@ -19,10 +19,12 @@ from nbautograd.core.display import Displayable
 from nbautograd.magics.live_output import LiveOutput, can_update
 from nbautograd.views import formats, theme
 from nbautograd.views.answer import answer
+from nbautograd.views.document import Tone
 from nbautograd.views.markup import prose, tag
 from nbautograd.views.to_html import chip
 from nbautograd.views.words import VERDICT_MARKS, say
 from nbautograd.widgets import front_ends, live
+from nbautograd.widgets.states import ProgressState
 
 if TYPE_CHECKING:
     from nbautograd.widgets.progress import Work
@@ -68,7 +70,7 @@ class ProgressBar:
     ) -> None:
         self.stopped = False
         self.over = False
-        self.known: tuple[str, str] | None = None  # tone and headline of the verdict
+        self.known: tuple[Tone, str] | None = None  # tone and headline of the verdict
         self._left: float | None = None  # seconds that the rest took when that was last estimated
         self._estimated = 0.0  # when that was
         self._percent = 0
@@ -133,7 +135,7 @@ class ProgressBar:
         """Take note of an estimate of the time that the rest takes; the bar is then by time, not by steps."""
         self._left, self._estimated = seconds, self._now()
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> ProgressState:
         """Return how far the work is, for the bar on the page; nobody can say so once the verdict is known."""
         now, (done, total, what) = self._now(), self._told
         passed = now - self._begin
@@ -147,8 +149,15 @@ class ProgressBar:
             rest = max(0.0, self._left - (now - self._estimated))
             left = round(rest / ROUND) * ROUND if passed >= SURE else None
             percent = self._percent = max(self._percent, int(100 * passed / max(passed + rest, 1e-9)))
-        state = {"percent": percent, "left": left, "what": what, "seconds": int(passed), "over": self.over}
-        return {**state, "tone": tone, "headline": headline}
+        return ProgressState(
+            percent=percent,
+            left=left,
+            what=what,
+            seconds=int(passed),
+            over=self.over,
+            tone=tone,
+            headline=headline,
+        )
 
     def stop(self) -> None:
         """End the work with what it has: where it next says how far it is, else wherever it is."""
@@ -310,16 +319,16 @@ def time_left(seconds: float | None) -> str:
     return messages.text("widgets.time_left", time=formats.time(seconds)) if seconds else messages.text("widgets.soon")
 
 
-def static_bar(state: dict[str, Any], anchor: str) -> dict[str, str]:
+def static_bar(state: ProgressState, anchor: str) -> dict[str, str]:
     """The bar as it stands in the output: it names the kernel's own stop button."""
-    percent, left = state["percent"], state["left"]
-    parts = ["" if percent is None else f"{percent} %", state["what"], time_left(left)]
+    percent, left = state.percent, state.left
+    parts = ["" if percent is None else f"{percent} %", state.what, time_left(left)]
     words = messages.text("magics.progress", progress=" · ".join(part for part in parts if part))
     verdict = None
-    if state["headline"]:
-        mark = chip(f"{VERDICT_MARKS[state['tone']]} {say('verdict', state['tone'])}", state["tone"])
-        verdict = tag("div", None, mark, " ", tag("strong", None, prose(state["headline"])))
+    if state.headline:
+        mark = chip(f"{VERDICT_MARKS[state.tone]} {say('verdict', state.tone)}", state.tone)
+        verdict = tag("div", None, mark, " ", tag("strong", None, prose(state.headline)))
     bar = tag("div", {"style": _TRACK}, tag("div", {"style": _FILLED.format(100 if percent is None else percent)}))
-    plain = "\n".join(part for part in (state["headline"], words) if part)
+    plain = "\n".join(part for part in (state.headline, words) if part)
     page = tag("div", {"class": f"nbautograd {anchor}"}, verdict or "", prose(words), bar)
     return {"text/plain": plain, "text/html": str(page)}

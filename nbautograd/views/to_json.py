@@ -1,36 +1,51 @@
-"""A document as plain data for a live view, which draws the same tree: frontend/document.js.
+"""Documents, and the states that hold them, as plain data for a live view; frontend/document.js draws the same tree.
 
-Each part of it goes with its ``kind``, the name of its class in small letters, and with those fields that say something
-else than their default. frontend/tree.d.ts is generated from the same classes.
+Each part of a document goes with its ``kind``, the name of its class in small letters, and with those fields that say
+something else than their default; a state goes with all its fields but those that are None by default and still are.
+frontend/tree.d.ts and states.d.ts are generated from the same classes.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
-from typing import Any
+import functools
+import typing
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
 
 import numpy as np
 
 from nbautograd import messages
-from nbautograd.views.document import Document, Drawing, Heatmaps, PageOnly, Series, Thumbnail
+from nbautograd.core.display import plain
+from nbautograd.views.document import Block, Document, Drawing, Heatmaps, PageOnly, Series, Span, Thumbnail
 from nbautograd.views.layout import layout
 from nbautograd.views.tensors import contents
 
 MOST_NODES = 300  # of a graph that is drawn in a document
 NOT_FOR_PAGES = ("plain", "in_text", "cut", "budget", "attribute")  # fields that only writers of stored reports read
+PARTS = (*typing.get_args(Block), *typing.get_args(Span))  # of a document
+Dtype = Literal["float64", "float32", "uint8"]
 
 
-def array(values: Any, dtype: str = "float64") -> dict[str, Any]:
-    """Return an array for the page: its dtype, its shape, and its bytes in row-major little-endian order.
+@dataclasses.dataclass(frozen=True)
+class Packed:
+    """An array: its bytes in row-major little-endian order."""
+
+    dtype: Dtype
+    shape: tuple[int, ...]
+    buffer: bytes
+
+
+def array(values: Any, dtype: Dtype = "float64") -> Packed:
+    """Return an array for the page.
 
     Example:
         >>> from nbautograd.views.to_json import array
-        >>> array([[1, 2]], "float32")["shape"]
-        [1, 2]
+        >>> array([[1, 2]], "float32").shape
+        (1, 2)
     """
     packed = np.ascontiguousarray(np.real(values), dtype=np.dtype(dtype).newbyteorder("<"))
-    return {"dtype": dtype, "shape": list(np.shape(values)), "buffer": packed.tobytes()}
+    return Packed(dtype, np.shape(values), packed.tobytes())
 
 
 def matrix(thumbnail: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -39,8 +54,8 @@ def matrix(thumbnail: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return numbers if numbers.ndim == 2 else np.atleast_2d(numbers.reshape(-1))
 
 
-def to_json(document: Document) -> list[Any]:
-    """Return the blocks of a document; arrays hold their bytes.
+def to_json(part: Any) -> Any:
+    """Return a document, or a state, as plain data; arrays hold their bytes.
 
     Example:
         >>> from nbautograd.views.document import Strong, paragraph
@@ -48,10 +63,33 @@ def to_json(document: Document) -> list[Any]:
         >>> to_json((paragraph(Strong("f"), "is right"),))
         [{'kind': 'paragraph', 'spans': [{'kind': 'strong', 'words': 'f'}, ' ', 'is right']}]
     """
-    return [_plain(block) for block in _live(document)]
+    if part is None or isinstance(part, (bool, int, str, bytes)):
+        return part
+    if isinstance(part, Thumbnail):
+        return _thumbnail(part)
+    if isinstance(part, Drawing):
+        return _drawing(part)
+    if isinstance(part, (tuple, list)):  # documents without what a live view does not draw
+        return [to_json(one) for one in _live(part)]
+    if isinstance(part, Mapping):
+        return {str(name): to_json(value) for name, value in part.items()}
+    if not dataclasses.is_dataclass(part):
+        return plain(part)
+    cls: Any = type(part)
+    facts = ((name, getattr(part, name), default) for name, default in _fields(cls))
+    kind = {"kind": cls.__name__.lower()} if isinstance(part, PARTS) else {}
+    return kind | {name: to_json(value) for name, value, default in facts if value is not default and value != default}
 
 
-def _live(document: Document) -> Iterator[Any]:
+@functools.cache
+def _fields(cls: Any) -> list[tuple[str, Any]]:
+    """List the fields that go, each with the value with which it is left out."""
+    fields = [f for f in dataclasses.fields(cls) if f.name not in NOT_FOR_PAGES]
+    drawn = issubclass(cls, PARTS)
+    return [(f.name, f.default if drawn or f.default is None else dataclasses.MISSING) for f in fields]
+
+
+def _live(document: Document | list[Any]) -> Iterator[Any]:
     """Yield the blocks that a live view draws: it has heat maps of its own, and room for every part of a series."""
     for block in document:
         if isinstance(block, Series):
@@ -59,36 +97,27 @@ def _live(document: Document) -> Iterator[Any]:
                 yield from _live(part)
         elif isinstance(block, PageOnly):
             yield from _live(block.body)
-        elif not isinstance(block, Heatmaps):
+        elif not isinstance(block, Heatmaps) and not (isinstance(block, Thumbnail) and _is_blank(block)):
             yield block
 
 
-def _plain(part: Any) -> Any:
-    """Return a part as plain data; documents inside it without what a live view does not draw."""
-    if isinstance(part, Thumbnail):
-        return _thumbnail(part)
-    if isinstance(part, Drawing):
-        return _drawing(part)
-    if isinstance(part, tuple):
-        return [plain for one in _live(part) if (plain := _plain(one)) is not None]
-    if not dataclasses.is_dataclass(part):
-        return part
-    fields = {f.name: f.default for f in dataclasses.fields(part) if f.name not in NOT_FOR_PAGES}
-    facts = {name: value for name, default in fields.items() if (value := getattr(part, name)) != default}
-    return {"kind": type(part).__name__.lower(), **{name: _plain(value) for name, value in facts.items()}}
+def _is_blank(part: Thumbnail) -> bool:
+    """Return True where there is nothing to see."""
+    tensor = part.value.tensor
+    return tensor is None or tensor.thumbnail is None or tensor.thumbnail.size < 2
 
 
 def _thumbnail(part: Thumbnail) -> dict[str, Any] | None:
     """Return a small heat map, and whether each of its cells is one element; None where there is nothing to see."""
     tensor = part.value.tensor
-    if tensor is None or tensor.thumbnail is None or tensor.thumbnail.size < 2:
+    if tensor is None or tensor.thumbnail is None or _is_blank(part):
         return None
     numbers = matrix(tensor.thumbnail)
     alt = messages.text("views.tensor.thumb", name=part.value.name, contents=contents(tensor))
     return {
         "kind": "thumbnail",
         "alt": alt,
-        "array": array(numbers, "float32"),
+        "array": to_json(array(numbers, "float32")),
         "exact": numbers.size == tensor.numel,
         "name": part.value.name,
         "shape": list(tensor.shape),
@@ -99,5 +128,5 @@ def _thumbnail(part: Thumbnail) -> dict[str, Any] | None:
 def _drawing(part: Drawing) -> dict[str, Any]:
     """Return the layout of a graph; of a large one only its name, as it has a view of its own."""
     small = 0 < len(part.graph.nodes) <= MOST_NODES
-    drawn = layout(dataclasses.replace(part.graph, notes=())).to_dict() if small else None
+    drawn = to_json(layout(dataclasses.replace(part.graph, notes=()))) if small else None
     return {"kind": "drawing", "title": part.title, "layout": drawn}

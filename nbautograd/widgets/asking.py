@@ -12,14 +12,22 @@ from nbautograd.errors import InputError
 from nbautograd.views.answer import answer
 from nbautograd.views.bundle import text
 from nbautograd.views.words import block_name
-from nbautograd.widgets.base import Question, Reply
+from nbautograd.widgets.base import Question
+from nbautograd.widgets.states import (
+    Answer,
+    ElsewhereAnswer,
+    EntryCurveState,
+    MicroscopeAnswer,
+    OtherBlock,
+    TextAnswer,
+)
 
 
 def questions(report: GradcheckReport | JacobianReport | None) -> dict[str, Question]:
     """The questions about a check, by name; they run the user's Function, each time because a button was pressed."""
     if report is None:
         return {}
-    asked: dict[str, Callable[[Any, Mapping[str, Any]], Reply]] = {"microscope": microscope}
+    asked: dict[str, Callable[[Any, Mapping[str, Any]], Answer]] = {"microscope": microscope}
     if isinstance(report, GradcheckReport):
         asked["elsewhere"] = elsewhere
     return {name: lambda question, reply=reply: reply(report, question) for name, reply in asked.items()}  # type: ignore[misc]
@@ -27,10 +35,10 @@ def questions(report: GradcheckReport | JacobianReport | None) -> dict[str, Ques
 
 def plain_text(value: Any) -> dict[str, Question]:
     """Return the question for a report as plain text, by name; the page copies the answer."""
-    return {"text": lambda _question: ({"text": text(value)}, [])}
+    return {"text": lambda _question: TextAnswer(text=text(value))}
 
 
-def microscope(report: GradcheckReport | JacobianReport, question: Mapping[str, Any]) -> Reply:
+def microscope(report: GradcheckReport | JacobianReport, question: Mapping[str, Any]) -> MicroscopeAnswer:
     """The output along one input element, in both precisions, and what backward claims of it.
 
     Args:
@@ -43,15 +51,14 @@ def microscope(report: GradcheckReport | JacobianReport, question: Mapping[str, 
         raise InputError("widgets.no_block")
     curves = entry_curve.entry_curves(entry_curve.subject_of(report), place, (row, col))
     claimed, found = (float(part([row], [col])[0, 0].real) for part in (block.analytical, block.numerical))
-    return {
-        "steps": plain(entry_curve.STEPS),
-        "curves": plain(curves),
-        "claimed": plain(claimed),
-        "found": plain(found),
-    }, []
+    drawn = {
+        name: EntryCurveState(center=plain(curve.center), plus=plain(curve.plus), minus=plain(curve.minus))
+        for name, curve in curves.items()
+    }
+    return MicroscopeAnswer(steps=plain(entry_curve.STEPS), curves=drawn, claimed=plain(claimed), found=plain(found))
 
 
-def elsewhere(report: GradcheckReport, question: Mapping[str, Any]) -> Reply:
+def elsewhere(report: GradcheckReport, question: Mapping[str, Any]) -> ElsewhereAnswer:
     """The check again at random inputs; its headline and a verdict per block."""
     from nbautograd.core.checking.gradcheck import gradcheck
 
@@ -60,9 +67,8 @@ def elsewhere(report: GradcheckReport, question: Mapping[str, Any]) -> Reply:
         raise InputError("widgets.no_block")
     subject = entry_curve.subject_of(report)
     other = gradcheck(subject.fn, entry_curve.random_inputs(subject, seed), order=1, seed=seed)
-    told = answer(other)
-    blocks = [{"name": block_name(b), "verdict": b.verdict, "wrong": b.wrong} for b in other.blocks.values()]
-    return {"verdict": other.verdict, "headline": told.headline, "blocks": blocks}, []
+    blocks = [OtherBlock(name=block_name(b), verdict=b.verdict, wrong=b.wrong) for b in other.blocks.values()]
+    return ElsewhereAnswer(verdict=other.verdict, headline=answer(other).headline, blocks=blocks)
 
 
 def _pair(numbers: Any) -> tuple[int, int]:

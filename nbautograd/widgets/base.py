@@ -15,14 +15,13 @@ from nbautograd import messages
 from nbautograd.errors import CallError
 from nbautograd.views.bundle import mimebundle as static_bundle
 from nbautograd.views.palette import colours
-from nbautograd.widgets.encoding import LARGE, deflate, encode, encoded_size
+from nbautograd.widgets.encoding import encode
 from nbautograd.widgets.front_ends import fresh_anchor, shows_views_only
 from nbautograd.widgets.keeping import kept
+from nbautograd.widgets.states import Answer, State
 
 STATIC = Path(__file__).resolve().parent.parent / "static"
-Buffers = list[bytes]
-Reply = tuple[dict[str, Any], Buffers]
-Question = Callable[[Mapping[str, Any]], Reply]
+Question = Callable[[Mapping[str, Any]], Answer]
 # sentences of the static report that the page uses too: the words for verdicts, reasons, kinds, structures, columns
 SHARED = tuple(
     f"views.{group}." for group in ("verdict", "block", "reason", "kind", "witness", "structure", "panel", "column")
@@ -70,8 +69,8 @@ class ViewWidget(anywidget.AnyWidget):
     """The words of the page by id."""
     _colours = traitlets.Dict().tag(sync=True)
     """Colour tables of the heat maps, for themes ``light`` and ``dark``; see ``views.palette``."""
-    state = traitlets.Dict().tag(sync=True, to_json=encode)
-    """What is drawn: plain data, arrays as ``{"dtype", "shape", "buffer"}``."""
+    state = traitlets.Any().tag(sync=True, to_json=encode)
+    """What is drawn: one of ``widgets.states``."""
     tab = traitlets.Unicode().tag(sync=True)
     """The tab in front, such as ``"jacobian"``; Python and the page may both set it."""
     selection = traitlets.Dict().tag(sync=True)
@@ -94,7 +93,7 @@ class ViewWidget(anywidget.AnyWidget):
         )
         self.on_msg(self._answer)
 
-    def make_state(self, value: Any) -> dict[str, Any]:
+    def make_state(self, value: Any) -> State:
         """The value as the page needs it."""
         raise TypeError(type(value).__name__)
 
@@ -121,12 +120,11 @@ class ViewWidget(anywidget.AnyWidget):
         if question is None:
             return
         try:
-            reply, buffers = question(content)
+            answer = encode(question(content))
         except Exception as problem:  # the page asked: it gets the answer, the kernel's log does not
-            reply, buffers = {"error": messages.text("widgets.no_answer", reason=str(problem))}, []
-        if not buffers and encoded_size(reply) > LARGE:
-            reply, buffers = {"packed": True}, [deflate(reply)]
-        self.send({"id": content["id"], **reply}, buffers)
+            self.send({"id": content["id"], "error": messages.text("widgets.no_answer", reason=str(problem))})
+        else:
+            self.send({"id": content["id"]}, [answer])
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.value!r}>"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,39 +13,39 @@ from nbautograd.core.recording.call import Call, CallLog
 from nbautograd.core.recording.trends import Trends, trends
 from nbautograd.errors import InputError
 from nbautograd.views.builders.calls import ctx_column, method_document
-from nbautograd.views.to_json import array, to_json
-from nbautograd.widgets.base import Buffers, Question, ViewWidget
-from nbautograd.widgets.encoding import encoded_size, inline
+from nbautograd.views.to_json import array
+from nbautograd.widgets.base import Question, ViewWidget
+from nbautograd.widgets.encoding import encoded_size
+from nbautograd.widgets.states import CallsAnswer, CallsState, CallState, TrendsState
 
 MOST_CALLS = 2_000  # the newest ones are on the time line
 WHOLE = 250_000  # bytes of calls that are sent with all that they saw, the newest; the page asks for the others
 COLUMNS = 800  # of a trend
 
 
-def call_state(call: Call, names: Mapping[int, str]) -> dict[str, Any]:
+def call_state(call: Call, names: Mapping[int, str]) -> CallState:
     """One call with its values, ctx, prints and warnings."""
-    return {
-        **brief_state(call, names),
-        "document": to_json(method_document(call, names)),
-        "ctx": to_json(ctx_column(call.ctx)),
-    }
+    return replace(brief_state(call, names), document=method_document(call, names), ctx=ctx_column(call.ctx))
 
 
-def brief_state(call: Call, names: Mapping[int, str]) -> dict[str, Any]:
-    """Return what the time line shows of a call; nothing that is empty."""
-    fields = ("index", "function", "method", "forward", "exception")
-    values = {name: getattr(call, name) for name in fields}
-    facts = {name: value for name, value in values.items() if value is not None and value is not False}  # 0 stays
-    facts["name"] = call.name
-    if call.parent is not None and call.parent in names:
-        facts["during"] = names[call.parent]
-    facts |= {"seconds": plain(call.seconds), "noticed": len(call.warnings), "bytes": call.ctx.bytes}
-    if call.stdout:
-        facts["printed"] = True
-    return facts
+def brief_state(call: Call, names: Mapping[int, str]) -> CallState:
+    """Return what the time line shows of a call."""
+    return CallState(
+        index=call.index,
+        name=call.name,
+        function=call.function,
+        method=call.method,
+        forward=call.forward,
+        exception=call.exception,
+        during=None if call.parent is None else names.get(call.parent),
+        seconds=plain(call.seconds),
+        noticed=len(call.warnings),
+        bytes=call.ctx.bytes,
+        printed=bool(call.stdout),
+    )
 
 
-def calls_state(log: CallLog) -> dict[str, Any]:
+def calls_state(log: CallLog) -> CallsState:
     """The newest calls of a log, oldest first, and what is missing from it."""
     calls, names = log.calls, log.names
     shown = calls[-MOST_CALLS:]
@@ -54,16 +55,16 @@ def calls_state(log: CallLog) -> dict[str, Any]:
         state = call_state(call, names) if room > 0 else brief_state(call, names)
         room -= encoded_size(state) if room > 0 else 0
         states.append(state)
-    return {
-        "calls": states[::-1],
-        "dropped": log.dropped + len(calls) - len(shown),
-        "problems": list(map(str, log.problems)),
-        "trends": _trends_state(measured, calls) if len(calls) > 2 else None,
-        "from": len(calls) - len(shown),
-    }
+    return CallsState(
+        calls=states[::-1],
+        first=len(calls) - len(shown),
+        dropped=log.dropped + len(calls) - len(shown),
+        problems=list(map(str, log.problems)),
+        trends=_trends_state(measured, calls) if len(calls) > 2 else None,
+    )
 
 
-def _trends_state(measured: Trends, calls: Sequence[Call]) -> dict[str, Any]:
+def _trends_state(measured: Trends, calls: Sequence[Call]) -> TrendsState:
     """The trends in at most so many columns: of the calls of one, the largest number, and of bad elements the sum."""
     count = len(measured.seconds)
     starts = np.unique(np.linspace(0, count, min(count, COLUMNS), endpoint=False).astype(int))
@@ -73,16 +74,16 @@ def _trends_state(measured: Trends, calls: Sequence[Call]) -> dict[str, Any]:
         "bad": np.add.reduceat(measured.bad, starts),
         "seconds": np.fmax.reduceat(measured.seconds, starts),
     }
-    return {
-        "count": count,
-        "starts": array(starts),
-        "first_bad": measured.first_bad,
-        "bad_call": None if measured.first_bad is None else calls[measured.first_bad].name,
+    return TrendsState(
+        count=count,
+        starts=array(starts),
+        first_bad=measured.first_bad,
+        bad_call=None if measured.first_bad is None else calls[measured.first_bad].name,
         **{name: array(column, "float32") for name, column in columns.items()},
-    }
+    )
 
 
-def some_calls(log: CallLog, question: Mapping[str, Any]) -> tuple[dict[str, Any], Buffers]:
+def some_calls(log: CallLog, question: Mapping[str, Any]) -> CallsAnswer:
     """Answer the page's question for what the time line shows of older calls.
 
     Args:
@@ -97,10 +98,10 @@ def some_calls(log: CallLog, question: Mapping[str, Any]) -> tuple[dict[str, Any
     if type(first) is not int or type(count) is not int or not 0 <= first < len(calls) or count < 1:
         raise InputError("widgets.no_call")
     names = log.names
-    return {"calls": [brief_state(call, names) for call in calls[first : first + min(count, MOST_CALLS)]]}, []
+    return CallsAnswer(calls=[brief_state(call, names) for call in calls[first : first + min(count, MOST_CALLS)]])
 
 
-def one_call(log: CallLog, question: Mapping[str, Any]) -> tuple[dict[str, Any], Buffers]:
+def one_call(log: CallLog, question: Mapping[str, Any]) -> CallsAnswer:
     """Answer the page's question for all that some calls saw.
 
     Args:
@@ -117,7 +118,7 @@ def one_call(log: CallLog, question: Mapping[str, Any]) -> tuple[dict[str, Any],
     found = [calls[at] for at, index in enumerate(names) if index in numbers]
     if not found:
         raise InputError("widgets.no_call")
-    return {"calls": inline([call_state(call, names) for call in found])}, []
+    return CallsAnswer(calls=[call_state(call, names) for call in found])
 
 
 def calls_questions(log: CallLog) -> dict[str, Question]:
@@ -133,7 +134,7 @@ class CallsWidget(ViewWidget):
 
     KIND = "calls"
 
-    def make_state(self, value: CallLog) -> dict[str, Any]:
+    def make_state(self, value: CallLog) -> CallsState:
         """The calls."""
         return calls_state(value)
 

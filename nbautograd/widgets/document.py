@@ -7,13 +7,13 @@ from typing import Any
 from nbautograd.inspection.comparison import Comparison
 from nbautograd.views.builders import build
 from nbautograd.views.builders.comparison import comparison_document, headline
-from nbautograd.views.to_json import to_json
 from nbautograd.widgets.base import ViewWidget
+from nbautograd.widgets.states import ComparisonState, DocumentState
 
 
-def comparison_state(comparison: Comparison) -> dict[str, Any]:
+def comparison_state(comparison: Comparison) -> ComparisonState:
     """Return the comparison's one sentence and its whole document."""
-    return {"headline": headline(comparison), "document": to_json(comparison_document(comparison))}
+    return ComparisonState(headline=headline(comparison), document=comparison_document(comparison))
 
 
 class DocumentWidget(ViewWidget):
@@ -21,6 +21,6 @@ class DocumentWidget(ViewWidget):
 
     KIND = "document"
 
-    def make_state(self, value: Any) -> dict[str, Any]:
+    def make_state(self, value: Any) -> DocumentState:
         """Return the document."""
-        return {"document": to_json(build(value))}
+        return DocumentState(document=build(value))

@@ -1,72 +1,42 @@
-"""Encoding of states and answers: arrays as buffers or as numbers, large ones deflated."""
+"""Encoding of states and answers: always JSON, deflated, whose arrays stand in it as base64."""
 
 from __future__ import annotations
 
 import base64
 import json
-import os
 import zlib
 from typing import Any
 
-import numpy as np
+from nbautograd.views.to_json import to_json
 
-from nbautograd.widgets.keeping import FREEZING
-
-LARGE = 100_000  # bytes from which on a state or an answer is deflated
 LEVEL = 6  # of zlib: three times as quick as the highest, a twentieth heavier
 
 
 def encoded_size(state: Any) -> int:
-    """Count the bytes of a part of the state as it is: JSON, and its arrays beside it.
+    """Count the bytes of a part of the state before it is deflated.
 
     Example:
         >>> from nbautograd.widgets.encoding import encoded_size
         >>> encoded_size({"a": [1, 2], "b": b"1234"})
-        28
+        33
     """
-    buffers: list[int] = []
-
-    def beside(part: Any) -> None:
-        buffers.append(len(part))
-
-    return len(json.dumps(state, default=beside)) + sum(buffers)
+    return len(_json(state))
 
 
-def deflate(state: Any) -> bytes:
-    """A state deflated, its arrays in base64: ``JSON.parse`` of the inflated text gives it back.
+def encode(state: Any, _widget: Any = None) -> bytes:
+    """Return a state or an answer as it is sent and stored; frontend/wire.js decodes it.
 
     Example:
         >>> import json, zlib
-        >>> from nbautograd.widgets.encoding import deflate
-        >>> json.loads(zlib.decompress(deflate({"a": b"1"})))
+        >>> from nbautograd.widgets.encoding import encode
+        >>> json.loads(zlib.decompress(encode({"a": b"1"})))
         {'a': {'$b64': 'MQ=='}}
     """
-    text = json.dumps(state, default=lambda part: {"$b64": base64.b64encode(part).decode()})
-    return zlib.compress(text.encode(), LEVEL)
+    return zlib.compress(_json(state), LEVEL)
 
 
-def encode(state: dict[str, Any], _widget: Any = None) -> dict[str, Any]:
-    """The state as it is sent and stored: a large one deflated, for a page that is connected to a kernel."""
-    if os.environ.get(FREEZING) or encoded_size(state) < LARGE:
-        return state
-    return {"packed": deflate(state)}
+def _json(state: Any) -> bytes:
+    def beside(part: bytes) -> dict[str, str]:
+        return {"$b64": base64.b64encode(part).decode()}
 
-
-def inline(state: Any) -> Any:
-    """Return a state with its arrays as lists of numbers, for an answer, whose parts cannot be buffers.
-
-    Example:
-        >>> from nbautograd.views.to_json import array
-        >>> from nbautograd.widgets.encoding import inline
-        >>> inline(array([1.0, float("inf")]))["values"]
-        [1.0, 'Infinity']
-    """
-    if isinstance(state, list):
-        return [inline(part) for part in state]
-    if not isinstance(state, dict):
-        return state
-    if "buffer" in state:
-        numbers = np.frombuffer(state["buffer"], np.dtype(state["dtype"]).newbyteorder("<")).tolist()
-        words = [x if np.isfinite(x) else f"{x}".replace("inf", "Infinity") for x in numbers]
-        return {"dtype": state["dtype"], "shape": state["shape"], "values": words}
-    return {name: inline(part) for name, part in state.items()}
+    return json.dumps(to_json(state), default=beside, allow_nan=False, separators=(",", ":")).encode()

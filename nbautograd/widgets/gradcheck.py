@@ -3,43 +3,42 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.display import plain
 from nbautograd.views.answer import Answer, answer, second_answer
 from nbautograd.views.builders.summary import answer_document, findings_document
-from nbautograd.views.to_json import to_json
 from nbautograd.views.words import line_of
 from nbautograd.widgets.asking import plain_text, questions
 from nbautograd.widgets.base import Question, ViewWidget
 from nbautograd.widgets.history import since_last
 from nbautograd.widgets.jacobian import block_questions, blocks_state
+from nbautograd.widgets.states import AnswerState, CheckState, GradcheckState, Mark, SecondOrder
 
 
-def verdict_state(report: GradcheckReport) -> dict[str, Any]:
+def verdict_state(report: GradcheckReport) -> CheckState:
     """The report without its heat maps: its verdict, how long it took, and what the second order says."""
     second = None
     if report.order2 is not None:
-        second = {"verdict": report.order2.verdict, "answer": answer_state(second_answer(report))}
-    return {
-        "function": report.function,
-        "verdict": report.verdict,
-        "seconds": plain(report.seconds),
-        "seed": report.seed,
-        "since": since_last(report),
-        "order2": second,
-    }
+        second = SecondOrder(verdict=report.order2.verdict, answer=answer_state(second_answer(report)))
+    return CheckState(
+        function=report.function,
+        verdict=report.verdict,
+        seconds=plain(report.seconds),
+        seed=report.seed,
+        since=since_last(report),
+        order2=second,
+    )
 
 
-def answer_state(told: Answer) -> dict[str, Any]:
+def answer_state(told: Answer) -> AnswerState:
     """Return the answer as the stored report says it: whole, without its causes, and what it leaves out."""
-    return {
-        "document": to_json(answer_document(told)),
-        "brief": to_json(answer_document(replace(told, findings=()))),
-        "others": to_json(findings_document(told.others)),
-        "marks": [{"line": line_of(cause), "message": cause.message} for cause in told.findings],
-    }
+    return AnswerState(
+        document=answer_document(told),
+        brief=answer_document(replace(told, findings=())),
+        others=findings_document(told.others),
+        marks=[Mark(line=line_of(cause), message=cause.message) for cause in told.findings],
+    )
 
 
 class GradcheckWidget(ViewWidget):
@@ -47,13 +46,11 @@ class GradcheckWidget(ViewWidget):
 
     KIND = "gradcheck"
 
-    def make_state(self, value: GradcheckReport) -> dict[str, Any]:
+    def make_state(self, value: GradcheckReport) -> GradcheckState:
         """Verdict and blocks."""
-        return {
-            "check": verdict_state(value),
-            "answer": answer_state(answer(value)),
-            "blocks": blocks_state(value.blocks),
-        }
+        return GradcheckState(
+            check=verdict_state(value), answer=answer_state(answer(value)), blocks=blocks_state(value.blocks)
+        )
 
     def questions(self) -> dict[str, Question]:
         """The page may zoom, look at an entry through the microscope, and check at another point."""

@@ -8,9 +8,8 @@ from typing import Any
 from nbautograd.core.graphs.graph import AutogradGraph, Node
 from nbautograd.core.recording.call import Call
 from nbautograd.errors import InputError
-from nbautograd.widgets.base import Buffers
 from nbautograd.widgets.calls import call_state
-from nbautograd.widgets.encoding import inline
+from nbautograd.widgets.states import CallsAnswer
 
 MOST_CALLS = 4  # of one node that are shown
 
@@ -53,7 +52,7 @@ def _alike(node: Node, call: Call, calls: list[Call]) -> bool:
     return shapes[0] == shapes[1]
 
 
-def calls_of(graph: AutogradGraph, question: Mapping[str, Any]) -> tuple[dict[str, Any], Buffers]:
+def calls_of(graph: AutogradGraph, question: Mapping[str, Any]) -> CallsAnswer:
     """Answer the page's question for the recorded calls of one custom Function's node.
 
     Args:
@@ -71,4 +70,4 @@ def calls_of(graph: AutogradGraph, question: Mapping[str, Any]) -> tuple[dict[st
     log = [call for call in calls() if call.function == _class(graph.nodes[number])]
     wanted = {index for index, _ in node_calls(graph, log).get(number, [])[:MOST_CALLS]}
     names = {call.index: call.name for call in log}
-    return {"calls": inline([call_state(call, names) for call in log if call.index in wanted])}, []
+    return CallsAnswer(calls=[call_state(call, names) for call in log if call.index in wanted])

@@ -11,21 +11,21 @@ from nbautograd.errors import InputError
 from nbautograd.views.layout import Layout, layout
 from nbautograd.views.layout.columns import WIDE
 from nbautograd.widgets import graph_why
-from nbautograd.widgets.base import Buffers
+from nbautograd.widgets.states import Picture, PictureAnswer
 
 MOST_OPENED = 1_000  # boxes opened at once
 MOST_DRAWN = 30_000  # nodes that are laid out one by one
 TITLES = 300  # characters of a box's scope
 
 
-def picture_state(graph: AutogradGraph, made: Layout) -> dict[str, Any]:
+def picture_state(graph: AutogradGraph, made: Layout) -> Picture:
     """The layout, and the module of each box; what is missing stands in the graph's own notes."""
     scopes = {box.key: _scope(graph, box.nodes) for box in made.boxes}
-    return {
-        "layout": made.to_dict(),
-        "scopes": {key: scope for key, scope in scopes.items() if scope},
-        "ghosts": [ghost.name for ghost in graph.ghosts],
-    }
+    return Picture(
+        layout=made,
+        scopes={key: scope for key, scope in scopes.items() if scope},
+        ghosts=[ghost.name for ghost in graph.ghosts],
+    )
 
 
 def _scope(graph: AutogradGraph, nodes: tuple[int, ...]) -> str:
@@ -41,12 +41,12 @@ def _is_width(wide: Any) -> bool:
     return wide is None or (type(wide) is int and 0 < wide <= WIDE)
 
 
-def first_picture(graph: AutogradGraph) -> dict[str, Any]:
+def first_picture(graph: AutogradGraph) -> Picture:
     """Return the picture that is drawn to begin with: the static one."""
     return picture_state(graph, layout(replace(graph, notes=())))
 
 
-def picture(graph: AutogradGraph, question: Mapping[str, Any]) -> tuple[dict[str, Any], Buffers]:
+def picture(graph: AutogradGraph, question: Mapping[str, Any]) -> PictureAnswer:
     """The picture that the page asks for.
 
     Args:
@@ -66,8 +66,9 @@ def picture(graph: AutogradGraph, question: Mapping[str, Any]) -> tuple[dict[str
     drawn = replace(graph if asked is None else graph_why.with_ghost(graph, asked), notes=())
     boxes = {"boxes": None} if whole else {"opened": opened}
     made = layout(drawn, lens="memory" if lens == "memory" else "", wide=wide, **boxes)
-    told: dict[str, Any] = {}
-    if asked is not None:
-        at = drawn.ghosts.index(asked.ghost) if asked.ghost is not None else None
-        told = {"message": asked.finding.message, "line": asked.finding.line, "node": asked.node, "ghost": at}
-    return {**picture_state(graph, made), **told}, []
+    answer = PictureAnswer(**vars(picture_state(graph, made)))
+    if asked is None:
+        return answer
+    at = drawn.ghosts.index(asked.ghost) if asked.ghost is not None else None
+    said = asked.finding
+    return replace(answer, message=said.message, line=said.line, node=asked.node, ghost=at)

@@ -8,6 +8,7 @@ from typing import Any
 
 from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.views.words import block_name
+from nbautograd.widgets.states import Since
 
 MOST = 200  # Functions that are remembered
 
@@ -25,7 +26,7 @@ class _Run:
 _runs: dict[str, _Run] = {}
 
 
-def since_last(report: GradcheckReport | None) -> dict[str, list[str]] | None:
+def since_last(report: GradcheckReport | None) -> Since | None:
     """Compare with the last check of a Function of this name: ``fixed``, ``new`` and ``still`` wrong.
 
     Returns:
@@ -45,11 +46,11 @@ def since_last(report: GradcheckReport | None) -> dict[str, list[str]] | None:
     if last.before is None or not (last.before or last.wrong):
         return None
     now, before = last.wrong, last.before
-    return {
-        "fixed": [words for key, words in before.items() if key not in now],
-        "new": [words for key, words in now.items() if key not in before],
-        "still": [words for key, words in now.items() if key in before],
-    }
+    return Since(
+        fixed=[words for key, words in before.items() if key not in now],
+        new=[words for key, words in now.items() if key not in before],
+        still=[words for key, words in now.items() if key in before],
+    )
 
 
 def _wrong(report: GradcheckReport) -> dict[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from nbautograd.core.display import plain
 from nbautograd.core.user_source import FunctionSource
@@ -18,6 +17,7 @@ from nbautograd.widgets.document import comparison_state
 from nbautograd.widgets.gradcheck import answer_state, verdict_state
 from nbautograd.widgets.graph import graph_questions, graph_state
 from nbautograd.widgets.jacobian import Blocks, block_questions, blocks_state
+from nbautograd.widgets.states import ElementsState, Figure, InspectorState, SourceState
 
 MAX_SOURCE = 40_000  # characters of source that are sent
 
@@ -29,30 +29,33 @@ def checked_blocks(report: FunctionReport) -> Blocks:
     return {} if report.jacobian is None else report.jacobian.blocks
 
 
-def elements_state(report: FunctionReport) -> dict[str, Any]:
+def elements_state(report: FunctionReport) -> ElementsState:
     """Numbers of the small tensors that the first forward met, by position, and the line of each gradient."""
     first = next((call for call in report.calls if call.method == "forward"), None)
-    sides = ("inputs", "outputs")
-    numbers = {side: _numbers(() if first is None else getattr(first, side)) for side in sides}
     gradients = () if report.source is None else report.source.gradients
     call = next((call.index for call in report.calls if call.method == "backward"), None)
     lines = {k: gradient.line for k, gradient in enumerate(gradients)}
     for finding in reversed(answer(report).findings):  # the one that the headline speaks of counts
         if finding.where is not None and (line := line_of(finding)):
             lines[finding.where[1]] = line
-    return {**numbers, "lines": {str(k): line for k, line in lines.items()}, "call": call}
+    return ElementsState(
+        inputs=[] if first is None else _numbers(first.inputs),
+        outputs=[] if first is None else _numbers(first.outputs),
+        lines=lines,
+        call=call,
+    )
 
 
-def _numbers(values: Sequence[Value]) -> list[Any]:
+def _numbers(values: Sequence[Value]) -> list[list[Figure] | None]:
     tensors = [value.tensor for value in values]
     return [None if t is None or t.values is None or "complex" in t.dtype else plain(list(t.values)) for t in tensors]
 
 
-def source_state(source: FunctionSource | None) -> dict[str, Any] | None:
+def source_state(source: FunctionSource | None) -> SourceState | None:
     """Return the source of the class; None where it is not known."""
     if source is None or not source.text:
         return None
-    return {"text": source.text[:MAX_SOURCE], "first_line": source.first_line, "lines": dict(source.lines)}
+    return SourceState(text=source.text[:MAX_SOURCE], first_line=source.first_line, lines=source.lines)
 
 
 class InspectorWidget(ViewWidget):
@@ -60,21 +63,21 @@ class InspectorWidget(ViewWidget):
 
     KIND = "inspector"
 
-    def make_state(self, value: FunctionReport) -> dict[str, Any]:
+    def make_state(self, value: FunctionReport) -> InspectorState:
         """Everything that the report holds; a part that it does not hold is None and gets no tab."""
-        return {
-            "function": value.function,
-            "view": value.view,
-            "notes": list(map(str, value.notes)),
-            "answer": answer_state(answer(value)),
-            "check": None if value.gradcheck is None else verdict_state(value.gradcheck),
-            "blocks": blocks_state(checked_blocks(value)),
-            "calls": calls_state(value.calls),
-            "graph": None if value.graph is None else graph_state(value.graph, value.calls),
-            "comparison": None if value.comparison is None else comparison_state(value.comparison),
-            "source": source_state(value.source),
-            "elements": elements_state(value),
-        }
+        return InspectorState(
+            function=value.function,
+            view=value.view,
+            notes=list(map(str, value.notes)),
+            answer=answer_state(answer(value)),
+            check=None if value.gradcheck is None else verdict_state(value.gradcheck),
+            blocks=blocks_state(checked_blocks(value)),
+            calls=calls_state(value.calls),
+            graph=None if value.graph is None else graph_state(value.graph, value.calls),
+            comparison=None if value.comparison is None else comparison_state(value.comparison),
+            source=source_state(value.source),
+            elements=elements_state(value),
+        )
 
     def questions(self) -> dict[str, Question]:
         """The page may zoom, ask for older calls, look through the microscope, and check at another point."""

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from nbautograd.core.checking.block import Block, JacobianBlock, JacobianReport
+from nbautograd.core.checking.block import Block, Entry, JacobianBlock, JacobianReport
 from nbautograd.core.display import plain
 from nbautograd.errors import InputError
 from nbautograd.views.builders.blocks import methods_document
 from nbautograd.views.jacobian import by_interest, wrong_cells
-from nbautograd.views.to_json import array, to_json
-from nbautograd.widgets.base import Buffers, Question, ViewWidget
-from nbautograd.widgets.encoding import inline
+from nbautograd.views.to_json import Dtype, array
+from nbautograd.widgets.base import Question, ViewWidget
 from nbautograd.widgets.keeping import FREEZING
+from nbautograd.widgets.states import BlockAnswer, BlockState, EntryState, ErrorCurve, JacobianState, Maps, Pair
 from nbautograd.widgets.window import window
 
 Blocks = Mapping[tuple[int, int], JacobianBlock]
@@ -28,61 +29,80 @@ TOLERANCES = 10.0 ** np.arange(-15, 1.5, 0.5)
 MOST_SORTED = 1_000_000
 
 
-def blocks_state(blocks: Blocks) -> list[dict[str, Any]]:
+def blocks_state(blocks: Blocks) -> list[BlockState]:
     """All blocks, of many only the interesting ones whole, the heat maps small enough for the budget together."""
     many = len(blocks) > MOST_WHOLE and not os.environ.get(FREEZING)
     whole = {id(block) for block in by_interest(list(blocks.values()))[: MOST_WHOLE if many else None]}
     share = BUDGET / (24 * max(len(whole), 1))
     side = max(FEWEST, min(SIDE, int(share**0.5)))
     states = (block_state(block, side) if id(block) in whole else brief_state(block) for block in blocks.values())
-    return [{**state, "output": o, "input": i} for (o, i), state in zip(blocks, states, strict=True)]
+    return [replace(state, output=o, input=i) for (o, i), state in zip(blocks, states, strict=True)]
 
 
-def block_state(block: JacobianBlock, side: int = SIDE) -> dict[str, Any]:
+def block_state(block: JacobianBlock, side: int = SIDE) -> BlockState:
     """One block: names, shapes, verdict, and its three heat maps."""
-    state = {**brief_state(block), "maps": _maps(block, side)}
-    return {**state, **_evidence(block)} if isinstance(block, Block) else state
-
-
-def brief_state(block: JacobianBlock) -> dict[str, Any]:
-    """One block in a list: names, shapes, verdict."""
-    state = {
-        "output": block.output,
-        "input": block.input,
-        "output_name": block.output_name,
-        "input_name": block.input_name,
-        "output_shape": list(block.output_shape),
-        "input_shape": list(block.input_shape),
-        "output_complex": block.output_complex,
-        "input_complex": block.input_complex,
-        "structure": block.structure,
-        "entries": block.entries,
-    }
+    state = replace(brief_state(block), maps=_maps(block, side))
     if not isinstance(block, Block):
         return state
-    facts = {"verdict": block.verdict, "reason": block.reason, "wrong": block.wrong}
-    return {**state, **facts, "largest_error": plain(float(block.largest_error))}
-
-
-def _maps(block: JacobianBlock, side: int) -> dict[str, Any]:
-    pooled = block.pooled(side, side)
-    exact = (pooled.rows, pooled.cols) == (1, 1)
-    names = ("analytical", "numerical", "difference")
-    maps = {name: array(getattr(pooled, name), "float64" if exact else "float32") for name in names}
-    wrong = wrong_cells(block, (0, 0), (pooled.rows, pooled.cols), pooled.analytical.shape)
-    if wrong is not None:
-        maps["wrong"] = array(wrong, "uint8")
-    return {"rows": pooled.rows, "cols": pooled.cols, **maps}
-
-
-def _evidence(block: Block) -> dict[str, Any]:
     steps, errors = block.curve()
-    return {
-        "worst": None if block.worst is None else plain(block.worst),
-        "methods": to_json(methods_document(block)),
-        "curve": {"steps": array(steps), "errors": array(errors)},
-        "beyond": beyond(block),
-    }
+    return replace(
+        state,
+        worst=None if block.worst is None else _entry(block.worst),
+        methods=methods_document(block),
+        curve=ErrorCurve(steps=array(steps), errors=array(errors)),
+        beyond=beyond(block),
+    )
+
+
+def brief_state(block: JacobianBlock) -> BlockState:
+    """One block in a list: names, shapes, verdict."""
+    state = BlockState(
+        output=block.output,
+        input=block.input,
+        output_name=block.output_name,
+        input_name=block.input_name,
+        output_shape=block.output_shape,
+        input_shape=block.input_shape,
+        output_complex=block.output_complex,
+        input_complex=block.input_complex,
+        structure=block.structure,
+        entries=block.entries,
+    )
+    if not isinstance(block, Block):
+        return state
+    largest = plain(float(block.largest_error))
+    return replace(state, verdict=block.verdict, reason=block.reason, wrong=block.wrong, largest_error=largest)
+
+
+def _maps(block: JacobianBlock, side: int) -> Maps:
+    pooled = block.pooled(side, side)
+    step = (pooled.rows, pooled.cols)
+    maps = (pooled.analytical, pooled.numerical, pooled.difference)
+    return _packed(block, (0, 0), step, maps, "float64" if step == (1, 1) else "float32")
+
+
+def _packed(block: JacobianBlock, first: Pair, step: Pair, maps: Sequence[Any], dtype: Dtype = "float64") -> Maps:
+    """Pack three heat maps, and which of their cells hold a wrong entry."""
+    analytical, numerical, difference = (array(values, dtype) for values in maps)
+    wrong = wrong_cells(block, first, step, maps[0].shape)
+    return Maps(
+        rows=step[0],
+        cols=step[1],
+        analytical=analytical,
+        numerical=numerical,
+        difference=difference,
+        wrong=None if wrong is None else array(wrong, "uint8"),
+    )
+
+
+def _entry(entry: Entry) -> EntryState:
+    return EntryState(
+        output_index=entry.output_index,
+        input_index=entry.input_index,
+        analytical=plain(entry.analytical),
+        numerical=plain(entry.numerical),
+        error_bar=plain(entry.error_bar),
+    )
 
 
 def beyond(block: JacobianBlock) -> list[int] | None:
@@ -101,7 +121,7 @@ def beyond(block: JacobianBlock) -> list[int] | None:
     return [int(n) for n in sizes.size - np.searchsorted(sizes, TOLERANCES, side="right")]
 
 
-def one_block(blocks: Blocks, question: Mapping[str, Any]) -> tuple[dict[str, Any], Buffers]:
+def one_block(blocks: Blocks, question: Mapping[str, Any]) -> BlockAnswer:
     """Answer the page's question for all of a block that came in brief.
 
     Args:
@@ -114,10 +134,10 @@ def one_block(blocks: Blocks, question: Mapping[str, Any]) -> tuple[dict[str, An
     place = _pair(question.get("block"), None)
     if place not in blocks:
         raise InputError("widgets.no_block")
-    return {"block": {**inline(block_state(blocks[place])), "output": place[0], "input": place[1]}}, []
+    return BlockAnswer(block=replace(block_state(blocks[place]), output=place[0], input=place[1]))
 
 
-def zoom(blocks: Blocks, question: Mapping[str, Any]) -> tuple[dict[str, Any], Buffers]:
+def zoom(blocks: Blocks, question: Mapping[str, Any]) -> Maps:
     """Answer the page's question for some rows and columns of a block: exact when few, else pooled.
 
     Args:
@@ -131,11 +151,8 @@ def zoom(blocks: Blocks, question: Mapping[str, Any]) -> tuple[dict[str, Any], B
     if block is None:
         raise InputError("widgets.no_block")
     rows, cols = (_pair(question.get(name), most) for name, most in zip(("rows", "cols"), block.shape, strict=True))
-    analytical, numerical, difference, step = window(block, rows, cols, SIDE)
-    reply = {"rows": step[0], "cols": step[1], "shape": list(analytical.shape)}
-    wrong = wrong_cells(block, (rows[0], cols[0]), step, analytical.shape)
-    maps = (analytical, numerical, difference, *(() if wrong is None else (wrong,)))
-    return reply, [np.ascontiguousarray(np.real(a), dtype="<f8").tobytes() for a in maps]
+    *maps, step = window(block, rows, cols, SIDE)
+    return _packed(block, (rows[0], cols[0]), step, maps)
 
 
 def _pair(numbers: Any, most: int | None) -> tuple[int, int]:
@@ -156,9 +173,9 @@ class JacobianWidget(ViewWidget):
 
     KIND = "jacobian"
 
-    def make_state(self, value: JacobianReport) -> dict[str, Any]:
+    def make_state(self, value: JacobianReport) -> JacobianState:
         """The blocks of the report."""
-        return {"function": value.function, "complete": value.complete, "blocks": blocks_state(value.blocks)}
+        return JacobianState(function=value.function, complete=value.complete, blocks=blocks_state(value.blocks))
 
     def questions(self) -> dict[str, Question]:
         """The page may zoom, and look at an entry through the microscope."""

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Protocol
 
-from nbautograd.widgets.base import Question, Reply, ViewWidget
+from nbautograd.widgets.base import Question, ViewWidget
 from nbautograd.widgets.front_ends import heard_while_busy, kernel_id
+from nbautograd.widgets.states import HeardAnswer, ProgressState
 
 
 class Work(Protocol):
     """Long work as its bar sees it."""
 
-    def state(self) -> dict[str, Any]:
-        """Return ``percent`` done and seconds ``left`` (None when nobody counts), ``what`` is in work, ``seconds``.
-
-        ``over``; ``tone`` and ``headline`` of the verdict, empty until it is known.
-        """
+    def state(self) -> ProgressState:
+        """Return how far it is."""
 
     def stop(self) -> None:
         """End the work with what it has."""
@@ -40,22 +39,22 @@ class ProgressWidget(ViewWidget):
         super().__init__(work, anchor=anchor)
         heard_while_busy(self.comm)
 
-    def make_state(self, value: Work) -> dict[str, Any]:
+    def make_state(self, value: Work) -> ProgressState:
         """Return how far the work is, and which kernel does it, for pages that can only interrupt that."""
-        return {**value.state(), "kernel": kernel_id()}
+        return replace(value.state(), kernel=kernel_id())
 
     def tell(self) -> None:
         """Bring the page up to date."""
-        self.state = {**self.state, **self.value.state()}
+        self.state = replace(self.value.state(), kernel=self.state.kernel)
 
     def questions(self) -> dict[str, Question]:
         """The page may say that it is there, and end the work; both are heard while the kernel is busy."""
         return {"ready": self._ready, "stop": self._stop}
 
-    def _ready(self, _question: Mapping[str, Any]) -> Reply:
+    def _ready(self, _question: Mapping[str, Any]) -> HeardAnswer:
         self.value.seen()
-        return {}, []
+        return HeardAnswer()
 
-    def _stop(self, _question: Mapping[str, Any]) -> Reply:
+    def _stop(self, _question: Mapping[str, Any]) -> HeardAnswer:
         self.value.stop()
-        return {}, []
+        return HeardAnswer()

@@ -11,6 +11,7 @@ from typing import Any
 
 import nbformat
 import pytest
+from comm_wire import decoded
 
 from nbautograd.command import main
 from nbautograd.command.error import CommandError
@@ -177,7 +178,8 @@ def test_a_notebook_that_stores_no_views_is_run(tmp_path: Path, capsys: Any) -> 
     assert (tmp_path / "nb.ipynb").read_bytes() == before
     copy = nbformat.read(tmp_path / "out.ipynb", 4)
     state = thawed(html_of(copy))
-    assert state["state"]["check"]["verdict"] == "right"
-    assert [key for key in state["state"]["answers"] if "microscope" in key]  # asked while Python was there
+    shown = decoded(base64.b64decode(state["state"]["$b64"]))
+    assert shown["check"]["verdict"] == "right"
+    assert [key for key in shown["answers"] if "microscope" in key]  # asked while Python was there
     assert copy.cells[1].outputs[-1]["ename"] == "ZeroDivisionError"
     assert "widgets" not in copy.metadata

@@ -11,6 +11,8 @@ import pytest
 import sample_values
 from widget_page import BLANK, HARNESS, ORIGIN, RENDER, ROOT, TYPES, packed
 
+from nbautograd.widgets.encoding import encode
+
 
 @pytest.fixture(scope="session")
 def samples() -> ModuleType:
@@ -46,7 +48,7 @@ def load(blank: Any) -> Callable[..., Any]:
 
         view = widget(value, **{k: v for k, v in traits.items() if k in ("tab", "selection", "anchor")})
         names = ("_module", "_stylesheet", "_anchor", "_colours", "state", "tab", "selection")
-        sent = {name: packed(getattr(view, name)) for name in names}
+        sent = {name: packed(value) for name, value in view.get_state(names).items()}
         sent["_stylesheet"] = packed(zlib.compress((ROOT / "frontend" / "widget.css").read_bytes()))
         blank.evaluate(HARNESS, [traits.get("kind", view._kind), sent, view._labels])
         view.close()
@@ -79,12 +81,12 @@ def asking(show: Callable[..., Any]) -> Callable[..., Any]:
         questions = view.questions()
         view.close()
 
-        def answer(question: dict[str, Any]) -> dict[str, Any]:
-            reply, _ = questions[question["kind"]](question)
-            return {"id": question["id"], **reply}
+        def answer(question: dict[str, Any]) -> str:
+            data: str = packed(encode(questions[question["kind"]](question)))["$b64"]
+            return data
 
         page.expose_function("askPython", answer)
-        page.evaluate("() => { nb.model.send = (q) => askPython(q).then((reply) => nb.reply(reply)); }")
+        page.evaluate("() => { nb.model.send = (q) => askPython(q).then((data) => nb.reply({ id: q.id }, [data])); }")
         return page
 
     return draw

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from playwright.sync_api import expect
+from widget_page import answer
 
 import nbautograd
 from nbautograd.core.recording.call import CallLog
@@ -70,8 +71,7 @@ def test_older_calls_are_asked_for(show: Any, samples: Any) -> None:
     question = page.evaluate("nb.sent.at(-1)")
     assert question["kind"] == "calls"
     assert question["calls"] == [0, 1]
-    answer, _ = one_call(log, question)
-    page.evaluate("content => nb.reply(content)", {"id": question["id"], **answer})
+    answer(page, question, one_call(log, question))
     expect(page.locator(".pair")).to_contain_text("gradients (returned)")
     expect(page.get_by_role("img", name="Heat map of grad_weight")).to_be_visible()
 
@@ -197,8 +197,7 @@ def test_calls_that_are_not_on_the_page_are_asked_for(show: Any, samples: Any) -
     expect(page.locator(".trends")).to_contain_text("calls 1 to 150 of 3000")
     asked = page.evaluate("nb.sent.filter((q) => q.kind === 'some_calls').at(-1)")
     assert (asked["first"], asked["count"]) == (0, 150)
-    reply, _ = some_calls(log, asked)
-    page.evaluate("reply => nb.reply(reply)", {"id": asked["id"], **reply})
+    answer(page, asked, some_calls(log, asked))
     expect(page.locator(".track")).to_have_attribute("aria-label", re.compile(r"\(150\)"))
 
 

@@ -11,6 +11,7 @@ import pytest
 import torch
 from functions_checked import CubedWrong
 from playwright.sync_api import expect
+from widget_page import answer
 
 import nbautograd
 from nbautograd.core.user_source import FunctionSource, Returned
@@ -31,8 +32,7 @@ def cubed() -> Any:
 
 def ask(page: Any, reply: Any, report: Any, question: Any) -> None:
     """Answer the page's question as Python does."""
-    content, _ = reply(report, question)
-    page.evaluate("content => nb.reply(content)", {"id": question["id"], **content})
+    answer(page, question, reply(report, question))
 
 
 def test_an_entry_leads_to_its_elements_its_line_and_its_call(show: Any, samples: Any) -> None:

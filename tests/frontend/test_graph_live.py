@@ -60,7 +60,7 @@ def unfolded(show: Callable[..., Any], load: Callable[..., Any], value: Autograd
     """Draw every node of a graph in a box of its own."""
     page = load(value)
     made = layout(value, boxes=None).to_dict()
-    page.evaluate("l => { nb.model.set('state', { ...nb.model.get('state'), layout: l }); }", made)
+    page.evaluate("l => nb.change({ layout: l })", made)
     page.evaluate("""async () => { const el = document.createElement("div"); el.id = "view"; document.body.append(el);
                              nb.cleanup = await nb.widget.render({ model: nb.model, el }); }""")
     return page
@@ -68,7 +68,7 @@ def unfolded(show: Callable[..., Any], load: Callable[..., Any], value: Autograd
 
 def test_a_large_graph_keeps_few_elements_in_the_page(show: Any, load: Any) -> None:
     page = unfolded(show, load, chain(1_500))
-    assert len(page.evaluate("nb.model.get('state').layout.boxes")) > 4_000
+    assert len(page.evaluate("nb.decode(nb.model.get('state')).then((s) => s.layout.boxes)")) > 4_000
     assert 10 < page.evaluate(SHOWN) < MOST_SHOWN
     first = page.locator(".drawing .box").first.get_attribute("data-key")
     drawing = page.locator(".graph-frame").bounding_box()

@@ -69,9 +69,9 @@ def test_the_memory_lens_tells_and_tints_what_each_node_keeps(asking: Any) -> No
 
 def test_the_lens_of_a_folded_scope_counts_shared_memory_once() -> None:
     value = nested()
-    told = graph_state(value)["lenses"]["kept"]
-    assert told["all"] == value.saved_bytes()[""]
-    assert dict(map(tuple, told["scopes"])) == {k: v for k, v in value.saved_bytes().items() if k and v}
+    told = graph_state(value).lenses.kept
+    assert told.all == value.saved_bytes()[""]
+    assert dict(told.scopes) == {k: v for k, v in value.saved_bytes().items() if k and v}
 
 
 def test_the_lens_on_changes_shows_versions_the_edge_and_the_op(show: Any) -> None:
@@ -253,7 +253,7 @@ def test_from_afar_a_large_graph_is_painted_whole(load: Any) -> None:
     value = graph(h.sum(), names={"w": w})
     page = load(value)
     made = layout(value, boxes=None).to_dict()
-    page.evaluate("l => { nb.model.set('state', { ...nb.model.get('state'), layout: l, scopes: {} }); }", made)
+    page.evaluate("l => nb.change({ layout: l, scopes: {} })", made)
     page.evaluate("""async () => { const el = document.createElement("div"); document.body.append(el);
                              nb.cleanup = await nb.widget.render({ model: nb.model, el }); }""")
     canvas = page.locator("canvas.overview")
@@ -292,9 +292,9 @@ def test_the_counts_of_nodes_and_boxes_stay_true(asking: Any) -> None:
     answer = graph_questions(value)["picture"]
     opened: list[str] = []
     for _ in range(3):
-        made = answer({"opened": opened})[0]["layout"]
-        boxes = {b["key"].split(".e")[0] for b in made["boxes"] if b["kind"] in ("op", "function", "group", "leaf")}
+        made = answer({"opened": opened}).layout
+        boxes = {b.key.split(".e")[0] for b in made.boxes if b.kind in ("op", "function", "group", "leaf")}
         if len(boxes) < len(value.nodes):
-            assert made["note"] == f"{len(value.nodes)} nodes, drawn in {len(boxes)} boxes."
-        opened += [b["key"] for b in made["boxes"] if b["kind"] == "group"][:1]
+            assert made.note == f"{len(value.nodes)} nodes, drawn in {len(boxes)} boxes."
+        opened += [b.key for b in made.boxes if b.kind == "group"][:1]
     assert len(boxes) > 3

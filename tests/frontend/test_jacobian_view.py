@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import re
 from dataclasses import replace
 from typing import Any
@@ -10,10 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
+from widget_page import answer
 
 from nbautograd.core.checking.block import Entry, GradcheckReport, JacobianReport
 from nbautograd.views.jacobian import breaks
 from nbautograd.views.palette import colours, robust_limit
+from nbautograd.widgets.jacobian import zoom
 
 pytestmark = pytest.mark.browser
 
@@ -140,10 +141,7 @@ def test_worst_entry_is_fetched_and_shown(show: Any, large: Any) -> None:
     assert {k: v for k, v in question.items() if k != "id"} == {
         "kind": "zoom", "block": [0, 0], "rows": [98, 162], "cols": [45, 109]
     }  # fmt: skip
-    block = large.blocks[0, 0]
-    parts = [block.analytical(), block.numerical(), block.analytical() - block.numerical()]
-    buffers = [base64.b64encode(np.ascontiguousarray(p[98:162, 45:109]).tobytes()).decode() for p in parts]
-    page.evaluate("([id, b]) => nb.reply({id, rows: 1, cols: 1, shape: [64, 64]}, b)", [question["id"], buffers])
+    answer(page, question, zoom(large.blocks, question))
     expect(reading(page)).to_contain_text("d y[13,0] / d x[77]")
     expect(reading(page)).to_contain_text("difference 9.0")
     page.get_by_role("button", name="Zoom out").click()

@@ -101,7 +101,7 @@ def test_the_stored_report_stays_when_the_module_cannot_be_loaded(hosted: Any) -
 
 def test_the_stored_report_stays_when_the_state_cannot_be_drawn(hosted: Any) -> None:
     page = hosted()
-    page.evaluate("model.traits.state = { packed: new DataView(new ArrayBuffer(4)) }")
+    page.evaluate("model.traits.state = new DataView(new ArrayBuffer(4))")
     with page.expect_console_message(lambda message: "the stored report stays" in message.text):
         page.evaluate("gate.open()")
     expect(page.get_by_text("the stored report")).to_be_visible()

@@ -6,16 +6,20 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import expect
+from widget_page import packed
 
 from nbautograd.widgets import live
+from nbautograd.widgets.encoding import encode
 from nbautograd.widgets.progress import ProgressWidget
+from nbautograd.widgets.states import HeardAnswer, ProgressState
 
 pytestmark = pytest.mark.browser
 
 KERNEL = "0d3a4a52-3b63-4c0e-9be2-3b8cf0b7c9aa"
-ANSWER = (
-    "(kinds) => { nb.model.send = (q) => { nb.sent.push(q); if (kinds.includes(q.kind)) nb.reply({ id: q.id }); }; }"
-)
+HEARD = packed(encode(HeardAnswer()))["$b64"]
+ANSWER = """([kinds, heard]) => {
+  nb.model.send = (q) => { nb.sent.push(q); if (kinds.includes(q.kind)) nb.reply({ id: q.id }, [heard]); };
+}"""
 SERVER = """() => {
   const config = document.createElement("script");
   Object.assign(config, { id: "jupyter-config-data", type: "application/json" });
@@ -25,15 +29,14 @@ SERVER = """() => {
   window.posted = [];
   window.fetch = async (address, options) => (posted.push([address, options]), { ok: window.willing ?? true });
 }"""
-TELL = "(state) => nb.model.set('state', { ...nb.model.get('state'), ...state })"
+TELL = "(state) => nb.change(state)"
 DRAW = """async () => { const el = document.createElement("div"); el.id = "view"; document.body.append(el);
                     nb.cleanup = await nb.widget.render({ model: nb.model, el }); }"""
 
 
 class Work:
-    def state(self) -> dict[str, Any]:
-        known = {"percent": 25, "left": 20, "what": "d `y` / d x", "seconds": 3, "over": False}
-        return {**known, "tone": "", "headline": ""}
+    def state(self) -> ProgressState:
+        return ProgressState(percent=25, left=20, what="d `y` / d x", seconds=3, over=False, tone="", headline="")
 
     def stop(self) -> None:
         raise AssertionError
@@ -49,7 +52,7 @@ def bar(load: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def show(*answered: str, server: bool = False) -> Any:
         page = load(Work())
-        page.evaluate(ANSWER, list(answered))
+        page.evaluate(ANSWER, [answered, HEARD])
         if server:
             page.evaluate(SERVER)
         page.evaluate(DRAW)

@@ -68,13 +68,13 @@ def test_the_time_that_is_left_is_said_once_it_is_known_well_enough(bare):
     bar = ProgressBar(bare.shell, now=clock)
     clock.time = SURE - 0.5
     bar.time_left(30)
-    assert (bar.state()["percent"], bar.state()["left"]) == (4, None)
+    assert (bar.state().percent, bar.state().left) == (4, None)
     clock.time = SURE
-    assert bar.state()["left"] == 30
+    assert bar.state().left == 30
     clock.time = 10.0
-    assert (bar.state()["percent"], bar.state()["left"]) == (31, 20)  # 21.5 s of the 30 are left
+    assert (bar.state().percent, bar.state().left) == (31, 20)  # 21.5 s of the 30 are left
     bar.time_left(90)
-    assert (bar.state()["percent"], bar.state()["left"]) == (31, 90)  # a bar never goes back
+    assert (bar.state().percent, bar.state().left) == (31, 90)  # a bar never goes back
     assert "31 % · about 1 min 30 s left (" in static_bar(bar.state(), "nbag-1")["text/plain"]
     bar.time_left(3)
     assert "76 % · a few seconds left (" in static_bar(bar.state(), "nbag-1")["text/plain"]
@@ -84,11 +84,11 @@ def test_nobody_counts_what_comes_after_the_verdict(bare):
     bar = ProgressBar(bare.shell)
     bar.time_left(30)
     bar.verdict_known(GradcheckReport("F", "wrong"))
-    assert (bar.state()["percent"], bar.state()["left"]) == (None, None)
+    assert (bar.state().percent, bar.state().left) == (None, None)
     with bar:  # the next work
-        assert bar.state()["percent"] is None
+        assert bar.state().percent is None
         bar(1, 10, "d y / d x")
-        assert bar.state()["percent"] == 10
+        assert bar.state().percent == 10
 
 
 def test_updates_are_few(told):

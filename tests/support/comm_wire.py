@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import json
+import zlib
 from typing import Any
 
 
@@ -16,6 +19,11 @@ class Wire:
         states = [data for kind, data, _ in self.sent if kind == "comm_open"]
         return [data for data in states if "_kind" in data["state"]]
 
+    def state(self) -> Any:
+        """The state that our last widget opened with, as the page decodes it."""
+        data, buffers = [(d, b) for kind, d, b in self.sent if kind == "comm_open" and "_kind" in d["state"]][-1]
+        return decoded(buffers[data["buffer_paths"].index(["state"])])
+
     def closed(self) -> int:
         """How many of our widgets closed, layout models and all."""
         closed = sum(kind == "comm_close" for kind, _, _ in self.sent)
@@ -26,6 +34,15 @@ class Wire:
         """Contents and buffers of the custom messages."""
         messages = [(data, buffers) for kind, data, buffers in self.sent if kind == "comm_msg"]
         return [(d["content"], b) for d, b in messages if d.get("method") == "custom"]
+
+
+def decoded(data: bytes) -> Any:
+    """A state or an answer, as the page decodes it."""
+    return json.loads(zlib.decompress(data), object_hook=_with_bytes)
+
+
+def _with_bytes(part: dict[str, Any]) -> Any:
+    return base64.b64decode(part["$b64"]) if set(part) == {"$b64"} else part
 
 
 def put(widget: Any, content: Any) -> None:

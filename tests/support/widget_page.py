@@ -6,6 +6,8 @@ import base64
 from pathlib import Path
 from typing import Any
 
+from nbautograd.widgets.encoding import encode
+
 ROOT = Path(__file__).resolve().parents[2]
 ORIGIN = "http://127.0.0.1:1"  # nothing listens there: every request is answered from the files
 BLANK = "<!doctype html><html lang='en'><head><title>nbautograd</title></head><body style='margin:12px'></body></html>"
@@ -35,11 +37,24 @@ HARNESS = """async ([kind, traits, words]) => {
     off(e, f) { listeners[e] = (listeners[e] || []).filter((g) => g !== f); },
   };
   const { default: widget } = await import("/frontend/widget.js");
+  const { decode } = await import("/frontend/wire.js");
+  const bytesAsText = (_, v) => v instanceof DataView
+    ? { $b64: btoa(String.fromCharCode(...new Uint8Array(v.buffer, v.byteOffset, v.byteLength))) } : v;
+  const change = async (part) => {
+    const text = JSON.stringify({ ...(await decode(model.get("state"))), ...part }, bytesAsText);
+    const deflated = new Blob([text]).stream().pipeThrough(new CompressionStream("deflate"));
+    model.set("state", new DataView(await new Response(deflated).arrayBuffer()));
+  };
   const reply = (content, buffers = []) => fire("msg:custom", content, buffers.map((b) => unpack({ $b64: b })));
-  window.nb = { model, saved, sent, listeners, widget, reply };
+  window.nb = { model, saved, sent, listeners, widget, reply, change, decode };
 }"""
 RENDER = """async () => { const el = document.createElement("div"); el.id = "view"; document.body.append(el);
                     nb.cleanup = await nb.widget.render({ model: nb.model, el }); }"""
+
+
+def answer(page: Any, question: Any, reply: Any) -> None:
+    """Answer a question that the page asked, as Python does."""
+    page.evaluate("([id, data]) => nb.reply({ id }, [data])", [question["id"], packed(encode(reply))["$b64"]])
 
 
 def packed(value: Any) -> Any:

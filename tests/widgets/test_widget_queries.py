@@ -7,9 +7,10 @@ import weakref
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
-from comm_wire import Wire
+from comm_wire import Wire, decoded
 from torch.autograd import Function
 
 import nbautograd
@@ -19,8 +20,10 @@ from nbautograd.core.user_source import FunctionSource
 from nbautograd.errors import InputError
 from nbautograd.widgets.asking import elsewhere, microscope
 from nbautograd.widgets.calls import calls_state, one_call
+from nbautograd.widgets.encoding import encode
 from nbautograd.widgets.history import since_last
 from nbautograd.widgets.jacobian import TOLERANCES, beyond
+from nbautograd.widgets.states import OtherBlock, Since
 
 
 def squared() -> type:
@@ -44,19 +47,19 @@ def point(**more: Any) -> torch.Tensor:
 
 def test_the_microscope_sees_the_forward() -> None:
     report = nbautograd.gradcheck(squared(), point())
-    seen, _ = microscope(report, {"block": [0, 0], "entry": [1, 1]})
-    steps, curve = torch.tensor(seen["steps"], dtype=torch.float64), seen["curves"]["float64"]
-    assert curve["center"] == 4.0
-    torch.testing.assert_close(torch.tensor(curve["plus"], dtype=torch.float64), (-2 + steps) ** 2)
-    torch.testing.assert_close(torch.tensor(curve["minus"], dtype=torch.float64), (-2 - steps) ** 2)
-    assert seen["curves"]["float32"]["plus"][-1] == 4.0
-    assert seen["claimed"] == -4.0
+    seen = microscope(report, {"block": [0, 0], "entry": [1, 1]})
+    steps, curve = torch.tensor(seen.steps, dtype=torch.float64), seen.curves["float64"]
+    assert curve.center == 4.0
+    torch.testing.assert_close(torch.tensor(curve.plus, dtype=torch.float64), (-2 + steps) ** 2)
+    torch.testing.assert_close(torch.tensor(curve.minus, dtype=torch.float64), (-2 - steps) ** 2)
+    assert seen.curves["float32"].plus[-1] == 4.0
+    assert seen.claimed == -4.0
 
 
 def test_the_microscope_on_a_jacobian_that_was_not_checked() -> None:
     report = nbautograd.jacobian(squared(), point())
-    seen, _ = microscope(report, {"block": [0, 0], "entry": [0, 0]})
-    assert (seen["claimed"], seen["curves"]["float64"]["center"]) == (3.0, 2.25)
+    seen = microscope(report, {"block": [0, 0], "entry": [0, 0]})
+    assert (seen.claimed, seen.curves["float64"].center) == (3.0, 2.25)
     assert list(report.widget().questions()) == ["zoom", "block", "microscope"]
 
 
@@ -64,22 +67,22 @@ def test_a_diagonal_of_ten_to_the_tenth_entries_answers_at_once(wire: Wire) -> N
     x = torch.linspace(-1, 1, 100_000, dtype=torch.float64, requires_grad=True)
     report = nbautograd.jacobian(squared(), x)
     view = report.widget()
-    (state,) = view.state["blocks"]
-    assert (state["structure"], state["entries"]) == ("diagonal", 10**10)
+    (state,) = view.state.blocks
+    assert (state.structure, state.entries) == ("diagonal", 10**10)
     assert sum(map(len, wire.sent[-1][2])) < 200_000
     zoom = view.questions()["zoom"]
     ranges = [50_000, 51_563], [50_000, 50_064]  # as a reader goes, to single entries
     replies = [zoom({"block": [0, 0], "rows": r, "cols": r}) for r in ranges]
-    assert [reply["rows"] for reply, _ in replies] == [25, 1]
-    exact = torch.frombuffer(bytearray(replies[-1][1][0]), dtype=torch.float64).reshape(64, 64)
+    assert [reply.rows for reply in replies] == [25, 1]
+    exact = torch.frombuffer(bytearray(replies[-1].analytical.buffer), dtype=torch.float64).reshape(64, 64)
     torch.testing.assert_close(exact, torch.diag(2 * x[50_000:50_064].detach()))
 
 
 def test_complex_entries_count_as_pairs() -> None:
     z = torch.tensor([1 + 2j], dtype=torch.complex128, requires_grad=True)
-    seen, _ = microscope(nbautograd.gradcheck(torch.conj, z), {"block": [0, 0], "entry": [1, 1]})
-    assert seen["curves"]["float64"]["center"] == -2.0
-    assert seen["curves"]["float64"]["plus"][0] == -3.0
+    seen = microscope(nbautograd.gradcheck(torch.conj, z), {"block": [0, 0], "entry": [1, 1]})
+    assert seen.curves["float64"].center == -2.0
+    assert seen.curves["float64"].plus[0] == -3.0
 
 
 @pytest.mark.parametrize("question", [{}, {"block": [0, 0], "entry": [0, 9]}, {"block": [5, 0], "entry": [0, 0]},
@@ -92,9 +95,9 @@ def test_nonsense_gets_a_sentence(question: Any) -> None:
 
 def test_another_point_is_judged_on_its_own() -> None:
     report = nbautograd.gradcheck(squared(), point())
-    told, _ = elsewhere(report, {"seed": 7})
-    assert told["verdict"] == "right"
-    assert told["blocks"] == [{"name": "d output / d x", "verdict": "match", "wrong": 0}]
+    told = elsewhere(report, {"seed": 7})
+    assert told.verdict == "right"
+    assert told.blocks == [OtherBlock(name="d output / d x", verdict="match", wrong=0)]
     with pytest.raises(InputError):
         elsewhere(report, {"seed": "7"})
 
@@ -122,9 +125,9 @@ def test_what_became_of_it_since_the_last_check(samples: Any) -> None:
 
     first, second, third = run(True, "a"), run(True, "b"), run(False, "c")
     assert since_last(first) is None
-    assert since_last(second) == {"fixed": [], "new": [], "still": ["`d output / d weight`"]}
-    assert since_last(third) == {"fixed": ["`d output / d weight`"], "new": [], "still": []}
-    assert since_last(third) == {"fixed": ["`d output / d weight`"], "new": [], "still": []}
+    assert since_last(second) == Since(fixed=[], new=[], still=["`d output / d weight`"])
+    assert since_last(third) == Since(fixed=["`d output / d weight`"], new=[], still=[])
+    assert since_last(third) == Since(fixed=["`d output / d weight`"], new=[], still=[])
     assert since_last(run(True, "c")) is None  # the same source at another point: nothing was edited
 
 
@@ -138,11 +141,12 @@ def test_older_calls_are_sent_when_asked_for(wire: Wire, samples: Any) -> None:
     forward, backward = samples.calls()
     log = CallLog(tuple(replace(c, index=2 * k + j) for k in range(500) for j, c in enumerate((forward, backward))))
     state = calls_state(log)
-    assert len(state["calls"]) == 1000
-    assert "document" not in state["calls"][0]
-    assert "document" in state["calls"][-1]
-    told, _ = one_call(log, {"calls": [0]})
+    assert len(state.calls) == 1000
+    assert state.calls[0].document is None
+    assert state.calls[-1].document
+    told = decoded(encode(one_call(log, {"calls": [0]})))
     weight = next(block for block in told["calls"][0]["document"] if "weight" in str(block))
-    assert weight["body"][1]["spans"][0]["array"]["values"] == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+    thumbnail = weight["body"][1]["spans"][0]["array"]
+    assert np.frombuffer(thumbnail["buffer"], thumbnail["dtype"]).tolist() == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
     with pytest.raises(InputError):
         one_call(log, {"calls": [10**9]})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import zlib
 from dataclasses import replace
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -12,12 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from comm_wire import Wire, put, sync
+from comm_wire import Wire, decoded, put, sync
 
 import nbautograd
 from nbautograd.core.tracing.dispatches import DispatchLog
 from nbautograd.course.progress import Progress
 from nbautograd.errors import CallError
+from nbautograd.inspection.explanation import Explanation
 from nbautograd.views.bundle import mimebundle as static_bundle
 from nbautograd.widgets.live import VIEWS, widget
 
@@ -25,35 +25,55 @@ MEGABYTE = 1_000_000
 
 
 def numbers(packed: dict[str, Any]) -> np.ndarray[Any, Any]:
-    return np.frombuffer(bytes(packed["buffer"]), packed["dtype"]).reshape(packed["shape"])
+    return np.frombuffer(packed["buffer"], packed["dtype"]).reshape(packed["shape"])
+
+
+def wire_blocks(wire: Wire, check: Any) -> Any:
+    check.widget()
+    return wire.state()["blocks"]
 
 
 def test_every_public_report_has_a_view(wire: Wire, samples: Any) -> None:
     parts = [samples.report().jacobian, samples.gradcheck(), samples.calls()]
-    documents = [samples.comparison(), nbautograd.AuditReport(), DispatchLog(), Progress()]
+    documents = [
+        samples.comparison(),
+        nbautograd.AuditReport(),
+        Explanation("nothing", (samples.NOTE,)),
+        DispatchLog(),
+        Progress(),
+    ]
     values = [samples.report(), samples.graph(), *parts, *documents]
     kinds = ["inspector", "graph", "jacobian", "gradcheck", "calls", *["document"] * len(documents)]
     assert [type(v).__name__ for v in values] == list(VIEWS)
     assert [v.widget()._kind for v in values] == kinds
 
 
-def test_state_is_json_and_buffers(wire: Wire, samples: Any) -> None:
+def test_the_state_goes_as_one_buffer_with_arrays_in_it(wire: Wire, samples: Any) -> None:
     samples.report(wrong=True).widget()
-    opened = wire.opened()[-1]
-    text = json.dumps(opened["state"], allow_nan=False)
-    assert "LinearFunction: backward is wrong for `weight`." in text
-    assert any("maps" in path for path in opened["buffer_paths"])
+    assert ["state"] in wire.opened()[-1]["buffer_paths"]
+    state = wire.state()
+    assert "LinearFunction: backward is wrong for `weight`." in str(state["answer"]["document"])
+    assert np.array_equal(numbers(state["blocks"][1]["maps"]["numerical"]), samples.D_WEIGHT)
+
+
+def test_what_is_none_by_default_stays_at_home(wire: Wire, samples: Any) -> None:
+    view = samples.report().widget()
+    assert view.state.blocks[0].whole is None
+    assert "whole" not in wire.state()["blocks"][0]
+    assert wire.state()["check"]["since"] is None  # has no default: it always goes
 
 
 def test_not_a_number_stays_json(wire: Wire, samples: Any) -> None:
     bad = np.array([[np.nan, np.inf], [-np.inf, 1.0]])
     blocks = {(0, 0): samples.block(bad, np.ones((2, 2)))}
     nbautograd.GradcheckReport("F", "wrong", blocks=blocks).widget()
-    json.dumps(wire.opened()[-1]["state"], allow_nan=False)
+    block = wire.state()["blocks"][0]
+    assert np.isnan(numbers(block["maps"]["analytical"])[0, 0])
+    assert block["largest_error"] in ("nan", "inf")
 
 
 def test_heat_maps_are_the_numbers_of_the_report(wire: Wire, samples: Any) -> None:
-    block = samples.gradcheck(wrong=True).widget().state["blocks"][1]
+    block = wire_blocks(wire, samples.gradcheck(wrong=True))[1]
     assert (block["output"], block["input"], block["maps"]["rows"], block["maps"]["cols"]) == (0, 1, 1, 1)
     assert np.array_equal(numbers(block["maps"]["analytical"]), samples.WRONG_D_WEIGHT)
     assert np.array_equal(numbers(block["maps"]["numerical"]), samples.D_WEIGHT)
@@ -64,9 +84,9 @@ def test_large_blocks_are_pooled_and_the_first_state_stays_small(wire: Wire, sam
     big = np.random.default_rng(0).normal(size=(300, 400))
     blocks = {(0, i): samples.block(big, big + 1e-9) for i in range(30)}
     view = nbautograd.JacobianReport("F", blocks).widget()
-    maps = view.state["blocks"][0]["maps"]
-    assert maps["rows"] > 1
-    assert maps["cols"] > 1
+    maps = view.state.blocks[0].maps
+    assert maps.rows > 1
+    assert maps.cols > 1
     assert sum(map(len, wire.sent[-1][2])) < 500_000
 
 
@@ -118,15 +138,14 @@ def test_an_inspector_of_everything_large_stays_below_a_megabyte(wire: Wire, hea
     assert weight(wire) < MEGABYTE
     put(view, {"id": 1, "kind": "picture", "opened": "all"})
     ((content, (buffer,)),) = wire.answers()
-    whole = json.loads(zlib.decompress(buffer))
-    assert content == {"id": 1, "packed": True}
-    assert len(whole["layout"]["boxes"]) > 10_000
+    assert content == {"id": 1}
+    assert len(decoded(buffer)["layout"]["boxes"]) > 10_000
     assert len(buffer) < MEGABYTE
 
 
 @pytest.mark.slow
 def test_without_packing_it_would_weigh_more(wire: Wire, heaviest: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nbautograd.widgets.encoding.LARGE", 10**9)
+    monkeypatch.setattr("nbautograd.widgets.encoding.LEVEL", 0)
     heaviest.widget()
     assert weight(wire) > 2 * MEGABYTE
 
@@ -135,14 +154,15 @@ def test_of_many_blocks_the_wrong_ones_come_whole_and_the_others_when_asked_for(
     right, wrong = samples.gradcheck().blocks[0, 0], samples.gradcheck(wrong=True).blocks[0, 1]
     blocks = {(0, i): replace(wrong if i == 170 else right, input=i) for i in range(180)}
     view = nbautograd.GradcheckReport("F", "wrong", blocks=blocks).widget()
-    states = view.state["blocks"]
-    assert [len(states), sum("maps" in state for state in states)] == [180, 150]
-    assert "maps" in states[170]
-    assert states[179]["verdict"] == "match"
+    states = view.state.blocks
+    assert [len(states), sum(state.maps is not None for state in states)] == [180, 150]
+    assert states[170].maps is not None
+    assert states[179].verdict == "match"
     put(view, {"id": 5, "kind": "block", "block": [0, 179]})
-    ((content, _),) = wire.answers()
-    assert content["block"]["input"] == 179
-    assert content["block"]["maps"]["analytical"]["values"]
+    ((_, (buffer,)),) = wire.answers()
+    answer = decoded(buffer)["block"]
+    assert answer["input"] == 179
+    assert np.array_equal(numbers(answer["maps"]["analytical"]), right.analytical())
     put(view, {"id": 6, "kind": "block", "block": [3, 0]})
     assert "error" in wire.answers()[-1][0]
 
@@ -212,9 +232,11 @@ def test_where_only_views_are_shown_it_brings_one(wire: Wire, samples: Any, monk
 # --- questions of the page
 
 
-def ask(view: Any, wire: Wire, **question: Any) -> tuple[dict[str, Any], list[bytes]]:
+def ask(view: Any, wire: Wire, **question: Any) -> dict[str, Any]:
     put(view, {"id": 7, **question})
-    return wire.answers()[-1]
+    content, buffers = wire.answers()[-1]
+    assert content["id"] == 7
+    return decoded(buffers[0]) if buffers else content
 
 
 @pytest.fixture
@@ -227,18 +249,18 @@ def large(samples: Any) -> Any:
 
 
 def test_zoom_gives_exact_entries(wire: Wire, large: Any) -> None:
-    reply, buffers = ask(large.widget(), wire, kind="zoom", block=[0, 0], rows=[120, 140], cols=[70, 90])
-    assert reply == {"id": 7, "rows": 1, "cols": 1, "shape": [20, 20]}
+    seen = ask(large.widget(), wire, kind="zoom", block=[0, 0], rows=[120, 140], cols=[70, 90])
+    assert (seen["rows"], seen["cols"]) == (1, 1)
     block = large.blocks[0, 0]
-    for buffer, whole in zip(buffers, (block.analytical(), block.numerical()), strict=False):
-        assert np.array_equal(np.frombuffer(buffer).reshape(20, 20), whole[120:140, 70:90])
-    assert np.frombuffer(buffers[2]).reshape(20, 20)[10, 7] == pytest.approx(5)
+    assert np.array_equal(numbers(seen["analytical"]), block.analytical()[120:140, 70:90])
+    assert np.array_equal(numbers(seen["numerical"]), block.numerical()[120:140, 70:90])
+    assert numbers(seen["difference"])[10, 7] == pytest.approx(5)
 
 
 def test_zoom_pools_what_is_still_large(wire: Wire, large: Any) -> None:
-    reply, buffers = ask(large.widget(), wire, kind="zoom", block=[0, 0], rows=[0, 200], cols=[0, 150])
-    assert (reply["rows"], reply["cols"], reply["shape"]) == (4, 3, [50, 50])
-    assert np.frombuffer(buffers[2]).reshape(50, 50)[130 // 4, 77 // 3] == pytest.approx(5)
+    seen = ask(large.widget(), wire, kind="zoom", block=[0, 0], rows=[0, 200], cols=[0, 150])
+    assert (seen["rows"], seen["cols"], seen["difference"]["shape"]) == (4, 3, [50, 50])
+    assert numbers(seen["difference"])[130 // 4, 77 // 3] == pytest.approx(5)
 
 
 @pytest.mark.parametrize(
@@ -256,9 +278,8 @@ def test_zoom_pools_what_is_still_large(wire: Wire, large: Any) -> None:
 )
 def test_a_question_that_makes_no_sense_gets_a_sentence(wire: Wire, large: Any, bad: dict[str, Any]) -> None:
     question = {"kind": "zoom", "block": [0, 0], "rows": [0, 10], "cols": [0, 10], **bad}
-    reply, buffers = ask(large.widget(), wire, **question)
+    reply = ask(large.widget(), wire, **question)
     assert reply["error"] == "Python could not answer: The Jacobian has no such block, rows or columns."
-    assert buffers == []
 
 
 @pytest.mark.parametrize(
@@ -274,5 +295,5 @@ def test_messages_that_are_no_question_are_ignored(wire: Wire, large: Any, conte
 def test_the_page_cannot_change_the_state(wire: Wire, samples: Any) -> None:
     view = samples.gradcheck().widget()
     sync(view, state={"check": {"verdict": "wrong"}}, _kind="graph")
-    assert view.state["check"]["verdict"] == "right"
+    assert view.state.check.verdict == "right"
     assert view._kind == "gradcheck"

@@ -1,0 +1,576 @@
+"""What goes to the page: the state of every view and the answers to its questions, as plain data.
+
+frontend/states.d.ts is generated from these classes. Every field goes, but for those that are None by default and still
+are; a document goes as ``views.to_json`` writes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from nbautograd.core.checking.block import BlockVerdict
+from nbautograd.views.document import Document, Tone
+from nbautograd.views.layout import Layout
+from nbautograd.views.to_json import Packed
+
+Figure = float | str | tuple[float | str, float | str] | None  # "nan", "inf", "-inf" are words, complex numbers pairs
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallState:
+    """A recorded call; of older ones only what the time line shows.
+
+    Attributes:
+        index: its number.
+        name: its name among the calls of its Function.
+        forward: number of the forward whose ctx it has.
+        exception: what it raised.
+        during: name of the call in which it was made.
+        noticed: how many warnings there were.
+        bytes: memory that its ctx keeps.
+        printed: True where it wrote to stdout.
+        document: what it was given, printed, raised and returned.
+        ctx: what its ctx keeps.
+    """
+
+    index: int
+    name: str
+    function: str
+    method: str
+    seconds: float | None
+    noticed: int
+    bytes: int
+    printed: bool
+    forward: int | None = None
+    exception: str | None = None
+    during: str | None = None
+    document: Document | None = None
+    ctx: Document | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrendsState:
+    """Measures of all calls in columns.
+
+    Attributes:
+        count: how many calls there are.
+        starts: the first call of each column.
+        first_bad: position of the first call with a bad element.
+        bad_call: its name.
+        incoming, outgoing: largest size of a gradient.
+        bad: how many elements are NaN or Inf.
+        seconds: the longest time.
+    """
+
+    count: int
+    starts: Packed
+    first_bad: int | None
+    bad_call: str | None
+    incoming: Packed
+    outgoing: Packed
+    bad: Packed
+    seconds: Packed
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallsState:
+    """The newest calls of a log.
+
+    Attributes:
+        calls: oldest first.
+        first: position in the log of the first of them.
+        dropped: how many more there were.
+        problems: what could not be recorded.
+        trends: measures of all calls; None where there are too few.
+    """
+
+    calls: Sequence[CallState]
+    first: int
+    dropped: int
+    problems: Sequence[str]
+    trends: TrendsState | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Maps:
+    """The three heat maps of a block, or of a window of it.
+
+    Attributes:
+        rows, cols: how many entries a cell stands for.
+        wrong: not 0 in cells with an entry that the checker calls wrong; only where there is one.
+    """
+
+    rows: int
+    cols: int
+    analytical: Packed
+    numerical: Packed
+    difference: Packed
+    wrong: Packed | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Whole:
+    """All entries of a pooled block, kept for pages without a kernel."""
+
+    analytical: Packed
+    numerical: Packed
+    wrong: Packed | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EntryState:
+    """One entry of a Jacobian."""
+
+    output_index: Sequence[int]
+    input_index: Sequence[int]
+    analytical: Figure
+    numerical: Figure
+    error_bar: Figure
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorCurve:
+    """Steps of finite differences at the worst entry, and their errors."""
+
+    steps: Packed
+    errors: Packed
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlockState:
+    """A block of a Jacobian; of many only the interesting ones come with their heat maps and evidence.
+
+    Attributes:
+        output, input: its place.
+        output_complex, input_complex: True where the last dimension is the pair of real and imaginary part.
+        entries: how many it has.
+        methods: what each independent method says.
+        beyond: how many entries differ by more than each tolerance of the slider.
+    """
+
+    output: int
+    input: int
+    output_name: str
+    input_name: str
+    output_shape: Sequence[int]
+    input_shape: Sequence[int]
+    output_complex: bool
+    input_complex: bool
+    structure: str
+    entries: int
+    verdict: BlockVerdict | None = None
+    reason: str | None = None
+    wrong: int | None = None
+    largest_error: Figure = None
+    maps: Maps | None = None
+    worst: EntryState | None = None
+    methods: Document | None = None
+    curve: ErrorCurve | None = None
+    beyond: Sequence[int] | None = None
+    whole: Whole | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mark:
+    """A line of source that a cause names."""
+
+    line: int | None
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerState:
+    """The answer as the stored report says it: whole, without its causes, and what it leaves out."""
+
+    document: Document
+    brief: Document
+    others: Document
+    marks: Sequence[Mark]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SecondOrder:
+    """What the check of second derivatives says."""
+
+    verdict: str
+    answer: AnswerState
+
+
+@dataclass(frozen=True, kw_only=True)
+class Since:
+    """What became of a Function since its last check: sentences of findings and names of blocks."""
+
+    fixed: Sequence[str]
+    new: Sequence[str]
+    still: Sequence[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckState:
+    """A check without its heat maps."""
+
+    function: str
+    verdict: str
+    seconds: float | None
+    seed: int | None
+    since: Since | None
+    order2: SecondOrder | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradientState:
+    """A gradient that flowed; ``exact`` where each cell of the thumbnail is one element."""
+
+    dtype: str
+    shape: Sequence[int]
+    norm: Figure
+    contents: str
+    thumbnail: Packed | None
+    exact: bool
+    sampled: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeState:
+    """A node of the graph, what it keeps and the gradient that arrived."""
+
+    id: int
+    name: str
+    kind: Literal["op", "function", "leaf"]
+    label: str
+    scope: str
+    sequence: int | None
+    freed: bool
+    line: int | None
+    dtype: str | None
+    shape: Sequence[int] | None
+    saved: Document
+    gradient: GradientState | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EdgeState:
+    """An edge of the graph and the gradient that flows along it."""
+
+    source: int
+    target: int
+    input_nr: int
+    output_nr: int
+    dtype: str | None
+    shape: Sequence[int] | None
+    gradient: GradientState | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeptMemory:
+    """The memory that a graph keeps for backward.
+
+    Attributes:
+        nodes: storages of each node: number and bytes.
+        scopes: modules and their bytes, the largest first.
+        all: bytes in all.
+        shared: bytes that several nodes keep.
+    """
+
+    nodes: Mapping[int, Sequence[Pair]]
+    scopes: Sequence[tuple[str, int]]
+    all: int
+    shared: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class StaleState:
+    """A saved tensor that was changed in place since.
+
+    Attributes:
+        node: the node that keeps it.
+        of: the node's name.
+        maker: the node of the op that changed it, where there is exactly one.
+        saved, now: its versions.
+        by: what changed it.
+    """
+
+    node: int
+    of: str
+    name: str
+    maker: int | None
+    saved: int
+    now: int
+    by: str
+    line: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LensState:
+    """The facts behind the lenses; a lens with nothing to show is None.
+
+    Attributes:
+        kept: memory kept for backward.
+        stale: what backward will refuse.
+        norms: one for each edge.
+        bad: the node that the first NaN or Inf came out of.
+    """
+
+    kept: KeptMemory | None
+    stale: Sequence[StaleState]
+    norms: Packed | None
+    bad: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Picture:
+    """A laid-out graph, the module of each box, and the names of its ghosts."""
+
+    layout: Layout
+    scopes: Mapping[str, str]
+    ghosts: Sequence[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphState(Picture):
+    """The laid-out graph, and what is known of its nodes and edges.
+
+    Attributes:
+        total: how many nodes there are.
+        widest: px of a picture on a wide page.
+        whole: how many nodes come with all their edges, from the first one on.
+        names: the tensors that can be asked for.
+        calls: numbers and names of the recorded calls of a node.
+    """
+
+    total: int
+    widest: int
+    nodes: Sequence[NodeState]
+    edges: Sequence[EdgeState]
+    whole: int
+    notes: Sequence[str]
+    complete: bool
+    lenses: LensState
+    names: Sequence[str]
+    calls: Mapping[int, Sequence[tuple[int, str]]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DocumentState:
+    """A value whose live view is its document."""
+
+    document: Document
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparisonState(DocumentState):
+    """A comparison and its one sentence."""
+
+    headline: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceState:
+    """The source of a class, and the line of each method's ``def``."""
+
+    text: str
+    first_line: int
+    lines: Mapping[str, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ElementsState:
+    """Numbers of the small tensors of the first forward, by position; the line of each gradient; a call of backward."""
+
+    inputs: Sequence[Sequence[Figure] | None]
+    outputs: Sequence[Sequence[Figure] | None]
+    lines: Mapping[int, int | None]
+    call: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EntryCurveState:
+    """One element of an output along one element of an input, in one precision."""
+
+    center: Figure
+    plus: Sequence[Figure]
+    minus: Sequence[Figure]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MicroscopeAnswer:
+    """The output along one input element, by precision, and what backward claims of it."""
+
+    steps: Sequence[float]
+    curves: Mapping[str, EntryCurveState]
+    claimed: Figure
+    found: Figure
+
+
+@dataclass(frozen=True, kw_only=True)
+class OtherBlock:
+    """A block of a check at other inputs."""
+
+    name: str
+    verdict: BlockVerdict
+    wrong: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ElsewhereAnswer:
+    """The check at other inputs."""
+
+    verdict: str
+    headline: str
+    blocks: Sequence[OtherBlock]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextAnswer:
+    """The report as plain text."""
+
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlockAnswer:
+    """All of a block that came in brief."""
+
+    block: BlockState
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallsAnswer:
+    """Some calls."""
+
+    calls: Sequence[CallState]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodesAnswer:
+    """Some nodes, the edges at them and the nodes at their far ends."""
+
+    nodes: Sequence[NodeState]
+    edges: Sequence[EdgeState]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PictureAnswer(Picture):
+    """Another picture of the graph; with why a tensor has no gradient, where that was asked.
+
+    Attributes:
+        message: why.
+        line: the line to blame.
+        node: the node where its gradient ends.
+        ghost: position of the tensor among the ghosts.
+    """
+
+    message: str | None = None
+    line: int | None = None
+    node: int | None = None
+    ghost: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeardAnswer:
+    """Nothing but that the question was heard."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The answer to each question that a page may ask, by the question's kind."""
+
+    zoom: Maps
+    block: BlockAnswer
+    microscope: MicroscopeAnswer
+    elsewhere: ElsewhereAnswer
+    text: TextAnswer
+    calls: CallsAnswer
+    some_calls: CallsAnswer
+    function: CallsAnswer
+    nodes: NodesAnswer
+    picture: PictureAnswer
+    ready: HeardAnswer
+    stop: HeardAnswer
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlocksState:
+    """The blocks of a check or a Jacobian.
+
+    Attributes:
+        answers: what Python answered beforehand, encoded, by question, for pages without a kernel.
+    """
+
+    blocks: Sequence[BlockState]
+    answers: Mapping[str, bytes] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class JacobianState(BlocksState):
+    """The blocks of a Jacobian."""
+
+    function: str
+    complete: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradcheckState(BlocksState):
+    """A check: verdict, answer and blocks."""
+
+    check: CheckState
+    answer: AnswerState
+
+
+@dataclass(frozen=True, kw_only=True)
+class InspectorState(BlocksState):
+    """Everything that a report holds; a part that it does not hold is None and gets no tab."""
+
+    function: str
+    view: str
+    notes: Sequence[str]
+    answer: AnswerState
+    check: CheckState | None
+    calls: CallsState
+    graph: GraphState | None
+    comparison: ComparisonState | None
+    source: SourceState | None
+    elements: ElementsState
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProgressState:
+    """How far long work is.
+
+    Attributes:
+        percent: None when nobody counts.
+        left: seconds that the rest takes; None where that is not known.
+        what: what is in work.
+        seconds: since it began.
+        over: True when it ended.
+        tone, headline: of the verdict; empty until it is known.
+        kernel: which kernel does it, for pages that can only interrupt that.
+    """
+
+    percent: int | None
+    left: int | None
+    what: str
+    seconds: int
+    over: bool
+    tone: Tone | Literal[""]
+    headline: str
+    kernel: str | None = None
+
+
+State = (
+    InspectorState | GraphState | JacobianState | GradcheckState | CallsState | DocumentState | ProgressState
+)  # of a view
+Answer = (
+    Maps
+    | BlockAnswer
+    | MicroscopeAnswer
+    | ElsewhereAnswer
+    | TextAnswer
+    | CallsAnswer
+    | NodesAnswer
+    | PictureAnswer
+    | HeardAnswer
+)  # to a question
