@@ -6,6 +6,7 @@ where it shows the wrong gradient in a fresh process.
 
 from __future__ import annotations
 
+import ast
 import inspect
 import math
 import os
@@ -348,7 +349,7 @@ def _globals_of(value: Any) -> list[str]:
         names.update(dict.fromkeys(base.__name__ for base in value.__bases__))
         entries = [as_written(entry) for entry in vars(value).values()]
         codes = [getattr(getattr(entry, "__func__", entry), "__code__", None) for entry in entries]
-        names.update(dict.fromkeys(re.findall(r"[A-Za-z_]\w*", _class_lines(value))))
+        names.update(dict.fromkeys(_names_outside_methods(value)))
     else:
         codes = [value.__code__]
     codes = [code for code in codes if code is not None]
@@ -359,12 +360,15 @@ def _globals_of(value: Any) -> list[str]:
     return list(names)
 
 
-def _class_lines(cls: type) -> str:
-    """Return the lines of a class outside its methods: bases, decorators, attributes, annotations of methods."""
-    lines = textwrap.dedent(_source(cls)).splitlines()
-    return "\n".join(
-        line for line in lines if re.match(r"(    )?(?!def )\S.*", line) or re.match(r"    (async )?def ", line)
-    )
+def _names_outside_methods(cls: type) -> Iterator[str]:
+    """Yield the names that a class reads outside its methods' bodies: bases, decorators, attributes, annotations."""
+    nodes: list[ast.AST] = [ast.parse(textwrap.dedent(_source(cls)))]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, ast.Name):
+            yield node.id
+        inside = node.body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else []
+        nodes += [child for child in ast.iter_child_nodes(node) if child not in inside]
 
 
 def _failure(script: Path) -> str:

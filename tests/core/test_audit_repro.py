@@ -158,6 +158,7 @@ def test_a_class_of_a_script_goes_into_its_script_with_what_it_reads(tmp_path):
     program = PACKAGE.replace("class Root", "class Unused") + textwrap.dedent(
         f"""
         import nbautograd
+        x = torch.zeros(1)  # a global of the name of an argument is not read
         with nbautograd.audit() as audit:
             Gather.apply(torch.randn(5, 2, requires_grad=True), torch.tensor([1, 1, 0]))
             cube(torch.randn(5, 2, requires_grad=True))
