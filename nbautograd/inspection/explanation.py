@@ -13,12 +13,13 @@ import torch
 from nbautograd.core.display import Displayable
 from nbautograd.core.explaining.cause import ErrorCause, Place
 from nbautograd.core.explaining.explain import cause_of_error, cause_of_tensor
+from nbautograd.core.explaining.not_finite import of_gradients
 from nbautograd.core.explaining.program import Program, is_users
 from nbautograd.core.explaining.trial import GradientWatch, Refused, Run, ends_finite, in_copy, mends
 from nbautograd.core.findings import Finding, Fix
 from nbautograd.core.graphs.build import graph
 from nbautograd.core.graphs.graph import AutogradGraph
-from nbautograd.core.graphs.why_none import why_none
+from nbautograd.core.graphs.why_none import of_tensor, reason_finding, why_none
 from nbautograd.errors import InputError
 
 MOST_NODES = 60  # of a graph that is drawn beside the answer
@@ -129,13 +130,27 @@ def _of_tensor(tensor: torch.Tensor, names: Mapping[str, Any] | None) -> Explana
     if tensor.is_leaf and tensor.requires_grad and bool(tensor.detach().isfinite().all()):
         return _of_leaf(tensor, program)
     cause = cause_of_tensor(tensor, program)
-    return Explanation("nothing", (_note("nothing"),)) if cause is None else _explained(cause, program)
+    if cause is not None:
+        return _explained(cause, program)
+    if of_tensor(tensor) == "not_a_leaf" and _is_inside(tensor, program):
+        name = program.name_of(tensor)
+        finding = reason_finding("not_a_leaf", name=name or "?")
+        return Explanation(finding.code, (finding,), name)
+    return Explanation("nothing", (_note("nothing"),))
+
+
+def _is_inside(tensor: torch.Tensor, program: Program) -> bool:
+    """Return True when one of the other variables was computed from a tensor."""
+    others = [t for t in program.tensors.values() if t.grad_fn is not None and t.grad_fn is not tensor.grad_fn]
+    return tensor.grad_fn in Program(roots=tuple(others)).nodes()
 
 
 def _of_leaf(tensor: torch.Tensor, program: Program) -> Explanation:
     """Explain a leaf by the losses that were computed beside it, and by the optimizers that are to change it."""
     name = program.name_of(tensor)
     if tensor.grad is not None:
+        if cause := of_gradients(program, [tensor]):
+            return _explained(cause, program)
         optimizers = {n: v for n, v in program.variables.items() if isinstance(v, torch.optim.Optimizer)}
         held = [parameter for one in optimizers.values() for group in one.param_groups for parameter in group["params"]]
         if not optimizers or any(parameter is tensor for parameter in held):

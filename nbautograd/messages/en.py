@@ -898,6 +898,8 @@ SENTENCES: dict[str, str] = {
     "explain.not_finite.backward_at": "The forward is finite; the first {what} of the backward comes out of the derivative of `{op}` in line {line}, `{text}`.",
     "explain.not_finite.backward": "The forward is finite; the first {what} of the backward comes out of `{node}`.",
     "explain.not_finite.masked": "The gradient that arrives there is 0, as behind a `where` or a mask, and 0 times infinity is NaN: masking the result does not help. Keep the bad values out of the operation's input as well, such as `f(torch.where(mask, x, 1))`.",
+    "explain.not_finite.in_grad.what": "`{name}.grad` holds {what}, and which line it came from can no longer be seen: the graph was freed, or an earlier backward left it there.",
+    "explain.not_finite.in_grad.advice": "Set the gradients to None, compute the loss again and ask before backward; or let a function with the whole step be run: `nbautograd.explain(step)`.",
     "explain.not_finite.known": "A NaN came out of a backward.",
     "explain.trap.sqrt_at_zero": "The derivative of `sqrt` is infinite at 0. Add a small constant inside, or clamp from below.",
     "explain.trap.sqrt_negative": "`sqrt` of a negative number is NaN.",

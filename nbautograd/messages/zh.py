@@ -898,6 +898,8 @@ SENTENCES: dict[str, str] = {
     "explain.not_finite.backward_at": "前向是有限的；反向中第一个 {what} 由第 {line} 行 `{text}` 的 `{op}` 的导数产生。",
     "explain.not_finite.backward": "前向是有限的；反向中第一个 {what} 由 `{node}` 产生。",
     "explain.not_finite.masked": "到达那里的梯度是 0（例如在 `where` 或掩码之后），而 0 乘无穷是 NaN：只遮住结果没有用。还要把这些值挡在运算的输入之外，例如 `f(torch.where(mask, x, 1))`。",
+    "explain.not_finite.in_grad.what": "`{name}.grad` 中有 {what}，但已经看不出来自哪一行：计算图已被释放，或者它是之前的 backward 留下的。",
+    "explain.not_finite.in_grad.advice": "把梯度设为 None，重新计算损失，在 backward 之前再问；或者把整个步骤写成函数，让它在监视下运行：`nbautograd.explain(step)`。",
     "explain.not_finite.known": "某个 backward 产生了 NaN。",
     "explain.trap.sqrt_at_zero": "`sqrt` 在 0 处的导数是无穷。在里面加一个小常数，或者从下方截断。",
     "explain.trap.sqrt_negative": "负数的 `sqrt` 是 NaN。",

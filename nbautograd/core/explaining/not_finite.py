@@ -181,11 +181,25 @@ def not_finite(program: Program, backward: BackwardWatch | None = None) -> Error
     for root in program.roots:
         if not all_finite(root):
             return _of_forward(program, root)
-    if backward is None:
-        backward = look(program)
-    if backward is None or not backward.node:
+    seen = look(program) if backward is None else backward
+    if seen is not None and seen.node:
+        return _of_backward(program, seen)
+    return of_gradients(program, leaves(program.nodes())) if backward is None else None
+
+
+def leaves(nodes: list[Any]) -> list[torch.Tensor]:
+    """Return the leaves that a graph leads to."""
+    return [leaf for node in nodes if isinstance(leaf := getattr(node, "variable", None), torch.Tensor)]
+
+
+def of_gradients(program: Program, tensors: list[torch.Tensor]) -> ErrorCause | None:
+    """Explain the first ``.grad`` that holds a NaN or infinity, of which no line is left."""
+    bad = next((leaf for leaf in tensors if leaf.grad is not None and not all_finite(leaf.grad)), None)
+    if bad is None or bad.grad is None:
         return None
-    return _of_backward(program, backward)
+    name = program.name_of(bad)
+    shown = {"name": name or "?", "what": "NaN" if bool(bad.grad.isnan().any()) else "Inf"}
+    return ErrorCause("not_finite", (said("not_finite.in_grad", None, **shown),), name, params=shown)
 
 
 def look(program: Program) -> BackwardWatch | None:
@@ -193,14 +207,14 @@ def look(program: Program) -> BackwardWatch | None:
     watch = BackwardWatch()
     roots = [root for root in program.roots if root.grad_fn is not None]
     nodes = Program(roots=tuple(roots)).nodes()
-    leaves = [leaf for node in nodes if isinstance(leaf := getattr(node, "variable", None), torch.Tensor)]
-    if not leaves:
+    ends = leaves(nodes)
+    if not ends:
         return None
     watch.attach(nodes)
     try:
         with torch.autograd.set_detect_anomaly(False):
             ones = [torch.ones_like(root) for root in roots]
-            torch.autograd.grad(roots, leaves, ones, retain_graph=True, allow_unused=True)
+            torch.autograd.grad(roots, ends, ones, retain_graph=True, allow_unused=True)
     except RuntimeError:
         return watch if watch.node else None
     finally:

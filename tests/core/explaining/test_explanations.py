@@ -185,6 +185,32 @@ def test_a_grad_that_is_none():
     assert explain(b).code.startswith("grad_none")
 
 
+def test_a_nan_in_a_grad_is_said_after_the_graph_is_freed():
+    x = torch.tensor([0.0, 4.0], requires_grad=True)
+    loss = torch.where(x > 0, x.sqrt(), 0.0).sum()
+    assert explain(loss).code == "not_finite_masked_sqrt_at_zero"
+    loss.backward()
+    for asked in (loss, x):
+        found = explain(asked)
+        assert (found.code, found.tensor, found.did) == ("not_finite", "x", None)
+        assert "`x.grad` holds NaN" in str(found)
+    x.grad = None
+    assert explain(x).code != "not_finite"
+
+
+def test_a_tensor_that_is_no_leaf_keeps_no_grad():
+    scale = torch.ones(2, requires_grad=True).double()
+    loss = (scale * 3).sum()
+    loss.backward()
+    found = explain(scale)
+    assert (found.code, found.tensor) == ("grad_none_not_a_leaf", "scale")
+    assert explain(loss).code == "nothing"  # nothing was computed from it
+    kept = torch.ones(2, requires_grad=True).double()
+    kept.retain_grad()
+    out = kept.sum()
+    assert (explain(kept).code, explain(out).code) == ("nothing", "nothing")
+
+
 def test_an_optimizer_that_holds_other_tensors():
     net = torch.nn.Linear(2, 1)
     opt = torch.optim.SGD([torch.nn.Parameter(p.detach()) for p in net.parameters()], lr=0.1)
