@@ -58,8 +58,8 @@ def test_an_explanation_is_plain_data():
 
 
 def test_the_live_view_is_the_document():
-    kinds = [block["kind"] for block in explain(caught(broken)).widget().state["document"]]
-    assert kinds == ["card", "table", "drawing"]
+    kinds = [type(block).__name__ for block in explain(caught(broken)).widget().state.document]
+    assert kinds == ["Card", "Table", "Drawing"]
 
 
 def test_an_error_leaves_the_graph_to_be_drawn():
