@@ -243,6 +243,28 @@ class LinearFunction(Function):
     @staticmethod
     def backward(ctx, grad_output):
         x, w = ctx.saved_tensors
+        rules = (
+            lambda: torch.einsum("ij,kj->ik", grad_output, w),
+            lambda: torch.einsum("ik,ij->kj", x, grad_output),
+            lambda: torch.einsum("ij->j", grad_output) if ctx.has_bias else None,
+        )
+        return tuple(rule() if wanted else None for rule, wanted in zip(rules, ctx.needs_input_grad))
+
+# %% tags=["wrong"] exercise="linear_xw" expects="unwanted_gradient"
+class LinearFunction(Function):
+    @staticmethod
+    def forward(input, weight, bias=None):
+        output = input @ weight
+        return output if bias is None else output + bias
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(inputs[0], inputs[1])
+        ctx.has_bias = len(inputs) > 2 and inputs[2] is not None
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, w = ctx.saved_tensors
         grad_bias = torch.einsum("ij->j", grad_output) if ctx.has_bias else None
         return torch.einsum("ij,kj->ik", grad_output, w), torch.einsum("ik,ij->kj", x, grad_output), grad_bias
 
@@ -573,6 +595,77 @@ class LinearFunction(Function):
         if bias is not None and ctx.needs_input_grad[2]:
             grad_bias = torch.zeros_like(bias)
         return grad_input, grad_weight, grad_bias
+
+# %% tags=["wrong"] exercise="linear_xw" expects="unwanted_gradient"
+class LinearFunction(Function):
+    @staticmethod
+    def forward(ctx, input, weight, bias=None):
+        ctx.save_for_backward(input, weight, bias)
+        output = input.mm(weight)
+        return output if bias is None else output + bias
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        input, weight, bias = ctx.saved_tensors
+        grad_bias = None if bias is None else grad_output.sum(0)
+        return grad_output.mm(weight.t()), input.t().mm(grad_output), grad_bias
+
+# %% tags=["wrong"] exercise="linear_xw" expects="wasted_work"
+class LinearFunction(Function):
+    @staticmethod
+    def forward(ctx, input, weight, bias=None):
+        ctx.save_for_backward(input, weight, bias)
+        output = input.mm(weight)
+        return output if bias is None else output + bias
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        input, weight, bias = ctx.saved_tensors
+        grads = grad_output.mm(weight.t()), input.t().mm(grad_output), grad_output.sum(0)
+        wanted = ctx.needs_input_grad + (False,)
+        return tuple(grad if want else None for grad, want in zip(grads, wanted))
+
+# %% [markdown] lang="en" pair="prints"
+# Many notes on custom Functions begin with this layer and three prints in it. Here it is, as they have it; `sum(0).squeeze(0)` is theirs too.
+#
+# **Predict** the three lines that backward prints, for $A = \begin{pmatrix}0&1\\2&3\end{pmatrix}$, $B = \begin{pmatrix}0&1&2\\3&4&5\end{pmatrix}$, and the sum as loss. The third is short.
+
+# %% [markdown] lang="zh" pair="prints" of="81a36a5f"
+# 许多讲自定义 Function 的笔记，都从这个层和里面的几处 print 开始。下面照原样写出，连 `sum(0).squeeze(0)` 也是原来的写法。
+#
+# **先猜一猜** backward 打印的三行梯度：$A = \begin{pmatrix}0&1\\2&3\end{pmatrix}$，$B = \begin{pmatrix}0&1&2\\3&4&5\end{pmatrix}$，损失是所有输出之和。第三行很短。
+
+# %% tags=["shown"]
+class PrintingLinear(Function):
+    @staticmethod
+    def forward(ctx, input, weight, bias=None):
+        ctx.save_for_backward(input, weight, bias)
+        output = input.mm(weight)
+        if bias is not None:
+            output += bias.unsqueeze(0).expand_as(output)
+        print("FORWARD: output=", output)
+        return output
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        print("BACKWARD: grad_output=", grad_output)
+        input, weight, bias = ctx.saved_tensors
+        grad_input = grad_weight = grad_bias = None
+        if ctx.needs_input_grad[0]:
+            grad_input = grad_output.mm(weight.t())
+        if ctx.needs_input_grad[1]:
+            grad_weight = input.t().mm(grad_output)
+        if bias is not None and ctx.needs_input_grad[2]:
+            grad_bias = grad_output.sum(0).squeeze(0)
+        print("BACKWARD: grad_input=", grad_input)
+        print("BACKWARD: grad_weight=", grad_weight)
+        print("BACKWARD: grad_bias=", grad_bias)
+        return grad_input, grad_weight, grad_bias
+
+
+A = torch.arange(4).view(2, 2).double().requires_grad_()
+B = torch.arange(6).view(2, 3).double().requires_grad_()
+torch.sum(PrintingLinear.apply(A, B)).backward()
 
 # %% [markdown] lang="en" pair="luck"
 # ## 5. The luck of square matrices

@@ -145,16 +145,16 @@ torch.autograd.gradcheck(Linear.apply, (data, weights), eps=1e-6, atol=1e-4)
 #
 # ### Exercise `my_gradcheck`
 #
-# Write your own. `fn` takes the tensors in `inputs` (float64, they require grad) and returns one tensor. Return `True` or `False`. It will be tried on ten right backwards and ten wrong ones, and must be right about at least nine of each.
+# Write your own. `fn` takes the tensors in `inputs` (float64, they require grad) and returns one tensor. Return `True` or `False`. The differences are to be your own, not those of a ready-made check. It will be tried on ten right backwards and ten wrong ones, and must be right about at least nine of each.
 #
 # **Predict**, before you write: will you send a `grad_output` of ones?
 
-# %% [markdown] lang="zh" pair="own-task" of="c1f15567"
+# %% [markdown] lang="zh" pair="own-task" of="3fdb8a5e"
 # 等了一会儿吧：600 个输出、1000 个输入，一共 60 万个元素。`fast_mode=True` 不逐个元素查，只查一个随机组合，快得多；代价是单独一个元素的错误可能漏掉。
 #
 # ### 练习 `my_gradcheck`
 #
-# 自己写一个。`fn` 接收 `inputs` 里的张量（float64，需要梯度），返回一个张量。你的函数返回 `True` 或 `False`。评判时会拿十个正确的和十个错误的 backward 来试，两组都至少要判对九个。
+# 自己写一个。`fn` 接收 `inputs` 里的张量（float64，需要梯度），返回一个张量。你的函数返回 `True` 或 `False`。差分要自己来做，不能交给现成的检查。评判时会拿十个正确的和十个错误的 backward 来试，两组都至少要判对九个。
 #
 # 动手之前**先猜一猜**：你会送进全为 1 的 `grad_output` 吗？
 
@@ -202,7 +202,11 @@ def my_gradcheck(fn, inputs, eps=1e-6, tol=1e-4):
             return False
     return True
 
-# %% tags=["right"] exercise="my_gradcheck"
+# %% tags=["wrong"] exercise="my_gradcheck" expects="ready_made"
+def my_gradcheck(fn, inputs, eps=1e-6, tol=1e-4):
+    return nbautograd.gradcheck(fn, tuple(inputs)).verdict == "right"
+
+# %% tags=["wrong"] exercise="my_gradcheck" expects="ready_made"
 def my_gradcheck(fn, inputs, eps=1e-6, tol=1e-4):
     return torch.autograd.gradcheck(fn, tuple(inputs), eps=eps, atol=tol, raise_exception=False)
 

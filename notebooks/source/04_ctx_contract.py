@@ -218,6 +218,21 @@ class MulConstant(Function):
         return grad_output * ctx.constant, None
     ### END SOLUTION
 
+# %% tags=["wrong"] exercise="mul_constant" expects="none_raises"
+class MulConstant(Function):
+    @staticmethod
+    def forward(tensor, constant):
+        return tensor * constant
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.set_materialize_grads(False)
+        _, ctx.constant = inputs
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * ctx.constant, None
+
 # %% tags=["right"] exercise="mul_constant"
 class MulConstant(Function):
     @staticmethod
@@ -424,18 +439,14 @@ class MulConstant(Function):
 #
 # PyTorch makes up a tensor of zeros for the other, so that you need not think about it. That costs memory and a multiplication by nothing. With `ctx.set_materialize_grads(False)` you say: give me `None` instead, I shall deal with it.
 #
-# Even with a single output there can be something to save. `MulConstant` could set it too, and begin its backward with `if grad_output is None: return None, None`: no gradient in, none out.
-#
 # **Predict.** Below, only the first of two outputs is used. What stands under *in* for the backward: two tensors, or a tensor and `None`?
 
-# %% [markdown] lang="zh" pair="unused" of="ba9aef97"
+# %% [markdown] lang="zh" pair="unused" of="aa2b520a"
 # ## 3. 没人使用的输出
 #
 # Function 可以返回由张量组成的元组，`backward` 则为每个输出各收到一个梯度。如果调用者只用了其中一个呢？
 #
 # PyTorch 会为另一个造一个全零张量，免得你操心。但这要占内存，还要做一次乘以零的乘法。调用 `ctx.set_materialize_grads(False)`，意思就是：给我 `None` 好了，我自己处理。
-#
-# 即使只有一个输出，也有可省的地方。`MulConstant` 同样可以这样声明，并在 backward 开头写上 `if grad_output is None: return None, None`：没有梯度进来，也就没有梯度出去。
 #
 # **先猜一猜。** 下面两个输出只用到第一个。backward 的“输入”一栏会是什么：两个张量，还是一个张量和一个 `None`？
 
@@ -454,6 +465,217 @@ class Twice(Function):
 double, triple = Twice.apply(x)
 double.sum().backward()
 # %autograd_calls Twice
+
+# %% [markdown] lang="en" pair="none-task"
+# ### Exercise `mul_constant_none`
+#
+# One output can be an unused one too: when what comes behind it sends nothing back. Write `MulConstant` once more so that no zeros are made for it then: `backward` gets `None`, and gives back nothing but `None`.
+#
+# **Predict**: what does `None * 2.0` do?
+
+# %% [markdown] lang="zh" pair="none-task" of="a2283ed4"
+# ### 练习 `mul_constant_none`
+#
+# 只有一个输出时，它也可能没人使用：后面的运算可能什么梯度也不送回来。请再写一次 `MulConstant`，让 PyTorch 这时不必造全零张量：`backward` 收到 `None`，返回的也全是 `None`。
+#
+# **先猜一猜**：`None * 2.0` 会怎样？
+
+# %% exercise="mul_constant_none"
+# %%exercise mul_constant_none
+class MulConstant(Function):
+    ### BEGIN SOLUTION
+    @staticmethod
+    def forward(tensor, constant):
+        return tensor * constant
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        tensor, constant = inputs
+        ctx.set_materialize_grads(False)
+        ctx.constant = constant
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        if grad_output is None:
+            return None, None
+        return grad_output * ctx.constant, None
+    ### END SOLUTION
+
+# %% tags=["right"] exercise="mul_constant_none"
+class MulConstant(Function):
+    @staticmethod
+    def forward(ctx, tensor, constant):
+        ctx.set_materialize_grads(False)
+        ctx.constant = constant
+        return tensor * constant
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad = None if grad_output is None else grad_output * ctx.constant
+        return grad, None
+
+# %% tags=["wrong"] exercise="mul_constant_none" expects="none_raises"
+class MulConstant(Function):
+    @staticmethod
+    def forward(tensor, constant):
+        return tensor * constant
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.set_materialize_grads(False)
+        _, ctx.constant = inputs
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * ctx.constant, None
+
+# %% tags=["wrong"] exercise="mul_constant_none" expects="materialized"
+class MulConstant(Function):
+    @staticmethod
+    def forward(tensor, constant):
+        return tensor * constant
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        _, ctx.constant = inputs
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        if grad_output is None:
+            return None, None
+        return grad_output * ctx.constant, None
+
+# %% tags=["wrong"] exercise="mul_constant_none" expects="materialized"
+class MulConstant(Function):
+    @staticmethod
+    def forward(tensor, constant):
+        return tensor * constant
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.set_materialize_grads(True)
+        _, ctx.constant = inputs
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        if grad_output is None:
+            return None, None
+        return grad_output * ctx.constant, None
+
+# %% tags=["wrong"] exercise="mul_constant_none" expects="none_becomes_zeros"
+class MulConstant(Function):
+    @staticmethod
+    def forward(ctx, tensor, constant):
+        ctx.set_materialize_grads(False)
+        ctx.shape = tensor.shape
+        ctx.constant = constant
+        return tensor * constant
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        if grad_output is None:
+            return torch.zeros(ctx.shape, dtype=torch.float64), None
+        return grad_output * ctx.constant, None
+
+# %% tags=["wrong"] exercise="mul_constant_none" expects="none_raises"
+class MulConstant(Function):
+    @staticmethod
+    def forward(tensor, constant):
+        return tensor * constant
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.set_materialize_grads(False)
+        _, ctx.constant = inputs
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        if grad_output is None:
+            return torch.zeros_like(grad_output), None
+        return grad_output * ctx.constant, None
+
+# %% tags=["wrong"] exercise="mul_constant_none" expects="exception_number_of_gradients"
+class MulConstant(Function):
+    @staticmethod
+    def forward(tensor, constant):
+        return tensor * constant
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.set_materialize_grads(False)
+        _, ctx.constant = inputs
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        if grad_output is None:
+            return None
+        return grad_output * ctx.constant
+
+# %% tags=["wrong"] exercise="mul_constant_none" expects="none_gradient"
+class MulConstant(Function):
+    @staticmethod
+    def forward(tensor, constant):
+        return tensor * constant
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.set_materialize_grads(False)
+        _, ctx.constant = inputs
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return None, None
+
+# %% tags=["wrong"] exercise="mul_constant_none" expects="constant_factor"
+class MulConstant(Function):
+    @staticmethod
+    def forward(tensor, constant):
+        return tensor * constant
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.set_materialize_grads(False)
+        _, ctx.constant = inputs
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        if grad_output is None:
+            return None, None
+        return grad_output, None
+
+# %% tags=["wrong"] exercise="mul_constant_none" expects="exception_gradient_for_no_tensor"
+class MulConstant(Function):
+    @staticmethod
+    def forward(tensor, constant):
+        return tensor * constant
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.set_materialize_grads(False)
+        _, ctx.constant = inputs
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        if grad_output is None:
+            return None, None
+        return grad_output * ctx.constant, ctx.constant
+
+# %% tags=["wrong"] exercise="mul_constant_none" expects="none_raises"
+class MulConstant(Function):
+    @staticmethod
+    def forward(tensor, constant):
+        return tensor * constant
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.set_materialize_grads(False)
+        _, ctx.constant = inputs
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        if not grad_output.any():
+            return None, None
+        return grad_output * ctx.constant, None
 
 # %% [markdown] lang="en" pair="sin-cos-task"
 # Two tensors, the second full of zeros.
@@ -1023,28 +1245,32 @@ table = torch.empty(10, 20, dtype=torch.float64).uniform_(-1, 1).requires_grad_(
 # %autograd_compare KillHead.apply(table, 4) masked(table, 4)
 
 # %% [markdown] lang="en" pair="kill-loop"
-# And Fleuret's loop: five steps of gradient descent on `x`, with the native product. Run it, then put `KillHead.apply` in the place of `masked` in the last line. **Predict**: will a single digit differ?
+# And Fleuret's loop: five steps of gradient descent on `x`, through your `KillHead`, then once more through the native product. **Predict**: will a single digit differ?
 
-# %% [markdown] lang="zh" pair="kill-loop" of="42087a6c"
-# 再来看 Fleuret 的那个循环：对 `x` 做五步梯度下降，用的是原生乘积。先运行，再把最后一行的 `masked` 换成 `KillHead.apply`。**先猜一猜**：会有哪怕一位数字不同吗？
+# %% [markdown] lang="zh" pair="kill-loop" of="bd763b28"
+# 再来看 Fleuret 的那个循环：对 `x` 做五步梯度下降，先用你的 `KillHead`，再用原生乘积。**先猜一猜**：会有哪怕一位数字不同吗？
 
 # %%
-def descend(kill, rounds=5):
+def descend(killhead):
     torch.manual_seed(0)
-    target = torch.randn(3, 8)
-    moving = torch.randn(3, 8).requires_grad_()
-    optimizer = torch.optim.SGD([moving], lr=1.0)
+    y = torch.empty(3, 8).normal_()
+    x = torch.empty(y.size()).normal_().requires_grad_()
+    criterion = torch.nn.MSELoss()
+    optimizer = torch.optim.SGD([x], lr=1.0)
     losses = []
-    for _ in range(rounds):
-        loss = torch.nn.functional.mse_loss(kill(moving, 2), target)
-        losses.append(round(loss.item(), 4))
+    for k in range(5):
+        r = killhead(x, 2)
+        loss = criterion(r, y)
+        print(k, loss.item())
+        losses.append(loss.item())
+
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
     return losses
 
 
-descend(masked)
+print("to the last digit:", descend(KillHead.apply) == descend(masked))
 
 # %% [markdown] lang="en" pair="topk-task"
 # The loss sinks, and cannot reach 0: two columns of the output stay 0, whatever the target says there.

@@ -133,7 +133,7 @@ class AbsUV(Function):
         sign = torch.where(u * v >= 0, 1.0, -1.0)
         return grad_output * sign * v, grad_output * sign * u
 
-# %% tags=["wrong"] exercise="abs_uv" expects="wrong_derivative"
+# %% tags=["wrong"] exercise="abs_uv" expects="sign_lost"
 class AbsUV(Function):
     @staticmethod
     def forward(ctx, u, v):

@@ -157,14 +157,14 @@ class ForgetfulCube(Function):
 # %% [markdown] lang="en" pair="cube-task"
 # ### Exercise `my_cube`
 #
-# The second cure. `forward` is done: it returns $x^3$ and $dx = 3x^2$; `setup_context` saves both. Callers only use the first output. Write `backward`.
+# The second cure. `forward` is done: it returns $x^3$ and $dx = 3x^2$; `setup_context` saves both. Callers use the first output; a few use the second one as well. Write `backward`.
 #
 # **Predict**: during an ordinary `loss.backward()`, what is `grad_dx`? And when you differentiate a second time?
 
-# %% [markdown] lang="zh" pair="cube-task" of="d78d4202"
+# %% [markdown] lang="zh" pair="cube-task" of="30c74f1d"
 # ### 练习 `my_cube`
 #
-# 用第二种办法。`forward` 已经写好：返回 $x^3$ 和 $dx = 3x^2$；`setup_context` 把两者都保存了。调用者只用第一个输出。请写出 `backward`。
+# 用第二种办法。`forward` 已经写好：返回 $x^3$ 和 $dx = 3x^2$；`setup_context` 把两者都保存了。调用者用第一个输出，也有少数人会用第二个。请写出 `backward`。
 #
 # **先猜一猜**：普通的一次 `loss.backward()` 里，`grad_dx` 是什么？第二次求导时呢？
 
@@ -377,6 +377,36 @@ class MyCube(Function):
     def backward(ctx, grad_output, grad_dx):
         x, dx = (t.detach() for t in ctx.saved_tensors)
         return grad_output * dx + grad_dx * 6 * x
+
+# %% tags=["wrong"] exercise="my_cube" expects="grad_dx_ignored"
+class MyCube(Function):
+    @staticmethod
+    def forward(x):
+        dx = 3 * x**2
+        return x**3, dx
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        (x,) = inputs
+        _, dx = output
+        ctx.save_for_backward(x, dx)
+
+    @staticmethod
+    def backward(ctx, grad_output, grad_dx):
+        x, dx = ctx.saved_tensors
+        return grad_output * 3 * x**2
+
+# %% tags=["wrong"] exercise="my_cube" expects="one_output"
+class MyCube(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 3 * x**2
 
 # %% tags=["wrong"] exercise="my_cube" expects="once_differentiable"
 class MyCube(Function):
@@ -1153,6 +1183,18 @@ class NumpyCos(Function):
     def backward(ctx, grad_output):
         (x,) = ctx.saved_tensors
         return -grad_output * NumpySin.apply(x)
+
+# %% tags=["wrong"] exercise="numpy_sin" expects="computed_by_torch"
+class NumpySin(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.sin(x.detach().numpy()))
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * torch.cos(x)
 
 # %% tags=["wrong"] exercise="numpy_sin" expects="once_differentiable"
 class NumpySin(Function):

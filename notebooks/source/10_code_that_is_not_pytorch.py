@@ -88,26 +88,28 @@ nbautograd.why_none(x, y)
 #
 # Inside a Function's `forward` nothing is recorded anyway, so leaving is allowed there, and `backward` repairs the tape: it says what the gradient is.
 #
-# Three things go wrong again and again:
+# Four things go wrong again and again:
 #
 # - **The way back changes the dtype.** NumPy likes float64. A float32 model then gets a float64 output, and the next layer complains, or worse, does not.
 # - **`backward` leaves PyTorch too**, so a second derivative would be taken of a constant and come out as zero, silently. `@once_differentiable` makes it an error, wherever `grad_output` needs a gradient (behind a plain `.sum()` it does not: notebook 07).
 # - **NumPy shares memory.** `x.numpy()` is not a copy: `out *= 2` on it changes the caller's tensor.
+# - **An array without dimensions turns into a number.** `np.exp` of one gives an `np.float64`, which `torch.from_numpy` refuses. `np.asarray(...)` around it gives an array again.
 #
 # ### Exercise `numpy_softplus`
 #
 # $\operatorname{softplus}(x) = \log(1 + e^x)$, computed by NumPy in `forward` **and** in `backward`. It must take float32 and float64 and give back the same, survive $x = 800$, and refuse a second derivative. (`np.logaddexp(a, b)` is $\log(e^a + e^b)$ without overflow.)
 
-# %% [markdown] lang="zh" pair="function-around" of="93fdef78"
+# %% [markdown] lang="zh" pair="function-around" of="7f0841f9"
 # PyTorch 拒绝交出会丢掉历史的张量；你若坚持用 `detach()`，历史就真的丢了。
 #
 # 在 Function 的 `forward` 里，反正什么都不会被记录，所以可以放心离开；由 `backward` 来补上这一段：它说明梯度是什么。
 #
-# 有三件事一错再错：
+# 有四件事一错再错：
 #
 # - **回来时 dtype 变了。** NumPy 偏爱 float64。float32 的模型于是得到 float64 的输出，下一层会报错——更糟的是不报错。
 # - **`backward` 也离开了 PyTorch**，二阶导数就成了对常数求导，悄悄变成零。加上 `@once_differentiable` 就会明确报错，前提是 `grad_output` 需要梯度（后面只接 `.sum()` 时不需要，见第 07 课）。
 # - **NumPy 共享内存。** `x.numpy()` 不是副本，在它上面写 `out *= 2`，改的是调用者的张量。
+# - **没有维度的数组会变成一个数。** 对它用 `np.exp`，得到的是 `np.float64`，`torch.from_numpy` 不收。外面套一层 `np.asarray(...)`，就又是数组了。
 #
 # ### 练习 `numpy_softplus`
 #
@@ -327,6 +329,45 @@ class Softplus(Function):
             leaf = x.detach().requires_grad_()
             value = torch.nn.functional.softplus(leaf)
         return torch.autograd.grad(value, leaf, grad_output)[0]
+
+# %% tags=["wrong"] exercise="numpy_softplus" expects="computed_by_torch"
+class Softplus(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.nn.functional.softplus(x)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * torch.sigmoid(x)
+
+# %% tags=["wrong"] exercise="numpy_softplus" expects="computed_by_torch"
+class Softplus(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.asarray(np.logaddexp(0, x.numpy()), dtype=x.numpy().dtype))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output / (1 + (-x).exp())
+
+# %% tags=["wrong"] exercise="numpy_softplus" expects="second_derivative_given"
+class Softplus(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.asarray(np.logaddexp(0, x.numpy()), dtype=x.numpy().dtype))
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        array = x.detach().numpy()
+        return grad_output * torch.from_numpy(np.asarray(np.exp(-np.logaddexp(0, -array)), dtype=array.dtype))
 
 # %% [markdown] lang="en" pair="correlate"
 # ## 2. A filter
@@ -959,12 +1000,39 @@ def step_for(dtype, kind):
 # %% [markdown] lang="en" pair="answer"
 # ## 4. So, when?
 #
-# Look at both on one function: the numerical backward passes the check of first derivatives. Asked for the second ones, with `--order 2`, the report says that there are none.
+# First literally as the blog asks it, with a forward difference. **Predict** how many digits of the gradient of $x^3$ at 2 are right with $\epsilon = 10^{-1}$, $10^{-4}$, $10^{-8}$ and $10^{-13}$.
+#
+# Then with a central one, checked: the numerical backward passes the check of first derivatives. Asked for the second ones, with `--order 2`, the report says that there are none.
 
-# %% [markdown] lang="zh" pair="answer" of="bf113dbd"
+# %% [markdown] lang="zh" pair="answer" of="ff46d21f"
 # ## 4. 那么，什么时候可以？
 #
-# 用一个函数看看：数值的 backward 能通过一阶导数的检查。再用 `--order 2` 问二阶导数，报告会说明：没有。
+# 先照博客的问法，用前向差分。**先猜一猜**：$\epsilon$ 取 $10^{-1}$、$10^{-4}$、$10^{-8}$、$10^{-13}$ 时，$x^3$ 在 2 处的梯度各有几位是对的？
+#
+# 再用中心差分，并检查一下：数值的 backward 能通过一阶导数的检查。再用 `--order 2` 问二阶导数，报告会说明：没有。
+
+# %%
+def f(a):
+    return a**3
+
+
+class Approximate(Function):
+    @staticmethod
+    def forward(ctx, a, epsilon):
+        ctx.save_for_backward(a)
+        ctx.epsilon = epsilon
+        return f(a)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        (a,) = ctx.saved_tensors
+        return grad_output * (f(a + ctx.epsilon) - f(a)) / ctx.epsilon, None
+
+
+two = torch.tensor(2.0, dtype=torch.float64, requires_grad=True)
+for epsilon in (1e-1, 1e-4, 1e-8, 1e-13):
+    print(epsilon, torch.autograd.grad(Approximate.apply(two, epsilon), two)[0].item())
 
 # %% tags=["shown"]
 class NumericalSin(Function):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -10,6 +10,7 @@ from torch import Tensor
 
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure
+from nbautograd.course.exercises.observed import with_backward_watched
 
 # linear_xw
 
@@ -26,6 +27,50 @@ def _xw_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
     yield draw.normal(1, 1), draw.normal(1, 1), draw.normal(1)
     yield draw.normal(0, 4), draw.normal(4, 5), draw.normal(5)
     yield draw.normal(3, 4), draw.normal(5, 4).t(), draw.normal(5)
+
+
+NAMES = ("input", "weight", "bias")
+UNWANTED = {
+    "en": "When only `{wanted}` needs a gradient, backward returns one of `{input}` as well. Which entry of"
+    " `ctx.needs_input_grad` says that nobody wants it?",
+    "zh": "只有 `{wanted}` 需要梯度时，backward 还返回了 `{input}` 的梯度。"
+    "`ctx.needs_input_grad` 的哪一项说明没有人要它？",
+}
+WASTED = {
+    "en": "When only `{wanted}` needs a gradient, backward computes as much as it does for all three. Ask"
+    " `ctx.needs_input_grad` before a product, not behind it.",
+    "zh": "只有 `{wanted}` 需要梯度时，backward 的计算量和三个都要时一样多。"
+    "要在做乘积之前问 `ctx.needs_input_grad`，不要等算完再问。",
+}
+
+
+def _wanted_only(answer: Any, draw: Draw) -> Iterator[Failure]:
+    """Gradients that nobody wants are neither returned nor computed."""
+    if not (isinstance(answer, type) and issubclass(answer, torch.autograd.Function)):
+        yield Failure("not_a_function", NOT_A_FUNCTION, {"name": "LinearFunction"})
+        return
+    inputs = (draw.normal(3, 4), draw.normal(4, 5), draw.normal(5))
+    _, full = _backward_for(answer, inputs, range(3))
+    for wanted in range(3):
+        returned, calls = _backward_for(answer, inputs, (wanted,))
+        for k, gradient in enumerate(returned[:3]):
+            if k != wanted and gradient is not None:
+                yield Failure("unwanted_gradient", UNWANTED, {"wanted": NAMES[wanted], "input": NAMES[k]})
+                return
+        if calls >= full:
+            yield Failure("wasted_work", WASTED, {"wanted": NAMES[wanted]})
+            return
+
+
+def _backward_for(answer: Any, inputs: Sequence[Tensor], wanted: Iterable[int]) -> tuple[tuple[Any, ...], int]:
+    """What backward returns when these inputs need a gradient, and how often it calls torch."""
+    chosen = set(wanted)
+    given = [x.clone().requires_grad_(k in chosen) for k, x in enumerate(inputs)]
+    seen: list[tuple[Any, int]] = []
+    watched = with_backward_watched(answer, lambda _, returned, calls: seen.append((returned, len(calls))))
+    watched.apply(*given).sum().backward()
+    [(returned, calls)] = seen
+    return returned if isinstance(returned, tuple) else (returned,), calls
 
 
 # linear_xwt
@@ -109,14 +154,14 @@ RAISES = {
     "zh": "它抛出了 {error}：{said}。会崩溃的毛病骗不了任何人，请让两个方法都能运行。",
 }
 NOT_A_FUNCTION = {
-    "en": "`Fooling` should be a subclass of Function, with forward and backward.",
-    "zh": "`Fooling` 应当是 Function 的子类，带有 forward 和 backward。",
+    "en": "`{name}` should be a subclass of Function, with forward and backward.",
+    "zh": "`{name}` 应当是 Function 的子类，带有 forward 和 backward。",
 }
 
 
 def _fools_the_sum(answer: Any, draw: Draw) -> Iterator[Failure]:
     if not (isinstance(answer, type) and issubclass(answer, torch.autograd.Function)):
-        yield Failure("not_a_function", NOT_A_FUNCTION)
+        yield Failure("not_a_function", NOT_A_FUNCTION, {"name": "Fooling"})
         return
     differs = False
     for weight in ("ones", "random", "random"):
@@ -156,8 +201,9 @@ def _broadcast_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
 
 EXERCISES = (
     Exercise(
-        "linear_xw", "LinearFunction", "value gradient linear shapes subsets optional edges unchanged own_function",
-        formula=_xw, edges=_xw_edges,
+        "linear_xw", "LinearFunction",
+        "value gradient linear shapes subsets optional edges unchanged own_function custom",
+        formula=_xw, edges=_xw_edges, own=_wanted_only,
         inputs=lambda draw: (draw.normal(3, 4), draw.normal(4, 5), draw.normal(5)),
         notes={
             "omitted_raised": {

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure, Texts
+from nbautograd.course.exercises.observed import with_backward_watched
 from nbautograd.course.exercises.shapes import elementwise
 
 SHAPE = (3, 4)
@@ -30,6 +31,61 @@ def _calls_mixed(answer: Any, tensor: Tensor, first: Any, second: Any) -> Iterat
 
 def _constants(answer: Any, draw: Draw) -> Iterator[Failure]:
     yield from _calls_mixed(answer, draw.normal(*SHAPE), 2.0, 5.0)
+    yield from _takes_none(answer, draw, [])
+
+
+NONE_RAISES = {
+    "en": "Where no gradient flows back, `None` arrives in this backward, and it raises {error}: {said}. Who turns"
+    " materialising off has to expect that.",
+    "zh": "没有梯度流回来时，这个 backward 收到的是 `None`，结果抛出了 {error}：{said}。"
+    "关掉全零张量之后，就要准备好收到 `None`。",
+}
+ZEROS_ARRIVE = {
+    "en": "Where no gradient flows back, a tensor of zeros arrives in backward. Ask for `None`: set_materialize_grads.",
+    "zh": "没有梯度流回来时，backward 收到的是全零张量。请声明要 `None`：set_materialize_grads。",
+}
+NONE_BECOMES_ZEROS = {
+    "en": "`None` arrives, and a tensor goes out. No gradient in, none out: that is what saves the work.",
+    "zh": "收到的是 `None`，返回的却是张量。没有梯度进来，就没有梯度出去，这样才省事。",
+}
+
+
+class _Stop(torch.autograd.Function):
+    """The identity, from which no gradient comes back."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Tensor) -> Any:
+        return None
+
+
+def _takes_none(answer: Any, draw: Draw, calls: list[tuple[Any, Any]]) -> Iterator[Failure]:
+    """Call it where no gradient flows back; notes what backward got and returned."""
+    x = draw.normal(*SHAPE).requires_grad_()
+    watched = with_backward_watched(answer, lambda got, returned, _: calls.append((got, returned)))
+    try:
+        stopped = _Stop.apply(watched.apply(x, 2.0))  # type: ignore[no-untyped-call]
+        torch.autograd.grad(stopped.sum(), x, allow_unused=True)
+    except Exception as error:
+        said = str(error).split("\n")[0][:120]
+        yield Failure("none_raises", NONE_RAISES, {"error": type(error).__name__, "said": said})
+
+
+def _passes_none_on(answer: Any, draw: Draw) -> Iterator[Failure]:
+    calls: list[tuple[Any, Any]] = []
+    failures = [*_calls_mixed(answer, draw.normal(*SHAPE), 2.0, 5.0), *_takes_none(answer, draw, calls)]
+    yield from failures
+    if not failures and any(got != (None,) for got, _ in calls):
+        yield Failure("materialized", ZEROS_ARRIVE)
+    elif not failures and any(item is not None for _, returned in calls for item in _tuple(returned)):
+        yield Failure("none_becomes_zeros", NONE_BECOMES_ZEROS)
+
+
+def _tuple(returned: Any) -> tuple[Any, ...]:
+    return returned if isinstance(returned, tuple) else (returned,)
 
 
 # sin_cos
@@ -53,7 +109,7 @@ def _one_output_only(answer: Any, draw: Draw) -> Iterator[Failure]:
     x = draw.normal(*SHAPE).requires_grad_()
     rules: tuple[tuple[str, Callable[[Tensor], Tensor]], ...] = (("sin", torch.cos), ("cos", lambda t: -torch.sin(t)))
     arrived: list[Any] = []
-    spied = _spied(answer, arrived)
+    spied = with_backward_watched(answer, lambda got, *_: arrived.extend(got))
     for k, (name, derivative) in enumerate(rules):
         g = draw.normal(*SHAPE)
         arrived.clear()
@@ -69,18 +125,6 @@ def _one_output_only(answer: Any, draw: Draw) -> Iterator[Failure]:
         if arrived and all(item is not None for item in arrived):
             yield Failure("materialized", MATERIALIZED)
             return
-
-
-def _spied(answer: Any, arrived: list[Any]) -> Any:
-    """The same Function, which also notes what arrives in its backward."""
-
-    class Spied(answer):  # type: ignore[misc]
-        @staticmethod
-        def backward(ctx: Any, *grads: Any) -> Any:
-            arrived.extend(grads)
-            return answer.backward(ctx, *grads)
-
-    return Spied
 
 
 # kill_head
@@ -212,6 +256,12 @@ EXERCISES = (
         "mul_constant", "MulConstant", "value gradient linear arity unchanged repeatable custom context edges",
         formula=lambda tensor, constant: tensor * constant,
         inputs=lambda draw: (draw.normal(*SHAPE), float(draw.uniform(2.0, 3.0))), own=_constants,
+        edges=elementwise(2.5),
+    ),
+    Exercise(
+        "mul_constant_none", "MulConstant", "value gradient linear arity unchanged repeatable custom context edges",
+        formula=lambda tensor, constant: tensor * constant,
+        inputs=lambda draw: (draw.normal(*SHAPE), float(draw.uniform(2.0, 3.0))), own=_passes_none_on,
         edges=elementwise(2.5),
     ),
     Exercise(

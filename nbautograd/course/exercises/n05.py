@@ -217,9 +217,31 @@ def _uses_settings(answer: Any) -> Iterator[Failure]:
             return
 
 
+# abs_uv
+
+SIGN = {
+    "en": "Every entry of the gradients has the right size, and at u = {u:.2f}, v = {v:.2f} the wrong sign. Is |u v|"
+    " growing or falling there when u grows?",
+    "zh": "梯度每一项的大小都对，可在 u = {u:.2f}、v = {v:.2f} 处符号不对。在那里，u 增大时 |u v| 是变大还是变小？",
+}
+
+
+def _sign_lost(answer: Any, draw: Draw) -> Iterator[Failure]:
+    u, v = (draw.away_from(draw.normal(4, 5), 0.0, 0.1).requires_grad_() for _ in range(2))
+    fn = answer.apply if hasattr(answer, "apply") else answer
+    found = torch.autograd.grad(fn(u, v).sum(), (u, v), allow_unused=True)
+    right = torch.autograd.grad((u * v).abs().sum(), (u, v))
+    pairs = [(a, b) for a, b in zip(found, right, strict=True) if a is not None and a.shape == b.shape]
+    if len(pairs) == 2 and all(torch.allclose(a.abs(), b.abs()) for a, b in pairs):
+        other = sum(((a.detach() * b) < 0).int() for a, b in pairs)
+        if isinstance(other, Tensor) and bool(other.any()):
+            k = int(other.flatten().argmax())
+            yield Failure("sign_lost", SIGN, {"u": u.flatten()[k].item(), "v": v.flatten()[k].item()})
+
+
 EXERCISES = (
     Exercise(
-        "abs_uv", "AbsUV", "value gradient linear arity shapes unchanged kinks edges",
+        "abs_uv", "AbsUV", "value custom gradient linear arity shapes unchanged kinks edges", own=_sign_lost,
         formula=lambda u, v: (u * v).abs(),
         inputs=lambda draw: (
             draw.away_from(draw.normal(*SHAPE), 0.0, 0.1),

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure
+from nbautograd.course.exercises.observed import computed_by_torch
 from nbautograd.course.exercises.shapes import elementwise
 
 
@@ -25,6 +26,43 @@ def _first_output(answer: Any) -> Callable[..., Any]:
 
 def _some(draw: Draw) -> tuple[Any, ...]:
     return (draw.normal(2, 3),)
+
+
+# my_cube
+
+ONE_OUTPUT = {
+    "en": "`forward` should return two tensors, x³ and dx; {got} came.",
+    "zh": "`forward` 应当返回两个张量：x³ 和 dx；实际得到的是 {got}。",
+}
+DX_LOST = {
+    "en": "A loss made of the second output, dx = 3 x², gets a wrong gradient at x = {x:.3f}: {got:.3f}, and"
+    " {right:.3f} is right. What flows back into dx arrives as `grad_dx`.",
+    "zh": "用第二个输出 dx = 3 x² 算损失，在 x = {x:.3f} 处得到的梯度是 {got:.3f}，正确的是 {right:.3f}。"
+    "流回 dx 的梯度就是 `grad_dx`。",
+}
+
+
+def _uses_grad_dx(answer: Any, draw: Draw) -> Iterator[Failure]:
+    """Differentiate the second output too, which a backward without grad_dx gets wrong."""
+    x, g = draw.uniform(0.5, 1.5, 4).requires_grad_(), draw.uniform(0.5, 1.5, 4)
+    outputs = answer.apply(x)
+    if not isinstance(outputs, tuple) or len(outputs) != 2:
+        yield Failure("one_output", ONE_OUTPUT, {"got": type(outputs).__name__})
+        return
+    found = torch.autograd.grad(outputs[1], x, g, allow_unused=True)[0]
+    found, right = torch.zeros_like(x) if found is None else found, g * 6 * x.detach()
+    if found.shape != right.shape or not torch.allclose(found, right):
+        params = {"x": x[0].item(), "got": found.flatten()[0].item(), "right": right[0].item()}
+        yield Failure("grad_dx_ignored", DX_LOST, params)
+
+
+# numpy_sin
+
+TRIGONOMETRIC = {"sin", "cos", "tan", "sinc", "polar", "exp"}
+
+
+def _by_numpy(answer: Any, draw: Draw) -> Iterator[Failure]:
+    yield from computed_by_torch(answer, draw.normal(3).requires_grad_(), TRIGONOMETRIC)
 
 
 # gradient_penalty
@@ -106,8 +144,8 @@ def _with_dimensions(draw: Draw) -> Iterable[tuple[Any, ...]]:
 
 EXERCISES = (
     Exercise(
-        "my_cube", "MyCube", "value gradient linear arity double_backward edges",
-        formula=lambda x: x**3, inputs=_some, edges=elementwise(), apply=_first_output,
+        "my_cube", "MyCube", "value gradient linear arity double_backward custom edges",
+        formula=lambda x: x**3, inputs=_some, edges=elementwise(), apply=_first_output, own=_uses_grad_dx,
     ),
     Exercise(
         "sinh", "Sinh", "value gradient linear arity double_backward edges",
@@ -115,7 +153,7 @@ EXERCISES = (
     ),
     Exercise("silu", "Silu", "value gradient linear unchanged double_backward edges",
         formula=lambda x: x * x.sigmoid(), inputs=_some, edges=elementwise()),
-    Exercise("numpy_sin", "NumpySin", "value gradient linear dtypes double_backward edges",
-        formula=torch.sin, inputs=_some, edges=_with_dimensions),
+    Exercise("numpy_sin", "NumpySin", "value gradient linear dtypes double_backward custom edges",
+        formula=torch.sin, inputs=_some, edges=_with_dimensions, own=_by_numpy),
     Exercise("gradient_penalty", "gradient_penalty", "custom", own=_penalises),
 )  # fmt: skip

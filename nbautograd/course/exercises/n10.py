@@ -11,6 +11,7 @@ from torch import Tensor
 
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure
+from nbautograd.course.exercises.observed import computed_by_torch
 
 # numpy_softplus
 
@@ -25,6 +26,41 @@ def _softplus_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
     yield (draw.normal(0, 3),)
     yield (draw.normal(3, 4).t(),)
     yield (torch.tensor([-800.0, -30.0, 0.0, 30.0, 800.0], dtype=torch.float64),)
+
+
+TRANSCENDENTAL = {
+    *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "logaddexp", "logaddexp2", "logsumexp", "pow", "tanh"),
+    *(
+        "sigmoid",
+        "expit",
+        "softplus",
+        "logsigmoid",
+        "log_sigmoid",
+        "softmax",
+        "log_softmax",
+        "silu",
+        "mish",
+        "__rpow__",
+    ),
+}
+GIVES_SECOND = {
+    "en": "A second derivative was asked for, with a grad_output that needs a gradient, and nobody refused: the share"
+    " of this Function is simply missing. Which decorator refuses?",
+    "zh": "在 grad_output 需要梯度的情况下要求二阶导数，却没有被拒绝：这个 Function 的那一份就这样丢了。"
+    "哪个装饰器会拒绝？",
+}
+
+
+def _numpy_once(answer: Any, draw: Draw) -> Iterator[Failure]:
+    """NumPy computes, and a second derivative is refused."""
+    x, g = draw.normal(3).requires_grad_(), draw.normal(3).requires_grad_()
+    yield from computed_by_torch(answer, x, TRANSCENDENTAL)
+    (slope,) = torch.autograd.grad(answer.apply(x), x, g, create_graph=True)
+    try:
+        slope.sum().backward()
+    except RuntimeError:
+        return
+    yield Failure("second_derivative_given", GIVES_SECOND)
 
 
 # numpy_correlate
@@ -185,10 +221,11 @@ EXERCISES = (
     Exercise(
         "numpy_softplus",
         "Softplus",
-        "value gradient linear edges unchanged dtypes own_function",
+        "value gradient linear unchanged dtypes own_function custom edges",
         _softplus,
         lambda draw: (draw.normal(3, 4),),
         _softplus_edges,
+        own=_numpy_once,
     ),
     Exercise(
         "numpy_correlate",
