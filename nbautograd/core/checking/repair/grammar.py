@@ -11,6 +11,7 @@ from functools import cached_property
 from nbautograd.core.checking.repair.script import (
     AXES,
     FUNCTIONS,
+    HALVES,
     SHAPES,
     SIGN,
     SIGNS,
@@ -213,6 +214,12 @@ def _name_factor(c: Context, root: ast.expr) -> Iterator[Edit]:
         yield Edit(root, f"{left} / {name}", 1.65 if own else 2.2)
         yield Edit(root, f"{left} / {name}.unsqueeze(-1)", 2.8)
         yield Edit(root, f"{left} * {name}.unsqueeze(-1)", 2.8)
+
+
+@kind("term that is a name", "value")
+def _name_term(c: Context, root: ast.expr) -> Iterator[Edit]:
+    for name in c.names:
+        yield Edit(root, f"{c.source(root)} + {c.hints.grad_output} * {name}", 2.3)
 
 
 @kind("factor that is a size", "value")
@@ -498,6 +505,20 @@ def _not_in_place(c: Context, node: ast.expr) -> Iterator[Edit]:
         method = node.func.attr
         if method.endswith("_") and not method.startswith("_"):
             yield Edit(node, f"{c.source(node.func.value)}.{method[:-1]}({_arguments(c, node)})", 0.6)
+
+
+@kind("other function", "part")
+def _other_function(c: Context, node: ast.expr) -> Iterator[Edit]:
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+        return
+    receiver, method, _ = _method(node.func)
+    if method in HALVES:
+        yield Edit(node, f"{c.source(receiver)}.{HALVES[method]}({_arguments(c, node)})", 1.0)
+    for other in FUNCTIONS if method in FUNCTIONS else ():
+        if other != method:
+            head = f"{c.source(receiver)}.{other}({_arguments(c, node)})"
+            yield Edit(node, head, 1.5)
+            yield Edit(node, f"(-{head})", 1.6)
 
 
 @kind("index", "part")
