@@ -8,7 +8,7 @@ import { ask } from "./wire.js";
 
 /** @typedef {import("./types").Page} Page */
 
-/** @param {Page} page @param {Record<string, string[]>} since what became of it since the last check */
+/** @param {Page} page @param {import("./states").Since} since what became of it since the last check */
 export const sinceView = (page, since) =>
   el(
     "section",
@@ -17,11 +17,11 @@ export const sinceView = (page, since) =>
     el(
       "ul",
       null,
-      ...[
+      .../** @type {const} */ ([
         ["fixed", "good"],
         ["new", "bad"],
         ["still", "open"],
-      ].flatMap(([id, tone]) =>
+      ]).flatMap(([id, tone]) =>
         since[id].map((words) =>
           el("li", null, el("span", `verdict ${tone}`, page.t(`since.${id}`)), " ", prose(words)),
         ),
@@ -31,7 +31,7 @@ export const sinceView = (page, since) =>
 
 /**
  * @param {Page} page
- * @param {any} check
+ * @param {import("./states").SecondOrder} check
  */
 export function secondOrder(page, check) {
   return el(

@@ -1,6 +1,6 @@
 // Arrays that Python sent, and places in tensors.
 
-/** @typedef {import("./types").Packed} Packed */
+/** @typedef {import("./states").Packed} Packed */
 
 /**
  * Position of a row-major element number in a tensor.

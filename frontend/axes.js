@@ -3,7 +3,7 @@
 import { svg } from "./dom.js";
 import { unravel } from "./arrays.js";
 
-/** @typedef {import("./types").Block} Block */
+/** @typedef {import("./states").BlockState} Block */
 /** @typedef {import("./levels.js").Level} Level */
 /** @typedef {{name: string, labels: string[], breaks: number[]}} Axis names of the whole side and of its cells; cells that a line stands before */
 

@@ -4,7 +4,7 @@ import { ask } from "./wire.js";
 import { el, keys } from "./dom.js";
 
 /** @typedef {import("./types").Page} Page */
-/** @typedef {import("./types").Block} Block */
+/** @typedef {import("./states").BlockState} Block */
 
 /** @type {Record<string, [string, string]>} a sign and a class for each verdict, of a block or of a report */
 const SIGNS = {

@@ -16,10 +16,10 @@ const BESIDE = 3; // chips that are there left and right of what is seen
 
 /**
  * @param {Page} page
- * @param {any} state
+ * @param {import("./states").CallsState} state
  */
 export function callsView(page, state) {
-  /** @type {any[]} */
+  /** @type {import("./states").CallState[]} */
   let calls = state.calls;
   const notes = [
     ...state.problems,
@@ -33,7 +33,7 @@ export function callsView(page, state) {
   const lineOf = () => timeline({ ...page, signal: end.signal }, calls, places, chosen);
   let line = lineOf();
   const body = el("div", "pair");
-  /** @type {any} */
+  /** @type {import("./states").CallState | undefined} */
   let shown;
   const follow = async () => {
     const call = calls[chosen()];
@@ -73,9 +73,9 @@ export function callsView(page, state) {
     /** @type {number} */ count,
     /** @type {number} */ then = first,
   ) => {
-    const question = { kind: "some_calls", first, count };
+    const question = { kind: /** @type {const} */ ("some_calls"), first, count };
     let some =
-      count >= state.trends.count
+      count >= (state.trends?.count ?? 0)
         ? state.calls
         : first >= state.first
           ? state.calls.slice(first - state.first, first - state.first + count)
@@ -113,10 +113,10 @@ export function callsView(page, state) {
   );
 }
 
-/** @param {any} call */
+/** @param {import("./states").CallState} call */
 const isBackward = (call) => call.method === "backward";
 
-/** @param {any[]} calls @param {any} call @returns {any[]} the calls with its ctx: forward, setup_context, the backward in question */
+/** @param {import("./states").CallState[]} calls @param {import("./states").CallState} call @returns {import("./states").CallState[]} the calls with its ctx: forward, setup_context, the backward in question */
 function together(calls, call) {
   const first = call.forward ?? call.index,
     family = calls.filter((one) => (one.forward ?? one.index) === first);
@@ -126,7 +126,7 @@ function together(calls, call) {
 
 /**
  * @param {Page} page
- * @param {any[]} calls
+ * @param {import("./states").CallState[]} calls
  * @param {Map<number, number>} places
  * @param {() => number} chosen
  */
@@ -150,8 +150,8 @@ function timeline(page, calls, places, chosen) {
   /** @type {Map<number, HTMLElement>} */
   const made = new Map();
   const arcs = calls.flatMap((call, k) =>
-    isBackward(call) && places.has(call.forward)
-      ? [[/** @type {number} */ (places.get(call.forward)), k]]
+    isBackward(call) && places.has(call.forward ?? -1)
+      ? [[/** @type {number} */ (places.get(call.forward ?? -1)), k]]
       : [],
   );
   const paint = () => {
@@ -209,13 +209,13 @@ function timeline(page, calls, places, chosen) {
   return { element, see };
 }
 
-/** @param {Page} page @param {any} call @param {number} k */
+/** @param {Page} page @param {import("./states").CallState} call @param {number} k */
 function chipOf(page, call, k) {
   const marks = [call.printed && "›", call.noticed && "!", call.exception && "✗"]
     .filter(Boolean)
     .join("");
   const said = [
-    time(call.seconds),
+    time(call.seconds ?? 0),
     call.printed && page.t("printed"),
     call.noticed && page.t("noticed", { count: call.noticed }),
     call.exception,
@@ -242,8 +242,8 @@ function chipOf(page, call, k) {
 /**
  * forward | ctx | backward.
  * @param {Page} page
- * @param {any[]} calls
- * @param {any[]} group
+ * @param {import("./states").CallState[]} calls
+ * @param {import("./states").CallState[]} group
  */
 function pair(page, calls, group) {
   const back = group.filter(isBackward),
@@ -269,7 +269,7 @@ function pair(page, calls, group) {
       "section",
       "kept",
       el("h4", null, el("code", null, "ctx")),
-      ...documentView(page, holder.ctx),
+      ...documentView(page, holder.ctx ?? []),
     ),
     el(
       "section",
@@ -295,7 +295,7 @@ function pair(page, calls, group) {
   ];
 }
 
-/** @param {Page} page @param {any} call what one method was given, printed, raised and returned */
+/** @param {Page} page @param {import("./states").CallState} call what one method was given, printed, raised and returned */
 export function methodView(page, call) {
   return el(
     "div",
@@ -304,8 +304,8 @@ export function methodView(page, call) {
       "h4",
       null,
       el("code", null, call.method),
-      el("span", "faint", ` ${call.name} · ${time(call.seconds)}`),
+      el("span", "faint", ` ${call.name} · ${time(call.seconds ?? 0)}`),
     ),
-    ...documentView(page, call.document),
+    ...documentView(page, call.document ?? []),
   );
 }

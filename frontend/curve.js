@@ -16,7 +16,7 @@ const WIDTH = 300,
 /**
  * The curve that came with a block, for its worst entry.
  * @param {Page} page
- * @param {import("./types").Block} block
+ * @param {import("./states").BlockState} block
  * @param {number} [at] a step to mark
  */
 export function curveView(page, block, at) {
@@ -24,7 +24,7 @@ export function curveView(page, block, at) {
   return points.length > 1 ? curve(page, points, page.t("curve"), at) : null;
 }
 
-/** @param {import("./types").Block} block @returns {number[][]} steps and errors, by step */
+/** @param {import("./states").BlockState} block @returns {number[][]} steps and errors, by step */
 export function pointsOf({ curve: kept, worst }) {
   if (!kept || !worst) return [];
   const errors = numbers(kept.errors);

@@ -7,7 +7,7 @@ import { entryName } from "./levels.js";
 import { microscope } from "./microscope.js";
 
 /** @typedef {import("./types").Page} Page */
-/** @typedef {import("./types").Block} Block */
+/** @typedef {import("./states").BlockState} Block */
 
 /**
  * @param {Page} page

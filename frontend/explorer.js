@@ -4,13 +4,13 @@ import { around, cellOf, cellRange, isPooled, keptLevel, levelOf, worstEntry } f
 import { ask } from "./wire.js";
 
 /** @typedef {import("./types").Page} Page */
-/** @typedef {import("./types").Block} Block */
+/** @typedef {import("./states").BlockState} Block */
 /** @typedef {import("./levels.js").Pair} Pair */
 /** @typedef {ReturnType<typeof explorer>} Explorer */
 
 /**
  * @param {Page} page
- * @param {Block} block
+ * @param {import("./types").WholeBlock} block
  * @param {AbortSignal} signal
  * @param {{moved: () => void, zoomed: () => void, say: (sentence: string) => void}} tell what happened
  */

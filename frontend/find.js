@@ -10,7 +10,7 @@ import { nameOf } from "./scene.js";
 
 /**
  * @param {import("./types").Page} page
- * @param {any} state
+ * @param {import("./types").GraphView} state
  * @param {import("./scene.js").Scene} picture
  * @param {(key: string) => void} go
  */
@@ -56,19 +56,18 @@ export function searchField(page, state, picture, go) {
   return el("span", "search", input, found);
 }
 
-/** @param {any} state @param {string} wanted in lower case @returns {Hit[]} */
+/** @param {import("./types").GraphView} state @param {string} wanted in lower case @returns {Hit[]} */
 function hitsOf({ layout, nodes }, wanted) {
   const has = (/** @type {string} */ words) => words.toLowerCase().includes(wanted);
   const inside = (/** @type {Box} */ box) =>
     box.kind === "group"
       ? box.nodes.find((id) => {
           const n = nodes[id];
-          return n && has([n.name, n.label, n.function, n.scope].join(" "));
+          return n && has([n.name, n.label, n.scope].join(" "));
         })
       : undefined;
-  return layout.boxes.flatMap((/** @type {Box} */ box) => {
-    if (has(nameOf(box))) return [{ key: box.key, node: null }];
-    const node = inside(box);
+  return layout.boxes.flatMap((box) => {
+    const node = has(nameOf(box)) ? null : inside(box);
     return node === undefined ? [] : [{ key: box.key, node }];
   });
 }

@@ -12,34 +12,37 @@ import { gradientView } from "./values.js";
 /**
  * The contributions that meet at a node, and their sum; null where there is nothing to add.
  * @param {Page} page
- * @param {any} state
- * @param {any} node
+ * @param {import("./types").GraphView} state
+ * @param {import("./states").NodeState} node
  * @param {(source: number) => boolean} [came] which have arrived
  * @param {boolean} [done] whether the sum stands
  */
 export function sum(page, state, node, came = () => true, done = true) {
-  const edges = state.edges.filter((/** @type {any} */ e) => e.target === node.id && e.gradient);
-  if (
-    edges.length < 2 ||
-    edges.length > 6 ||
-    new Set(edges.map((/** @type {any} */ e) => e.output_nr)).size > 1
-  )
+  const edges = state.edges.flatMap((e) =>
+    e.target === node.id && e.gradient ? [{ ...e, gradient: e.gradient }] : [],
+  );
+  if (edges.length < 2 || edges.length > 6 || new Set(edges.map((e) => e.output_nr)).size > 1)
     return null;
-  const drawn = edges.map((/** @type {any} */ e) => e.gradient.thumbnail);
+  const drawn = edges.map((e) => e.gradient.thumbnail);
   const whole = node.gradient?.thumbnail;
-  const most = drawn.every(Boolean) ? limit(...[...drawn, whole].filter(Boolean).map(numbers)) : 0; // of all terms: they are compared
-  const term = (/** @type {string} */ name, /** @type {any} */ gradient) =>
+  const most = drawn.every(Boolean)
+    ? limit(...[...drawn, whole].flatMap((packed) => (packed ? [numbers(packed)] : [])))
+    : 0; // of all terms: they are compared
+  const term = (
+    /** @type {string} */ name,
+    /** @type {import("./states").GradientState} */ gradient,
+  ) =>
     el(
       "div",
       "term",
       el("code", "name", name),
       most && gradient.thumbnail
-        ? termMap(page, name, gradient, most)
+        ? termMap(page, name, { ...gradient, thumbnail: gradient.thumbnail }, most)
         : gradientView(page, name, gradient),
     );
   const terms = edges
-    .filter((/** @type {any} */ e) => came(e.source))
-    .map((/** @type {any} */ e) => term(label(state.nodes[e.source]), e.gradient));
+    .filter((e) => came(e.source))
+    .map((e) => term(label(state.nodes[e.source]), e.gradient));
   const row = terms.flatMap((/** @type {Node} */ t, /** @type {number} */ k) =>
     k ? [el("span", null, "+"), t] : [t],
   );
@@ -51,7 +54,7 @@ export function sum(page, state, node, came = () => true, done = true) {
   return el("div", "sum", ...row);
 }
 
-/** @param {Page} page @param {string} name @param {any} gradient @param {number} most what full colour stands for */
+/** @param {Page} page @param {string} name @param {import("./states").GradientState & {thumbnail: import("./states").Packed}} gradient @param {number} most what full colour stands for */
 function termMap(page, name, { thumbnail: packed, dtype, shape: sizes, norm }, most) {
   const [rows, cols] = packed.shape;
   const width = cols <= 6 && rows <= 8 ? cols * 32 : Math.min(160, Math.max(16, cols * 9));
@@ -64,14 +67,14 @@ function termMap(page, name, { thumbnail: packed, dtype, shape: sizes, norm }, m
   );
 }
 
-/** @param {any} node */
-const label = (node) => (node ? node.label || node.function || node.name : "…");
+/** @param {import("./states").NodeState} node */
+const label = (node) => (node ? node.label || node.name : "…");
 
 /**
  * @param {Page} page
  * @param {string} title
- * @param {any[]} edges
- * @param {(edge: any) => any} far the node at the other end
+ * @param {import("./states").EdgeState[]} edges
+ * @param {(edge: import("./states").EdgeState) => import("./states").NodeState} far the node at the other end
  */
 export function edgeList(page, title, edges, far) {
   return el(

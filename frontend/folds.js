@@ -6,7 +6,7 @@ import { firstLine } from "./scene.js";
 import { ask } from "./wire.js";
 
 /** @typedef {import("./types").Page} Page */
-/** @typedef {{key: string, name: string, nodes: number[]}} Opened */
+/** @typedef {import("./types").Opened} Opened */
 
 const FEW = 2000,
   BYTES = 60; // nodes whose picture is not worth a word, and bytes that one takes on its way
@@ -14,18 +14,18 @@ const DEEPEST = 12; // boxes around one node
 
 /**
  * @param {Page} page
- * @param {any} state
+ * @param {import("./types").GraphView} state
  * @param {{opened?: Opened[] | "all", lens?: string, name?: string, wide?: number | null}} change
  * @param {number} [node] where to go then
  */
 export async function repaint(page, state, change, node) {
-  state.again(await painted(page, state, change), node, "opened" in change);
+  state.again?.(await painted(page, state, change), node, "opened" in change);
 }
 
 /**
  * The state with another picture, which Python draws.
  * @param {Page} page
- * @param {any} state
+ * @param {import("./types").GraphView} state
  * @param {{opened?: Opened[] | "all", lens?: string, name?: string, wide?: number | null}} change
  */
 async function painted(page, state, change) {
@@ -57,32 +57,32 @@ async function painted(page, state, change) {
     ghosts,
     opened,
     wide,
-    asked: message && { name, message, line, node: of, ghost },
+    asked: message === undefined ? undefined : { name, message, line, node: of, ghost },
   };
 }
 
 /**
  * Open the boxes around a node, one after the other.
- * @param {Page} page @param {any} state @param {number} node
+ * @param {Page} page @param {import("./types").GraphView} state @param {number} node
  */
 export async function unfoldTo(page, state, node) {
   let next = state;
   for (let depth = 0; depth < DEEPEST; depth++) {
     const box = next.layout.boxes.find(
-      (/** @type {any} */ b) => b.kind === "group" && b.nodes.includes(node),
+      (/** @type {import("./states").Box} */ b) => b.kind === "group" && b.nodes.includes(node),
     );
     if (!box) break;
     next = await painted(page, next, { opened: withOpened(next, box) });
   }
-  state.again(next, node, true);
+  state.again?.(next, node, true);
 }
 
-/** @param {Page} page @param {any} state whether Python can be asked for another picture */
+/** @param {Page} page @param {import("./types").GraphView} state whether Python can be asked for another picture */
 export const canRepaint = (page, state) => page.can({ kind: "picture" }) && Boolean(state.again);
 
 /**
  * @param {Page} page
- * @param {any} state
+ * @param {import("./types").GraphView} state
  * @param {import("./scene.js").Box | undefined} box
  */
 export function foldButtons(page, state, box) {
@@ -106,23 +106,23 @@ export function foldButtons(page, state, box) {
   );
 }
 
-/** @param {Page} page @param {any} state @param {import("./scene.js").Box} box */
+/** @param {Page} page @param {import("./types").GraphView} state @param {import("./scene.js").Box} box */
 export const unfold = (page, state, box) =>
   repaint(page, state, { opened: withOpened(state, box) }, box.nodes[0]);
 
-/** @param {any} state @param {import("./scene.js").Box} box @returns {Opened[]} */
+/** @param {import("./types").GraphView} state @param {import("./scene.js").Box} box @returns {Opened[]} */
 const withOpened = (state, box) => [
   ...(Array.isArray(state.opened) ? state.opened : []),
   { key: box.key, name: firstLine(box), nodes: box.nodes },
 ];
 
-/** @param {Page} page @param {any} state */
+/** @param {Page} page @param {import("./types").GraphView} state */
 export function wholeButton(page, state) {
   if (!canRepaint(page, state)) return null;
   if (state.opened?.length)
     return waiting(page, page.t("fold_all"), () => repaint(page, state, { opened: [] }));
   return (
-    state.layout.boxes.some((/** @type {any} */ b) => b.kind === "group") &&
+    state.layout.boxes.some((/** @type {import("./states").Box} */ b) => b.kind === "group") &&
     waiting(
       page,
       page.t(state.total > FEW ? "unfold_all_heavy" : "unfold_all", {

@@ -15,7 +15,7 @@ const HUGE = 1e6; // from here on a whole number is written with an exponent
 
 /**
  * A number short enough to read: `1.0`, `0.3333`, `3e-10`.
- * @param {any} value a number, "nan", "inf", "-inf", or [real, imaginary]
+ * @param {import("./states").Figure | undefined} value a number, "nan", "inf", "-inf", or [real, imaginary]
  * @param {number} [digits]
  * @returns {string}
  */
@@ -43,12 +43,12 @@ function rounded(value, digits) {
   return { text, power, long };
 }
 
-/** @param {any} value the size of an error, with two digits */
+/** @param {import("./states").Figure | undefined} value the size of an error, with two digits */
 export const error = (value) => number(value, 2);
 
 /**
  * Two numbers with as many digits as it takes for different ones to look different.
- * @param {any} first @param {any} second @param {number} [digits]
+ * @param {import("./states").Figure} first @param {import("./states").Figure} second @param {number} [digits]
  * @returns {[string, string]}
  */
 export function compared(first, second, digits = 4) {
@@ -93,7 +93,7 @@ export function index(position, pair = false) {
 
 /**
  * An element of a block's output or input, such as `out[0,2]`, or `out[0,2].imag` of a complex one.
- * @param {import("./types").Block} block @param {"output" | "input"} side @param {number[]} position
+ * @param {import("./states").BlockState} block @param {"output" | "input"} side @param {number[]} position
  */
 export const element = (block, side, position) =>
   block[`${side}_name`] + index(position, block[`${side}_complex`]);

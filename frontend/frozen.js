@@ -4,7 +4,7 @@ import { decode, restored } from "./wire.js";
 
 /** @typedef {import("./types").Model} Model */
 
-/** @param {any} question the same text as Python makes of it */
+/** @param {import("./types").Question} question the same text as Python makes of it */
 const key = (question) => JSON.stringify(Object.entries(question).sort());
 
 /**

@@ -1,4 +1,4 @@
-"""Write what the front end takes from Python: the colours of widget.css, the types of a document.
+"""Write what the front end takes from Python: the colours of widget.css, the types of documents, states and answers.
 
 ``python frontend/generate.py``, then ``npm run build``. A test asks `stale`.
 """
@@ -9,15 +9,17 @@ import dataclasses
 import re
 import types
 import typing
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from nbautograd.views import document, theme
+from nbautograd.views import document, layout, theme, to_json
 from nbautograd.views.to_json import NOT_FOR_PAGES
+from nbautograd.widgets import states
 
 FRONTEND = Path(__file__).resolve().parent
 COLOURS = re.compile(r"(?<=by frontend/generate.py \*/\n).*?(?=/\* end of colours \*/)", re.DOTALL)
-SIMPLE = {str: "string", bool: "boolean", int: "number", float: "number", type(None): "null"}
+SIMPLE = {str: "string", bool: "boolean", int: "number", float: "number", bytes: "DataView", type(None): "null"}
 STORED = (document.Heatmaps, document.Series, document.PageOnly)  # a live view gets what is in them, or none of it
 # what to_json makes of these is not what their fields say
 DRAWN = """
@@ -25,7 +27,7 @@ DRAWN = """
 export interface Thumbnail {
   kind: "thumbnail";
   alt: string;
-  array: import("./types").Packed;
+  array: import("./states").Packed;
   exact: boolean;
   name: string;
   shape: number[];
@@ -36,7 +38,7 @@ export interface Thumbnail {
 export interface Drawing {
   kind: "drawing";
   title: string;
-  layout: import("./scene.js").Layout | null;
+  layout: import("./states").Layout | null;
 }
 """
 
@@ -47,6 +49,7 @@ def generated() -> dict[str, str]:
     return {
         "widget.css": COLOURS.sub(lambda _: f"{theme.style_variables()}\n", sheet),
         "tree.d.ts": document_types(),
+        "states.d.ts": state_types(),
     }
 
 
@@ -65,33 +68,66 @@ def document_types() -> str:
     return "\n".join((head, *(f"\n{part}" for part in (*written, DRAWN.strip(), "\n".join(unions))), ""))
 
 
+def state_types() -> str:
+    """Return the types of states and answers as ``views.to_json`` writes them."""
+    drawn = (to_json.Packed, layout.Line, layout.Box, layout.Path, layout.Layout)
+    own = [cls for cls in vars(states).values() if isinstance(cls, type) and cls.__module__ == states.__name__]
+    head = "// Written by frontend/generate.py from nbautograd/widgets/states.py: what views/to_json.py makes of it."
+    parts = (
+        'import type { Block } from "./tree";',
+        f"export type Figure = {_union(states.Figure)};",
+        *map(_interface, (*drawn, *own)),
+    )
+    return "\n".join((head, *(f"\n{part}" for part in parts), ""))
+
+
 def _interface(cls: Any) -> str:
-    hints = typing.get_type_hints(cls)
-    lines = []
+    """Return the type of a part of a document, or of a state, of which a field goes unless it is None by default."""
+    hints, part = typing.get_type_hints(cls), cls in to_json.PARTS
+    lines = [f'  kind: "{cls.__name__.lower()}";'] if part else []
     for f in dataclasses.fields(cls):
         if f.name not in NOT_FOR_PAGES:
-            optional = "" if f.default is dataclasses.MISSING else "?"
-            lines.append(f"  {f.name}{optional}: {_type(hints[f.name])};")
+            left_out = f.default is not dataclasses.MISSING and (part or f.default is None)
+            hint = hints[f.name] if part or not left_out else _without_none(hints[f.name])
+            lines.append(f"  {f.name}{'?' if left_out else ''}: {_type(hint)};")
     summary = (cls.__doc__ or "").split("\n")[0]
-    body = "\n".join((f'  kind: "{cls.__name__.lower()}";', *lines))
-    return f"/** {summary} */\nexport interface {cls.__name__} {{\n{body}\n}}"
+    return "\n".join((f"/** {summary} */", f"export interface {cls.__name__} {{", *lines, "}"))
+
+
+def _without_none(hint: Any) -> Any:
+    if hint == states.Figure:
+        return hint
+    return typing.Union[tuple(one for one in typing.get_args(hint) if one is not type(None))]  # noqa: UP007
+
+
+def _union(hint: Any) -> str:
+    return " | ".join(map(_type, typing.get_args(hint)))
 
 
 def _type(hint: Any) -> str:
-    named = {document.Span: "Span", document.Cell: "Cell", document.Block: "Block"}
+    named = {
+        document.Span: "Span",
+        document.Cell: "Cell",
+        document.Block: "Block",
+        states.Figure: "Figure",
+    }
     if hint in named:
         return named[hint]
     if hint in SIMPLE:
         return SIMPLE[hint]
+    if dataclasses.is_dataclass(hint):
+        return str(hint.__name__)
     arguments = typing.get_args(hint)
     if typing.get_origin(hint) is typing.Literal:
         return " | ".join(f'"{word}"' for word in arguments)
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
-        return " | ".join(map(_type, arguments))
+        return _union(hint)
+    if typing.get_origin(hint) is Mapping:
+        return f"Record<{', '.join(map(_type, arguments))}>"
+    if typing.get_origin(hint) is Sequence or arguments[1:] == (Ellipsis,):
+        inner = _type(arguments[0])
+        return f"({inner})[]" if " | " in inner else f"{inner}[]"
     if typing.get_origin(hint) is tuple:
-        if arguments[-1] is Ellipsis:
-            inner = _type(arguments[0])
-            return f"({inner})[]" if " | " in inner else f"{inner}[]"
         return f"[{', '.join(map(_type, arguments))}]"
     raise TypeError(hint)
 

@@ -12,14 +12,14 @@ import { slider } from "./microscope.js";
 import { ask } from "./wire.js";
 
 /** @typedef {import("./types").Page} Page */
-/** @typedef {import("./types").Block} Block */
+/** @typedef {import("./states").BlockState} Block */
 
 // those of widgets/jacobian.py
 const TOLERANCES = Array.from({ length: 31 }, (_, k) => 10 ** ((k - 30) / 2));
 
 /**
  * @param {Page} page
- * @param {any} state
+ * @param {import("./states").GradcheckState | (import("./states").InspectorState & {check: import("./states").CheckState})} state
  */
 export function gradcheckView(page, state) {
   // in the inspector the summary tells the causes
@@ -78,7 +78,7 @@ export function gradcheckView(page, state) {
     check.order2 && secondOrder(page, check.order2),
     ...(brief ? [] : documentView(page, answer.others)),
     !brief && copyReport(page),
-    el("p", "faint", page.t("check_facts", { time: time(check.seconds), seed: check.seed })),
+    el("p", "faint", page.t("check_facts", { time: time(check.seconds ?? 0), seed: check.seed })),
   );
 }
 

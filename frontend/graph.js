@@ -25,7 +25,7 @@ const STEP = 50, // px of a picture's width: nearly the same room asks for the s
 
 /**
  * @param {Page} page
- * @param {any} state
+ * @param {import("./types").GraphView} state
  */
 export function graphView(page, state) {
   if (!state.layout.boxes.length)
@@ -34,7 +34,11 @@ export function graphView(page, state) {
   let end = new AbortController();
   page.signal.addEventListener("abort", () => end.abort(), { once: true });
   let latest = state;
-  const again = (/** @type {any} */ next, /** @type {number | undefined} */ node, fresh = true) => {
+  const again = (
+    /** @type {import("./types").GraphView} */ next,
+    /** @type {number | undefined} */ node,
+    fresh = true,
+  ) => {
     latest = { ...next, again };
     end.abort();
     end = new AbortController();
@@ -43,7 +47,10 @@ export function graphView(page, state) {
       ...page,
       signal,
       onTheme: (/** @type {() => void} */ f, until = signal) => page.onTheme(f, until),
-      onSelect: (/** @type {any} */ f, until = signal) => page.onSelect(f, until),
+      onSelect: (
+        /** @type {(selection: import("./types").Selection) => void} */ f,
+        until = signal,
+      ) => page.onSelect(f, until),
     };
     const at = /** @type {ShadowRoot} */ (place.getRootNode()).activeElement?.getAttribute(
       "data-at",
@@ -53,7 +60,7 @@ export function graphView(page, state) {
         local,
         { ...latest, start: fresh ? undefined : state.place?.() },
         node,
-        (/** @type {any} */ made) => (state.place = made),
+        (/** @type {() => import("./camera.js").Place} */ made) => (state.place = made),
       ),
     );
     if (at) /** @type {HTMLElement | null} */ (place.querySelector(`[data-at=${at}]`))?.focus();
@@ -80,7 +87,7 @@ function onRoom(page, place, tell) {
 /**
  * Have a long chain wrapped anew where the columns do not fit the room while their words can be read, and again where
  * there is more room.
- * @param {Page} page @param {any} state @param {number} room px
+ * @param {Page} page @param {import("./types").GraphView} state @param {number} room px
  */
 function turn(page, state, room) {
   const wide = Math.floor((room / READABLE - AROUND) / STEP) * STEP;
@@ -93,7 +100,7 @@ function turn(page, state, room) {
 /**
  * The view of one layout of the graph.
  * @param {Page} page
- * @param {any} state
+ * @param {import("./types").GraphView} state
  * @param {number | undefined} node where to go first
  * @param {(place: () => import("./camera.js").Place) => void} placed told how to learn where the view is
  */
@@ -132,7 +139,10 @@ function pictureView(page, state, node, placed) {
   const search = searchField(page, state, picture, to(view.find));
   const boxOf = (/** @type {number | null} */ id) =>
     layout.boxes.find((/** @type {Box} */ b) => b.nodes.includes(id ?? -1));
-  const lens = lenses(page, state, picture, (id) => boxOf(id) && walk.visit(boxOf(id).key));
+  const lens = lenses(page, state, picture, (id) => {
+    const box = boxOf(id);
+    if (box) walk.visit(box.key);
+  });
   const why = whyNone(page, state, picture, walk.see);
   const boxAt = (/** @type {Event} */ event) =>
     /** @type {Element} */ (event.target).closest?.(".box")?.getAttribute("data-key");
@@ -198,7 +208,7 @@ function pictureView(page, state, node, placed) {
 /**
  * Which box is focused, where the keys lead, and which box is open.
  * @param {Page} page
- * @param {any} state
+ * @param {import("./types").GraphView} state
  * @param {import("./scene.js").Scene} picture
  * @param {(box: Box | undefined) => void} reveal
  */
@@ -220,6 +230,7 @@ function walker(page, state, picture, reveal) {
   const close = () => (show(false), go(picture.stop()));
   const open = () => {
     const box = picture.boxes.get(picture.stop());
+    if (!box) return;
     show(true);
     detail.replaceChildren(
       boxDetail(
@@ -230,7 +241,7 @@ function walker(page, state, picture, reveal) {
         el("span", "group", whyButton(page, state, box), foldButtons(page, state, box)),
       ),
     );
-    if (box?.nodes.length) page.select({ node: box.nodes[0], ...linked(page, state, box.nodes) });
+    if (box.nodes.length) page.select({ node: box.nodes[0], ...linked(page, state, box.nodes) });
   };
   const along = (/** @type {"up" | "down" | "left" | "right"} */ way) => () =>
     go(neighbour(layout, picture.stop(), way));

@@ -17,13 +17,14 @@ import { tabs } from "./tabs.js";
 
 /**
  * @param {Page} page
- * @param {any} state
+ * @param {import("./states").InspectorState} state
  */
 export function inspectorView(page, state) {
   page.elements = state.elements;
   page.reach = (block, entry) => {
     const found = state.blocks.find(
-      (/** @type {any} */ b) => b.output === block[0] && b.input === block[1],
+      (/** @type {import("./states").BlockState} */ b) =>
+        b.output === block[0] && b.input === block[1],
     );
     return {
       block,
@@ -32,32 +33,29 @@ export function inspectorView(page, state) {
       call: state.elements.call ?? undefined,
     };
   };
+  const { graph, check, comparison, source } = state;
   const parts = [
     { id: "summary", make: () => summaryView(page, state) },
     state.calls.calls.length && { id: "calls", make: () => callsView(page, state.calls) },
-    state.graph && {
+    graph && {
       id: "graph",
-      make: () =>
-        graphView(page, { ...state.graph, blocks: state.blocks, function: state.function }),
+      make: () => graphView(page, { ...graph, blocks: state.blocks, function: state.function }),
     },
     state.blocks.length && { id: "jacobian", make: () => jacobianView(page, state) },
-    state.check && { id: "gradcheck", make: () => gradcheckView(page, state) },
-    state.comparison && { id: "compare", make: () => pageOf(page, state.comparison) },
-    state.source && {
-      id: "source",
-      make: () => sourceView(page, state.source, state.answer.marks),
-    },
+    check && { id: "gradcheck", make: () => gradcheckView(page, { ...state, check }) },
+    comparison && { id: "compare", make: () => pageOf(page, comparison) },
+    source && { id: "source", make: () => sourceView(page, source, state.answer.marks) },
   ];
   return tabs(
     page,
-    parts.filter((part) => part),
+    parts.flatMap((part) => part || []),
     state.view === "all" ? "summary" : state.view,
   );
 }
 
 /**
  * @param {Page} page
- * @param {any} state
+ * @param {import("./states").InspectorState} state
  */
 function summaryView(page, state) {
   return el(
@@ -77,13 +75,13 @@ function summaryView(page, state) {
 /**
  * Every block with its verdict, each a way into the Jacobian: a matrix of signs, the wrong ones in words, the others folded.
  * @param {Page} page
- * @param {import("./types").Block[]} blocks
+ * @param {import("./states").BlockState[]} blocks
  */
 function blocksView(page, blocks) {
   const ordered = byInterest(blocks);
   const agreeing = blocks.length > FEW ? ordered.filter((b) => b.verdict === "match") : [];
   const telling = ordered.slice(0, ordered.length - agreeing.length);
-  const lines = (/** @type {import("./types").Block[]} */ some) =>
+  const lines = (/** @type {import("./states").BlockState[]} */ some) =>
     el("ul", "blocks", ...some.map((block) => blockLine(page, block)));
   return el(
     "div",
@@ -102,13 +100,13 @@ function blocksView(page, blocks) {
   );
 }
 
-/** @param {Page} page @param {import("./types").Block} block */
+/** @param {Page} page @param {import("./states").BlockState} block */
 function goTo(page, block) {
   page.select(page.reach([block.output, block.input]));
   page.show("jacobian");
 }
 
-/** @param {Page} page @param {import("./types").Block} block */
+/** @param {Page} page @param {import("./states").BlockState} block */
 function blockLine(page, block) {
   const name = el("code", null, `d ${block.output_name} / d ${block.input_name}`);
   const counts = { wrong: count(block.wrong ?? 0), entries: count(block.entries) };
@@ -125,13 +123,16 @@ function blockLine(page, block) {
 
 /**
  * @param {Page} page
- * @param {any} calls
+ * @param {import("./states").CallsState} calls
  */
 function callLine(page, calls) {
   const total = (/** @type {string} */ method) =>
-    calls.calls.filter((/** @type {any} */ c) => c.method === method);
+    calls.calls.filter((/** @type {import("./states").CallState} */ c) => c.method === method);
   const [forward, backward] = [total("forward"), total("backward")];
-  const saved = Math.max(0, ...forward.map((/** @type {any} */ c) => c.bytes));
+  const saved = Math.max(
+    0,
+    ...forward.map((/** @type {import("./states").CallState} */ c) => c.bytes),
+  );
   return page.t("call_line", {
     forward: forward.length,
     backward: backward.length,
@@ -142,7 +143,7 @@ function callLine(page, calls) {
 /**
  * Whether the Function agrees with its reference, and the way to the whole comparison.
  * @param {Page} page
- * @param {any} state
+ * @param {import("./states").ComparisonState} state
  */
 const compareLine = (page, state) =>
   el(

@@ -9,7 +9,7 @@ import { isPooled } from "./levels.js";
 import { heatMaps } from "./maps.js";
 
 /** @typedef {import("./types").Page} Page */
-/** @typedef {import("./types").Block} Block */
+/** @typedef {import("./states").BlockState} Block */
 /** @typedef {import("./explorer.js").Explorer} Explorer */
 
 /**
@@ -32,7 +32,11 @@ export function jacobianView(page, { blocks, complete }) {
     shown?.abort();
     shown = new AbortController();
     const { signal } = shown,
-      draw = () => signal.aborted || body.replaceChildren(blockView(page, block, signal));
+      draw = () =>
+        signal.aborted ||
+        body.replaceChildren(
+          blockView(page, /** @type {import("./types").WholeBlock} */ (block), signal),
+        );
     const coming = wholeBlock(page, block);
     if (!coming) return draw();
     body.replaceChildren(page.t("asking"));
@@ -46,7 +50,7 @@ export function jacobianView(page, { blocks, complete }) {
 
 /**
  * @param {Page} page
- * @param {Block} block
+ * @param {import("./types").WholeBlock} block
  * @param {AbortSignal} signal
  */
 function blockView(page, block, signal) {

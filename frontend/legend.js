@@ -4,6 +4,7 @@ import { el, svg } from "./dom.js";
 
 /** @typedef {import("./scene.js").Layout} Layout */
 
+/** @type {import("./states").Box["kind"][]} */
 const KINDS = ["output", "op", "function", "leaf", "group", "portal", "ghost"];
 const STYLES = ["bad", "zero", "none"];
 

@@ -12,7 +12,7 @@ const NAMES = ["", "memory", "stale", "gradients"];
 
 /**
  * @param {Page} page
- * @param {any} state
+ * @param {import("./types").GraphView} state
  * @param {import("./scene.js").Scene} picture
  * @param {(node: number) => void} go
  */
@@ -48,7 +48,7 @@ export function lenses(page, state, picture, go) {
   return { element: el("label", "slider", page.t("lens"), select), legend };
 }
 
-/** @typedef {{words: (Node | string)[], style?: (item: any) => string, hot?: import("./scene.js").Test, dim?: boolean}} Lens */
+/** @typedef {{words: (Node | string)[], style?: (item: import("./states").Box | import("./states").Path) => string, hot?: import("./scene.js").Test, dim?: boolean}} Lens */
 
 /** @param {string} from @param {string} to a ramp between what its ends say */
 const ramp = (from, to) =>
@@ -57,12 +57,12 @@ const ramp = (from, to) =>
 /** @param {string} words @param {() => void} act */
 const link = (words, act) => button(el("code", null, words), act, "link");
 
-/** @param {Page} page @param {any} state @returns {Lens} each storage of a box once, darker the more it is */
+/** @param {Page} page @param {import("./types").GraphView} state @returns {Lens} each storage of a box once, darker the more it is */
 function memory(page, { lenses: { kept } }) {
   if (!kept) return { words: [prose(page.t("lens.memory_unknown"))] };
   /** @type {Map<string, number>} */
   const known = new Map();
-  const bytes = (/** @type {any} */ box) => {
+  const bytes = (/** @type {import("./states").Box} */ box) => {
     if (!known.has(box.key))
       known.set(
         box.key,
@@ -100,10 +100,12 @@ function memory(page, { lenses: { kept } }) {
   };
 }
 
-/** @param {Page} page @param {any} state @param {import("./scene.js").Scene} picture @param {(node: number) => void} go @returns {Lens} */
+/** @param {Page} page @param {import("./types").GraphView} state @param {import("./scene.js").Scene} picture @param {(node: number) => void} go @returns {Lens} */
 function stale(page, { lenses: { stale: all } }, picture, go) {
-  const nodes = new Set(all.flatMap((/** @type {any} */ s) => [s.node, s.maker]));
-  const row = (/** @type {any} */ s) =>
+  const nodes = new Set(
+    all.flatMap((/** @type {import("./states").StaleState} */ s) => [s.node, s.maker]),
+  );
+  const row = (/** @type {import("./states").StaleState} */ { maker, ...s }) =>
     el(
       "li",
       null,
@@ -112,8 +114,8 @@ function stale(page, { lenses: { stale: all } }, picture, go) {
       page.t("lens.saved_by"),
       " ",
       link(s.of, () => go(s.node)),
-      (s.by || s.maker !== null) && `, ${page.t("lens.changed_by")} `,
-      s.maker !== null ? link(s.by || "…", () => go(s.maker)) : el("code", null, s.by),
+      (s.by || maker !== null) && `, ${page.t("lens.changed_by")} `,
+      maker !== null ? link(s.by || "…", () => go(maker)) : el("code", null, s.by),
       s.line && ` (${page.t("line", { line: s.line })})`,
     );
   return {
@@ -129,7 +131,7 @@ function stale(page, { lenses: { stale: all } }, picture, go) {
   };
 }
 
-/** @param {Page} page @param {any} state @param {import("./scene.js").Scene} picture @param {(node: number) => void} go @returns {Lens} */
+/** @param {Page} page @param {import("./types").GraphView} state @param {import("./scene.js").Scene} picture @param {(node: number) => void} go @returns {Lens} */
 function gradients(page, { lenses: { norms, bad }, nodes }, picture, go) {
   if (!norms) return { words: [prose(page.t("lens.no_gradients"))] };
   const all = numbers(norms),
@@ -151,7 +153,7 @@ function gradients(page, { lenses: { norms, bad }, nodes }, picture, go) {
             null,
             page.t("lens.first_bad"),
             " ",
-            link(nodes[bad]?.function || nodes[bad]?.name || `#${bad}`, () => go(bad)),
+            link(nodes[bad]?.name || `#${bad}`, () => go(bad)),
           )
         : "",
     ],

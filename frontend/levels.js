@@ -3,13 +3,13 @@
 import { numbers, ravel, unravel } from "./arrays.js";
 import { element } from "./formats.js";
 
-/** @typedef {import("./types").Block} Block */
+/** @typedef {import("./states").BlockState} Block */
 /** @typedef {[number, number]} Pair */
 /** @typedef {{first: Pair, step: Pair, rows: number, cols: number, values: ArrayLike<number>[], wrong?: ArrayLike<number>}} Level `wrong`: not 0 in a cell with an entry that the checker calls wrong */
 
 export const SIDE = 64; // most cells along one side
 
-/** @param {import("./types").Maps} maps of a whole block, or of a window @param {Pair} [first] @returns {Level} */
+/** @param {import("./states").Maps} maps of a whole block, or of a window @param {Pair} [first] @returns {Level} */
 export function levelOf(maps, first = [0, 0]) {
   const [rows, cols] = [maps.analytical.shape[0], maps.analytical.shape[1] ?? 1];
   return {

@@ -9,7 +9,7 @@ import { cellName } from "./levels.js";
 import { colourings } from "./scale.js";
 
 /** @typedef {import("./types").Page} Page */
-/** @typedef {import("./types").Block} Block */
+/** @typedef {import("./states").BlockState} Block */
 /** @typedef {import("./explorer.js").Explorer} Explorer */
 /** @typedef {import("./levels.js").Level} Level */
 /** @typedef {import("./scale.js").Scale} Scale */
@@ -162,7 +162,7 @@ function figure(name) {
 function choice(page, block, show) {
   const names = { all: page.t("maps_all") };
   for (const name of NAMES) Object.assign(names, { [name]: page.word("panel", name) });
-  if (block.wrong && block.maps.wrong) Object.assign(names, { wrong: page.t("maps_wrong") });
+  if (block.wrong && block.maps?.wrong) Object.assign(names, { wrong: page.t("maps_wrong") });
   const buttons = Object.entries(names).map(([mode, words]) => {
     const pressed = String(mode === "all");
     const press = () => {

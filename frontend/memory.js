@@ -14,17 +14,20 @@ const sights = new WeakMap();
 
 /**
  * Go on where the last view of the same thing in the same cell was left, and remember where this one is left.
- * @param {Page} page @param {Element} host @param {any} state
+ * @param {Page} page @param {Element} host @param {import("./states").Views[keyof import("./states").Views]} state
  */
 export function resume(page, host, state) {
   const cell = host.closest(CELL);
   if (!cell) return;
   const known = sights.get(cell) ?? new Map();
   sights.set(cell, known);
-  const key = `${page.model.get("_kind")} ${state.function}`;
+  const key = `${page.model.get("_kind")} ${"function" in state ? state.function : undefined}`;
   const last = known.get(key) ?? {};
-  const has = ([o, i] = /** @type {any} */ ([])) =>
-    state.blocks?.some((/** @type {any} */ b) => b.output === o && b.input === i);
+  const has = ([o, i] = /** @type {number[]} */ ([])) =>
+    "blocks" in state &&
+    state.blocks?.some(
+      (/** @type {import("./states").BlockState} */ b) => b.output === o && b.input === i,
+    );
   if (last.tab && !page.model.get("tab")) page.show(last.tab);
   if (!page.selection().block && has(last.block)) page.select({ block: last.block });
   page.onShow((tab) => known.set(key, { ...known.get(key), tab }));

@@ -1,5 +1,6 @@
 // One entry close up: the output along that input, the slope that backward claims, the secant of finite differences.
 
+import { numbers } from "./arrays.js";
 import { curve, nearest } from "./curve.js";
 import { el, svg } from "./dom.js";
 import { compared, number } from "./formats.js";
@@ -7,7 +8,7 @@ import { entryName } from "./levels.js";
 import { ask } from "./wire.js";
 
 /** @typedef {import("./types").Page} Page */
-/** @typedef {import("./types").Block} Block */
+/** @typedef {import("./states").BlockState} Block */
 
 const WIDTH = 300,
   HEIGHT = 150,
@@ -54,7 +55,7 @@ export function microscope(page, block, entry, signal) {
   return box;
 }
 
-/** @param {Page} page @param {string} entry its name @param {any} seen what Python answered */
+/** @param {Page} page @param {string} entry its name @param {import("./states").MicroscopeAnswer} seen what Python answered */
 function lens(page, entry, { steps, curves, claimed, found }) {
   const names = Object.keys(curves),
     drawing = el("div", "columns"),
@@ -62,19 +63,29 @@ function lens(page, entry, { steps, curves, claimed, found }) {
   let dtype = names[0],
     step = 1e-2;
   const paint = () => {
-    const { center, plus, minus } = curves[dtype],
+    const [center, plus, minus] = [
+        Number(curves[dtype].center),
+        numbers(curves[dtype].plus),
+        numbers(curves[dtype].minus),
+      ],
       k = nearest(
-        steps.map((/** @type {number} */ s) => [s]),
+        steps.map((s) => [s]),
         step,
       );
-    const secants = steps.map(
-      (/** @type {number} */ s, /** @type {number} */ i) => (plus[i] - minus[i]) / (2 * s),
-    );
+    const secants = steps.map((s, i) => (plus[i] - minus[i]) / (2 * s));
     const errors = secants
-      .map((/** @type {number} */ s, /** @type {number} */ i) => [steps[i], Math.abs(s - found)])
-      .filter((/** @type {number[]} */ point) => Number.isFinite(point[1]));
+      .map((s, i) => /** @type {[number, number]} */ ([steps[i], Math.abs(s - Number(found))]))
+      .filter((point) => Number.isFinite(point[1]));
     drawing.replaceChildren(
-      picture(page, { steps, center, plus, minus, k, claimed, secant: secants[k] }),
+      picture(page, {
+        steps,
+        center,
+        plus,
+        minus,
+        k,
+        claimed: Number(claimed),
+        secant: secants[k],
+      }),
       errors.length > 1 ? curve(page, errors, page.t("microscope_curve", { dtype }), steps[k]) : "",
     );
     const [secant, slope] = compared(secants[k], claimed, 8);
@@ -83,7 +94,7 @@ function lens(page, entry, { steps, curves, claimed, found }) {
       dtype,
       secant,
       claimed: slope,
-      difference: number(Math.abs(secants[k] - claimed), 2),
+      difference: number(Math.abs(secants[k] - Number(claimed)), 2),
     });
   };
   const choice = el(
@@ -106,7 +117,10 @@ function lens(page, entry, { steps, curves, claimed, found }) {
   ];
 }
 
-/** @param {Page} page @param {any} seen */
+/**
+ * @param {Page} page
+ * @param {{steps: number[], center: number, plus: ArrayLike<number>, minus: ArrayLike<number>, k: number, claimed: number, secant: number}} seen
+ */
 function picture(page, { steps, center, plus, minus, k, claimed, secant }) {
   const h = steps[k],
     middle = (plus[k] + minus[k]) / 2 - center;

@@ -18,8 +18,8 @@ const MOST_BLOCKS = 12; // of a Jacobian
 
 /**
  * @param {Page} page
- * @param {any} state
- * @param {any} box
+ * @param {import("./types").GraphView} state
+ * @param {Box} box
  * @param {() => void} close
  * @param {Node | null} more buttons
  */
@@ -55,7 +55,7 @@ export function boxDetail(page, state, box, close, more) {
   return el("div", "stack", head, body);
 }
 
-/** @param {any} state @param {Box} box */
+/** @param {import("./types").GraphView} state @param {Box} box */
 const nodeList = (state, box) =>
   el(
     "ul",
@@ -72,7 +72,7 @@ const nodeList = (state, box) =>
 /**
  * Ask Python for the details of nodes of a large graph that did not come at first.
  * @param {Page} page
- * @param {any} state
+ * @param {import("./types").GraphView} state
  * @param {number[]} ids
  */
 async function need(page, state, ids) {
@@ -87,27 +87,30 @@ async function need(page, state, ids) {
   const answer = await ask(page.model, { kind: "nodes", nodes }, page.signal, page.t("no_kernel"));
   for (const id of nodes) fetched.add(id);
   for (const node of answer.nodes) state.nodes[node.id] ??= node;
-  const place = (/** @type {any} */ e) => [e.source, e.input_nr, e.target, e.output_nr].join();
+  const place = (/** @type {import("./states").EdgeState} */ e) =>
+    [e.source, e.input_nr, e.target, e.output_nr].join();
   const known = new Set(state.edges.map(place));
-  state.edges.push(...answer.edges.filter((/** @type {any} */ e) => !known.has(place(e))));
+  state.edges.push(
+    ...answer.edges.filter((/** @type {import("./states").EdgeState} */ e) => !known.has(place(e))),
+  );
   return true;
 }
 
-/** @param {any} state @param {any} node whether it is of the Function that the report is about */
+/** @param {import("./types").GraphView} state @param {import("./states").NodeState} node whether it is of the Function that the report is about */
 const reported = (state, node) =>
   node?.kind === "function" &&
-  (!state.function || (node.function || node.name.replace(/Backward$/, "")) === state.function);
+  (!state.function || node.name.replace(/Backward$/, "") === state.function);
 
 /**
  * What is selected along with a custom Function's node: its call and, where it was checked, its block.
  * @param {Page} page
- * @param {any} state
+ * @param {import("./types").GraphView} state
  * @param {number[]} ids
  */
 export function linked(page, state, ids) {
   const node = ids.length === 1 ? state.nodes[ids[0]] : null,
     calls = state.calls[ids[0]] ?? [];
-  if (!reported(state, node)) return {};
+  if (!node || !reported(state, node)) return {};
   const block =
     !page.selection().block && state.blocks?.length ? page.reach(mostTelling(state.blocks)) : {};
   return calls.length ? { ...block, call: calls[calls.length - 1][0] } : block;
@@ -116,8 +119,8 @@ export function linked(page, state, ids) {
 /**
  * From a custom Function to its calls and the blocks of its Jacobian; by itself the graph shows the calls here.
  * @param {Page} page
- * @param {any} state
- * @param {any} node
+ * @param {import("./types").GraphView} state
+ * @param {import("./states").NodeState} node
  */
 function links(page, state, node) {
   if (!reported(state, node)) return null;
@@ -126,7 +129,7 @@ function links(page, state, node) {
   const to = (
     /** @type {Node | string} */ words,
     /** @type {string} */ tab,
-    /** @type {any} */ selection,
+    /** @type {import("./types").Selection} */ selection,
   ) => button(words, () => (page.select(selection), page.show(tab)), "link");
   const row = (/** @type {string} */ tab, /** @type {Node[]} */ some) =>
     some.length > 0 && el("div", "queue", el("h5", null, page.t(`tab.${tab}`)), ...some);
@@ -141,7 +144,7 @@ function links(page, state, node) {
       "jacobian",
       blocks
         .slice(0, MOST_BLOCKS)
-        .map((/** @type {any} */ b) =>
+        .map((/** @type {import("./states").BlockState} */ b) =>
           el(
             "span",
             null,
@@ -161,8 +164,8 @@ function links(page, state, node) {
 /**
  * The recorded calls of a Function, where the graph is shown by itself.
  * @param {Page} page
- * @param {any} state
- * @param {any} node
+ * @param {import("./types").GraphView} state
+ * @param {import("./states").NodeState} node
  */
 function ownCalls(page, state, node) {
   const place = el("div", "values");
@@ -172,7 +175,13 @@ function ownCalls(page, state, node) {
       if (calls.length)
         place.append(
           el("h5", null, page.t("tab.calls")),
-          el("div", "pair", ...calls.map((/** @type {any} */ call) => methodView(page, call))),
+          el(
+            "div",
+            "pair",
+            ...calls.map((/** @type {import("./states").CallState} */ call) =>
+              methodView(page, call),
+            ),
+          ),
         );
     },
     () => {},
@@ -180,7 +189,7 @@ function ownCalls(page, state, node) {
   return place;
 }
 
-/** @param {Page} page @param {any} node */
+/** @param {Page} page @param {import("./states").NodeState} node */
 function facts(page, node) {
   return [
     node.kind === "leaf" && page.t("is_leaf"),
@@ -195,12 +204,16 @@ function facts(page, node) {
 
 /**
  * @param {Page} page
- * @param {any} state
- * @param {any} node
+ * @param {import("./types").GraphView} state
+ * @param {import("./states").NodeState} node
  */
 export function nodeBody(page, state, node) {
-  const incoming = state.edges.filter((/** @type {any} */ e) => e.target === node.id),
-    outgoing = state.edges.filter((/** @type {any} */ e) => e.source === node.id);
+  const incoming = state.edges.filter(
+      (/** @type {import("./states").EdgeState} */ e) => e.target === node.id,
+    ),
+    outgoing = state.edges.filter(
+      (/** @type {import("./states").EdgeState} */ e) => e.source === node.id,
+    );
   const added = sum(page, state, node);
   return el(
     "div",

@@ -11,7 +11,7 @@ const MOST = 100; // children in one go; more are cut into stretches
 
 /**
  * @param {Page} page
- * @param {any} state
+ * @param {import("./types").GraphView} state
  * @param {import("./scene.js").Scene} picture
  * @param {(key: string) => void} visit
  * @param {((box: Box) => void) | null} unfold
@@ -118,7 +118,7 @@ export function outline(page, state, picture, visit, unfold) {
   return whole;
 }
 
-/** @param {any} state @param {import("./scene.js").Scene} picture @returns {Item} */
+/** @param {import("./types").GraphView} state @param {import("./scene.js").Scene} picture @returns {Item} */
 function root({ layout, scopes }, picture) {
   /** @type {Item} */
   const top = { name: "", inside: new Map() },

@@ -35,7 +35,7 @@ export function page(model, root, signal) {
     onSelect: selection.on,
     lens: store(""),
     tabs: [],
-    elements: {},
+    elements: { inputs: [], outputs: [], lines: {}, call: null },
     reach: (block, entry) => ({ block, entry }),
     can: (question) => model.knows?.(question) ?? true,
     show: (tab) => (model.set("tab", tab), model.save_changes()),

@@ -11,7 +11,7 @@ const SOON = 1200; // ms in which a kernel that hears messages while it works ha
 
 /**
  * @param {Page} page
- * @param {any} state
+ * @param {import("./states").ProgressState} state
  */
 export function progressView(page, state) {
   const words = el("span"),
@@ -38,10 +38,11 @@ export function progressView(page, state) {
     stop.setAttribute("aria-disabled", "true");
     said.textContent = page.t("stopping");
     heard("stop")
-      .catch(() => interrupt(state.kernel))
+      .catch(() => interrupt(state.kernel ?? ""))
       .catch(own);
   });
-  const heard = (/** @type {string} */ kind) => ask(page.model, { kind }, page.signal, "", SOON);
+  const heard = (/** @type {"ready" | "stop"} */ kind) =>
+    ask(page.model, { kind }, page.signal, "", SOON);
   const own = () => {
     if (page.signal.aborted) return;
     stop.style.visibility = "hidden"; // its room stays, so that nothing jumps
@@ -52,7 +53,7 @@ export function progressView(page, state) {
     stop.removeAttribute("aria-disabled");
     stop.style.visibility = said.textContent = "";
   };
-  const show = (/** @type {any} */ now) => {
+  const show = (/** @type {import("./states").ProgressState} */ now) => {
     const { percent } = now;
     const parts = [percent === null ? "" : `${percent} %`, now.what, timeLeft(page, now.left)];
     words.replaceChildren(prose(parts.filter(Boolean).join(" · ")));

@@ -2,10 +2,9 @@
 
 import { fill, svg } from "./dom.js";
 
-/** @typedef {{text: string, x: number, y: number, style: string}} Line */
-/** @typedef {{key: string, kind: string, nodes: number[], x: number, y: number, width: number, height: number, lines: Line[], title: string, fan_in: number, freed: boolean}} Box */
-/** @typedef {{source: string, target: string, edges: number[], points: [number, number][], label: string, label_x: number, label_y: number, style: string}} Path */
-/** @typedef {{width: number, height: number, boxes: Box[], paths: Path[], order: string[], title: string, description: string, note: string}} Layout */
+/** @typedef {import("./states").Box} Box */
+/** @typedef {import("./states").Path} Path */
+/** @typedef {import("./states").Layout} Layout */
 /** @typedef {{x: number, y: number, width: number, height: number}} Rect */
 /** @typedef {(key: string, path?: Path) => boolean} Test whether a box, or a path by the key of its source, has a look */
 /** @typedef {ReturnType<typeof scene>} Scene */

@@ -12,7 +12,7 @@ const MOST = 8;
 
 /**
  * @param {Page} page
- * @param {any} state
+ * @param {import("./types").GraphView} state
  * @param {import("./scene.js").Scene} picture
  * @param {import("./queue.js").Run} run
  * @param {number} at
@@ -32,7 +32,7 @@ export function stepPanel(page, state, picture, run, at, visit) {
         el("span", "faint", page.t("more_steps", { count: steps.length - MOST })),
       !steps.length && el("span", "faint", page.t("nothing")),
     );
-  const box = /** @type {any} */ (picture.boxes.get(run.steps[at - 1][0]));
+  const box = /** @type {import("./states").Box} */ (picture.boxes.get(run.steps[at - 1][0]));
   const node = box.nodes.length === 1 ? state.nodes[box.nodes[0]] : null;
   return el(
     "div",
@@ -53,7 +53,7 @@ export function stepPanel(page, state, picture, run, at, visit) {
 /**
  * The `.grad` of the leaves: complete, or how many contributions have come.
  * @param {Page} page
- * @param {any} state
+ * @param {import("./types").GraphView} state
  * @param {import("./scene.js").Scene} picture
  * @param {import("./queue.js").Run} run
  * @param {number} at

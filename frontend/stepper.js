@@ -13,7 +13,7 @@ const MOST_PLAYED = 120; // steps of one play; longer orders are played in strid
 
 /**
  * @param {Page} page
- * @param {any} state
+ * @param {import("./types").GraphView} state
  * @param {import("./scene.js").Scene} picture
  * @param {(key: string) => void} reveal
  * @param {(key: string) => void} visit

@@ -113,7 +113,7 @@ export interface Beside {
 export interface Thumbnail {
   kind: "thumbnail";
   alt: string;
-  array: import("./types").Packed;
+  array: import("./states").Packed;
   exact: boolean;
   name: string;
   shape: number[];
@@ -124,7 +124,7 @@ export interface Thumbnail {
 export interface Drawing {
   kind: "drawing";
   title: string;
-  layout: import("./scene.js").Layout | null;
+  layout: import("./states").Layout | null;
 }
 
 export type Span = string | Chip | Strong | Code | Faint | Sentence | Branch | Thumbnail | Link;

@@ -13,7 +13,7 @@ const NAMES = /** @type {const} */ (["incoming", "outgoing", "bad", "seconds"]);
 
 /**
  * @param {Page} page
- * @param {any} trends
+ * @param {import("./states").TrendsState} trends
  * @param {(first: number, count: number, then?: number) => void} list told which calls to list, and the one to choose
  */
 export function trendLines(page, trends, list) {
@@ -103,7 +103,7 @@ export function trendLines(page, trends, list) {
   );
 }
 
-/** @param {Page} page @param {typeof NAMES[number]} name @param {any} trends @param {ArrayLike<number>} starts */
+/** @param {Page} page @param {typeof NAMES[number]} name @param {import("./states").TrendsState} trends @param {ArrayLike<number>} starts */
 function row(page, name, trends, starts) {
   const values = Array.from(numbers(trends[name]));
   const known = values.filter((v) => Number.isFinite(v));

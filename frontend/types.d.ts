@@ -1,20 +1,21 @@
+import type { Answers, BlockState, ElementsState, GraphState, Maps } from "./states";
+
 /** What anywidget gives a module of the model that Python holds. */
 export interface Model {
   get(name: string): any;
   set(name: string, value: any): void;
   save_changes(): void;
-  send(content: any, callbacks?: any, buffers?: any): void;
+  send(content: Question & { id: number }): void;
   on(event: string, listener: (...args: any[]) => void): void;
   off(event: string, listener: (...args: any[]) => void): void;
   /** Only where no kernel is: whether the answer to a question was kept. */
-  knows?(question: any): boolean;
+  knows?(question: Question): boolean;
 }
 
-/** An array as Python sends it. */
-export interface Packed {
-  dtype: "float32" | "float64" | "uint8";
-  shape: number[];
-  buffer: DataView;
+/** What may be asked of Python: the kind says which answer comes. */
+export interface Question<K extends keyof Answers = keyof Answers> {
+  kind: K;
+  [more: string]: unknown;
 }
 
 /** What is selected, in all views at once. */
@@ -43,67 +44,42 @@ export interface Page {
   onSelect(listener: (selection: Selection) => void, until?: AbortSignal): void;
   tabs: string[];
   /** Numbers of the small tensors of the first call, by side and position. */
-  elements: Record<string, any>;
+  elements: ElementsState;
   /** What is selected along with a block or entry: the worst entry, the line and the call of backward, where known. */
   reach(block: [number, number], entry?: [number, number]): Selection;
   show(tab: string): void;
   /** Whether a question can be answered: always by a kernel, without one only what was kept. */
-  can(question: any): boolean;
+  can(question: Question): boolean;
   onShow(listener: (tab: string) => void): void;
 }
 
-/** A gradient that flowed; `exact` where each cell of the thumbnail is one element. */
-export interface Gradient {
-  dtype: string;
-  shape: number[];
-  norm: number | string | null;
-  contents: string;
-  thumbnail: Packed | null;
-  exact: boolean;
-  sampled: boolean;
+/** A block that came whole, or was asked for. */
+export type WholeBlock = BlockState & { maps: Maps };
+
+/** A box that was unfolded. */
+export interface Opened {
+  key: string;
+  name: string;
+  nodes: number[];
 }
 
-export interface Maps {
-  rows: number;
-  cols: number;
-  analytical: Packed;
-  numerical: Packed;
-  difference: Packed;
-  /** Not 0 in cells with an entry that the checker calls wrong; only where there is one. */
-  wrong?: Packed;
-}
-
-export interface Entry {
-  output_index: number[];
-  input_index: number[];
-  analytical: any;
-  numerical: any;
-  error_bar: any;
-}
-
-export interface Block {
-  output: number;
-  input: number;
-  output_name: string;
-  input_name: string;
-  output_shape: number[];
-  input_shape: number[];
-  /** The last dimension is the pair of real and imaginary part. */
-  output_complex?: boolean;
-  input_complex?: boolean;
-  structure: string;
-  entries: number;
-  /** Of many blocks only the interesting ones come whole; the page asks for the others. */
-  maps: Maps;
-  /** All entries of a pooled block, where they were kept for pages without a kernel. */
-  whole?: { analytical: Packed; numerical: Packed; wrong?: Packed };
-  verdict?: string;
-  reason?: string;
-  wrong?: number;
-  largest_error?: any;
-  worst?: Entry | null;
-  /** What each independent method says. */
-  methods?: import("./tree").Block[];
-  beyond?: number[] | null;
-  curve?: { steps: Packed; errors: Packed };
+/** A graph, another picture of it where one was asked for, and how the view on it stands. */
+export interface GraphView extends GraphState {
+  /** Of the report around it. */
+  function?: string;
+  blocks?: BlockState[];
+  opened?: Opened[] | "all";
+  wide?: number | null;
+  /** Why a tensor has no gradient, where that was asked. */
+  asked?: { name: string; message: string; line?: number; node?: number; ghost?: number };
+  again?: (next: GraphView, node?: number, fresh?: boolean) => void;
+  place?: () => import("./camera.js").Place;
+  start?: import("./camera.js").Place;
+  /** The node whose details are open. */
+  open?: number;
+  outlined?: boolean;
+  /** What is searched for. */
+  wanted?: string;
+  /** Nodes whose details were asked for. */
+  fetched?: Set<number>;
 }

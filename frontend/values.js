@@ -10,7 +10,7 @@ import { thumbnail, thumbnailWidth } from "./heatmap.js";
 /**
  * @param {Page} page
  * @param {string} name
- * @param {import("./types").Gradient} gradient
+ * @param {import("./states").GradientState} gradient
  */
 export function gradientView(page, name, gradient) {
   const { dtype, shape: sizes, contents, thumbnail: packed } = gradient;
@@ -27,7 +27,7 @@ export function gradientView(page, name, gradient) {
  * A small heat map of a tensor whose cells say which element they show, or how many.
  * @param {Page} page
  * @param {string} alt
- * @param {import("./types").Packed} packed
+ * @param {import("./states").Packed} packed
  * @param {{name: string, shape: number[], exact: boolean, sampled: boolean}} tensor
  */
 export function smallMap(page, alt, packed, { name, shape: sizes, exact, sampled }) {

@@ -7,7 +7,7 @@ import { canRepaint, repaint, waiting } from "./folds.js";
 
 /**
  * @param {Page} page
- * @param {any} state
+ * @param {import("./types").GraphView} state
  * @param {import("./scene.js").Scene} picture
  * @param {(key: string) => void} see
  */
@@ -32,7 +32,7 @@ export function whyNone(page, state, picture, see) {
     const key =
       asked.ghost !== undefined
         ? `x${asked.ghost}`
-        : ([...picture.boxes.values()].find((b) => b.nodes.includes(asked.node))?.key ?? "");
+        : ([...picture.boxes.values()].find((b) => b.nodes.includes(asked.node ?? -1))?.key ?? "");
     const line =
       asked.line &&
       page.tabs.includes("source") &&
@@ -53,7 +53,7 @@ export function whyNone(page, state, picture, see) {
 /**
  * The same question from a leaf that got nothing, or from a ghost.
  * @param {Page} page
- * @param {any} state
+ * @param {import("./types").GraphView} state
  * @param {import("./scene.js").Box | undefined} box
  */
 export function whyButton(page, state, box) {

@@ -16,8 +16,9 @@ import { progressView } from "./progress.js";
 import { decode, inflate } from "./wire.js";
 
 /** @typedef {import("./types").Model} Model */
+/** @typedef {import("./states").Views[keyof import("./states").Views]} State */
 
-/** @type {Record<string, (page: import("./types").Page, state: any) => Node>} */
+/** @type {{[K in keyof import("./states").Views]: (page: import("./types").Page, state: import("./states").Views[K]) => Node}} */
 const VIEWS = {
   inspector: inspectorView,
   graph: graphView,
@@ -27,6 +28,9 @@ const VIEWS = {
   document: pageOf,
   progress: progressView,
 };
+
+/** @template {keyof typeof VIEWS} K @param {K} kind */
+const viewOf = (kind) => VIEWS[kind];
 
 /**
  * Draw the model's view into an element.
@@ -43,9 +47,9 @@ export function mount(model, element) {
   claimKeys(host, end.signal);
   try {
     const view = page(model, root, end.signal),
-      state = states.get(model);
+      state = /** @type {State} */ (states.get(model));
     resume(view, host, state);
-    root.append(VIEWS[model.get("_kind")](view, state));
+    root.append(viewOf(model.get("_kind"))(view, state));
   } catch (problem) {
     end.abort();
     host.remove();
@@ -64,7 +68,7 @@ const sheets = new WeakMap();
 /** @type {string | undefined} the last one: a module and its stylesheet go together */
 let sheet;
 
-/** @type {WeakMap<Model, any>} their states, decoded */
+/** @type {WeakMap<Model, State>} their states, decoded */
 const states = new WeakMap();
 
 /** @param {Model} model the stylesheet comes deflated as well, since it is stored in every saved widget */

@@ -27,11 +27,12 @@ let asked = 0;
 /**
  * Ask Python a question and wait for its answer.
  * @param {Model} model
- * @param {{kind: string, [more: string]: any}} question
+ * @template {keyof import("./states").Answers} K
+ * @param {import("./types").Question<K>} question
  * @param {AbortSignal} signal
  * @param {string} late what to say when no answer comes
  * @param {number} [patience] ms
- * @returns {Promise<any>}
+ * @returns {Promise<import("./states").Answers[K]>}
  */
 export function ask(model, question, signal, late, patience = 20_000) {
   const id = ++asked * 1_000_000 + Math.floor(Math.random() * 1_000_000);

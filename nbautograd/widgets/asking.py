@@ -11,6 +11,7 @@ from nbautograd.core.display import plain
 from nbautograd.errors import InputError
 from nbautograd.views.answer import answer
 from nbautograd.views.bundle import text
+from nbautograd.views.to_json import array
 from nbautograd.views.words import block_name
 from nbautograd.widgets.base import Question
 from nbautograd.widgets.states import (
@@ -52,7 +53,7 @@ def microscope(report: GradcheckReport | JacobianReport, question: Mapping[str, 
     curves = entry_curve.entry_curves(entry_curve.subject_of(report), place, (row, col))
     claimed, found = (float(part([row], [col])[0, 0].real) for part in (block.analytical, block.numerical))
     drawn = {
-        name: EntryCurveState(center=plain(curve.center), plus=plain(curve.plus), minus=plain(curve.minus))
+        name: EntryCurveState(center=plain(curve.center), plus=array(curve.plus), minus=array(curve.minus))
         for name, curve in curves.items()
     }
     return MicroscopeAnswer(steps=plain(entry_curve.STEPS), curves=drawn, claimed=plain(claimed), found=plain(found))

@@ -391,8 +391,8 @@ class EntryCurveState:
     """One element of an output along one element of an input, in one precision."""
 
     center: Figure
-    plus: Sequence[Figure]
-    minus: Sequence[Figure]
+    plus: Packed
+    minus: Packed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -558,6 +558,19 @@ class ProgressState:
     tone: Tone | Literal[""]
     headline: str
     kernel: str | None = None
+
+
+@dataclass(frozen=True)
+class Views:
+    """The state of each view, by the view's kind."""
+
+    inspector: InspectorState
+    graph: GraphState
+    jacobian: JacobianState
+    gradcheck: GradcheckState
+    calls: CallsState
+    document: DocumentState
+    progress: ProgressState
 
 
 State = (

@@ -1,0 +1,450 @@
+// Written by frontend/generate.py from nbautograd/widgets/states.py: what views/to_json.py makes of it.
+
+import type { Block } from "./tree";
+
+export type Figure = number | string | [number | string, number | string] | null;
+
+/** An array: its bytes in row-major little-endian order. */
+export interface Packed {
+  dtype: "float64" | "float32" | "uint8";
+  shape: number[];
+  buffer: DataView;
+}
+
+/** One line of text in a box. */
+export interface Line {
+  text: string;
+  x: number;
+  y: number;
+  style: string;
+}
+
+/** One box of the picture. */
+export interface Box {
+  key: string;
+  kind: "op" | "function" | "leaf" | "output" | "portal" | "group" | "ghost";
+  nodes: number[];
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+  lines: Line[];
+  title: string;
+  fan_in: number;
+  freed: boolean;
+}
+
+/** One edge of the picture, from the box that computes a gradient to the box that receives it. */
+export interface Path {
+  source: string;
+  target: string;
+  edges: number[];
+  points: [number, number][];
+  label: string;
+  label_x: number;
+  label_y: number;
+  style: string;
+}
+
+/** A laid-out graph: plain data, JSON-ready by ``to_dict()``. */
+export interface Layout {
+  width: number;
+  height: number;
+  boxes: Box[];
+  paths: Path[];
+  title: string;
+  description: string;
+  note: string;
+  nodes: number;
+  shown: number;
+  order: string[];
+}
+
+/** A recorded call; of older ones only what the time line shows. */
+export interface CallState {
+  index: number;
+  name: string;
+  function: string;
+  method: string;
+  seconds: number | null;
+  noticed: number;
+  bytes: number;
+  printed: boolean;
+  forward?: number;
+  exception?: string;
+  during?: string;
+  document?: Block[];
+  ctx?: Block[];
+}
+
+/** Measures of all calls in columns. */
+export interface TrendsState {
+  count: number;
+  starts: Packed;
+  first_bad: number | null;
+  bad_call: string | null;
+  incoming: Packed;
+  outgoing: Packed;
+  bad: Packed;
+  seconds: Packed;
+}
+
+/** The newest calls of a log. */
+export interface CallsState {
+  calls: CallState[];
+  first: number;
+  dropped: number;
+  problems: string[];
+  trends: TrendsState | null;
+}
+
+/** The three heat maps of a block, or of a window of it. */
+export interface Maps {
+  rows: number;
+  cols: number;
+  analytical: Packed;
+  numerical: Packed;
+  difference: Packed;
+  wrong?: Packed;
+}
+
+/** All entries of a pooled block, kept for pages without a kernel. */
+export interface Whole {
+  analytical: Packed;
+  numerical: Packed;
+  wrong?: Packed;
+}
+
+/** One entry of a Jacobian. */
+export interface EntryState {
+  output_index: number[];
+  input_index: number[];
+  analytical: Figure;
+  numerical: Figure;
+  error_bar: Figure;
+}
+
+/** Steps of finite differences at the worst entry, and their errors. */
+export interface ErrorCurve {
+  steps: Packed;
+  errors: Packed;
+}
+
+/** A block of a Jacobian; of many only the interesting ones come with their heat maps and evidence. */
+export interface BlockState {
+  output: number;
+  input: number;
+  output_name: string;
+  input_name: string;
+  output_shape: number[];
+  input_shape: number[];
+  output_complex: boolean;
+  input_complex: boolean;
+  structure: string;
+  entries: number;
+  verdict?: "match" | "mismatch" | "subgradient" | "flat" | "undecided";
+  reason?: string;
+  wrong?: number;
+  largest_error?: Figure;
+  maps?: Maps;
+  worst?: EntryState;
+  methods?: Block[];
+  curve?: ErrorCurve;
+  beyond?: number[];
+  whole?: Whole;
+}
+
+/** A line of source that a cause names. */
+export interface Mark {
+  line: number | null;
+  message: string;
+}
+
+/** The answer as the stored report says it: whole, without its causes, and what it leaves out. */
+export interface AnswerState {
+  document: Block[];
+  brief: Block[];
+  others: Block[];
+  marks: Mark[];
+}
+
+/** What the check of second derivatives says. */
+export interface SecondOrder {
+  verdict: string;
+  answer: AnswerState;
+}
+
+/** What became of a Function since its last check: sentences of findings and names of blocks. */
+export interface Since {
+  fixed: string[];
+  new: string[];
+  still: string[];
+}
+
+/** A check without its heat maps. */
+export interface CheckState {
+  function: string;
+  verdict: string;
+  seconds: number | null;
+  seed: number | null;
+  since: Since | null;
+  order2: SecondOrder | null;
+}
+
+/** A gradient that flowed; ``exact`` where each cell of the thumbnail is one element. */
+export interface GradientState {
+  dtype: string;
+  shape: number[];
+  norm: Figure;
+  contents: string;
+  thumbnail: Packed | null;
+  exact: boolean;
+  sampled: boolean;
+}
+
+/** A node of the graph, what it keeps and the gradient that arrived. */
+export interface NodeState {
+  id: number;
+  name: string;
+  kind: "op" | "function" | "leaf";
+  label: string;
+  scope: string;
+  sequence: number | null;
+  freed: boolean;
+  line: number | null;
+  dtype: string | null;
+  shape: number[] | null;
+  saved: Block[];
+  gradient: GradientState | null;
+}
+
+/** An edge of the graph and the gradient that flows along it. */
+export interface EdgeState {
+  source: number;
+  target: number;
+  input_nr: number;
+  output_nr: number;
+  dtype: string | null;
+  shape: number[] | null;
+  gradient: GradientState | null;
+}
+
+/** The memory that a graph keeps for backward. */
+export interface KeptMemory {
+  nodes: Record<number, [number, number][]>;
+  scopes: [string, number][];
+  all: number;
+  shared: number;
+}
+
+/** A saved tensor that was changed in place since. */
+export interface StaleState {
+  node: number;
+  of: string;
+  name: string;
+  maker: number | null;
+  saved: number;
+  now: number;
+  by: string;
+  line: number | null;
+}
+
+/** The facts behind the lenses; a lens with nothing to show is None. */
+export interface LensState {
+  kept: KeptMemory | null;
+  stale: StaleState[];
+  norms: Packed | null;
+  bad: number | null;
+}
+
+/** A laid-out graph, the module of each box, and the names of its ghosts. */
+export interface Picture {
+  layout: Layout;
+  scopes: Record<string, string>;
+  ghosts: string[];
+}
+
+/** The laid-out graph, and what is known of its nodes and edges. */
+export interface GraphState {
+  layout: Layout;
+  scopes: Record<string, string>;
+  ghosts: string[];
+  total: number;
+  widest: number;
+  nodes: NodeState[];
+  edges: EdgeState[];
+  whole: number;
+  notes: string[];
+  complete: boolean;
+  lenses: LensState;
+  names: string[];
+  calls: Record<number, [number, string][]>;
+}
+
+/** A value whose live view is its document. */
+export interface DocumentState {
+  document: Block[];
+}
+
+/** A comparison and its one sentence. */
+export interface ComparisonState {
+  document: Block[];
+  headline: string;
+}
+
+/** The source of a class, and the line of each method's ``def``. */
+export interface SourceState {
+  text: string;
+  first_line: number;
+  lines: Record<string, number>;
+}
+
+/** Numbers of the small tensors of the first forward, by position; the line of each gradient; a call of backward. */
+export interface ElementsState {
+  inputs: (Figure[] | null)[];
+  outputs: (Figure[] | null)[];
+  lines: Record<number, number | null>;
+  call: number | null;
+}
+
+/** One element of an output along one element of an input, in one precision. */
+export interface EntryCurveState {
+  center: Figure;
+  plus: Packed;
+  minus: Packed;
+}
+
+/** The output along one input element, by precision, and what backward claims of it. */
+export interface MicroscopeAnswer {
+  steps: number[];
+  curves: Record<string, EntryCurveState>;
+  claimed: Figure;
+  found: Figure;
+}
+
+/** A block of a check at other inputs. */
+export interface OtherBlock {
+  name: string;
+  verdict: "match" | "mismatch" | "subgradient" | "flat" | "undecided";
+  wrong: number;
+}
+
+/** The check at other inputs. */
+export interface ElsewhereAnswer {
+  verdict: string;
+  headline: string;
+  blocks: OtherBlock[];
+}
+
+/** The report as plain text. */
+export interface TextAnswer {
+  text: string;
+}
+
+/** All of a block that came in brief. */
+export interface BlockAnswer {
+  block: BlockState;
+}
+
+/** Some calls. */
+export interface CallsAnswer {
+  calls: CallState[];
+}
+
+/** Some nodes, the edges at them and the nodes at their far ends. */
+export interface NodesAnswer {
+  nodes: NodeState[];
+  edges: EdgeState[];
+}
+
+/** Another picture of the graph; with why a tensor has no gradient, where that was asked. */
+export interface PictureAnswer {
+  layout: Layout;
+  scopes: Record<string, string>;
+  ghosts: string[];
+  message?: string;
+  line?: number;
+  node?: number;
+  ghost?: number;
+}
+
+/** Nothing but that the question was heard. */
+export interface HeardAnswer {
+}
+
+/** The answer to each question that a page may ask, by the question's kind. */
+export interface Answers {
+  zoom: Maps;
+  block: BlockAnswer;
+  microscope: MicroscopeAnswer;
+  elsewhere: ElsewhereAnswer;
+  text: TextAnswer;
+  calls: CallsAnswer;
+  some_calls: CallsAnswer;
+  function: CallsAnswer;
+  nodes: NodesAnswer;
+  picture: PictureAnswer;
+  ready: HeardAnswer;
+  stop: HeardAnswer;
+}
+
+/** The blocks of a check or a Jacobian. */
+export interface BlocksState {
+  blocks: BlockState[];
+  answers?: Record<string, DataView>;
+}
+
+/** The blocks of a Jacobian. */
+export interface JacobianState {
+  blocks: BlockState[];
+  answers?: Record<string, DataView>;
+  function: string;
+  complete: boolean;
+}
+
+/** A check: verdict, answer and blocks. */
+export interface GradcheckState {
+  blocks: BlockState[];
+  answers?: Record<string, DataView>;
+  check: CheckState;
+  answer: AnswerState;
+}
+
+/** Everything that a report holds; a part that it does not hold is None and gets no tab. */
+export interface InspectorState {
+  blocks: BlockState[];
+  answers?: Record<string, DataView>;
+  function: string;
+  view: string;
+  notes: string[];
+  answer: AnswerState;
+  check: CheckState | null;
+  calls: CallsState;
+  graph: GraphState | null;
+  comparison: ComparisonState | null;
+  source: SourceState | null;
+  elements: ElementsState;
+}
+
+/** How far long work is. */
+export interface ProgressState {
+  percent: number | null;
+  left: number | null;
+  what: string;
+  seconds: number;
+  over: boolean;
+  tone: "right" | "wrong" | "cannot tell" | "unchecked" | "bug" | "lint" | "note" | "";
+  headline: string;
+  kernel?: string;
+}
+
+/** The state of each view, by the view's kind. */
+export interface Views {
+  inspector: InspectorState;
+  graph: GraphState;
+  jacobian: JacobianState;
+  gradcheck: GradcheckState;
+  calls: CallsState;
+  document: DocumentState;
+  progress: ProgressState;
+}
