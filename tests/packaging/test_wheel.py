@@ -35,6 +35,15 @@ def test_sdist_has_what_one_needs_to_build_and_test(built):
     assert not [name for name in names if "node_modules" in name or "__pycache__" in name]
 
 
+def test_sdist_leaves_out_the_courses_solutions(built):
+    with tarfile.open(built[".gz"]) as sdist:
+        texts = {
+            m.name: sdist.extractfile(m).read() for m in sdist.getmembers() if m.isfile() and "/notebooks/" in m.name
+        }
+    assert texts
+    assert [name for name, text in texts.items() if name[-3:] != ".md" and b"### BEGIN SOLUTION" in text] == []
+
+
 def run(fresh, *words):
     """Run a program of the fresh environment, far away from the checkout."""
     environment = {**os.environ, "NBAUTOGRAD_LANG": "en"}
