@@ -1,0 +1,200 @@
+"""The guides beside the demo, in both languages: what their text says of a cell's output, and what comes of trying."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_course_notebooks import errors, executed, said
+from test_glossary import misused, terms
+
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+GUIDES = ("torch_errors", "audit")
+LANGUAGES = ("en", "zh")
+each_guide = pytest.mark.parametrize("name", GUIDES)
+each_language = pytest.mark.parametrize("lang", LANGUAGES)
+CELL = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}
+KEEP = "optimizer.step()\n    state = state.detach()"
+NORM = "r = (x.square().mean(-1, keepdim=True) + 1e-6).rsqrt()"
+STEP = "%%autograd_audit\nloss = nn.functional.cross_entropy(model(x), labels)\nloss.backward()"
+# What the text beside a cell says of its output.
+SEEN = {
+    "torch_errors": {
+        "in-place": (
+            "output 0 of Tanh, is at version 1; expected version 0",
+            "nbautograd.*`%autograd_explain`",
+        ),
+        "in-place-explain": (
+            r"`hidden`.*`hidden \+= x",
+            "`Tanh`.*(own result|自己的结果)",
+        ),
+        "in-place-run": (
+            r"\+ hidden = hidden \+ x",
+            "(tried|已试过)",
+        ),
+        "in-place-mended": (r"\(4, 4\)",),
+        "second": ("a second time.*retain_graph=True",),
+        "second-explain": (
+            r"state = state\.detach\(\)",
+            "(iteration before|上一次迭代)",
+        ),
+        "second-mended": ("steps: 3",),
+        "retain": ("modified by an inplace operation",),
+        "retain-explain": (
+            r"optimizer\.step\(\)",
+            r"cell\.weight_hh",
+        ),
+        "no-grad": ("element 0 of tensors does not require grad",),
+        "no-grad-explain": (
+            r"\.item\(\)",
+            "(Python number|Python 数字)",
+        ),
+        "no-grad-mended": (r"\(4, 4\)",),
+        "none": (
+            "gradient: None",
+            r"UserWarning: The \.grad attribute of a Tensor that is not a leaf",
+        ),
+        "none-explain": (
+            "`scale`.*(computed from other tensors|由其他张量算出)",
+            "(only for leaves|只为叶子保留)",
+        ),
+        "none-mended": (r"gradient: \(4,\) leaf: True",),
+        "nan": (
+            r"loss: 3\.0",
+            r"gradient: tensor\(\[ +nan, 0\.5000, 0\.2500\]\)",
+        ),
+        "nan-explain": (
+            "NaN.*Sqrt",
+            "(infinite at 0|0 处的导数是无穷)",
+            "(0 times infinity|0 乘无穷)",
+        ),
+        "nan-run": (
+            r"torch\.where\(lengths > 0, lengths, 1\)\.sqrt\(\)",
+            "(tried|已试过)",
+        ),
+        "nan-mended": (
+            r"loss: 3\.0",
+            r"gradient: tensor\(\[0\.0000, 0\.5000, 0\.2500\]\)",
+        ),
+        "own": (r"invalid gradient at index 1 - got \[4, 3\]",),
+        "own-explain": (
+            r"`weight`.*\[4, 3\]",
+            r"\[3, 4\]",
+            r"grad_weight = rows\.t\(\) @ grad_output",
+        ),
+        "own-silent": (
+            "torch said nothing",
+            "(backward is wrong for `weight`|`weight`.*错的)",
+        ),
+        "own-mended": ("✓ (agrees|一致)",),
+    },
+    "audit": {
+        "audit": (
+            "1 (of|个).*RMSNorm",
+            "RMSNorm.*(line |第 )14",
+            r"\.mean\(-1, keepdim=True\)",
+            "✗",
+            r"cap: 5\.0",
+            r"x\*: float32 \(16, 8\)",
+        ),
+        "object": ("RMSNorm wrong calls: 1\nSoftCap right calls: 1\nSwish right calls: 1",),
+        "open": (
+            r"\+ .*\.mean\(-1, keepdim=True\)",
+            "`weight`.*(right|对的)",
+        ),
+        "repro": (r"repro_RMSNorm\.py",),
+        "audit-again": (
+            "(All 3|3 个自定义梯度.*全部正确)",
+            "(second derivatives wrong|二阶导数错误)",
+        ),
+    },
+}
+# A cell changed as a "Try" asks for, what is run behind it, and what comes then.
+TRIED = {
+    "torch_errors": (
+        ("in-place", {"torch.tanh": "nn.functional.silu", "backward()": "backward(), print('walked')"}, "", "walked"),
+        ("second-mended", {"state.detach())": "state)", "optimizer.step()": KEEP}, "", "steps: 3"),
+        ("no-grad-mended", {".mean())": ".mean().detach())"}, "%autograd_explain --run", r"\.detach\(\)\)`"),
+        ("none", {".double()": ".double()\nscale.retain_grad()"}, "print(scale.is_leaf)", r"tensor[\s\S]*False"),
+        ("nan-explain", {"sqrt": "log"}, "", r"Log[\s\S]*(0 times infinity|0 乘无穷)"),
+        ("own-mended", {"grad_rows, grad_weight": "grad_rows"}, "%autograd_explain", "returns 1 value|返回 1 个值"),
+    ),
+    "audit": (
+        (
+            "mended",
+            {"g = grad": f"{NORM}\n        g = grad"},
+            STEP,
+            r"\A(?![\s\S]*(second der|二阶))[\s\S]*(All 3|全部正确)",
+        ),
+    ),
+}
+
+
+def content(name: str, lang: str) -> dict[str, Any]:
+    """A guide as it is committed."""
+    file = f"{name}.ipynb" if lang == "en" else f"{name}.{lang}.ipynb"
+    return json.loads((NOTEBOOKS / file).read_text(encoding="utf-8"))  # type: ignore[no-any-return]
+
+
+def sources(name: str, lang: str, kind: str) -> dict[str, str]:
+    """The cells of one kind by their ids."""
+    return {c["id"]: "".join(c["source"]) for c in content(name, lang)["cells"] if c["cell_type"] == kind}
+
+
+def with_tries(name: str, lang: str) -> dict[str, Any]:
+    """A guide with the cells that a reader is asked to try at its end."""
+    guide, code = content(name, lang), sources(name, lang, "code")
+    for number, (cell, changes, behind, _) in enumerate(TRIED[name]):
+        changed = code[cell]
+        for old, new in changes.items():
+            assert old in changed
+            changed = changed.replace(old, new)
+        for part, source in (("try", changed), ("behind", behind)):
+            guide["cells"].append({**CELL, "id": f"{part}-{number}", "source": source})
+    return guide
+
+
+@each_guide
+@each_language
+@pytest.mark.notebooks
+def test_a_guide_shows_what_its_text_says(name, lang):
+    cells = {cell.id: cell for cell in executed(with_tries(name, lang), lang) if cell.cell_type == "code"}
+    told = {key: "\n".join([*errors(cell), said(cell)]) for key, cell in cells.items()}
+    assert {
+        (key, p): told[key] for key, all_of in SEEN[name].items() for p in all_of if not re.search(p, told[key])
+    } == {}
+    tries = {
+        (cell, pattern): told[f"try-{k}"] + told[f"behind-{k}"] for k, (cell, *_, pattern) in enumerate(TRIED[name])
+    }
+    assert {key: text for key, text in tries.items() if not re.search(key[1], text)} == {}
+    meant = {key for key, cell in cells.items() if "raises-exception" in cell.metadata.get("tags", [])}
+    raised = {key for key, cell in cells.items() if errors(cell) and not key.startswith("try-")}
+    assert raised == meant
+    if name == "audit":
+        before, after = (float(told[key].split()[-1]) for key in ("model", "train-again"))
+        assert after < before
+
+
+@each_guide
+def test_a_guide_has_the_same_code_in_both_languages(name):
+    english, chinese = (sources(name, lang, "code") for lang in LANGUAGES)
+    assert {key: code for key, code in english.items() if key != "setup"} == {
+        key: code for key, code in chinese.items() if key != "setup"
+    }
+    assert list(sources(name, "en", "markdown")) == list(sources(name, "zh", "markdown"))
+
+
+@each_guide
+def test_a_cell_that_raises_is_announced(name):
+    for lang, word in (("en", "*raises*"), ("zh", "*会报错*")):
+        cells = content(name, lang)["cells"]
+        above = ["".join(cells[k - 1]["source"]) for k, c in enumerate(cells) if c["metadata"].get("tags")]
+        assert all(word in text for text in above)
+
+
+@each_guide
+def test_the_chinese_is_in_the_terms_of_the_glossary(name):
+    assert misused("\n".join(sources(name, "zh", "markdown").values()), terms()) == []
