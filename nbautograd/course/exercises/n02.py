@@ -63,7 +63,7 @@ def _wanted_only(answer: Any, draw: Draw) -> Iterator[Failure]:
 
 
 def _backward_for(answer: Any, inputs: Sequence[Tensor], wanted: Iterable[int]) -> tuple[tuple[Any, ...], int]:
-    """What backward returns when these inputs need a gradient, and how often it calls torch."""
+    """Return what backward returns when these inputs need a gradient, and the count of its calls of torch."""
     chosen = set(wanted)
     given = [x.clone().requires_grad_(k in chosen) for k, x in enumerate(inputs)]
     seen: list[tuple[Any, int]] = []
