@@ -7,7 +7,7 @@ import contextlib
 import inspect
 import random
 import sys
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import FrameType
@@ -107,8 +107,9 @@ def held(line: int, names: Mapping[str, Any], ctx: Any, grads: Sequence[Any]) ->
 
 
 def generators(line: int, names: Mapping[str, Any], ctx: Any, grads: Sequence[Any]) -> list[Any]:
-    """Look at the state of the random generators of torch, numpy and Python."""
-    return [torch.get_rng_state().tolist(), np.random.get_state()[1].tolist(), random.getstate()]  # type: ignore[index]
+    """Look at the state of the random generators of torch, numpy and Python, and of those on ctx."""
+    own = [g.get_state().tolist() for g in vars(ctx).values() if isinstance(g, torch.Generator)]
+    return [torch.get_rng_state().tolist(), np.random.get_state()[1].tolist(), random.getstate(), own]  # type: ignore[index]
 
 
 def last_line(subject: Problem, only: int) -> int | None:
@@ -186,18 +187,27 @@ def written(subject: Problem, known: Returned, wrong: Array) -> Returned:
     def at(line: int) -> ast.stmt | None:
         return next((n for n in statements if n.lineno <= line <= (n.end_lineno or n.lineno)), None)
 
-    lines = writes.lines[wrong] if writes.lines.shape == wrong.shape else np.empty(0, int)
     made = at(writes.made)
-    if made is not None and _only_made(made):
-        lines = lines[lines != writes.made]
-    line = Counter(map(int, lines)).most_common(1)[0][0] if lines.size else writes.parts[-1]
+    reached = {
+        line: mask
+        for line, mask in writes.reached.items()
+        if mask.shape == wrong.shape
+        and bool((mask & wrong).any())
+        and not (line == writes.made and made is not None and _only_made(made))
+    }
+    # the one that wrote what is wrong, as little else as possible; of several the last to run
+    line = min(reversed(reached), key=lambda k: int((reached[k] ^ wrong).sum()), default=writes.parts[-1])
     statement = _computed(function, at(line))
     return known if statement is None else Returned(known.name, statement.lineno, ast.unparse(statement))
 
 
 def _computed(function: ast.FunctionDef, statement: ast.stmt | None) -> ast.stmt | None:
-    """Return the statement that computed what this one only hands on, as ``out[:, :2] = part`` does; else itself."""
-    name = getattr(getattr(statement, "value", None), "id", None)
+    """Return the statement that computed what this one only hands on, as ``out[:, :2] = part`` does; else itself.
+
+    What adds a value, or puts it at indices, may itself be what is wrong.
+    """
+    handed = isinstance(statement, ast.Assign) and all(map(_sliced, statement.targets))
+    name = getattr(getattr(statement, "value", None), "id", None) if handed else None
     if statement is None or name is None:
         return statement
     before = [
@@ -210,8 +220,21 @@ def _computed(function: ast.FunctionDef, statement: ast.stmt | None) -> ast.stmt
     return before[-1] if before else statement
 
 
+def _sliced(target: ast.expr) -> bool:
+    """Return True for a variable, and for a part of one between bounds: what is at an index of its own may be wrong."""
+    if not isinstance(target, ast.Subscript):
+        return True
+    items = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
+    return all(isinstance(item, (ast.Slice, ast.Constant)) for item in items)
+
+
 def _only_made(statement: ast.stmt) -> bool:
     value = getattr(statement, "value", None)
+    values = value.elts if isinstance(value, ast.Tuple) else [value]
+    return all(map(_is_maker, values))
+
+
+def _is_maker(value: ast.expr | None) -> bool:
     function = value.func if isinstance(value, ast.Call) else None
     name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
     return name.startswith(MAKERS)
@@ -226,13 +249,13 @@ class _Writes:
     Attributes:
         made: the line that made the tensor which it is now.
         parts: the lines that changed it in place since.
-        lines: for each element the last line that wrote it.
+        reached: for each line the elements that it wrote, in the order in which they ran last.
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.made, self.parts = 0, list[int]()
-        self.lines = np.empty(0, dtype=int)
+        self.reached = dict[int, Array]()
         self._tensor: Tensor | None = None
         self._version, self._values = 0, torch.empty(0)
         self._copied = 0
@@ -244,10 +267,11 @@ class _Writes:
             return
         if tensor is not self._tensor:
             self.made, self.parts, self._tensor = line, [], tensor
-            self.lines = np.full(tuple(tensor.shape), line)
+            self.reached = {line: np.ones(tuple(tensor.shape), dtype=bool)}
         elif tensor._version != self._version:
             self.parts.append(line)
-            self.lines[(tensor.detach() != self._values).cpu().numpy()] = line
+            wrote = (tensor.detach() != self._values).cpu().numpy()
+            self.reached[line] = wrote | self.reached.pop(line, np.zeros_like(wrote))
         else:
             return
         self._version, self._values = tensor._version, tensor.detach().clone()

@@ -13,6 +13,7 @@ from nbautograd.core.checking import other_points, phrases
 from nbautograd.core.checking.backward_call import cotangents, observe
 from nbautograd.core.checking.block import Block
 from nbautograd.core.checking.diagnosis import evidence
+from nbautograd.core.checking.diagnosis.evidence import Terms
 from nbautograd.core.checking.diagnosis.table import Blocks, Place, causes
 from nbautograd.core.checking.probes.determinism import changed_after_saving
 from nbautograd.core.checking.probes.linearity import linearity
@@ -24,6 +25,7 @@ from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.compare import agree_bitwise
 
 CONFIRMED = 20_000  # entries up to which causes are confirmed at the sizes given: a tenth of a second
+Call = tuple[Problem, tuple[Any, ...]]  # a problem, and inputs for it
 LARGE, SHORT = 200, 8  # of more entries they are confirmed where inputs have at most so many elements, in such sizes
 SIZES = 2  # other sizes tried, of equal dimensions together and of single ones
 LAST = ("fails_batched",)
@@ -119,52 +121,55 @@ class Once:
 
 
 def _elsewhere(subject: Problem, blocks: Blocks) -> Iterator[Place]:
-    """Yield checks near the inputs, at values of both signs, at other arguments and at other sizes."""
+    """Yield checks near the inputs, at values of both signs, at other arguments and sizes, about thresholds."""
     seed = subject.seed + 71
     if sum(b.entries for b in blocks.values()) > CONFIRMED:
         subject = other_points.shrunk(subject, LARGE, SHORT, seed)
 
-    def sizes(k: int) -> Iterator[tuple[Any, ...]]:
-        return itertools.islice(other_points.together(subject, seed + k), SIZES)
+    def sizes(k: int) -> Iterator[Call]:
+        return ((subject, inputs) for inputs in itertools.islice(other_points.together(subject, seed + k), SIZES))
 
-    def single_sizes(k: int) -> Iterator[tuple[Any, ...]]:
+    def single_sizes(k: int) -> Iterator[Call]:
         chosen = itertools.islice(other_points.groups(subject, seed), SIZES)
-        return (other_points.resized(subject, group, change, seed + k) for group, change in chosen)
+        return ((subject, other_points.resized(subject, group, change, seed + k)) for group, change in chosen)
 
-    def values(k: int) -> Iterator[tuple[Any, ...]]:
+    def values(k: int) -> Iterator[Call]:
         near = other_points.nearby_inputs(subject, seed + 5 * k + 1)
-        return iter((near, other_points.in_domain(subject, seed + 5 * k + 2)))
+        return iter(((subject, near), (subject, other_points.in_domain(subject, seed + 5 * k + 2))))
 
-    def arguments(k: int) -> Iterator[tuple[Any, ...]]:
+    def arguments(k: int) -> Iterator[Call]:
         others = other_points.other_arguments, other_points.other_data
-        return (inputs for made in others for _, inputs in made(subject, seed + 5 * k + 3))
+        return ((other, inputs) for made in others for _, other, inputs in made(subject, seed + 5 * k + 3))
 
-    for made in (values, arguments, sizes, single_sizes):
-        for number, inputs in enumerate(made(0)):
-            place = _place(
-                subject, inputs, made is single_sizes, made is arguments, functools.partial(_nth, made, number)
-            )
+    def spread(k: int) -> Iterator[Call]:
+        thresholds = evidence.constants(subject)
+        return ((subject, inputs) for inputs in other_points.spread(subject, thresholds, seed + 5 * k + 4))
+
+    for made in (values, arguments, sizes, single_sizes, spread):
+        for number, call in enumerate(made(0)):
+            role = Place({}, Terms(), made is single_sizes, made is arguments, made is spread)
+            place = _place(role, call, functools.partial(_nth, made, number))
             if place is not None:
                 yield place
 
 
-def _nth(made: Callable[[int], Iterator[tuple[Any, ...]]], number: int) -> tuple[Any, ...] | None:
-    """Return the inputs of this number made with another seed."""
+def _nth(made: Callable[[int], Iterator[Call]], number: int) -> Call | None:
+    """Return the call of this number made with another seed."""
     return next(itertools.islice(made(1), number, None), None)
 
 
-def _place(
-    subject: Problem,
-    inputs: tuple[Any, ...] | None,
-    resized: bool,
-    argument: bool,
-    again: Callable[[], tuple[Any, ...] | None],
-) -> Place | None:
-    """Check at these inputs; None outside the domain of forward, where nothing is borne out or refuted."""
-    if inputs is None:
+def _place(role: Place, call: Call | None, again: Callable[[], Call | None]) -> Place | None:
+    """Check this call; None outside the domain of forward, where nothing is borne out or refuted.
+
+    Args:
+        role: what is another there.
+        call: the problem and the inputs.
+        again: gives the same with other values.
+    """
+    if call is None:
         return None
     with contextlib.suppress(Exception):
-        other = Problem(subject.fn, inputs, subject.seed)
+        other = Problem(call[0].fn, call[1], call[0].seed)
         run = GradcheckRun(other, None, None, None)
         with other.session():
             run.find_blocks()
@@ -172,8 +177,8 @@ def _place(
                 raise KeyboardInterrupt  # half a check bears nothing out
             if run.outputs is not None:
                 terms = evidence.terms(other, run.outputs)
-                second = functools.cache(lambda: _place(subject, again(), resized, argument, lambda: None))
-                return Place(run.blocks, terms, resized, argument, second)
+                second = functools.cache(lambda: _place(role, again(), lambda: None))
+                return dataclasses.replace(role, blocks=run.blocks, terms=terms, again=second)
     return None
 
 

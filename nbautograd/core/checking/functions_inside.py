@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -15,12 +16,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from nbautograd.core.checking.backward_call import cotangents, gradient_tolerance, pull, rounding_level
 from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.checking.diagnose import ranked
 from nbautograd.core.checking.prepared_inputs import copy
 from nbautograd.core.checking.problem import Problem, functions_of, separate_context
 from nbautograd.core.checking.run import GradcheckRun
 from nbautograd.core.findings import Finding
+from nbautograd.core.numerics.compare import agree_relative
+from nbautograd.core.user_source import read_source
 
 CALLS = 3  # of one class that are checked
 BYTES = 1 << 26  # of copied arguments, of all classes together
@@ -48,11 +52,13 @@ class CheckedInside:
         cls: the Function.
         wrong: the report on the first of its calls at which it is wrong; None when there is none.
         right: True when every call of it was checked and is right.
+        disturbed: True when the gradient of one call becomes another one where a later call comes before its backward.
     """
 
     cls: type
     wrong: GradcheckReport | None
     right: bool
+    disturbed: bool = False
 
 
 def check_functions_inside(run: GradcheckRun, check: Check) -> tuple[CheckedInside, ...]:
@@ -92,14 +98,19 @@ def with_findings_inside(
         found: of the callable. Of its only Function a cause that is known, or was mended, is not told twice; of
             several the pattern in the callable's own gradient says no more than that one of them is wrong.
     """
+    disturbed = [one.cls for one in checked if one.disturbed]
+    if disturbed:  # that is why what comes out is wrong
+        bugs = (Finding("shared_state", "bug", "causes.shared_state", {}, None, _backward_line(c)) for c in disturbed)
+        return ranked((*bugs, *(f for f in found if f.kind != "bug" or f.where is None)))
     if run.complete and checked and all(one.right for one in checked):
         names = ", ".join(f"`{one.cls.__name__}`" for one in checked)
         note = Finding("functions_right_inside", "note", "checking.functions_right_inside", {"functions": names})
         return ranked((*found, note))
     causes = [(one.cls, one.wrong.findings[0]) for one in checked if one.wrong is not None]
     if run.subject.cls is not None:
-        mended = any(finding.fix is not None for finding in found)
-        causes = [] if mended else [(c, f) for c, f in causes if f.code not in {known.code for known in found}]
+        told = {finding.code for finding in found}
+        known = any(f.code in told for one in checked if one.wrong is not None for f in one.wrong.findings)
+        causes = [] if known or any(finding.fix is not None for finding in found) else causes
         rest = found
     else:
         rest = tuple(f for f in found if not causes or f.kind != "bug" or f.where is None)
@@ -120,7 +131,31 @@ def _checked(cls: type, calls: CallsOfClass, check: Check) -> CheckedInside:
         if report is not None and report.verdict == "wrong" and report.findings:
             return CheckedInside(cls, report, right=False)
         verdicts.append(None if report is None else report.verdict)
-    return CheckedInside(cls, None, right=not calls.left_out and set(verdicts) == {"right"})
+    disturbed = any(_disturbed(cls, one, other) for one, other in itertools.permutations(calls.arguments, 2))
+    return CheckedInside(cls, None, not calls.left_out and set(verdicts) == {"right"}, disturbed)
+
+
+def _disturbed(cls: type, one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
+    """Return True if the gradient of one call becomes another where the other call comes before its backward."""
+    with contextlib.suppress(Exception):
+        subject, between = Problem(cls, one), Problem(cls, other)
+        with subject.state.put_back(), subject.session():
+            first, again, last = subject.call(), subject.call(), subject.call()
+            v = cotangents(subject, first, subject.seed)
+            alone, repeated = pull(subject, first, v), pull(subject, again, v)
+            between.call()
+            rel, low = gradient_tolerance(last, subject.inputs), rounding_level(last, subject.inputs)
+            return _agree(alone, repeated, rel, low) and not _agree(alone, pull(subject, last, v), rel, low)
+    return False
+
+
+def _agree(a: Sequence[Tensor | None], b: Sequence[Tensor | None], rel: float, low: float) -> bool:
+    return all(agree_relative(x, y, rel, low) for x, y in zip(a, b, strict=True))
+
+
+def _backward_line(cls: type) -> int | None:
+    source = read_source(cls)
+    return None if source is None else source.line("backward")
 
 
 def _report(cls: type, arguments: tuple[Any, ...], check: Check) -> GradcheckReport | None:

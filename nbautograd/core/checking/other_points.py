@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import inspect
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -46,6 +48,35 @@ def in_domain(subject: Problem, seed: int) -> tuple[Any, ...]:
     return tuple(_signed(item, generator) if _both_signs(item) else other for item, other in given)
 
 
+def spread(subject: Problem, thresholds: Iterable[float], seed: int) -> Iterator[tuple[Any, ...]]:
+    """Yield inputs that tell conditions apart: near the given ones without zeros; then on both sides of thresholds.
+
+    What holds exactly where a value is zero, or above a number of the code, has to hold there too. Each element is
+    drawn at the size of one of the thresholds or of the input; of one sign where all elements given have that sign.
+    """
+    generator = torch.Generator().manual_seed(seed)
+
+    def filled(item: Any) -> Any:
+        if not isinstance(item, Tensor) or not item.requires_grad or item.is_complex():
+            return item
+        size = 0.2 * float(item.detach().abs().mean())
+        noise = (torch.rand(item.shape, generator=generator, dtype=torch.float64) - 0.5) * size
+        return torch.where(item.detach() == 0, noise.to(item), item.detach()).requires_grad_()
+
+    def scattered(item: Any) -> Any:
+        if not isinstance(item, Tensor) or not item.requires_grad or item.is_complex() or not item.numel():
+            return item
+        known = {abs(float(c)) for c in thresholds if c} | {float(item.detach().abs().median())}
+        scales = torch.tensor(sorted(known), dtype=torch.float64)
+        chosen = scales[torch.randint(len(scales), item.shape, generator=generator)]
+        values = chosen * (0.4 + torch.rand(item.shape, generator=generator, dtype=torch.float64))
+        signs = torch.randint(2, item.shape, generator=generator) * 2 - 1 if _both_signs(item) else item.detach().sign()
+        return (values * signs).to(item).requires_grad_()
+
+    yield tuple(map(filled, nearby_inputs(subject, seed)))
+    yield tuple(map(scattered, subject.fresh()))
+
+
 def _both_signs(item: Any) -> bool:
     real = isinstance(item, Tensor) and not item.is_complex() and item.numel() > 0
     return real and bool((item < 0).any()) and bool((item > 0).any())
@@ -77,30 +108,88 @@ def together(subject: Problem, seed: int) -> Iterator[tuple[Any, ...]]:
             yield inputs
 
 
-def other_arguments(subject: Problem, seed: int) -> Iterator[tuple[int, tuple[Any, ...]]]:
-    """Yield the position of an argument that is no tensor, and inputs where it is another, as the forward takes it.
+def other_arguments(subject: Problem, seed: int) -> Iterator[tuple[str, Problem, tuple[Any, ...]]]:
+    """Yield the name of an argument that is no tensor, and a problem with inputs where it is another.
 
-    True becomes False, a whole number the next and the one before (not 0: what is multiplied by it tells nothing), any
-    other number half as much again: what is right for ``p=3``, ``correction=1`` or ``dim=1`` alone is not right.
+    True becomes False, a whole number the next and the one before of its sign (not 0: what is multiplied by it tells
+    nothing, and below it an index or a size is something else), any other number half as much again: what is right for
+    ``p=3``, ``correction=1`` or ``dim=1`` alone is not right. Of a callable around one Function the arguments that it
+    gives to that Function are changed.
     """
     for i, item in enumerate(subject.inputs):
         for value in _others(item):
             inputs = list(nearby_inputs(subject, seed + i))
             inputs[i] = value
             if works(subject, tuple(inputs)):
-                yield i, tuple(inputs)
+                yield subject.input_names[i], subject, tuple(inputs)
+    if subject.cls is not None and not subject.direct:
+        yield from _arguments_inside(subject, seed)
+
+
+def _arguments_inside(subject: Problem, seed: int) -> Iterator[tuple[str, Problem, tuple[Any, ...]]]:
+    given: list[tuple[Any, ...]] = []
+    with _apply_replaced(subject.cls, lambda args: given.append(args) or args):  # type: ignore[func-returns-value]
+        subject.call()
+    own = [item for item in subject.inputs if not isinstance(item, Tensor)]  # handed on, and changed from outside
+    for k, item in enumerate(given[0]) if len(given) == 1 else ():
+        for value in _others(item) if not any(item is known for known in own) else ():
+            other = Problem(_Changed(subject, k, value), subject.inputs, subject.seed)
+            inputs = nearby_inputs(subject, seed + k)
+            with contextlib.suppress(Exception):
+                other.call()
+                names = subject.source.inputs if subject.source is not None else ()
+                if other.cls is subject.cls and works(other, inputs):
+                    yield names[k] if k < len(names) else str(k), other, inputs
+
+
+class _Changed:
+    """The callable of a problem, which gives its Function another value for one argument.
+
+    Args:
+        subject: whose callable it is.
+        position: of the argument.
+        value: in its place.
+    """
+
+    def __init__(self, subject: Problem, position: int, value: Any) -> None:
+        self._fn, self._cls, self._position, self._value = subject.fn, subject.cls, position, value
+        with contextlib.suppress(TypeError, ValueError):  # so that the inputs keep their names
+            self.__signature__ = inspect.signature(getattr(subject.fn, "forward", subject.fn))
+
+    def __call__(self, *inputs: Any) -> Any:
+        """Call it."""
+
+        def changed(args: tuple[Any, ...]) -> tuple[Any, ...]:
+            return (*args[: self._position], self._value, *args[self._position + 1 :])
+
+        with _apply_replaced(self._cls, changed):
+            return self._fn(*inputs)
+
+
+@contextlib.contextmanager
+def _apply_replaced(cls: Any, changed: Callable[[tuple[Any, ...]], tuple[Any, ...]]) -> Iterator[None]:
+    """For the time, change the arguments of a Function that is called by its class."""
+    own, apply = vars(cls).get("apply"), cls.apply
+    cls.apply = staticmethod(lambda *args: apply(*changed(args)))
+    try:
+        yield
+    finally:
+        if own is None:
+            del cls.apply
+        else:
+            cls.apply = own
 
 
 def _others(item: Any) -> tuple[Any, ...]:
     if isinstance(item, bool):
         return (not item,)
     if isinstance(item, int):
-        return tuple(n for n in (item + 1, item - 1) if n)
+        return tuple(n for n in (item + 1, item - 1) if n and (n < 0) == (item < 0))
     return (1.5 * item,) if isinstance(item, float) and item else ()
 
 
-def other_data(subject: Problem, seed: int) -> Iterator[tuple[int, tuple[Any, ...]]]:
-    """Yield the position of a tensor that needs no gradient, and inputs where it is another that is as fair.
+def other_data(subject: Problem, seed: int) -> Iterator[tuple[str, Problem, tuple[Any, ...]]]:
+    """Yield the name of a tensor that needs no gradient, the problem, and inputs where it is another that is as fair.
 
     Labels, indices and masks are drawn anew from their own values, each once where each was there once. The rows of
     any other tensor change places, and the columns of a square one alike, which leaves a rotation, a symmetric matrix,
@@ -113,7 +202,7 @@ def other_data(subject: Problem, seed: int) -> Iterator[tuple[int, tuple[Any, ..
             inputs = list(nearby_inputs(subject, seed + i))
             inputs[i] = _other_data(item, generator)
             if not torch.equal(inputs[i], item) and works(subject, tuple(inputs)):
-                yield i, tuple(inputs)
+                yield subject.input_names[i], subject, tuple(inputs)
 
 
 def _other_data(item: Tensor, generator: torch.Generator) -> Tensor:

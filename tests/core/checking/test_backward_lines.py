@@ -45,7 +45,8 @@ class HandedOn(Halves):
         (x,) = ctx.saved_tensors
         dx = torch.empty_like(x)
         half = 3 * g[:, 2:] * x[:, 2:].cos()
-        dx[:, 2:] = half
+        start = 2
+        dx[:, start:] = half
         dx[:, :2] = g[:, :2] * x[:, :2].cos()
         return dx
 
@@ -148,9 +149,80 @@ class Popped(Function):
         return g
 
 
+class Overlapping(Function):
+    """Two overlapping parts are added to a buffer, the first of them wrongly."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x[:-1] ** 3 + x[1:]
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        dx = torch.zeros_like(x)
+        dx[:-1] += 2 * g * x[:-1].cos()
+        dx[1:] += g
+        return dx
+
+
+class Chunks(Function):
+    """A loop over chunks leaves out the last, incomplete one; both buffers are made in one statement."""
+
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return x * y
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y = ctx.saved_tensors
+        dx, dy = torch.zeros_like(x), torch.zeros_like(y)
+        for start in range(0, len(x) - 1, 2):
+            rows = slice(start, start + 2)
+            dx[rows] = g[rows] * y[rows]
+            dy[rows] = g[rows] * x[rows]
+        return dx, dy
+
+
+class Indexed(Function):
+    """What is added at indices that occur twice is right; where it is added is not."""
+
+    @staticmethod
+    def forward(ctx, weight, tokens):
+        ctx.save_for_backward(tokens)
+        ctx.rows = len(weight)
+        return 2 * weight[tokens]
+
+    @staticmethod
+    def backward(ctx, g):
+        (tokens,) = ctx.saved_tensors
+        rows = 2 * g
+        dw = g.new_zeros(ctx.rows, g.shape[1])
+        dw[tokens] += rows
+        return dw, None
+
+
+class OwnGenerator(Function):
+    @staticmethod
+    def forward(ctx, x, seed):
+        ctx.gen = torch.Generator().manual_seed(seed)
+        return x * torch.randn(x.shape, dtype=x.dtype, generator=ctx.gen)
+
+    @staticmethod
+    def backward(ctx, g):
+        scale = 1.0
+        noise = torch.randn(g.shape, dtype=g.dtype, generator=ctx.gen)
+        return scale * g * noise, None
+
+
 @pytest.mark.parametrize(
     ("fn", "inputs", "line"),
     [
+        (Overlapping, (draw(6),), "dx[:-1] += 2 * g * x[:-1].cos()"),
+        (Chunks, (draw(5, 2), draw(5, 2, seed=1)), "dx[rows] = g[rows] * y[rows]"),
+        (Indexed, (draw(5, 2), torch.tensor([1, 3, 1])), "dw[tokens] += rows"),
+        (OwnGenerator, (draw(4), 0), "noise = torch.randn(g.shape, dtype=g.dtype, generator=ctx.gen)"),
         (Halves, (draw(3, 4),), "dx[:, 2:] = 3 * g[:, 2:] * x[:, 2:].cos()"),
         (HandedOn, (draw(3, 4),), "half = 3 * g[:, 2:] * x[:, 2:].cos()"),
         (Left, (torch.linspace(-1, 1, 8, dtype=torch.float64).requires_grad_(),), "dx[x < -0.5] *= 0.1"),

@@ -385,7 +385,188 @@ def test_data_that_is_orthonormal_stays_orthonormal_at_other_sizes() -> None:
     with problem.session():
         problem.call()
         others = [inputs[1] for inputs in other_points.together(problem, 0)]
-        others += [inputs[1] for _, inputs in other_points.other_data(problem, 0)]
+        others += [inputs[1] for _, _, inputs in other_points.other_data(problem, 0)]
     assert len(others) == 2
     for other in others:
         assert torch.allclose(other @ other.T, torch.eye(len(other), dtype=torch.float64))
+
+
+class Tail(Function):
+    """Below -5 an approximation takes the place of the derivative; 2 stands in the code as an exponent alone."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.special.log_ndtr(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        ratio = torch.exp(-0.5 * x**2 - torch.special.log_ndtr(x)) / 2.5066282746310002
+        return g * torch.where(x < -5, -x, ratio)
+
+
+def test_a_threshold_is_told_apart_from_others_where_no_input_lies_between() -> None:
+    x = torch.cat([draw(20).detach().clamp(-1.5, 1.5), torch.tensor([-6.2, -5.5], dtype=torch.float64)])
+    assert first(Tail, x.requires_grad_()).params["where"] == "x < -5"
+
+
+class Lower(Function):
+    """Reads the lower triangle alone, and gives the upper one a gradient too."""
+
+    @staticmethod
+    def forward(ctx, L, x):
+        ctx.save_for_backward(x)
+        return L.tril() @ x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return torch.outer(g, x), None
+
+
+def test_a_triangle_that_is_zero_here_is_no_condition_on_values() -> None:
+    L = draw(4, 4).detach().tril().requires_grad_()
+    assert first(Lower, L, 1 + draw(4).detach().abs()).params["where"] == "i < j"
+
+
+class Factor(Function):
+    """The diagonal of phi is not halved: of the rows that are wrong some entries are right."""
+
+    @staticmethod
+    def forward(ctx, A):
+        L = torch.linalg.cholesky((A + A.T) / 2)
+        ctx.save_for_backward(L)
+        return L
+
+    @staticmethod
+    def backward(ctx, g):
+        (L,) = ctx.saved_tensors
+        S = torch.linalg.solve_triangular(L.T, (L.T @ g.tril()).tril(), upper=True)
+        S = torch.linalg.solve_triangular(L, S, upper=False, left=False)
+        return (S + S.T) / 2
+
+
+def test_a_condition_of_rows_holds_for_all_entries_of_these_rows() -> None:
+    A = draw(3, 3).detach()
+    assert first(Factor, (A @ A.T + 3 * torch.eye(3)).requires_grad_()).code != "conditional"
+
+
+class Rotated(Function):
+    @staticmethod
+    def forward(ctx, x, angle):
+        ctx.save_for_backward(angle.cos(), angle.sin())
+        a, b = x.chunk(2, -1)
+        return torch.cat([a * angle.cos() - b * angle.sin(), b * angle.cos() + a * angle.sin()], -1), angle * 2
+
+    @staticmethod
+    def backward(ctx, g, _):
+        cos, sin = ctx.saved_tensors
+        a, b = g.chunk(2, -1)
+        return torch.cat([a * cos - b * sin, b * cos - a * sin], -1), None
+
+
+def test_a_sign_that_is_wrong_in_some_entries_of_an_output_is_not_said_of_the_output() -> None:
+    angle = torch.tensor([[0.0, 0.0], [0.3, 0.7], [0.5, 0.9]], dtype=torch.float64)
+    assert first(Rotated, draw(3, 4), angle).message_id != "causes.sign_part"
+    found = first(Rotated, draw(3, 4), torch.tensor([0.0, 0.7], dtype=torch.float64))
+    assert found.message_id == "causes.sign_part"
+    assert found.params["part"] == "output 0[:, -1] / x[:, 1]"
+
+
+class Causal(Function):
+    """A causal filter whose gradient looks into the past again."""
+
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(w)
+        return sum(torch.nn.functional.pad(x, (k, 0))[:, : x.shape[1]] * w[0, k] for k in range(w.shape[1]))
+
+    @staticmethod
+    def backward(ctx, g):
+        (w,) = ctx.saved_tensors
+        return Causal.forward(_NoContext(), g, w), None
+
+
+class _NoContext:
+    def save_for_backward(self, *tensors) -> None:
+        pass
+
+
+class Matrix(Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(w)
+        return x @ w
+
+    @staticmethod
+    def backward(ctx, g):
+        (w,) = ctx.saved_tensors
+        return g @ w, None
+
+
+def test_a_transpose_is_missing_of_a_matrix_alone() -> None:
+    assert ".t()" not in first(Causal, draw(2, 5), draw(2, 3).detach()).message
+    assert ".t()" in first(Matrix, draw(2, 4), draw(4, 4).detach()).message
+
+
+class Shifted(Function):
+    """A term is missing; of one number to one number any error is a ratio."""
+
+    @staticmethod
+    def forward(ctx, sigma, x):
+        ctx.save_for_backward(sigma, x)
+        return ((sigma / x) ** 6).sum() - len(x) * (sigma / 2) ** 6
+
+    @staticmethod
+    def backward(ctx, g):
+        sigma, x = ctx.saved_tensors
+        return g * (6 * sigma**5 / x**6).sum(), None
+
+
+def test_of_a_single_entry_a_ratio_that_moves_is_no_factor() -> None:
+    sigma = torch.tensor(1.1, dtype=torch.float64, requires_grad=True)
+    found = first(Shifted, sigma, torch.tensor([1.2, 1.5, 1.9], dtype=torch.float64))
+    assert found.code == "wrong_derivative"
+
+
+class Offsets(Function):
+    """A table read at j - i, whose gradient is collected at i - j."""
+
+    @staticmethod
+    def forward(ctx, scores, table):
+        i = torch.arange(len(scores))
+        ctx.offsets = i[None] - i[:, None] + len(scores) - 1
+        return scores + table[ctx.offsets]
+
+    @staticmethod
+    def backward(ctx, g):
+        table = g.new_zeros(2 * len(g) - 1)
+        return g, table.index_add_(0, ctx.offsets.T.reshape(-1), g.reshape(-1))
+
+
+def test_indices_that_are_exchanged_are_no_sum_over_a_wrong_dimension() -> None:
+    found = first(Offsets, draw(3, 3), draw(5))
+    assert found.message_id == "causes.transposed_grad_output"
+
+
+class Padded(Function):
+    """Tokens that occur twice keep one contribution; a padding token has none."""
+
+    @staticmethod
+    def forward(ctx, weight, tokens, padding):
+        ctx.save_for_backward(tokens)
+        ctx.rows, ctx.padding = len(weight), padding
+        return weight[tokens].masked_fill((tokens == padding)[:, None], 0.0)
+
+    @staticmethod
+    def backward(ctx, g):
+        (tokens,) = ctx.saved_tensors
+        grad = g.new_zeros(ctx.rows, g.shape[1])
+        grad[tokens] += g
+        grad[ctx.padding] = 0
+        return grad, None, None
+
+
+def test_a_whole_number_is_not_tried_below_zero() -> None:
+    assert first(Padded, draw(7, 3), torch.tensor([1, 4, 0, 2, 6, 4]), 0).message_id == "causes.overwritten"

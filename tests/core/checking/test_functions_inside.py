@@ -216,3 +216,67 @@ def test_of_any_chain_exactly_the_wrong_ones_are_named(chain, seed):
     wrong = {name for name, step in (("Scaled", "scaled"), ("Apart", "apart")) if step in chain}
     assert (report.verdict == "wrong") == bool(wrong)
     assert set(inside(report)) == wrong
+
+
+class Configured(Function):
+    """All calls share one dict of settings, which a later call changes."""
+
+    DEFAULTS = {"power": 3}
+
+    @staticmethod
+    def forward(ctx, x, overrides):
+        ctx.settings = Configured.DEFAULTS
+        ctx.settings.update(overrides)
+        ctx.save_for_backward(x)
+        return x ** ctx.settings["power"]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * ctx.settings["power"] * x ** (ctx.settings["power"] - 1), None
+
+
+class ConfiguredApart(Configured):
+    @staticmethod
+    def forward(ctx, x, overrides):
+        ctx.settings = {**Configured.DEFAULTS, **overrides}
+        ctx.save_for_backward(x)
+        return x ** ctx.settings["power"]
+
+
+def test_of_calls_that_are_right_alone_one_that_disturbs_another_is_named(x):
+    report = check(lambda x: Configured.apply(x, {"power": 3}) + Configured.apply(2 * x, {"power": 2}), x)
+    assert report.verdict == "wrong"
+    assert [f.code for f in report.findings] == ["shared_state"]
+
+
+def test_calls_that_do_not_disturb_each_other_are_not_accused_of_it(x):
+    cut = check(lambda x: ConfiguredApart.apply(x, {"power": 3}) + ConfiguredApart.apply(x.detach(), {"power": 2}), x)
+    assert "shared_state" not in {f.code for f in cut.findings}
+    assert check(lambda x: ConfiguredApart.apply(ConfiguredApart.apply(x, {"power": 3}), {}), x).verdict == "right"
+
+
+class Quantised(Function):
+    """A straight-through output, and a loss with a wrong mean."""
+
+    @staticmethod
+    def forward(ctx, x, codes):
+        index = torch.cdist(x, codes).argmin(1)
+        ctx.save_for_backward(x, codes[index], index)
+        ctx.shape = codes.shape
+        return codes[index], ((x - codes[index]) ** 2).sum(1).mean()
+
+    @staticmethod
+    def backward(ctx, grad_codes, grad_loss):
+        x, near, index = ctx.saved_tensors
+        d = grad_loss * 2 * (x - near) / x.numel()
+        return grad_codes + d, x.new_zeros(ctx.shape).index_add_(0, index, -d)
+
+
+def test_an_output_that_hands_its_gradient_through_is_not_the_first_to_blame():
+    generator = torch.Generator().manual_seed(0)
+    inputs = [torch.randn(n, 3, dtype=F64, generator=generator).requires_grad_() for n in (6, 4)]
+    for fn in (Quantised, lambda x, codes: Quantised.apply(x, codes)[1]):
+        found = nbautograd.gradcheck(fn, inputs, order=1).findings[0]
+        assert found.code == "constant_factor"
+        assert "shape[1]" in found.message

@@ -102,3 +102,34 @@ def test_a_factor_that_changes_with_an_argument_names_it():
 def test_a_fix_takes_the_dimension_that_forward_takes_for_any_number_of_them():
     [fix] = fixes(gradcheck(LastOfTwo.apply, (doubles(3, 4),)))
     assert "sum(-1" in fix
+
+
+def test_a_flag_that_a_callable_gives_to_its_function_is_tried_the_other_way_too():
+    inside = gradcheck(lambda x: ExclusiveSum.apply(x, True), doubles(3, 4))
+    assert inside.verdict == "wrong"
+    assert all(finding.fix is None for finding in inside.findings)
+    assert "apply" not in vars(ExclusiveSum)
+
+
+def test_inputs_keep_their_names_where_an_argument_inside_is_another():
+    def steep(angle):
+        return Powered.apply(angle, 3.0)
+
+    found = gradcheck(steep, doubles(6)).findings[0]
+    assert found.code == "missing_factor"
+    assert "angle" in found.params["about"]
+
+
+class Powered(Function):
+    """The inner derivative of the cosine is forgotten."""
+
+    @staticmethod
+    def forward(ctx, x, scale):
+        ctx.save_for_backward(x)
+        ctx.scale = scale
+        return scale * (x**2).sin()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * ctx.scale * (x**2).cos(), None

@@ -214,10 +214,10 @@ def tensors(subject: Problem, outputs: Sequence[Tensor]) -> tuple[Named, ...]:
 def terms(subject: Problem, outputs: Sequence[Tensor]) -> Terms:
     """Return what a factor, a term or a threshold may be made of, at these outputs and the inputs of their call."""
     named = tensors(subject, outputs)
-    return Terms((*named, *_counts(named)), scalars(subject, outputs), _constants(subject))
+    return Terms((*named, *_counts(named)), scalars(subject, outputs), constants(subject))
 
 
-def _constants(subject: Problem) -> tuple[float, ...]:
+def constants(subject: Problem) -> tuple[float, ...]:
     """Numbers in the code of forward and backward."""
     if subject.cls is None:
         return ()

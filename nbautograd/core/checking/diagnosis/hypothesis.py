@@ -35,12 +35,14 @@ class Fresh:
         evidence: of a block that is wrong there too.
         resized: True when a size that others equal here differs from them there.
         argument: True when an argument that is no tensor is another there.
+        spread: True when the values lie on both sides of the constants in the code.
         again: gives the same at other values in these sizes; None where nothing is wrong there.
     """
 
     evidence: Evidence
     resized: bool = False
     argument: bool = False
+    spread: bool = False
     again: Callable[[], Fresh | None] = lambda: None
 
 
@@ -150,6 +152,8 @@ def _borne_out(hypothesis: Hypothesis, found: Cause, case: Case, twice: bool) ->
     """Return the cause, perhaps with less said; with ``twice`` only what two points of a kind refute is refuted."""
     asked, named, lesser = 0, True, hypothesis.less.values()
     for place in case.fresh():
+        if place.spread and "where" not in found.params:
+            continue  # far from the inputs, only conditions are told apart
         other = hypothesis.predicate(place.evidence)
         about = found.params.get("about")
         if other is None and place.resized:

@@ -114,7 +114,7 @@ def missing(e: Evidence) -> Cause | None:
     dead = e.equal(e.A, np.zeros_like(e.A))
     if not e.A.any() or not bool(dead[e.wrong].all()) or not bool((~e.wrong & ~dead).any()):
         return None
-    where = conditions(e, _by_column(e.wrong, e)) or _row_conditions(e, dead)
+    where = _exactly_where(e)
     if where:
         return _cause_where("missing_entries", "missing_entries_where", e, where)
     silent = bool(dead[:, _by_column(e.wrong, e)].all())  # nothing of what comes in through other outputs either
@@ -128,7 +128,7 @@ def extra(e: Evidence) -> Cause | None:
     dead = e.equal(e.N, np.zeros_like(e.N))
     if not e.N.any() or not bool(dead[e.wrong].all()) or not bool((~e.wrong & ~dead).any()):
         return None
-    where = conditions(e, _by_column(e.wrong, e)) or _row_conditions(e, dead)
+    where = _exactly_where(e)
     if where:
         return _cause_where("extra_entries", "extra_entries_where", e, where)
     return Cause("extra_entries", "extra_entries" if e.elementwise else "extra_entries_wide", _count(e))
@@ -136,12 +136,26 @@ def extra(e: Evidence) -> Cause | None:
 
 def conditional(e: Evidence) -> Cause | None:
     """Wrong exactly where something simple holds for an input, right elsewhere."""
-    columns, rows = _by_column(e.wrong, e), np.asarray(e.wrong.any(axis=1))
-    some = 2 <= int(columns.sum()) <= columns.size - 2
-    where = conditions(e, columns) if some else []
-    if not where and 2 <= int(rows.sum()) <= rows.size - 2:
-        where = conditions(e, rows, of_output=True)
+    where = _exactly_where(e, least=2)
     return _cause_where("conditional", "conditional", e, where) if where else None
+
+
+def _exactly_where(e: Evidence, least: int = 1) -> list[Where]:
+    """Return conditions on elements of the input, else of the output, all of whose entries are wrong, and no others.
+
+    Args:
+        e: of the block.
+        least: how many elements there have to be on either side of a condition.
+    """
+    alive = _alive(e.A, e) | _alive(e.N, e)
+    for axis, of_output in ((0, False), (1, True)):
+        elements = np.asarray(e.wrong.any(axis=axis))
+        region = np.expand_dims(elements, axis)
+        whole = not bool((alive & region & ~e.wrong).any())
+        where = conditions(e, elements, of_output) if whole else []
+        if where and least <= int(elements.sum()) <= elements.size - least:
+            return where
+    return []
 
 
 def _cause_where(code: str, message: str, e: Evidence, where: Sequence[Where]) -> Cause:
@@ -187,12 +201,6 @@ def _alive(X: Array, e: Evidence) -> Array:
     return ~e.equal(X, np.zeros_like(X))
 
 
-def _row_conditions(e: Evidence, dead: Array) -> list[Where]:
-    """Return conditions that hold exactly at the elements of the output with a wrong row, all of which is dead."""
-    rows = np.asarray(e.wrong.any(axis=1))
-    return conditions(e, rows, of_output=True) if bool(dead[rows].all()) else []
-
-
 def _by_column(wrong: Array, e: Evidence) -> Array:
     """Find the elements of the input that have a wrong entry."""
     return np.asarray(wrong.any(axis=0))
@@ -206,12 +214,19 @@ def slab(e: Evidence, columns: Array) -> str:
 
 def part(e: Evidence, wrong: Array) -> str:
     """The parts of output and input with all these entries: ``"output[4:] / x[:, 0]"``; empty where they are all."""
-    whole = e.in_shape == e.block.input_shape and e.out_shape == e.block.output_shape
-    if not whole or not wrong.any():
-        return ""
+    return " / ".join(found for found in _slabs(e, wrong) if found) or (_only_output(e) if _whole(e) else "")
+
+
+def _whole(e: Evidence) -> bool:
+    return e.in_shape == e.block.input_shape and e.out_shape == e.block.output_shape
+
+
+def _slabs(e: Evidence, wrong: Array) -> tuple[str, str]:
+    """The slabs of output and input with all these entries; empty where they are no slab, or all."""
+    if not _whole(e) or not wrong.any():
+        return "", ""
     rows = _slab(e.block.output_name, wrong.any(axis=1).reshape(e.out_shape))
-    columns = _slab(e.block.input_name, wrong.any(axis=0).reshape(e.in_shape))
-    return " / ".join(found for found in (rows, columns) if found) or _only_output(e)
+    return rows, _slab(e.block.input_name, wrong.any(axis=0).reshape(e.in_shape))
 
 
 def _only_output(e: Evidence) -> str:
@@ -222,9 +237,12 @@ def _only_output(e: Evidence) -> str:
 
 
 def partial(e: Evidence) -> Cause | None:
-    """A is right outside one part, and minus N, or N times a constant, where it is wrong."""
-    wrong, where = e.wrong, part(e, e.wrong)
-    if not where or wrong.sum() < 3 or not bool((_alive(e.A, e) & ~wrong).any()):
+    """A is right outside one part, and minus N, or N times a constant, all over it."""
+    wrong, alive = e.wrong, _alive(e.A, e) | _alive(e.N, e)
+    rows, columns = _slabs(e, wrong)
+    where = " / ".join(found for found in (rows, columns) if found)
+    inside = (wrong.any(axis=1, keepdims=True) | (not rows)) & (wrong.any(axis=0, keepdims=True) | (not columns))
+    if not where or wrong.sum() < 3 or not bool((alive & ~wrong).any()) or bool((alive & inside & ~wrong).any()):
         return None
     A, N = e.A[wrong], e.N[wrong]
     c = float((A * N).sum()) / float((N * N).sum() or 1.0)
@@ -232,9 +250,7 @@ def partial(e: Evidence) -> Cause | None:
         return None
     if abs(c + 1) <= RECOGNISED:
         return Cause("sign", "sign_part", {"part": where})
-    return Cause(
-        "constant_factor", "constant_factor_part", {"part": where, "ratio": f"{c:.6g}", "inverse": f"{1 / c:.6g}"}
-    )
+    return Cause("constant_factor", "constant_factor_part", {"part": where, "ratio": f"{c:.6g}"})
 
 
 def _slab(name: str, mask: Array) -> str:

@@ -185,26 +185,28 @@ def transposed_jacobian(e: Evidence) -> Cause | None:
     m, n = len(e.out_shape), len(e.in_shape)
     for a, b in itertools.product(range(m), range(n)) if m * n > 1 else ():
         if e.out_shape[a] == e.in_shape[b] and e.same(e.A, exchanged(e, a, m + b)):
-            message = "transposed_jacobian_dims" if _made_of_a_matrix(e) else "transposed_jacobian"
+            message = "transposed_jacobian_dims" if _is_a_matrix(e, a, b) else "transposed_jacobian"
             return Cause("transposed_jacobian", message, {"a": a, "b": b})
     if e.out_shape == e.in_shape and e.same(e.A, e.N.T):
         return Cause("transposed_jacobian", "transposed_jacobian", {"a": -1, "b": -1})
     return None
 
 
-def _made_of_a_matrix(e: Evidence) -> bool:
-    """Return True where the entries of N are those of a matrix at hand times a constant: it may lack a transpose.
+def _is_a_matrix(e: Evidence, a: int, b: int) -> bool:
+    """Return True where N along these dimensions is a square matrix at hand times a constant: it may lack a ``.t()``.
 
-    A running sum, a permutation or a shift has an order in place of a matrix, and no transpose to lack.
+    A running sum, a permutation, a shift or a convolution has an order in place of a matrix, and no transpose to lack.
     """
-    weights = np.abs(e.N[~e.equal(e.N, np.zeros_like(e.N))])
-    for tensor in e.tensors if len(np.unique(np.round(weights / (e.scale or 1.0), 9))) > 2 else ():
-        if tensor.values.ndim > 1 and tensor.values.dtype.kind == "f" and tensor.values.any():
-            known = np.sort(np.abs(tensor.values), axis=None) * (weights.max() / np.abs(tensor.values).max())
-            after = np.searchsorted(known, weights).clip(1, len(known) - 1)
-            near = np.minimum(np.abs(weights - known[after - 1]), np.abs(weights - known[after]))
-            if bool((near <= 30 * e.rel * weights.max()).all()):
-                return True
+    N = np.moveaxis(e.N.reshape(e.tensor_shape), (a, len(e.out_shape) + b), (-2, -1))
+    slices = N.reshape(-1, *N.shape[-2:])
+    weights = slices[np.abs(slices).max(axis=(1, 2)).argmax()]
+    for tensor in e.tensors:
+        W = tensor.values
+        if W.shape == weights.shape and W.dtype.kind == "f" and W.any():
+            for matrix in (W, W.T):
+                c = float((weights * matrix).sum() / (matrix * matrix).sum())
+                if c and np.abs(weights - c * matrix).max() <= 30 * e.rel * np.abs(weights).max():
+                    return True
     return False
 
 
@@ -214,10 +216,11 @@ def exchanged(e: Evidence, a: int, b: int) -> Array:
 
 
 def reduced_over_wrong_dim(e: Evidence) -> Cause | None:
-    """A is N with two dimensions of the output exchanged: a sum over the wrong one."""
+    """A is N with two dimensions of the output exchanged; where N is the same along one, it is the one summed over."""
     for a, b in itertools.combinations(range(len(e.out_shape)), 2):
         if e.out_shape[a] == e.out_shape[b] and e.same(e.A, exchanged(e, a, b)):
-            if len(e.out_shape) == len(e.in_shape):
+            N = e.N.reshape(e.tensor_shape)
+            if len(e.out_shape) == len(e.in_shape) or not (_constant(N, a, e) or _constant(N, b, e)):
                 return Cause("transposed_grad", "transposed_grad_output", {"dims": f"{a}, {b}"})
             return Cause("wrong_reduction_dim", "wrong_reduction_dim", {"dims": f"{a}, {b}"})
     return None

@@ -54,11 +54,16 @@ def _confirmed(hypothesis: Hypothesis, found: Cause, case: Case) -> Cause | None
     subject, e = case.subject, case.evidence
     where, c = (e.block.output, e.block.input), patterns.factor(e.A, e.N, e) or 1.0
     numbers = {key: found.params[key] for key in ("ratio", "inverse")}
-    here = [patterns.factor(place.evidence.A, place.evidence.N, place.evidence) for place in case.fresh()]
+    here = [
+        patterns.factor(place.evidence.A, place.evidence.N, place.evidence)
+        for place in case.fresh()
+        if not place.spread
+    ]
     near = ratios_at(subject, where, (nearby_inputs(subject, subject.seed + k) for k in (64, 65)))
     if not here or None in here or not near:
         return None
     moving = varies(c, near)
+    changing = moving or any(abs(r - c) > STEADY * abs(c) for r in here if r is not None)
     argument, others = _argument(subject, where, c)
     near += others
     sized: list[RatioAt] | None = None
@@ -77,17 +82,18 @@ def _confirmed(hypothesis: Hypothesis, found: Cause, case: Case) -> Cause | None
             return Cause(code, "constant_factor_named", {**numbers, "name": measure.label})
     if argument and not moving:
         return Cause("constant_factor", "constant_factor_argument", {**numbers, "name": argument})
-    message = "constant_factor_varies" if moving else "constant_factor"
-    return Cause("constant_factor", message, numbers)
+    if changing and int(e.wrong.sum()) == 1:
+        return None  # any two numbers have a ratio
+    return Cause("constant_factor", "constant_factor_varies" if changing else "constant_factor", numbers)
 
 
 def _argument(subject: Problem, where: tuple[int, int], c: float) -> tuple[str, list[RatioAt]]:
     """Return the name of an argument without grad with which the ratio changes, and the ratios at other arguments."""
     name, found, seed = "", list[RatioAt](), subject.seed + 66
     others = itertools.chain(other_points.other_arguments(subject, seed), other_points.other_data(subject, seed))
-    for i, inputs in others:
-        ratios = [r for r in ratios_at(subject, where, [inputs]) if abs(r[0] - 1) > STEADY]  # right says nothing
-        name = name or (subject.input_names[i] if varies(c, ratios) else "")
+    for changed, other, inputs in others:
+        ratios = [r for r in ratios_at(other, where, [inputs]) if abs(r[0] - 1) > STEADY]  # right says nothing
+        name = name or (changed if varies(c, ratios) else "")
         found += ratios
     return name, found
 

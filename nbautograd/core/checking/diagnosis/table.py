@@ -46,6 +46,7 @@ class Place:
         terms: what a factor, a term or a threshold may be made of there.
         resized: True when single sizes are others there.
         argument: True when an argument that is no tensor is another there.
+        spread: True when the values lie on both sides of the constants in the code.
         again: makes the check at other values in the same sizes; None where forward takes none.
     """
 
@@ -53,6 +54,7 @@ class Place:
     terms: Terms
     resized: bool = False
     argument: bool = False
+    spread: bool = False
     again: Callable[[], Place | None] = lambda: None
 
 
@@ -139,7 +141,9 @@ def causes(
     told: set[tuple[Any, ...]] = set()
     shared = shared_variable(subject, blocks)
     found: dict[tuple[int, int], tuple[Evidence, Cause]] = {}
-    for (o, i), block in blocks.items():
+    # an output that backward hands the gradient of through, flat in forward, is the last to blame
+    through = {o for (o, _), block in blocks.items() if block.verdict == "flat"}
+    for (o, i), block in sorted(blocks.items(), key=lambda item: item[0][0] in through):
         if block.verdict == "mismatch":
             e = gather(block, terms, _single(subject), blocks, i in none)
             case = Case(subject, e, functools.partial(_fresh, subject, elsewhere, (o, i)))
@@ -186,7 +190,7 @@ def _fresh_at(subject: Problem, place: Place | None, where: tuple[int, int]) -> 
     clear = np.isfinite(e.A).all() and np.isfinite(e.N).all()
     if not clear:
         return None
-    return Fresh(e, place.resized, place.argument, lambda: _fresh_at(subject, place.again(), where))
+    return Fresh(e, place.resized, place.argument, place.spread, lambda: _fresh_at(subject, place.again(), where))
 
 
 def _finding(subject: Problem, e: Evidence, cause: Cause, shared: SharedVariable | None, alone: bool) -> Finding:

@@ -262,11 +262,11 @@ class Repair:
             if made is not None and (raises or sized or made.original is not None):
                 yield made
         calls = itertools.chain(  # with other arguments, and with a dimension more or less
-            (inputs for _, inputs in other_points.other_arguments(subject, seed)),
-            other_points.other_dimensions(subject, seed),
+            ((other, inputs) for _, other, inputs in other_points.other_arguments(subject, seed)),
+            ((subject, inputs) for inputs in other_points.other_dimensions(subject, seed)),
         )
-        for number, inputs in enumerate(calls):  # where backward raises nobody may have written it for such a call
-            made = stage(subject, inputs, subject.seed + 401 + 10 * number, odd=odd, tidy=tidy)
+        for number, (other, inputs) in enumerate(calls):  # where backward raises nobody may have written it for that
+            made = stage(other, inputs, subject.seed + 401 + 10 * number, odd=odd, tidy=tidy)
             if made is not None and made.original is not None:
                 yield made
 
