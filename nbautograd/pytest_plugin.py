@@ -21,13 +21,19 @@ SENT = "nbautograd_audit"  # name under which a worker of pytest-xdist hands its
 
 _audit: pytest.StashKey[Audit] = pytest.StashKey()
 _reports: pytest.StashKey[list[AuditReport]] = pytest.StashKey()
+_failed: pytest.StashKey[bool] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add ``--autograd-audit``."""
-    told = "check every custom gradient that the tests use, and tell at the end; =fail: a wrong one fails the run"
-    group, modes = parser.getgroup("nbautograd"), ("report", "fail")
-    group.addoption(OPTION, nargs="?", const="report", choices=modes, metavar="fail", dest="autograd_audit", help=told)
+    group = parser.getgroup("nbautograd")
+    told = {
+        "report": "check every custom gradient that the tests use, and tell at the end",
+        "fail": "the same, and a wrong gradient fails the run",
+    }
+    for mode, words in told.items():  # a value stands behind "=" alone, so that a path may follow the option
+        spellings = (OPTION, f"{OPTION}=report") if mode == "report" else (f"{OPTION}={mode}",)
+        group.addoption(*spellings, action="store_const", const=mode, dest="autograd_audit", help=words)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -64,6 +70,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         config.workeroutput[SENT] = pickle.dumps(reports[0].without_blocks())
     elif config.getoption("autograd_audit") == "fail" and any(report.wrong for report in reports):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        config.stash[_failed] = True
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
@@ -77,6 +84,10 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
     terminalreporter.section("autograd audit")
     terminalreporter.write_line(to_text(audit_document(joined(reports), in_python=False)))
+    if config.stash.get(_failed, False):
+        from nbautograd.messages import text
+
+        terminalreporter.write_line(text("audit.fails_the_run", option=f"{OPTION}=fail"), red=True)
 
 
 @pytest.hookimpl(tryfirst=True)

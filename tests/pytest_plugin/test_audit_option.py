@@ -57,8 +57,15 @@ def test_the_run_passes_with_a_section_at_its_end(run):
 def test_a_wrong_gradient_fails_the_run_where_that_was_asked_for(run):
     result = run("--autograd-audit=fail")
     result.assert_outcomes(passed=4)
-    result.stdout.fnmatch_lines([WRONG])
+    result.stdout.fnmatch_lines([WRONG, "The run failed because of a wrong gradient (--autograd-audit=fail)."])
     assert result.ret == 1
+
+
+@pytest.mark.parametrize(("option", "status"), [("--autograd-audit", 0), ("--autograd-audit=fail", 1)])
+def test_a_path_may_follow_the_option(run, pytester, option, status):
+    result = run(option, str(pytester.path))
+    result.assert_outcomes(passed=4)
+    assert result.ret == status
 
 
 @pytest.mark.slow
