@@ -56,7 +56,7 @@ def audit(
         budget: seconds of all checks; None takes the default.
 
     Returns:
-        1 when a gradient is wrong, else 2 when the program raised, else 0.
+        1 when a gradient is wrong, else 2 when the program raised or the checks were interrupted, else 0.
 
     Raises:
         Unrunnable: when there is no such script or module.
@@ -79,7 +79,7 @@ def audit(
             _reproduce(report, repro)
     if report.wrong:
         return FOUND
-    return COULD_NOT_RUN if ended else 0
+    return COULD_NOT_RUN if ended or not report.complete else 0
 
 
 @contextlib.contextmanager

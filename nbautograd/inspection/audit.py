@@ -69,6 +69,7 @@ class Audit:
     Attributes:
         watch: what was seen.
         watching: True inside its block.
+        ended: why the program did not reach its end, None where it did.
     """
 
     def __init__(self, budget: float = SECONDS, per_function: float = SECONDS_EACH) -> None:
@@ -79,15 +80,17 @@ class Audit:
         self._budget, self._per_function = budget, per_function
         self._report: AuditReport | None = None
         self.watching = False
+        self.ended: Phrase | None = None
 
     def __enter__(self) -> Audit:
-        self._report, self.watching = None, True
+        self._report, self.watching, self.ended = None, True, None
         self.watch.__enter__()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, _: object = None, error: BaseException | None = None, __: object = None) -> None:
         self.watching = False
         self.watch.__exit__()
+        self.ended = self.ended or (None if error is None else ended_by(error))
 
     def report(self, *, progress: Tell | None = None) -> AuditReport:
         """Check what was seen, once; a second call returns the same report.
@@ -103,7 +106,7 @@ class Audit:
             raise CallError("audit.still_open")
         if self._report is None:
             with watched(progress) as tell:
-                self._report = _Checks(self.watch, self._budget, self._per_function, tell).run()
+                self._report = _Checks(self.watch, self._budget, self._per_function, tell, self.ended).run()
         return self._report
 
     def __repr__(self) -> str:
@@ -239,10 +242,13 @@ class _Checks:
         watch: what was seen.
         budget, per_function: seconds.
         tell: told how far it is.
+        ended: why the program did not reach its end.
     """
 
-    def __init__(self, watch: Watch, budget: float, per_function: float, tell: Tell | None) -> None:
-        self.watch, self.per_function, self.tell = watch, per_function, tell
+    def __init__(
+        self, watch: Watch, budget: float, per_function: float, tell: Tell | None, ended: Phrase | None = None
+    ) -> None:
+        self.watch, self.per_function, self.tell, self.ended = watch, per_function, tell, ended
         self.begin = time.perf_counter()
         self.end = self.begin + budget
         self.budget = budget
@@ -433,7 +439,10 @@ class _Checks:
             functions.append(_audited(self.watch.functions[cls], cases, self.registered.get(cls, ())))
         seconds = time.perf_counter() - self.begin
         notes = tuple(_notes(self.watch, functions, self.complete))
-        report = AuditReport(tuple(functions), notes, seconds, self.complete, str(torch.__version__))
+        if self.ended is not None:
+            notes = (self.ended, *notes)
+        complete = self.complete and self.ended is None
+        report = AuditReport(tuple(functions), notes, seconds, complete, str(torch.__version__))
         _kept[id(report)] = report, kept
         while len(_kept) > MOST_REPORTS:
             del _kept[next(iter(_kept))]
@@ -659,6 +668,15 @@ def _short_report(
     )
 
 
+def ended_by(error: BaseException) -> Phrase | None:
+    """Return how a program ended that raised; None where it ended itself and all was well."""
+    if isinstance(error, SystemExit) and error.code in (None, 0):
+        return None
+    if isinstance(error, KeyboardInterrupt):
+        return Phrase("audit.program_interrupted")
+    return Phrase("audit.program_raised", error=type(error).__name__)
+
+
 def _said(error: Exception) -> Phrase:
     if isinstance(error, NbautogradError):
         return Phrase(error.message_id, **error.params)
@@ -713,7 +731,9 @@ def _notes(watch: Watch, functions: Sequence[AuditedFunction], complete: bool) -
     if not functions:
         yield Phrase("audit.no_functions")
     if not complete:
-        yield Phrase("audit.interrupted")
+        situations = [situation for function in functions for situation in function.situations]
+        checked = sum(situation.verdict != "unchecked" for situation in situations)
+        yield Phrase("audit.interrupted", checked=checked, count=len(situations))
     if unseen.compiled or compiled_meanwhile():
         yield Phrase("audit.compiled")
     for name, count in unseen.batched.items():

@@ -153,7 +153,7 @@ class AuditReport(Displayable):
         functions: worst first.
         notes: what could not be seen or checked, and why, one sentence each (``str`` of it).
         seconds: wall time of the checks.
-        complete: False when they were interrupted.
+        complete: False when the checks were interrupted, or the program did not reach its end.
         torch, nbautograd: versions.
     """
 

@@ -10,6 +10,7 @@ from IPython.display import display
 
 from nbautograd import messages
 from nbautograd.course.progress import Progress
+from nbautograd.inspection.audit import ended_by
 from nbautograd.magics.exercise import Exercises, parse_exercise
 from nbautograd.magics.options import AUDITED_CELL, EXERCISE, FUNCTION, Options, audit_within, help_text, parse
 from nbautograd.magics.output import CellFailedError
@@ -96,6 +97,8 @@ class AuditMagics(Magics):
         above = "" if cell.lstrip().startswith("%%") else f"# {AUDITED_CELL.magic}\n"
         with audit_within(options) as audited:
             result = self._shell.run_cell(f"{above}{cell}", store_history=False)
+            error = result.error_before_exec or result.error_in_exec
+            audited.ended = None if error is None else ended_by(error)
         report = audited.report()
         if report.functions or result.success:
             display(report)

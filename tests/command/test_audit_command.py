@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from nbautograd.command import main
+from nbautograd.core.checking import gradcheck as core_gradcheck
+from nbautograd.inspection import audit as auditing
 
 FUNCTION = """
 import sys
@@ -96,11 +98,37 @@ def test_a_module_is_run_as_python_m_does(tmp_path, capsys, monkeypatch) -> None
 def test_a_program_that_does_not_reach_its_end_is_told_and_what_ran_is_checked(
     tmp_path, capsys, more: str, status: int, words: str
 ) -> None:
-    assert main(["audit", program(tmp_path, 1, more)]) == status
+    out = tmp_path / "out.json"
+    assert main(["audit", "--json", str(out), program(tmp_path, 1, more)]) == status
     said = capsys.readouterr()
+    data = json.loads(out.read_text())
+    assert data["complete"] is (status == 0)
+    assert any("what it would have called afterwards" in note for note in data["notes"]) is (status == 2)
     assert words in said.err
     assert "command/audit.py" not in said.err
     assert "The one custom gradient that ran is right" in said.out
+
+
+@pytest.mark.parametrize("checked", [0, 1])
+def test_status_2_where_the_checks_are_interrupted_and_how_many_were_made_is_told(
+    tmp_path, capsys, monkeypatch, checked
+) -> None:
+    made = []
+
+    def interrupted(*args, **options):
+        if len(made) == checked:
+            raise KeyboardInterrupt
+        made.append(args)
+        return core_gradcheck.gradcheck(*args, **options)
+
+    monkeypatch.setattr(auditing, "gradcheck", interrupted)
+    more = "class Other(Scaled): pass\nOther.apply(torch.randn(3, requires_grad=True))"
+    assert main(["audit", program(tmp_path, 1, more)]) == 2
+    said = capsys.readouterr().out
+    headline = ["None of the 2 custom gradients that ran was checked", "of 2 custom gradients only 1 were checked"]
+    assert headline[checked] in said
+    assert f"{checked} of 2 situations were checked" in said
+    assert "No wrong gradient" not in said or checked
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,7 @@ def test_a_cell_that_raises_counts_as_failed_and_what_ran_is_told(filled) -> Non
     ran = filled("%%autograd_audit\nwrong(a)\n1 / 0")
     assert not ran.result.success
     assert "`Wrong`" in ran.bundles[-1]["text/plain"]
+    assert "The program ended with ZeroDivisionError" in ran.bundles[-1]["text/plain"]
 
 
 def test_a_cell_without_custom_functions_says_so(filled) -> None:

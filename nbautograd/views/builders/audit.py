@@ -78,6 +78,12 @@ def headline(report: AuditReport) -> str:
         wrong = len(report.wrong)
         names = _names(report.wrong)
         return messages.text(f"views.audit.wrong.{number}", wrong=wrong, count=formats.count(len(checked)), names=names)
+    unchecked = tuple(f for f in checked if any(s.verdict == "unchecked" for s in f.situations))
+    if unchecked:
+        some = any(s.verdict != "unchecked" for f in checked for s in f.situations)
+        counts = {"count": formats.count(len(checked)), "checked": formats.count(len(checked) - len(unchecked))}
+        which = "some" if some else number
+        return messages.text(f"views.audit.unchecked.{which}", names=_names(unchecked), **counts)
     unsure = tuple(f for f in checked if f.verdict != "right")
     if unsure:
         return messages.text("views.audit.unsure", names=_names(unsure))
