@@ -14,7 +14,8 @@ from nbautograd.core.display import Displayable
 from nbautograd.core.explaining.cause import ErrorCause, Place
 from nbautograd.core.explaining.explain import cause_of_error, cause_of_tensor
 from nbautograd.core.explaining.not_finite import of_gradients
-from nbautograd.core.explaining.program import Program, is_users
+from nbautograd.core.explaining.program import Program, is_users, node_of
+from nbautograd.core.explaining.torch_errors import ending
 from nbautograd.core.explaining.trial import GradientWatch, Refused, Run, ends_finite, in_copy, mends
 from nbautograd.core.findings import Finding, Fix
 from nbautograd.core.graphs.build import graph
@@ -104,7 +105,8 @@ def explain(
         'y'
     """
     if isinstance(target, BaseException):
-        return _of_error(target) if run is None else _of_run(run, _of_error(target), apart)
+        before = _of_error(target)
+        return before if run is None else _of_run(run, before, apart, ending(target))
     if isinstance(target, torch.Tensor):
         return _of_tensor(target, names)
     if callable(target):
@@ -141,8 +143,8 @@ def _of_tensor(tensor: torch.Tensor, names: Mapping[str, Any] | None) -> Explana
 
 def _is_inside(tensor: torch.Tensor, program: Program) -> bool:
     """Return True when one of the other variables was computed from a tensor."""
-    others = [t for t in program.tensors.values() if t.grad_fn is not None and t.grad_fn is not tensor.grad_fn]
-    return tensor.grad_fn in Program(roots=tuple(others)).nodes()
+    others = [t for t in program.tensors.values() if node_of(t) not in (None, node_of(tensor))]
+    return node_of(tensor) in Program(roots=tuple(others)).nodes()
 
 
 def _of_leaf(tensor: torch.Tensor, program: Program) -> Explanation:
@@ -157,7 +159,7 @@ def _of_leaf(tensor: torch.Tensor, program: Program) -> Explanation:
             return Explanation("nothing", (_note("nothing_of_leaf", name=name or "?"),), name)
         facts = (_note("optimizer_holds_others", name=name or "?", optimizers=", ".join(optimizers)),)
         return Explanation("optimizer_holds_others", facts, name)
-    losses = [t for t in program.tensors.values() if t.grad_fn is not None and t.numel() == 1]
+    losses = [t for t in program.tensors.values() if node_of(t) is not None and t.numel() == 1]
     finding = why_none(tensor, losses, names={"__name__": "", **program.variables}) if losses else None
     finding = finding or _note("no_loss")
     return Explanation(finding.code, (finding,), name)
@@ -182,17 +184,30 @@ def _drawn(program: Program) -> AutogradGraph | None:
         return None
 
 
-def _of_run(run: Run, before: Explanation | None, apart: bool) -> Explanation:
-    """Run a program once more, watched, and try the changes that its cause suggests."""
+def _of_run(run: Run, before: Explanation | None, apart: bool, ended: str | None = None) -> Explanation:
+    """Run a program once more, watched, and try the changes that its cause suggests.
+
+    Args:
+        run: the program.
+        before: what its error left behind.
+        apart: run it in a copy of the process.
+        ended: what it ended in before; None where that is not known.
+    """
     if not apart:
         with torch.random.fork_rng():
-            return _fuller(_watched_run(run, "here")[0], before)
+            explanation, _, now = _watched_run(run, "here")
+        if ended is not None and now not in ("", ended):
+            return _differs(now, ended, "here", before)
+        return _fuller(explanation, before)
     seen = in_copy(lambda: _watched_run(run, "copy"))
     if isinstance(seen, Refused):
         return _refused(seen, before)
-    explanation: Explanation = seen[0]
+    explanation = seen[0]
     cause: ErrorCause | None = seen[1]
-    if cause is None:
+    bare = ended if seen[2] == ended else in_copy(lambda: _bare_run(run))
+    if isinstance(bare, str) and bare != seen[2]:
+        return _differs(seen[2], bare, "copy", before)
+    if cause is None or ended not in (None, seen[2]):
         again = _note("did_not_happen_again")
         return explanation if before is None else replace(before, findings=(*before.findings, again), run="copy")
     explanation = _fuller(explanation, before)
@@ -203,6 +218,26 @@ def _of_run(run: Run, before: Explanation | None, apart: bool) -> Explanation:
     return explanation
 
 
+def _differs(watched: str, bare: str, where: str, before: Explanation | None) -> Explanation:
+    """Return that a run ended otherwise under watch: what was seen there is not what the program does."""
+    ends = {"watched": watched.partition(":")[0], "bare": bare.partition(":")[0]}
+    finding = _note("ran_differently" if watched and bare else "raised_here_only" if watched else "ended_here", **ends)
+    if before is None:
+        return Explanation("ran_differently", (finding,), run=where, params=ends)
+    return replace(before, findings=(*before.findings, finding), run=where)
+
+
+def _bare_run(run: Run) -> str:
+    """Run a program as it is, and return what it ended in."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            run()
+    except Exception as error:
+        return ending(error)
+    return ""
+
+
 def _fuller(explanation: Explanation, before: Explanation | None) -> Explanation:
     """Return what the error left behind where that names a line and the run does not."""
     if before is None or before.did is None or explanation.did is not None or not explanation:
@@ -210,7 +245,7 @@ def _fuller(explanation: Explanation, before: Explanation | None) -> Explanation
     return replace(before, findings=(*before.findings, _note(f"ran_{explanation.run}")), run=explanation.run)
 
 
-def _watched_run(run: Run, where: str) -> tuple[Explanation, ErrorCause | None]:
+def _watched_run(run: Run, where: str) -> tuple[Explanation, ErrorCause | None, str]:
     watch = GradientWatch(finite=True)
     try:
         with warnings.catch_warnings(), watch:
@@ -219,15 +254,15 @@ def _watched_run(run: Run, where: str) -> tuple[Explanation, ErrorCause | None]:
     except Exception as error:
         cause, program = cause_of_error(error, watch)
         if cause is None:
-            return Explanation("not_torch", (_note("not_torch"),), run=where), None
-        return _explained(cause, program, where), cause
+            return Explanation("not_torch", (_note("not_torch"),), run=where), None, ending(error)
+        return _explained(cause, program, where), cause, ending(error)
     roots = watch.roots or ((result,) if isinstance(result, torch.Tensor) else ())
     program = Program(roots=roots, watch=watch)
     bad = [root for root in roots if root.requires_grad or root in watch.bad]
     cause = cause_of_tensor(bad[0], program, watch.backward) if bad else None
     if cause is None:
-        return Explanation("nothing", (_note("nothing_seen"),), run=where), None
-    return _explained(cause, program, where), cause
+        return Explanation("nothing", (_note("nothing_seen"),), run=where), None, ""
+    return _explained(cause, program, where), cause, ""
 
 
 def _refused(seen: Refused, before: Explanation | None) -> Explanation:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import torch
 
 from nbautograd.core.explaining.cause import ErrorCause, Place, said
-from nbautograd.core.explaining.program import Program
+from nbautograd.core.explaining.program import Program, node_of
 from nbautograd.core.explaining.watch import made_at
 
 # kind -> which of the tensors that the line mentions torch means
@@ -63,7 +63,7 @@ def mentioned(program: Program) -> list[tuple[str, torch.Tensor]]:
 def _made(program: Program, name: str, tensor: torch.Tensor | None) -> Place | None:
     if tensor is None:
         return None
-    if (place := made_at(tensor.grad_fn)) is not None:
+    if (place := made_at(node_of(tensor))) is not None:
         return place
     return program.line_of_tensor(name)
 

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from nbautograd.core.explaining.cause import Edit, ErrorCause, Place, said
-from nbautograd.core.explaining.program import Program, Source, behind, targets
+from nbautograd.core.explaining.program import Program, Source, behind, node_of, targets
 from nbautograd.core.explaining.watch import freed_by, made_at
 from nbautograd.core.graphs.source_cuts import tree_of
 from nbautograd.core.torch_private.nodes import all_gone, function_of, node_name, raw_slots, sequence_number
@@ -80,7 +80,7 @@ def _shared(program: Program, gone: set[Any]) -> str:
     live = set(program.nodes())
     found: dict[str, int] = {}
     for name, tensor in program.tensors.items():
-        if tensor.grad_fn is not None and tensor.grad_fn in live:
+        if node_of(tensor) in live:
             inside = behind(tensor)
             if inside & gone:
                 found[name] = len(inside)
@@ -89,7 +89,7 @@ def _shared(program: Program, gone: set[Any]) -> str:
 
 def _made(program: Program, name: str, gone: list[Any], earlier: Any) -> Place | None:
     tensor = program.tensors.get(name)
-    if tensor is not None and (place := made_at(tensor.grad_fn)) is not None:
+    if tensor is not None and (place := made_at(node_of(tensor))) is not None:
         return place
     return program.line_of_tensor(name)
 

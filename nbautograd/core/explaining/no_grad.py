@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from nbautograd.core.explaining.cause import ErrorCause, Place, said
-from nbautograd.core.explaining.program import Program, Source, place_of, shares
+from nbautograd.core.explaining.program import Program, Source, node_of, place_of, shares
 from nbautograd.core.explaining.watch import Cut as WatchedCut
 from nbautograd.core.explaining.watch import Spot
 from nbautograd.core.findings import Finding
@@ -47,7 +47,7 @@ def unused(program: Program) -> ErrorCause | None:
     found = INDEX.search(str(program.error))
     live = {id(getattr(node, "variable", None)) for node in program.nodes()}
     inner = set(program.nodes())
-    missing = [t for t in program.inputs if id(t) not in live and (t.grad_fn is None or t.grad_fn not in inner)]
+    missing = [t for t in program.inputs if id(t) not in live and node_of(t) not in inner]
     if found and found[1] is not None and int(found[1]) < len(program.inputs):
         missing = [program.inputs[int(found[1])]]
     if not missing:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import linecache
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from typing import Any
 import torch
 
 from nbautograd.core.explaining.cause import Edit, ErrorCause, Place, said
-from nbautograd.core.explaining.program import Program
+from nbautograd.core.explaining.program import Program, node_of
 from nbautograd.core.explaining.watch import Bad, all_finite, made_at
 from nbautograd.core.findings import Finding
 from nbautograd.core.torch_private.nodes import node_name
@@ -142,13 +143,17 @@ class BackwardWatch:
 
     def _hook(self, node: Any) -> Callable[[Any, Any], None]:
         def hook(grad_inputs: Any, grad_outputs: Any) -> None:
-            if self.node or node_name(node) == "AccumulateGrad":
-                return
-            bad = next((g for g in grad_inputs if g is not None and not all_finite(g)), None)
-            if bad is not None and all(g is None or all_finite(g) for g in grad_outputs):
-                self._found(node, bad, grad_outputs)
+            with contextlib.suppress(Exception):  # a gradient that cannot be looked at is not seen
+                self._look(node, grad_inputs, grad_outputs)
 
         return hook
+
+    def _look(self, node: Any, grad_inputs: Any, grad_outputs: Any) -> None:
+        if self.node or node_name(node) == "AccumulateGrad":
+            return
+        bad = next((g for g in grad_inputs if g is not None and not all_finite(g)), None)
+        if bad is not None and all(g is None or all_finite(g) for g in grad_outputs):
+            self._found(node, bad, grad_outputs)
 
     def _found(self, node: Any, bad: torch.Tensor, grad_outputs: Any) -> None:
         self.node, self.live, self.place = node_name(node), node, made_at(node)
@@ -205,7 +210,7 @@ def of_gradients(program: Program, tensors: list[torch.Tensor]) -> ErrorCause | 
 def look(program: Program) -> BackwardWatch | None:
     """Run the backward of what is differentiated once more, for its gradients only; None where the graph is freed."""
     watch = BackwardWatch()
-    roots = [root for root in program.roots if root.grad_fn is not None]
+    roots = [root for root in program.roots if node_of(root) is not None]
     nodes = Program(roots=tuple(roots)).nodes()
     ends = leaves(nodes)
     if not ends:

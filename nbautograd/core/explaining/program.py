@@ -143,7 +143,7 @@ class Program:
     def nodes(self) -> list[Any]:
         """Return the live nodes behind what was differentiated."""
         seen: dict[Any, None] = {}
-        stack = [root.grad_fn for root in self.roots if root.grad_fn is not None]
+        stack = [node for root in self.roots if (node := node_of(root)) is not None]
         while stack and len(seen) < MOST_NODES:
             node = stack.pop()
             if node not in seen:
@@ -282,6 +282,14 @@ def version(tensor: torch.Tensor) -> int:
         return tensor._version
     except Exception:  # inference tensors have none
         return 0
+
+
+def node_of(tensor: torch.Tensor) -> Any:
+    """Return a tensor's node; None also where ``grad_fn`` raises: a view changed under ``no_grad``."""
+    try:
+        return tensor.grad_fn
+    except RuntimeError:
+        return None
 
 
 def shares(one: torch.Tensor, other: torch.Tensor) -> bool:

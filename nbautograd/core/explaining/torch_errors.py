@@ -41,6 +41,7 @@ KINDS: tuple[tuple[str, str], ...] = (
     (r"Only Tensors created explicitly by the user .* support the deepcopy", "deepcopy"),
 )
 _TABLE = tuple((re.compile(pattern, re.DOTALL), kind) for pattern, kind in KINDS)
+NUMBER = re.compile(r"0x[0-9a-f]+|\d+")
 TORCH = str(Path(torch.__file__).parent)
 
 
@@ -64,6 +65,11 @@ def kind_of(error: BaseException | None) -> str | None:
     words = str(error)
     kind = next((kind for pattern, kind in _TABLE if pattern.match(words)), None)
     return None if kind is None or _raised_by_user(error) else kind
+
+
+def ending(error: BaseException) -> str:
+    """Return what a program ended in, to be compared with another run: numbers, such as versions, are left out."""
+    return f"{type(error).__name__}: {kind_of(error) or NUMBER.sub('#', str(error))}"
 
 
 def entries(error: BaseException) -> Iterator[TracebackType]:

@@ -6,6 +6,7 @@ torch that the program makes, before autograd does, so that the results come wit
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,7 +18,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from nbautograd.core.explaining.cause import Place
-from nbautograd.core.explaining.program import is_users, place_of, version
+from nbautograd.core.explaining.program import is_users, node_of, place_of, version
 from nbautograd.core.torch_private.nodes import next_sequence_number, node_name, sequence_number
 from nbautograd.core.torch_private.tensors import storage_address
 
@@ -129,10 +130,18 @@ class Watch(TorchFunctionMode):
         first = next_sequence_number()
         result = func(*args, **kwargs)
         if name not in _ASKED_ONLY:
-            spot = _spot()
-            self._note_writes(given, before, spot, name)
-            self._note_results(name, args, given, result, first, spot)
+            with contextlib.suppress(
+                Exception
+            ):  # what cannot be looked at is not seen; the program goes on as it would
+                self._note(name, args, given, before, result, first)
         return result
+
+    def _note(
+        self, name: str, args: Any, given: list[torch.Tensor], before: list[int], result: Any, first: int | None
+    ) -> None:
+        spot = _spot()
+        self._note_writes(given, before, spot, name)
+        self._note_results(name, args, given, result, first, spot)
 
     def _note_writes(self, given: list[torch.Tensor], before: list[int], spot: Spot | None, name: str) -> None:
         for tensor, earlier in zip(given, before, strict=True):
@@ -148,8 +157,8 @@ class Watch(TorchFunctionMode):
         if name in LEAVES_TORCH and not results:
             self._note_leaving(name, given, result, spot)
         for tensor in results:
-            if tensor.grad_fn is not None:
-                mark_new(tensor.grad_fn, first, spot)
+            if (node := node_of(tensor)) is not None:
+                mark_new(node, first, spot)
             elif not any(tensor is other for other in given):
                 self.born[tensor] = spot
                 if not tensor.requires_grad and (cut := self._cut(name, args, given, tensor, spot)) is not None:
@@ -221,8 +230,9 @@ class Watch(TorchFunctionMode):
     def _differentiate(self, name: str, func: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         spot = _spot()
         kept = bool(kwargs.get("retain_graph") or kwargs.get("create_graph"))
-        roots = [t for t in tensors_of(args[:1] or (kwargs.get("tensors") or kwargs.get("outputs"))) if t.grad_fn]
-        nodes = [] if kept else [node for root in roots for node in _nodes(root.grad_fn)]
+        roots = list(tensors_of(args[:1] or (kwargs.get("tensors") or kwargs.get("outputs"))))
+        starts = [node for root in roots if (node := node_of(root)) is not None]
+        nodes = [] if kept else [node for start in starts for node in _nodes(start)]
         result = func(*args, **kwargs)
         ran = Pass(spot, kept, name)
         self.passes.append(ran)
