@@ -544,6 +544,45 @@ loss.backward()
 """
 
 FINITE = """
+=== a step carries what a backward made | not_finite_sqrt_at_zero | -
+x = torch.zeros(3, requires_grad=True)
+opt = torch.optim.SGD([x], lr=0.1)
+for _ in range(3):
+    opt.zero_grad()
+    loss = (x ** 2).sum().sqrt()  # did
+    loss.backward()
+    opt.step()
+=== a step written by hand carries it on | not_finite_sqrt_at_zero | -
+w = torch.zeros(2, requires_grad=True)
+for _ in range(2):
+    loss = (w ** 2).sum().sqrt()  # did
+    grad, = torch.autograd.grad(loss, w)
+    w = (w - 0.1 * grad).detach().requires_grad_()
+=== adam carries it through its state | not_finite_sqrt_at_zero | -
+net = torch.nn.Linear(2, 2, bias=False)
+torch.nn.init.zeros_(net.weight)
+opt = torch.optim.Adam(net.parameters())
+for _ in range(2):
+    loss = net(torch.ones(1, 2)).square().sum().sqrt()  # did
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+=== an in-place log makes it | not_finite | t
+t = torch.tensor([-1.0, 1.0])
+t.log_()  # did
+loss = (t * torch.ones(2, requires_grad=True)).sum()
+loss.backward()
+=== given to an in-place operation | not_finite | t
+t = torch.tensor([float("nan"), 1.0])
+t.add_(1)
+loss = (t * torch.ones(2, requires_grad=True)).sum()
+loss.backward()
+=== the second argument holds it | not_finite | weights
+import numpy as np
+weights = torch.from_numpy(np.array([np.nan, 1.0]))
+x = torch.ones(2, dtype=torch.float64, requires_grad=True)
+loss = (x * weights).sum()  # did
+loss.backward()
 === log of zero | not_finite_log_of_zero | p
 p = torch.tensor([0.0, 0.5], requires_grad=True)
 loss = torch.log(p).sum()  # did

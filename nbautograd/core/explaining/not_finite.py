@@ -233,10 +233,11 @@ def _of_forward(program: Program, root: torch.Tensor) -> ErrorCause:
     what = "NaN" if bool(root.detach().isnan().any()) else "Inf"
     if bad is None:
         return _from_saved(program, name, what)
+    if bad.came_in and bad.after_backward:
+        return _of_backward(program, program.watch.backward, "carried")
     did = bad.spot.place() if bad.spot is not None else None
     rule = forward_rule(bad)
-    given = [t for t in bad.arguments if isinstance(t, torch.Tensor)]
-    outside = any(not all_finite(t) for t in given) and bad.what == "NaN" and not rule
+    outside = bad.came_in and bad.what == "NaN" and not rule
     source = bad.source or name
     shown = {"root": name, "what": bad.what, "op": plain_name(bad.op), "count": bad.bad, "size": bad.size}
     shown |= {"line": did.line if did is not None else 0, "text": did.text if did is not None else "", "name": source}
@@ -261,13 +262,13 @@ def _from_saved(program: Program, name: str, what: str) -> ErrorCause:
     return ErrorCause(f"not_finite_{rule}" if rule else "not_finite", (*facts, *_rule(rule, name)), name, None, did)
 
 
-def _of_backward(program: Program, seen: BackwardWatch) -> ErrorCause:
+def _of_backward(program: Program, seen: BackwardWatch, which: str = "backward") -> ErrorCause:
     did = seen.place or (program.line_of_node(seen.live) if seen.live is not None else None)
     root = next((program.name_of(root) for root in program.roots), "")
     op = seen.node.rstrip("0123456789").removesuffix("Backward")
     shown = {"what": seen.what, "node": seen.node, "op": op, "count": seen.count, "root": root}
     shown |= {"line": did.line if did is not None else 0, "text": did.text if did is not None else ""}
-    facts = [said("not_finite.backward_at" if did is not None else "not_finite.backward", did, **shown)]
+    facts = [said(f"not_finite.{which}_at" if did is not None else f"not_finite.{which}", did, **shown)]
     facts += _rule(seen.rule, root)
     if seen.masked:
         facts.append(said("not_finite.masked"))

@@ -268,6 +268,9 @@ class GradientWatch(Watch):
         self._returned: list[torch.Tensor | None] = []
         self._waiting: list[tuple[Any, Any]] = []
 
+    def _after_bad_backward(self) -> bool:
+        return bool(self.backward.node)
+
     def _differentiate(self, name: str, func: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         asked = args[:1] or (kwargs.get("tensors"), kwargs.get("outputs"), kwargs.get("self"))
         self.roots = tuple(tensors_of(asked))

@@ -73,7 +73,7 @@ class Cut(NamedTuple):
 
 
 class Bad(NamedTuple):
-    """The first result with a NaN or infinity: the line, the operation, what went in."""
+    """The first result with a NaN or infinity: the line, the operation, what went in, what was there before."""
 
     what: str
     spot: Spot | None
@@ -82,6 +82,8 @@ class Bad(NamedTuple):
     source: str
     bad: int
     size: int
+    came_in: bool
+    after_backward: bool
 
 
 class Watch(TorchFunctionMode):
@@ -109,6 +111,7 @@ class Watch(TorchFunctionMode):
         self.bad: Any = WeakTensorKeyDictionary()
         self.born: Any = WeakTensorKeyDictionary()
         self._off: Spot | None = None
+        self._held: set[int] = set()  # by identity, what was not finite before it is written into
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Sequence[type], args: Sequence[Any] = (), kwargs: Any = None
@@ -127,12 +130,11 @@ class Watch(TorchFunctionMode):
             return func(*args, **kwargs)
         given = list(tensors_of((args, kwargs)))
         before = [version(tensor) for tensor in given]
+        self._held = self._not_finite(given) if name.endswith("_") else set()
         first = next_sequence_number()
         result = func(*args, **kwargs)
         if name not in _ASKED_ONLY:
-            with contextlib.suppress(
-                Exception
-            ):  # what cannot be looked at is not seen; the program goes on as it would
+            with contextlib.suppress(Exception):  # what cannot be looked at is not seen; the program goes on
                 self._note(name, args, given, before, result, first)
         return result
 
@@ -223,9 +225,21 @@ class Watch(TorchFunctionMode):
         if earlier is not None and not (what == "NaN" and earlier.op in WRITES_CONSTANTS):
             self.bad[tensor] = earlier
             return
-        source = next((_named(t) for t in given), "")
+        held = [t for t in given if (id(t) in self._held if t is tensor else not all_finite(t))]
+        source = next((_named(t) for t in held or given), "")
         kept = tuple(value.detach().clone() if isinstance(value, torch.Tensor) else value for value in _flat(args))
-        self.bad[tensor] = Bad(what, spot, name, kept, source, count, tensor.numel())
+        self.bad[tensor] = Bad(
+            what, spot, name, kept, source, count, tensor.numel(), bool(held), self._after_bad_backward()
+        )
+
+    def _not_finite(self, given: list[torch.Tensor]) -> set[int]:
+        with contextlib.suppress(Exception):
+            return {id(tensor) for tensor in given if self.finite and not all_finite(tensor)}
+        return set()
+
+    def _after_bad_backward(self) -> bool:
+        """Return True when a backward of this run made a NaN or infinity before."""
+        return False
 
     def _differentiate(self, name: str, func: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         spot = _spot()

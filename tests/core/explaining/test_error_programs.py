@@ -75,6 +75,13 @@ def test_most_errors_leave_enough_behind_to_name_the_line():
     assert len(named) / len(marked) > 0.75
 
 
+@pytest.fixture(scope="module")
+def optimizers_imported():
+    """Torch imports a good part of itself, and makes folders for it, when the first optimizer is made."""
+    torch.optim.SGD([torch.ones(1)], lr=0.1)
+
+
+@pytest.mark.usefixtures("optimizers_imported")
 @pytest.mark.parametrize("case", cases(FINITE), ids=lambda case: case.name)
 def test_the_first_nan_or_infinity_is_found_with_its_trap(case):
     run = program(case)
