@@ -168,13 +168,13 @@ export interface AnswerState {
   marks: Mark[];
 }
 
-/** What the check of second derivatives says. */
+/** Verdict and findings of the check of second derivatives. */
 export interface SecondOrder {
   verdict: string;
   answer: AnswerState;
 }
 
-/** What became of a Function since its last check: sentences of findings and names of blocks. */
+/** Changes of a Function since its last check: sentences of findings and names of blocks. */
 export interface Since {
   fixed: string[];
   new: string[];
@@ -426,7 +426,7 @@ export interface InspectorState {
   elements: ElementsState;
 }
 
-/** How far long work is. */
+/** Progress of long work. */
 export interface ProgressState {
   percent: number | null;
   left: number | null;

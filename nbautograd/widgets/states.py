@@ -1,4 +1,4 @@
-"""What goes to the page: the state of every view and the answers to its questions, as plain data.
+"""State of every view, and answers to its questions, as plain data that goes to the page.
 
 frontend/states.d.ts is generated from these classes. Every field goes, but for those that are None by default and still
 are; a document goes as ``views.to_json`` writes it.
@@ -193,7 +193,7 @@ class AnswerState:
 
 @dataclass(frozen=True, kw_only=True)
 class SecondOrder:
-    """What the check of second derivatives says."""
+    """Verdict and findings of the check of second derivatives."""
 
     verdict: str
     answer: AnswerState
@@ -201,7 +201,7 @@ class SecondOrder:
 
 @dataclass(frozen=True, kw_only=True)
 class Since:
-    """What became of a Function since its last check: sentences of findings and names of blocks."""
+    """Changes of a Function since its last check: sentences of findings and names of blocks."""
 
     fixed: Sequence[str]
     new: Sequence[str]
@@ -538,7 +538,7 @@ class InspectorState(BlocksState):
 
 @dataclass(frozen=True, kw_only=True)
 class ProgressState:
-    """How far long work is.
+    """Progress of long work.
 
     Attributes:
         percent: None when nobody counts.
