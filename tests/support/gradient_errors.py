@@ -302,6 +302,30 @@ y = (x ** 3).sum()
 (g,) = torch.autograd.grad(y, x)  # did
 penalty = g.pow(2).sum()
 penalty.backward()
+=== numbers through numpy | no_grad | loss
+net = torch.nn.Linear(3, 1)
+data = torch.rand(4, 3)
+def error_rate(values):
+    array = values.detach().numpy()
+    return torch.from_numpy(array * array).mean()
+out = net(data)
+loss = error_rate(out)
+loss.backward()
+=== numbers through a list | no_grad | loss
+scale = torch.ones(3, requires_grad=True)
+data = torch.rand(3)
+def average(values):
+    return torch.tensor([sum(values.tolist()) / 3])
+loss = average(scale * data)
+loss.backward()
+=== an image that is only shown | unused | image
+net = torch.nn.Linear(3, 2)
+def show(t):
+    return float(t.detach().mean())
+image = torch.rand(1, 3, requires_grad=True)
+show(image)
+score = net(torch.rand(1, 3)).sum()
+torch.autograd.grad(score, image)
 === nothing requires grad | no_grad_not_required | w
 w = torch.randn(3)
 x = torch.ones(3)

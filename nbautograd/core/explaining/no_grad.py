@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -11,7 +12,7 @@ import torch
 from nbautograd.core.explaining.cause import ErrorCause, Place, said
 from nbautograd.core.explaining.program import Program, Source, node_of, place_of, shares
 from nbautograd.core.explaining.watch import Cut as WatchedCut
-from nbautograd.core.explaining.watch import Spot
+from nbautograd.core.explaining.watch import Spot, cuts_into
 from nbautograd.core.findings import Finding
 from nbautograd.core.graphs.source_cuts import Cut
 from nbautograd.core.graphs.source_dataflow import DataflowReader, Flow, Frame
@@ -60,6 +61,9 @@ def unused(program: Program) -> ErrorCause | None:
     cut = _follow(program, tensor, name, root)
     if cut is not None:
         return _caused(cut[0].reason, cut[0].text, _written(cut[0], program) or name, root, _place(cut[1], cut[0]))
+    watched = _taken_out(program, tensor)
+    if watched is not None:
+        return replace(_watched(watched, root), tensor=name)
     copy = next(
         (n for n, t in program.tensors.items() if t is not tensor and shares(t, tensor) and t.requires_grad), ""
     )
@@ -69,6 +73,11 @@ def unused(program: Program) -> ErrorCause | None:
     return ErrorCause(
         "unused", (said("unused.what", None, name=name, root=root), said("unused.advice", None, name=name)), name
     )
+
+
+def _taken_out(program: Program, tensor: torch.Tensor) -> WatchedCut | None:
+    """Return where a watched run took a tensor out of the graph and used what came of it in what is differentiated."""
+    return next((cut for node in program.nodes() for cut in cuts_into(node) if cut.was(tensor)), None)
 
 
 def _watched(cut: WatchedCut, root: str) -> ErrorCause:
@@ -158,10 +167,10 @@ def _nothing_asked(program: Program, root: torch.Tensor, name: str) -> ErrorCaus
         return ErrorCause("no_grad_integer", (*facts, said("no_grad.advice_integer", None, name=name)), name)
     left = [] if program.watch is None else [cut.spot.place() for _, cut in program.watch.left if cut.spot is not None]
     places = sorted({place.line: place for place in left}.items())
-    used = _used(program, name)
-    if places and not used:
+    if places:  # something with a graph was read out, so that nothing shows that no leaf of it asked for a gradient
         outside = [said("no_grad.left", place, line=line, text=place.text) for line, place in places[:3]]
         return ErrorCause("no_grad", (said("no_grad.nothing_requires", None, root=name), *outside), name)
+    used = _used(program, name)
     return ErrorCause("no_grad_not_required", _not_required(", ".join(used), name), used[0] if used else name)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import CodeType
@@ -70,6 +71,11 @@ class Cut(NamedTuple):
     op: str
     source: str
     off: Spot | None = None
+    tensor: weakref.ref[torch.Tensor] | None = None
+
+    def was(self, tensor: torch.Tensor) -> bool:
+        """Return True when it is this tensor that was taken out of the graph."""
+        return self.tensor is not None and self.tensor() is tensor
 
 
 class Bad(NamedTuple):
@@ -161,14 +167,13 @@ class Watch(TorchFunctionMode):
         for tensor in results:
             if (node := node_of(tensor)) is not None:
                 mark_new(node, first, spot)
+                mark(node).setdefault("cuts", []).extend(self.cuts[t] for t in given if t in self.cuts)
             elif not any(tensor is other for other in given):
                 self.born[tensor] = spot
                 if not tensor.requires_grad and (cut := self._cut(name, args, given, tensor, spot)) is not None:
                     self.cuts[tensor] = cut
             if self.finite and (tensor.is_floating_point() or tensor.is_complex()):
                 self._note_bad(name, args, given, tensor, spot)
-        if name == "numpy" and not results and given:
-            self.left.append((result, self.cuts.get(given[0]) or Cut("python", spot, name, "")))
 
     def _note_leaving(self, name: str, given: list[torch.Tensor], result: Any, spot: Spot | None) -> None:
         source = next((t for t in given if t.requires_grad), None)
@@ -186,14 +191,14 @@ class Watch(TorchFunctionMode):
         if name in ("data", "detach", "detach_"):
             reason = "detach"
         elif not torch.is_grad_enabled():
-            return Cut("no_grad", spot, name, _named(source), self._off)
+            return Cut("no_grad", spot, name, _named(source), self._off, weakref.ref(source))
         elif not (tensor.is_floating_point() or tensor.is_complex()):
             reason = "integer"
         elif name == "tensor":
             reason = "copied"
         else:
             return inherited
-        return Cut(reason, spot, name, _named(source))
+        return Cut(reason, spot, name, _named(source), None, weakref.ref(source))
 
     def _from_python(self, args: Any, name: str) -> Cut | None:
         """Return the cut of the number or array that a tensor is made from; known by its identity."""
@@ -292,6 +297,12 @@ def made_at(node: Any) -> Place | None:
     """Return the line that made a node, where a watched run saw it."""
     spot = mark(node).get("spot") if node is not None else None
     return None if spot is None else spot.place()
+
+
+def cuts_into(node: Any) -> list[Cut]:
+    """Return the cuts of the tensors that went into a node, where a watched run saw it."""
+    cuts: list[Cut] = mark(node).get("cuts", [])
+    return cuts
 
 
 def freed_by(node: Any) -> Pass | None:

@@ -251,6 +251,40 @@ def test_where_values_leave_torch_is_said_where_no_line_is_proved():
     assert found.findings[1].code == "explain_no_grad_left"
 
 
+def test_only_reading_out_a_tensor_with_a_graph_is_said():
+    def error_rate():
+        scores, wanted = torch.ones(2, requires_grad=True) * 2, torch.ones(2)
+        array = scores.detach().numpy()
+        other = wanted.numpy()
+        loss = torch.from_numpy(array - other).mean()
+        loss.backward()
+
+    found = explain(error_rate)
+    assert found.did.text == "array = scores.detach().numpy()"
+    assert "requires_grad_()" not in str(found)
+    assert "other = wanted.numpy()" not in str(found)
+
+
+def test_an_input_is_named_where_a_module_takes_it_out_of_the_graph():
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = torch.nn.Linear(3, 2)
+
+        def forward(self, x):
+            print(float(x.detach().mean()))
+            x = (x.data - 0.5) * 2
+            return self.inner(x).relu()
+
+    def saliency():
+        image = torch.rand(1, 3, requires_grad=True)
+        score = Net()(image).sum()
+        return torch.autograd.grad(score, image)
+
+    found = explain(saliency)
+    assert (found.code, found.tensor, found.did.text) == ("no_grad_detach", "image", "x = (x.data - 0.5) * 2")
+
+
 def test_what_cannot_be_explained_is_refused_with_advice():
     with pytest.raises(InputError, match="an error, a tensor, or a function"):
         explain(3)
