@@ -14,6 +14,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -35,7 +36,8 @@ from nbautograd.inspection.audit_report import AuditedFunction, AuditReport
 TRIES = 12  # made-up inputs of each kind of values
 SECONDS = 120  # that a script may take to show it
 MOST_NAMES = 200  # functions and classes that a script takes along
-WRONG, SHOWN_RIGHT = 1, 0  # exit status of a script
+WRONG = 1  # exit status of a script; 2 where it cannot run, 0 otherwise
+STANDARD = os.path.join(os.path.realpath(sysconfig.get_paths()["stdlib"]), "")
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ def _reproduction(
     except NoScript as problem:
         return Reproduction(function.name, reason=problem.phrase)
     tensors = dict(_tensors(inputs))
-    text = _script(function.name, definition, arguments, stem, include_data, report)
+    text = _script(function.name, definition, arguments, stem, include_data, report, folder)
     with tempfile.TemporaryDirectory() as temporary:
         trial = Path(temporary) / f"{stem}.py"
         torch.save(tensors, trial.with_suffix(".pt"))
@@ -386,23 +388,54 @@ def _failure(script: Path) -> str:
     return (done.stderr.strip() or done.stdout.strip() or "-").splitlines()[-1][:200]
 
 
-def _script(name: str, definition: _Definition, arguments: str, stem: str, real: bool, report: AuditReport) -> str:
+def _local_folders(definition: str, folder: Path) -> list[str]:
+    """Return the lines that let a script import modules that are not installed, from where they are beside it."""
+    imports = [node for node in ast.parse(definition).body if isinstance(node, (ast.Import, ast.ImportFrom))]
+    names = [node.module or "" if isinstance(node, ast.ImportFrom) else node.names[0].name for node in imports]
+    roots: dict[str, str] = {}
+    for name in (name.partition(".")[0] for name in names):
+        module = sys.modules.get(name)
+        file = getattr(module, "__file__", None)
+        path = Path(os.path.realpath(file if file else next(iter(getattr(module, "__path__", ())), "")))
+        root = path.parent.parent if path.stem == "__init__" else path.parent
+        installed = str(path).startswith(STANDARD) or {"site-packages", "dist-packages"} & set(path.parts)
+        if (file or hasattr(module, "__path__")) and not installed:
+            roots.setdefault(os.path.relpath(root, os.path.realpath(folder)).replace(os.sep, "/"), name)
+    return [
+        f'sys.path.append(str(pathlib.Path(__file__).resolve().parent / "{root}"))  # where {name} is'
+        for root, name in roots.items()
+    ]
+
+
+def _script(
+    name: str, definition: _Definition, arguments: str, stem: str, real: bool, report: AuditReport, folder: Path
+) -> str:
     kind = "the inputs of a program" if real else "inputs that are made up"
     package = definition.package
     version = f'\nprint("{package}", getattr(sys.modules.get("{package}"), "__version__", ""))' if package else ""
     lines = definition.text.removeprefix("import torch\n")
-    parts = {"definition": lines.strip(), "call": definition.call, "version": version}
+    beside = _local_folders(definition.text, folder)
+    parts = {"definition": "\n".join((*beside, lines.strip())), "call": definition.call, "version": version}
     return _TEMPLATE.format(name=name, kind=kind, torch=report.torch, stem=stem, arguments=arguments, **parts)
 
 
 _TEMPLATE = '''"""The gradient of {name} is not the derivative of its forward, at {kind}.
 
-Needs torch (seen with {torch}) and {stem}.pt beside it. Exits with 1 where the gradient is wrong, with 0 otherwise.
+Needs torch (seen with {torch}) and {stem}.pt beside it. Exits with 1 where the gradient is wrong, with 2 where it
+cannot be told since this script cannot run, with 0 otherwise.
 It compares <v, J u> for random u and v: by backward, and by central differences at two steps, which have to agree.
 """
 
 import pathlib
 import sys
+
+
+def could_not_run(kind, error, trace):
+    sys.__excepthook__(kind, error, trace)
+    sys.exit(2)
+
+
+sys.excepthook = could_not_run
 
 import torch
 

@@ -177,6 +177,33 @@ def test_a_class_of_a_script_goes_into_its_script_with_what_it_reads(tmp_path):
         assert done.returncode == 1, done.stderr
 
 
+def test_a_script_of_a_module_of_the_project_runs_from_anywhere(tmp_path):
+    project = tmp_path / "project"
+    (project / "layers").mkdir(parents=True)
+    (project / "layers" / "__init__.py").write_text("")
+    (project / "layers" / "own_root.py").write_text(PACKAGE)
+    program = """
+    import torch, nbautograd
+    from layers.own_root import Root
+    with nbautograd.audit() as audit:
+        Root.apply(torch.rand(4).add(0.5).requires_grad_())
+    print([str(one.reason) for one in audit.report().save_repro("repro")])
+    """
+    (project / "program.py").write_text(textwrap.dedent(program))
+    environment = {"PYTHONPATH": str(Path(nbautograd.__file__).parents[1]), "PATH": ""}
+    done = subprocess.run(
+        [sys.executable, "program.py"], capture_output=True, text=True, env=environment, cwd=project, check=False
+    )
+    script = project / "repro" / "repro_Root.py"
+    assert script.exists(), done.stdout + done.stderr
+    assert str(tmp_path) not in script.read_text()
+    done = run(script, tmp_path / "nowhere")
+    assert (done.returncode, "WRONG" in done.stdout) == (1, True), done.stderr
+    (project / "layers" / "own_root.py").unlink()
+    done = run(script, tmp_path / "nowhere")
+    assert (done.returncode, "ModuleNotFoundError" in done.stderr) == (2, True), done.stderr
+
+
 def test_what_no_script_can_be_written_of_says_why(tmp_path):
     class Local(torch.autograd.Function):
         @staticmethod
