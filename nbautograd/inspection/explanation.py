@@ -162,6 +162,8 @@ def _of_leaf(tensor: torch.Tensor, program: Program) -> Explanation:
     losses = [t for t in program.tensors.values() if node_of(t) is not None and t.numel() == 1]
     finding = why_none(tensor, losses, names={"__name__": "", **program.variables}) if losses else None
     finding = finding or _note("no_loss")
+    if name and "name" in finding.params:
+        finding = replace(finding, params={**finding.params, "name": name})
     return Explanation(finding.code, (finding,), name)
 
 

@@ -29,6 +29,8 @@ class ExplainMagics(Magics):
         self._shell = shell
         self._at_once = False
         self._last: Any = None
+        self._cell: int | None = None  # in which it was raised
+        self._other: Any = None  # an error since, which is none of torch's
 
     def after_cell(self, result: Any) -> None:
         """IPython's ``post_run_cell``: one line, or the answer, beneath the traceback of an error of torch's."""
@@ -39,8 +41,10 @@ class ExplainMagics(Magics):
             from nbautograd.core.explaining.torch_errors import kind_of
 
             if kind_of(error) is None:
+                self._other = None if isinstance(error, UsageError) else error
                 return
-            self._last = error  # IPython keeps it too, as sys.last_value
+            self._last, self._other = error, None  # IPython keeps it too, as sys.last_value
+            self._cell = getattr(result, "execution_count", None)
             if self._at_once:
                 display(_explain(error))
             else:
@@ -62,9 +66,12 @@ class ExplainMagics(Magics):
             if text:
                 value = evaluate(expression(text, "%autograd_explain"), self._shell.user_ns)
                 return _explain(value, names=self._shell.user_ns)
-            error = self._last or getattr(sys, "last_value", None)
-            if error is None:
+            error = self._last or self._other or getattr(sys, "last_value", None)
+            if error is None or isinstance(error, UsageError):
                 raise UsageError(messages.text("explain.no_error"))
+            if self._last is not None and self._other is not None:
+                which = "explain.earlier" if self._cell is None else "explain.earlier_in_cell"
+                output.show_message(which, error=type(self._other).__name__, cell=self._cell)
             return _explain(error, run=_cell_again(error, self._shell.user_ns) if options.get("run") else None)
         except EvaluationError as error:
             raise UsageError(

@@ -777,6 +777,8 @@ SENTENCES: dict[str, str] = {
     "explain.caption": "The tensor and the lines of this error",
     "explain.turned_on": "From now on, the explanation stands beneath every gradient error of torch's; `%autograd_explain off` ends that.",
     "explain.turned_off": "From now on, one line beneath a gradient error says that it can be explained.",
+    "explain.earlier_in_cell": "The last error, {error}, is not one of torch's gradient errors; the last one that is was raised in cell {cell}, and this is about that one.",
+    "explain.earlier": "The last error, {error}, is not one of torch's gradient errors; this is about the last one that is.",
     "explain.no_error": "There is no error to explain yet. Write a tensor or a function behind it, such as `%autograd_explain loss`.",
     # in place
     "explain.in_place.changed": "`{name}` was changed in place by line {line}, `{text}`, after `{op}` had saved it for backward.",
@@ -1014,7 +1016,7 @@ SENTENCES: dict[str, str] = {
     "graphs.none.cut_likely.what": "`{name}` is not a part of the graph of {outputs}: most likely line {line}{where} cuts it off with `{text}`.",
     "graphs.none.cut_likely.advice": "This was read in the source, not observed running; look there first.",
     "graphs.none.where": " of `{where}`",
-    "graphs.none.not_run.what": "`{name}` is a part of the graph, but no backward has run yet.",
+    "graphs.none.not_run.what": "`{name}` is a part of the graph: no backward has reached it, or `zero_grad()` has removed its gradient since.",
     "graphs.none.not_reached.what": "`{name}` is a part of the graph, but this backward did not reach it: `inputs=` left it out, or backward stopped earlier.",
     "graphs.none.returned_none.what": "The backward of `{source}` returned None for `{argument}`, which means zero, so `{name}` gets no gradient.",
     "graphs.none.returned_none.advice": "Return a gradient there if `{argument}` changes the output.",

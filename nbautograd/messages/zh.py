@@ -777,6 +777,8 @@ SENTENCES: dict[str, str] = {
     "explain.caption": "这个错误涉及的张量和代码行",
     "explain.turned_on": "从现在起，每个 torch 梯度错误下面都会直接给出解释；用 `%autograd_explain off` 关闭。",
     "explain.turned_off": "从现在起，梯度错误下面只有一行提示，说明它可以解释。",
+    "explain.earlier_in_cell": "最近的错误 {error} 不是 torch 的梯度错误；最近一次 torch 的梯度错误出现在单元格 {cell}，这里解释的是那一次。",
+    "explain.earlier": "最近的错误 {error} 不是 torch 的梯度错误；这里解释的是最近一次 torch 的梯度错误。",
     "explain.no_error": "还没有可以解释的错误。可以在后面写张量或函数，例如 `%autograd_explain loss`。",
     # in place
     "explain.in_place.changed": "`{op}` 为 backward 保存了 `{name}` 之后，第 {line} 行 `{text}` 原地修改了它。",
@@ -1014,7 +1016,7 @@ SENTENCES: dict[str, str] = {
     "graphs.none.cut_likely.what": "`{name}` 不在 {outputs} 的计算图中：很可能是第 {line} 行{where}用 `{text}` 把它断开了。",
     "graphs.none.cut_likely.advice": "这是从源代码读出的，并未看到它运行；请先检查那里。",
     "graphs.none.where": "（`{where}` 中）",
-    "graphs.none.not_run.what": "`{name}` 在计算图里，但还没有运行过 backward。",
+    "graphs.none.not_run.what": "`{name}` 在计算图里：还没有 backward 到达它，或者它的梯度后来被 `zero_grad()` 清除了。",
     "graphs.none.not_reached.what": "`{name}` 在计算图里，但这次 backward 没有到达它：`inputs=` 没有包含它，或 backward 提前停止了。",
     "graphs.none.returned_none.what": "`{source}` 的 backward 为 `{argument}` 返回了 None，意思是零；所以 `{name}` 得不到梯度。",
     "graphs.none.returned_none.advice": "如果 `{argument}` 会改变输出，请在那里返回梯度。",

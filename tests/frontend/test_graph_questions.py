@@ -145,7 +145,7 @@ def test_a_tensor_that_the_graph_does_not_know_becomes_a_ghost(asking: Any, monk
     expect(page.locator(".box.ghost.asked")).to_contain_text("n")
     box(page, "a 3").click()
     page.locator(".detail").get_by_role("button", name="Why is .grad None?").click()
-    expect(page.locator(".why")).to_contain_text("no backward has run yet")
+    expect(page.locator(".why")).to_contain_text("no backward has reached it")
     expect(page.locator(".box.ghost")).to_have_count(0)
 
 

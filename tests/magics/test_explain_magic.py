@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 import torch
 
@@ -133,3 +135,22 @@ def test_a_cell_without_an_error_is_not_looked_at(notebook, monkeypatch):
     assert notebook("x = torch.ones(2)").bundles == []
     assert torch._C._len_torch_function_stack() == 0
     assert "ZeroDivisionError" in notebook("torch.ones(2) @ torch.ones(3)").text
+
+
+@pytest.mark.parametrize("line", ["%autograd_explain", "%autograd_explain --run"])
+def test_before_any_error_there_is_nothing_to_explain(notebook, line, monkeypatch):
+    monkeypatch.delattr(sys, "last_value", raising=False)
+    for _ in range(2):  # the first leaves its own refusal behind as the last error
+        assert "There is no error to explain yet" in notebook(line).stderr
+
+
+def test_an_error_that_is_older_than_the_last_is_said_to_be(notebook):
+    notebook(BROKEN)
+    cell = notebook["explained"].raised.cell if notebook("explained = %autograd_explain").error is None else None
+    notebook("len(3)")
+    text = " ".join(notebook("%autograd_explain").text.split())
+    assert text.startswith("The last error, TypeError, is not one of torch's gradient errors;")
+    assert f"the last one that is was raised in cell {cell}, " in text
+    assert "`y` was changed in place by line 3" in text
+    notebook(BROKEN)
+    assert "TypeError" not in notebook("%autograd_explain").text

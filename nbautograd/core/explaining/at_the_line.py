@@ -8,6 +8,7 @@ from collections.abc import Callable
 import torch
 
 from nbautograd.core.explaining.cause import ErrorCause, Place, said
+from nbautograd.core.explaining.no_grad import differentiated
 from nbautograd.core.explaining.program import Program, node_of
 from nbautograd.core.explaining.watch import made_at
 
@@ -24,17 +25,22 @@ MEANT: dict[str, Callable[[torch.Tensor], bool]] = {
     "not_scalar": lambda t: t.numel() != 1,
 }
 
+# kinds whose line hands over a module as a whole; elsewhere what a module computes is meant, not its parameters
+HANDED = ("optimize_non_leaf", "inference", "deepcopy")
+
 
 def at_the_line(program: Program, kind: str) -> ErrorCause | None:
     """Explain an error that needs no more than the line that raised and its tensors."""
     did = program.caller
     if did is None:
         return None
+    found: list[tuple[str, torch.Tensor | None]]
     if kind == "not_scalar":
-        found = [(program.name_of(root) or did.text.partition(".backward")[0], root) for root in program.roots]
+        found = [(program.name_of(root) or differentiated(program), root) for root in program.roots]
     else:
-        found = [(name, tensor) for name, tensor in mentioned(program) if MEANT[kind](tensor)]
-        found = found or [(n, t) for n, t in program.tensors.items() if MEANT[kind](t)][:1]
+        found = [(name, tensor) for name, tensor in mentioned(program, kind in HANDED) if MEANT[kind](tensor)]
+    if kind == "numpy" and (owner := _owner(program, "numpy")):
+        found = [(owner, program.tensors.get(owner))]
     name, tensor = found[0] if found else ("", None)
     made = _made(program, name, tensor)
     shape = "" if tensor is None else f"{tuple(tensor.shape)}"
@@ -44,20 +50,35 @@ def at_the_line(program: Program, kind: str) -> ErrorCause | None:
     return ErrorCause(kind, (said(which, did, **shown), said(f"{kind}.advice", None, **shown)), name, made, did)
 
 
-def mentioned(program: Program) -> list[tuple[str, torch.Tensor]]:
-    """Return the tensors that the statement which raised mentions, in the order in which they stand."""
+def mentioned(program: Program, handed: bool) -> list[tuple[str, torch.Tensor]]:
+    """Return the tensors that the statement which raised mentions, in the order in which they stand.
+
+    Args:
+        program: the evidence.
+        handed: add the tensors of the modules and containers that it mentions.
+    """
     for source in program.code[:1]:
         here = [s for s in source.statements if s.lineno <= source.line <= (s.end_lineno or 0)]
         names = [ast.unparse(p) for s in here[-1:] for p in ast.walk(s) if isinstance(p, (ast.Name, ast.Attribute))]
         found = [(name, program.tensors[name]) for name in dict.fromkeys(names) if name in program.tensors]
-        modules = [
+        inside = [
             (path, tensor)
             for name in dict.fromkeys(names)
             for path, tensor in program.tensors.items()
-            if path.startswith((f"{name}.", f"{name}["))
+            if handed and path.startswith((f"{name}.", f"{name}["))
         ]
-        return [*found, *modules]
+        return [*found, *inside]
     return []
+
+
+def _owner(program: Program, method: str) -> str:
+    """Return what a method is called on in the statement that raised, as it is written, where it is called once."""
+    for source in program.code[:1]:
+        here = [s for s in source.statements if s.lineno <= source.line <= (s.end_lineno or 0)]
+        calls = [part.func for s in here[-1:] for part in ast.walk(s) if isinstance(part, ast.Call)]
+        owners = [f.value for f in calls if isinstance(f, ast.Attribute) and f.attr == method]
+        return ast.unparse(owners[0]) if len(owners) == 1 else ""
+    return ""
 
 
 def _made(program: Program, name: str, tensor: torch.Tensor | None) -> Place | None:

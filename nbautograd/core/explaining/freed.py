@@ -30,12 +30,13 @@ def freed(program: Program) -> ErrorCause | None:
     name = _shared(program, set(gone))
     root = next((program.name_of(root) for root in program.roots), "")
     again = did is not None and here is not None and (did.line, did.file) == (here.line, here.file)
+    looped = any(source.line in source.in_loops for source in program.code)
     made = _made(program, name, gone, earlier)
     op = node_name(gone[0])
     shown = {"name": name or root, "root": root, "op": op, "line": did.line if did else 0}
     if did is None:
         facts = [said("freed.somewhere", None, **shown)]
-    elif again:
+    elif again and looped:
         facts = [said("freed.same_line", did, **shown)]
     else:
         elsewhere = did.cell is not None and here is not None and did.cell != here.cell
@@ -47,6 +48,8 @@ def freed(program: Program) -> ErrorCause | None:
     elif again and _carried(program, root):
         kind = "freed_carried"
         facts.append(said("freed.carried", made, **shown))
+    elif again and not looped:
+        facts.append(said("freed.again", made, **shown))
     elif again and not _made_in_loop(program, root):
         facts.append(said("freed.graph_outside_loop", made, **shown))
     elif again:

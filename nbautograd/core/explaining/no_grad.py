@@ -29,7 +29,7 @@ def no_grad(program: Program) -> ErrorCause | None:
     root = roots[position] if position < len(roots) else roots[0] if roots else None
     if root is None:
         return None
-    name = program.name_of(root) or _expression(program)
+    name = program.name_of(root) or differentiated(program)
     watched = program.watch.cuts.get(root) if program.watch is not None else None
     if watched is not None:
         return _watched(watched, name)
@@ -37,7 +37,9 @@ def no_grad(program: Program) -> ErrorCause | None:
     if read is not None:
         leaf, cut, source = read
         place = _place(source, cut)
-        return _caused(cut.reason, cut.text, _written(cut, program) or leaf, name, place)
+        # with gradients off it is no single tensor that is cut off
+        named = _written(cut, program) or ("" if cut.reason == "no_grad" else leaf)
+        return _caused(cut.reason, cut.text, named, name, place)
     if program.watch is None and _unread(program):
         return ErrorCause("no_grad", (said("no_grad.somewhere", None, root=name), said("no_grad.advice")), name)
     return _nothing_asked(program, root, name)
@@ -55,7 +57,7 @@ def unused(program: Program) -> ErrorCause | None:
         return None
     tensor = missing[0]
     name = program.name_of(tensor) or f"inputs[{[t is tensor for t in program.inputs].index(True)}]"
-    root = next((program.name_of(root) for root in program.roots), "") or _expression(program)
+    root = next((program.name_of(root) for root in program.roots), "") or differentiated(program)
     if not tensor.requires_grad:
         return ErrorCause("no_grad_not_required", _not_required(name, root), name, None, None)
     cut = _follow(program, tensor, name, root)
@@ -86,6 +88,8 @@ def _watched(cut: WatchedCut, root: str) -> ErrorCause:
 
 
 def _caused(reason: str, text: str, source: str, root: str, did: Place | None, off: Spot | None = None) -> ErrorCause:
+    if did is not None and text not in did.text:  # the line that the block begins with is another one
+        text = did.text
     shown = {"name": source or root, "root": root, "text": text, "line": did.line if did is not None else 0}
     facts = [said(f"no_grad.{reason}", did, **shown)]
     if off is not None:
@@ -147,7 +151,7 @@ def _differentiated(source: Source) -> list[ast.expr]:
     return roots + [c.args[0] for c in calls if c.args and ast.unparse(c.func).endswith(("grad", "autograd.backward"))]
 
 
-def _expression(program: Program) -> str:
+def differentiated(program: Program) -> str:
     """Return what the line that raised differentiates, as it is written."""
     return next((ast.unparse(e) for source in program.code for e in _differentiated(source)), "")
 

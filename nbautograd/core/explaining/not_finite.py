@@ -86,6 +86,12 @@ TRAPS: dict[str, tuple[Trap, ...]] = {
     "Prod": (Trap("prod_at_zero", "result", _infinite),),
 }
 
+# the traps at which the value itself is no finite number
+OF_VALUES = {
+    *("sqrt_negative", "rsqrt_at_zero", "std_of_one", "log_of_zero", "log_negative", "log1p_at_minus_one"),
+    *("exp_overflow", "division_by_zero", "atanh_at_one", "logit_at_ends", "all_masked", "prod_at_zero"),
+}
+
 # an operation's name in forward -> the rule, tested on the argument of this position
 FORWARD: dict[str, tuple[tuple[str, int, Test], ...]] = {
     "sqrt": (("sqrt_negative", 0, lambda t: t < 0),),
@@ -166,10 +172,17 @@ class BackwardWatch:
         self.masked = bool(same) and not bool(same[0][where].any())
 
 
-def trap(node: Any) -> str:
-    """Return the rule of the trap that a node's saved values show; empty where they show none."""
+def trap(node: Any, forward: bool = False) -> str:
+    """Return the rule of the trap that a node's saved values show; empty where they show none.
+
+    Args:
+        node: a node whose saved values are there.
+        forward: look only for those at which the value itself is no finite number, not its derivative alone.
+    """
     name = node_name(node).rstrip("0123456789").removesuffix("Backward")
     for one in TRAPS.get(name, ()):
+        if forward and one.rule not in OF_VALUES:
+            continue
         try:
             saved = getattr(node, f"_saved_{one.slot}")
         except Exception:  # freed, changed, or another torch
@@ -251,8 +264,8 @@ def _of_forward(program: Program, root: torch.Tensor) -> ErrorCause:
 def _from_saved(program: Program, name: str, what: str) -> ErrorCause:
     """Without a watched run: the earliest node whose saved values show a trap of forward."""
     nodes = sorted(program.nodes(), key=lambda node: node._sequence_nr())
-    node = next((n for n in nodes if trap(n) and n.name() != "AccumulateGrad"), None)
-    rule = trap(node) if node is not None else ""
+    node = next((n for n in nodes if n.name() != "AccumulateGrad" and trap(n, forward=True)), None)
+    rule = trap(node, forward=True) if node is not None else ""
     did = program.line_of_node(node) if node is not None else None
     shown = {"root": name, "what": what, "op": node_name(node) if node is not None else ""}
     shown["line"] = did.line if did is not None else 0  # type: ignore[assignment]

@@ -295,3 +295,61 @@ def test_every_kind_has_a_sentence_for_when_nothing_is_left():
     assert kind_of(error) is None  # never raised by torch
     known = {f"explain.{kind}.known" for _, kind in KINDS}
     assert known - catalogue("en").keys() == set()
+
+
+def test_a_gradient_that_was_removed_is_not_said_to_be_still_to_come():
+    lin = torch.nn.Linear(2, 1)
+    loss = lin(torch.ones(1, 2)).sum()
+    loss.backward()
+    lin.zero_grad()
+    words = str(explain(lin.weight))
+    assert "`lin.weight` is a part of the graph: no backward has reached it, or `zero_grad()`" in words
+
+
+def array_of_a_module():
+    lin, x = torch.nn.Linear(2, 1), torch.ones(1, 2)
+    lin(x).numpy()
+
+
+def array_of_an_expression():
+    w = torch.ones(2, requires_grad=True)
+    (w * 2).numpy()
+
+
+def test_a_parameter_is_not_taken_for_what_its_module_computes():
+    found = explain(caught(array_of_a_module))
+    assert (found.code, found.tensor, found.did.text) == ("numpy", "lin(x)", "lin(x).numpy()")
+    assert explain(caught(array_of_an_expression)).tensor == "w * 2"
+
+
+def without_gradients():
+    lin, x = torch.nn.Linear(2, 1), torch.ones(1, 2)
+    with torch.no_grad():
+        out = lin(x)
+    out.sum().backward()
+
+
+def test_a_line_stands_with_its_own_text():
+    found = explain(caught(without_gradients))
+    assert (found.code, found.tensor, found.did.text) == ("no_grad_no_grad", "out.sum()", "out = lin(x)")
+    assert f"Line {found.did.line}, `out = lin(x)`, ran with gradients switched off" in str(found)
+
+
+def twice_on_a_line():
+    w = torch.ones(3, requires_grad=True)
+    loss = (w**2).sum()
+    loss.backward(), loss.backward()
+
+
+def test_no_loop_is_named_where_there_is_none():
+    found = explain(twice_on_a_line)
+    assert (found.code, found.tensor, "loop" in str(found)) == ("freed_again", "loss", False)
+    assert "`loss` was differentiated twice" in str(found)
+
+
+def test_a_value_that_is_nan_is_not_put_down_to_a_derivative():
+    p = torch.nn.Parameter(torch.zeros(3))
+    loss = (p / p.norm()).sum()
+    assert explain(loss).code == "not_finite_division_by_zero"
+    loss = (p.norm() + float("nan")).sum()
+    assert explain(loss).code == "not_finite"
