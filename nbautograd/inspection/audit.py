@@ -70,6 +70,7 @@ class Audit:
         watch: what was seen.
         watching: True inside its block.
         ended: why the program did not reach its end, None where it did.
+        name: under which its report is found.
     """
 
     def __init__(self, budget: float = SECONDS, per_function: float = SECONDS_EACH) -> None:
@@ -81,6 +82,7 @@ class Audit:
         self._report: AuditReport | None = None
         self.watching = False
         self.ended: Phrase | None = None
+        self.name = "report"
 
     def __enter__(self) -> Audit:
         self._report, self.watching, self.ended = None, True, None
@@ -106,7 +108,7 @@ class Audit:
             raise CallError("audit.still_open")
         if self._report is None:
             with watched(progress) as tell:
-                self._report = _Checks(self.watch, self._budget, self._per_function, tell, self.ended).run()
+                self._report = _Checks(self, self._budget, self._per_function, tell).run()
         return self._report
 
     def __repr__(self) -> str:
@@ -167,7 +169,7 @@ def audit(
             raise CallError("audit.no_callable")
         return watching
     if not callable(fn):
-        raise CallError("checking.not_callable", type=type(fn).__name__)
+        raise CallError("audit.not_callable", type=type(fn).__name__)
     with watching:
         (fn.apply if isinstance(fn, type) and issubclass(fn, torch.autograd.Function) else fn)(*args, **kwargs)
     return watching.report()
@@ -239,16 +241,14 @@ class _Checks:
     """Checks what a watch has kept.
 
     Args:
-        watch: what was seen.
+        audited: what was seen, and how it ended.
         budget, per_function: seconds.
         tell: told how far it is.
-        ended: why the program did not reach its end.
     """
 
-    def __init__(
-        self, watch: Watch, budget: float, per_function: float, tell: Tell | None, ended: Phrase | None = None
-    ) -> None:
-        self.watch, self.per_function, self.tell, self.ended = watch, per_function, tell, ended
+    def __init__(self, audited: Audit, budget: float, per_function: float, tell: Tell | None) -> None:
+        self.watch, self.ended, self.name = audited.watch, audited.ended, audited.name
+        self.per_function, self.tell = per_function, tell
         self.begin = time.perf_counter()
         self.end = self.begin + budget
         self.budget = budget
@@ -256,7 +256,7 @@ class _Checks:
         self.registered: dict[type, tuple[Finding, ...]] = {}
         self.complete = True
         self.steps = 0
-        self.cases = [case for found in watch.functions.values() for case in _cases(found)]
+        self.cases = [case for found in self.watch.functions.values() for case in _cases(found)]
 
     def run(self) -> AuditReport:
         """Look at all situations briefly, then at those in full that are worst, and make the report."""
@@ -442,7 +442,8 @@ class _Checks:
         if self.ended is not None:
             notes = (self.ended, *notes)
         complete = self.complete and self.ended is None
-        report = AuditReport(tuple(functions), notes, seconds, complete, str(torch.__version__))
+        torch_version = str(torch.__version__)
+        report = AuditReport(tuple(functions), notes, seconds, complete, torch_version, name=self.name)
         _kept[id(report)] = report, kept
         while len(_kept) > MOST_REPORTS:
             del _kept[next(iter(_kept))]

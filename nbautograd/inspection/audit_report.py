@@ -155,6 +155,7 @@ class AuditReport(Displayable):
         seconds: wall time of the checks.
         complete: False when the checks were interrupted, or the program did not reach its end.
         torch, nbautograd: versions.
+        name: under which its text says that it is found.
     """
 
     functions: tuple[AuditedFunction, ...] = ()
@@ -163,6 +164,7 @@ class AuditReport(Displayable):
     complete: bool = True
     torch: str = ""
     nbautograd: str = __version__
+    name: str = field(default="report", compare=False)
 
     @property
     def verdict(self) -> AuditVerdict:

@@ -17,6 +17,8 @@ from nbautograd.magics.output import CellFailedError
 from nbautograd.magics.session import Cell, Session
 from nbautograd.magics.transformer import Request
 
+AUDIT_NAME = "_audit"  # variable that holds the last report of %%autograd_audit
+
 
 @magics_class
 class FunctionMagics(Magics):
@@ -96,10 +98,11 @@ class AuditMagics(Magics):
         # the comment keeps the line numbers of tracebacks; another magic below has to stand first
         above = "" if cell.lstrip().startswith("%%") else f"# {AUDITED_CELL.magic}\n"
         with audit_within(options) as audited:
+            audited.name = AUDIT_NAME
             result = self._shell.run_cell(f"{above}{cell}", store_history=False)
             error = result.error_before_exec or result.error_in_exec
             audited.ended = None if error is None else ended_by(error)
-        report = audited.report()
+        report = self._shell.user_ns[AUDIT_NAME] = audited.report()
         if report.functions or result.success:
             display(report)
         if not result.success:

@@ -35,6 +35,20 @@ class Wrong(Right):
         return grad * x.exp() * 2
 
 
+class WrongTwice(torch.autograd.Function):
+    """Right once; its backward takes the input out of the graph."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.exp()
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * x.detach().exp()
+
+
 class Rounded(torch.autograd.Function):
     """Straight through: neither right nor wrong."""
 
@@ -312,6 +326,19 @@ def test_the_sentences_exist_in_chinese():
 def test_a_call_that_makes_no_sense_is_a_sentence(make):
     with pytest.raises(CallError):
         make()
+
+
+def test_what_cannot_be_called_is_refused_in_words_of_an_audit():
+    with pytest.raises(CallError, match=r"nbautograd\.audit\(model, x\)"):
+        nbautograd.audit(3)
+
+
+def test_calls_that_were_checked_are_counted_and_wrong_second_derivatives_explained():
+    report = audited(*[(WrongTwice, leaf(3)) for _ in range(5)])
+    assert "3 of 5 calls were checked" in str(report)
+    assert "gradient penalty" in str(report)
+    assert "once_differentiable" in str(report)
+    assert "gradient penalty" not in str(audited((Right, leaf(3))))
 
 
 def test_the_report_waits_for_the_end_of_the_block():

@@ -49,8 +49,12 @@ def audit_document(report: AuditReport, in_python: bool = True) -> Document:
     mark = Chip(f"{VERDICT_MARKS[tone]} {say('verdict', tone)}", tone, plain="")
     head = paragraph(mark, Strong(headline(report)), look="head")
     causes = tuple(_causes(report, in_python))
-    hint = sentences([messages.text("views.audit.repro")], "small") if report.wrong and in_python else ()
-    small = [*_reasons(report), *_counts(report), *map(str, report.notes)]
+    hint = (
+        sentences([messages.text("views.audit.repro", report=report.name)], "small")
+        if report.wrong and in_python
+        else ()
+    )
+    small = [*_reasons(report), *_second(report), *_counts(report), *map(str, report.notes)]
     return (Card(tone, (head, *causes, *hint)), *_table(report), *sentences(small, "small"))
 
 
@@ -109,7 +113,7 @@ def _causes(report: AuditReport, in_python: bool) -> Iterator[Block]:
         cause = situation.cause
         about = paragraph(Strong(code(function.name)), place(function))
         body = sentences([situation.message]) if cause is None else finding_document(cause, kind=False)
-        expression = f"report.functions[{i}].situations[0].report"
+        expression = f"{report.name}.functions[{i}].situations[0].report"
         whole = sentences([messages.text("views.audit.open", expression=expression)], "small")
         details: Document = ()
         if situation.report is not None and i < DETAILS:
@@ -136,7 +140,12 @@ def _table(report: AuditReport) -> Document:
     rows = [row for function in report.functions for row in _rows(function)]
     table = Table(header, tuple(rows[:ROWS_SHOWN]), messages.text("views.audit.caption"), right=(4,), cut=False)
     more = len(rows) - ROWS_SHOWN
-    return (table, *sentences([messages.text("views.audit.rows", count=formats.count(more))] if more > 0 else []))
+    return (
+        table,
+        *sentences(
+            [messages.text("views.audit.rows", count=formats.count(more), report=report.name)] if more > 0 else []
+        ),
+    )
 
 
 def _rows(function: AuditedFunction) -> Iterator[tuple[Cell, ...]]:
@@ -176,13 +185,20 @@ def _verdict_chip(verdict: AuditVerdict) -> Chip:
     return Chip(f"{VERDICT_MARKS[verdict]} {say('verdict', verdict)}", verdict)
 
 
+def _second(report: AuditReport) -> list[str]:
+    """Return what wrong second derivatives mean, and for which Functions."""
+    risky = [f for f in report.functions if any(s.verdict == "right" and s.order2 == "wrong" for s in f.situations)]
+    return [messages.text("views.audit.second_means", names=_names(tuple(risky)))] if risky else []
+
+
 def _counts(report: AuditReport) -> list[str]:
     calls, left_out, without = (
         sum(getattr(f, name) for f in report.functions) for name in ("calls", "left_out", "without_gradient")
     )
+    checked = sum(situation.checked for f in report.functions for situation in f.situations)
     said = []
     if left_out:
-        counts = {"calls": formats.count(calls), "left_out": formats.count(left_out)}
+        counts = {"calls": formats.count(calls), "checked": formats.count(checked)}
         said.append(messages.text("views.audit.left_out", **counts))
     if without:
         said.append(messages.text("views.audit.without_gradient", count=formats.count(without)))
