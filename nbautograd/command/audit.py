@@ -25,6 +25,7 @@ from nbautograd.views.to_text import to_text
 FOUND, COULD_NOT_RUN = 1, 2  # exit status
 _PAGE = (
     '<!doctype html><html lang="{language}"><head><meta charset="utf-8"><meta name="generator" content="nbautograd">'
+    '<meta name="color-scheme" content="light dark">'
     '<title>{title}</title></head><body style="font-family:sans-serif;margin:24px">{body}</body></html>\n'
 )
 

@@ -53,6 +53,7 @@ def test_status_1_where_one_is_wrong_and_files_are_written_besides(tmp_path, cap
     assert function["situations"][0]["verdict"] == "wrong"
     assert function["situations"][0]["fix"]["line"] == 15
     assert "Scaled" in page.read_text()
+    assert '<meta name="color-scheme" content="light dark">' in page.read_text()
     assert main(["audit", "--html", str(page), program(tmp_path, 1)]) == 0  # a page of ours is replaced
 
 
