@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.progress import Tell, watched
 from nbautograd.core.checking.quiet import quiet
 from nbautograd.core.display import Phrase
+from nbautograd.core.explaining.program import cell_number
 from nbautograd.core.findings import Finding
 from nbautograd.core.recording.watching import (
     TENSOR,
@@ -386,7 +388,7 @@ class _Checks:
         left = end - time.perf_counter()
         try:
             if how == "directions":
-                report, inputs = self._along_directions(case.target, inputs, left)
+                report, inputs, how = self._along_directions(case.target, inputs, left)
             else:
                 report = self._verdict(case.target, inputs, left)
         except Exception as error:
@@ -404,7 +406,7 @@ class _Checks:
 
     def _along_directions(
         self, target: Any, inputs: tuple[Any, ...], seconds: float
-    ) -> tuple[GradcheckReport | None, tuple[Any, ...]]:
+    ) -> tuple[GradcheckReport | None, tuple[Any, ...], How]:
         """Compare the gradient with differences along random directions; None where time is up.
 
         A wrong one is checked entry by entry at a smaller size, whose report tells more where it is wrong as well.
@@ -416,13 +418,13 @@ class _Checks:
                 if along.verdict == "wrong":
                     small = shrunk(Problem(target, inputs), SMALL, 6, 0).inputs
         except OutOfBudgetError:
-            return None, inputs
+            return None, inputs, "directions"
         if small is not None:
             with contextlib.suppress(Exception):
                 report = self._gradcheck(target, small, 1, "fix", seconds)
                 if report.verdict == "wrong":
-                    return report, small
-        return along, inputs
+                    return report, small, "smaller"
+        return along, inputs, "directions"
 
     def _report(self) -> AuditReport:
         functions: list[AuditedFunction] = []
@@ -723,6 +725,7 @@ def _audited(found: WatchedFunction, cases: Sequence[_Case], findings: tuple[Fin
         left_out=found.calls - kept,
         without_gradient=found.without_gradient,
         findings=findings,
+        cell=None if file is None else cell_number(file, vars(sys.modules["__main__"])),
     )
 
 

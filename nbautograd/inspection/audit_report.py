@@ -13,7 +13,7 @@ from nbautograd.errors import GradcheckError
 from nbautograd.version import __version__
 
 AuditVerdict = Literal["right", "wrong", "cannot tell", "unchecked"]
-How = Literal["", "entries", "slice", "directions"]
+How = Literal["", "entries", "slice", "directions", "smaller"]
 
 RANK: dict[AuditVerdict, int] = {"wrong": 0, "cannot tell": 1, "unchecked": 2, "right": 4}
 
@@ -48,7 +48,8 @@ class AuditedSituation(Displayable):
         checked: at how many of them, of those that were kept, the gradient was checked.
         verdict: the worst of these checks; ``"unchecked"`` where there was none.
         reason: why it cannot be told, or was not checked; ``str`` of it.
-        how: ``"entries"`` (a whole check), ``"slice"`` (a few rows of the batch), ``"directions"`` (random ones).
+        how: ``"entries"`` (a whole check), ``"slice"`` (a few rows of the batch), ``"directions"`` (random ones),
+            ``"smaller"`` (wrong along directions, and then at smaller inputs entry by entry).
         dtype: what the check computed in.
         report: the ordinary report on one call, or None.
     """
@@ -112,6 +113,7 @@ class AuditedFunction(Displayable):
         name: such as ``"LayerNorm"`` or ``"mylib::swish"``.
         module: where it was defined.
         file, line: of its first line; None where there is no source.
+        cell: number of the notebook's cell that it was written in, or None.
         situations: worst first.
         calls: how many calls there were with a gradient to follow.
         left_out: how many of them were not kept, and so not checked.
@@ -128,6 +130,7 @@ class AuditedFunction(Displayable):
     left_out: int = 0
     without_gradient: int = 0
     findings: tuple[Finding, ...] = ()
+    cell: int | None = None
 
     @property
     def verdict(self) -> AuditVerdict:

@@ -187,8 +187,9 @@ def test_a_large_input_is_cut_to_a_few_rows_where_the_batch_allows_it():
 def test_a_large_input_that_cannot_be_cut_moves_along_random_directions():
     report = audited((Mixing, leaf(300, 100)))
     [situation] = report.functions[0].situations
-    assert (situation.verdict, situation.how) == ("wrong", "directions")
+    assert (situation.verdict, situation.how) == ("wrong", "smaller")
     assert situation.cause is not None
+    assert "on a smaller copy of the inputs" in str(report)
 
 
 def test_a_right_gradient_of_a_large_input_is_right_along_directions():
@@ -326,6 +327,11 @@ def test_the_sentences_exist_in_chinese():
 def test_a_call_that_makes_no_sense_is_a_sentence(make):
     with pytest.raises(CallError):
         make()
+
+
+def test_a_function_stands_at_its_file_and_line():
+    report = audited((Wrong, leaf(3)))
+    assert f"test_audit.py, line {report.functions[0].line}" in str(report)
 
 
 def test_what_cannot_be_called_is_refused_in_words_of_an_audit():

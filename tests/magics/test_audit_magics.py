@@ -35,6 +35,7 @@ def test_a_cell_runs_as_it_would_and_its_report_follows(filled) -> None:
     assert "The one custom gradient that ran is wrong: `Wrong`." in texts[1]
     assert "* 2" not in texts[1].split("+ ")[1].split("\n")[0]
     assert filled("a.grad is not None").result.result is True
+    assert "cell 1, line 1" in texts[1]
     assert '`_audit.save_repro("folder")`' in texts[1]
     assert "`_audit.functions[0].situations[0].report`" in texts[1]
     assert filled("_audit.functions[0].situations[0].report.verdict").result.result == "wrong"

@@ -7,10 +7,12 @@ from pathlib import Path
 
 from nbautograd import messages
 from nbautograd.core.display import render
+from nbautograd.core.explaining.cause import Place
 from nbautograd.inspection.audit import DIRECTIONS, ROWS
 from nbautograd.inspection.audit_report import AuditedFunction, AuditedSituation, AuditReport, AuditVerdict
 from nbautograd.views import formats
 from nbautograd.views.builders import build
+from nbautograd.views.builders.explanation import place_words
 from nbautograd.views.builders.summary import finding_document
 from nbautograd.views.document import (
     Block,
@@ -124,12 +126,14 @@ def _causes(report: AuditReport, in_python: bool) -> Iterator[Block]:
 
 
 def place(function: AuditedFunction) -> str:
-    """Return where a Function is defined: module and line, or the file of a script."""
-    if function.line is None:
+    """Return where a Function is defined, as ``explain`` says it: file of its package or cell, and line."""
+    if function.line is None or function.file is None:
         return function.module
-    if function.module == "__main__" and function.file and Path(function.file).suffix == ".py":
-        return messages.text("views.audit.place_of_file", file=Path(function.file).name, line=function.line)
-    return messages.text("views.audit.place", module=function.module, line=function.line)
+    if function.cell is not None or not Path(function.file).is_file():
+        return place_words(Place(function.line, file=function.file, cell=function.cell))
+    path = Path(function.file)
+    deep = 1 + (path.stem == "__init__") + (0 if function.module == "__main__" else function.module.count("."))
+    return messages.text("explain.place_file", file="/".join(path.parts[-deep:]), line=function.line)
 
 
 def _table(report: AuditReport) -> Document:
@@ -171,6 +175,8 @@ def _verdict(situation: AuditedSituation) -> Cell:
     words = []
     if situation.how == "slice":
         words.append(messages.text("views.audit.by_slice", rows=ROWS))
+    if situation.how == "smaller":
+        words.append(messages.text("views.audit.by_smaller"))
     if situation.how == "directions":
         words.append(messages.text("views.audit.by_directions", count=DIRECTIONS))
     if situation.dtype and situation.dtype not in ("float64", "complex128"):
