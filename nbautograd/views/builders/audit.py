@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from nbautograd import messages
-from nbautograd.core.display import render
 from nbautograd.core.explaining.cause import Place
 from nbautograd.inspection.audit import DIRECTIONS, ROWS
 from nbautograd.inspection.audit_report import AuditedFunction, AuditedSituation, AuditReport, AuditVerdict
@@ -25,7 +24,6 @@ from nbautograd.views.document import (
     Item,
     Strong,
     Table,
-    Verbatim,
     paragraph,
     sentences,
 )
@@ -65,7 +63,7 @@ def situation_document(situation: AuditedSituation) -> Document:
     """Return the inputs with the verdict, and the ordinary report."""
     words = messages.text("views.comma").join(map(str, situation.inputs))
     about = paragraph(_verdict_chip(situation.verdict), words)
-    return (about, *(() if situation.report is None else (Verbatim(render("text", situation.report)),)))
+    return (about, *(() if situation.report is None else build(situation.report)))
 
 
 @build.register
@@ -120,8 +118,7 @@ def _causes(report: AuditReport, in_python: bool) -> Iterator[Block]:
         details: Document = ()
         if situation.report is not None and i < DETAILS:
             title = messages.text("views.audit.report")
-            inside = (Verbatim(render("text", situation.report)),)
-            details = (Fold(title, inside, strong=False, in_text="nothing"),)
+            details = (Fold(title, build(situation.report), strong=False, in_text="nothing"),)
         yield Item((about, *body, *(whole if situation.report is not None and in_python else ()), *details))
 
 
