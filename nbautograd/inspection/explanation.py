@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+import linecache
 import sys
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from types import FrameType
 from typing import Any
 
 import torch
@@ -20,6 +23,7 @@ from nbautograd.core.explaining.trial import GradientWatch, Refused, Run, ends_f
 from nbautograd.core.findings import Finding, Fix
 from nbautograd.core.graphs.build import graph
 from nbautograd.core.graphs.graph import AutogradGraph
+from nbautograd.core.graphs.source_cuts import tree_of
 from nbautograd.core.graphs.why_none import of_tensor, reason_finding, why_none
 from nbautograd.errors import InputError
 
@@ -44,6 +48,7 @@ class Explanation(Displayable):
         findings: what was shown, the most important first, then what to do.
         tensor: what your code calls the tensor; empty where it has no name.
         made: the line that made it, where that was shown.
+        saved: the line that saved it for backward, where that is another one and was shown.
         did: the line that did what torch complains of, where that was shown.
         fix: a changed line that was tried: no error, and gradients that agree with an independent way.
         raised: the line that raised the error, or that called torch.
@@ -63,6 +68,7 @@ class Explanation(Displayable):
     graph: AutogradGraph | None = field(default=None, repr=False)
     run: str = "no"
     params: dict[str, Any] = field(default_factory=dict)
+    saved: Place | None = None
 
     def __bool__(self) -> bool:
         """Return True where there is something to explain."""
@@ -126,19 +132,31 @@ def _of_error(error: BaseException) -> Explanation:
 
 def _of_tensor(tensor: torch.Tensor, names: Mapping[str, Any] | None) -> Explanation:
     frame: Any = sys._getframe(2)
-    program = Program(scope={**frame.f_globals, **frame.f_locals} if names is None else names, roots=(tensor,))
+    scope = {**frame.f_globals, **frame.f_locals} if names is None else names
+    program = Program(scope={_typed(frame): tensor, **scope} if names is None else scope, roots=(tensor,))
     if names is None and is_users(frame.f_code.co_filename):
         program.frames.append((frame, frame.f_lineno))
     if tensor.is_leaf and tensor.requires_grad and bool(tensor.detach().isfinite().all()):
         return _of_leaf(tensor, program)
     cause = cause_of_tensor(tensor, program)
     if cause is not None:
-        return _explained(cause, program)
+        found = _explained(cause, program)
+        unseen = cause.code == "no_grad" and cause.did is None
+        return replace(found, findings=(*found.findings, _note("run_function"))) if unseen else found
     if of_tensor(tensor) == "not_a_leaf" and _is_inside(tensor, program):
         name = program.name_of(tensor)
         finding = reason_finding("not_a_leaf", name=name or "?")
         return Explanation(finding.code, (finding,), name)
     return Explanation("nothing", (_note("nothing"),))
+
+
+def _typed(frame: FrameType) -> str:
+    """Return what a line that calls ``explain`` asks about, as it is written."""
+    tree = tree_of("".join(linecache.getlines(frame.f_code.co_filename, frame.f_globals)))
+    calls = [part for part in ast.walk(tree) if isinstance(part, ast.Call) and part.args] if tree is not None else []
+    here = [call for call in calls if call.lineno <= frame.f_lineno <= (call.end_lineno or 0)]
+    asked = [call.args[0] for call in here if ast.unparse(call.func).rpartition(".")[2] == "explain"]
+    return ast.unparse(asked[0]) if len(asked) == 1 else "tensor"
 
 
 def _is_inside(tensor: torch.Tensor, program: Program) -> bool:
@@ -174,7 +192,8 @@ def _note(which: str, **params: Any) -> Finding:
 def _explained(cause: ErrorCause, program: Program, run: str = "no") -> Explanation:
     facts = cause.findings if run == "no" else (*cause.findings, _note(f"ran_{run}"))
     found = Explanation(cause.code, facts, cause.tensor, cause.made, cause.did, graph=_drawn(program), run=run)
-    return replace(found, raised=program.caller if program.error is not None else None, params=dict(cause.params))
+    raised = program.caller if program.error is not None else None
+    return replace(found, raised=raised, params=dict(cause.params), saved=cause.saved)
 
 
 def _drawn(program: Program) -> AutogradGraph | None:
@@ -256,7 +275,7 @@ def _watched_run(run: Run, where: str) -> tuple[Explanation, ErrorCause | None, 
     except Exception as error:
         cause, program = cause_of_error(error, watch)
         if cause is None:
-            return Explanation("not_torch", (_note("not_torch"),), run=where), None, ending(error)
+            return Explanation("not_torch", (_raised(error, program),), run=where), None, ending(error)
         return _explained(cause, program, where), cause, ending(error)
     roots = watch.roots or ((result,) if isinstance(result, torch.Tensor) else ())
     program = Program(roots=roots, watch=watch)
@@ -265,6 +284,14 @@ def _watched_run(run: Run, where: str) -> tuple[Explanation, ErrorCause | None, 
     if cause is None:
         return Explanation("nothing", (_note("nothing_seen"),), run=where), None, ""
     return _explained(cause, program, where), cause, ""
+
+
+def _raised(error: Exception, program: Program) -> Finding:
+    """Return the sentence on an error of a run that is none of torch's gradient errors."""
+    words, did = f"{type(error).__name__}: {error}", program.caller
+    if did is None:
+        return _note("raised_other", error=words)
+    return _note("raised_other_at", error=words, line=did.line, text=did.text)
 
 
 def _refused(seen: Refused, before: Explanation | None) -> Explanation:

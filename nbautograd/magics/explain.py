@@ -65,7 +65,7 @@ class ExplainMagics(Magics):
         try:
             if text:
                 value = evaluate(expression(text, "%autograd_explain"), self._shell.user_ns)
-                return _explain(value, names=self._shell.user_ns)
+                return _explain(value, names={text: value, **self._shell.user_ns})
             error = self._last or self._other or getattr(sys, "last_value", None)
             if error is None or isinstance(error, UsageError):
                 raise UsageError(messages.text("explain.no_error"))

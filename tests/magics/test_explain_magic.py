@@ -154,3 +154,13 @@ def test_an_error_that_is_older_than_the_last_is_said_to_be(notebook):
     assert "`y` was changed in place by line 3" in text
     notebook(BROKEN)
     assert "TypeError" not in notebook("%autograd_explain").text
+
+
+def test_the_keyword_before_a_statement_is_no_part_of_its_expression(notebook):
+    notebook("x = torch.ones(2, requires_grad=True)\ntry: (x * 2).backward()\nfinally: pass")
+    notebook("explained = %autograd_explain")
+    assert (notebook["explained"].code, notebook["explained"].tensor) == ("not_scalar", "x * 2")
+
+
+def test_a_value_without_a_name_is_called_as_it_stands_behind_the_magic(notebook):
+    assert "`torch.ones(2) * 3` has no graph" in notebook("%autograd_explain torch.ones(2) * 3").text

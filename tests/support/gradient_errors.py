@@ -1,7 +1,7 @@
 """Small programs that end in one of torch's gradient errors, each with the tensor and the lines that are to blame.
 
-``# made`` stands on the line that made the tensor, ``# did`` on the line that did what torch complains of. A head says
-name, code and tensor; ``-`` stands for a tensor without a name.
+``# made`` stands on the line that made the tensor, ``# saved`` on the one that saved it for backward, ``# did`` on the
+line that did what torch complains of. A head says name, code and tensor; ``-`` stands for a tensor without a name.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ out[0] = 0.0  # did
 out.sum().backward()
 === slice of a power | in_place | h
 x = torch.randn(4, requires_grad=True)
-h = x * 2
-z = h ** 2  # made
+h = x * 2  # made
+z = h ** 2  # saved
 h[:2] = 1.0  # did
 z.sum().backward()
 === product with a buffer | in_place | scale
 x = torch.randn(3, requires_grad=True)
-scale = torch.ones(3)
-y = x * scale  # made
+scale = torch.ones(3)  # made
+y = x * scale  # saved
 scale.add_(1)  # did
 y.sum().backward()
 === second of two writes saved between | in_place | h
 x = torch.randn(3, requires_grad=True)
-h = x * 1
+h = x * 1  # made
 h.add_(1)
-z = h.sin()  # made
+z = h.sin()  # saved
 h.mul_(2)  # did
 z.sum().backward()
 === relu in place on a saved output | in_place | a
@@ -129,17 +129,17 @@ g_loss.backward()
 class Norm(torch.nn.Module):
     def __init__(self):
         super().__init__()
-        self.register_buffer("mean", torch.zeros(3))
+        self.register_buffer("mean", torch.zeros(3))  # made
     def forward(self, x):
-        out = x * self.mean  # made
+        out = x * self.mean  # saved
         self.mean.mul_(0.9)  # did
         return out
 norm = Norm()
 x = torch.randn(2, 3, requires_grad=True)
 norm(x).sum().backward()
 === weight changed under no_grad | in_place | w
-w = torch.randn(3, requires_grad=True)
-loss = (w ** 2).sum()  # made
+w = torch.randn(3, requires_grad=True)  # made
+loss = (w ** 2).sum()  # saved
 with torch.no_grad():
     w -= 0.1  # did
 loss.backward()
@@ -155,15 +155,15 @@ att.masked_fill_(torch.eye(3, dtype=torch.bool), 0.0)  # did
 att.sum().backward()
 === recurrent state filled by index | in_place | states
 x = torch.randn(4, requires_grad=True)
-states = torch.zeros(5)
+states = torch.zeros(5)  # made
 for t in range(4):
-    states[t + 1] = torch.tanh(states[t] * x[t])  # did made
+    states[t + 1] = torch.tanh(states[t] * x[t])  # did saved
 loss = states.sum()
 loss.backward()
 === out argument | in_place | buf
 x = torch.randn(3, requires_grad=True)
-buf = torch.randn(3)
-y = x * buf  # made
+buf = torch.randn(3)  # made
+y = x * buf  # saved
 torch.add(torch.ones(3), 1, out=buf)  # did
 y.sum().backward()
 === list of layers | in_place | outs[0]
@@ -469,7 +469,7 @@ class F(torch.autograd.Function):
         k, = ctx.saved_tensors
         return g * k, None
 w = torch.randn(3, requires_grad=True)
-k = torch.ones(3)
+k = torch.ones(3)  # made
 y = F.apply(w, k)
 k.add_(1)  # did
 y.sum().backward()
@@ -740,6 +740,11 @@ class Case:
     def made(self) -> int | None:
         """The line marked ``# made``."""
         return self._marked("made")
+
+    @property
+    def saved(self) -> int | None:
+        """The line marked ``# saved``."""
+        return self._marked("saved")
 
     def _marked(self, word: str) -> int | None:
         lines = self.text.splitlines()

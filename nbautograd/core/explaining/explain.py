@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import torch
@@ -16,6 +17,7 @@ from nbautograd.core.explaining.program import Program
 from nbautograd.core.explaining.returned import returned
 from nbautograd.core.explaining.torch_errors import kind_of
 
+NODE = re.compile(r"Function '?(\w+)'? returned nan")  # anomaly mode's own word for it
 OF_FUNCTIONS = (
     "returned_number",
     "returned_shape",
@@ -48,6 +50,8 @@ def _cause(kind: str, program: Program) -> ErrorCause | None:
 
 def _only_kind(kind: str, program: Program) -> ErrorCause:
     """Return what is known where the evidence is gone: the kind of error, and what it means."""
+    if kind == "not_finite" and (node := NODE.search(str(program.error))) is not None:
+        return ErrorCause(kind, (said("not_finite.known_node", None, node=node[1]),), params={"node": node[1]})
     return ErrorCause(kind, (said(f"{kind}.known"),))
 
 

@@ -30,38 +30,57 @@ def in_place(program: Program) -> ErrorCause | None:
     if did is None and statement is not None:
         did = statement[0].place(statement[1].lineno)
     name = name or (write.name if write is not None else "")
-    made = made_at(node) or program.line_of_node(node)
+    saved_at = made_at(node) or program.line_of_node(node)
+    own = slot.startswith("result") and function_of(node) is None  # the node made what it saved
+    made = saved_at if own else _made(program, name)
     step = did is not None and ".step(" in did.text
-    facts = _facts(node, slot, name, made, did, step, tensor, saved, now)
+    facts = _facts(node, slot, name, saved_at, did, step, write, now - saved)
     params = {"node": node_name(node), "slot": slot, "saved": saved, "now": now, "shape": tuple(tensor.shape)}
     edits = () if did is None or step else tuple(out_of_place(did, name))
-    return ErrorCause("in_place_step" if step else "in_place", facts, name, made, did, params, edits)
+    return ErrorCause(
+        "in_place_step" if step else "in_place", facts, name, made, did, params, edits, None if own else saved_at
+    )
 
 
 def _facts(
     node: Any,
     slot: str,
     name: str,
-    made: Place | None,
+    saved_at: Place | None,
     did: Place | None,
     step: bool,
-    tensor: torch.Tensor,
-    saved: int,
-    now: int,
+    write: Write | None,
+    versions: int,
 ) -> tuple[Finding, ...]:
     op = node_name(node).removesuffix("Backward0").removesuffix("Backward1").removesuffix("Backward")
-    shown: dict[str, Any] = {"name": name or f"{tuple(tensor.shape)}", "op": op, "versions": now - saved}
+    shown: dict[str, Any] = {"name": name, "op": op, "versions": versions}
+    unnamed = "" if name else "_unnamed"
+    module = write.module if write is not None else None
     facts = []
-    if did is not None:
-        facts.append(said("in_place.step" if step else "in_place.changed", did, **shown, line=did.line, text=did.text))
+    if did is not None and module is not None:
+        shown |= {"module": module[0], "kind": module[1]}
+        facts.append(said("in_place.module", did, **shown, line=did.line, text=did.text))
+    elif did is not None:
+        changed = "in_place.step" if step else "in_place.changed"
+        facts.append(said(changed + unnamed, did, **shown, line=did.line, text=did.text))
     else:
-        facts.append(said("in_place.changed_somewhere", **shown))
+        facts.append(said(f"in_place.changed_somewhere{unnamed}", None, **shown))
     which = "in_place.saved_output" if slot.startswith("result") else "in_place.saved_input"
     if function_of(node) is not None:
         which = "in_place.saved_by_function"
-    facts.append(said(f"{which}_at" if made is not None else which, made, **shown, line=made.line if made else 0))
-    facts.append(said("in_place.advice_step" if step else "in_place.advice", name=shown["name"]))
+    which = which if saved_at is None else f"{which}_at"
+    which += unnamed if "saved_input" in which else ""
+    facts.append(said(which, saved_at, **shown, line=saved_at.line if saved_at else 0))
+    advice = "advice_module" if "module" in shown else "advice_step" if step else f"advice{unnamed}"
+    facts.append(said(f"in_place.{advice}", None, **shown))
     return tuple(facts)
+
+
+def _made(program: Program, name: str) -> Place | None:
+    """Return the line that made a tensor of the user's, as a watched run or its only assignment shows it."""
+    tensor = program.tensors.get(name)
+    spot = program.watch.born.get(tensor) if program.watch is not None and tensor is not None else None
+    return program.line_of_tensor(name) if spot is None else spot.place()
 
 
 def _first_write(program: Program, tensor: torch.Tensor, saved: int) -> Write | None:

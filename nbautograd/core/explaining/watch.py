@@ -7,6 +7,7 @@ torch that the program makes, before autograd does, so that the results come wit
 from __future__ import annotations
 
 import contextlib
+import re
 import sys
 import weakref
 from collections import deque
@@ -15,6 +16,7 @@ from types import CodeType
 from typing import Any, NamedTuple
 
 import torch
+from torch import nn
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
@@ -53,6 +55,7 @@ class Write(NamedTuple):
     spot: Spot | None
     op: str
     name: str
+    module: tuple[str, str] | None = None  # torch's that was told to write, as it is called and as it is written
 
 
 class Pass(NamedTuple):
@@ -104,7 +107,7 @@ class Watch(TorchFunctionMode):
         cuts: tensor -> why it has no graph.
         left: what went from a tensor with a graph into a Python number, a list or an array.
         bad: tensor -> where its NaN or infinity came from.
-        born: tensor -> the line that made it, of tensors without a graph and of leaves.
+        born: tensor -> the line that made it.
     """
 
     def __init__(self, finite: bool = False) -> None:
@@ -156,7 +159,7 @@ class Watch(TorchFunctionMode):
             if (now := version(tensor)) != earlier:
                 key = _storage(tensor)
                 if not any(w.storage == key and w.after == now for w in list(self.writes)[-len(given) :]):
-                    self.writes.append(Write(key, earlier, now, spot, name, _named(tensor)))
+                    self.writes.append(Write(key, earlier, now, spot, name, _named(tensor), _module()))
 
     def _note_results(
         self, name: str, args: Any, given: list[torch.Tensor], result: Any, first: int | None, spot: Spot | None
@@ -165,13 +168,14 @@ class Watch(TorchFunctionMode):
         if name in LEAVES_TORCH and not results:
             self._note_leaving(name, given, result, spot)
         for tensor in results:
+            new = not any(tensor is other for other in given)
+            if new:
+                self.born[tensor] = spot
             if (node := node_of(tensor)) is not None:
                 mark_new(node, first, spot)
                 mark(node).setdefault("cuts", []).extend(self.cuts[t] for t in given if t in self.cuts)
-            elif not any(tensor is other for other in given):
-                self.born[tensor] = spot
-                if not tensor.requires_grad and (cut := self._cut(name, args, given, tensor, spot)) is not None:
-                    self.cuts[tensor] = cut
+            elif new and not tensor.requires_grad and (cut := self._cut(name, args, given, tensor, spot)) is not None:
+                self.cuts[tensor] = cut
             if self.finite and (tensor.is_floating_point() or tensor.is_complex()):
                 self._note_bad(name, args, given, tensor, spot)
 
@@ -360,6 +364,23 @@ def _named(tensor: torch.Tensor) -> str:
     owner = frame.f_locals.get("self")
     parts = {**getattr(owner, "__dict__", {}), **getattr(owner, "_buffers", {}), **getattr(owner, "_parameters", {})}
     return next((f"self.{name}" for name, value in parts.items() if value is tensor), "")
+
+
+def _module() -> tuple[str, str] | None:
+    """Return torch's own module that runs with ``inplace=True``: what the user calls it, and how it is written."""
+    frame: Any = sys._getframe(2)
+    module = None
+    while frame is not None and not is_users(frame.f_code.co_filename):
+        owner = frame.f_locals.get("self")
+        module = owner if module is None and issubclass(type(owner), nn.Module) else module
+        frame = frame.f_back
+    if frame is None or not type(module).__module__.startswith("torch.") or getattr(module, "inplace", 0) is not True:
+        return None
+    for name, value in {**frame.f_globals, **frame.f_locals}.items():
+        for path, part in nn.Module.named_modules(value) if issubclass(type(value), nn.Module) else ():
+            if part is module:
+                return re.sub(r"\.(\d+)", r"[\1]", f"{name}.{path}".rstrip(".")), repr(module)
+    return None
 
 
 def _storage(tensor: torch.Tensor) -> int:

@@ -37,7 +37,7 @@ def explanation_document(explanation: Explanation) -> Document:
 
 
 def _look(finding: Finding) -> Literal["", "faint"]:
-    return "faint" if finding.code.startswith(("explain_ran_", "explain_run_it")) else ""
+    return "faint" if finding.code.startswith(("explain_ran_", "explain_run_")) else ""
 
 
 def _rows(explanation: Explanation) -> tuple[tuple[Cell, ...], ...]:
@@ -45,7 +45,7 @@ def _rows(explanation: Explanation) -> tuple[tuple[Cell, ...], ...]:
     rows: list[tuple[Cell, ...]] = []
     if explanation.tensor:
         rows.append((messages.text("explain.row.tensor"), Code(explanation.tensor), ""))
-    places = (("made", explanation.made), ("did", explanation.did), ("raised", explanation.raised))
+    places = [(name, getattr(explanation, name)) for name in ("made", "saved", "did", "raised")]
     for name, place in places:
         if place is not None:
             rows.append((messages.text(f"explain.row.{name}"), place_words(place), Code(place.text)))

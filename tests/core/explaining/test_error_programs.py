@@ -38,7 +38,7 @@ def error_of(run: Run) -> Exception:
 
 
 def lines(explanation: Explanation) -> dict[str, Any]:
-    places = {"made": explanation.made, "did": explanation.did}
+    places = {"made": explanation.made, "saved": explanation.saved, "did": explanation.did}
     return {name: None if place is None else place.line for name, place in places.items()}
 
 
@@ -48,6 +48,7 @@ def test_a_watched_run_names_the_tensor_and_the_lines(case):
     found = explain(error_of(run), run=run, apart=False)
     assert (found.code, found.tensor, lines(found)["did"]) == (case.code, case.tensor, case.did)
     assert lines(found)["made"] in (case.made, None) or case.made is None
+    assert lines(found)["saved"] == case.saved or case.saved is None
     assert found.run == "here"
 
 

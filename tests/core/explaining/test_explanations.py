@@ -353,3 +353,73 @@ def test_a_value_that_is_nan_is_not_put_down_to_a_derivative():
     assert explain(loss).code == "not_finite_division_by_zero"
     loss = (p.norm() + float("nan")).sum()
     assert explain(loss).code == "not_finite"
+
+
+def changed_after_a_product():
+    w = torch.ones(3, requires_grad=True)
+    a = w.exp()
+    b = a * w
+    a += 1
+    b.sum().backward()
+
+
+def test_the_line_that_saved_a_tensor_is_not_the_one_that_made_it():
+    found = explain(changed_after_a_product, apart=False)
+    assert (found.made.text, found.saved.text, found.did.text) == ("a = w.exp()", "b = a * w", "a += 1")
+    assert "saved by" in str(found)
+    left = explain(caught(changed_after_a_product))
+    assert (left.made, left.did.text) == (None, "a += 1")
+
+
+def stepped():
+    lin = torch.nn.Linear(2, 1)
+    opt = torch.optim.SGD(lin.parameters(), 1.0)
+    loss = lin(torch.ones(1, 2, requires_grad=True) * 2).sum()
+    loss.backward(retain_graph=True)
+    opt.step()
+    loss.backward()
+
+
+def test_a_parameter_is_not_said_to_be_made_where_it_was_used():
+    found = explain(stepped, apart=False)
+    assert (found.tensor, found.made) == ("lin.weight", None)
+    assert found.saved.text == "loss = lin(torch.ones(1, 2, requires_grad=True) * 2).sum()"
+
+
+def module_in_place():
+    net = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Sigmoid(), torch.nn.ReLU(inplace=True))
+    loss = net(torch.ones(2, 3)).sum()
+    loss.backward()
+
+
+def test_a_module_that_changes_its_input_is_named():
+    found = str(explain(module_in_place))
+    assert "`net[2]`, `ReLU(inplace=True)`, changed its input in place" in found
+    assert "Create `net[2]` with `inplace=False`." in found
+    left = str(explain(caught(module_in_place)))
+    assert "A tensor was changed in place" in left
+    assert "(2, 3)" not in left
+
+
+def test_a_value_without_a_name_is_called_as_it_was_typed():
+    found = explain(torch.ones(2) * 3)
+    assert "`torch.ones(2) * 3` has no graph" in str(found)
+    p = torch.zeros(3, requires_grad=True)
+    found = explain((p / p.norm()).sum())
+    assert "`(p / p.norm()).sum()` is NaN" in str(found)
+
+
+def test_another_error_of_a_run_is_said_with_its_line():
+    found = explain(lambda: [][1])
+    assert (found.code, bool(found)) == ("not_torch", False)
+    assert "It raised `IndexError: list index out of range` in line " in str(found)
+
+
+@pytest.mark.filterwarnings("ignore:Error detected:UserWarning")
+def test_the_node_that_anomaly_mode_names_is_said():
+    def run():
+        with torch.autograd.detect_anomaly(check_nan=True):
+            (torch.zeros(2, requires_grad=True).sqrt() * 0).sum().backward()
+
+    with pytest.warns(UserWarning, match="Anomaly"):
+        assert "`SqrtBackward0`" in str(explain(caught(run)))
