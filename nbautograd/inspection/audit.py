@@ -399,6 +399,8 @@ class _Checks:
         verdict, reason = report.verdict, report.reason if report.verdict == "cannot tell" else ""
         if report.complete is False and report.verdict != "wrong":
             verdict = "cannot tell"
+        if verdict == "cannot tell":
+            reason = _holding_nan(outcome, arguments) or reason
         if verdict == "wrong" and _hands_on(case.target, inputs):
             verdict, reason = "cannot tell", Phrase("audit.hands_on")
         done = dataclasses.replace(outcome, verdict=verdict, reason=reason, how=how, dtype=dtype, report=report)
@@ -669,6 +671,15 @@ def _short_report(
     return GradcheckReport(
         name, verdict, input_names=inputs, output_names=outputs, source=subject.source, order=1, **facts
     )
+
+
+def _holding_nan(outcome: AuditedSituation, arguments: tuple[Any, ...]) -> Phrase | None:
+    """Return which input was NaN already when the program passed it, None where none was."""
+    for given, item in zip(outcome.inputs, arguments, strict=False):
+        count = int(item.isnan().sum()) if isinstance(item, Tensor) and item.is_floating_point() else 0
+        if count:
+            return Phrase("audit.input_nan", input=given.name, count=count, total=item.numel())
+    return None
 
 
 def ended_by(error: BaseException) -> Phrase | None:

@@ -25,6 +25,7 @@ SENTENCES: dict[str, str] = {
     "audit.program_interrupted": "The program was interrupted: what it would have called afterwards was not seen.",
     "audit.program_raised": "The program ended with {error}: what it would have called afterwards was not seen.",
     "audit.fails_the_run": "The run failed because of a wrong gradient ({option}).",
+    "audit.input_nan": "`{input}` itself held NaN when the program passed it ({count} of {total} entries).",
     "audit.compiled": "torch.compile was used in this process: custom Functions inside compiled code run without being seen.",
     "audit.batched": "`{function}` was called {count} times inside torch.vmap, where torch writes the batching rule: those calls were not checked.",
     "audit.traced": "{count} calls under torch.jit.trace were not kept.",

@@ -25,6 +25,7 @@ SENTENCES: dict[str, str] = {
     "audit.program_interrupted": "程序被中断：此后本应进行的调用无法被看到。",
     "audit.program_raised": "程序以 {error} 结束：此后本应进行的调用无法被看到。",
     "audit.fails_the_run": "由于存在错误的梯度，测试运行失败（{option}）。",
+    "audit.input_nan": "程序传入的 `{input}` 本身就含有 NaN（{total} 个元素中有 {count} 个）。",
     "audit.compiled": "此进程使用了 torch.compile：编译后代码中的自定义 Function 在运行时无法被看到。",
     "audit.batched": "`{function}` 在 torch.vmap 中被调用了 {count} 次，其批处理规则由 torch 生成：这些调用未被检查。",
     "audit.traced": "torch.jit.trace 下的 {count} 次调用未被保留。",

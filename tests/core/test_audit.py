@@ -329,6 +329,12 @@ def test_a_call_that_makes_no_sense_is_a_sentence(make):
         make()
 
 
+def test_an_input_that_held_nan_is_named():
+    report = audited((Right, torch.tensor([1.0, float("nan"), float("nan")], requires_grad=True)))
+    assert report.verdict == "cannot tell"
+    assert "`x` itself held NaN when the program passed it (2 of 3 entries)" in str(report)
+
+
 def test_a_function_stands_at_its_file_and_line():
     report = audited((Wrong, leaf(3)))
     assert f"test_audit.py, line {report.functions[0].line}" in str(report)
