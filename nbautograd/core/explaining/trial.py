@@ -78,14 +78,26 @@ def _has_other_device() -> bool:
         return False
 
 
-def in_copy(job: Callable[[], Any], prepare: Callable[[], Any] = bool, longest: float = LONGEST) -> Any:
+def in_copy(job: Callable[[], Any], longest: float = LONGEST) -> Any:
     """Return what a job returns in a copy of this process, or ``Refused``; what it returns has to be plain data.
 
     Args:
         job: what is run, out of reach of files and the network.
-        prepare: what is run before, within reach of them: imports of torch's own.
         longest: seconds after which the copy is ended.
     """
+    answer = _copy(job, longest)
+    if not (isinstance(answer, Refused) and answer.reason == "outside") or "torch._dynamo" in sys.modules:
+        return answer
+    # torch imports a large part of itself when it is first needed, which makes folders for its caches; as the program
+    # would have it imported here if it ran here, that is done here, once for all copies to come
+    torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.1)
+    with torch.autograd.graph.allow_mutation_on_saved_tensors():
+        (torch.ones(1, requires_grad=True) * 2).mul_(2).sum().backward()
+    return _copy(job, longest)
+
+
+def _copy(job: Callable[[], Any], longest: float) -> Any:
+    """Run a job in a copy of this process."""
     reason = why_not()
     if reason:
         return Refused("fork", reason)
@@ -94,7 +106,7 @@ def in_copy(job: Callable[[], Any], prepare: Callable[[], Any] = bool, longest: 
         warnings.simplefilter("ignore", DeprecationWarning)  # Python warns of threads; the copy uses none of them
         child = os.fork()
     if child == 0:
-        _in_copy(job, prepare, writing)
+        _in_copy(job, writing)
     os.close(writing)
     try:
         sent = _read(reading, longest)
@@ -118,7 +130,7 @@ def _read(pipe: int, longest: float) -> bytes | None:
     return None
 
 
-def _in_copy(job: Callable[[], Any], prepare: Callable[[], Any], writing: int) -> None:
+def _in_copy(job: Callable[[], Any], writing: int) -> None:
     """Run the job and send what it returns; never comes back."""
     try:
         torch.set_num_threads(1)  # the threads of the process are not there in its copy
@@ -128,7 +140,6 @@ def _in_copy(job: Callable[[], Any], prepare: Callable[[], Any], writing: int) -
         sys.stdin, sys.stdout, sys.stderr = io.StringIO(), io.StringIO(), io.StringIO()
         sys.dont_write_bytecode = True
         tempfile.gettempdir()  # which writes a file to try it, the first time; imports of torch's ask for it
-        prepare()
         reached: list[str] = []
         _close_torch_save(reached)
         sys.addaudithook(_guard(reached))
@@ -316,7 +327,7 @@ def mends(run: Run, edit: Edit, kind: str) -> bool:
     if not isinstance(changed, list) or not changed:
         return False
     saving = torch.autograd.graph.allow_mutation_on_saved_tensors if kind == "in_place" else contextlib.nullcontext
-    other = in_copy(lambda: _gradients(run, None, saving(), together=kind != "in_place"), _warm_up)
+    other = in_copy(lambda: _gradients(run, None, saving(), together=kind != "in_place"))
     return isinstance(other, list) and len(other) == len(changed) and all(map(_agree, changed, other))
 
 
@@ -329,12 +340,6 @@ def ends_finite(run: Run, edit: Edit) -> bool:
     pairs = [(one, other) for one, other in zip(before, after, strict=True) if one is not None]
     finite = all(other is not None and np.isfinite(other).all() for _, other in pairs)
     return finite and all(_agree(one[np.isfinite(one)], other[np.isfinite(one)]) for one, other in pairs)
-
-
-def _warm_up() -> None:
-    """Have torch import what it needs to clone what is saved, which makes folders for its caches."""
-    with torch.autograd.graph.allow_mutation_on_saved_tensors():
-        (torch.ones(1, requires_grad=True) * 2).mul_(2).sum().backward()
 
 
 def _gradients(run: Run, edit: Edit | None, around: Any, together: bool) -> list[Any] | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -153,6 +155,23 @@ def test_a_run_in_a_copy_reaches_nothing_outside(reach, tmp_path):
     refused = in_copy(lambda: reach(path))
     assert (type(refused), refused.reason) == (Refused, "outside")
     assert os.listdir(tmp_path) == []
+
+
+def test_the_first_optimizer_of_a_process_may_be_made_in_a_copy():
+    program = """if True:
+        import sys, torch, nbautograd
+        assert "torch._dynamo" not in sys.modules  # what torch imports for an optimizer, with folders for its caches
+        def step():
+            w = torch.zeros(3, requires_grad=True)
+            torch.optim.SGD([w], 0.1)
+            a = w.exp()
+            b = a * a
+            a += 1
+            b.sum().backward()
+        print(nbautograd.explain(step).code)
+    """
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == ["in_place"]
 
 
 def test_a_copy_that_dies_is_said():
