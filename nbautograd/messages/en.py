@@ -777,7 +777,7 @@ SENTENCES: dict[str, str] = {
     "explain.row.saved": "saved by",
     "explain.row.did": "because of",
     "explain.row.raised": "raised at",
-    "explain.tried": "tried: no error, and the gradients agree with an independent way",
+    "explain.tried": "tried: no error, and the gradients are those of a second, independent computation",
     "explain.tried_finite": "tried: the same value, finite gradients, and the same ones wherever they were finite",
     "explain.hint": "nbautograd can say which tensor and which line: `%autograd_explain`",
     "explain.caption": "The tensor and the lines of this error",
