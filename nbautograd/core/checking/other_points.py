@@ -67,10 +67,13 @@ def spread(subject: Problem, thresholds: Iterable[float], seed: int) -> Iterator
         if not isinstance(item, Tensor) or not item.requires_grad or item.is_complex() or not item.numel():
             return item
         known = {abs(float(c)) for c in thresholds if c} | {float(item.detach().abs().median())}
-        scales = torch.tensor(sorted(known), dtype=torch.float64)
-        chosen = scales[torch.randint(len(scales), item.shape, generator=generator)]
-        values = chosen * (0.4 + torch.rand(item.shape, generator=generator, dtype=torch.float64))
-        signs = torch.randint(2, item.shape, generator=generator) * 2 - 1 if _both_signs(item) else item.detach().sign()
+        # in turn, so that few elements, too, lie on both sides of each threshold
+        sides = [c * side for c in sorted(known) for side in (0.4, 1.0)]
+        turns = [s * sign for s in sides for sign in ((1, -1) if _both_signs(item) else (1,))]
+        order = torch.randperm(item.numel(), generator=generator) % len(turns)
+        start = torch.tensor(turns, dtype=torch.float64)[order].reshape(item.shape)
+        values = start * (1.05 + 0.4 * torch.rand(item.shape, generator=generator, dtype=torch.float64))
+        signs = 1 if _both_signs(item) else item.detach().sign()
         return (values * signs).to(item).requires_grad_()
 
     yield tuple(map(filled, nearby_inputs(subject, seed)))

@@ -49,6 +49,7 @@ class Evidence:
         scalars: numbers that a constant may be, by name.
         rows, cols: which rows and columns of the block stayed; None for all.
         constants: numbers in the code of forward and backward.
+        fewest: elements on either side of a condition below which it may be chance; 1 where one is asked about again.
         blocks: all blocks of the same check, by positions of output and input.
         none: True when backward returned None for the input.
     """
@@ -67,6 +68,7 @@ class Evidence:
     constants: tuple[float, ...] = ()
     blocks: Mapping[tuple[int, int], Block] = field(default_factory=dict)
     none: bool = False
+    fewest: int = 2
 
     @property
     def scale(self) -> float:

@@ -136,7 +136,7 @@ def extra(e: Evidence) -> Cause | None:
 
 def conditional(e: Evidence) -> Cause | None:
     """Wrong exactly where something simple holds for an input, right elsewhere."""
-    where = _exactly_where(e, least=2)
+    where = _exactly_where(e, least=e.fewest)
     return _cause_where("conditional", "conditional", e, where) if where else None
 
 
@@ -282,7 +282,7 @@ def conditions(e: Evidence, elements: Array, of_output: bool = False) -> list[Wh
 
 
 def _matching(e: Evidence, elements: Array, shape: tuple[int, ...], of_output: bool) -> Iterator[Where]:
-    few = min(int(elements.sum()), int((~elements).sum())) < 2
+    few = min(int(elements.sum()), int((~elements).sum())) < e.fewest
     for tensor in _ordered(e):
         if tensor.values.shape != shape or tensor.values.dtype.kind not in "fib" or tensor.role == "count":
             continue

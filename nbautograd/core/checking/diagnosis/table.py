@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -190,6 +191,7 @@ def _fresh_at(subject: Problem, place: Place | None, where: tuple[int, int]) -> 
     clear = np.isfinite(e.A).all() and np.isfinite(e.N).all()
     if not clear:
         return None
+    e = dataclasses.replace(e, fewest=1) if place.spread else e
     return Fresh(e, place.resized, place.argument, place.spread, lambda: _fresh_at(subject, place.again(), where))
 
 
