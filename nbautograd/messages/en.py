@@ -1481,7 +1481,6 @@ SENTENCES: dict[str, str] = {
     "widgets.show_line": "Show line {line}",
     "widgets.tab.compare": "Compare",
     "widgets.difference": "difference",
-    "widgets.comparison": "Compared with the reference",
     # Jacobian
     "widgets.scalar": "scalar",
     "widgets.block": "Block",

@@ -1481,7 +1481,6 @@ SENTENCES: dict[str, str] = {
     "widgets.show_line": "查看第 {line} 行",
     "widgets.tab.compare": "对比",
     "widgets.difference": "差别",
-    "widgets.comparison": "与参照对比",
     # Jacobian
     "widgets.scalar": "标量",
     "widgets.block": "块",

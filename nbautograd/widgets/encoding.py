@@ -18,7 +18,7 @@ def encoded_size(state: Any) -> int:
     Example:
         >>> from nbautograd.widgets.encoding import encoded_size
         >>> encoded_size({"a": [1, 2], "b": b"1234"})
-        33
+        35
     """
     return len(_json(state))
 

@@ -22,6 +22,7 @@ from nbautograd.core.checking.diagnose import ranked
 from nbautograd.core.checking.prepared_inputs import copy
 from nbautograd.core.checking.problem import Problem, functions_of, separate_context
 from nbautograd.core.checking.run import GradcheckRun
+from nbautograd.core.contract import rules
 from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.compare import agree_relative
 from nbautograd.core.user_source import read_source
@@ -100,7 +101,7 @@ def with_findings_inside(
     """
     disturbed = [one.cls for one in checked if one.disturbed]
     if disturbed:  # that is why what comes out is wrong
-        bugs = (Finding("shared_state", "bug", "causes.shared_state", {}, None, _backward_line(c)) for c in disturbed)
+        bugs = (rules.state_outside_ctx(rules.Seen(_backward_line(cls))) for cls in disturbed)
         return ranked((*bugs, *(f for f in found if f.kind != "bug" or f.where is None)))
     if run.complete and checked and all(one.right for one in checked):
         names = ", ".join(f"`{one.cls.__name__}`" for one in checked)
