@@ -175,7 +175,7 @@ SENTENCES: dict[str, str] = {
     "causes.missing_term.what": "A term is missing from the gradient of `{input}`.",
     "causes.missing_term.advice": "The right gradient is yours plus grad_output times `{term}` (the product rule?). Look at {value}.",
     "causes.small_systematic.what": "The gradient of `{input}` is slightly off (relative error {relative}), by far more than the error of the comparison.",
-    "causes.small_systematic.advice": "Look for an approximation, a rounded constant or a forgotten epsilon in {value}.",
+    "causes.small_systematic.advice": "Look in {value} for a term that is left out and small here, an approximation, a rounded constant or a forgotten epsilon.",
     "causes.wrong_derivative.what": "The gradient of `{input}` has the right pattern but wrong values.",
     "causes.wrong_derivative.advice": "{shared}Work out the derivative again and compare it with {value}.",
     "causes.wrong_unclassified.what": "The gradient of `{output}` with respect to `{input}` is wrong.",

@@ -175,7 +175,7 @@ SENTENCES: dict[str, str] = {
     "causes.missing_term.what": "`{input}` 的梯度少了一项。",
     "causes.missing_term.advice": "正确的梯度等于你的梯度再加上 grad_output 乘以 `{term}`（乘积法则？）。请检查{value}。",
     "causes.small_systematic.what": "`{input}` 的梯度有微小偏差（相对 {relative}），但远大于比较本身的误差。",
-    "causes.small_systematic.advice": "请在{value}里找近似公式、舍入过的常数或漏掉的 epsilon。",
+    "causes.small_systematic.advice": "请在{value}里找漏掉的、在这里很小的一项，或近似公式、舍入过的常数、漏掉的 epsilon。",
     "causes.wrong_derivative.what": "`{input}` 的梯度非零的位置都对，数值却不对。",
     "causes.wrong_derivative.advice": "{shared}请重新推导导数，并与{value}对照。",
     "causes.wrong_unclassified.what": "`{output}` 对 `{input}` 的梯度不对。",
