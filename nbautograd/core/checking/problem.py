@@ -202,7 +202,7 @@ class Problem:
             self.meter.count()
             seed_all(self.seed if seed is None else seed)
             self.shared.put_back_values()
-            with CastWatch() if first else contextlib.nullcontext() as watch:
+            with CastWatch(given) if first else contextlib.nullcontext() as watch:
                 tensors = tuple(_tensors(self._run(given)))
             if watch is not None:
                 casts = self.casts

@@ -26,17 +26,20 @@ class CastWatch(TorchDispatchMode):
     A mask or a constant in low precision is exact; what counts is a result with fewer digits than a tensor that it
     was computed from, such as that of ``x.float()``.
 
+    Args:
+        inputs: whose numbers are known not to have been rounded on a way that is not seen, such as through numpy.
+
     Attributes:
         dtype: the coarsest dtype that numbers were rounded to; None when none were.
         read: spacing at 1 of the coarsest floating numbers that were computed with.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, inputs: Sequence[Any] = ()) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.dtype: torch.dtype | None = None
         self.read = 0.0
         # the coarsest that each storage's numbers passed through, by which it is: one used again is entered anew
-        self._passed = dict[int, torch.dtype | None]()
+        self._passed: dict[int, torch.dtype | None] = {_storage(t): None for t in _floating(inputs)}
         self._scalars: torch.dtype | None = None  # the same of numbers that left their tensors, by item()
 
     def behind(self, tensors: Sequence[Tensor]) -> torch.dtype | None:
@@ -52,7 +55,9 @@ class CastWatch(TorchDispatchMode):
         """Run the operation, and compare the precision of its results with that of its arguments."""
         given = _floating([*args, *(kwargs or {}).values()])
         spacings = [spacing(t.dtype) for t in given]
-        places = map(_storage, given)
+        places = [_storage(t) for t in given]
+        for place in places:  # what is first seen after a rounding may come from it, through numpy for example
+            self._passed.setdefault(place, self.dtype)
         passed = max(self._scalars, *(self._passed.get(p) if p else self.dtype for p in places), None, key=spacing)
         self.read = max(self.read, *spacings) if spacings else self.read
         result = func(*args, **(kwargs or {}))

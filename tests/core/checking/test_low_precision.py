@@ -123,6 +123,15 @@ class RoundedThroughItem(RoundedForAPrint):
         return torch.stack([float(a.half().item()) * b for a, b in zip(x, w, strict=True)])
 
 
+class RoundedThroughNumpy(RoundedForAPrint):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        half = x.half()
+        array = half.numpy().astype("float64")
+        return torch.from_numpy(array) * w
+
+
 @pytest.mark.parametrize(
     ("fn", "size", "kind", "message"),
     [
@@ -154,6 +163,7 @@ def test_numbers_that_few_bytes_hold_exactly_are_right_here_and_no_mistake_elsew
         (SavedInFewBytes, "bfloat16"),
         (RoundedForAPrint, ""),
         (RoundedThroughItem, "float16"),
+        (RoundedThroughNumpy, "float16"),
         (HalfThroughout, "float16"),
     ],
 )

@@ -295,8 +295,9 @@ class Forward:
             return False
         higher = tuple(_double(item) for item in self.base)
         try:
-            with torch.no_grad(), CastWatch() as watch:
-                found = self.subject.evaluate(tuple(prepared_inputs.copy(item, False) for item in higher))
+            given = tuple(prepared_inputs.copy(item, False) for item in higher)
+            with torch.no_grad(), CastWatch(given) as watch:
+                found = self.subject.evaluate(given)
         except Exception:
             return False
         if len(found) != len(outputs) or not all(_same(found[i], outputs[i]) for i in self.wanted):
