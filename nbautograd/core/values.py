@@ -71,14 +71,15 @@ class Value(Displayable):
     """One argument, output, saved tensor, gradient or ctx attribute.
 
     Attributes:
-        name: the name that the user's source gives it, else such as ``"saved[1]"`` or ``"output 0"``.
+        name: the name that the user's source gives it, else such as ``"saved[1]"`` or ``"output 0"``; a Phrase for a
+            gradient that the source does not name: ``str`` gives the words, in the language of the moment.
         type: the Python type's name, such as ``"Tensor"``, ``"int"``, ``"NoneType"``.
         repr: a short text of at most 120 characters; for tensors dtype and shape.
         tensor: the summary when it is a tensor.
         same_as: which other value it is identical with (``"input 0"``), if that was seen; else empty.
     """
 
-    name: str
+    name: str | Phrase
     type: str
     repr: str
     tensor: TensorSummary | None = None

@@ -29,7 +29,7 @@ _SAID, _ERROR = "said", "error"  # parameters of sentences that quote an excepti
 class RedactedValue:
     """A value's name and kind: for a tensor with its shape, dtype and device."""
 
-    name: str
+    name: str | Phrase
     type: str
     shape: tuple[int, ...] | None = None
     dtype: str = ""

@@ -204,7 +204,7 @@ def _function_lines(node: Node) -> list[str]:
         return lines
     if ctx.saved_tensors or node.freed:
         lines.append(f"saved_tensors · {messages.text('graphs.freed_word')}" if node.freed else "saved_tensors")
-        lines += ["   " + " ".join((value.name, *value_texts(value))).rstrip() for value in ctx.saved_tensors]
+        lines += ["   " + " ".join((str(value.name), *value_texts(value))).rstrip() for value in ctx.saved_tensors]
     if ctx.attributes:
         lines.append("ctx")
         lines += ["   " + " ".join((name, *value_texts(value))).rstrip() for name, value in ctx.attributes.items()]

@@ -63,8 +63,15 @@ def remarks(value: Value) -> str:
     if value.tensor is not None and value.tensor.requires_grad:
         words.append(messages.text("views.tensor.requires_grad"))
     if value.same_as:
-        words.append(messages.text("views.tensor.same", other=value.same_as))
+        words.append(messages.text("views.tensor.same", other=_place(value.same_as)))
     return messages.text("views.comma").join(words)
+
+
+def _place(name: str) -> str:
+    """Return ``"input 0"`` in the language of the moment; other names as they are."""
+    kind, _, number = name.partition(" ")
+    known = kind in ("input", "output") and number.isdigit()
+    return messages.text(f"views.tensor.{kind}", number=number) if known else name
 
 
 def _elements(tensor: TensorSummary, digits: int) -> str:

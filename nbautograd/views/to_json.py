@@ -119,7 +119,7 @@ def _thumbnail(part: Thumbnail) -> dict[str, Any] | None:
         "alt": alt,
         "array": to_json(array(numbers, "float32")),
         "exact": numbers.size == tensor.numel,
-        "name": part.value.name,
+        "name": str(part.value.name),
         "shape": list(tensor.shape),
         "sampled": bool(tensor.sampled),
     }

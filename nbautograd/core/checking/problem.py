@@ -105,6 +105,7 @@ class Problem:
         read_outside: positions of inputs that the function also reads, or only, from outside its arguments.
         casts: what numbers are rounded to inside; filled in by the first call, and by backwards that are watched.
         overlapped: positions of inputs that were made contiguous since their elements shared memory.
+        sampled: True for a function along a few directions of the inputs that stands for one of all elements.
         shared: the tensors that the function reaches besides its inputs, during a session.
 
     Raises:
@@ -140,7 +141,7 @@ class Problem:
         self.meter = Meter()
         self.casts = Casts()
         self.shared = SharedTensors(())
-        self.mutates_inputs = False
+        self.mutates_inputs = self.sampled = False
         self._through_clone = False
         self._depth = 0
 

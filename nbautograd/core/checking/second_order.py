@@ -76,7 +76,7 @@ def second_order(subject: Problem, asked: bool = False) -> GradcheckReport | Non
     found = tuple(_findings(subject, outputs, run))
     findings = found or tuple(quietly(lambda: over_reverse(subject, _subject(subject, outputs))))
     sampled: Phrase | str = ""
-    if run.subject.output_names and run.subject.output_names[0].endswith("(sampled)"):
+    if run.subject.sampled:
         sampled = Phrase("checking.sampled_directions", elements=f"{size:,}")
     return _report(subject, findings, start, run, sampled)
 
@@ -177,7 +177,7 @@ def _subject(subject: Problem, outputs: Outputs) -> Problem:
     derived.meter = subject.meter
     derived.has_functions = True
     derived.input_names = (*subject.input_names, *(_grad_name(subject, k, len(takes)) for k in takes))
-    derived.output_names = tuple(f"grad of {subject.input_names[i]}" for i in subject.differentiable)
+    derived.output_names = tuple(f"grad_{subject.input_names[i]}" for i in subject.differentiable)
     return derived
 
 
@@ -190,8 +190,7 @@ def _sampled(derived: Problem) -> Iterator[Problem]:
         if small is None:
             return
         small.meter = derived.meter
-        small.output_names = tuple(f"{name} (sampled)" for name in derived.output_names)
-        small.input_names = tuple(f"{name} (sampled)" for name in small.input_names)
+        small.output_names, small.sampled = derived.output_names, True
         yield small
 
 
@@ -247,7 +246,7 @@ def _findings(subject: Problem, outputs: Outputs, run: GradcheckRun) -> Iterator
         return
     block = max(wrong, key=lambda b: b.largest_error)
     position = subject.differentiable[block.output]
-    params: dict[str, Any] = {"input": subject.input_names[position], "by": block.input_name.removesuffix(" (sampled)")}
+    params: dict[str, Any] = {"input": subject.input_names[position], "by": block.input_name}
     line = phrases.backward_line(subject)
     for message, more, place in _reasons(subject, outputs):
         yield Finding("double_backward_wrong", "bug", message, {**params, **more}, None, place or line)

@@ -114,7 +114,7 @@ def gradients_changed(record: CallRecord) -> Iterator[Finding]:
 
 def outputs_in_inputs(record: CallRecord, saver: CallRecord | None) -> Iterator[Finding]:
     """Outputs that are an input, or lie in its memory though autograd knows of no view."""
-    dirty, inputs, outputs = _dirty(saver), input_names(record), output_names(record)
+    dirty, inputs, outputs = _dirty(saver), *forward_names(record)
     for j, output in enumerate(record.outputs):
         for i, given in enumerate(record.inputs):
             if not isinstance(output, TensorSnapshot) or not isinstance(given, TensorSnapshot) or f"input {i}" in dirty:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from types import CodeType
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 import torch
@@ -180,6 +180,7 @@ class LiveLog(CallLog):
         return CallLog(tuple(self.calls), self.dropped, self.engine, self.problems).to_dict()
 
 
+T = TypeVar("T")
 RUNS = 8  # rows in which a sample is shown: a contiguous tensor's is so many runs of its memory
 _NUMPY: dict[torch.dtype, Any] = {
     torch.float64: np.float64,
@@ -199,7 +200,7 @@ _NUMPY: dict[torch.dtype, Any] = {
 }
 
 
-def value_of(name: str, one: Snapshot, same_as: str = "") -> Value:
+def value_of(name: str | Phrase, one: Snapshot, same_as: str = "") -> Value:
     """Return the Value that a snapshot tells."""
     if isinstance(one, ObjectSnapshot):
         return Value(name, one.type, one.repr, None, same_as)
@@ -339,7 +340,7 @@ def place_of(one: Snapshot, places: dict[int, str]) -> str:
 
 
 def _values(
-    names: Sequence[str], taken: Sequence[Snapshot], places: dict[int, str], kind: str | None = None
+    names: Sequence[str | Phrase], taken: Sequence[Snapshot], places: dict[int, str], kind: str | None = None
 ) -> tuple[Value, ...]:
     same = [place_of(one, places) for one in taken]
     same = ["" if place == f"{kind} {i}" else place for i, place in enumerate(same)]
@@ -398,14 +399,14 @@ def input_names(record: CallRecord) -> tuple[str, ...]:
     return argument_names(code, count, record.method != "vmap", "input")
 
 
-def output_names(record: CallRecord) -> tuple[str, ...]:
-    """Return the names of a call's outputs."""
+def output_names(record: CallRecord) -> tuple[str | Phrase, ...]:
+    """Return the names of a call's outputs; a gradient that the source does not name is a Phrase."""
     count = len(record.outputs)
     if record.method == "forward":
         return _forward_outputs(record.function, count)
     if record.method == "backward":
         source = record.function.source
-        otherwise = [f"gradient of {name}" for name in _forward_inputs(record.function, count)]
+        otherwise = [Phrase("recording.gradient_of", input=name) for name in _forward_inputs(record.function, count)]
         return _returned_names(source.gradients if source is not None else (), otherwise)
     return tuple(f"output {i}" for i in range(count))
 
@@ -415,7 +416,7 @@ def forward_names(saver: CallRecord) -> tuple[tuple[str, ...], tuple[str, ...]]:
     if saver.method == "setup_context":
         names = input_names(saver)
         return names[: saver.setup_inputs], names[saver.setup_inputs :]
-    return input_names(saver), output_names(saver)
+    return input_names(saver), _forward_outputs(saver.function, len(saver.outputs))
 
 
 def argument_names(code: CodeType | None, count: int, takes_ctx: bool, otherwise: str) -> tuple[str, ...]:
@@ -442,7 +443,7 @@ def _forward_outputs(function: InstrumentedFunction, count: int) -> tuple[str, .
     return _returned_names(source.outputs if source is not None else (), [f"output {i}" for i in range(count)])
 
 
-def _returned_names(values: Sequence[Returned], otherwise: list[str]) -> tuple[str, ...]:
+def _returned_names(values: Sequence[Returned], otherwise: list[T]) -> tuple[str | T, ...]:
     if len(values) != len(otherwise):
         return tuple(otherwise)
     return tuple(value.name or name for value, name in zip(values, otherwise, strict=True))

@@ -104,7 +104,7 @@ def _rows(title: str, values: Sequence[Value], pictures: bool) -> list[Row]:
     rows: list[Row] = []
     for k, value in enumerate(values[:MAX_VALUES]):
         words = contents(value.tensor) if value.tensor else ""
-        row: Row = (Faint(title) if k == 0 else "", Code(value.name), what(value), words, Faint(remarks(value)))
+        row: Row = (Faint(title) if k == 0 else "", Code(str(value.name)), what(value), words, Faint(remarks(value)))
         rows.append((*row, Thumbnail(value)) if pictures else row)
     if len(values) > MAX_VALUES:
         more = Faint(messages.text("views.more", n=len(values) - MAX_VALUES))
@@ -172,7 +172,7 @@ def _upright(value: Value) -> Document:
     Of few elements the picture shows each.
     """
     tensor = None if value.same_as else value.tensor
-    name = paragraph(Code(value.name), Faint(what(value)), Faint(remarks(value)))
+    name = paragraph(Code(str(value.name)), Faint(what(value)), Faint(remarks(value)))
     if tensor is None:
         return (name,)
     written = tensor.thumbnail is not None and 1 < tensor.thumbnail.size == tensor.numel <= FEW
@@ -208,7 +208,7 @@ def _listed(values: Sequence[Value], most: int = 4) -> str:
 
 def _held(ctx: CtxSnapshot) -> str:
     """Return the names of what is on ctx, and how many bytes it holds."""
-    names = [*(v.name for v in ctx.saved_tensors), *(f"ctx.{name}" for name in ctx.attributes)]
+    names = [*(str(v.name) for v in ctx.saved_tensors), *(f"ctx.{name}" for name in ctx.attributes)]
     size = f" ({formats.size(ctx.bytes)})" if ctx.bytes else ""
     return messages.text("views.comma").join(names) + size if names else ""
 

@@ -83,9 +83,9 @@ def rows(comparison: Comparison) -> list[Row]:
 def _tensors(comparison: Comparison) -> Iterator[Row]:
     for k, pair in enumerate(comparison.outputs):
         agree = _at(comparison.outputs_agree, k)
-        yield _row(pair[0].name, pair, comparison.output_differences[k], _at(comparison.output_errors, k), agree)
+        yield _row(str(pair[0].name), pair, comparison.output_differences[k], _at(comparison.output_errors, k), agree)
     for k, pair in enumerate(comparison.gradients):
-        name = comparison.input_names[k] if k < len(comparison.input_names) else pair[0].name
+        name = comparison.input_names[k] if k < len(comparison.input_names) else str(pair[0].name)
         title = messages.text("views.compare.gradient", name=name)
         agree = _at(comparison.gradients_agree, k)
         yield _row(title, pair, comparison.gradient_differences[k], _at(comparison.gradient_errors, k), agree)

@@ -70,7 +70,7 @@ class _Table:
             kind, preview = value_texts(value)
             self._rows.append(
                 (
-                    fit(value.name, WIDEST["name"], "name"),
+                    fit(str(value.name), WIDEST["name"], "name"),
                     fit(kind, WIDEST["type"], "muted"),
                     fit(preview, WIDEST["preview"], "muted"),
                 )

@@ -15,6 +15,7 @@ import recorded_functions as functions
 import torch
 from functions_checked import Square
 
+from nbautograd import messages
 from nbautograd.core.recording import api as log
 from nbautograd.core.recording.call import CallLog
 from nbautograd.core.recording.live_log import elements
@@ -84,7 +85,22 @@ def test_setup_context():
     assert [v.name for v in setup.ctx.saved_tensors] == ["x", "dx"]
     assert setup.ctx.attributes["power"].repr == "3"
     assert setup.ctx.non_differentiable == ("output 1",)
-    assert [v.name for v in backward.outputs] == ["gradient of x", "gradient of power"]
+    assert [str(v.name) for v in backward.outputs] == ["gradient of x", "gradient of power"]
+
+
+def test_names_that_are_ours_are_in_the_language_in_which_they_are_shown():
+    with log.recording(functions.Cube) as calls:
+        functions.Cube.apply(leaf(3))[0].sum().backward()
+    backward, same = calls[-1].outputs[0], calls[1].ctx.saved_tensors[0]
+    english = str(backward), str(same)
+    with messages.speaking("zh"):
+        chinese = str(backward), str(same)
+    assert english[0].startswith("gradient of x ")
+    assert english[1].endswith("same object as input 0")
+    assert chinese[0].startswith("x 的梯度 ")
+    assert chinese[1].endswith("与输入 0 是同一对象")
+    assert calls.to_dict()["calls"][-1]["outputs"][0]["name"] == "gradient of x"
+    assert pickle.loads(pickle.dumps(backward)) == backward
 
 
 def test_variadic_names():
