@@ -269,7 +269,7 @@ def _fuller(explanation: Explanation, before: Explanation | None) -> Explanation
 def _watched_run(run: Run, where: str) -> tuple[Explanation, ErrorCause | None, str]:
     watch = GradientWatch(finite=True)
     try:
-        with warnings.catch_warnings(), watch:
+        with warnings.catch_warnings(), watch, watch.steps:
             warnings.simplefilter("ignore")  # they were shown when it ran for the first time
             result = run()
     except Exception as error:
@@ -281,6 +281,7 @@ def _watched_run(run: Run, where: str) -> tuple[Explanation, ErrorCause | None, 
     program = Program(roots=roots, watch=watch)
     bad = [root for root in roots if root.requires_grad or root in watch.bad]
     cause = cause_of_tensor(bad[0], program, watch.backward) if bad else None
+    cause = cause or watch.steps.cause()
     if cause is None:
         return Explanation("nothing", (_note("nothing_seen"),), run=where), None, ""
     return _explained(cause, program, where), cause, ""

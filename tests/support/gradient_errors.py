@@ -220,7 +220,7 @@ total = torch.zeros(())
 for k in range(3):
     total = total + (w ** 2).sum()  # made
     total.backward()  # did
-=== an array computed outside | no_grad_detach | w
+=== an array computed outside | no_grad_python | w
 import numpy as np
 w = torch.randn(3, requires_grad=True)
 h = np.maximum(w.detach().numpy(), 0)  # did
@@ -233,6 +233,29 @@ for k in range(3):
     loss = net(torch.randn(4, 2)).pow(2).mean()
     total = total + loss  # made
     total.backward()  # did
+=== frozen one by one | no_grad_frozen | net.weight
+net = torch.nn.Linear(2, 1)
+for p in net.parameters():
+    p.requires_grad = False  # did
+loss = net(torch.ones(3, 2)).sum()
+loss.backward()
+=== frozen as a module, behind a view | no_grad_frozen | net.0.weight
+net = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU())
+net.requires_grad_(False)  # did
+loss = net(torch.ones(4, 2)).T[0].mean()
+loss.backward()
+=== a parameter made of what was computed | unused_new_leaf | w
+w = torch.nn.Parameter(torch.ones(3))
+h = w * 2
+v = torch.nn.Parameter(h)  # did
+loss = (v * v).sum()
+torch.autograd.grad(loss, [w])
+=== a leaf made of the data of what was computed | no_grad_detach | h
+w = torch.ones(3, requires_grad=True)
+h = w.exp()
+start = h.data.requires_grad_()  # did
+loss = start.square().sum()
+torch.autograd.grad(loss, (w,))
 === no_grad block | no_grad_no_grad | w
 w = torch.randn(3, requires_grad=True)
 with torch.no_grad():
@@ -260,7 +283,7 @@ s = (w * 2).sum()
 value = s.item()  # did
 loss = torch.tensor(value)
 loss.backward()
-=== numpy round trip | no_grad_detach | y
+=== numpy round trip | no_grad_python | y
 w = torch.randn(3, requires_grad=True)
 y = w * 2
 a = y.detach().numpy()  # did

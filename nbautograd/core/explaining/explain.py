@@ -11,7 +11,7 @@ from nbautograd.core.explaining.at_the_line import MEANT, at_the_line
 from nbautograd.core.explaining.cause import ErrorCause, said
 from nbautograd.core.explaining.freed import freed
 from nbautograd.core.explaining.in_place import in_place
-from nbautograd.core.explaining.no_grad import no_grad, unused
+from nbautograd.core.explaining.no_grad import no_grad, unused, unused_parameters
 from nbautograd.core.explaining.not_finite import BackwardWatch, not_finite
 from nbautograd.core.explaining.program import Program
 from nbautograd.core.explaining.returned import returned
@@ -42,7 +42,13 @@ def _cause(kind: str, program: Program) -> ErrorCause | None:
         return returned(program, kind)
     if kind in MEANT:
         return at_the_line(program, kind)
-    answers = {"in_place": in_place, "freed": freed, "no_grad": no_grad, "unused": unused}
+    answers = {
+        "in_place": in_place,
+        "freed": freed,
+        "no_grad": no_grad,
+        "unused": unused,
+        "unused_parameters": unused_parameters,
+    }
     if kind in answers:
         return answers[kind](program)
     return not_finite(program) if kind == "not_finite" else None

@@ -10,13 +10,14 @@ from typing import Any
 import torch
 
 from nbautograd.core.explaining.cause import ErrorCause, Place, said
-from nbautograd.core.explaining.program import Program, Source, node_of, place_of, shares
+from nbautograd.core.explaining.program import Program, Source, node_of, nodes_behind, place_of, shares
 from nbautograd.core.explaining.watch import Cut as WatchedCut
 from nbautograd.core.explaining.watch import Spot, cuts_into
 from nbautograd.core.findings import Finding
 from nbautograd.core.graphs.source_cuts import Cut
 from nbautograd.core.graphs.source_dataflow import DataflowReader, Flow, Frame
 
+MOST_NAMED = 4  # tensors in one sentence
 MOST_LEAVES = 40  # whose way is followed through the source
 INDEX = re.compile(r"at index (\d+)|element (\d+) of")
 
@@ -69,12 +70,48 @@ def unused(program: Program) -> ErrorCause | None:
     copy = next(
         (n for n, t in program.tensors.items() if t is not tensor and shares(t, tensor) and t.requires_grad), ""
     )
+    if not copy and (anew := _made_anew(program, tensor)) is not None:
+        middle, copy, did = anew
+        shown = {"name": name, "root": root, "copy": copy, "middle": middle}
+        facts = (said("unused.new_leaf", did, **shown), said("unused.advice_new_leaf", None, **shown))
+        return ErrorCause("unused_new_leaf", facts, name, None, did)
     if copy:
         facts = (said("unused.copy", None, name=name, root=root, copy=copy), said("unused.advice", None, name=name))
         return ErrorCause("unused", facts, name)
     return ErrorCause(
         "unused", (said("unused.what", None, name=name, root=root), said("unused.advice", None, name=name)), name
     )
+
+
+def unused_parameters(program: Program) -> ErrorCause | None:
+    """Explain what DistributedDataParallel waits for: the parameters whose positions its error lists."""
+    listed = re.search(r"did not receive grad for rank \d+: ([\d ]+)", str(program.error))
+    wrapper = program.torch_object(torch.nn.parallel.DistributedDataParallel)
+    if listed is None or wrapper is None:
+        return None
+    learning = [(name, p) for name, p in wrapper.module.named_parameters() if p.requires_grad]
+    if any(position >= len(learning) for position in map(int, listed[1].split())):
+        return None
+    waiting = [learning[int(position)] for position in listed[1].split()]
+    names = [program.name_of(parameter) or name for name, parameter in waiting]
+    facts = (said("unused_parameters.what", None, name=", ".join(names)), said("unused_parameters.advice"))
+    return ErrorCause("unused_parameters", facts, names[0])
+
+
+def _made_anew(program: Program, tensor: torch.Tensor) -> tuple[str, str, Place | None] | None:
+    """Return what was computed from a tensor, the leaf of the same memory that is used in its place, and its line."""
+    live = {id(getattr(node, "variable", None)) for node in program.nodes()}
+    leaves = [(name, t) for name, t in program.tensors.items() if id(t) in live and t is not tensor]
+    computed = [(name, t) for name, t in program.tensors.items() if (node := node_of(t)) and _leads_to(node, tensor)]
+    for name, leaf in leaves:
+        middle = next((other for other, t in computed if t.grad_fn is not None and shares(leaf, t)), None)
+        if middle is not None:
+            return middle, name, program.line_of_tensor(name)
+    return None
+
+
+def _leads_to(node: Any, tensor: torch.Tensor) -> bool:
+    return any(getattr(other, "variable", None) is tensor for other in nodes_behind(node))
 
 
 def _taken_out(program: Program, tensor: torch.Tensor) -> WatchedCut | None:
@@ -130,7 +167,7 @@ def _follow(program: Program, tensor: torch.Tensor, name: str, root: str) -> tup
 
 def _written(cut: Cut, program: Program) -> str:
     """Return the tensor that a cut is written on, such as ``y`` in ``y.detach()``."""
-    name = cut.text.rpartition(".")[0]
+    name = cut.text.partition("(")[0].rpartition(".")[0]
     return name if name in program.tensors else ""
 
 
@@ -174,8 +211,21 @@ def _nothing_asked(program: Program, root: torch.Tensor, name: str) -> ErrorCaus
     if places:  # something with a graph was read out, so that nothing shows that no leaf of it asked for a gradient
         outside = [said("no_grad.left", place, line=line, text=place.text) for line, place in places[:3]]
         return ErrorCause("no_grad", (said("no_grad.nothing_requires", None, root=name), *outside), name)
+    if program.watch is not None and (frozen := program.watch.frozen_in(root)):
+        return _frozen(program, frozen, name)
     used = _used(program, name)
     return ErrorCause("no_grad_not_required", _not_required(", ".join(used), name), used[0] if used else name)
+
+
+def _frozen(program: Program, frozen: list[tuple[torch.Tensor, Place | None]], root: str) -> ErrorCause:
+    """Explain a result of parameters none of which asks for a gradient, and which lines switched that off."""
+    names = [name for tensor, _ in frozen if (name := program.name_of(tensor))]
+    off = [place for _, place in frozen if place is not None]
+    did = off[0] if off else None
+    facts = [said("no_grad.frozen", None, name=", ".join(names[:MOST_NAMED]) or "?", root=root, count=len(frozen))]
+    if did is not None:
+        facts.append(said("no_grad.frozen_at", did, line=did.line, text=did.text))
+    return ErrorCause("no_grad_frozen", (*facts, said("no_grad.advice_frozen")), (names or [root])[0], None, did)
 
 
 def _not_required(names: str, root: str) -> tuple[Finding, ...]:
@@ -196,6 +246,10 @@ def _used(program: Program, root: str) -> list[str]:
             if name in seen:
                 continue
             seen.add(name)
+            if isinstance(tensor, torch.nn.Module):
+                learned = list(tensor.named_parameters())
+                if not any(parameter.requires_grad for _, parameter in learned):
+                    found |= {f"{name}.{path}": None for path, _ in learned[:MOST_NAMED]}
             if not isinstance(tensor, torch.Tensor):
                 continue
             if _mentioned_tensors(program, name):

@@ -93,6 +93,11 @@ class Program:
         self.roots = tuple(tensor for _, tensor in tensors_in(asked))
         self.inputs = tuple(tensor for _, tensor in tensors_in(variables.get("inputs")))
 
+    def torch_object(self, kind: type) -> Any:
+        """Return the object of one of torch's classes whose method was running, None where there was none."""
+        frames = [entry.tb_frame for entry in entries(self.error)] if self.error is not None else []
+        return next((f.f_locals["self"] for f in frames if isinstance(f.f_locals.get("self"), kind)), None)
+
     @property
     def caller(self) -> Place | None:
         """The user's line that raised, or that called torch."""
@@ -134,7 +139,9 @@ class Program:
         same = [name for name, other in self.tensors.items() if other is tensor]
         same = same or [name for name, other in self.tensors.items() if _alike(other, tensor)]
         same = same or self.names_sharing(tensor)
-        return min(same, key=lambda name: (name.count("."), len(name))) if same else ""
+        # a parameter by its place in a module rather than by a loop's variable
+        owned = [name for name in same if "." in name] if isinstance(tensor, nn.Parameter) else []
+        return min(owned or same, key=lambda name: (name.count("."), len(name)), default="")
 
     def names_sharing(self, tensor: torch.Tensor) -> list[str]:
         """Return the names of all tensors that share memory with this one."""
@@ -142,14 +149,7 @@ class Program:
 
     def nodes(self) -> list[Any]:
         """Return the live nodes behind what was differentiated."""
-        seen: dict[Any, None] = {}
-        stack = [node for root in self.roots if (node := node_of(root)) is not None]
-        while stack and len(seen) < MOST_NODES:
-            node = stack.pop()
-            if node not in seen:
-                seen[node] = None
-                stack += [following for following, _ in reversed(node.next_functions) if following is not None]
-        return list(seen)
+        return nodes_behind(*[node for root in self.roots if (node := node_of(root)) is not None])
 
     def line_of_node(self, node: Any) -> Place | None:
         """Return the line that made a node, where the variables that are alive show it."""
@@ -269,6 +269,18 @@ class Source:
 
     def _first(self, name: str) -> int:
         return min(s.lineno for s in self.statements if name in targets(s))
+
+
+def nodes_behind(*roots: Any) -> list[Any]:
+    """Return the nodes that a backward from some nodes would reach, themselves among them."""
+    seen: dict[Any, None] = {}
+    stack = list(roots)
+    while stack and len(seen) < MOST_NODES:
+        node = stack.pop()
+        if node not in seen:
+            seen[node] = None
+            stack += [following for following, _ in reversed(node.next_functions) if following is not None]
+    return list(seen)
 
 
 def behind(tensor: torch.Tensor) -> set[Any]:

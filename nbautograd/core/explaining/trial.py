@@ -28,6 +28,7 @@ import torch
 
 from nbautograd.core.explaining.cause import Edit
 from nbautograd.core.explaining.not_finite import BackwardWatch
+from nbautograd.core.explaining.optimizers import StepWatch
 from nbautograd.core.explaining.program import Program
 from nbautograd.core.explaining.watch import Pass, Watch, tensors_of
 from nbautograd.core.torch_private.nodes import leaf_tensor
@@ -268,6 +269,7 @@ class GradientWatch(Watch):
     Attributes:
         backward: the first NaN or infinity of the backwards that ran.
         roots: what was differentiated last.
+        steps: the steps of optimizers, where it is entered beside this watch.
     """
 
     def __init__(self, finite: bool = False, together: bool = False) -> None:
@@ -276,6 +278,7 @@ class GradientWatch(Watch):
         self.backward = BackwardWatch()
         self.roots: tuple[torch.Tensor, ...] = ()
         self._leaves: dict[int, torch.Tensor] = {}
+        self.steps = StepWatch(self._leaves)
         self._returned: list[torch.Tensor | None] = []
         self._waiting: list[tuple[Any, Any]] = []
 

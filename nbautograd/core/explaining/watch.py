@@ -21,13 +21,14 @@ from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from nbautograd.core.explaining.cause import Place
-from nbautograd.core.explaining.program import is_users, node_of, place_of, version
+from nbautograd.core.explaining.program import is_users, node_of, nodes_behind, place_of, version
 from nbautograd.core.torch_private.nodes import next_sequence_number, node_name, sequence_number
 from nbautograd.core.torch_private.tensors import storage_address
 
 MARK = "nbautograd"  # what a node is marked with, in the dict that torch keeps for anybody
 MOST_WRITES = 200_000
 MOST_LEFT = 1_000
+MOST_FROZEN = 16  # parameters that are remembered of one result
 LEAVES_TORCH = {"item", "tolist", "numpy", "__float__", "__int__", "__bool__", "__array__", "__index__", "__format__"}
 _ASKED_ONLY = {"__get__", "__repr__", "size", "dim", "is_floating_point", "is_complex", "__len__", "__hash__"}
 WRITES_CONSTANTS = {"masked_fill", "masked_fill_", "where", "full", "full_like", "fill_", "__setitem__", "tensor"}
@@ -108,6 +109,8 @@ class Watch(TorchFunctionMode):
         left: what went from a tensor with a graph into a Python number, a list or an array.
         bad: tensor -> where its NaN or infinity came from.
         born: tensor -> the line that made it.
+        frozen: tensor without a graph -> the parameters that it was computed from, none of which asks for a gradient.
+        off: tensor -> the line that set its ``requires_grad`` to False.
     """
 
     def __init__(self, finite: bool = False) -> None:
@@ -119,6 +122,8 @@ class Watch(TorchFunctionMode):
         self.left: deque[tuple[Any, Cut]] = deque(maxlen=MOST_LEFT)
         self.bad: Any = WeakTensorKeyDictionary()
         self.born: Any = WeakTensorKeyDictionary()
+        self.frozen: Any = WeakTensorKeyDictionary()
+        self.off: Any = WeakTensorKeyDictionary()
         self._off: Spot | None = None
         self._held: set[int] = set()  # by identity, what was not finite before it is written into
 
@@ -128,10 +133,13 @@ class Watch(TorchFunctionMode):
         """Run a call of torch and note what it did."""
         kwargs = kwargs or {}
         name = getattr(func, "__name__", "")
-        if name == "__get__":
-            name = getattr(getattr(func, "__self__", None), "__name__", "")
-            if name not in _VIEWS:
+        if name in ("__get__", "__set__"):
+            name = getattr(getattr(func, "__self__", None), "__name__", "") + ("=" if name == "__set__" else "")
+            if name not in (*_VIEWS, "requires_grad="):
                 return func(*args, **kwargs)
+        if name in ("requires_grad=", "requires_grad_"):
+            self._note_switch(args, kwargs)
+            return func(*args, **kwargs)
         if name in ("backward", "grad") and getattr(func, "__module__", "").startswith("torch"):
             return self._differentiate(name, func, args, kwargs)
         if name == "_set_grad_enabled":
@@ -174,17 +182,39 @@ class Watch(TorchFunctionMode):
             if (node := node_of(tensor)) is not None:
                 mark_new(node, first, spot)
                 mark(node).setdefault("cuts", []).extend(self.cuts[t] for t in given if t in self.cuts)
-            elif new and not tensor.requires_grad and (cut := self._cut(name, args, given, tensor, spot)) is not None:
-                self.cuts[tensor] = cut
+            elif new and not tensor.requires_grad:
+                if (cut := self._cut(name, args, given, tensor, spot)) is not None:
+                    self.cuts[tensor] = cut
+                self._note_frozen(given, tensor)
             if self.finite and (tensor.is_floating_point() or tensor.is_complex()):
                 self._note_bad(name, args, given, tensor, spot)
+
+    def _note_switch(self, args: Any, kwargs: Any) -> None:
+        wanted = kwargs.get("requires_grad", args[1] if len(args) > 1 else True)
+        self.off.pop(args[0], None)
+        if not wanted and (spot := _spot()) is not None:
+            self.off[args[0]] = spot
+
+    def _note_frozen(self, given: list[torch.Tensor], tensor: torch.Tensor) -> None:
+        """Hand on which parameters a result without a graph was computed from."""
+        parameters = [t for t in given if isinstance(t, nn.Parameter)]
+        inherited = [t for other in given for ref in self.frozen.get(other, ()) if (t := ref()) is not None]
+        if several := {id(t): t for t in (*parameters, *inherited)}:
+            self.frozen[tensor] = tuple(weakref.ref(t) for t in [*several.values()][:MOST_FROZEN])
+
+    def frozen_in(self, tensor: torch.Tensor) -> list[tuple[torch.Tensor, Place | None]]:
+        """Return the parameters that a result was computed from, each with the line that switched its gradient off."""
+        alive = [t for ref in self.frozen.get(tensor, ()) if (t := ref()) is not None and not t.requires_grad]
+        return [(t, None if (spot := self.off.get(t)) is None else spot.place()) for t in alive]
 
     def _note_leaving(self, name: str, given: list[torch.Tensor], result: Any, spot: Spot | None) -> None:
         source = next((t for t in given if t.requires_grad), None)
         if source is not None and name != "__format__":
             self.left.append((result, Cut("python", spot, name, _named(source))))
-        elif given and given[0] in self.cuts:
-            self.left.append((result, self.cuts[given[0]]))
+        elif given and (cut := self.cuts.get(given[0])) is not None:
+            # ``x.detach().numpy()``: without the detach torch would refuse the array, which has no graph anyhow
+            same = cut.reason == "detach" and cut.spot == spot
+            self.left.append((result, cut._replace(reason="python", op=name) if same else cut))
 
     def _cut(self, name: str, args: Any, given: list[torch.Tensor], tensor: Any, spot: Spot | None) -> Cut | None:
         """Return why a result has no graph, where something that it was computed from has one."""
@@ -255,7 +285,7 @@ class Watch(TorchFunctionMode):
         kept = bool(kwargs.get("retain_graph") or kwargs.get("create_graph"))
         roots = list(tensors_of(args[:1] or (kwargs.get("tensors") or kwargs.get("outputs"))))
         starts = [node for root in roots if (node := node_of(root)) is not None]
-        nodes = [] if kept else [node for start in starts for node in _nodes(start)]
+        nodes = [] if kept else nodes_behind(*starts)
         result = func(*args, **kwargs)
         ran = Pass(spot, kept, name)
         self.passes.append(ran)
@@ -331,17 +361,6 @@ def _flat(value: Any) -> Iterator[Any]:
             yield from _flat(part)
     else:
         yield value
-
-
-def _nodes(root: Any) -> list[Any]:
-    seen: dict[Any, None] = {}
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        if node not in seen:
-            seen[node] = None
-            stack += [following for following, _ in node.next_functions if following is not None]
-    return list(seen)
 
 
 def _spot() -> Spot | None:

@@ -281,6 +281,8 @@ class DataflowReader:
         everything = _joined([*given, *named.values()])
         if isinstance(node.func, ast.Attribute) and (receiver := self.flow(node.func.value, frame)) != Flow():
             reason = CUTTING.get(name) or ("integer" if name in ("to", "type") and _to_integers(node) else "")
+            if reason == "python" and _detached_for(receiver, node):
+                receiver = Flow(True)
             return self._leaving(bool(reason), reason, receiver, node, frame) | everything
         if name in NEW | WHOLE and own(resolve(node.func, frame.values)) is None:
             return self._leaving(True, "integer" if name in WHOLE else "python", everything, node, frame)
@@ -324,6 +326,11 @@ class DataflowReader:
         self.read(source.body, frame)
         self._depth -= 1
         return frame.returned
+
+
+def _detached_for(flow: Flow, node: ast.expr) -> bool:
+    """Return True for ``x.detach().numpy()``: without it torch refuses the array, which has no graph anyhow."""
+    return not flow.alive and flow.cut is not None and flow.cut.reason == "detach" and flow.cut.line == node.lineno
 
 
 def assign(target: ast.expr, flow: Flow, frame: Frame, keep: bool = False) -> None:

@@ -442,3 +442,83 @@ def test_the_node_that_anomaly_mode_names_is_said():
 
     with pytest.warns(UserWarning, match="Anomaly"):
         assert "`SqrtBackward0`" in str(explain(caught(run)))
+
+
+def left_out():
+    model = torch.nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    model.weight = torch.nn.Parameter(torch.ones(1, 3))
+    model(torch.ones(4, 3)).sum().backward()
+    optimizer.step()
+
+
+def shared_out():
+    body, head = torch.nn.Linear(3, 2), torch.nn.Linear(2, 1)
+    optimizers = [torch.optim.SGD(part.parameters(), lr=0.1) for part in (body, head)]
+    head(body(torch.ones(4, 3))).sum().backward()
+    for optimizer in optimizers:
+        optimizer.step()
+
+
+def test_a_parameter_that_no_optimizer_holds_is_named_with_the_step_that_leaves_it():
+    torch.optim.SGD([torch.ones(1)], lr=0.1)  # torch makes folders with the first one
+    found = explain(left_out, apart=False)
+    assert (found.code, found.tensor) == ("optimizer_holds_others", "model.weight")
+    assert found.did is not None
+    assert found.did.text == "optimizer.step()"
+    assert explain(shared_out, apart=False).code == "nothing"  # each holds what the other leaves out
+
+
+def test_a_module_spread_over_devices_is_explained_where_there_is_one_device():
+    net = torch.nn.DataParallel(torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Sigmoid()))
+
+    def step():
+        out = net(torch.ones(3, 2))
+        out += 1
+        out.sum().backward()
+
+    found = explain(step, apart=False)
+    assert (found.code, found.tensor, found.did.text) == ("in_place", "out", "out += 1")
+
+
+DISTRIBUTED = """
+import sys, torch, torch.distributed as distributed
+from nbautograd import explain
+from nbautograd.messages import set_language
+set_language("en")
+distributed.init_process_group("gloo", init_method="file://" + sys.argv[1], rank=0, world_size=1)
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = torch.nn.Linear(3, 3)
+        self.frozen = torch.nn.Linear(3, 3).requires_grad_(False)
+        self.second = torch.nn.Linear(3, 3)
+
+    def forward(self, x):
+        return self.first(x)
+
+
+net = torch.nn.parallel.DistributedDataParallel(Net())
+try:
+    for _ in range(2):
+        net(torch.ones(2, 3)).sum().backward()
+except RuntimeError as error:
+    found = explain(error)
+print(found.code, found.tensor)
+print(found.findings[0].message)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not torch.distributed.is_available(), reason="this torch has no distributed package")
+def test_parameters_that_a_distributed_module_waits_for_are_named(tmp_path):
+    script = tmp_path / "program.py"
+    script.write_text(DISTRIBUTED)
+    ran = subprocess.run(
+        [sys.executable, script, tmp_path / "meet"], capture_output=True, text=True, timeout=120, check=True
+    )
+    code, sentence = ran.stdout.splitlines()[-2:]
+    assert code == "unused_parameters net.module.second.weight"
+    assert sentence.endswith("net.module.second.weight, net.module.second.bias.")
