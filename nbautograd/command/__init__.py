@@ -11,6 +11,7 @@ from pathlib import Path
 
 from nbautograd import __version__
 from nbautograd.command.error import CommandError
+from nbautograd.command.places import GUIDES
 from nbautograd.messages import LANGUAGES, language, set_language, text
 
 
@@ -62,6 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title=text("command.help.commands"))
 
     lab = _add(commands, "lab", _lab, more=True)
+    lab.add_argument("notebook", nargs="?", choices=GUIDES, default="demo", help=text("command.help.lab.notebook"))
     _add_server(lab)
     lab.add_argument("--lang", choices=LANGUAGES, default=language(), help=text("command.help.lang"))
     lab.add_argument("--headless", action="store_true", help=text("command.help.headless"))
@@ -95,9 +97,12 @@ def _parser() -> argparse.ArgumentParser:
         metavar = "DIR" if name == "repro" else "FILE"
         audit.add_argument(f"--{name}", type=Path, metavar=metavar, help=text(f"command.help.audit.{name}"))
     audit.add_argument("--budget", type=float, metavar="SECONDS", help=text("command.help.audit.budget"))
-    rest = argparse.REMAINDER
-    audit.add_argument("-m", dest="module", nargs=rest, metavar="MODULE", help=text("command.help.audit.module"))
-    audit.add_argument("program", nargs=rest, metavar="SCRIPT [args]", help=text("command.help.audit.program"))
+    # argparse writes any remainder as "...", so both forms of a program stand in one row, and the usage is spelled out
+    audit.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    forms = "SCRIPT | -m MODULE"
+    audit.add_argument("program", nargs=argparse.REMAINDER, metavar=forms, help=text("command.help.audit.program"))
+    options = "[-h] [--json FILE] [--html FILE] [--repro DIR]\n                        [--budget SECONDS]"
+    audit.usage = f"%(prog)s {options} ({forms}) [ARGS ...]"
 
     _add(commands, "doctor", _doctor)
     return parser
@@ -130,9 +135,8 @@ def _add_language(parser: argparse.ArgumentParser, default: str | None) -> None:
 def _lab(options: argparse.Namespace) -> int:
     from nbautograd.command.lab import lab
 
-    return lab(
-        options.folder, lang=options.lang, port=options.port, browser=not options.no_browser, headless=options.headless
-    )
+    server = {"port": options.port, "browser": not options.no_browser}
+    return lab(options.notebook, options.folder, lang=options.lang, headless=options.headless, **server)
 
 
 def _freeze(options: argparse.Namespace) -> int:

@@ -47,6 +47,7 @@ def show(lang: str) -> int:
         known = {"title": lesson.title, "count": lesson.exercises, "minutes": lesson.minutes}
         print(f"  {lesson.number}  {text('command.course.row', **known)}")
     print(text("command.course.next"))
+    print(text("command.course.guides"))
     return 0
 
 

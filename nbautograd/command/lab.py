@@ -1,4 +1,4 @@
-"""``nbautograd lab``: the demo notebook, in JupyterLab or as a page."""
+"""``nbautograd lab``: the demo or a guide, in JupyterLab or as a page."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ import sys
 from pathlib import Path
 
 from nbautograd.command.error import CommandError
-from nbautograd.command.places import demo, own_copy
+from nbautograd.command.places import guide, own_copy
 from nbautograd.messages import set_language, text
 
 
-def lab(folder: Path, *, lang: str, port: int | None, browser: bool, headless: bool) -> int:
-    """Open JupyterLab on a person's copy of the demo, or run the copy and write what it shows as a page.
+def lab(name: str, folder: Path, *, lang: str, port: int | None, browser: bool, headless: bool) -> int:
+    """Open JupyterLab on a person's copy of the demo or of a guide, or run the copy and write what it shows as a page.
 
     Args:
+        name: of the notebook, one of ``places.GUIDES``.
         folder: where the copy lives.
-        lang: language of the demo and of its reports.
+        lang: language of the notebook and of its reports.
         port: of the server; None takes the first free one from 8888.
         browser: False only prints the address.
         headless: write an HTML page instead of opening anything.
@@ -30,7 +31,7 @@ def lab(folder: Path, *, lang: str, port: int | None, browser: bool, headless: b
     set_language(lang)
     os.environ["NBAUTOGRAD_LANG"] = lang  # for the kernel, which is another process
     _require("nbclient" if headless else "jupyterlab")
-    copy, new = own_copy(demo(lang), folder)
+    copy, new = own_copy(guide(name, lang), folder)
     print(text("command.copied" if new else "command.kept", path=copy), flush=True)
     if headless:
         from nbautograd.command.page import write_page

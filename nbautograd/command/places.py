@@ -10,6 +10,7 @@ import nbautograd
 from nbautograd.command.error import CommandError
 from nbautograd.messages import text
 
+GUIDES = ("demo", "torch_errors", "audit")
 _PACKAGE = Path(nbautograd.__file__).resolve().parent
 
 
@@ -39,9 +40,17 @@ def notebooks(lang: str, *, package: Path = _PACKAGE) -> list[Path]:
     raise CommandError(text("command.no_notebook", name=f"{lang}/01_*.ipynb", package=package))
 
 
-def demo(lang: str) -> Path:
-    """The demo notebook in this language, ``"en"`` or ``"zh"``."""
-    return notebook("demo.ipynb" if lang == "en" else f"demo.{lang}.ipynb")
+def guide(name: str, lang: str) -> Path:
+    """The file of the demo or of another notebook outside the course, in a language.
+
+    Args:
+        name: one of ``GUIDES``.
+        lang: ``"en"`` or ``"zh"``.
+
+    Raises:
+        CommandError: when it is not installed.
+    """
+    return notebook(f"{name}.ipynb" if lang == "en" else f"{name}.{lang}.ipynb")
 
 
 def own_copy(original: Path, folder: Path) -> tuple[Path, bool]:

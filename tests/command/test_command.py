@@ -10,7 +10,7 @@ import nbautograd
 from nbautograd.command import lab as lab_module
 from nbautograd.command import main
 from nbautograd.command.error import CommandError
-from nbautograd.command.places import demo, notebook, own_copy
+from nbautograd.command.places import GUIDES, guide, notebook, own_copy
 from nbautograd.messages import set_language
 
 
@@ -35,14 +35,30 @@ def test_version_as_a_module():
     assert run.stdout == f"nbautograd {nbautograd.__version__}\n"
 
 
-@pytest.mark.parametrize("words", [[], ["--help"], ["lab", "--help"], ["doctor", "--help"]])
+COMMANDS = ("lab", "course", "freeze", "release", "audit", "doctor")
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["--help"], *([name, "--help"] for name in COMMANDS), ["course", "open", "--help"]]
+)
 def test_help_is_there(words, capsys):
     if words:
         with pytest.raises(SystemExit, match="0"):
             main(words)
     else:
         assert main(words) == 0
-    assert "usage: nbautograd" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "usage: nbautograd" in shown
+    assert "==SUPPRESS==" not in shown
+    assert "command.help" not in shown
+
+
+def test_the_help_of_an_audit_shows_both_forms_of_a_program(capsys):
+    with pytest.raises(SystemExit):
+        main(["audit", "--help"])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "(SCRIPT | -m MODULE) [ARGS ...]" in shown
+    assert "%%autograd_audit" in shown
 
 
 def test_a_word_that_is_not_understood(capsys):
@@ -55,7 +71,7 @@ def test_a_word_that_is_not_understood(capsys):
 def test_lab_opens_a_copy(tmp_path, server, capsys):
     assert main(["lab", "--folder", str(tmp_path / "new")]) == 0
     copy = tmp_path / "new" / "nbautograd-demo.ipynb"
-    assert copy.read_bytes() == demo("en").read_bytes()
+    assert copy.read_bytes() == guide("demo", "en").read_bytes()
     assert server == [(copy, None, True)]
     assert str(copy) in capsys.readouterr().out
 
@@ -71,8 +87,17 @@ def test_lab_never_overwrites(tmp_path, server, capsys):
 
 def test_lab_in_chinese(tmp_path, server, capsys):
     assert main(["lab", "--folder", str(tmp_path), "--lang", "zh"]) == 0
-    assert (tmp_path / "nbautograd-demo.zh.ipynb").read_bytes() == demo("zh").read_bytes()
-    assert "演示的副本" in capsys.readouterr().out
+    assert (tmp_path / "nbautograd-demo.zh.ipynb").read_bytes() == guide("demo", "zh").read_bytes()
+    assert "笔记本的副本" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", GUIDES)
+@pytest.mark.parametrize(("lang", "end"), [("en", ".ipynb"), ("zh", ".zh.ipynb")])
+def test_lab_opens_each_guide(tmp_path, server, name, lang, end):
+    assert main(["lab", name, "--folder", str(tmp_path), "--lang", lang]) == 0
+    copy = tmp_path / f"nbautograd-{name}{end}"
+    assert copy.read_bytes() == guide(name, lang).read_bytes()
+    assert server == [(copy, None, True)]
 
 
 def test_port_in_use(tmp_path, server, capsys):
@@ -124,7 +149,7 @@ def test_incomplete_installation(tmp_path):
 
 
 def test_a_copy_leaves_nothing_else_behind(tmp_path):
-    assert own_copy(demo("en"), tmp_path) == (tmp_path.resolve() / "nbautograd-demo.ipynb", True)
+    assert own_copy(guide("demo", "en"), tmp_path) == (tmp_path.resolve() / "nbautograd-demo.ipynb", True)
     assert [path.name for path in tmp_path.iterdir()] == ["nbautograd-demo.ipynb"]
 
 

@@ -47,6 +47,7 @@ def test_list(installed, words, capsys):
     assert main(words) == 0
     out = capsys.readouterr().out
     assert "2 notebooks" in out
+    assert all(f"`nbautograd lab {name}`" in out for name in places.GUIDES if name != "demo")
     assert "03  Checking (1 exercises, about 40 minutes)" in out
 
 

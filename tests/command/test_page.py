@@ -19,7 +19,7 @@ def test_a_cell_that_fails_is_on_the_page(tmp_path):
     notebook = written(tmp_path, "print('before')", "1 / 0", "print('after')")
     before = notebook.read_bytes()
     with pytest.raises(
-        CommandError, match=r"a cell of the demo failed: ZeroDivisionError: division by zero\..*some\.html"
+        CommandError, match=r"a cell of the notebook failed: ZeroDivisionError: division by zero\..*some\.html"
     ):
         write_page(notebook)
     page = (tmp_path / "some.html").read_text(encoding="utf-8")
@@ -31,7 +31,7 @@ def test_a_cell_that_fails_is_on_the_page(tmp_path):
 @pytest.mark.notebooks
 def test_a_cell_that_takes_too_long(tmp_path):
     notebook = written(tmp_path, "import threading; threading.Event().wait(600)")
-    with pytest.raises(CommandError, match="a cell of the demo failed: A cell timed out"):
+    with pytest.raises(CommandError, match="a cell of the notebook failed: A cell timed out"):
         write_page(notebook, seconds=1)
 
 

@@ -12,7 +12,7 @@ import pytest
 from jupyter_app import free_port, running
 from playwright.sync_api import expect
 
-from nbautograd.command.places import demo
+from nbautograd.command.places import guide
 
 
 @pytest.mark.e2e
@@ -21,10 +21,10 @@ def test_lab_serves_the_demo(tmp_path, artifacts):
     words = ["lab", "--folder", str(mine), "--no-browser", "--port", str(port)]
     command = [sys.executable, "-m", "nbautograd", *words]
     with running(command, tmp_path, log, f"http://127.0.0.1:{port}"):
-        assert (mine / "nbautograd-demo.ipynb").read_bytes() == demo("en").read_bytes()
+        assert (mine / "nbautograd-demo.ipynb").read_bytes() == guide("demo", "en").read_bytes()
         urllib.request.urlopen(f"http://127.0.0.1:{port}/static/favicons/favicon.ico", timeout=10).close()
     said = log.read_text()
-    assert "Your copy of the demo" in said
+    assert "Your copy of the notebook" in said
     assert f"http://127.0.0.1:{port}/lab/tree/nbautograd-demo.ipynb" in said
 
 
@@ -56,7 +56,8 @@ def test_headless_writes_a_page_that_needs_nothing_else(headless, page, artifact
     written, lang = headless
     text = written.read_text(encoding="utf-8")
     assert re.findall(r"<(?:script|link|img)[^>]+(?:src|href)=[\"']?http", text) == []
-    assert demo(lang).read_bytes() == (written.parent / f"nbautograd-{demo(lang).name}").read_bytes()
+    original = guide("demo", lang)
+    assert original.read_bytes() == (written.parent / f"nbautograd-{original.name}").read_bytes()
     page.goto(written.as_uri())
     wrong, right = (
         ("backward is wrong for weight", "backward is right")

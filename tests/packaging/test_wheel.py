@@ -69,7 +69,7 @@ def test_the_course_is_copied_from_the_wheel(fresh, lang, tmp_path):
 
 
 def test_the_package_comes_from_the_wheel_and_finds_its_notebooks(fresh):
-    code = "from nbautograd.command.places import demo; print(demo('en')); print(demo('zh'))"
+    code = "from nbautograd.command.places import guide; print(guide('demo', 'en')); print(guide('demo', 'zh'))"
     result = run(fresh, "python", "-c", code)
     assert result.returncode == 0, result.stderr
     for line in result.stdout.split():
