@@ -12,7 +12,7 @@
 #     course: "01"
 #     title_en: Your first Function; the tape
 #     title_zh: 第一个 Function；计算的磁带
-#     minutes: 45
+#     minutes: 75
 # ---
 
 # %% [markdown] lang="en" pair="intro"
@@ -23,13 +23,14 @@
 # **After it you can**
 #
 # - read the graph that PyTorch keeps while you compute, and carry a gradient through it by hand;
+# - write the engine itself, and let it train a small network;
 # - write `forward` and `backward`, pass tensors between them through `ctx`, and call the pair with `apply`;
 # - say when each of the two runs, and what `ctx` is;
 # - tell when you need a Function, and when you do not.
 #
-# **You need** Python, tensors, and derivatives of one variable. **Time**: about 45 minutes. Run the cells from top to bottom with **Shift+Enter**. Wherever it says **Predict**, decide first; a wrong guess teaches more than a right one.
+# **You need** Python, tensors, and derivatives of one variable. **Time**: about 75 minutes. Run the cells from top to bottom with **Shift+Enter**. Wherever it says **Predict**, decide first; a wrong guess teaches more than a right one.
 
-# %% [markdown] lang="zh" pair="intro" of="fdc3b835"
+# %% [markdown] lang="zh" pair="intro" of="46c73d42"
 # # 01 · 第一个 Function；计算的磁带
 #
 # PyTorch 知道自家每种运算的导数。除此之外的运算，就要由你来回答了，方式是写一个 `torch.autograd.Function`：`forward` 负责计算，`backward` 说明梯度怎样回家。
@@ -37,11 +38,12 @@
 # **学完之后，你能够**
 #
 # - 读懂 PyTorch 边算边记下的计算图，并亲手把梯度沿着它传回去；
+# - 写出引擎本身，并用它训练一个小网络；
 # - 写出 `forward` 和 `backward`，用 `ctx` 在两者之间传递张量，用 `apply` 调用它们；
 # - 说出这两个方法各在什么时候运行，以及 `ctx` 究竟是什么；
 # - 判断什么时候需要自定义 Function，什么时候不需要。
 #
-# **预备知识**：Python、张量、一元函数求导。**用时**：约 45 分钟。用 **Shift+Enter** 从上到下依次运行。看到**先猜一猜**，请先拿定主意：猜错比猜对学到的更多。
+# **预备知识**：Python、张量、一元函数求导。**用时**：约 75 分钟。用 **Shift+Enter** 从上到下依次运行。看到**先猜一猜**，请先拿定主意：猜错比猜对学到的更多。
 
 # %% tags=["setup"]
 # In Colab, or wherever nbautograd is missing, this installs it; otherwise it does nothing.
@@ -318,10 +320,614 @@ def bars(w1, w2):
 # %%
 nbautograd.backward(w5)
 
-# %% [markdown] lang="en" pair="own-node"
+# %% [markdown] lang="en" pair="engine"
 # 4.2 from the product and $\cos 0.5 \approx 0.88$ from the sine; their sum is the gradient of `w1`.
 #
-# ## 3. A node of your own
+# ## 3. The engine in twenty lines
+#
+# What you did by hand, a program can do for any graph. A value remembers which values it was computed from, each with the local derivative towards it: that is the whole tape, and the operations below write it while they compute. What is missing is `backward`, which plays it.
+#
+# Two things make it right:
+#
+# - **A node waits** until everything has arrived in it. Its turn comes after the turns of all nodes that were computed from it.
+# - **What arrives is added** to what is there.
+#
+# **Predict.** Is it enough to go level by level, first the result, then its parents, then theirs? Draw $u + \sin u$ with $u = w_1 w_2$ and try.
+#
+# ### Exercise `engine`
+#
+# Write `backward`. Afterwards `v.grad` holds the bar of every value `v` that the result was computed from, and of the result itself; each `grad` was 0.0 before. The checks also square a number 14 times in a row: 14 nodes, and 16384 paths from end to start. Go through nodes, not through paths.
+
+# %% [markdown] lang="zh" pair="engine" of="861d462c"
+# 从乘积来的是 4.2，从正弦来的是 $\cos 0.5 \approx 0.88$；两者之和就是 `w1` 的梯度。
+#
+# ## 3. 二十行写出一个引擎
+#
+# 你刚才亲手做的事，程序可以对任何计算图去做。每个值都记住自己是由哪些值算出来的，并附上对它们的局部导数：整盘磁带就是这些，下面的运算一边计算一边就写好了。还缺一个 `backward`，负责把它倒着播放。
+#
+# 要做对，靠两条：
+#
+# - **节点要等**：该到的都到齐了，才轮到它往回传。也就是说，凡是由它算出来的节点，都要排在它前面。
+# - **到达的要累加**，加到已有的数上。
+#
+# **先猜一猜。** 一层一层地走，先结果，再它的上一层，再上上一层，这样行吗？画出 $u + \sin u$（其中 $u = w_1 w_2$）试一试。
+#
+# ### 练习 `engine`
+#
+# 写出 `backward`。运行之后，结果本身以及参与算出结果的每个值 `v`，其 `v.grad` 都是它的 $\bar w$；在此之前，所有的 `grad` 都是 0.0。检查还会把一个数连续平方 14 次：只有 14 个节点，从末端到起点却有 16384 条路。请逐个走节点，不要逐条走路径。
+
+# %% exercise="engine"
+# %%exercise engine
+import math
+
+
+class Value:
+    def __init__(self, data, parents=()):
+        self.data, self.grad, self.parents = data, 0.0, parents
+
+    def __add__(self, other):
+        return Value(self.data + other.data, ((self, 1.0), (other, 1.0)))
+
+    def __mul__(self, other):
+        return Value(self.data * other.data, ((self, other.data), (other, self.data)))
+
+    def sin(self):
+        return Value(math.sin(self.data), ((self, math.cos(self.data)),))
+
+    def backward(self):
+        # self.parents: pairs of a value and the local derivative towards it
+        ### BEGIN SOLUTION
+        order, seen = [], set()
+
+        def visit(value):
+            if value not in seen:
+                seen.add(value)
+                for parent, _ in value.parents:
+                    visit(parent)
+                order.append(value)
+
+        visit(self)
+        self.grad = 1.0
+        for value in reversed(order):
+            for parent, local in value.parents:
+                parent.grad += value.grad * local
+        ### END SOLUTION
+
+# %% tags=["right"] exercise="engine"
+import math
+
+
+class Value:
+    def __init__(self, data, parents=()):
+        self.data, self.grad, self.parents = data, 0.0, parents
+
+    def __add__(self, other):
+        return Value(self.data + other.data, ((self, 1.0), (other, 1.0)))
+
+    def __mul__(self, other):
+        return Value(self.data * other.data, ((self, other.data), (other, self.data)))
+
+    def sin(self):
+        return Value(math.sin(self.data), ((self, math.cos(self.data)),))
+
+    def backward(self):
+        # how many arrows lead to each node; a node is ready when that many came
+        waiting, reached = {}, [self]
+        for value in reached:
+            for parent, _ in value.parents:
+                if parent not in waiting:
+                    waiting[parent] = 0
+                    reached.append(parent)
+                waiting[parent] += 1
+        self.grad, ready = 1.0, [self]
+        while ready:
+            value = ready.pop()
+            for parent, local in value.parents:
+                parent.grad += value.grad * local
+                waiting[parent] -= 1
+                if waiting[parent] == 0:
+                    ready.append(parent)
+
+# %% tags=["wrong"] exercise="engine" expects="no_seed"
+import math
+
+
+class Value:
+    def __init__(self, data, parents=()):
+        self.data, self.grad, self.parents = data, 0.0, parents
+
+    def __add__(self, other):
+        return Value(self.data + other.data, ((self, 1.0), (other, 1.0)))
+
+    def __mul__(self, other):
+        return Value(self.data * other.data, ((self, other.data), (other, self.data)))
+
+    def sin(self):
+        return Value(math.sin(self.data), ((self, math.cos(self.data)),))
+
+    def backward(self):
+        order, seen = [], set()
+
+        def visit(value):
+            if value not in seen:
+                seen.add(value)
+                for parent, _ in value.parents:
+                    visit(parent)
+                order.append(value)
+
+        visit(self)
+        for value in reversed(order):
+            for parent, local in value.parents:
+                parent.grad += value.grad * local
+
+# %% tags=["wrong"] exercise="engine" expects="no_seed"
+import math
+
+
+class Value:
+    def __init__(self, data, parents=()):
+        self.data, self.grad, self.parents = data, 0.0, parents
+
+    def __add__(self, other):
+        return Value(self.data + other.data, ((self, 1.0), (other, 1.0)))
+
+    def __mul__(self, other):
+        return Value(self.data * other.data, ((self, other.data), (other, self.data)))
+
+    def sin(self):
+        return Value(math.sin(self.data), ((self, math.cos(self.data)),))
+
+    def backward(self):
+        order, seen = [], set()
+
+        def visit(value):
+            if value not in seen:
+                seen.add(value)
+                for parent, _ in value.parents:
+                    visit(parent)
+                order.append(value)
+
+        visit(self)
+        self.grad = self.data
+        for value in reversed(order):
+            for parent, local in value.parents:
+                parent.grad += value.grad * local
+
+# %% tags=["wrong"] exercise="engine" expects="overwritten"
+import math
+
+
+class Value:
+    def __init__(self, data, parents=()):
+        self.data, self.grad, self.parents = data, 0.0, parents
+
+    def __add__(self, other):
+        return Value(self.data + other.data, ((self, 1.0), (other, 1.0)))
+
+    def __mul__(self, other):
+        return Value(self.data * other.data, ((self, other.data), (other, self.data)))
+
+    def sin(self):
+        return Value(math.sin(self.data), ((self, math.cos(self.data)),))
+
+    def backward(self):
+        order, seen = [], set()
+
+        def visit(value):
+            if value not in seen:
+                seen.add(value)
+                for parent, _ in value.parents:
+                    visit(parent)
+                order.append(value)
+
+        visit(self)
+        self.grad = 1.0
+        for value in reversed(order):
+            for parent, local in value.parents:
+                parent.grad = value.grad * local
+
+# %% tags=["wrong"] exercise="engine" expects="wrong_step"
+import math
+
+
+class Value:
+    def __init__(self, data, parents=()):
+        self.data, self.grad, self.parents = data, 0.0, parents
+
+    def __add__(self, other):
+        return Value(self.data + other.data, ((self, 1.0), (other, 1.0)))
+
+    def __mul__(self, other):
+        return Value(self.data * other.data, ((self, other.data), (other, self.data)))
+
+    def sin(self):
+        return Value(math.sin(self.data), ((self, math.cos(self.data)),))
+
+    def backward(self):
+        order, seen = [], set()
+
+        def visit(value):
+            if value not in seen:
+                seen.add(value)
+                for parent, _ in value.parents:
+                    visit(parent)
+                order.append(value)
+
+        visit(self)
+        self.grad = 1.0
+        for value in reversed(order):
+            for parent, local in value.parents:
+                parent.grad += value.grad + local
+
+# %% tags=["wrong"] exercise="engine" expects="two_in_a_row"
+import math
+
+
+class Value:
+    def __init__(self, data, parents=()):
+        self.data, self.grad, self.parents = data, 0.0, parents
+
+    def __add__(self, other):
+        return Value(self.data + other.data, ((self, 1.0), (other, 1.0)))
+
+    def __mul__(self, other):
+        return Value(self.data * other.data, ((self, other.data), (other, self.data)))
+
+    def sin(self):
+        return Value(math.sin(self.data), ((self, math.cos(self.data)),))
+
+    def backward(self):
+        order, seen = [], set()
+
+        def visit(value):
+            if value not in seen:
+                seen.add(value)
+                for parent, _ in value.parents:
+                    visit(parent)
+                order.append(value)
+
+        visit(self)
+        self.grad = 1.0
+        for value in reversed(order):
+            for parent, local in value.parents:
+                parent.grad += local
+
+# %% tags=["wrong"] exercise="engine" expects="wrong_step"
+import math
+
+
+class Value:
+    def __init__(self, data, parents=()):
+        self.data, self.grad, self.parents = data, 0.0, parents
+
+    def __add__(self, other):
+        return Value(self.data + other.data, ((self, 1.0), (other, 1.0)))
+
+    def __mul__(self, other):
+        return Value(self.data * other.data, ((self, other.data), (other, self.data)))
+
+    def sin(self):
+        return Value(math.sin(self.data), ((self, math.cos(self.data)),))
+
+    def backward(self):
+        order, seen = [], set()
+
+        def visit(value):
+            if value not in seen:
+                seen.add(value)
+                for parent, _ in value.parents:
+                    visit(parent)
+                order.append(value)
+
+        visit(self)
+        self.grad = 1.0
+        for value in reversed(order):
+            for parent, local in value.parents:
+                parent.grad += parent.grad * local
+
+# %% tags=["wrong"] exercise="engine" expects="wrong_step"
+import math
+
+
+class Value:
+    def __init__(self, data, parents=()):
+        self.data, self.grad, self.parents = data, 0.0, parents
+
+    def __add__(self, other):
+        return Value(self.data + other.data, ((self, 1.0), (other, 1.0)))
+
+    def __mul__(self, other):
+        return Value(self.data * other.data, ((self, other.data), (other, self.data)))
+
+    def sin(self):
+        return Value(math.sin(self.data), ((self, math.cos(self.data)),))
+
+    def backward(self):
+        order, seen = [], set()
+
+        def visit(value):
+            if value not in seen:
+                seen.add(value)
+                for parent, _ in value.parents:
+                    visit(parent)
+                order.append(value)
+
+        visit(self)
+        self.grad = 1.0
+        for value in reversed(order):
+            for parent, local in value.parents:
+                parent.grad += value.grad * parent.data
+
+# %% tags=["wrong"] exercise="engine" expects="two_in_a_row"
+import math
+
+
+class Value:
+    def __init__(self, data, parents=()):
+        self.data, self.grad, self.parents = data, 0.0, parents
+
+    def __add__(self, other):
+        return Value(self.data + other.data, ((self, 1.0), (other, 1.0)))
+
+    def __mul__(self, other):
+        return Value(self.data * other.data, ((self, other.data), (other, self.data)))
+
+    def sin(self):
+        return Value(math.sin(self.data), ((self, math.cos(self.data)),))
+
+    def backward(self):
+        order, seen = [], set()
+
+        def visit(value):
+            if value not in seen:
+                seen.add(value)
+                for parent, _ in value.parents:
+                    visit(parent)
+                order.append(value)
+
+        visit(self)
+        self.grad = 1.0
+        for value in order:
+            for parent, local in value.parents:
+                parent.grad += value.grad * local
+
+# %% tags=["wrong"] exercise="engine" expects="two_in_a_row"
+import math
+
+
+class Value:
+    def __init__(self, data, parents=()):
+        self.data, self.grad, self.parents = data, 0.0, parents
+
+    def __add__(self, other):
+        return Value(self.data + other.data, ((self, 1.0), (other, 1.0)))
+
+    def __mul__(self, other):
+        return Value(self.data * other.data, ((self, other.data), (other, self.data)))
+
+    def sin(self):
+        return Value(math.sin(self.data), ((self, math.cos(self.data)),))
+
+    def backward(self):
+        order, seen = [], set()
+
+        def visit(value):
+            if value not in seen:
+                seen.add(value)
+                for parent, _ in value.parents:
+                    visit(parent)
+                order.append(value)
+
+        visit(self)
+        self.grad = 1.0
+        for value in [self]:
+            for parent, local in value.parents:
+                parent.grad += value.grad * local
+
+# %% tags=["wrong"] exercise="engine" expects="too_early"
+import math
+
+
+class Value:
+    def __init__(self, data, parents=()):
+        self.data, self.grad, self.parents = data, 0.0, parents
+
+    def __add__(self, other):
+        return Value(self.data + other.data, ((self, 1.0), (other, 1.0)))
+
+    def __mul__(self, other):
+        return Value(self.data * other.data, ((self, other.data), (other, self.data)))
+
+    def sin(self):
+        return Value(math.sin(self.data), ((self, math.cos(self.data)),))
+
+    def backward(self):
+        order, seen = [], set()
+
+        def visit(value):
+            if value not in seen:
+                seen.add(value)
+                order.append(value)
+                for parent, _ in value.parents:
+                    visit(parent)
+
+        visit(self)
+        self.grad = 1.0
+        for value in order:
+            for parent, local in value.parents:
+                parent.grad += value.grad * local
+
+# %% tags=["wrong"] exercise="engine" expects="too_early"
+import math
+
+
+class Value:
+    def __init__(self, data, parents=()):
+        self.data, self.grad, self.parents = data, 0.0, parents
+
+    def __add__(self, other):
+        return Value(self.data + other.data, ((self, 1.0), (other, 1.0)))
+
+    def __mul__(self, other):
+        return Value(self.data * other.data, ((self, other.data), (other, self.data)))
+
+    def sin(self):
+        return Value(math.sin(self.data), ((self, math.cos(self.data)),))
+
+    def backward(self):
+        order, seen = [], set()
+
+        order.append(self)
+        for value in order:
+            order += [parent for parent, _ in value.parents if parent not in order]
+        self.grad = 1.0
+        for value in order:
+            for parent, local in value.parents:
+                parent.grad += value.grad * local
+
+# %% tags=["wrong"] exercise="engine" expects="every_path"
+import math
+
+
+class Value:
+    def __init__(self, data, parents=()):
+        self.data, self.grad, self.parents = data, 0.0, parents
+
+    def __add__(self, other):
+        return Value(self.data + other.data, ((self, 1.0), (other, 1.0)))
+
+    def __mul__(self, other):
+        return Value(self.data * other.data, ((self, other.data), (other, self.data)))
+
+    def sin(self):
+        return Value(math.sin(self.data), ((self, math.cos(self.data)),))
+
+    def backward(self):
+        order, seen = [], set()
+
+        def visit(value):
+            if value not in seen:
+                seen.add(value)
+                for parent, _ in value.parents:
+                    visit(parent)
+                order.append(value)
+
+        def push(value, bar):
+            value.grad += bar
+            for parent, local in value.parents:
+                push(parent, bar * local)
+
+        push(self, 1.0)
+
+# %% tags=["wrong"] exercise="engine" expects="own_raised"
+import math
+
+
+class Value:
+    def __init__(self, data, parents=()):
+        self.data, self.grad, self.parents = data, 0.0, parents
+
+    def __add__(self, other):
+        return Value(self.data + other.data, ((self, 1.0), (other, 1.0)))
+
+    def __mul__(self, other):
+        return Value(self.data * other.data, ((self, other.data), (other, self.data)))
+
+    def sin(self):
+        return Value(math.sin(self.data), ((self, math.cos(self.data)),))
+
+    def backward(self):
+        order, seen = [], set()
+
+        def visit(value):
+            if value not in seen:
+                seen.add(value)
+                for parent, _ in value.parents:
+                    visit(parent)
+                order.append(value)
+
+        visit(self)
+        self.grad = 1.0
+        for value in reversed(order):
+            for parent in value.parents:
+                parent.grad += value.grad * local
+
+# %% tags=["wrong"] exercise="engine" expects="no_class"
+def backward(value):
+    value.grad = 1.0
+
+
+Value = backward
+
+# %% [markdown] lang="en" pair="engine-learns"
+# That is an engine. PyTorch's is written in C++, keeps tensors in place of numbers and goes through nodes in several threads; the two rules are the same.
+#
+# It is enough to learn with. Below, a network of six sines, 18 weights, is fitted to 24 points of a curve, by your `backward` alone. Beside it the same network with one symbol changed: a weight keeps what arrived **last**, as if `backward` had said `=` instead of `+=`. Every weight is used at all 24 points, so 24 contributions arrive in it, and 23 are lost.
+#
+# **Predict.** Will the second one learn nothing, learn slowly, or learn something else?
+
+# %% [markdown] lang="zh" pair="engine-learns" of="af594568"
+# 这就是一个引擎。PyTorch 的引擎用 C++ 写成，存的是张量而不是数，还会用好几个线程去走节点；但那两条规则是一样的。
+#
+# 有它就能学习了。下面用六个正弦搭一个网络，共 18 个权重，去拟合曲线上的 24 个点，全靠你写的 `backward`。旁边是同一个网络，只改了一处：每个权重只留下**最后**到达的那一份，就好像 `backward` 里写的是 `=` 而不是 `+=`。每个权重在 24 个点上都用到，会有 24 份贡献到达，于是丢了 23 份。
+#
+# **先猜一猜。** 后者会什么也学不到、学得慢，还是学成别的样子？
+
+# %%
+import random
+
+import matplotlib.pyplot as plt
+
+
+class Forgetful(Value):
+    """A value whose grad keeps what came last: adding to it replaces what was there."""
+
+    @property
+    def grad(self):
+        return self.__dict__.get("last", 0.0)
+
+    @grad.setter
+    def grad(self, total):
+        self.last = total - self.grad
+
+
+def network(weights, x):
+    y = Value(0.0)
+    for k in range(0, len(weights), 3):
+        y = y + weights[k] * (weights[k + 1] * x + weights[k + 2]).sin()
+    return y
+
+
+def train(kind, steps=120, rate=0.02):
+    draw = random.Random(1)
+    weights, losses = [kind(draw.uniform(-1.5, 1.5)) for _ in range(18)], []
+    for _ in range(steps):
+        loss = Value(0.0)
+        for x, target in points:
+            miss = network(weights, Value(x)) + Value(-target)
+            loss = loss + miss * miss
+        loss.backward()
+        losses.append(loss.data / len(points))
+        weights = [kind(w.data - rate * w.grad / 2) for w in weights]
+    return weights, losses
+
+
+points = [(x, math.sin(2 * x) + 0.5 * x) for x in (k / 6 - 2 for k in range(24))]
+figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3), layout="constrained")
+for kind, label in ((Value, "+="), (Forgetful, "=")):
+    weights, losses = train(kind)
+    left.semilogy(losses, label=label)
+    right.plot([x for x, _ in points], [network(weights, Value(x)).data for x, _ in points], label=label)
+    print(f"{label:>2}  loss {losses[0]:.3f} -> {losses[-1]:.3f}")
+right.plot(*zip(*points, strict=True), "k.", label="points")
+left.set(xlabel="step", ylabel="loss")
+right.legend()
+plt.show()
+
+# %% [markdown] lang="en" pair="own-node"
+# Something else: the dropped contributions do not cancel, they were the other points. One symbol, and no error anywhere. This is what a wrong gradient looks like, and much of this course is about noticing.
+#
+# ## 4. A node of your own
 #
 # A Function is a pair of static methods.
 #
@@ -335,10 +941,10 @@ nbautograd.backward(w5)
 #
 # **Predict.** How many nodes of yours will the graph have, and where does the product stand?
 
-# %% [markdown] lang="zh" pair="own-node" of="50373253"
-# 从乘积来的是 4.2，从正弦来的是 $\cos 0.5 \approx 0.88$；两者之和就是 `w1` 的梯度。
+# %% [markdown] lang="zh" pair="own-node" of="9a1928ea"
+# 学成了别的样子：丢掉的那些贡献，正是其余各点的意见。只差一个符号，哪里都不报错。错误的梯度就是这副模样，这门课有一大半是在教你怎样看出来。
 #
-# ## 3. 你自己的节点
+# ## 4. 你自己的节点
 #
 # 一个 Function 就是一对静态方法。
 #
@@ -457,7 +1063,7 @@ loss.backward()
 # %% [markdown] lang="en" pair="multiply"
 # The last call made is the first to be differentiated. And the node comes before `forward`, because **`ctx` is the node**: the object that `forward` gets as `ctx` is the one that stands in the graph.
 #
-# ## 4. A product of your own
+# ## 5. A product of your own
 #
 # $f(a, b) = a\,b$, element by element. With $J$ for the final result, `backward` gets $\partial J/\partial f$ and answers
 #
@@ -467,10 +1073,10 @@ loss.backward()
 #
 # Write the class, and below it the one line that makes a callable `multiply` of it. **Predict**: what do you need in `backward` that only `forward` has seen?
 
-# %% [markdown] lang="zh" pair="multiply" of="babdc39d"
+# %% [markdown] lang="zh" pair="multiply" of="6a171e83"
 # 最后调用的，最先求导。节点之所以先于 `forward` 出现，是因为 **`ctx` 就是节点**：`forward` 收到的那个 `ctx`，正是站在计算图里的那个对象。
 #
-# ## 4. 自己写一个乘积
+# ## 5. 自己写一个乘积
 #
 # 逐元素的 $f(a, b) = a\,b$。用 $J$ 表示最终结果，`backward` 收到 $\partial J/\partial f$，应当回答
 #
@@ -765,14 +1371,14 @@ class Multiply(Function):
 multiply = Multiply.apply
 
 # %% [markdown] lang="en" pair="compare"
-# ## 5. Beside the native product
+# ## 6. Beside the native product
 #
 # `%autograd_compare` puts two calls side by side: values, gradients, graphs, bytes kept, time.
 #
 # **Predict.** Will the two graphs have the same shape? Which of the two is faster?
 
-# %% [markdown] lang="zh" pair="compare" of="2a297e48"
-# ## 5. 与原生的乘积并排
+# %% [markdown] lang="zh" pair="compare" of="af8f1a45"
+# ## 6. 与原生的乘积并排
 #
 # `%autograd_compare` 把两个调用放在一起比：数值、梯度、计算图、保存的字节数、时间。
 #
@@ -862,7 +1468,7 @@ square = (a**2).sum()
 # %autograd_graph square
 
 # %% [markdown] lang="en" pair="exp"
-# ## 6. Keep the output
+# ## 7. Keep the output
 #
 # For $y = e^x$ the derivative is $e^x$ again, which is $y$. So there is no need to keep $x$ and compute the exponential a second time: keep the output. An output may go through `save_for_backward` just as an input may.
 #
@@ -872,8 +1478,8 @@ square = (a**2).sum()
 #
 # Write `Exp`. Its `backward` multiplies; it does not call `exp`. The checks look at what is saved.
 
-# %% [markdown] lang="zh" pair="exp" of="f09d5236"
-# ## 6. 保存输出
+# %% [markdown] lang="zh" pair="exp" of="34a15552"
+# ## 7. 保存输出
 #
 # $y = e^x$ 的导数还是 $e^x$，也就是 $y$ 本身。所以不必保存 $x$、再算一遍指数，保存输出就行。`save_for_backward` 既能保存输入，也能保存输出。
 #
@@ -1081,7 +1687,7 @@ class Exp(Function):
         return grad_output * y
 
 # %% [markdown] lang="en" pair="when"
-# ## 7. When to write a Function, and when not
+# ## 8. When to write a Function, and when not
 #
 # | write one, if | because |
 # |---|---|
@@ -1099,8 +1705,8 @@ class Exp(Function):
 #
 # **Next**: notebook 02, where the inputs are matrices.
 
-# %% [markdown] lang="zh" pair="when" of="cd0aa3a9"
-# ## 7. 什么时候该写 Function，什么时候不该
+# %% [markdown] lang="zh" pair="when" of="d2aac2d8"
+# ## 8. 什么时候该写 Function，什么时候不该
 #
 # | 适合写 | 原因 |
 # |---|---|

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -80,6 +80,114 @@ def _first_wrong(w1: float, w2: float, got: float) -> Failure:
     if any(math.isclose(got, w2 + other, rel_tol=1e-4) for other in (math.sin(w1), -math.cos(w1), 1.0, math.cos(w2))):
         return Failure("wrong_sine", SINE)
     return Failure("wrong_bar", BAR, {"name": "w1", "w1": w1, "w2": w2, "got": got})
+
+
+# engine
+
+NO_CLASS = {
+    "en": "`Value` should be a class whose objects have data, grad, parents and backward, as in the cell.",
+    "zh": "`Value` 应当是一个类，对象带有 data、grad、parents 和 backward，就像格子里给出的那样。",
+}
+NO_SEED = {
+    "en": "After y.backward(), y.grad is {got:.4g}. How fast does the result change with itself?",
+    "zh": "y.backward() 之后，y.grad 是 {got:.4g}。结果随它自己变化得多快？",
+}
+OVERWRITTEN = {
+    "en": "For {program}, x.grad is {got:.4g}. Two arrows lead to x; does the second contribution replace the first?",
+    "zh": "对 {program}，x.grad 是 {got:.4g}。有两个箭头指向 x；后到的那一份是不是把先到的盖掉了？",
+}
+STEP = {
+    "en": "For {program} at x = {x:.3g}, x.grad is {got:.4g}. One node sends one number on: made of which two?",
+    "zh": "对 {program}，在 x = {x:.3g} 处，x.grad 是 {got:.4g}。一个节点往回传一个数，这个数由哪两个数得来？",
+}
+IN_A_ROW = {
+    "en": "For {program}, x.grad is {got:.4g}. One operation alone is right, two in a row are not: which node comes"
+    " first, how far do you go, and what does the second one pass on?",
+    "zh": "对 {program}，x.grad 是 {got:.4g}。单独一次运算是对的，两次连起来就不对了：哪个节点先传？一直传到哪里？"
+    "第二个节点往回传的又是什么？",
+}
+TOO_EARLY = {
+    "en": "For {program}, x.grad is {got:.4g}. `u` is used twice, near the end and further back: has everything arrived"
+    " in it when it sends its bar on?",
+    "zh": "对 {program}，x.grad 是 {got:.4g}。`u` 用了两次，一次靠近末端，一次隔得更远：它往回传的时候，"
+    "该到的都到齐了吗？",
+}
+EVERY_PATH = {
+    "en": "A number squared {depth} times in a row took {got} multiplications in backward; two a node are enough."
+    " You walk every path: how often should a node send its bar on?",
+    "zh": "把一个数连续平方 {depth} 次，backward 用了 {got} 次乘法；每个节点两次就够。你把每条路都走了一遍："
+    "一个节点应当往回传几次？",
+}
+DEPTH = 14  # squarings in a row: 2 * 14 contributions, 2^14 paths
+
+
+def _engine(answer: Any, draw: Draw) -> Iterator[Failure]:
+    if not (isinstance(answer, type) and callable(getattr(answer, "backward", None))):
+        yield Failure("no_class", NO_CLASS)
+        return
+    x = float(draw.uniform(0.5, 1.5))
+    result = answer(x) * answer(3.0)
+    result.backward()
+    if not math.isclose(result.grad, 1.0):
+        yield Failure("no_seed", NO_SEED, {"got": float(result.grad)})
+        return
+    programs: list[tuple[str, Texts, str, Callable[[Any], Any]]] = [
+        ("wrong_step", STEP, "y = x.sin()", lambda x: x.sin()),
+        ("wrong_step", STEP, "y = x * c", lambda x: x * _like(x, 3.0)),
+        ("overwritten", OVERWRITTEN, "y = x + x", lambda x: x + x),
+        ("overwritten", OVERWRITTEN, "y = x * x", lambda x: x * x),
+        ("two_in_a_row", IN_A_ROW, "y = x.sin().sin()", lambda x: x.sin().sin()),
+        ("wrong_step", STEP, "y = (x * c).sin()", lambda x: (x * _like(x, 3.0)).sin()),
+        ("too_early", TOO_EARLY, "u = x * x; y = u.sin() * u.sin() + u", lambda x: _shared(x * x, last=True)),
+        ("too_early", TOO_EARLY, "u = x * x; y = u + u.sin() * u.sin()", lambda x: _shared(x * x, last=False)),
+    ]
+    for code, sentence, program, run in programs:
+        leaf = answer(x)
+        run(leaf).backward()
+        if not math.isclose(leaf.grad, _slope(run, x), rel_tol=1e-9):
+            yield Failure(code, sentence, {"program": program, "x": x, "got": float(leaf.grad)})
+            return
+    multiplications = _multiplications(answer)
+    if multiplications > 100 * DEPTH:
+        yield Failure("every_path", EVERY_PATH, {"depth": DEPTH, "got": multiplications})
+
+
+def _shared(u: Any, last: bool) -> Any:
+    far = u.sin() * u.sin()
+    return far + u if last else u + far
+
+
+def _like(x: Any, number: float) -> Any:
+    return torch.tensor(number, dtype=torch.float64) if isinstance(x, torch.Tensor) else type(x)(number)
+
+
+def _slope(run: Callable[[Any], Any], x: float) -> float:
+    """The derivative that torch finds for the same program."""
+    leaf = torch.tensor(x, dtype=torch.float64, requires_grad=True)
+    return float(torch.autograd.grad(run(leaf), leaf)[0])
+
+
+class Counted(float):
+    """A number that counts the multiplications in which it or its products are a factor."""
+
+    count = 0
+
+    def __mul__(self, other: float) -> Counted:
+        """Count one and multiply."""
+        Counted.count += 1
+        return Counted(float(self) * float(other))
+
+    __rmul__ = __mul__
+
+
+def _multiplications(answer: Any) -> int:
+    """Multiplications that backward makes for a number squared ``DEPTH`` times."""
+    y = answer(Counted(1.0))
+    for _ in range(DEPTH):
+        y = y * y
+    Counted.count = 0
+    y.backward()
+    return Counted.count
 
 
 # order_of_calls
@@ -225,6 +333,7 @@ def _multiply_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
 
 EXERCISES = (
     Exercise("reverse_by_hand", "bars", "custom", own=_reversed),
+    Exercise("engine", "Value", "custom", own=_engine),
     Exercise("order_of_calls", "order", "custom", own=_ordered),
     Exercise(
         "multiply", "multiply", "value own_function gradient linear shapes unchanged repeatable edges",
