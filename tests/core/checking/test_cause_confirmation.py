@@ -570,3 +570,85 @@ class Padded(Function):
 
 def test_a_whole_number_is_not_tried_below_zero() -> None:
     assert first(Padded, draw(7, 3), torch.tensor([1, 4, 0, 2, 6, 4]), 0).message_id == "causes.overwritten"
+
+
+class AverageSegment(Function):
+    """Divides by the mean length of the segments; the last segment is empty."""
+
+    @staticmethod
+    def forward(ctx, x, index):
+        counts = torch.bincount(index, minlength=4).clamp(min=1).to(x)
+        ctx.save_for_backward(index, counts)
+        return x.new_zeros(4, x.shape[1]).index_add_(0, index, x) / counts[:, None]
+
+    @staticmethod
+    def backward(ctx, g):
+        index, counts = ctx.saved_tensors
+        return g[index] / counts.mean(), None
+
+
+def test_a_condition_that_holds_wherever_there_is_a_gradient_is_none() -> None:
+    found = first(AverageSegment, draw(5, 3), torch.tensor([0, 0, 1, 2, 2]))
+    assert found.message_id == "causes.row_factor"
+
+
+class Interpolated(Function):
+    """The position is in units of the grid, its gradient is not."""
+
+    @staticmethod
+    def forward(ctx, f, t):
+        position = t * (f.shape[0] - 1)
+        low = position.floor().long().clamp(0, f.shape[0] - 2)
+        ctx.save_for_backward(f, low, position - low)
+        return f[low] + (position - low) * (f[low + 1] - f[low])
+
+    @staticmethod
+    def backward(ctx, g):
+        f, low, w = ctx.saved_tensors
+        grid = torch.zeros_like(f).index_add_(0, low, g * (1 - w)).index_add_(0, low + 1, g * w)
+        return grid, g * (f[low + 1] - f[low])
+
+
+def test_a_size_less_one_may_be_the_factor() -> None:
+    t = torch.tensor([0.13, 0.52, 0.77], dtype=torch.float64, requires_grad=True)
+    assert first(Interpolated, draw(6), t).params["name"] == "1/(f.shape[0] - 1)"
+
+
+class Divergence(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return 0.5 * (x.exp() - x)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 0.5 * g * (x.exp() - x)
+
+
+class ScaleForgotten(Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        r = (x * x).mean(-1, keepdim=True).rsqrt()
+        ctx.save_for_backward(x, w, r)
+        return x * r * w
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w, r = ctx.saved_tensors
+        gw = g * w
+        return r * gw - x * r**3 * (gw * x).mean(-1, keepdim=True), (g * x).sum(0)
+
+
+@pytest.mark.parametrize(
+    ("fn", "shapes", "message", "change"),
+    [
+        (Divergence, [(5,)], "causes.missing_term", "(x.exp() - 1)"),
+        (ScaleForgotten, [(4, 3), (3,)], "causes.missing_factor_received", "* r"),
+    ],
+)
+def test_a_summand_and_what_is_summed_up_are_mended(fn, shapes, message: str, change: str) -> None:
+    found = first(fn, *(draw(*shape, seed=k) for k, shape in enumerate(shapes)))
+    assert found.message_id == message
+    assert found.fix is not None
+    assert change in found.fix.source

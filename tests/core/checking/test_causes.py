@@ -112,7 +112,7 @@ SENTENCES = {
     "RowMeanUndivided": "It is 3 times the right one in every entry, and 3 is `x.shape[0]` here. Remove that factor",
     "ReluWithoutMask": "The gradient of `x` should be zero exactly where `x < 0`, but is not; it is right elsewhere.",
     "OneBranchWrong": "The gradient of `x` is wrong exactly where `x < 0`, and right elsewhere.",
-    "LogInnerForgotten": "Yours is the right one times `x`: remove that factor from the value",
+    "LogInnerForgotten": "yours is the right one times `x`: remove that factor from the value",
     "SigmoidAlone": "The gradient of `x` does not depend on grad_output: it is the same with grad_output = 0.",
     "ProductSwapped": "The gradients of `a` and `b` are swapped.",
     "OneForgotten": "Your backward returns None for `b`, but `output` does depend on it.",

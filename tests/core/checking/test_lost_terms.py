@@ -131,12 +131,18 @@ class Lower(Function):
 @pytest.mark.parametrize(
     ("fn", "inputs", "code", "words", "fixed"),
     [
-        (LayerNorm, (draw(4, 6), draw(6, seed=1)), "wrong_derivative", "same for all elements along dimension 1", True),
+        (
+            LayerNorm,
+            (draw(4, 6), draw(6, seed=1)),
+            "wrong_derivative",
+            "a term that runs along dimension 1: the same number",
+            True,
+        ),
         (
             GroupNorm,
             (draw(2, 6),),
             "wrong_derivative",
-            "is off by a term proportional to `output` along dimension 1",
+            "is off by a term that runs along dimension 1 in step with `output`",
             True,
         ),
         (Centred, (draw(4, 2),), "missing_coupling", "only elements at the same position", True),

@@ -44,7 +44,8 @@ def missing_factor(e: Evidence) -> Cause | None:
             spread = np.broadcast_to(values, e.N.shape)
             c = _proportional(ratio, spread, alive, e)
             if c is not None:
-                return _said("missing_factor", c, label, e)
+                received = values.shape[0] > 1 and not e.elementwise
+                return _said("missing_factor_received" if received else "missing_factor", c, label, e)
             c = _proportional(1 / ratio, spread, alive, e)
             if c is not None:
                 return _said("extra_factor", c, label, e)
@@ -55,7 +56,7 @@ def _said(message: str, c: float, label: str, e: Evidence) -> Cause:
     if round_number(c, e):
         return Cause("missing_factor", message, {"factor": _times(c, label), "about": label})
     # the constant may well depend on the values: nothing is claimed of it
-    return Cause("missing_factor", f"{message}_about", {"about": label})
+    return Cause("missing_factor", f"{message.removesuffix('_received')}_about", {"about": label})
 
 
 def round_number(c: float, e: Evidence) -> bool:

@@ -152,7 +152,8 @@ def _exactly_where(e: Evidence, least: int = 1) -> list[Where]:
         elements = np.asarray(e.wrong.any(axis=axis))
         region = np.expand_dims(elements, axis)
         whole = not bool((alive & region & ~e.wrong).any())
-        where = conditions(e, elements, of_output) if whole else []
+        right = bool((alive & ~region).any())  # else it is wrong wherever there is a gradient at all
+        where = conditions(e, elements, of_output) if whole and right else []
         if where and least <= int(elements.sum()) <= elements.size - least:
             return where
     return []
@@ -294,7 +295,9 @@ def _matching(e: Evidence, elements: Array, shape: tuple[int, ...], of_output: b
             (f"~{name}" if mask else f"{name} == 0", x == 0),
             (name if mask else f"{name} != 0", x != 0),
         ):
-            if bool((holds == elements).all()) and not (mask and ("<" in label or ">" in label)):
+            # an output that is zero because of an index or a mask is no condition of anything
+            of_index = tensor.role == "output" and not e.elementwise and "=" in label
+            if bool((holds == elements).all()) and not of_index and not (mask and ("<" in label or ">" in label)):
                 yield Where(label)
         if not few:
             yield from map(Where, _thresholds(e, name, x, elements))

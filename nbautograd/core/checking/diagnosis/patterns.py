@@ -91,7 +91,14 @@ def constant_names(c: float, e: Evidence) -> Iterator[Measure]:
     yield from (Measure(label, value) for label, value in fixed if abs(c - value) <= SIGNIFICANT * abs(c))
     for size in (s for s in known if s.value > 2):
         less = size.made(f"({{}} - 1)/{size.label}", lambda n: (n - 1) / n)
-        yield from (m for m in (less, less.made(f"{size.label}/({size.label} - 1)", _inverse)) if _near(c, m.value))
+        one_less = size.made("({} - 1)", lambda n: n - 1)
+        forms = (
+            less,
+            less.made(f"{size.label}/({size.label} - 1)", _inverse),
+            one_less,
+            one_less.made("1/{}", _inverse),
+        )
+        yield from (m for m in forms if _near(c, m.value))
 
 
 def _forms(known: Sequence[Measure], own: Sequence[Measure]) -> Iterator[Measure]:

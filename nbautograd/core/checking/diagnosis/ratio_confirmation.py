@@ -11,6 +11,7 @@ import torch
 from nbautograd.core.checking import other_points
 from nbautograd.core.checking.backward_call import cotangents, own_node, pull, tensors_on_ctx
 from nbautograd.core.checking.diagnosis import patterns
+from nbautograd.core.checking.diagnosis.evidence import Evidence
 from nbautograd.core.checking.diagnosis.hypothesis import Case, Cause, Confirmation, Hypothesis
 from nbautograd.core.checking.diagnosis.patterns import Measure
 from nbautograd.core.checking.directional import directional_derivative
@@ -54,11 +55,8 @@ def _confirmed(hypothesis: Hypothesis, found: Cause, case: Case) -> Cause | None
     subject, e = case.subject, case.evidence
     where, c = (e.block.output, e.block.input), patterns.factor(e.A, e.N, e) or 1.0
     numbers = {key: found.params[key] for key in ("ratio", "inverse")}
-    here = [
-        patterns.factor(place.evidence.A, place.evidence.N, place.evidence)
-        for place in case.fresh()
-        if not place.spread
-    ]
+    fresh = [place for place in case.fresh() if not place.spread]
+    here = [patterns.factor(place.evidence.A, place.evidence.N, place.evidence) for place in fresh]
     near = ratios_at(subject, where, (nearby_inputs(subject, subject.seed + k) for k in (64, 65)))
     if not here or None in here or not near:
         return None
@@ -84,7 +82,18 @@ def _confirmed(hypothesis: Hypothesis, found: Cause, case: Case) -> Cause | None
         return Cause("constant_factor", "constant_factor_argument", {**numbers, "name": argument})
     if changing and int(e.wrong.sum()) == 1:
         return None  # any two numbers have a ratio
-    return Cause("constant_factor", "constant_factor_varies" if changing else "constant_factor", numbers)
+    moved = [
+        _shapes(place.evidence) != _shapes(e)
+        for place, r in zip(fresh, here, strict=True)
+        if r is not None and not place.argument and abs(r - c) > STEADY * abs(c)
+    ]
+    by_size = bool(moved) and all(moved) and not moving
+    message = "constant_factor_sizes" if by_size else "constant_factor_varies" if changing else "constant_factor"
+    return Cause("constant_factor", message, numbers)
+
+
+def _shapes(e: Evidence) -> list[tuple[int, ...]]:
+    return [tensor.values.shape for tensor in e.tensors if tensor.role == "input"]
 
 
 def _argument(subject: Problem, where: tuple[int, int], c: float) -> tuple[str, list[RatioAt]]:

@@ -231,6 +231,28 @@ def _size_factor(c: Context, root: ast.expr) -> Iterator[Edit]:
             yield Edit(root, f"{left} * {size}", 2.6)
 
 
+@kind("factor of the diagnosis inside", "part")
+def _diagnosed_factor_inside(c: Context, node: ast.expr) -> Iterator[Edit]:
+    """Multiply by the factor, or divide, before something is summed or multiplied as matrices."""
+    if isinstance(node, (ast.Name, ast.BinOp, ast.Subscript)):
+        for factor in c.hints.factors:
+            yield Edit(node, f"({c.product(node)} * {factor})", 0.9)
+            yield Edit(node, f"({c.product(node)} / {factor})", 0.95)
+
+
+@kind("factor of a summand", "part")
+def _summand_factor(c: Context, node: ast.expr) -> Iterator[Edit]:
+    """A name that one summand has to be multiplied by, or that is one summand's own derivative: 1."""
+    if not (isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub))):
+        return
+    for summand in (node.left, node.right):
+        if isinstance(summand, ast.BinOp) and isinstance(summand.op, (ast.Add, ast.Sub)):
+            continue
+        yield from (Edit(summand, f"{c.product(summand)} * {n}", 1.75) for n in c.names if n != c.source(summand))
+        if isinstance(summand, ast.Name):
+            yield Edit(summand, "1", 1.3)
+
+
 @kind("factor that is a function of a name", "value")
 def _function_factor(c: Context, root: ast.expr) -> Iterator[Edit]:
     left = c.product(root)

@@ -193,6 +193,8 @@ class Repair:
             self.tries.pay(at)
             gradients = at.gradients(backward)
             if isinstance(gradients, str):
+                if at.ranked:
+                    continue  # loud, as a `.t()` is for a batch: nothing is silently wrong there
                 if at.sized and (gradients == at.raised or len(wrong) > 1):
                     raised += 1  # written for one size, and the edit does not touch that; or another input's mistake
                     continue
@@ -262,11 +264,12 @@ class Repair:
             if made is not None and (raises or sized or made.original is not None):
                 yield made
         calls = itertools.chain(  # with other arguments, and with a dimension more or less
-            ((other, inputs) for _, other, inputs in other_points.other_arguments(subject, seed)),
-            ((subject, inputs) for inputs in other_points.other_dimensions(subject, seed)),
+            ((other, inputs, False) for _, other, inputs in other_points.other_arguments(subject, seed)),
+            ((subject, inputs, True) for inputs in other_points.other_dimensions(subject, seed)),
         )
-        for number, (other, inputs) in enumerate(calls):  # where backward raises nobody may have written it for that
-            made = stage(other, inputs, subject.seed + 401 + 10 * number, odd=odd, tidy=tidy)
+        # where backward raises nobody may have written it for that
+        for number, (other, inputs, ranked) in enumerate(calls):
+            made = stage(other, inputs, subject.seed + 401 + 10 * number, odd=odd, tidy=tidy, ranked=ranked)
             if made is not None and made.original is not None:
                 yield made
 

@@ -41,6 +41,7 @@ class Stage:
         seed: of the directions in which gradients are compared.
         tidy: True when grad_outputs and ctx must be left as they were.
         sized: True when only a size differs from the inputs given.
+        ranked: True when inputs have a dimension more, or less, than those given.
         usage: what the user's own backward takes here.
         original: the gradients it gives; None where it raises.
         raised: what it raises, as text.
@@ -53,6 +54,7 @@ class Stage:
     seed: int
     tidy: bool = False
     sized: bool = False
+    ranked: bool = False
     usage: Usage = field(default_factory=Usage)
     original: Gradients | None = None
     raised: str = ""
@@ -136,6 +138,7 @@ def stage(
     odd: Callable[[Tensor], Tensor] | None = None,
     tidy: bool = False,
     sized: bool = False,
+    ranked: bool = False,
 ) -> Stage | None:
     """Return a stage at these inputs, with cotangents for all outputs or for one; None where the forward fails."""
     try:
@@ -148,7 +151,7 @@ def stage(
         return None
     if any(isinstance(y, Tensor) and not torch.isfinite(y.detach()).all() for y in outputs):
         return None
-    return Stage(subject, outputs, node, v, seed, tidy, sized)
+    return Stage(subject, outputs, node, v, seed, tidy, sized, ranked)
 
 
 class Stages:
