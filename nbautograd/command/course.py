@@ -109,11 +109,13 @@ def _set_aside(path: Path) -> Path:
 
 
 def _numbered(number: str, lang: str) -> Lesson:
-    wanted = number.zfill(2)
-    for lesson in lessons(lang):
-        if lesson.number == wanted or lesson.path.stem == number:
+    there = lessons(lang)
+    wanted, name = number.zfill(2), number.partition("_")[2]
+    for lesson in there:
+        # by name whatever the number before it: numbers have changed once
+        if lesson.number == wanted or lesson.path.stem.partition("_")[2] == name:
             return lesson
-    numbers = ", ".join(lesson.number for lesson in lessons(lang))
+    numbers = ", ".join(lesson.number for lesson in there)
     raise CommandError(text("command.course.no_lesson", number=number, numbers=numbers))
 
 

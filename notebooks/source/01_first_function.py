@@ -1691,33 +1691,33 @@ class Exp(Function):
 #
 # | write one, if | because |
 # |---|---|
-# | an operation has no useful derivative (rounding, a threshold) | you decide what its gradient shall be: notebook 05 |
-# | the computation leaves PyTorch (NumPy, SciPy, your own C++) | autograd sees nothing there: notebook 10 |
-# | several operations together need fewer saved tensors or a more stable derivative than one by one | you choose what is kept: notebooks 07 and 12 |
+# | an operation has no useful derivative (rounding, a threshold) | you decide what its gradient shall be: notebook 06 |
+# | the computation leaves PyTorch (NumPy, SciPy, your own C++) | autograd sees nothing there: notebook 11 |
+# | several operations together need fewer saved tensors or a more stable derivative than one by one | you choose what is kept: notebooks 05 and 08 |
 #
 # | do not, if | instead |
 # |---|---|
 # | the operations exist in PyTorch | use them; their gradients are there |
-# | you want to keep parameters or other state | an `nn.Module`: notebook 09 |
+# | you want to keep parameters or other state | an `nn.Module`: notebook 10 |
 # | you want to look at a gradient, scale or clip it on its way | a hook, `tensor.register_hook` |
 #
 # **What to keep.** PyTorch records nodes; a Function adds one of its own. `backward` gets the bar of the output and returns one bar for each input. `ctx` is the node. Call `apply`.
 #
 # **Next**: notebook 02, where the inputs are matrices.
 
-# %% [markdown] lang="zh" pair="when" of="d2aac2d8"
+# %% [markdown] lang="zh" pair="when" of="bf41e72e"
 # ## 8. 什么时候该写 Function，什么时候不该
 #
 # | 适合写 | 原因 |
 # |---|---|
-# | 运算没有可用的导数（取整、阈值） | 梯度取什么由你规定：第 05 课 |
-# | 计算离开了 PyTorch（NumPy、SciPy、自己的 C++） | autograd 在那里什么也看不见：第 10 课 |
-# | 几个运算合在一起，要保存的张量更少，或导数更稳定 | 保存什么由你决定：第 07、12 课 |
+# | 运算没有可用的导数（取整、阈值） | 梯度取什么由你规定：第 06 课 |
+# | 计算离开了 PyTorch（NumPy、SciPy、自己的 C++） | autograd 在那里什么也看不见：第 11 课 |
+# | 几个运算合在一起，要保存的张量更少，或导数更稳定 | 保存什么由你决定：第 05、08 课 |
 #
 # | 不必写 | 换成 |
 # |---|---|
 # | PyTorch 已有这些运算 | 直接用，梯度是现成的 |
-# | 想保存参数或别的状态 | `nn.Module`：第 09 课 |
+# | 想保存参数或别的状态 | `nn.Module`：第 10 课 |
 # | 想在半路上查看、缩放或截断梯度 | 钩子：`tensor.register_hook` |
 #
 # **记住这些。** PyTorch 记录节点，一个 Function 就加进一个自己的节点。`backward` 收到输出的 $\bar w$，为每个输入返回一个 $\bar w$。`ctx` 就是节点。要用 `apply` 来调用。

@@ -1065,9 +1065,9 @@ def Sly(x):
 # - A gradient check asks about *values* only, and PyTorch's sends unit vectors back, never a negative number: even `grad_output.abs()` slips through. Ask as well: does backward change what it is given? Is the dtype kept? Is the second derivative right, if anybody will want it?
 # - In a test, `nbautograd.gradcheck(fn, inputs).raise_if_wrong()`, or the pytest fixture `assert_gradients`, asks all of it at once.
 #
-# And at a kink, such as `relu` at 0, the difference itself is wrong. That is **notebook 05**. First comes **notebook 04**: what `ctx` promises.
+# And at a kink, such as `relu` at 0, the difference itself is wrong. That is **notebook 06**. First comes **notebook 04**: what `ctx` promises.
 
-# %% [markdown] lang="zh" pair="end" of="ca923aad"
+# %% [markdown] lang="zh" pair="end" of="1d052477"
 # ## 5. 记住这些
 #
 # - 中心差分，float64，步长取精度的立方根左右，容差要相对于数的大小来定。
@@ -1075,7 +1075,7 @@ def Sly(x):
 # - 梯度检查只问*数值*；而且 PyTorch 的检查送回去的都是单位向量，从不含负数，连 `grad_output.abs()` 都能混过去。还要多问几句：backward 改动了收到的东西吗？dtype 保持了吗？如果有人要用，二阶导数对吗？
 # - 写测试时，`nbautograd.gradcheck(fn, inputs).raise_if_wrong()` 或 pytest 的 `assert_gradients` 会把这些一并问完。
 #
-# 而在折点上，比如 `relu` 在 0 处，差分本身就不对了。那是**第 05 课**的内容。先来看**第 04 课**：`ctx` 都承诺了什么。
+# 而在折点上，比如 `relu` 在 0 处，差分本身就不对了。那是**第 06 课**的内容。先来看**第 04 课**：`ctx` 都承诺了什么。
 
 # %%
 # %exercises

@@ -69,11 +69,11 @@ import nbautograd
 # | combined | `forward(ctx, *args)`: computes and saves | – |
 # | separate | `forward(*args)`: computes, sees no `ctx` | `setup_context(ctx, inputs, output)`: saves, computes nothing |
 #
-# The separate style is the one to prefer: `torch.func` (notebook 08) accepts no other. `inputs` is the tuple of arguments *as they were given to `apply`*; `output` is what `forward` returned.
+# The separate style is the one to prefer: `torch.func` (notebook 09) accepts no other. `inputs` is the tuple of arguments *as they were given to `apply`*; `output` is what `forward` returned.
 #
 # Here is the linear layer in this style. **Predict**: where in the report will you find what `setup_context` saved?
 
-# %% [markdown] lang="zh" pair="styles" of="9789311f"
+# %% [markdown] lang="zh" pair="styles" of="3b812012"
 # ## 1. 两种写法
 #
 # 到目前为止，`forward` 拿着 `ctx` 身兼两职：既计算，又保存。较新的写法把两件事分开。
@@ -83,7 +83,7 @@ import nbautograd
 # | 合在一起 | `forward(ctx, *args)`：计算并保存 | 无 |
 # | 分开 | `forward(*args)`：只计算，见不到 `ctx` | `setup_context(ctx, inputs, output)`：只保存，不计算 |
 #
-# 推荐分开的写法：`torch.func`（第 08 课）只认这一种。`inputs` 是参数组成的元组，*调用 `apply` 时给了什么就是什么*；`output` 是 `forward` 的返回值。
+# 推荐分开的写法：`torch.func`（第 09 课）只认这一种。`inputs` 是参数组成的元组，*调用 `apply` 时给了什么就是什么*；`output` 是 `forward` 的返回值。
 #
 # 下面用这种写法写线性层。**先猜一猜**：`setup_context` 保存的东西会出现在报告的什么地方？
 
@@ -1663,11 +1663,11 @@ fixed = torch.randn(3, 4, dtype=torch.float64)
 # | `ctx.name = ...` | whatever is no tensor |
 # | `set_materialize_grads(False)` | unused outputs arrive as `None` |
 # | `mark_non_differentiable(out)` | floating outputs without a gradient |
-# | what you are given | belongs to others: never change it in place, unless you `mark_dirty` it (notebook 06) |
+# | what you are given | belongs to others: never change it in place, unless you `mark_dirty` it (notebook 07) |
 #
-# **Next**: notebook 05, where the derivative does not exist, and you say what it is.
+# **Next**: notebook 05, where many numbers become one, and one gradient many.
 
-# %% [markdown] lang="zh" pair="end" of="926f78c6"
+# %% [markdown] lang="zh" pair="end" of="d3a65ae9"
 # ## 7. 记住这些
 #
 # | 约定 | |
@@ -1678,9 +1678,9 @@ fixed = torch.randn(3, 4, dtype=torch.float64)
 # | `ctx.名字 = ...` | 一切不是张量的东西 |
 # | `set_materialize_grads(False)` | 没用到的输出以 `None` 送来 |
 # | `mark_non_differentiable(out)` | 没有梯度的浮点输出 |
-# | 别人交给你的张量 | 是别人的：不要原地修改，除非用 `mark_dirty` 声明（第 06 课） |
+# | 别人交给你的张量 | 是别人的：不要原地修改，除非用 `mark_dirty` 声明（第 07 课） |
 #
-# **下一课**：05，导数不存在的地方，由你来规定它。
+# **下一课**：05，许多个数变成一个，一个梯度又变回许多个。
 
 # %%
 # %exercises

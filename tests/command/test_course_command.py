@@ -107,3 +107,8 @@ def test_chinese(tmp_path, capsys):
 def test_an_incomplete_installation_is_said(tmp_path):
     with pytest.raises(Exception, match="installation is incomplete"):
         places.notebooks("en", package=tmp_path / "nbautograd")
+
+
+def test_open_by_the_name_that_a_notebook_had_under_an_old_number(installed, tmp_path, server):
+    assert main(["course", "open", "13_ctx", "--folder", str(tmp_path)]) == 0
+    assert server[0][0].name == "04_ctx.ipynb"

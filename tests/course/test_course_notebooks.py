@@ -44,16 +44,22 @@ CLAIMS = {
         ("LinearFunction.apply(x, w), linear(x, w)", r"the same without a bias: True"),
         ("descend(KillHead.apply)", r"to the last digit: True"),
     ),
-    "07_double_backward": (
+    "05_reductions_and_normalisation": (
+        ("reductions.items()", r"logsumexp \[0\.09, 0\.39, 0\.18, 0\.02, 0\.32\] together 1\.0"),
+        ("far.softmax(0)", r"apart: loss inf, gradient \[nan, nan\]\s+together: loss 1000, gradient \[-1\.0, 1\.0\]"),
+        ("def first_path_alone", r"all three paths: loss \S+ -> 0\.00\d+\s+one path: loss \S+ -> 0\.0"),
+        ("nbautograd.gradcheck(normalise", r"right\s+wrong"),
+    ),
+    "08_double_backward": (
         ("cubes_then_squares(HonestCube.apply)", r"right:  tensor\(\[ 2.4000, -9.6000, 14.4000\]"),
         ("cubes_then_squares(HonestCube.apply)", r"silent: tensor\(\[ 0.6000, -2.4000,  3.6000\]"),
         ("cubes_then_squares(HonestCube.apply)", r"loud:   trying to differentiate twice"),
     ),
-    "09_modules_and_old_code": (
+    "10_modules_and_old_code": (
         ("OldTranspose(0, 1)", r"Legacy autograd function with non-static forward method is deprecated"),
         ("notes_of_2017()(4, 3)", r"cannot assign parameters before Module.__init__\(\) call"),
     ),
-    "10_code_that_is_not_pytorch": (
+    "11_code_that_is_not_pytorch": (
         ("--order 2 NumericalSin", r"@once_differentiable"),
         ("Approximate.apply(two", r"0.1 12.61.*\n0.0001 12.0006.*\n1e-08 (11.9999|12.0000)"),
     ),

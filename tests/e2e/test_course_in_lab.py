@@ -84,7 +84,7 @@ def test_a_wrong_answer_its_sentence_and_the_table(page: Page, lab: App, artifac
 
 def test_the_chinese_notebook_speaks_chinese(page: Page, lab: App, artifacts: Path) -> None:
     """On a machine whose own language is English."""
-    visit(page, lab, put(lab, notebook("zh/05_kinks_and_surrogates.ipynb")))
+    visit(page, lab, put(lab, notebook("zh/06_kinks_and_surrogates.ipynb")))
     page.set_viewport_size({"width": 1100, "height": 900})
     run(page, "# In Colab")
     run(page, "%%exercise round_ste", ZERO)

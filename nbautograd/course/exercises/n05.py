@@ -1,4 +1,4 @@
-"""Exercises of notebook 05, kinks and surrogates."""
+"""Exercises of notebook 05, reductions and normalisation."""
 
 from __future__ import annotations
 
@@ -7,262 +7,160 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure
+from nbautograd.course.exercises.observed import TorchCalls, with_backward_watched
 
-SHAPE = (3, 4)
-
-
-ABS_AT_ZERO = {
-    "en": "Where u or v is exactly 0, the gradient is NaN or outside the slopes to both sides. Put u = 0 into each "
-    "step of your backward.",
-    "zh": "在 u 或 v 恰好为 0 的地方，梯度是 NaN，或者超出了两侧斜率的范围。把 u = 0 代入 backward 的每一步看看。",
+INF = float("inf")
+READY_MADE = {
+    "en": "`torch.{name}` computes what you are to write here. exp, log, sums and a maximum are enough.",
+    "zh": "`torch.{name}` 算的正是这里要你写的东西。用 exp、log、求和与取最大就够了。",
 }
-ENDS = {
-    "en": "In between all is right, but exactly at an end of the interval the gradient is not the one agreed on. To "
-    "which side do lo and hi belong?",
-    "zh": "区间内外都对，但恰好在端点上，梯度与约定的不一致。lo 和 hi 应当算在哪一边？",
+SUBTRACT = {
+    "en": "Not right at inputs of shapes {shapes}. Some of what is tried here holds numbers near 1000 and near -1000:"
+    " how large do your exponents become?",
+    "zh": "输入形状为 {shapes} 时不对。这里试的数，有些接近 1000 或 -1000：你取指数的那些数，最大会到多少？",
 }
-SLOPE = {
-    "en": "What comes back is not grad_output times the declared slope. Work it out by hand for v = -1 and k = 2: the "
-    "slope is 1/9 there.",
-    "zh": "返回的不是 grad_output 乘以声明的斜率。取 v = -1、k = 2 手算一遍：那里的斜率是 1/9。",
-}
-NOT_A_STEP = {
-    "en": "What goes forward should be 1 where v > 0, and 0 elsewhere. The surrogate belongs in backward alone.",
-    "zh": "前向传出去的应当是：v > 0 的地方为 1，其余为 0。替代函数只属于 backward。",
-}
-BOOL = {
-    "en": "Output 1 has another dtype than v. A comparison gives True and False; the next layer wants numbers.",
-    "zh": "第 1 个输出的 dtype 与 v 不同。比较运算给出的是 True 和 False，而下一层要用数来计算。",
-}
-SPIKE = {"wrong_unclassified": SLOPE, "forward_value": NOT_A_STEP, "forward_dtype": BOOL}
-
-
-def _pair_at_kinks(draw: Draw) -> Iterable[tuple[Any, ...]]:
-    """|uv| with zeros in u, in v, and in both."""
-    u, v = draw.normal(5), draw.normal(5)
-    u[0] = u[1] = v[1] = v[2] = 0
-    yield u, v
-
-
-def _pair_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
-    """Without dimensions, empty, transposed: away from the kinks."""
-    for shape in ((), (0, 3), (1, 4)):
-        yield draw.uniform(0.2, 1.0, *shape), draw.uniform(-1.0, -0.2, *shape)
-    yield draw.uniform(0.2, 1.0, 3, 4).t(), draw.uniform(-1.0, -0.2, 3, 4).t()
-
-
-# leaky_clamp
-
-
-def _leaky_clamp(x: Tensor, lo: float, hi: float, slope: float) -> Tensor:
-    inside = x.clamp(lo, hi)
-    return inside + slope * (x - inside)
-
-
-def _leaky_clamp_vjp(x: Tensor, lo: float, hi: float, slope: float, g: Tensor) -> Tensor:
-    inside = (x >= lo) & (x <= hi)
-    return torch.where(inside, g, slope * g)
-
-
-def _clamp_inputs(draw: Draw) -> tuple[Any, ...]:
-    x = draw.uniform(-2.0, 2.0, *SHAPE)
-    return draw.away_from(draw.away_from(x, -1.0, 0.1), 1.0, 0.1), -1.0, 1.0, 0.1
-
-
-def _clamp_kinks(draw: Draw) -> Iterable[tuple[Any, ...]]:
-    yield torch.tensor([-0.5, 1.0, 0.0, 2.0, -2.0], dtype=torch.float64), -0.5, 1.0, 0.1
-
-
-# round_ste
-
-
-def _round(x: Tensor, levels: float) -> Tensor:
-    return (x * levels).round() / levels
-
-
-def _round_inputs(draw: Draw) -> tuple[Any, ...]:
-    # not near the jumps, where a difference of the last digit decides
-    steps = draw.integers(-6, 6, *SHAPE).double() + draw.uniform(-0.4, 0.4, *SHAPE)
-    return steps / 3, 3
-
-
-# spike
-
-
-def _spike(v: Tensor, k: float) -> Tensor:
-    return (v > 0).to(v.dtype)
-
-
-def _spike_vjp(v: Tensor, k: float, g: Tensor) -> Tensor:
-    return g / (1 + k * v.abs()) ** 2
-
-
-def _spike_inputs(draw: Draw) -> tuple[Any, ...]:
-    return draw.away_from(draw.normal(*SHAPE), 0.0, 0.1), 2.0
-
-
-def _train(spike: Callable[..., Tensor], rounds: int = 200) -> float:
-    """The last loss of two spiking neurons that learn OR and AND: the net that the notebook shows."""
-    bits = torch.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
-    wanted = torch.stack((bits.amax(1), bits.amin(1)), dim=1)
-    weight = torch.full((2, 2), 0.2, requires_grad=True)
-    bias = torch.tensor([-0.9, 0.1], requires_grad=True)
-    optimizer = torch.optim.SGD([weight, bias], lr=0.2)
-    loss = torch.zeros(())
-    for _ in range(rounds):
-        loss = ((spike(bits @ weight + bias, 5.0) - wanted) ** 2).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    return loss.item()
-
-
-def _learns(answer: Any, draw: Draw) -> Iterator[Failure]:
-    loss = _train(answer.apply)
-    if not loss < 0.05:
-        yield Failure(
-            "does_not_learn",
-            {
-                "en": "The net of two neurons ends with a loss of {loss:.3f}; it should fall below 0.05.",
-                "zh": "两个神经元的网络训练完后损失为 {loss:.3f}，应当降到 0.05 以下。",
-            },
-            {"loss": loss},
-        )
-
-
-# find_kinks
-
-MISSES = {
-    "en": "{f} has a kink at x = {x:g}, where the slope goes from {left:g} to {right:g}; you do not report it.",
-    "zh": "{f} 在 x = {x:g} 处有折点，斜率从 {left:g} 变为 {right:g}，你没有报告它。",
-}
-SEES = {
-    "en": "{f} is smooth at x = {x:g}, and you report a kink there. Compare what your two slopes are at this point.",
-    "zh": "{f} 在 x = {x:g} 处是光滑的，你却报告了折点。看看你算出的两个斜率在这一点各是多少。",
-}
-NOT_BOOL = {
-    "en": "A tensor of dtype torch.bool is wanted, and {got} came.",
-    "zh": "应当返回 dtype 为 torch.bool 的张量，实际得到的是 {got}。",
-}
-SHAPED = {
-    "en": "One answer for each element is wanted, so shape {expected}; {got} came.",
-    "zh": "每个元素都要有一个答案，形状应为 {expected}，实际是 {got}。",
-}
-MUTATES = {
-    "en": "x is changed after the call. It belongs to the caller: compute with new tensors.",
-    "zh": "调用之后 x 被改动了。x 属于调用者，请用新的张量来计算。",
-}
-IGNORES = {
-    "en": "With h = {h:g} and tol = {tol:g} the answer for {f} should be another. Are both arguments used?",
-    "zh": "取 h = {h:g}、tol = {tol:g} 时，对 {f} 的回答应当不同。两个参数都用上了吗？",
+LAST_ONE = {
+    "en": "A row of the table that was taken several times has not got the sum of what came back for it. What does an"
+    " assignment by index do with the second of two equal indices?",
+    "zh": "表里被取了好几次的那一行，没有得到各次送回的梯度之和。按下标赋值时，遇到重复的下标会怎样？",
 }
 
-Curve = tuple[str, Callable[[Tensor], Tensor], tuple[tuple[float, float, float], ...], tuple[float, ...]]
-# name, function, its kinks as (x, slope from the left, slope from the right), points where it is smooth
-CURVES: tuple[Curve, ...] = (
-    ("relu(x)", torch.relu, ((0.0, 0.0, 1.0),), (-1.0, 0.5)),
-    ("-|x - 1|", lambda x: -(x - 1).abs(), ((1.0, 1.0, -1.0),), (0.0, 2.0)),
-    ("clamp(x, 0, 1)", lambda x: x.clamp(0, 1), ((0.0, 0.0, 1.0), (1.0, 1.0, 0.0)), (0.5, -0.5)),
-    ("exp(5x)", lambda x: (5 * x).exp(), (), (0.0, 0.5, 1.0)),
-    ("x³", lambda x: x**3, (), (-1.0, 0.0, 2.0)),
-    ("0.2 |x|", lambda x: 0.2 * x.abs(), ((0.0, -0.2, 0.2),), (1.0,)),
-)  # fmt: skip
 
+def _from_scratch(inputs: Callable[[Draw], tuple[Any, ...]], refused: set[str]) -> Callable[..., Iterator[Failure]]:
+    """Refuse torch's ready-made version, in forward and in backward."""
 
-def _finds_kinks(answer: Any, draw: Draw) -> Iterator[Failure]:
-    for name, f, kinks, smooth in CURVES:
-        x = torch.tensor([[*(k[0] for k in kinks), *smooth]], dtype=torch.float64)
-        before = x.clone()
-        found = answer(f, x)
-        if not torch.equal(x, before):
-            yield Failure("mutates_input", MUTATES)
-            return
-        misshapen = _misshapen(found, x)
-        if misshapen is not None:
-            yield misshapen
-            return
-        for (at, left, right), seen in zip(kinks, found[0], strict=False):
-            if not seen:
-                yield Failure("misses_kink", MISSES, {"f": name, "x": at, "left": left, "right": right})
+    def own(answer: Any, draw: Draw) -> Iterator[Failure]:
+        names: list[str] = []
+        watched = with_backward_watched(answer, lambda _got, _returned, called: names.extend(called))
+        x, *rest = inputs(draw)
+        with TorchCalls() as calls:
+            y = watched.apply(x.requires_grad_(), *rest)
+        if y.requires_grad:
+            torch.autograd.grad(y.sum(), x)
+        for name in (*calls.names, *names):
+            if name in refused:
+                yield Failure("ready_made", READY_MADE, {"name": name})
                 return
-        for at, seen in zip(smooth, found[0, len(kinks) :], strict=True):
-            if seen:
-                yield Failure("sees_kink", SEES, {"f": name, "x": at})
-                return
-    yield from _uses_settings(answer)
+
+    return own
 
 
-def _misshapen(found: Any, x: Tensor) -> Failure | None:
-    if not isinstance(found, Tensor) or found.dtype != torch.bool:
-        got = f"{found.dtype}" if isinstance(found, Tensor) else type(found).__name__
-        return Failure("not_bool", NOT_BOOL, {"got": got})
-    if found.shape != x.shape:
-        return Failure("wrong_shape", SHAPED, {"expected": tuple(x.shape), "got": tuple(found.shape)})
-    return None
+def _mean_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
+    yield draw.normal(3, 3), 0, False
+    yield draw.normal(3, 4), 1, True
+    yield draw.normal(2, 3, 4), 1, False
+    yield draw.normal(2, 3, 4), -2, False
+    yield draw.normal(3, 1), -1, False
+    yield draw.normal(4, 3).t(), 0, True
+    yield draw.normal(5), 0, False
 
 
-def _uses_settings(answer: Any) -> Iterator[Failure]:
-    """A coarse step sees the bend of x² as a kink; a wide tolerance does not see that of 0.2 |x|."""
-    zero = torch.zeros(1, dtype=torch.float64)
-    cases: tuple[tuple[str, Callable[[Tensor], Tensor], float, float, bool], ...] = (
-        ("x²", torch.square, 0.1, 0.05, True),
-        ("0.2 |x|", lambda x: 0.2 * x.abs(), 1e-6, 0.5, False),
-    )
-    for name, f, h, tol, expected in cases:
-        if bool(answer(f, zero, h=h, tol=tol).item()) != expected:
-            yield Failure("ignores_settings", IGNORES, {"f": name, "h": h, "tol": tol})
-            return
+def _max_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
+    yield draw.normal(3, 3), 0
+    yield draw.normal(2, 3, 4), 1
+    yield draw.normal(2, 3, 4), -1
+    yield draw.normal(2, 3, 4), -3
+    yield draw.normal(4, 3).t(), 0
+    yield draw.normal(5), 0
+    yield draw.normal(0, 3), 1
 
 
-# abs_uv
-
-SIGN = {
-    "en": "Every entry of the gradients has the right size, and at u = {u:.2f}, v = {v:.2f} the wrong sign. Is |u v|"
-    " growing or falling there when u grows?",
-    "zh": "梯度每一项的大小都对，可在 u = {u:.2f}、v = {v:.2f} 处符号不对。在那里，u 增大时 |u v| 是变大还是变小？",
-}
+def _logits(draw: Draw) -> tuple[Tensor]:
+    return (draw.normal(3, 4),)
 
 
-def _sign_lost(answer: Any, draw: Draw) -> Iterator[Failure]:
-    u, v = (draw.away_from(draw.normal(4, 5), 0.0, 0.1).requires_grad_() for _ in range(2))
-    fn = answer.apply if hasattr(answer, "apply") else answer
-    found = torch.autograd.grad(fn(u, v).sum(), (u, v), allow_unused=True)
-    right = torch.autograd.grad((u * v).abs().sum(), (u, v))
-    pairs = [(a, b) for a, b in zip(found, right, strict=True) if a is not None and a.shape == b.shape]
-    if len(pairs) == 2 and all(torch.allclose(a.abs(), b.abs()) for a, b in pairs):
-        other = sum(((a.detach() * b) < 0).int() for a, b in pairs)
-        if isinstance(other, Tensor) and bool(other.any()):
-            k = int(other.flatten().argmax())
-            yield Failure("sign_lost", SIGN, {"u": u.flatten()[k].item(), "v": v.flatten()[k].item()})
+def _logsumexp_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
+    yield (draw.normal(2, 3) + torch.tensor([[1000.0], [-1000.0]], dtype=torch.float64),)
+    yield (torch.tensor([[0.0, 1000.0, -1000.0], [-INF, 0.5, 1.0]], dtype=torch.float64),)
+    yield (draw.normal(5),)
+    yield (draw.normal(2, 3, 4),)
+    yield (draw.normal(3, 1),)
+    yield (draw.normal(4, 3).t(),)
+    yield (draw.normal(0, 3),)
+
+
+def _classified(draw: Draw) -> tuple[Tensor, Tensor]:
+    return draw.normal(5, 3), draw.integers(0, 3, 5)
+
+
+def _classified_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
+    yield torch.tensor([[0.0, 1000.0], [-1000.0, 0.0]], dtype=torch.float64), torch.tensor([0, 1])
+    yield draw.normal(3, 4) + 1000, draw.integers(0, 4, 3)
+    yield draw.normal(1, 2), torch.tensor([1])
+    yield draw.normal(3, 1), torch.zeros(3, dtype=torch.int64)
+    yield draw.normal(4, 3).t(), torch.tensor([3, 3, 0])
+
+
+def _layer_norm(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    return functional.layer_norm(x, weight.shape, weight, bias, 1e-5)
+
+
+def _rows_to_norm(draw: Draw) -> tuple[Tensor, ...]:
+    return draw.normal(5, 4) + 2, draw.uniform(0.5, 2.0, 4), draw.normal(4)
+
+
+def _norm_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
+    weight, bias = draw.uniform(0.5, 2.0, 4), draw.normal(4)
+    yield draw.normal(2, 3, 4), weight, bias
+    yield draw.normal(4), weight, bias
+    yield draw.normal(1, 4), weight, bias
+    yield draw.normal(4, 3).t(), weight, bias
+    yield torch.ones(2, 4, dtype=torch.float64), weight, bias
+
+
+def _taken(draw: Draw) -> tuple[Tensor, Tensor]:
+    return draw.normal(5, 3), draw.integers(0, 5, 8)  # 8 of 5: some are taken twice
+
+
+def _taken_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
+    yield draw.normal(5, 3), draw.integers(0, 5, 2, 4)
+    yield draw.normal(5, 3), torch.zeros(0, dtype=torch.int64)
+    yield draw.normal(5, 3), torch.tensor(2)
+    yield draw.normal(3, 5).t(), torch.tensor([4, 4, 4])
+
+
+def _added(answer: Any, draw: Draw) -> Iterator[Failure]:
+    table = draw.normal(3, 2).requires_grad_()
+    (found,) = torch.autograd.grad(answer.apply(table, torch.tensor([1, 0, 1, 1])).sum(), table)
+    if found.shape == table.shape and found.tolist() == [[1, 1], [1, 1], [0, 0]]:
+        yield Failure("last_one", LAST_ONE)
 
 
 EXERCISES = (
     Exercise(
-        "abs_uv", "AbsUV", "value custom gradient linear arity shapes unchanged kinks edges", own=_sign_lost,
-        formula=lambda u, v: (u * v).abs(),
-        inputs=lambda draw: (
-            draw.away_from(draw.normal(*SHAPE), 0.0, 0.1),
-            draw.away_from(draw.normal(*SHAPE), 0.0, 0.1),
+        "mean_over", "Mean", "value own_function gradient linear arity shapes unchanged edges",
+        formula=lambda x, dim, keepdim: x.mean(dim, keepdim=keepdim),
+        inputs=lambda draw: (draw.normal(3, 3), 1, False), edges=_mean_edges,
+    ),
+    Exercise(
+        "max_over", "Max", "value own_function gradient linear arity shapes unchanged context edges",
+        formula=lambda x, dim: tuple(torch.max(x, dim)), inputs=lambda draw: (draw.normal(3, 4), 1), edges=_max_edges,
+        saved_bytes=lambda x, dim: 8 * x.numel() // x.shape[dim],
+    ),
+    Exercise(
+        "logsumexp", "LogSumExp", "value own_function gradient linear custom arity shapes unchanged edges",
+        formula=lambda x: torch.logsumexp(x, -1), inputs=_logits, edges=_logsumexp_edges,
+        own=_from_scratch(_logits, {"logsumexp", "softmax", "log_softmax", "logcumsumexp", "logaddexp"}),
+        notes={"edge_value": SUBTRACT, "edge_gradient": SUBTRACT},
+    ),
+    Exercise(
+        "cross_entropy", "CrossEntropy", "value own_function gradient linear custom arity shapes unchanged edges",
+        formula=functional.cross_entropy, inputs=_classified, edges=_classified_edges,
+        own=_from_scratch(
+            _classified, {"logsumexp", "softmax", "log_softmax", "cross_entropy", "nll_loss", "cross_entropy_loss"}
         ),
-        kinks=_pair_at_kinks,
-        edges=_pair_edges,
-        notes={"kink_wrong": ABS_AT_ZERO, "nonfinite": ABS_AT_ZERO},
+        notes={"edge_value": SUBTRACT, "edge_gradient": SUBTRACT},
     ),
     Exercise(
-        "leaky_clamp", "LeakyClamp", "value gradient linear arity shapes unchanged kinks",
-        formula=_leaky_clamp, vjp=_leaky_clamp_vjp, inputs=_clamp_inputs, kinks=_clamp_kinks,
-        notes={"kink_convention": ENDS},
+        "layer_norm", "LayerNorm", "value own_function gradient linear arity shapes unchanged edges",
+        formula=_layer_norm, inputs=_rows_to_norm, edges=_norm_edges,
     ),
     Exercise(
-        "round_ste", "RoundSTE", "value unchanged gradient linear arity shapes",
-        formula=_round, vjp=lambda x, levels, g: g, inputs=_round_inputs,
+        "take_rows", "TakeRows", "value own_function gradient linear custom arity shapes unchanged edges",
+        formula=lambda table, index: table[index], inputs=_taken, edges=_taken_edges, own=_added,
     ),
-    Exercise(
-        "spike", "Spike", "value unchanged gradient linear arity shapes repeatable dtypes custom",
-        formula=_spike, vjp=_spike_vjp, inputs=_spike_inputs, own=_learns, notes=SPIKE,
-    ),
-    Exercise("find_kinks", "find_kinks", "custom", own=_finds_kinks),
 )  # fmt: skip

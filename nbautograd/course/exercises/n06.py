@@ -1,8 +1,8 @@
-"""Exercises of notebook 06, in-place operations and saved tensors."""
+"""Exercises of notebook 06, kinks and surrogates."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -10,155 +10,259 @@ from torch import Tensor
 
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure
-from nbautograd.course.exercises.shapes import elementwise
 
-# survivors: the notebook shows the same programs
-PROGRAMS: dict[str, Callable[[Tensor], Tensor]] = {
-    "exp, then y": lambda h: h.exp().add_(1),
-    "exp, then h": lambda h: (h.exp(), h.add_(1))[0],
-    "sin, then y": lambda h: h.sin().add_(1),
-    "sin, then h": lambda h: (h.sin(), h.add_(1))[0],
-    "3 * h, then h": lambda h: (3 * h, h.add_(1))[0],
-    "h * h, then h": lambda h: (h * h, h.add_(1))[0],
-    "relu, then y": lambda h: h.relu().add_(1),
-    "h + h, then h": lambda h: (h + h, h.add_(1))[0],
-}
-NOT_A_SET = {
-    "en": "survivors should be a set of names, such as {{'exp, then y'}}; it is a value of type {got}.",
-    "zh": "survivors 应当是一组名字，例如 {{'exp, then y'}}；现在是 {got} 类型的值。",
-}
-NO_SUCH = {
-    "en": "There is no program named {name!r}. Copy the names from the cell above.",
-    "zh": "没有名为 {name!r} 的程序，请从上一格里抄名字。",
-}
-DIES = {
-    "en": "{name!r} does not survive. What does its derivative need: its input, or its output? That is what is "
-    "overwritten here.",
-    "zh": "{name!r} 不能正常工作。它的导数要用到什么：输入还是输出？被改写的正是那一个。",
-}
-LIVES = {
-    "en": "{name!r} survives as well. Its derivative does not need the tensor that is changed.",
-    "zh": "{name!r} 也能正常工作：它的导数用不到被改动的那个张量。",
-}
+SHAPE = (3, 4)
 
 
-def _survives(program: Callable[[Tensor], Tensor]) -> bool:
-    leaf = torch.ones(2, dtype=torch.float64, requires_grad=True)
-    try:
-        torch.autograd.grad(program(1 * leaf).sum(), leaf)
-    except RuntimeError:
-        return False
-    return True
+ABS_AT_ZERO = {
+    "en": "Where u or v is exactly 0, the gradient is NaN or outside the slopes to both sides. Put u = 0 into each "
+    "step of your backward.",
+    "zh": "在 u 或 v 恰好为 0 的地方，梯度是 NaN，或者超出了两侧斜率的范围。把 u = 0 代入 backward 的每一步看看。",
+}
+ENDS = {
+    "en": "In between all is right, but exactly at an end of the interval the gradient is not the one agreed on. To "
+    "which side do lo and hi belong?",
+    "zh": "区间内外都对，但恰好在端点上，梯度与约定的不一致。lo 和 hi 应当算在哪一边？",
+}
+SLOPE = {
+    "en": "What comes back is not grad_output times the declared slope. Work it out by hand for v = -1 and k = 2: the "
+    "slope is 1/9 there.",
+    "zh": "返回的不是 grad_output 乘以声明的斜率。取 v = -1、k = 2 手算一遍：那里的斜率是 1/9。",
+}
+NOT_A_STEP = {
+    "en": "What goes forward should be 1 where v > 0, and 0 elsewhere. The surrogate belongs in backward alone.",
+    "zh": "前向传出去的应当是：v > 0 的地方为 1，其余为 0。替代函数只属于 backward。",
+}
+BOOL = {
+    "en": "Output 1 has another dtype than v. A comparison gives True and False; the next layer wants numbers.",
+    "zh": "第 1 个输出的 dtype 与 v 不同。比较运算给出的是 True 和 False，而下一层要用数来计算。",
+}
+SPIKE = {"wrong_unclassified": SLOPE, "forward_value": NOT_A_STEP, "forward_dtype": BOOL}
 
 
-def _predicted(answer: Any, draw: Draw) -> Iterator[Failure]:
-    given = [answer] if isinstance(answer, str) else answer
-    if not isinstance(given, (set, frozenset, list, tuple)):
-        yield Failure("not_a_set", NOT_A_SET, {"got": type(answer).__name__})
-        return
-    names: Any = (*(n for n in given if n not in PROGRAMS), *(n for n in PROGRAMS if n in given), *PROGRAMS)
-    for name in names:
-        if name not in PROGRAMS:
-            yield Failure("no_such_program", NO_SUCH, {"name": name})
+def _pair_at_kinks(draw: Draw) -> Iterable[tuple[Any, ...]]:
+    """|uv| with zeros in u, in v, and in both."""
+    u, v = draw.normal(5), draw.normal(5)
+    u[0] = u[1] = v[1] = v[2] = 0
+    yield u, v
+
+
+def _pair_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
+    """Without dimensions, empty, transposed: away from the kinks."""
+    for shape in ((), (0, 3), (1, 4)):
+        yield draw.uniform(0.2, 1.0, *shape), draw.uniform(-1.0, -0.2, *shape)
+    yield draw.uniform(0.2, 1.0, 3, 4).t(), draw.uniform(-1.0, -0.2, 3, 4).t()
+
+
+# leaky_clamp
+
+
+def _leaky_clamp(x: Tensor, lo: float, hi: float, slope: float) -> Tensor:
+    inside = x.clamp(lo, hi)
+    return inside + slope * (x - inside)
+
+
+def _leaky_clamp_vjp(x: Tensor, lo: float, hi: float, slope: float, g: Tensor) -> Tensor:
+    inside = (x >= lo) & (x <= hi)
+    return torch.where(inside, g, slope * g)
+
+
+def _clamp_inputs(draw: Draw) -> tuple[Any, ...]:
+    x = draw.uniform(-2.0, 2.0, *SHAPE)
+    return draw.away_from(draw.away_from(x, -1.0, 0.1), 1.0, 0.1), -1.0, 1.0, 0.1
+
+
+def _clamp_kinks(draw: Draw) -> Iterable[tuple[Any, ...]]:
+    yield torch.tensor([-0.5, 1.0, 0.0, 2.0, -2.0], dtype=torch.float64), -0.5, 1.0, 0.1
+
+
+# round_ste
+
+
+def _round(x: Tensor, levels: float) -> Tensor:
+    return (x * levels).round() / levels
+
+
+def _round_inputs(draw: Draw) -> tuple[Any, ...]:
+    # not near the jumps, where a difference of the last digit decides
+    steps = draw.integers(-6, 6, *SHAPE).double() + draw.uniform(-0.4, 0.4, *SHAPE)
+    return steps / 3, 3
+
+
+# spike
+
+
+def _spike(v: Tensor, k: float) -> Tensor:
+    return (v > 0).to(v.dtype)
+
+
+def _spike_vjp(v: Tensor, k: float, g: Tensor) -> Tensor:
+    return g / (1 + k * v.abs()) ** 2
+
+
+def _spike_inputs(draw: Draw) -> tuple[Any, ...]:
+    return draw.away_from(draw.normal(*SHAPE), 0.0, 0.1), 2.0
+
+
+def _train(spike: Callable[..., Tensor], rounds: int = 200) -> float:
+    """The last loss of two spiking neurons that learn OR and AND: the net that the notebook shows."""
+    bits = torch.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    wanted = torch.stack((bits.amax(1), bits.amin(1)), dim=1)
+    weight = torch.full((2, 2), 0.2, requires_grad=True)
+    bias = torch.tensor([-0.9, 0.1], requires_grad=True)
+    optimizer = torch.optim.SGD([weight, bias], lr=0.2)
+    loss = torch.zeros(())
+    for _ in range(rounds):
+        loss = ((spike(bits @ weight + bias, 5.0) - wanted) ** 2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return loss.item()
+
+
+def _learns(answer: Any, draw: Draw) -> Iterator[Failure]:
+    loss = _train(answer.apply)
+    if not loss < 0.05:
+        yield Failure(
+            "does_not_learn",
+            {
+                "en": "The net of two neurons ends with a loss of {loss:.3f}; it should fall below 0.05.",
+                "zh": "两个神经元的网络训练完后损失为 {loss:.3f}，应当降到 0.05 以下。",
+            },
+            {"loss": loss},
+        )
+
+
+# find_kinks
+
+MISSES = {
+    "en": "{f} has a kink at x = {x:g}, where the slope goes from {left:g} to {right:g}; you do not report it.",
+    "zh": "{f} 在 x = {x:g} 处有折点，斜率从 {left:g} 变为 {right:g}，你没有报告它。",
+}
+SEES = {
+    "en": "{f} is smooth at x = {x:g}, and you report a kink there. Compare what your two slopes are at this point.",
+    "zh": "{f} 在 x = {x:g} 处是光滑的，你却报告了折点。看看你算出的两个斜率在这一点各是多少。",
+}
+NOT_BOOL = {
+    "en": "A tensor of dtype torch.bool is wanted, and {got} came.",
+    "zh": "应当返回 dtype 为 torch.bool 的张量，实际得到的是 {got}。",
+}
+SHAPED = {
+    "en": "One answer for each element is wanted, so shape {expected}; {got} came.",
+    "zh": "每个元素都要有一个答案，形状应为 {expected}，实际是 {got}。",
+}
+MUTATES = {
+    "en": "x is changed after the call. It belongs to the caller: compute with new tensors.",
+    "zh": "调用之后 x 被改动了。x 属于调用者，请用新的张量来计算。",
+}
+IGNORES = {
+    "en": "With h = {h:g} and tol = {tol:g} the answer for {f} should be another. Are both arguments used?",
+    "zh": "取 h = {h:g}、tol = {tol:g} 时，对 {f} 的回答应当不同。两个参数都用上了吗？",
+}
+
+Curve = tuple[str, Callable[[Tensor], Tensor], tuple[tuple[float, float, float], ...], tuple[float, ...]]
+# name, function, its kinks as (x, slope from the left, slope from the right), points where it is smooth
+CURVES: tuple[Curve, ...] = (
+    ("relu(x)", torch.relu, ((0.0, 0.0, 1.0),), (-1.0, 0.5)),
+    ("-|x - 1|", lambda x: -(x - 1).abs(), ((1.0, 1.0, -1.0),), (0.0, 2.0)),
+    ("clamp(x, 0, 1)", lambda x: x.clamp(0, 1), ((0.0, 0.0, 1.0), (1.0, 1.0, 0.0)), (0.5, -0.5)),
+    ("exp(5x)", lambda x: (5 * x).exp(), (), (0.0, 0.5, 1.0)),
+    ("x³", lambda x: x**3, (), (-1.0, 0.0, 2.0)),
+    ("0.2 |x|", lambda x: 0.2 * x.abs(), ((0.0, -0.2, 0.2),), (1.0,)),
+)  # fmt: skip
+
+
+def _finds_kinks(answer: Any, draw: Draw) -> Iterator[Failure]:
+    for name, f, kinks, smooth in CURVES:
+        x = torch.tensor([[*(k[0] for k in kinks), *smooth]], dtype=torch.float64)
+        before = x.clone()
+        found = answer(f, x)
+        if not torch.equal(x, before):
+            yield Failure("mutates_input", MUTATES)
             return
-        if (name in given) != _survives(PROGRAMS[name]):
-            yield Failure(*(("does_not_survive", DIES) if name in given else ("survives_too", LIVES)), {"name": name})
+        misshapen = _misshapen(found, x)
+        if misshapen is not None:
+            yield misshapen
+            return
+        for (at, left, right), seen in zip(kinks, found[0], strict=False):
+            if not seen:
+                yield Failure("misses_kink", MISSES, {"f": name, "x": at, "left": left, "right": right})
+                return
+        for at, seen in zip(smooth, found[0, len(kinks) :], strict=True):
+            if seen:
+                yield Failure("sees_kink", SEES, {"f": name, "x": at})
+                return
+    yield from _uses_settings(answer)
+
+
+def _misshapen(found: Any, x: Tensor) -> Failure | None:
+    if not isinstance(found, Tensor) or found.dtype != torch.bool:
+        got = f"{found.dtype}" if isinstance(found, Tensor) else type(found).__name__
+        return Failure("not_bool", NOT_BOOL, {"got": got})
+    if found.shape != x.shape:
+        return Failure("wrong_shape", SHAPED, {"expected": tuple(x.shape), "got": tuple(found.shape)})
+    return None
+
+
+def _uses_settings(answer: Any) -> Iterator[Failure]:
+    """A coarse step sees the bend of x² as a kink; a wide tolerance does not see that of 0.2 |x|."""
+    zero = torch.zeros(1, dtype=torch.float64)
+    cases: tuple[tuple[str, Callable[[Tensor], Tensor], float, float, bool], ...] = (
+        ("x²", torch.square, 0.1, 0.05, True),
+        ("0.2 |x|", lambda x: 0.2 * x.abs(), 1e-6, 0.5, False),
+    )
+    for name, f, h, tol, expected in cases:
+        if bool(answer(f, zero, h=h, tol=tol).item()) != expected:
+            yield Failure("ignores_settings", IGNORES, {"f": name, "h": h, "tol": tol})
             return
 
 
-# exp_in_place
+# abs_uv
 
-NOT_IN_PLACE = {
-    "en": "The result is right, but the tensor given still holds the old numbers: nothing happened in place.",
-    "zh": "结果是对的，但传入的张量里还是原来的数：并没有原地写入。",
-}
-OTHER_OBJECT = {
-    "en": "The tensor that was given was changed, but what came back is another one. Return the very tensor that you "
-    "changed, and mark it.",
-    "zh": "传入的张量被改了，返回的却是另一个张量。请返回你改动的那一个，并标记它。",
-}
-UNMARKED = {
-    "en": "After h = 1 * x; ExpInPlace.apply(h), the gradient through h itself is 1: autograd takes h for what it was "
-    "before. How does it learn that h was changed?",
-    "zh": "执行 h = 1 * x; ExpInPlace.apply(h) 之后，经过 h 本身的梯度是 1：自动求导以为 h 还是原来的 h。"
-    "怎样才能让它知道 h 已经被改了？",
-}
-
-GRAD_OUTPUT = {
-    "en": "backward writes into grad_output. In place is for what forward was given and has marked; grad_output may "
-    "belong to others.",
-    "zh": "backward 改写了 grad_output。可以原地修改的只有 forward 收到并标记过的张量，grad_output 可能还有别人要用。",
+SIGN = {
+    "en": "Every entry of the gradients has the right size, and at u = {u:.2f}, v = {v:.2f} the wrong sign. Is |u v|"
+    " growing or falling there when u grows?",
+    "zh": "梯度每一项的大小都对，可在 u = {u:.2f}、v = {v:.2f} 处符号不对。在那里，u 增大时 |u v| 是变大还是变小？",
 }
 
 
-def _on_a_copy(answer: Any) -> Callable[..., Any]:
-    return lambda x: answer.apply(x.clone())
-
-
-def _in_place(answer: Any, draw: Draw) -> Iterator[Failure]:
-    x = draw.normal(3).requires_grad_()
-    h = 1 * x
-    y = answer.apply(h)
-    if not torch.equal(h.detach(), y.detach()):
-        yield Failure("not_in_place", NOT_IN_PLACE)
-    elif y.data_ptr() != h.data_ptr():
-        yield Failure("other_object", OTHER_OBJECT)
-    elif y is not h:
-        yield Failure("unmarked", UNMARKED)
-    else:
-        grad_output = torch.ones_like(y)
-        torch.autograd.grad(y, x, grad_output)
-        if not bool((grad_output == 1).all()):
-            yield Failure("mutates_grad_output", GRAD_OUTPUT)
-
-
-# head
-
-VIEW = {
-    "en": "A caller who changes the output in place gets an error: the output is a view of the input. Where is the "
-    "memory of your output made?",
-    "zh": "调用者一旦原地修改输出就会报错：输出是输入的视图。你的输出用的是谁的内存？",
-}
-SHARED = {
-    "en": "When a caller changes the output in place, the input changes as well: the two share their memory.",
-    "zh": "调用者原地修改输出时，输入也跟着变了：两者共用一块内存。",
-}
-
-
-def _own_memory(answer: Any, draw: Draw) -> Iterator[Failure]:
-    x = draw.normal(4, 3).requires_grad_()
-    h = 1 * x
-    before = h.detach().clone()
-    head = answer.apply(h, 2)
-    try:
-        head.mul_(10)
-    except RuntimeError:
-        yield Failure("view_returned", VIEW)
-        return
-    if not torch.equal(h.detach(), before):
-        yield Failure("shares_memory", SHARED)
+def _sign_lost(answer: Any, draw: Draw) -> Iterator[Failure]:
+    u, v = (draw.away_from(draw.normal(4, 5), 0.0, 0.1).requires_grad_() for _ in range(2))
+    fn = answer.apply if hasattr(answer, "apply") else answer
+    found = torch.autograd.grad(fn(u, v).sum(), (u, v), allow_unused=True)
+    right = torch.autograd.grad((u * v).abs().sum(), (u, v))
+    pairs = [(a, b) for a, b in zip(found, right, strict=True) if a is not None and a.shape == b.shape]
+    if len(pairs) == 2 and all(torch.allclose(a.abs(), b.abs()) for a, b in pairs):
+        other = sum(((a.detach() * b) < 0).int() for a, b in pairs)
+        if isinstance(other, Tensor) and bool(other.any()):
+            k = int(other.flatten().argmax())
+            yield Failure("sign_lost", SIGN, {"u": u.flatten()[k].item(), "v": v.flatten()[k].item()})
 
 
 EXERCISES = (
-    Exercise("survivors", "survivors", "custom", own=_predicted),
     Exercise(
-        "exp_in_place", "ExpInPlace", "value gradient linear custom edges",
-        formula=torch.exp, inputs=lambda draw: (draw.normal(2, 3),), apply=_on_a_copy, own=_in_place,
-        edges=elementwise(),
-    ),
-    Exercise(
-        "scale_by", "ScaleBy", "value gradient linear arity unchanged edges",
-        formula=lambda x, s: x * s, inputs=lambda draw: (draw.normal(2, 3), 2.5), edges=elementwise(2.5),
-    ),
-    Exercise("tanh", "Tanh", "value gradient linear unchanged double_backward context edges",
-        formula=torch.tanh, inputs=lambda draw: (draw.normal(2, 3),),
-             edges=elementwise()),
-    Exercise(
-        "head", "Head", "value gradient linear arity unchanged repeatable custom edges",
-        formula=lambda x, n: x[:n].clone(), inputs=lambda draw: (draw.normal(4, 3), 2), own=_own_memory,
-        edges=lambda draw: (
-            (draw.normal(4, 3), 4), (draw.normal(4, 3), 0),
-            (draw.normal(5), 2), (draw.normal(3, 4).t(), 1),
+        "abs_uv", "AbsUV", "value custom gradient linear arity shapes unchanged kinks edges", own=_sign_lost,
+        formula=lambda u, v: (u * v).abs(),
+        inputs=lambda draw: (
+            draw.away_from(draw.normal(*SHAPE), 0.0, 0.1),
+            draw.away_from(draw.normal(*SHAPE), 0.0, 0.1),
         ),
+        kinks=_pair_at_kinks,
+        edges=_pair_edges,
+        notes={"kink_wrong": ABS_AT_ZERO, "nonfinite": ABS_AT_ZERO},
     ),
+    Exercise(
+        "leaky_clamp", "LeakyClamp", "value gradient linear arity shapes unchanged kinks",
+        formula=_leaky_clamp, vjp=_leaky_clamp_vjp, inputs=_clamp_inputs, kinks=_clamp_kinks,
+        notes={"kink_convention": ENDS},
+    ),
+    Exercise(
+        "round_ste", "RoundSTE", "value unchanged gradient linear arity shapes",
+        formula=_round, vjp=lambda x, levels, g: g, inputs=_round_inputs,
+    ),
+    Exercise(
+        "spike", "Spike", "value unchanged gradient linear arity shapes repeatable dtypes custom",
+        formula=_spike, vjp=_spike_vjp, inputs=_spike_inputs, own=_learns, notes=SPIKE,
+    ),
+    Exercise("find_kinks", "find_kinks", "custom", own=_finds_kinks),
 )  # fmt: skip

@@ -1,8 +1,8 @@
-"""Exercises of notebook 07, double backward."""
+"""Exercises of notebook 07, in-place operations and saved tensors."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -10,150 +10,155 @@ from torch import Tensor
 
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure
-from nbautograd.course.exercises.observed import computed_by_torch
 from nbautograd.course.exercises.shapes import elementwise
 
-
-def _first_output(answer: Any) -> Callable[..., Any]:
-    """Use the first output, as a caller does of a Function that also returns its intermediates."""
-
-    def called(x: Tensor) -> Any:
-        outputs = answer.apply(x)
-        return outputs[0] if isinstance(outputs, tuple) else outputs
-
-    return called
-
-
-def _some(draw: Draw) -> tuple[Any, ...]:
-    return (draw.normal(2, 3),)
-
-
-# my_cube
-
-ONE_OUTPUT = {
-    "en": "`forward` should return two tensors, x³ and dx; {got} came.",
-    "zh": "`forward` 应当返回两个张量：x³ 和 dx；实际得到的是 {got}。",
+# survivors: the notebook shows the same programs
+PROGRAMS: dict[str, Callable[[Tensor], Tensor]] = {
+    "exp, then y": lambda h: h.exp().add_(1),
+    "exp, then h": lambda h: (h.exp(), h.add_(1))[0],
+    "sin, then y": lambda h: h.sin().add_(1),
+    "sin, then h": lambda h: (h.sin(), h.add_(1))[0],
+    "3 * h, then h": lambda h: (3 * h, h.add_(1))[0],
+    "h * h, then h": lambda h: (h * h, h.add_(1))[0],
+    "relu, then y": lambda h: h.relu().add_(1),
+    "h + h, then h": lambda h: (h + h, h.add_(1))[0],
 }
-DX_LOST = {
-    "en": "A loss made of the second output, dx = 3 x², gets a wrong gradient at x = {x:.3f}: {got:.3f}, and"
-    " {right:.3f} is right. What flows back into dx arrives as `grad_dx`.",
-    "zh": "用第二个输出 dx = 3 x² 算损失，在 x = {x:.3f} 处得到的梯度是 {got:.3f}，正确的是 {right:.3f}。"
-    "流回 dx 的梯度就是 `grad_dx`。",
+NOT_A_SET = {
+    "en": "survivors should be a set of names, such as {{'exp, then y'}}; it is a value of type {got}.",
+    "zh": "survivors 应当是一组名字，例如 {{'exp, then y'}}；现在是 {got} 类型的值。",
+}
+NO_SUCH = {
+    "en": "There is no program named {name!r}. Copy the names from the cell above.",
+    "zh": "没有名为 {name!r} 的程序，请从上一格里抄名字。",
+}
+DIES = {
+    "en": "{name!r} does not survive. What does its derivative need: its input, or its output? That is what is "
+    "overwritten here.",
+    "zh": "{name!r} 不能正常工作。它的导数要用到什么：输入还是输出？被改写的正是那一个。",
+}
+LIVES = {
+    "en": "{name!r} survives as well. Its derivative does not need the tensor that is changed.",
+    "zh": "{name!r} 也能正常工作：它的导数用不到被改动的那个张量。",
 }
 
 
-def _uses_grad_dx(answer: Any, draw: Draw) -> Iterator[Failure]:
-    """Differentiate the second output too, which a backward without grad_dx gets wrong."""
-    x, g = draw.uniform(0.5, 1.5, 4).requires_grad_(), draw.uniform(0.5, 1.5, 4)
-    outputs = answer.apply(x)
-    if not isinstance(outputs, tuple) or len(outputs) != 2:
-        yield Failure("one_output", ONE_OUTPUT, {"got": type(outputs).__name__})
+def _survives(program: Callable[[Tensor], Tensor]) -> bool:
+    leaf = torch.ones(2, dtype=torch.float64, requires_grad=True)
+    try:
+        torch.autograd.grad(program(1 * leaf).sum(), leaf)
+    except RuntimeError:
+        return False
+    return True
+
+
+def _predicted(answer: Any, draw: Draw) -> Iterator[Failure]:
+    given = [answer] if isinstance(answer, str) else answer
+    if not isinstance(given, (set, frozenset, list, tuple)):
+        yield Failure("not_a_set", NOT_A_SET, {"got": type(answer).__name__})
         return
-    found = torch.autograd.grad(outputs[1], x, g, allow_unused=True)[0]
-    found, right = torch.zeros_like(x) if found is None else found, g * 6 * x.detach()
-    if found.shape != right.shape or not torch.allclose(found, right):
-        params = {"x": x[0].item(), "got": found.flatten()[0].item(), "right": right[0].item()}
-        yield Failure("grad_dx_ignored", DX_LOST, params)
-
-
-# numpy_sin
-
-TRIGONOMETRIC = {"sin", "cos", "tan", "sinc", "polar", "exp"}
-
-
-def _by_numpy(answer: Any, draw: Draw) -> Iterator[Failure]:
-    yield from computed_by_torch(answer, draw.normal(3).requires_grad_(), TRIGONOMETRIC)
-
-
-# gradient_penalty
-
-NO_NUMBER = {
-    "en": "A tensor is wanted, and a value of type {got} came: nothing can be differentiated through that.",
-    "zh": "应当返回张量，实际得到的是 {got} 类型的值，无法继续求导。",
-}
-SHAPED = {
-    "en": "The penalty is one number, so its shape is (); yours is {got}.",
-    "zh": "惩罚项是一个数，形状应为 ()，你的是 {got}。",
-}
-VALUE = {
-    "en": "For a batch of {n} rows in {d} dimensions the penalty is {right:.4f}, and yours is {got:.4f}. "
-    "Go through the formula from the inside: one gradient per row, its length over the columns, the mean over rows.",
-    "zh": "对 {n} 行、{d} 维的一个批次，惩罚项应为 {right:.4f}，你的是 {got:.4f}。"
-    "从里到外核对公式：每行一个梯度，沿列求长度，再对各行取平均。",
-}
-NO_GRAPH = {
-    "en": "The value is right, but nothing flows from it back to the critic's weights: training would go on as if the "
-    "penalty were not there. Look at nbautograd.graph of your penalty. Where does it end?",
-    "zh": "数值是对的，但没有梯度从它流回判别网络的权重：训练会照常进行，就像没有惩罚项一样。"
-    "用 nbautograd.graph 看看你的惩罚项，计算图断在哪里？",
-}
-DERIVATIVE = {
-    "en": "The value is right, but its derivative by the critic's weights is not.",
-    "zh": "数值是对的，但它对判别网络权重的导数不对。",
-}
-LEAVES = {
-    "en": "After the call there is something in .grad of {who}. An optimizer would add it to its step. "
-    "torch.autograd.grad gives a gradient without leaving it anywhere.",
-    "zh": "调用之后，{who} 的 .grad 里多了东西，优化器会把它一并加进更新。"
-    "torch.autograd.grad 能给出梯度，又不会留在任何地方。",
-}
-
-
-def _penalises(answer: Any, draw: Draw) -> Iterator[Failure]:
-    """The critic is f(x) = x³ · w, whose gradient is 3 x² w."""
-    for n, d in ((4, 3), (2, 5)):
-        x, w = draw.uniform(0.3, 1.2, n, d).requires_grad_(), draw.uniform(0.5, 1.5, d).requires_grad_()
-        weight = w
-        penalty = answer(lambda rows, weight=weight: rows**3 @ weight, x)
-        right = (((3 * x**2 * w).norm(dim=1) - 1) ** 2).mean()
-        failure = _not_the_penalty(penalty, right, (n, d)) or _not_differentiable(penalty, right, x, w)
-        if failure is not None:
-            yield failure
+    names: Any = (*(n for n in given if n not in PROGRAMS), *(n for n in PROGRAMS if n in given), *PROGRAMS)
+    for name in names:
+        if name not in PROGRAMS:
+            yield Failure("no_such_program", NO_SUCH, {"name": name})
+            return
+        if (name in given) != _survives(PROGRAMS[name]):
+            yield Failure(*(("does_not_survive", DIES) if name in given else ("survives_too", LIVES)), {"name": name})
             return
 
 
-def _not_the_penalty(penalty: Any, right: Tensor, size: tuple[int, int]) -> Failure | None:
-    if not isinstance(penalty, Tensor):
-        return Failure("no_number", NO_NUMBER, {"got": type(penalty).__name__})
-    if penalty.shape != ():
-        return Failure("wrong_shape", SHAPED, {"got": tuple(penalty.shape)})
-    if not torch.allclose(penalty.detach(), right.detach()):
-        params = {"n": size[0], "d": size[1], "right": right.item(), "got": penalty.item()}
-        return Failure("wrong_value", VALUE, params)
-    return None
+# exp_in_place
+
+NOT_IN_PLACE = {
+    "en": "The result is right, but the tensor given still holds the old numbers: nothing happened in place.",
+    "zh": "结果是对的，但传入的张量里还是原来的数：并没有原地写入。",
+}
+OTHER_OBJECT = {
+    "en": "The tensor that was given was changed, but what came back is another one. Return the very tensor that you "
+    "changed, and mark it.",
+    "zh": "传入的张量被改了，返回的却是另一个张量。请返回你改动的那一个，并标记它。",
+}
+UNMARKED = {
+    "en": "After h = 1 * x; ExpInPlace.apply(h), the gradient through h itself is 1: autograd takes h for what it was "
+    "before. How does it learn that h was changed?",
+    "zh": "执行 h = 1 * x; ExpInPlace.apply(h) 之后，经过 h 本身的梯度是 1：自动求导以为 h 还是原来的 h。"
+    "怎样才能让它知道 h 已经被改了？",
+}
+
+GRAD_OUTPUT = {
+    "en": "backward writes into grad_output. In place is for what forward was given and has marked; grad_output may "
+    "belong to others.",
+    "zh": "backward 改写了 grad_output。可以原地修改的只有 forward 收到并标记过的张量，grad_output 可能还有别人要用。",
+}
 
 
-def _not_differentiable(penalty: Tensor, right: Tensor, x: Tensor, w: Tensor) -> Failure | None:
-    left: dict[str, Tensor | None] = {"x": x.grad, "w": w.grad}
-    for who, grad in left.items():
-        if grad is not None:
-            return Failure("leaves_grad", LEAVES, {"who": who})
-    if not penalty.requires_grad:
-        return Failure("no_graph", NO_GRAPH)
-    got: Tensor | None = torch.autograd.grad(penalty, w, allow_unused=True)[0]
-    (expected,) = torch.autograd.grad(right, w)
-    if got is None:
-        return Failure("no_graph", NO_GRAPH)
-    return None if torch.allclose(got, expected) else Failure("wrong_derivative", DERIVATIVE)
+def _on_a_copy(answer: Any) -> Callable[..., Any]:
+    return lambda x: answer.apply(x.clone())
 
 
-def _with_dimensions(draw: Draw) -> Iterable[tuple[Any, ...]]:
-    """NumPy gives a number back for an array without dimensions, which is another lesson."""
-    return list(elementwise()(draw))[1:]
+def _in_place(answer: Any, draw: Draw) -> Iterator[Failure]:
+    x = draw.normal(3).requires_grad_()
+    h = 1 * x
+    y = answer.apply(h)
+    if not torch.equal(h.detach(), y.detach()):
+        yield Failure("not_in_place", NOT_IN_PLACE)
+    elif y.data_ptr() != h.data_ptr():
+        yield Failure("other_object", OTHER_OBJECT)
+    elif y is not h:
+        yield Failure("unmarked", UNMARKED)
+    else:
+        grad_output = torch.ones_like(y)
+        torch.autograd.grad(y, x, grad_output)
+        if not bool((grad_output == 1).all()):
+            yield Failure("mutates_grad_output", GRAD_OUTPUT)
+
+
+# head
+
+VIEW = {
+    "en": "A caller who changes the output in place gets an error: the output is a view of the input. Where is the "
+    "memory of your output made?",
+    "zh": "调用者一旦原地修改输出就会报错：输出是输入的视图。你的输出用的是谁的内存？",
+}
+SHARED = {
+    "en": "When a caller changes the output in place, the input changes as well: the two share their memory.",
+    "zh": "调用者原地修改输出时，输入也跟着变了：两者共用一块内存。",
+}
+
+
+def _own_memory(answer: Any, draw: Draw) -> Iterator[Failure]:
+    x = draw.normal(4, 3).requires_grad_()
+    h = 1 * x
+    before = h.detach().clone()
+    head = answer.apply(h, 2)
+    try:
+        head.mul_(10)
+    except RuntimeError:
+        yield Failure("view_returned", VIEW)
+        return
+    if not torch.equal(h.detach(), before):
+        yield Failure("shares_memory", SHARED)
 
 
 EXERCISES = (
+    Exercise("survivors", "survivors", "custom", own=_predicted),
     Exercise(
-        "my_cube", "MyCube", "value gradient linear arity double_backward custom edges",
-        formula=lambda x: x**3, inputs=_some, edges=elementwise(), apply=_first_output, own=_uses_grad_dx,
+        "exp_in_place", "ExpInPlace", "value gradient linear custom edges",
+        formula=torch.exp, inputs=lambda draw: (draw.normal(2, 3),), apply=_on_a_copy, own=_in_place,
+        edges=elementwise(),
     ),
     Exercise(
-        "sinh", "Sinh", "value gradient linear arity double_backward edges",
-        formula=torch.sinh, inputs=_some, edges=elementwise(), apply=_first_output,
+        "scale_by", "ScaleBy", "value gradient linear arity unchanged edges",
+        formula=lambda x, s: x * s, inputs=lambda draw: (draw.normal(2, 3), 2.5), edges=elementwise(2.5),
     ),
-    Exercise("silu", "Silu", "value gradient linear unchanged double_backward edges",
-        formula=lambda x: x * x.sigmoid(), inputs=_some, edges=elementwise()),
-    Exercise("numpy_sin", "NumpySin", "value gradient linear dtypes double_backward custom edges",
-        formula=torch.sin, inputs=_some, edges=_with_dimensions, own=_by_numpy),
-    Exercise("gradient_penalty", "gradient_penalty", "custom", own=_penalises),
+    Exercise("tanh", "Tanh", "value gradient linear unchanged double_backward context edges",
+        formula=torch.tanh, inputs=lambda draw: (draw.normal(2, 3),),
+             edges=elementwise()),
+    Exercise(
+        "head", "Head", "value gradient linear arity unchanged repeatable custom edges",
+        formula=lambda x, n: x[:n].clone(), inputs=lambda draw: (draw.normal(4, 3), 2), own=_own_memory,
+        edges=lambda draw: (
+            (draw.normal(4, 3), 4), (draw.normal(4, 3), 0),
+            (draw.normal(5), 2), (draw.normal(3, 4).t(), 1),
+        ),
+    ),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Exercises of notebook 08, forward mode, vmap and torch.func."""
+"""Exercises of notebook 08, double backward."""
 
 from __future__ import annotations
 
@@ -7,220 +7,153 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd import Function
 
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure
+from nbautograd.course.exercises.observed import computed_by_torch
 from nbautograd.course.exercises.shapes import elementwise
 
 
-def _linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    return torch.nn.functional.linear(input, weight, bias)
+def _first_output(answer: Any) -> Callable[..., Any]:
+    """Use the first output, as a caller does of a Function that also returns its intermediates."""
+
+    def called(x: Tensor) -> Any:
+        outputs = answer.apply(x)
+        return outputs[0] if isinstance(outputs, tuple) else outputs
+
+    return called
 
 
-def _linear_inputs(draw: Draw) -> tuple[Any, ...]:
-    return draw.normal(4, 3), draw.normal(2, 3), draw.normal(2)
+def _some(draw: Draw) -> tuple[Any, ...]:
+    return (draw.normal(2, 3),)
 
 
-def _mat_vec_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
-    """One row, one column, no row."""
-    yield draw.normal(1, 3), draw.normal(3)
-    yield draw.normal(2, 1), draw.normal(1)
-    yield draw.normal(0, 3), draw.normal(3)
+# my_cube
 
-
-def _linear_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
-    """One output, one row, no row."""
-    yield draw.normal(3, 4), draw.normal(1, 4), draw.normal(1)
-    yield draw.normal(1, 4), draw.normal(5, 4), draw.normal(5)
-    yield draw.normal(0, 4), draw.normal(5, 4), draw.normal(5)
-
-
-JVP_RAISED = {
-    "en": "Your jvp could not be used. It gets ctx and one tangent per input, and returns one tangent per output; what "
-    "it takes from ctx.saved_tensors must have been saved for forward.",
-    "zh": "你的 jvp 没能用起来。它接收 ctx 和每个输入的一个切向量，为每个输出返回一个切向量；"
-    "它从 ctx.saved_tensors 里取的东西，必须事先为前向模式保存过。",
+ONE_OUTPUT = {
+    "en": "`forward` should return two tensors, x³ and dx; {got} came.",
+    "zh": "`forward` 应当返回两个张量：x³ 和 dx；实际得到的是 {got}。",
+}
+DX_LOST = {
+    "en": "A loss made of the second output, dx = 3 x², gets a wrong gradient at x = {x:.3f}: {got:.3f}, and"
+    " {right:.3f} is right. What flows back into dx arrives as `grad_dx`.",
+    "zh": "用第二个输出 dx = 3 x² 算损失，在 x = {x:.3f} 处得到的梯度是 {got:.3f}，正确的是 {right:.3f}。"
+    "流回 dx 的梯度就是 `grad_dx`。",
 }
 
-IN_PLACE = {
-    "en": "One of your methods fails under vmap. Try it with only bias batched: does forward then write a batched "
-    "tensor into one that is not?",
-    "zh": "你的某个方法在 vmap 下会出错。设想只有 bias 带批次：forward 是不是把带批次的张量写进了不带批次的张量？",
-}
-WHERE = {
-    "en": "Your rule gives other values than one sample after another. For each input: which dimension is the batch, "
-    "and what if there is none? And for the output: is the batch where your second return value says?",
-    "zh": "你的规则与逐个样本计算的结果不同。逐个输入检查：哪一维是批次，没有批次时怎么办？"
-    "再看输出：批次真的在你第二个返回值所说的那一维吗？",
-}
 
-# per_sample
+def _uses_grad_dx(answer: Any, draw: Draw) -> Iterator[Failure]:
+    """Differentiate the second output too, which a backward without grad_dx gets wrong."""
+    x, g = draw.uniform(0.5, 1.5, 4).requires_grad_(), draw.uniform(0.5, 1.5, 4)
+    outputs = answer.apply(x)
+    if not isinstance(outputs, tuple) or len(outputs) != 2:
+        yield Failure("one_output", ONE_OUTPUT, {"got": type(outputs).__name__})
+        return
+    found = torch.autograd.grad(outputs[1], x, g, allow_unused=True)[0]
+    found, right = torch.zeros_like(x) if found is None else found, g * 6 * x.detach()
+    if found.shape != right.shape or not torch.allclose(found, right):
+        params = {"x": x[0].item(), "got": found.flatten()[0].item(), "right": right[0].item()}
+        yield Failure("grad_dx_ignored", DX_LOST, params)
 
-ONE = {
-    "en": "Two gradients are wanted, of weight and of bias; one tensor of shape {got} came.",
-    "zh": "需要两个梯度：weight 的和 bias 的；实际得到的是一个形状为 {got} 的张量。",
+
+# numpy_sin
+
+TRIGONOMETRIC = {"sin", "cos", "tan", "sinc", "polar", "exp"}
+
+
+def _by_numpy(answer: Any, draw: Draw) -> Iterator[Failure]:
+    yield from computed_by_torch(answer, draw.normal(3).requires_grad_(), TRIGONOMETRIC)
+
+
+# gradient_penalty
+
+NO_NUMBER = {
+    "en": "A tensor is wanted, and a value of type {got} came: nothing can be differentiated through that.",
+    "zh": "应当返回张量，实际得到的是 {got} 类型的值，无法继续求导。",
 }
-NUMBER = {
-    "en": "Two gradients are wanted, of weight and of bias, as a tuple; a value of type {got} came.",
-    "zh": "需要两个梯度：weight 的和 bias 的，放在元组里；实际得到的是 {got} 类型的值。",
-}
-SUMMED = {
-    "en": "With {n} samples the gradient of {who} has the shape {got}: it is one for the whole batch. One for each "
-    "sample is wanted.",
-    "zh": "有 {n} 个样本，而 {who} 的梯度形状是 {got}：这是整个批次合在一起的。需要的是每个样本一个。",
-}
-PARAMETER = {
-    "en": "Where the gradient of {who}, of shape {expected}, is wanted, one of shape {got} came. To which arguments "
-    "is grad asked?",
-    "zh": "这里应当是 {who} 的梯度，形状为 {expected}，实际得到的形状是 {got}。grad 是对哪几个参数求的？",
-}
-FACTOR = {
-    "en": "The gradient of {who} is {ratio:.4g} times the right one, for every sample. Compare your loss with the "
-    "formula.",
-    "zh": "对每个样本，{who} 的梯度都是正确值的 {ratio:.4g} 倍。把你的损失和公式对照一下。",
+SHAPED = {
+    "en": "The penalty is one number, so its shape is (); yours is {got}.",
+    "zh": "惩罚项是一个数，形状应为 ()，你的是 {got}。",
 }
 VALUE = {
-    "en": "The gradient of {who} has the right shape, but for sample 0 it is {got}, and should be {expected}.",
-    "zh": "{who} 的梯度形状对了，但样本 0 的值是 {got}，应为 {expected}。",
+    "en": "For a batch of {n} rows in {d} dimensions the penalty is {right:.4f}, and yours is {got:.4f}. "
+    "Go through the formula from the inside: one gradient per row, its length over the columns, the mean over rows.",
+    "zh": "对 {n} 行、{d} 维的一个批次，惩罚项应为 {right:.4f}，你的是 {got:.4f}。"
+    "从里到外核对公式：每行一个梯度，沿列求长度，再对各行取平均。",
+}
+NO_GRAPH = {
+    "en": "The value is right, but nothing flows from it back to the critic's weights: training would go on as if the "
+    "penalty were not there. Look at nbautograd.graph of your penalty. Where does it end?",
+    "zh": "数值是对的，但没有梯度从它流回判别网络的权重：训练会照常进行，就像没有惩罚项一样。"
+    "用 nbautograd.graph 看看你的惩罚项，计算图断在哪里？",
+}
+DERIVATIVE = {
+    "en": "The value is right, but its derivative by the critic's weights is not.",
+    "zh": "数值是对的，但它对判别网络权重的导数不对。",
+}
+LEAVES = {
+    "en": "After the call there is something in .grad of {who}. An optimizer would add it to its step. "
+    "torch.autograd.grad gives a gradient without leaving it anywhere.",
+    "zh": "调用之后，{who} 的 .grad 里多了东西，优化器会把它一并加进更新。"
+    "torch.autograd.grad 能给出梯度，又不会留在任何地方。",
 }
 
 
-def _for_each_sample(answer: Any, draw: Draw) -> Iterator[Failure]:
-    weight, bias, inputs, targets = draw.normal(3), draw.normal(), draw.normal(5, 3), draw.normal(5)
-    residual = 2 * (inputs @ weight + bias - targets)
-    right = {"weight": residual[:, None] * inputs, "bias": residual}
-    found = answer(weight, bias, inputs, targets)
-    if isinstance(found, Tensor):
-        yield Failure("wrong_number", ONE, {"got": tuple(found.shape)})
-        return
-    if not isinstance(found, (tuple, list)) or len(found) != 2:
-        yield Failure("wrong_number", NUMBER, {"got": type(found).__name__})
-        return
-    for (who, expected), got in zip(right.items(), found, strict=True):
-        failure = _sample_gradient(who, got, expected)
+def _penalises(answer: Any, draw: Draw) -> Iterator[Failure]:
+    """The critic is f(x) = x³ · w, whose gradient is 3 x² w."""
+    for n, d in ((4, 3), (2, 5)):
+        x, w = draw.uniform(0.3, 1.2, n, d).requires_grad_(), draw.uniform(0.5, 1.5, d).requires_grad_()
+        weight = w
+        penalty = answer(lambda rows, weight=weight: rows**3 @ weight, x)
+        right = (((3 * x**2 * w).norm(dim=1) - 1) ** 2).mean()
+        failure = _not_the_penalty(penalty, right, (n, d)) or _not_differentiable(penalty, right, x, w)
         if failure is not None:
             yield failure
             return
 
 
-def _sample_gradient(who: str, got: Any, expected: Tensor) -> Failure | None:
-    shape = tuple(got.shape) if isinstance(got, Tensor) else type(got).__name__
-    if shape == tuple(expected.shape[1:]):
-        return Failure("summed", SUMMED, {"who": who, "n": len(expected), "got": shape})
-    if shape != tuple(expected.shape):
-        return Failure("wrong_parameter", PARAMETER, {"who": who, "got": shape, "expected": tuple(expected.shape)})
-    if torch.allclose(got, expected):
-        return None
-    ratio = float((got * expected).sum() / (expected * expected).sum())
-    if torch.allclose(got, ratio * expected):
-        return Failure("wrong_factor", FACTOR, {"who": who, "ratio": ratio})
-    return Failure("wrong_value", VALUE, {"who": who, "got": _short(got[0]), "expected": _short(expected[0])})
+def _not_the_penalty(penalty: Any, right: Tensor, size: tuple[int, int]) -> Failure | None:
+    if not isinstance(penalty, Tensor):
+        return Failure("no_number", NO_NUMBER, {"got": type(penalty).__name__})
+    if penalty.shape != ():
+        return Failure("wrong_shape", SHAPED, {"got": tuple(penalty.shape)})
+    if not torch.allclose(penalty.detach(), right.detach()):
+        params = {"n": size[0], "d": size[1], "right": right.item(), "got": penalty.item()}
+        return Failure("wrong_value", VALUE, params)
+    return None
 
 
-def _short(tensor: Tensor) -> str:
-    numbers = [f"{value:.3g}" for value in tensor.detach().reshape(-1).tolist()]
-    return numbers[0] if tensor.dim() == 0 else f"[{', '.join(numbers)}]"
+def _not_differentiable(penalty: Tensor, right: Tensor, x: Tensor, w: Tensor) -> Failure | None:
+    left: dict[str, Tensor | None] = {"x": x.grad, "w": w.grad}
+    for who, grad in left.items():
+        if grad is not None:
+            return Failure("leaves_grad", LEAVES, {"who": who})
+    if not penalty.requires_grad:
+        return Failure("no_graph", NO_GRAPH)
+    got: Tensor | None = torch.autograd.grad(penalty, w, allow_unused=True)[0]
+    (expected,) = torch.autograd.grad(right, w)
+    if got is None:
+        return Failure("no_graph", NO_GRAPH)
+    return None if torch.allclose(got, expected) else Failure("wrong_derivative", DERIVATIVE)
 
 
-# hessian_of
-
-NO_TENSOR = {
-    "en": "A matrix is wanted, and a value of type {got} came. A transform gives a function; has it been called on x?",
-    "zh": "应当返回矩阵，实际得到的是 {got} 类型的值。变换返回的是函数：它作用到 x 上了吗？",
-}
-SHAPED = {
-    "en": "For a vector of {n} numbers the Hessian has the shape {expected}; yours is {got}. How often is f "
-    "differentiated, and what of?",
-    "zh": "对含 {n} 个数的向量，黑塞矩阵形状应为 {expected}，你的是 {got}。f 被求了几次导，又是对什么求的？",
-}
-DIAGONAL = {
-    "en": "Off the diagonal all is 0, but for f(x) = {f} it is not. Each element of the gradient depends on all of x.",
-    "zh": "非对角元素全是 0，但对 f(x) = {f} 并非如此：梯度的每个元素都与整个 x 有关。",
-}
-HESSIAN = {
-    "en": "For f(x) = {f} the entry ({i}, {j}) of the Hessian is {expected:.4g}, and yours is {got:.4g}.",
-    "zh": "对 f(x) = {f}，黑塞矩阵的 ({i}, {j}) 元素应为 {expected:.4g}，你的是 {got:.4g}。",
-}
-
-
-class _Cube(Function):
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(x: Tensor) -> Tensor:
-        return x**3
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        ctx.save_for_backward(*inputs)
-        ctx.save_for_forward(*inputs)
-
-    @staticmethod
-    def backward(ctx: Any, grad_output: Tensor) -> Tensor:
-        (x,) = ctx.saved_tensors
-        product: Tensor = grad_output * 3 * x**2
-        return product
-
-    @staticmethod
-    def jvp(ctx: Any, t: Tensor) -> Tensor:
-        (x,) = ctx.saved_tensors
-        product: Tensor = t * 3 * x**2
-        return product
-
-
-def _cube(x: Tensor) -> Tensor:
-    cubed: Tensor = _Cube.apply(x)  # type: ignore[no-untyped-call]
-    return cubed
-
-
-FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
-    "(Σ x)³ + Σ x³": lambda x: _cube(x.sum()) + _cube(x).sum(),
-    "x₀³ · sin(x₁ x₂)": lambda x: _cube(x[0]) * (x[1] * x[2]).sin(),
-}
-
-
-def _hessian(answer: Any, draw: Draw) -> Iterator[Failure]:
-    for name, f in FUNCTIONS.items():
-        x = draw.uniform(0.3, 1.5, 3)
-        expected = torch.func.hessian(f)(x)
-        found = answer(f, x)
-        if not isinstance(found, Tensor):
-            yield Failure("no_tensor", NO_TENSOR, {"got": type(found).__name__})
-        elif found.shape != expected.shape:
-            params = {"n": len(x), "expected": tuple(expected.shape), "got": tuple(found.shape)}
-            yield Failure("wrong_shape", SHAPED, params)
-        elif not torch.allclose(found, expected):
-            yield _wrong_entry(name, found.detach(), expected)
-        else:
-            continue
-        return
-
-
-def _wrong_entry(name: str, found: Tensor, expected: Tensor) -> Failure:
-    if torch.equal(found, found.diag().diag()):
-        return Failure("only_diagonal", DIAGONAL, {"f": name})
-    i, j = divmod(int((found - expected).abs().argmax()), len(expected))
-    params = {"f": name, "i": i, "j": j, "expected": expected[i, j].item(), "got": found[i, j].item()}
-    return Failure("wrong_value", HESSIAN, params)
+def _with_dimensions(draw: Draw) -> Iterable[tuple[Any, ...]]:
+    """NumPy gives a number back for an array without dimensions, which is another lesson."""
+    return list(elementwise()(draw))[1:]
 
 
 EXERCISES = (
     Exercise(
-        "forward_cube", "ForwardCube", "value gradient linear forward_mode double_backward edges",
-        formula=lambda x: x**3, inputs=lambda draw: (draw.normal(2, 3),), edges=elementwise(),
-        notes={"jvp_raised": JVP_RAISED},
+        "my_cube", "MyCube", "value gradient linear arity double_backward custom edges",
+        formula=lambda x: x**3, inputs=_some, edges=elementwise(), apply=_first_output, own=_uses_grad_dx,
     ),
     Exercise(
-        "linear_ported", "LinearPorted", "value gradient linear shapes subsets optional vmap edges",
-        formula=_linear, inputs=_linear_inputs, edges=_linear_edges, notes={"vmap_raised": IN_PLACE},
+        "sinh", "Sinh", "value gradient linear arity double_backward edges",
+        formula=torch.sinh, inputs=_some, edges=elementwise(), apply=_first_output,
     ),
-    Exercise(
-        "mat_vec", "MatVec", "value gradient vmap edges",
-        formula=lambda A, x: A @ x, inputs=lambda draw: (draw.normal(2, 3), draw.normal(3)),
-        edges=_mat_vec_edges,
-        notes={"vmap_wrong": WHERE},
-    ),
-    Exercise("per_sample", "per_sample", "custom", own=_for_each_sample),
-    Exercise("hessian_of", "hessian_of", "custom", own=_hessian),
+    Exercise("silu", "Silu", "value gradient linear unchanged double_backward edges",
+        formula=lambda x: x * x.sigmoid(), inputs=_some, edges=elementwise()),
+    Exercise("numpy_sin", "NumpySin", "value gradient linear dtypes double_backward custom edges",
+        formula=torch.sin, inputs=_some, edges=_with_dimensions, own=_by_numpy),
+    Exercise("gradient_penalty", "gradient_penalty", "custom", own=_penalises),
 )  # fmt: skip

@@ -1,22 +1,32 @@
-"""Exercises of notebook 09, modules and old code."""
+"""Exercises of notebook 09, forward mode, vmap and torch.func."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import Function
 
 from nbautograd.course.draw import Draw
 from nbautograd.course.exercise import Exercise, Failure
-from nbautograd.course.exercises.layers import layer, says
-
-# migrate_linear
+from nbautograd.course.exercises.shapes import elementwise
 
 
 def _linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return torch.nn.functional.linear(input, weight, bias)
+
+
+def _linear_inputs(draw: Draw) -> tuple[Any, ...]:
+    return draw.normal(4, 3), draw.normal(2, 3), draw.normal(2)
+
+
+def _mat_vec_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
+    """One row, one column, no row."""
+    yield draw.normal(1, 3), draw.normal(3)
+    yield draw.normal(2, 1), draw.normal(1)
+    yield draw.normal(0, 3), draw.normal(3)
 
 
 def _linear_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
@@ -26,78 +36,191 @@ def _linear_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
     yield draw.normal(0, 4), draw.normal(5, 4), draw.normal(5)
 
 
-# migrate_transpose
-
-
-def _transpose(x: Tensor, first: int, second: int) -> Tensor:
-    return x.transpose(first, second)
-
-
-# what_died
-
-DEATHS: dict[str, str] = {
-    "Variable(torch.randn(3), requires_grad=True)": "torch.randn(3, requires_grad=True)",
-    "Linear()(input, weight)": "Linear.apply(input, weight)",
-    "self.needs_input_grad[0]": "ctx.needs_input_grad[0]",
-    "loss.data[0]": "loss.item()",
-    "Variable(x, volatile=True)": "with torch.no_grad():",
-    "torch.utils.ffi": "torch.utils.cpp_extension",
-}
-HINTS = {
-    "Variable(torch.randn(3), requires_grad=True)": (
-        "Variable and Tensor are one type now.",
-        "Variable 和 Tensor 如今是同一个类型。",
-    ),
-    "Linear()(input, weight)": ("Who calls forward today?", "如今由谁来调用 forward？"),
-    "self.needs_input_grad[0]": ("Static methods have no self.", "静态方法没有 self。"),
-    "loss.data[0]": ("How does a number come out of a tensor without dimensions?", "怎样从零维张量取出一个数？"),
-    "Variable(x, volatile=True)": ("volatile meant: keep no graph.", "volatile 的意思是：不要记录计算图。"),
-    "torch.utils.ffi": ("C++ code is built by another module now.", "如今由另一个模块来编译 C++ 代码。"),
+JVP_RAISED = {
+    "en": "Your jvp could not be used. It gets ctx and one tangent per input, and returns one tangent per output; what "
+    "it takes from ctx.saved_tensors must have been saved for forward.",
+    "zh": "你的 jvp 没能用起来。它接收 ctx 和每个输入的一个切向量，为每个输出返回一个切向量；"
+    "它从 ctx.saved_tensors 里取的东西，必须事先为前向模式保存过。",
 }
 
+IN_PLACE = {
+    "en": "One of your methods fails under vmap. Try it with only bias batched: does forward then write a batched "
+    "tensor into one that is not?",
+    "zh": "你的某个方法在 vmap 下会出错。设想只有 bias 带批次：forward 是不是把带批次的张量写进了不带批次的张量？",
+}
+WHERE = {
+    "en": "Your rule gives other values than one sample after another. For each input: which dimension is the batch, "
+    "and what if there is none? And for the output: is the batch where your second return value says?",
+    "zh": "你的规则与逐个样本计算的结果不同。逐个输入检查：哪一维是批次，没有批次时怎么办？"
+    "再看输出：批次真的在你第二个返回值所说的那一维吗？",
+}
 
-def _replaced(answer: Any, draw: Draw) -> Iterator[Failure]:
-    if not isinstance(answer, dict) or set(answer) != set(DEATHS):
-        yield says(
-            "lines_missing",
-            "`today` is a dict with the six old lines as keys, as they are written above.",
-            "`today` 应当是一个字典，键就是上面写好的六行旧代码。",
-        )
+# per_sample
+
+ONE = {
+    "en": "Two gradients are wanted, of weight and of bias; one tensor of shape {got} came.",
+    "zh": "需要两个梯度：weight 的和 bias 的；实际得到的是一个形状为 {got} 的张量。",
+}
+NUMBER = {
+    "en": "Two gradients are wanted, of weight and of bias, as a tuple; a value of type {got} came.",
+    "zh": "需要两个梯度：weight 的和 bias 的，放在元组里；实际得到的是 {got} 类型的值。",
+}
+SUMMED = {
+    "en": "With {n} samples the gradient of {who} has the shape {got}: it is one for the whole batch. One for each "
+    "sample is wanted.",
+    "zh": "有 {n} 个样本，而 {who} 的梯度形状是 {got}：这是整个批次合在一起的。需要的是每个样本一个。",
+}
+PARAMETER = {
+    "en": "Where the gradient of {who}, of shape {expected}, is wanted, one of shape {got} came. To which arguments "
+    "is grad asked?",
+    "zh": "这里应当是 {who} 的梯度，形状为 {expected}，实际得到的形状是 {got}。grad 是对哪几个参数求的？",
+}
+FACTOR = {
+    "en": "The gradient of {who} is {ratio:.4g} times the right one, for every sample. Compare your loss with the "
+    "formula.",
+    "zh": "对每个样本，{who} 的梯度都是正确值的 {ratio:.4g} 倍。把你的损失和公式对照一下。",
+}
+VALUE = {
+    "en": "The gradient of {who} has the right shape, but for sample 0 it is {got}, and should be {expected}.",
+    "zh": "{who} 的梯度形状对了，但样本 0 的值是 {got}，应为 {expected}。",
+}
+
+
+def _for_each_sample(answer: Any, draw: Draw) -> Iterator[Failure]:
+    weight, bias, inputs, targets = draw.normal(3), draw.normal(), draw.normal(5, 3), draw.normal(5)
+    residual = 2 * (inputs @ weight + bias - targets)
+    right = {"weight": residual[:, None] * inputs, "bias": residual}
+    found = answer(weight, bias, inputs, targets)
+    if isinstance(found, Tensor):
+        yield Failure("wrong_number", ONE, {"got": tuple(found.shape)})
         return
-    strangers = [new for new in answer.values() if new not in DEATHS.values()]
-    if strangers:
-        yield says(
-            "not_a_choice", "{new!r} is none of the six choices.", "{new!r} 不在六个选项之中。", new=strangers[0]
-        )
+    if not isinstance(found, (tuple, list)) or len(found) != 2:
+        yield Failure("wrong_number", NUMBER, {"got": type(found).__name__})
         return
-    for old, new in DEATHS.items():
-        if answer[old] != new:
-            yield says("wrong_pair", f"{{old}}: {HINTS[old][0]}", f"{{old}}：{HINTS[old][1]}", old=old)
+    for (who, expected), got in zip(right.items(), found, strict=True):
+        failure = _sample_gradient(who, got, expected)
+        if failure is not None:
+            yield failure
+            return
+
+
+def _sample_gradient(who: str, got: Any, expected: Tensor) -> Failure | None:
+    shape = tuple(got.shape) if isinstance(got, Tensor) else type(got).__name__
+    if shape == tuple(expected.shape[1:]):
+        return Failure("summed", SUMMED, {"who": who, "n": len(expected), "got": shape})
+    if shape != tuple(expected.shape):
+        return Failure("wrong_parameter", PARAMETER, {"who": who, "got": shape, "expected": tuple(expected.shape)})
+    if torch.allclose(got, expected):
+        return None
+    ratio = float((got * expected).sum() / (expected * expected).sum())
+    if torch.allclose(got, ratio * expected):
+        return Failure("wrong_factor", FACTOR, {"who": who, "ratio": ratio})
+    return Failure("wrong_value", VALUE, {"who": who, "got": _short(got[0]), "expected": _short(expected[0])})
+
+
+def _short(tensor: Tensor) -> str:
+    numbers = [f"{value:.3g}" for value in tensor.detach().reshape(-1).tolist()]
+    return numbers[0] if tensor.dim() == 0 else f"[{', '.join(numbers)}]"
+
+
+# hessian_of
+
+NO_TENSOR = {
+    "en": "A matrix is wanted, and a value of type {got} came. A transform gives a function; has it been called on x?",
+    "zh": "应当返回矩阵，实际得到的是 {got} 类型的值。变换返回的是函数：它作用到 x 上了吗？",
+}
+SHAPED = {
+    "en": "For a vector of {n} numbers the Hessian has the shape {expected}; yours is {got}. How often is f "
+    "differentiated, and what of?",
+    "zh": "对含 {n} 个数的向量，黑塞矩阵形状应为 {expected}，你的是 {got}。f 被求了几次导，又是对什么求的？",
+}
+DIAGONAL = {
+    "en": "Off the diagonal all is 0, but for f(x) = {f} it is not. Each element of the gradient depends on all of x.",
+    "zh": "非对角元素全是 0，但对 f(x) = {f} 并非如此：梯度的每个元素都与整个 x 有关。",
+}
+HESSIAN = {
+    "en": "For f(x) = {f} the entry ({i}, {j}) of the Hessian is {expected:.4g}, and yours is {got:.4g}.",
+    "zh": "对 f(x) = {f}，黑塞矩阵的 ({i}, {j}) 元素应为 {expected:.4g}，你的是 {got:.4g}。",
+}
+
+
+class _Cube(Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x: Tensor) -> Tensor:
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Tensor) -> Tensor:
+        (x,) = ctx.saved_tensors
+        product: Tensor = grad_output * 3 * x**2
+        return product
+
+    @staticmethod
+    def jvp(ctx: Any, t: Tensor) -> Tensor:
+        (x,) = ctx.saved_tensors
+        product: Tensor = t * 3 * x**2
+        return product
+
+
+def _cube(x: Tensor) -> Tensor:
+    cubed: Tensor = _Cube.apply(x)  # type: ignore[no-untyped-call]
+    return cubed
+
+
+FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "(Σ x)³ + Σ x³": lambda x: _cube(x.sum()) + _cube(x).sum(),
+    "x₀³ · sin(x₁ x₂)": lambda x: _cube(x[0]) * (x[1] * x[2]).sin(),
+}
+
+
+def _hessian(answer: Any, draw: Draw) -> Iterator[Failure]:
+    for name, f in FUNCTIONS.items():
+        x = draw.uniform(0.3, 1.5, 3)
+        expected = torch.func.hessian(f)(x)
+        found = answer(f, x)
+        if not isinstance(found, Tensor):
+            yield Failure("no_tensor", NO_TENSOR, {"got": type(found).__name__})
+        elif found.shape != expected.shape:
+            params = {"n": len(x), "expected": tuple(expected.shape), "got": tuple(found.shape)}
+            yield Failure("wrong_shape", SHAPED, params)
+        elif not torch.allclose(found, expected):
+            yield _wrong_entry(name, found.detach(), expected)
+        else:
+            continue
+        return
+
+
+def _wrong_entry(name: str, found: Tensor, expected: Tensor) -> Failure:
+    if torch.equal(found, found.diag().diag()):
+        return Failure("only_diagonal", DIAGONAL, {"f": name})
+    i, j = divmod(int((found - expected).abs().argmax()), len(expected))
+    params = {"f": name, "i": i, "j": j, "expected": expected[i, j].item(), "got": found[i, j].item()}
+    return Failure("wrong_value", HESSIAN, params)
 
 
 EXERCISES = (
-    Exercise("linear_module", "Linear", "custom", own=layer, points=2),
     Exercise(
-        "migrate_linear",
-        "LinearFunction",
-        "own_function value gradient linear edges optional subsets",
-        _linear,
-        lambda draw: (draw.normal(3, 4), draw.normal(5, 4), draw.normal(5)),
-        _linear_edges,
+        "forward_cube", "ForwardCube", "value gradient linear forward_mode double_backward edges",
+        formula=lambda x: x**3, inputs=lambda draw: (draw.normal(2, 3),), edges=elementwise(),
+        notes={"jvp_raised": JVP_RAISED},
     ),
     Exercise(
-        "migrate_transpose",
-        "Transpose",
-        "own_function value gradient linear arity edges",
-        _transpose,
-        lambda draw: (draw.normal(2, 3, 4), 0, 2),
-        lambda draw: (
-            (draw.normal(2, 3), 0, 1),
-            (draw.normal(2, 3), 1, 1),
-            (draw.normal(2, 3, 4), -1, 0),
-            (draw.normal(0, 2), 0, 1),
-        ),
+        "linear_ported", "LinearPorted", "value gradient linear shapes subsets optional vmap edges",
+        formula=_linear, inputs=_linear_inputs, edges=_linear_edges, notes={"vmap_raised": IN_PLACE},
     ),
-    Exercise("repair_module", "Repaired", "custom", own=layer, points=2),
-    Exercise("what_died", "today", "custom", own=_replaced),
-)
+    Exercise(
+        "mat_vec", "MatVec", "value gradient vmap edges",
+        formula=lambda A, x: A @ x, inputs=lambda draw: (draw.normal(2, 3), draw.normal(3)),
+        edges=_mat_vec_edges,
+        notes={"vmap_wrong": WHERE},
+    ),
+    Exercise("per_sample", "per_sample", "custom", own=_for_each_sample),
+    Exercise("hessian_of", "hessian_of", "custom", own=_hessian),
+)  # fmt: skip

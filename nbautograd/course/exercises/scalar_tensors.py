@@ -1,4 +1,4 @@
-"""Checks of notebook 13's types that torch does not know: ``scalar_tensor`` and ``dense_fallback``."""
+"""Checks of notebook 12's types that torch does not know: ``scalar_tensor`` and ``dense_fallback``."""
 
 from __future__ import annotations
 

@@ -9,14 +9,14 @@
 #     language: python
 #     name: python3
 #   nbautograd:
-#     course: "05"
+#     course: "06"
 #     title_en: Kinks and surrogates
 #     title_zh: 折点与替代梯度
 #     minutes: 45
 # ---
 
 # %% [markdown] lang="en" pair="intro"
-# # 05 · Kinks and surrogates
+# # 06 · Kinks and surrogates
 #
 # Some functions have a corner, and some jump. Training goes on all the same, because somebody decided what `backward` says there. In this notebook that somebody is you.
 #
@@ -30,8 +30,8 @@
 #
 # **You need** notebooks 01 to 03: a Function, a vector–Jacobian product, a gradient check. **Time**: about 45 minutes.
 
-# %% [markdown] lang="zh" pair="intro" of="b536fc62"
-# # 05 · 折点与替代梯度
+# %% [markdown] lang="zh" pair="intro" of="86895305"
+# # 06 · 折点与替代梯度
 #
 # 有的函数在某处拐个弯，留下一个折点；有的干脆跳变。训练却照样进行——因为有人规定了 `backward` 在那里该返回什么。这一课，做规定的人就是你。
 #

@@ -1,4 +1,4 @@
-"""Exercises of notebook 13, extending torch."""
+"""Exercises of notebook 12, extending torch."""
 
 from __future__ import annotations
 

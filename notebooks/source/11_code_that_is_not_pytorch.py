@@ -9,14 +9,14 @@
 #     language: python
 #     name: python3
 #   nbautograd:
-#     course: "10"
+#     course: "11"
 #     title_en: Code that is not PyTorch
 #     title_zh: 不是 PyTorch 的代码
 #     minutes: 45
 # ---
 
 # %% [markdown] lang="en" pair="intro"
-# # 10 · Code that is not PyTorch
+# # 11 · Code that is not PyTorch
 #
 # The forward that you need is written already: in NumPy, in Fortran, in a simulator that somebody sold to your institute. Autograd cannot look inside. A Function can stand around it and say what the gradient is, and this notebook is about the three ways to know that: derive it, approximate it, or do without.
 #
@@ -30,8 +30,8 @@
 #
 # **You need** notebooks 01 to 03. **Time**: about 45 minutes.
 
-# %% [markdown] lang="zh" pair="intro" of="25b54e94"
-# # 10 · 不是 PyTorch 的代码
+# %% [markdown] lang="zh" pair="intro" of="c1fa3c46"
+# # 11 · 不是 PyTorch 的代码
 #
 # 你要的前向早就有人写好了：用 NumPy，用 Fortran，或者藏在研究所买来的仿真软件里。自动求导看不进去。但可以用一个 Function 把它包起来，由你说明梯度是什么。怎样才知道梯度是什么？这一课讲三条路：推导、近似，或者不要梯度。
 #
@@ -91,7 +91,7 @@ nbautograd.why_none(x, y)
 # Four things go wrong again and again:
 #
 # - **The way back changes the dtype.** NumPy likes float64. A float32 model then gets a float64 output, and the next layer complains, or worse, does not.
-# - **`backward` leaves PyTorch too**, so a second derivative would be taken of a constant and come out as zero, silently. `@once_differentiable` makes it an error, wherever `grad_output` needs a gradient (behind a plain `.sum()` it does not: notebook 07).
+# - **`backward` leaves PyTorch too**, so a second derivative would be taken of a constant and come out as zero, silently. `@once_differentiable` makes it an error, wherever `grad_output` needs a gradient (behind a plain `.sum()` it does not: notebook 08).
 # - **NumPy shares memory.** `x.numpy()` is not a copy: `out *= 2` on it changes the caller's tensor.
 # - **An array without dimensions turns into a number.** `np.exp` of one gives an `np.float64`, which `torch.from_numpy` refuses. `np.asarray(...)` around it gives an array again.
 #
@@ -99,7 +99,7 @@ nbautograd.why_none(x, y)
 #
 # $\operatorname{softplus}(x) = \log(1 + e^x)$, computed by NumPy in `forward` **and** in `backward`. It must take float32 and float64 and give back the same, survive $x = 800$, and refuse a second derivative. (`np.logaddexp(a, b)` is $\log(e^a + e^b)$ without overflow.)
 
-# %% [markdown] lang="zh" pair="function-around" of="7f0841f9"
+# %% [markdown] lang="zh" pair="function-around" of="3e106638"
 # PyTorch 拒绝交出会丢掉历史的张量；你若坚持用 `detach()`，历史就真的丢了。
 #
 # 在 Function 的 `forward` 里，反正什么都不会被记录，所以可以放心离开；由 `backward` 来补上这一段：它说明梯度是什么。
@@ -107,7 +107,7 @@ nbautograd.why_none(x, y)
 # 有四件事一错再错：
 #
 # - **回来时 dtype 变了。** NumPy 偏爱 float64。float32 的模型于是得到 float64 的输出，下一层会报错——更糟的是不报错。
-# - **`backward` 也离开了 PyTorch**，二阶导数就成了对常数求导，悄悄变成零。加上 `@once_differentiable` 就会明确报错，前提是 `grad_output` 需要梯度（后面只接 `.sum()` 时不需要，见第 07 课）。
+# - **`backward` 也离开了 PyTorch**，二阶导数就成了对常数求导，悄悄变成零。加上 `@once_differentiable` 就会明确报错，前提是 `grad_output` 需要梯度（后面只接 `.sum()` 时不需要，见第 08 课）。
 # - **NumPy 共享内存。** `x.numpy()` 不是副本，在它上面写 `out *= 2`，改的是调用者的张量。
 # - **没有维度的数组会变成一个数。** 对它用 `np.exp`，得到的是 `np.float64`，`torch.from_numpy` 不收。外面套一层 `np.asarray(...)`，就又是数组了。
 #

@@ -9,14 +9,14 @@
 #     language: python
 #     name: python3
 #   nbautograd:
-#     course: "07"
+#     course: "08"
 #     title_en: Double backward
 #     title_zh: 二次反向传播
 #     minutes: 45
 # ---
 
 # %% [markdown] lang="en" pair="intro"
-# # 07 · Double backward
+# # 08 · Double backward
 #
 # A gradient is a function of the inputs like any other, so it has a gradient, too. Hessians, gradient penalties, meta-learning and physics-informed nets all ask for it. Your `backward` can deliver it without a line more, or destroy it without a word.
 #
@@ -30,8 +30,8 @@
 #
 # **You need** notebooks 01 to 04. **Time**: about 45 minutes.
 
-# %% [markdown] lang="zh" pair="intro" of="4acc6983"
-# # 07 · 二次反向传播
+# %% [markdown] lang="zh" pair="intro" of="ece89d99"
+# # 08 · 二次反向传播
 #
 # 梯度也是输入的函数，和别的函数没有两样，所以梯度也有梯度。黑塞矩阵、梯度惩罚、元学习、物理信息神经网络都要用到它。你的 `backward` 可能一行不多写就能支持它，也可能一声不响地把它毁掉。
 #

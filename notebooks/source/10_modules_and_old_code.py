@@ -9,14 +9,14 @@
 #     language: python
 #     name: python3
 #   nbautograd:
-#     course: "09"
+#     course: "10"
 #     title_en: Modules and old code
 #     title_zh: 模块与旧代码
 #     minutes: 40
 # ---
 
 # %% [markdown] lang="en" pair="intro"
-# # 09 · Modules and old code
+# # 10 · Modules and old code
 #
 # A Function computes and keeps nothing. Weights have to live somewhere, be found by the optimiser, saved to disk and moved to another dtype: that is what a **module** is for. And much code that you will meet was written for a PyTorch that no longer exists. Both are matters of knowing who owns what.
 #
@@ -30,8 +30,8 @@
 #
 # **You need** notebooks 01 and 02. **Time**: about 40 minutes.
 
-# %% [markdown] lang="zh" pair="intro" of="2aac9b0a"
-# # 09 · 模块与旧代码
+# %% [markdown] lang="zh" pair="intro" of="1b9f37ea"
+# # 10 · 模块与旧代码
 #
 # Function 只管计算，什么也不保存。权重总得有个地方住：优化器要找得到，能存盘，能换 dtype——这就是**模块**的用处。另外，你会遇到大量为早已不存在的 PyTorch 写的代码。两件事归根到底都是：弄清什么东西归谁管。
 #

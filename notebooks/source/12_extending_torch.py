@@ -9,14 +9,14 @@
 #     language: python
 #     name: python3
 #   nbautograd:
-#     course: "13"
+#     course: "12"
 #     title_en: Extending torch
 #     title_zh: 扩展 torch
 #     minutes: 45
 # ---
 
 # %% [markdown] lang="en" pair="intro"
-# # 13 · Extending torch
+# # 12 · Extending torch
 #
 # A custom Function adds an operation. Sometimes you want something else: a new **kind of object** that `torch.add` and `torch.mean` accept, or a look at **every operation** that a program performs. PyTorch asks politely before it computes. In this notebook you learn to answer.
 #
@@ -30,8 +30,8 @@
 #
 # **You need** Python classes; notebook 01 helps. **Time**: about 45 minutes.
 
-# %% [markdown] lang="zh" pair="intro" of="0b6995a5"
-# # 13 · 扩展 torch
+# %% [markdown] lang="zh" pair="intro" of="fdc148d2"
+# # 12 · 扩展 torch
 #
 # 自定义 Function 给 PyTorch 增加一种运算。有时你要的却是别的：让 `torch.add`、`torch.mean` 认识一种**新的对象**，或者看清程序执行的**每一个运算**。PyTorch 在动手计算之前会先礼貌地问一声，这一课就学怎样回答。
 #

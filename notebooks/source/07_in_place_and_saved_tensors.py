@@ -9,14 +9,14 @@
 #     language: python
 #     name: python3
 #   nbautograd:
-#     course: "06"
+#     course: "07"
 #     title_en: In-place operations and saved tensors
 #     title_zh: 原地操作与保存的张量
 #     minutes: 45
 # ---
 
 # %% [markdown] lang="en" pair="intro"
-# # 06 · In-place operations and saved tensors
+# # 07 · In-place operations and saved tensors
 #
 # `backward` runs long after `forward`, on tensors that were kept in between. If somebody writes into them meanwhile, the gradient is wrong. PyTorch guards against this with a plain counter. This notebook shows what the counter sees, and what it does not.
 #
@@ -30,8 +30,8 @@
 #
 # **You need** notebooks 01 to 04. **Time**: about 45 minutes.
 
-# %% [markdown] lang="zh" pair="intro" of="d20d3927"
-# # 06 · 原地操作与保存的张量
+# %% [markdown] lang="zh" pair="intro" of="957b1c37"
+# # 07 · 原地操作与保存的张量
 #
 # `backward` 在 `forward` 之后很久才运行，用的是中间保存下来的张量。如果这期间有人改写了它们，梯度就错了。PyTorch 靠一个朴素的计数器来防范。这一课就来看：这个计数器看得见什么，又看不见什么。
 #

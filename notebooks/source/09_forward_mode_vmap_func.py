@@ -9,14 +9,14 @@
 #     language: python
 #     name: python3
 #   nbautograd:
-#     course: "08"
+#     course: "09"
 #     title_en: Forward mode, vmap and torch.func
 #     title_zh: 前向模式、vmap 与 torch.func
 #     minutes: 45
 # ---
 
 # %% [markdown] lang="en" pair="intro"
-# # 08 · Forward mode, vmap and torch.func
+# # 09 · Forward mode, vmap and torch.func
 #
 # `torch.func` turns functions into functions: `grad(f)` is the gradient of `f`, `vmap(f)` is `f` for a whole batch, `jvp` pushes a direction through `f`. They can be stacked, `vmap(grad(f))`, and your own Function can take part, if it follows three rules.
 #
@@ -28,10 +28,10 @@
 # - compute per-sample gradients without a loop;
 # - build a Hessian from a forward and a backward mode.
 #
-# **You need** notebooks 01 to 04, and 07 for the last part. **Time**: about 45 minutes.
+# **You need** notebooks 01 to 04, and 08 for the last part. **Time**: about 45 minutes.
 
-# %% [markdown] lang="zh" pair="intro" of="98f0042c"
-# # 08 · 前向模式、vmap 与 torch.func
+# %% [markdown] lang="zh" pair="intro" of="ba0f6b87"
+# # 09 · 前向模式、vmap 与 torch.func
 #
 # `torch.func` 把函数变成函数：`grad(f)` 是 `f` 的梯度，`vmap(f)` 是对整个批次做 `f`，`jvp` 则把一个方向推过 `f`。它们还能叠起来用，比如 `vmap(grad(f))`。只要守住三条规矩，你自己写的 Function 也能加入进来。
 #
@@ -43,7 +43,7 @@
 # - 不写循环，算出每个样本各自的梯度；
 # - 用一次前向模式加一次反向模式拼出黑塞矩阵。
 #
-# **预备知识**：01 到 04；最后一节要用到 07。**用时**：约 45 分钟。
+# **预备知识**：01 到 04；最后一节要用到 08。**用时**：约 45 分钟。
 
 # %% tags=["setup"]
 # In Colab, or wherever nbautograd is missing, this installs it; otherwise it does nothing.
@@ -115,9 +115,9 @@ class SlippedSquare(Function):
 #
 # ### Exercise `forward_cube`
 #
-# The cube of notebook 07, with forward mode. **Predict**: what does `jvp` return that `backward` does not, and the other way round?
+# The cube of notebook 08, with forward mode. **Predict**: what does `jvp` return that `backward` does not, and the other way round?
 
-# %% [markdown] lang="zh" pair="forward-task" of="ab1d2b1e"
+# %% [markdown] lang="zh" pair="forward-task" of="28ea50f7"
 # 结论是“错误”，要往下读才知道错在哪里：`backward` 与有限差分处处一致，是 `jvp` 和两者都对不上。两个方法是对同一个导数的两份说法；如果只用反向模式训练，永远发现不了它们互相矛盾。
 #
 # ### 练习 `forward_cube`

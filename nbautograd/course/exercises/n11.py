@@ -1,0 +1,249 @@
+"""Exercises of notebook 11, code that is not PyTorch and numerical backwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from nbautograd.course.draw import Draw
+from nbautograd.course.exercise import Exercise, Failure
+from nbautograd.course.exercises.observed import computed_by_torch
+
+# numpy_softplus
+
+
+def _softplus(x: Tensor) -> Tensor:
+    return torch.nn.functional.softplus(x)
+
+
+def _softplus_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
+    """Without dimensions, empty, transposed, and far out where a careless exp overflows."""
+    yield (draw.normal(),)
+    yield (draw.normal(0, 3),)
+    yield (draw.normal(3, 4).t(),)
+    yield (torch.tensor([-800.0, -30.0, 0.0, 30.0, 800.0], dtype=torch.float64),)
+
+
+TRANSCENDENTAL = {
+    *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "logaddexp", "logaddexp2", "logsumexp", "pow", "tanh"),
+    *(
+        "sigmoid",
+        "expit",
+        "softplus",
+        "logsigmoid",
+        "log_sigmoid",
+        "softmax",
+        "log_softmax",
+        "silu",
+        "mish",
+        "__rpow__",
+    ),
+}
+GIVES_SECOND = {
+    "en": "A second derivative was asked for, with a grad_output that needs a gradient, and nobody refused: the share"
+    " of this Function is simply missing. Which decorator refuses?",
+    "zh": "在 grad_output 需要梯度的情况下要求二阶导数，却没有被拒绝：这个 Function 的那一份就这样丢了。"
+    "哪个装饰器会拒绝？",
+}
+
+
+def _numpy_once(answer: Any, draw: Draw) -> Iterator[Failure]:
+    """NumPy computes, and a second derivative is refused."""
+    x, g = draw.normal(3).requires_grad_(), draw.normal(3).requires_grad_()
+    yield from computed_by_torch(answer, x, TRANSCENDENTAL)
+    (slope,) = torch.autograd.grad(answer.apply(x), x, g, create_graph=True)
+    try:
+        slope.sum().backward()
+    except RuntimeError:
+        return
+    yield Failure("second_derivative_given", GIVES_SECOND)
+
+
+# numpy_correlate
+
+
+def _correlate(signal: Tensor, kernel: Tensor) -> Tensor:
+    return torch.nn.functional.conv1d(signal[None, None], kernel[None, None])[0, 0]
+
+
+def _correlate_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
+    """A kernel of one, a kernel as long as the signal, every second element of something longer."""
+    yield draw.normal(6), draw.normal(1)
+    yield draw.normal(5), draw.normal(5)
+    yield draw.normal(14)[::2], draw.normal(3)
+
+
+# numerical_backward
+
+
+class _BlackBox:
+    """y_i = sin(x_i) + x_i times the mean of x, in NumPy: every output depends on every input."""
+
+    def __call__(self, x: Any) -> Any:
+        return np.sin(x) + x * np.mean(x)
+
+
+def _opened(box: Any, x: Tensor) -> Tensor:
+    return torch.sin(x) + x * x.mean()
+
+
+# step_for
+
+POINTS = np.linspace(0.5, 2.0, 101)
+KINDS = ("forward", "central")
+STEP_NOT_NUMBER = {
+    "en": "step_for({dtype}, {kind!r}) gives {got}; one positive number is wanted.",
+    "zh": "step_for({dtype}, {kind!r}) 得到的是 {got}，需要一个正数。",
+}
+TOO_SMALL = {
+    "en": "step_for({dtype}, {kind!r}) = {step:.1e} is too small: round-off wins. The error for sin is {error:.0e}, and"
+    " with the best step it is {best:.0e}.",
+    "zh": "step_for({dtype}, {kind!r}) = {step:.1e} 太小，舍入误差占了上风："
+    "对 sin 的误差是 {error:.0e}，而用最好的步长是 {best:.0e}。",
+}
+TOO_LARGE = {
+    "en": "step_for({dtype}, {kind!r}) = {step:.1e} is too large: truncation wins. The error for sin is {error:.0e},"
+    " and with the best step it is {best:.0e}.",
+    "zh": "step_for({dtype}, {kind!r}) = {step:.1e} 太大，截断误差占了上风："
+    "对 sin 的误差是 {error:.0e}，而用最好的步长是 {best:.0e}。",
+}
+
+
+def _error(kind: str, real: type[np.floating[Any]], step: float) -> float:
+    """Largest error of a difference quotient of sin on [0.5, 2], all arithmetic in one precision."""
+    x, h = POINTS.astype(real), real(step)
+    ahead, behind = np.sin(x + h), np.sin(x) if kind == "forward" else np.sin(x - h)
+    with np.errstate(all="ignore"):
+        slope = (ahead - behind) / (h if kind == "forward" else 2 * h)
+    return float(np.nan_to_num(np.abs(slope.astype(np.float64) - np.cos(x.astype(np.float64))), nan=1.0).max())
+
+
+def _steps_fit(answer: Any, draw: Draw) -> Iterator[Failure]:
+    for dtype, real in ((torch.float32, np.float32), (torch.float64, np.float64)):
+        for kind in KINDS:
+            step = answer(dtype, kind)
+            known = {"dtype": str(dtype), "kind": kind}
+            if isinstance(step, bool) or not isinstance(step, (int, float)) or not step > 0:
+                yield Failure("step_not_a_number", STEP_NOT_NUMBER, {**known, "got": repr(step)[:60]})
+                return
+            tried = [(_error(kind, real, 10.0**k), 10.0**k) for k in np.arange(-14, 0, 0.25)]
+            best, at = min(tried)
+            error = _error(kind, real, float(step))
+            if error > 12 * best:
+                said = TOO_SMALL if step < at else TOO_LARGE
+                code = "step_too_small" if step < at else "step_too_large"
+                yield Failure(code, said, {**known, "step": float(step), "error": error, "best": best})
+                return
+
+
+# when_numerical
+
+CASES: dict[str, tuple[bool, dict[str, str]]] = {
+    "check a backward in a test": (
+        True,
+        {
+            "en": "A few inputs, in float64, once: this is what a gradient check is.",
+            "zh": "输入少、用 float64、只算一次：梯度检查本来就是这样。",
+        },
+    ),
+    "a layer with a million inputs": (
+        False,
+        {
+            "en": "How many forward passes does one backward need there?",
+            "zh": "那里做一次反向，需要多少次前向？",
+        },
+    ),
+    "a closed simulator with 3 parameters, float64": (
+        True,
+        {
+            "en": "Six more calls for a gradient that nothing else can give.",
+            "zh": "多调用六次，就得到别处得不到的梯度。",
+        },
+    ),
+    "training in float16": (
+        False,
+        {
+            "en": "Where is the bottom of the error curve when there are three digits?",
+            "zh": "只有三位有效数字时，误差曲线的最低点在哪里？",
+        },
+    ),
+    "a simulator that draws new random numbers in each call": (
+        False,
+        {
+            "en": "What is the difference of two calls made of, when the step is small?",
+            "zh": "步长很小时，两次调用之差主要是什么？",
+        },
+    ),
+    "a loss that needs second derivatives": (
+        False,
+        {
+            "en": "What does once_differentiable say to a second backward?",
+            "zh": "再次求导时，once_differentiable 会怎么说？",
+        },
+    ),
+}
+
+
+def _judges(answer: Any, draw: Draw) -> Iterator[Failure]:
+    if not isinstance(answer, dict) or set(answer) != set(CASES):
+        yield Failure(
+            "cases_missing",
+            {"en": "`verdicts` is a dict with the six cases as keys, as they are written above.",
+             "zh": "`verdicts` 应当是一个字典，键就是上面写好的六种情形。"},
+        )  # fmt: skip
+        return
+    undecided = [case for case, verdict in answer.items() if not isinstance(verdict, bool)]
+    if undecided:
+        yield Failure(
+            "not_true_or_false",
+            {
+                "en": "{case}: True or False is wanted.",
+                "zh": "{case}：请回答 True 或 False。",
+            },
+            {"case": undecided[0]},
+        )
+        return
+    for case, (acceptable, why) in CASES.items():
+        if answer[case] is not acceptable:
+            texts = {lang: f"{{case}}: {said}" if lang == "en" else f"{{case}}：{said}" for lang, said in why.items()}
+            yield Failure("accepts_too_much" if answer[case] else "refuses_too_much", texts, {"case": case})
+
+
+def _calls(box: Callable[..., Any], x: Tensor) -> int:
+    return 2 * x.numel() + 1
+
+
+EXERCISES = (
+    Exercise(
+        "numpy_softplus",
+        "Softplus",
+        "value gradient linear unchanged dtypes own_function custom edges",
+        _softplus,
+        lambda draw: (draw.normal(3, 4),),
+        _softplus_edges,
+        own=_numpy_once,
+    ),
+    Exercise(
+        "numpy_correlate",
+        "Correlate",
+        "value gradient linear edges unchanged own_function",
+        _correlate,
+        lambda draw: (draw.normal(7), draw.normal(3)),
+        _correlate_edges,
+    ),
+    Exercise(
+        "numerical_backward",
+        "Numerical",
+        "value gradient linear cost unchanged own_function",
+        _opened,
+        lambda draw: (_BlackBox(), draw.normal(6)),
+        forward_calls=_calls,
+        tolerance=1e-6,
+    ),
+    Exercise("step_for", "step_for", "custom", own=_steps_fit),
+    Exercise("when_numerical", "verdicts", "custom", own=_judges),
+)

@@ -1,0 +1,1828 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+#   nbautograd:
+#     course: "05"
+#     title_en: Reductions and normalisation
+#     title_zh: 归约与归一化
+#     minutes: 80
+# ---
+
+# %% [markdown] lang="en" pair="intro"
+# # 05 · Reductions and normalisation
+#
+# A reduction makes few numbers of many: a sum, a mean, a maximum. On the way back few gradients become many again, and each reduction has its own idea of who gets how much. Behind them wait the two operations that nearly every network has: softmax with cross-entropy, and layer normalisation.
+#
+# **After it you can**
+#
+# - say of a reduction how it shares its gradient out, and write that for any dimension;
+# - compute `logsumexp` and cross-entropy of logits of any size, and their gradients, without overflow;
+# - derive the backward of a normalisation, with the paths through mean and variance;
+# - bring the gradient of a gather home, where one row was taken twice;
+# - train a small network with operations of your own.
+#
+# **You need** notebooks 01 to 03. **Time**: about 80 minutes.
+
+# %% [markdown] lang="zh" pair="intro" of="5a9de8bb"
+# # 05 · 归约与归一化
+#
+# 归约把许多数变成少数几个：求和、求平均、取最大。回程时，少数几个梯度又要变回许多个，而每种归约对“谁分多少”各有主张。再往后，是几乎每个网络都有的两种运算：softmax 加交叉熵，以及层归一化。
+#
+# **学完之后，你能够**
+#
+# - 说出一种归约怎样分配它的梯度，并对任意维度写出来；
+# - 无论 logits 多大，都能算出 `logsumexp`、交叉熵以及它们的梯度，而不溢出；
+# - 推导归一化的 backward，包括经过均值和方差的那两条路；
+# - 同一行被取了两次时，把 gather 的梯度正确地带回来；
+# - 用自己写的运算训练一个小网络。
+#
+# **预备知识**：01 到 03。**用时**：约 80 分钟。
+
+# %% tags=["setup"]
+# In Colab, or wherever nbautograd is missing, this installs it; otherwise it does nothing.
+import importlib.util
+
+if importlib.util.find_spec("nbautograd") is None:
+    get_ipython().run_line_magic("pip", "install -q nbautograd")
+
+import math
+
+import matplotlib.pyplot as plt
+import torch
+from torch.autograd import Function
+
+import nbautograd
+
+# %load_ext nbautograd
+
+# %% [markdown] lang="en" pair="share"
+# ## 1. Who gets how much
+#
+# Five numbers go in, one comes out, and a gradient of 1 comes back to it. **Predict** the five gradients for the sum, the mean, the maximum and $\operatorname{logsumexp}(x) = \log \sum_i e^{x_i}$. Which of them add up to 1?
+
+# %% [markdown] lang="zh" pair="share" of="4c716fdb"
+# ## 1. 谁分多少
+#
+# 五个数进去，一个数出来，回到它那里的梯度是 1。**先猜一猜**：求和、求平均、取最大以及 $\operatorname{logsumexp}(x) = \log \sum_i e^{x_i}$，各自的五个梯度是多少？哪几组加起来等于 1？
+
+# %%
+x = torch.tensor([0.5, 2.0, 1.2, -1.0, 1.8], dtype=torch.float64, requires_grad=True)
+reductions = {
+    "sum": torch.sum,
+    "mean": torch.mean,
+    "max": torch.max,
+    "logsumexp": lambda x: torch.logsumexp(x, 0),
+}
+figure, axes = plt.subplots(1, 4, figsize=(9, 2.2), sharey=True, layout="constrained")
+for axis, (name, reduce) in zip(axes, reductions.items(), strict=True):
+    (shares,) = torch.autograd.grad(reduce(x), x)
+    axis.bar(range(5), shares)
+    axis.set(title=name, xticks=range(5), xticklabels=[f"{v:g}" for v in x.tolist()], ylim=(0, 1.1))
+    print(f"{name:>9}", [round(share, 2) for share in shares.tolist()], "together", round(float(shares.sum()), 6))
+plt.show()
+
+# %% [markdown] lang="en" pair="mean-task"
+# The sum copies the gradient to everybody, the mean shares it equally, the maximum gives it all to one. `logsumexp` lies between: it gives most to the largest, and its shares have a name, **softmax**. All but the sum hand on what they got, neither more nor less.
+#
+# ## 2. The mean: putting a dimension back
+#
+# A mean over `dim` has one dimension less than its input, unless `keepdim=True`. `grad_output` has the shape of the *output*, so `backward` must put the dimension back where it was before it can spread the gradient along it.
+#
+# Forget that, and broadcasting lines up the *last* dimensions instead. Mostly shapes do not fit then and you get an error. **Predict**: for which inputs do they fit nevertheless?
+#
+# ### Exercise `mean_over`
+#
+# Write `backward` of `Mean.apply(x, dim, keepdim)`. The checks take other dimensions, counted from the front and from the back.
+
+# %% [markdown] lang="zh" pair="mean-task" of="c8ff5d94"
+# 求和把梯度原样抄给每一个，求平均则平分，取最大全给一个。`logsumexp` 居中：最大的分到最多，它的分法有个名字，叫 **softmax**。除了求和，其余三种都是收到多少就分出多少，不多也不少。
+#
+# ## 2. 平均：把维度放回去
+#
+# 沿 `dim` 求平均，输出比输入少一个维度，除非 `keepdim=True`。`grad_output` 的形状和*输出*一样，所以 `backward` 必须先把那个维度放回原处，才能沿着它把梯度铺开。
+#
+# 忘了这一步，广播就会去对齐*最后*几个维度。多数时候形状对不上，会报错。**先猜一猜**：什么样的输入偏偏对得上？
+#
+# ### 练习 `mean_over`
+#
+# 写出 `Mean.apply(x, dim, keepdim)` 的 `backward`。检查会换用别的维度，有从前往后数的，也有从后往前数的。
+
+# %% exercise="mean_over"
+# %%exercise mean_over
+class Mean(Function):
+    @staticmethod
+    def forward(ctx, x, dim, keepdim):
+        ctx.dim, ctx.keepdim, ctx.shape = dim, keepdim, x.shape
+        return x.mean(dim, keepdim=keepdim)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        ### BEGIN SOLUTION
+        if not ctx.keepdim:
+            grad_output = grad_output.unsqueeze(ctx.dim)
+        return grad_output.expand(ctx.shape) / ctx.shape[ctx.dim], None, None
+        ### END SOLUTION
+
+# %% tags=["right"] exercise="mean_over"
+class Mean(Function):
+    @staticmethod
+    def forward(x, dim, keepdim):
+        return x.sum(dim, keepdim=keepdim) / x.shape[dim]
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        x, ctx.dim, ctx.keepdim = inputs
+        ctx.size = x.shape[ctx.dim]
+
+    @staticmethod
+    def backward(ctx, g):
+        g = g if ctx.keepdim else g.unsqueeze(ctx.dim)
+        return torch.repeat_interleave(g / ctx.size, ctx.size, dim=ctx.dim), None, None
+
+# %% tags=["wrong"] exercise="mean_over" expects="wrong_reduction_dim"
+class Mean(Function):
+    @staticmethod
+    def forward(ctx, x, dim, keepdim):
+        ctx.dim, ctx.keepdim, ctx.shape = dim, keepdim, x.shape
+        return x.mean(dim, keepdim=keepdim)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output.expand(ctx.shape) / ctx.shape[ctx.dim], None, None
+
+# %% tags=["wrong"] exercise="mean_over" expects="constant_factor"
+class Mean(Function):
+    @staticmethod
+    def forward(ctx, x, dim, keepdim):
+        ctx.dim, ctx.keepdim, ctx.shape = dim, keepdim, x.shape
+        return x.mean(dim, keepdim=keepdim)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        if not ctx.keepdim:
+            grad_output = grad_output.unsqueeze(ctx.dim)
+        return grad_output.expand(ctx.shape), None, None
+
+# %% tags=["wrong"] exercise="mean_over" expects="constant_factor"
+class Mean(Function):
+    @staticmethod
+    def forward(ctx, x, dim, keepdim):
+        ctx.dim, ctx.keepdim, ctx.shape = dim, keepdim, x.shape
+        return x.mean(dim, keepdim=keepdim)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        if not ctx.keepdim:
+            grad_output = grad_output.unsqueeze(ctx.dim)
+        return grad_output.expand(ctx.shape) / ctx.shape.numel(), None, None
+
+# %% tags=["wrong"] exercise="mean_over" expects="edge_gradient"
+class Mean(Function):
+    @staticmethod
+    def forward(ctx, x, dim, keepdim):
+        ctx.dim, ctx.keepdim, ctx.shape = dim, keepdim, x.shape
+        return x.mean(dim, keepdim=keepdim)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        if not ctx.keepdim:
+            grad_output = grad_output.unsqueeze(ctx.dim)
+        return grad_output.expand(ctx.shape) / ctx.shape[0], None, None
+
+# %% tags=["wrong"] exercise="mean_over" expects="edge_raised"
+class Mean(Function):
+    @staticmethod
+    def forward(ctx, x, dim, keepdim):
+        ctx.dim, ctx.keepdim, ctx.shape = dim, keepdim, x.shape
+        return x.mean(dim, keepdim=keepdim)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad_output = grad_output.unsqueeze(ctx.dim)
+        return grad_output.expand(ctx.shape) / ctx.shape[ctx.dim], None, None
+
+# %% tags=["wrong"] exercise="mean_over" expects="edge_gradient"
+class Mean(Function):
+    @staticmethod
+    def forward(ctx, x, dim, keepdim):
+        ctx.dim, ctx.keepdim, ctx.shape = dim, keepdim, x.shape
+        return x.mean(dim, keepdim=keepdim)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        if not ctx.keepdim:
+            grad_output = grad_output.unsqueeze(1)
+        return grad_output.expand(ctx.shape) / ctx.shape[ctx.dim], None, None
+
+# %% tags=["wrong"] exercise="mean_over" expects="exception_shape"
+class Mean(Function):
+    @staticmethod
+    def forward(ctx, x, dim, keepdim):
+        ctx.dim, ctx.keepdim, ctx.shape = dim, keepdim, x.shape
+        return x.mean(dim, keepdim=keepdim)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        if not ctx.keepdim:
+            grad_output = grad_output.unsqueeze(ctx.dim)
+        return grad_output / ctx.shape[ctx.dim], None, None
+
+# %% tags=["wrong"] exercise="mean_over" expects="exception_number_of_gradients"
+class Mean(Function):
+    @staticmethod
+    def forward(ctx, x, dim, keepdim):
+        ctx.dim, ctx.keepdim, ctx.shape = dim, keepdim, x.shape
+        return x.mean(dim, keepdim=keepdim)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        if not ctx.keepdim:
+            grad_output = grad_output.unsqueeze(ctx.dim)
+        return grad_output.expand(ctx.shape) / ctx.shape[ctx.dim]
+
+# %% tags=["wrong"] exercise="mean_over" expects="ignores_grad_output"
+class Mean(Function):
+    @staticmethod
+    def forward(ctx, x, dim, keepdim):
+        ctx.dim, ctx.keepdim, ctx.shape = dim, keepdim, x.shape
+        return x.mean(dim, keepdim=keepdim)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        if not ctx.keepdim:
+            grad_output = grad_output.unsqueeze(ctx.dim)
+        return torch.ones(ctx.shape, dtype=torch.float64) / ctx.shape[ctx.dim], None, None
+
+# %% tags=["wrong"] exercise="mean_over" expects="mutates_grad_output"
+class Mean(Function):
+    @staticmethod
+    def forward(ctx, x, dim, keepdim):
+        ctx.dim, ctx.keepdim, ctx.shape = dim, keepdim, x.shape
+        return x.mean(dim, keepdim=keepdim)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        if not ctx.keepdim:
+            grad_output = grad_output.unsqueeze(ctx.dim)
+        grad_output /= ctx.shape[ctx.dim]
+        return grad_output.expand(ctx.shape), None, None
+
+# %% tags=["wrong"] exercise="mean_over" expects="sign"
+class Mean(Function):
+    @staticmethod
+    def forward(ctx, x, dim, keepdim):
+        ctx.dim, ctx.keepdim, ctx.shape = dim, keepdim, x.shape
+        return x.mean(dim, keepdim=keepdim)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        if not ctx.keepdim:
+            grad_output = grad_output.unsqueeze(ctx.dim)
+        return -grad_output.expand(ctx.shape) / ctx.shape[ctx.dim], None, None
+
+# %% [markdown] lang="en" pair="max-task"
+# For a square input they fit: the gradient is spread along the wrong dimension, with the right shape, the right size and no error. That is why the first check takes a square one.
+#
+# ## 3. The maximum: one takes it all
+#
+# $\max$ gives the gradient to the entry that was largest, and nothing to the others. So it is enough to know **where** the largest stood; what the others were does not matter, and the input need not be kept.
+#
+# `Max.apply(x, dim)` returns two tensors, values and indices, as `torch.max` does. Then `backward` gets two gradients. Indices are whole numbers and have no derivative: what arrives for them means nothing.
+#
+# `scatter` writes numbers to the places that an index names, along one dimension: `zeros.scatter(dim, index, numbers)`.
+#
+# ### Exercise `max_over`
+#
+# Write `Max`. The checks look at how many bytes are kept: the indices, and no copy of the input.
+
+# %% [markdown] lang="zh" pair="max-task" of="a55b06c4"
+# 方阵对得上：梯度沿着错误的维度铺开，形状对，大小也对，而且不报错。所以第一项检查用的就是方阵。
+#
+# ## 3. 最大：一个拿走全部
+#
+# $\max$ 把梯度给了最大的那一项，其余的什么也分不到。所以只要知道最大的在**哪里**就够了；别的数是多少无关紧要，输入也不必保存。
+#
+# `Max.apply(x, dim)` 返回两个张量：最大值和下标，和 `torch.max` 一样。于是 `backward` 会收到两个梯度。下标是整数，没有导数，为它们送来的东西没有意义。
+#
+# `scatter` 沿着某个维度，把数写到下标指出的位置上：`zeros.scatter(dim, index, numbers)`。
+#
+# ### 练习 `max_over`
+#
+# 写出 `Max`。检查会看你保存了多少字节：只存下标，不存输入的副本。
+
+# %% exercise="max_over"
+# %%exercise max_over
+class Max(Function):
+    @staticmethod
+    def forward(ctx, x, dim):
+        ### BEGIN SOLUTION
+        values, indices = x.max(dim)
+        ctx.save_for_backward(indices)
+        ctx.dim, ctx.shape = dim, x.shape
+        return values, indices
+        ### END SOLUTION
+
+    @staticmethod
+    def backward(ctx, grad_values, grad_indices):
+        ### BEGIN SOLUTION
+        (indices,) = ctx.saved_tensors
+        zeros = grad_values.new_zeros(ctx.shape)
+        places = indices.unsqueeze(ctx.dim)
+        return zeros.scatter(ctx.dim, places, grad_values.unsqueeze(ctx.dim)), None
+        ### END SOLUTION
+
+# %% tags=["right"] exercise="max_over"
+class Max(Function):
+    @staticmethod
+    def forward(ctx, x, dim):
+        indices = x.argmax(dim)
+        ctx.save_for_backward(indices)
+        ctx.dim, ctx.size = dim, x.shape[dim]
+        return x.amax(dim), indices
+
+    @staticmethod
+    def backward(ctx, g, _):
+        hot = torch.nn.functional.one_hot(ctx.saved_tensors[0], ctx.size).movedim(-1, ctx.dim)
+        return g.unsqueeze(ctx.dim) * hot, None
+
+# %% tags=["wrong"] exercise="max_over" expects="forward_value"
+class Max(Function):
+    @staticmethod
+    def forward(ctx, x, dim):
+        values, indices = x.min(dim)
+        ctx.save_for_backward(indices)
+        ctx.dim, ctx.shape = dim, x.shape
+        return values, indices
+
+    @staticmethod
+    def backward(ctx, grad_values, grad_indices):
+        (indices,) = ctx.saved_tensors
+        zeros = grad_values.new_zeros(ctx.shape)
+        places = indices.unsqueeze(ctx.dim)
+        return zeros.scatter(ctx.dim, places, grad_values.unsqueeze(ctx.dim)), None
+
+# %% tags=["wrong"] exercise="max_over" expects="saved_too_much"
+class Max(Function):
+    @staticmethod
+    def forward(ctx, x, dim):
+        values, indices = x.max(dim)
+        ctx.save_for_backward(indices, x)
+        ctx.dim, ctx.shape = dim, x.shape
+        return values, indices
+
+    @staticmethod
+    def backward(ctx, grad_values, grad_indices):
+        indices, x = ctx.saved_tensors
+        zeros = grad_values.new_zeros(ctx.shape)
+        places = indices.unsqueeze(ctx.dim)
+        return zeros.scatter(ctx.dim, places, grad_values.unsqueeze(ctx.dim)), None
+
+# %% tags=["wrong"] exercise="max_over" expects="exception_other"
+class Max(Function):
+    @staticmethod
+    def forward(ctx, x, dim):
+        values, indices = x.max(dim)
+        ctx.save_for_backward(indices)
+        ctx.dim, ctx.shape = dim, x.shape
+        return values, indices
+
+    @staticmethod
+    def backward(ctx, grad_values, grad_indices):
+        (indices,) = ctx.saved_tensors
+        zeros = grad_values.new_zeros(ctx.shape)
+        places = indices.unsqueeze(ctx.dim)
+        return zeros.scatter(0, places, grad_values.unsqueeze(ctx.dim)), None
+
+# %% tags=["wrong"] exercise="max_over" expects="exception_other"
+class Max(Function):
+    @staticmethod
+    def forward(ctx, x, dim):
+        values, indices = x.max(dim)
+        ctx.save_for_backward(indices)
+        ctx.dim, ctx.shape = dim, x.shape
+        return values, indices
+
+    @staticmethod
+    def backward(ctx, grad_values, grad_indices):
+        (indices,) = ctx.saved_tensors
+        zeros = grad_values.new_zeros(ctx.shape)
+        places = indices.unsqueeze(0)
+        return zeros.scatter(0, places, grad_values.unsqueeze(0)), None
+
+# %% tags=["wrong"] exercise="max_over" expects="exception_number_of_gradients"
+class Max(Function):
+    @staticmethod
+    def forward(ctx, x, dim):
+        values, indices = x.max(dim)
+        ctx.save_for_backward(indices)
+        ctx.dim, ctx.shape = dim, x.shape
+        return values, indices
+
+    @staticmethod
+    def backward(ctx, grad_values, grad_indices):
+        (indices,) = ctx.saved_tensors
+        zeros = grad_values.new_zeros(ctx.shape)
+        places = indices.unsqueeze(ctx.dim)
+        return zeros.scatter(ctx.dim, places, grad_values.unsqueeze(ctx.dim))
+
+# %% tags=["wrong"] exercise="max_over" expects="ignores_grad_output"
+class Max(Function):
+    @staticmethod
+    def forward(ctx, x, dim):
+        values, indices = x.max(dim)
+        ctx.save_for_backward(indices)
+        ctx.dim, ctx.shape = dim, x.shape
+        return values, indices
+
+    @staticmethod
+    def backward(ctx, grad_values, grad_indices):
+        (indices,) = ctx.saved_tensors
+        zeros = grad_values.new_zeros(ctx.shape)
+        places = indices.unsqueeze(ctx.dim)
+        return zeros.scatter(ctx.dim, places, torch.ones_like(grad_values).unsqueeze(ctx.dim)), None
+
+# %% tags=["wrong"] exercise="max_over" expects="forward_count"
+class Max(Function):
+    @staticmethod
+    def forward(ctx, x, dim):
+        values, indices = x.max(dim)
+        ctx.save_for_backward(indices)
+        ctx.dim, ctx.shape = dim, x.shape
+        return values
+
+    @staticmethod
+    def backward(ctx, grad_values, grad_indices):
+        (indices,) = ctx.saved_tensors
+        zeros = grad_values.new_zeros(ctx.shape)
+        places = indices.unsqueeze(ctx.dim)
+        return zeros.scatter(ctx.dim, places, grad_values.unsqueeze(ctx.dim)), None
+
+# %% tags=["wrong"] exercise="max_over" expects="forward_dtype"
+class Max(Function):
+    @staticmethod
+    def forward(ctx, x, dim):
+        values, indices = x.max(dim)
+        ctx.save_for_backward(indices)
+        ctx.dim, ctx.shape = dim, x.shape
+        return indices, values
+
+    @staticmethod
+    def backward(ctx, grad_values, grad_indices):
+        (indices,) = ctx.saved_tensors
+        zeros = grad_values.new_zeros(ctx.shape)
+        places = indices.unsqueeze(ctx.dim)
+        return zeros.scatter(ctx.dim, places, grad_values.unsqueeze(ctx.dim)), None
+
+# %% tags=["wrong"] exercise="max_over" expects="exception_grad_output_count"
+class Max(Function):
+    @staticmethod
+    def forward(ctx, x, dim):
+        values, indices = x.max(dim)
+        ctx.save_for_backward(indices)
+        ctx.dim, ctx.shape = dim, x.shape
+        return values, indices
+
+    @staticmethod
+    def backward(ctx, grad_values):
+        (indices,) = ctx.saved_tensors
+        zeros = grad_values.new_zeros(ctx.shape)
+        places = indices.unsqueeze(ctx.dim)
+        return zeros.scatter(ctx.dim, places, grad_values.unsqueeze(ctx.dim)), None
+
+# %% tags=["wrong"] exercise="max_over" expects="wrong_reduction_dim"
+class Max(Function):
+    @staticmethod
+    def forward(ctx, x, dim):
+        values, indices = x.max(dim)
+        ctx.save_for_backward(indices)
+        ctx.dim, ctx.shape = dim, x.shape
+        return values, indices
+
+    @staticmethod
+    def backward(ctx, grad_values, grad_indices):
+        (indices,) = ctx.saved_tensors
+        return grad_values.unsqueeze(ctx.dim).expand(ctx.shape), None
+
+# %% tags=["wrong"] exercise="max_over" expects="edge_gradient"
+class Max(Function):
+    @staticmethod
+    def forward(ctx, x, dim):
+        values, indices = x.max(dim)
+        ctx.save_for_backward(indices)
+        ctx.dim, ctx.shape = dim, x.shape
+        return values, indices
+
+    @staticmethod
+    def backward(ctx, grad_values, grad_indices):
+        (indices,) = ctx.saved_tensors
+        hot = torch.nn.functional.one_hot(indices, ctx.shape[ctx.dim])
+        return grad_values.unsqueeze(ctx.dim) * hot, None
+
+# %% [markdown] lang="en" pair="lse-task"
+# If two entries are equally large, `torch.max` names one index and gives that one everything; `torch.amax`, which has no indices, shares equally among them. Both are allowed: at a tie the maximum has a kink, and notebook 06 is about those.
+#
+# ## 4. logsumexp: a maximum without corners
+#
+# $y = \log \sum_i e^{x_i}$ looks harmless until an $x_i$ is 1000: $e^{1000}$ is infinite in float64. Take the largest out first, with $m = \max_i x_i$:
+#
+# $$y = m + \log \sum_i e^{x_i - m}$$
+#
+# Now every exponent is at most 0, and one of them *is* 0, so the logarithm never sees 0 either. The derivative is the softmax, and with $y$ at hand it needs no new sum:
+#
+# $$\frac{\partial y}{\partial x_i} = \frac{e^{x_i}}{\sum_j e^{x_j}} = e^{x_i - y}$$
+#
+# **Predict.** What does the formula for the derivative do with $x_i = 1000$? And with $x_i = -\infty$, which is how an attention mask says "not this one"?
+#
+# ### Exercise `logsumexp`
+#
+# Write `LogSumExp.apply(x)` over the last dimension, without `torch.logsumexp` or `softmax`. It must take rows with entries near 1000, near -1000, and with $-\infty$.
+
+# %% [markdown] lang="zh" pair="lse-task" of="1d331725"
+# 如果有两项并列最大，`torch.max` 只报一个下标，把梯度全给它；`torch.amax` 没有下标，就在它们之间平分。两种都说得通：并列之处是最大值的折点，第 06 课专讲这个。
+#
+# ## 4. logsumexp：没有棱角的最大值
+#
+# $y = \log \sum_i e^{x_i}$ 看着人畜无害，直到有个 $x_i$ 等于 1000：$e^{1000}$ 在 float64 里是无穷大。先把最大的提出来，记 $m = \max_i x_i$：
+#
+# $$y = m + \log \sum_i e^{x_i - m}$$
+#
+# 现在每个指数都不大于 0，而且必有一个*等于* 0，所以对数也不会碰到 0。导数就是 softmax，手头有了 $y$，连和都不必再求：
+#
+# $$\frac{\partial y}{\partial x_i} = \frac{e^{x_i}}{\sum_j e^{x_j}} = e^{x_i - y}$$
+#
+# **先猜一猜。** $x_i = 1000$ 时，这个导数公式会怎样？$x_i = -\infty$ 呢？（注意力掩码就是用它来说“这一个不算”的。）
+#
+# ### 练习 `logsumexp`
+#
+# 沿最后一个维度写出 `LogSumExp.apply(x)`，不用 `torch.logsumexp`，也不用 `softmax`。某些行里会有接近 1000、接近 -1000 以及等于 $-\infty$ 的数，都要能算。
+
+# %% exercise="logsumexp"
+# %%exercise logsumexp
+class LogSumExp(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ### BEGIN SOLUTION
+        largest = x.amax(-1, keepdim=True)
+        y = largest + (x - largest).exp().sum(-1, keepdim=True).log()
+        y = y.squeeze(-1)
+        ctx.save_for_backward(x, y)
+        return y
+        ### END SOLUTION
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        ### BEGIN SOLUTION
+        x, y = ctx.saved_tensors
+        shares = (x - y.unsqueeze(-1)).exp()
+        return grad_output.unsqueeze(-1) * shares
+        ### END SOLUTION
+
+# %% tags=["right"] exercise="logsumexp"
+class LogSumExp(Function):
+    @staticmethod
+    def forward(ctx, x):
+        m = x.max(-1).values
+        e = torch.exp(x - m[..., None])
+        total = e.sum(-1)
+        ctx.save_for_backward(e / total[..., None])
+        return m + total.log()
+
+    @staticmethod
+    def backward(ctx, g):
+        (softmax,) = ctx.saved_tensors
+        return softmax * g[..., None]
+
+# %% tags=["wrong"] exercise="logsumexp" expects="edge_value"
+class LogSumExp(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.exp().sum(-1, keepdim=True).log()
+        y = y.squeeze(-1)
+        ctx.save_for_backward(x, y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, y = ctx.saved_tensors
+        shares = (x - y.unsqueeze(-1)).exp()
+        return grad_output.unsqueeze(-1) * shares
+
+# %% tags=["wrong"] exercise="logsumexp" expects="edge_value"
+class LogSumExp(Function):
+    @staticmethod
+    def forward(ctx, x):
+        largest = x.mean(-1, keepdim=True)
+        y = largest + (x - largest).exp().sum(-1, keepdim=True).log()
+        y = y.squeeze(-1)
+        ctx.save_for_backward(x, y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, y = ctx.saved_tensors
+        shares = (x - y.unsqueeze(-1)).exp()
+        return grad_output.unsqueeze(-1) * shares
+
+# %% tags=["wrong"] exercise="logsumexp" expects="edge_value"
+class LogSumExp(Function):
+    @staticmethod
+    def forward(ctx, x):
+        largest = x.amax()
+        y = largest + (x - largest).exp().sum(-1, keepdim=True).log()
+        y = y.squeeze(-1)
+        ctx.save_for_backward(x, y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, y = ctx.saved_tensors
+        shares = (x - y.unsqueeze(-1)).exp()
+        return grad_output.unsqueeze(-1) * shares
+
+# %% tags=["wrong"] exercise="logsumexp" expects="forward_value"
+class LogSumExp(Function):
+    @staticmethod
+    def forward(ctx, x):
+        largest = x.amax(-1, keepdim=True)
+        y = (x - largest).exp().sum(-1, keepdim=True).log()
+        y = y.squeeze(-1)
+        ctx.save_for_backward(x, y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, y = ctx.saved_tensors
+        shares = (x - y.unsqueeze(-1)).exp()
+        return grad_output.unsqueeze(-1) * shares
+
+# %% tags=["wrong"] exercise="logsumexp" expects="edge_gradient"
+class LogSumExp(Function):
+    @staticmethod
+    def forward(ctx, x):
+        largest = x.amax(-1, keepdim=True)
+        y = largest + (x - largest).exp().sum(-1, keepdim=True).log()
+        y = y.squeeze(-1)
+        ctx.save_for_backward(x, y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, y = ctx.saved_tensors
+        shares = x.exp() / x.exp().sum(-1, keepdim=True)
+        return grad_output.unsqueeze(-1) * shares
+
+# %% tags=["wrong"] exercise="logsumexp" expects="missing_factor"
+class LogSumExp(Function):
+    @staticmethod
+    def forward(ctx, x):
+        largest = x.amax(-1, keepdim=True)
+        y = largest + (x - largest).exp().sum(-1, keepdim=True).log()
+        y = y.squeeze(-1)
+        ctx.save_for_backward(x, y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, y = ctx.saved_tensors
+        shares = x.exp()
+        return grad_output.unsqueeze(-1) * shares
+
+# %% tags=["wrong"] exercise="logsumexp" expects="exception_shapes_elementwise"
+class LogSumExp(Function):
+    @staticmethod
+    def forward(ctx, x):
+        largest = x.amax(-1, keepdim=True)
+        y = largest + (x - largest).exp().sum(-1, keepdim=True).log()
+        y = y.squeeze(-1)
+        ctx.save_for_backward(x, y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, y = ctx.saved_tensors
+        shares = (x - y.unsqueeze(-1)).exp()
+        return grad_output * shares
+
+# %% tags=["wrong"] exercise="logsumexp" expects="ignores_grad_output"
+class LogSumExp(Function):
+    @staticmethod
+    def forward(ctx, x):
+        largest = x.amax(-1, keepdim=True)
+        y = largest + (x - largest).exp().sum(-1, keepdim=True).log()
+        y = y.squeeze(-1)
+        ctx.save_for_backward(x, y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, y = ctx.saved_tensors
+        shares = (x - y.unsqueeze(-1)).exp()
+        return shares
+
+# %% tags=["wrong"] exercise="logsumexp" expects="wrong_derivative"
+class LogSumExp(Function):
+    @staticmethod
+    def forward(ctx, x):
+        largest = x.amax(-1, keepdim=True)
+        y = largest + (x - largest).exp().sum(-1, keepdim=True).log()
+        y = y.squeeze(-1)
+        ctx.save_for_backward(x, y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, y = ctx.saved_tensors
+        shares = x - y.unsqueeze(-1)
+        return grad_output.unsqueeze(-1) * shares
+
+# %% tags=["wrong"] exercise="logsumexp" expects="forward_shape"
+class LogSumExp(Function):
+    @staticmethod
+    def forward(ctx, x):
+        largest = x.amax(-1, keepdim=True)
+        y = largest + (x - largest).exp().sum(-1, keepdim=True).log()
+        ctx.save_for_backward(x, y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, y = ctx.saved_tensors
+        shares = (x - y.unsqueeze(-1)).exp()
+        return grad_output.unsqueeze(-1) * shares
+
+# %% tags=["wrong"] exercise="logsumexp" expects="ready_made"
+class LogSumExp(Function):
+    @staticmethod
+    def forward(ctx, x):
+        largest = x.amax(-1, keepdim=True)
+        y = torch.logsumexp(x, -1, keepdim=True)
+        y = y.squeeze(-1)
+        ctx.save_for_backward(x, y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, y = ctx.saved_tensors
+        shares = (x - y.unsqueeze(-1)).exp()
+        return grad_output.unsqueeze(-1) * shares
+
+# %% tags=["wrong"] exercise="logsumexp" expects="check:gradient"
+class LogSumExp(Function):
+    @staticmethod
+    def forward(ctx, x):
+        largest = x.amax(-1, keepdim=True)
+        y = largest + (x - largest).exp().sum(-1, keepdim=True).log()
+        y = y.squeeze(-1)
+        ctx.save_for_backward(x, y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, y = ctx.saved_tensors
+        shares = (x - y.unsqueeze(-1)).exp()
+        return (x == x.amax(-1, keepdim=True)) * grad_output.unsqueeze(-1)
+
+# %% [markdown] lang="en" pair="ce-task"
+# ## 5. Softmax and cross-entropy belong together
+#
+# A classifier gives a row of logits $z$, one per class; the loss is the negative logarithm of the softmax share of the right class $t$:
+#
+# $$\ell = -\log \frac{e^{z_t}}{\sum_j e^{z_j}} = \operatorname{logsumexp}(z) - z_t$$
+#
+# One after the other, softmax and logarithm are fragile: a share of $10^{-400}$ is 0 in float64, and its logarithm $-\infty$. Together they are as tame as in section 4. And look at the derivative:
+#
+# $$\frac{\partial \ell}{\partial z_i} = p_i - [i = t] \qquad p = \operatorname{softmax}(z)$$
+#
+# What the network believes, minus what is true. **Predict**: what is the sum of this gradient over the classes, for any logits?
+
+# %% [markdown] lang="zh" pair="ce-task" of="399ef6b9"
+# ## 5. softmax 和交叉熵本是一家
+#
+# 分类器给出一行 logits $z$，每类一个；损失是正确类别 $t$ 分到的 softmax 份额取负对数：
+#
+# $$\ell = -\log \frac{e^{z_t}}{\sum_j e^{z_j}} = \operatorname{logsumexp}(z) - z_t$$
+#
+# 先 softmax 再取对数，分开来算很脆弱：$10^{-400}$ 的份额在 float64 里就是 0，取对数得 $-\infty$。合在一起，就和第 4 节一样稳当了。再看它的导数：
+#
+# $$\frac{\partial \ell}{\partial z_i} = p_i - [i = t] \qquad p = \operatorname{softmax}(z)$$
+#
+# 网络相信的，减去事实。**先猜一猜**：不管 logits 是多少，这个梯度对各类别求和等于几？
+
+# %%
+far = torch.tensor([0.0, 1000.0], dtype=torch.float64, requires_grad=True)
+apart = -far.softmax(0).log()[0]
+together = far.logsumexp(0) - far[0]
+for name, loss in (("apart", apart), ("together", together)):
+    (slope,) = torch.autograd.grad(loss, far)
+    print(f"{name:>8}: loss {loss.item():g}, gradient {slope.tolist()}")
+
+# %% [markdown] lang="en" pair="ce-exercise"
+# Apart, the gradient is NaN, and one NaN in one weight is the end of a training run. Together it is $(-1, 1)$, which adds up to 0 as it always does.
+#
+# ### Exercise `cross_entropy`
+#
+# `CrossEntropy.apply(logits, target)`: logits of shape (n, classes), target n whole numbers, the loss the **mean** over the n rows. Write both methods, without torch's own losses, `log_softmax` or `softmax`; `LogSumExp` has all you need. `target` gets no gradient.
+
+# %% [markdown] lang="zh" pair="ce-exercise" of="39b4a3a6"
+# 分开来算，梯度是 NaN；一个权重里有一个 NaN，整次训练就完了。合起来算是 $(-1, 1)$，加起来等于 0，而且永远如此。
+#
+# ### 练习 `cross_entropy`
+#
+# `CrossEntropy.apply(logits, target)`：logits 的形状是 (n, 类别数)，target 是 n 个整数，损失是 n 行的**平均**。两个方法都写出来，不用 torch 现成的损失函数，也不用 `log_softmax` 和 `softmax`；`LogSumExp` 里该有的都有了。`target` 没有梯度。
+
+# %% exercise="cross_entropy"
+# %%exercise cross_entropy
+class CrossEntropy(Function):
+    @staticmethod
+    def forward(ctx, logits, target):
+        ### BEGIN SOLUTION
+        shifted = logits - logits.amax(1, keepdim=True)
+        logp = shifted - shifted.exp().sum(1, keepdim=True).log()
+        ctx.save_for_backward(logp, target)
+        return -logp.gather(1, target[:, None]).mean()
+        ### END SOLUTION
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        ### BEGIN SOLUTION
+        logp, target = ctx.saved_tensors
+        belief = logp.exp()
+        truth = torch.zeros_like(belief).scatter(1, target[:, None], 1.0)
+        return grad_output * (belief - truth) / len(target), None
+        ### END SOLUTION
+
+# %% tags=["right"] exercise="cross_entropy"
+class CrossEntropy(Function):
+    @staticmethod
+    def forward(ctx, z, t):
+        m = z.max(1, keepdim=True).values
+        e = (z - m).exp()
+        s = e.sum(1, keepdim=True)
+        p = e / s
+        rows = torch.arange(len(t))
+        loss = (m + s.log()).squeeze(1) - z[rows, t]
+        p[rows, t] -= 1
+        ctx.save_for_backward(p / len(t))
+        return loss.mean()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.saved_tensors[0], None
+
+# %% tags=["wrong"] exercise="cross_entropy" expects="edge_value"
+class CrossEntropy(Function):
+    @staticmethod
+    def forward(ctx, logits, target):
+        shifted = logits
+        logp = shifted - shifted.exp().sum(1, keepdim=True).log()
+        ctx.save_for_backward(logp, target)
+        return -logp.gather(1, target[:, None]).mean()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        logp, target = ctx.saved_tensors
+        belief = logp.exp()
+        truth = torch.zeros_like(belief).scatter(1, target[:, None], 1.0)
+        return grad_output * (belief - truth) / len(target), None
+
+# %% tags=["wrong"] exercise="cross_entropy" expects="edge_value"
+class CrossEntropy(Function):
+    @staticmethod
+    def forward(ctx, logits, target):
+        shifted = logits - logits.amax(1, keepdim=True)
+        logp = (shifted.exp() / shifted.exp().sum(1, keepdim=True)).log()
+        ctx.save_for_backward(logp, target)
+        return -logp.gather(1, target[:, None]).mean()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        logp, target = ctx.saved_tensors
+        belief = logp.exp()
+        truth = torch.zeros_like(belief).scatter(1, target[:, None], 1.0)
+        return grad_output * (belief - truth) / len(target), None
+
+# %% tags=["wrong"] exercise="cross_entropy" expects="forward_value"
+class CrossEntropy(Function):
+    @staticmethod
+    def forward(ctx, logits, target):
+        shifted = logits - logits.amax(1, keepdim=True)
+        logp = shifted - shifted.exp().sum(1, keepdim=True).log()
+        ctx.save_for_backward(logp, target)
+        return -logp.gather(1, target[:, None]).sum()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        logp, target = ctx.saved_tensors
+        belief = logp.exp()
+        truth = torch.zeros_like(belief).scatter(1, target[:, None], 1.0)
+        return grad_output * (belief - truth) / len(target), None
+
+# %% tags=["wrong"] exercise="cross_entropy" expects="constant_factor"
+class CrossEntropy(Function):
+    @staticmethod
+    def forward(ctx, logits, target):
+        shifted = logits - logits.amax(1, keepdim=True)
+        logp = shifted - shifted.exp().sum(1, keepdim=True).log()
+        ctx.save_for_backward(logp, target)
+        return -logp.gather(1, target[:, None]).mean()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        logp, target = ctx.saved_tensors
+        belief = logp.exp()
+        truth = torch.zeros_like(belief).scatter(1, target[:, None], 1.0)
+        return grad_output * (belief - truth), None
+
+# %% tags=["wrong"] exercise="cross_entropy" expects="constant_factor"
+class CrossEntropy(Function):
+    @staticmethod
+    def forward(ctx, logits, target):
+        shifted = logits - logits.amax(1, keepdim=True)
+        logp = shifted - shifted.exp().sum(1, keepdim=True).log()
+        ctx.save_for_backward(logp, target)
+        return -logp.gather(1, target[:, None]).mean()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        logp, target = ctx.saved_tensors
+        belief = logp.exp()
+        truth = torch.zeros_like(belief).scatter(1, target[:, None], 1.0)
+        return grad_output * (belief - truth) / belief.numel(), None
+
+# %% tags=["wrong"] exercise="cross_entropy" expects="wrong_derivative"
+class CrossEntropy(Function):
+    @staticmethod
+    def forward(ctx, logits, target):
+        shifted = logits - logits.amax(1, keepdim=True)
+        logp = shifted - shifted.exp().sum(1, keepdim=True).log()
+        ctx.save_for_backward(logp, target)
+        return -logp.gather(1, target[:, None]).mean()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        logp, target = ctx.saved_tensors
+        belief = logp.exp()
+        truth = torch.zeros_like(belief).scatter(1, target[:, None], 1.0)
+        return grad_output * belief / len(target), None
+
+# %% tags=["wrong"] exercise="cross_entropy" expects="sign"
+class CrossEntropy(Function):
+    @staticmethod
+    def forward(ctx, logits, target):
+        shifted = logits - logits.amax(1, keepdim=True)
+        logp = shifted - shifted.exp().sum(1, keepdim=True).log()
+        ctx.save_for_backward(logp, target)
+        return -logp.gather(1, target[:, None]).mean()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        logp, target = ctx.saved_tensors
+        belief = logp.exp()
+        truth = torch.zeros_like(belief).scatter(1, target[:, None], 1.0)
+        return grad_output * (truth - belief) / len(target), None
+
+# %% tags=["wrong"] exercise="cross_entropy" expects="wrong_derivative"
+class CrossEntropy(Function):
+    @staticmethod
+    def forward(ctx, logits, target):
+        shifted = logits - logits.amax(1, keepdim=True)
+        logp = shifted - shifted.exp().sum(1, keepdim=True).log()
+        ctx.save_for_backward(logp, target)
+        return -logp.gather(1, target[:, None]).mean()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        logp, target = ctx.saved_tensors
+        belief = logp
+        truth = torch.zeros_like(belief).scatter(1, target[:, None], 1.0)
+        return grad_output * (belief - truth) / len(target), None
+
+# %% tags=["wrong"] exercise="cross_entropy" expects="ignores_grad_output"
+class CrossEntropy(Function):
+    @staticmethod
+    def forward(ctx, logits, target):
+        shifted = logits - logits.amax(1, keepdim=True)
+        logp = shifted - shifted.exp().sum(1, keepdim=True).log()
+        ctx.save_for_backward(logp, target)
+        return -logp.gather(1, target[:, None]).mean()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        logp, target = ctx.saved_tensors
+        belief = logp.exp()
+        truth = torch.zeros_like(belief).scatter(1, target[:, None], 1.0)
+        return (belief - truth) / len(target), None
+
+# %% tags=["wrong"] exercise="cross_entropy" expects="exception_number_of_gradients"
+class CrossEntropy(Function):
+    @staticmethod
+    def forward(ctx, logits, target):
+        shifted = logits - logits.amax(1, keepdim=True)
+        logp = shifted - shifted.exp().sum(1, keepdim=True).log()
+        ctx.save_for_backward(logp, target)
+        return -logp.gather(1, target[:, None]).mean()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        logp, target = ctx.saved_tensors
+        belief = logp.exp()
+        truth = torch.zeros_like(belief).scatter(1, target[:, None], 1.0)
+        return grad_output * (belief - truth) / len(target)
+
+# %% tags=["wrong"] exercise="cross_entropy" expects="forward_value"
+class CrossEntropy(Function):
+    @staticmethod
+    def forward(ctx, logits, target):
+        shifted = logits - logits.amax(1, keepdim=True)
+        logp = shifted - shifted.exp().sum(1, keepdim=True).log()
+        ctx.save_for_backward(logp, target)
+        return logp.gather(1, target[:, None]).mean()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        logp, target = ctx.saved_tensors
+        belief = logp.exp()
+        truth = torch.zeros_like(belief).scatter(1, target[:, None], 1.0)
+        return grad_output * (belief - truth) / len(target), None
+
+# %% tags=["wrong"] exercise="cross_entropy" expects="wrong_derivative"
+class CrossEntropy(Function):
+    @staticmethod
+    def forward(ctx, logits, target):
+        shifted = logits - logits.amax(1, keepdim=True)
+        logp = shifted - shifted.exp().sum(1, keepdim=True).log()
+        ctx.save_for_backward(logp, target)
+        return -logp.gather(1, target[:, None]).mean()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        logp, target = ctx.saved_tensors
+        belief = logp.exp() / logp.exp().sum()
+        truth = torch.zeros_like(belief).scatter(1, target[:, None], 1.0)
+        return grad_output * (belief - truth) / len(target), None
+
+# %% tags=["wrong"] exercise="cross_entropy" expects="native_autograd"
+class CrossEntropy(Function):
+    @staticmethod
+    def forward(ctx, logits, target):
+        shifted = logits - logits.amax(1, keepdim=True)
+        logp = shifted - shifted.exp().sum(1, keepdim=True).log()
+        ctx.save_for_backward(logp, target)
+        return -logp.gather(1, target[:, None]).mean()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        logp, target = ctx.saved_tensors
+        belief = logp.exp()
+        truth = torch.zeros_like(belief).scatter(1, target[:, None], 1.0)
+        with torch.enable_grad():
+            leaf = logp.detach().requires_grad_()
+            loss = torch.nn.functional.cross_entropy(leaf, target)
+        return grad_output * torch.autograd.grad(loss, leaf)[0], None
+
+# %% [markdown] lang="en" pair="norm"
+# ## 6. A normalisation has three paths
+#
+# Layer normalisation takes each row $x$ of $n$ numbers to mean 0 and variance 1, and then scales and shifts it:
+#
+# $$\hat x = \frac{x - \mu}{\sigma} \qquad y = w\,\hat x + b \qquad \mu = \frac1n\sum x_i \qquad \sigma^2 = \frac1n\sum (x_i - \mu)^2 + \varepsilon$$
+#
+# An $x_i$ reaches $\hat x$ along three paths: directly, through $\mu$ and through $\sigma$. With $h = w\,g$, what arrives at $\hat x$:
+#
+# | path | contribution to $\partial L/\partial x_i$ |
+# |---|---|
+# | direct | $h_i/\sigma$ |
+# | through $\mu$ | $-\frac1n\sum_j h_j / \sigma$ |
+# | through $\sigma$ | $-\hat x_i\,\frac1n\sum_j h_j \hat x_j / \sigma$ |
+#
+# There is a picture for it. Adding a constant to all $x_i$ does not change $\hat x$, and neither does (but for $\varepsilon$) stretching $x$ away from its mean. So a gradient has nothing to say in those two directions: the second and the third path *remove* them.
+#
+# **Predict** the sum of $\partial L/\partial x$ over a row.
+#
+# ### Exercise `layer_norm`
+#
+# Write `LayerNorm.apply(x, weight, bias)` with $\varepsilon = 10^{-5}$ over the last dimension; `x` may have any number of dimensions, and `weight` and `bias` serve all its rows.
+
+# %% [markdown] lang="zh" pair="norm" of="225b592a"
+# ## 6. 归一化有三条路
+#
+# 层归一化把 $n$ 个数组成的每一行 $x$ 变成均值 0、方差 1，再缩放、平移：
+#
+# $$\hat x = \frac{x - \mu}{\sigma} \qquad y = w\,\hat x + b \qquad \mu = \frac1n\sum x_i \qquad \sigma^2 = \frac1n\sum (x_i - \mu)^2 + \varepsilon$$
+#
+# 从 $x_i$ 到 $\hat x$ 有三条路：直接过去、经过 $\mu$、经过 $\sigma$。记到达 $\hat x$ 的梯度为 $h = w\,g$：
+#
+# | 路径 | 对 $\partial L/\partial x_i$ 的贡献 |
+# |---|---|
+# | 直接 | $h_i/\sigma$ |
+# | 经过 $\mu$ | $-\frac1n\sum_j h_j / \sigma$ |
+# | 经过 $\sigma$ | $-\hat x_i\,\frac1n\sum_j h_j \hat x_j / \sigma$ |
+#
+# 可以这样想：给所有 $x_i$ 加上同一个常数，$\hat x$ 不变；把 $x$ 从均值处拉伸，$\hat x$ 也不变（除去 $\varepsilon$ 的一点影响）。所以在这两个方向上，梯度无话可说；第二、第三条路的作用正是把它们*去掉*。
+#
+# **先猜一猜**：$\partial L/\partial x$ 对一行求和等于几？
+#
+# ### 练习 `layer_norm`
+#
+# 写出 `LayerNorm.apply(x, weight, bias)`，取 $\varepsilon = 10^{-5}$，沿最后一个维度；`x` 可以有任意多个维度，`weight` 和 `bias` 由所有的行共用。
+
+# %% exercise="layer_norm"
+# %%exercise layer_norm
+class LayerNorm(Function):
+    @staticmethod
+    def forward(ctx, x, weight, bias):
+        ### BEGIN SOLUTION
+        centred = x - x.mean(-1, keepdim=True)
+        scale = (centred.square().mean(-1, keepdim=True) + 1e-5).rsqrt()
+        normed = centred * scale
+        ctx.save_for_backward(normed, scale, weight)
+        return normed * weight + bias
+        ### END SOLUTION
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        ### BEGIN SOLUTION
+        normed, scale, weight = ctx.saved_tensors
+        h = grad_output * weight
+        mean_path = h.mean(-1, keepdim=True)
+        scale_path = normed * (h * normed).mean(-1, keepdim=True)
+        grad_x = scale * (h - mean_path - scale_path)
+        rows = tuple(range(grad_output.dim() - 1))
+        grad_weight = (grad_output * normed).sum(rows) if rows else grad_output * normed
+        grad_bias = grad_output.sum(rows) if rows else grad_output
+        return grad_x, grad_weight, grad_bias
+        ### END SOLUTION
+
+# %% tags=["right"] exercise="layer_norm"
+class LayerNorm(Function):
+    @staticmethod
+    def forward(ctx, x, weight, bias):
+        mu = x.mean(-1, keepdim=True)
+        sigma = (x.var(-1, unbiased=False, keepdim=True) + 1e-5).sqrt()
+        ctx.save_for_backward(x, mu, sigma, weight)
+        return (x - mu) / sigma * weight + bias
+
+    @staticmethod
+    def backward(ctx, g):
+        x, mu, sigma, weight = ctx.saved_tensors
+        n, xhat = x.shape[-1], (x - mu) / sigma
+        flat, flat_hat = g.reshape(-1, n), xhat.reshape(-1, n)
+        h = g * weight
+        total = n * h - h.sum(-1, keepdim=True) - xhat * (h * xhat).sum(-1, keepdim=True)
+        return total / (n * sigma), (flat * flat_hat).sum(0), flat.sum(0)
+
+# %% tags=["wrong"] exercise="layer_norm" expects="missing_coupling"
+class LayerNorm(Function):
+    @staticmethod
+    def forward(ctx, x, weight, bias):
+        centred = x - x.mean(-1, keepdim=True)
+        scale = (centred.square().mean(-1, keepdim=True) + 1e-5).rsqrt()
+        normed = centred * scale
+        ctx.save_for_backward(normed, scale, weight)
+        return normed * weight + bias
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        normed, scale, weight = ctx.saved_tensors
+        h = grad_output * weight
+        mean_path = h.mean(-1, keepdim=True)
+        scale_path = normed * (h * normed).mean(-1, keepdim=True)
+        grad_x = scale * h
+        rows = tuple(range(grad_output.dim() - 1))
+        grad_weight = (grad_output * normed).sum(rows) if rows else grad_output * normed
+        grad_bias = grad_output.sum(rows) if rows else grad_output
+        return grad_x, grad_weight, grad_bias
+
+# %% tags=["wrong"] exercise="layer_norm" expects="wrong_derivative"
+class LayerNorm(Function):
+    @staticmethod
+    def forward(ctx, x, weight, bias):
+        centred = x - x.mean(-1, keepdim=True)
+        scale = (centred.square().mean(-1, keepdim=True) + 1e-5).rsqrt()
+        normed = centred * scale
+        ctx.save_for_backward(normed, scale, weight)
+        return normed * weight + bias
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        normed, scale, weight = ctx.saved_tensors
+        h = grad_output * weight
+        mean_path = h.mean(-1, keepdim=True)
+        scale_path = normed * (h * normed).mean(-1, keepdim=True)
+        grad_x = scale * (h - mean_path)
+        rows = tuple(range(grad_output.dim() - 1))
+        grad_weight = (grad_output * normed).sum(rows) if rows else grad_output * normed
+        grad_bias = grad_output.sum(rows) if rows else grad_output
+        return grad_x, grad_weight, grad_bias
+
+# %% tags=["wrong"] exercise="layer_norm" expects="wrong_derivative"
+class LayerNorm(Function):
+    @staticmethod
+    def forward(ctx, x, weight, bias):
+        centred = x - x.mean(-1, keepdim=True)
+        scale = (centred.square().mean(-1, keepdim=True) + 1e-5).rsqrt()
+        normed = centred * scale
+        ctx.save_for_backward(normed, scale, weight)
+        return normed * weight + bias
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        normed, scale, weight = ctx.saved_tensors
+        h = grad_output * weight
+        mean_path = h.mean(-1, keepdim=True)
+        scale_path = normed * (h * normed).mean(-1, keepdim=True)
+        grad_x = scale * (h - scale_path)
+        rows = tuple(range(grad_output.dim() - 1))
+        grad_weight = (grad_output * normed).sum(rows) if rows else grad_output * normed
+        grad_bias = grad_output.sum(rows) if rows else grad_output
+        return grad_x, grad_weight, grad_bias
+
+# %% tags=["wrong"] exercise="layer_norm" expects="wrong_derivative"
+class LayerNorm(Function):
+    @staticmethod
+    def forward(ctx, x, weight, bias):
+        centred = x - x.mean(-1, keepdim=True)
+        scale = (centred.square().mean(-1, keepdim=True) + 1e-5).rsqrt()
+        normed = centred * scale
+        ctx.save_for_backward(normed, scale, weight)
+        return normed * weight + bias
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        normed, scale, weight = ctx.saved_tensors
+        h = grad_output * weight
+        mean_path = h.mean(-1, keepdim=True)
+        scale_path = normed * (h * normed).mean(-1, keepdim=True)
+        grad_x = scale * (h + mean_path - scale_path)
+        rows = tuple(range(grad_output.dim() - 1))
+        grad_weight = (grad_output * normed).sum(rows) if rows else grad_output * normed
+        grad_bias = grad_output.sum(rows) if rows else grad_output
+        return grad_x, grad_weight, grad_bias
+
+# %% tags=["wrong"] exercise="layer_norm" expects="missing_factor"
+class LayerNorm(Function):
+    @staticmethod
+    def forward(ctx, x, weight, bias):
+        centred = x - x.mean(-1, keepdim=True)
+        scale = (centred.square().mean(-1, keepdim=True) + 1e-5).rsqrt()
+        normed = centred * scale
+        ctx.save_for_backward(normed, scale, weight)
+        return normed * weight + bias
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        normed, scale, weight = ctx.saved_tensors
+        h = grad_output
+        mean_path = h.mean(-1, keepdim=True)
+        scale_path = normed * (h * normed).mean(-1, keepdim=True)
+        grad_x = scale * (h - mean_path - scale_path)
+        rows = tuple(range(grad_output.dim() - 1))
+        grad_weight = (grad_output * normed).sum(rows) if rows else grad_output * normed
+        grad_bias = grad_output.sum(rows) if rows else grad_output
+        return grad_x, grad_weight, grad_bias
+
+# %% tags=["wrong"] exercise="layer_norm" expects="missing_factor"
+class LayerNorm(Function):
+    @staticmethod
+    def forward(ctx, x, weight, bias):
+        centred = x - x.mean(-1, keepdim=True)
+        scale = (centred.square().mean(-1, keepdim=True) + 1e-5).rsqrt()
+        normed = centred * scale
+        ctx.save_for_backward(normed, scale, weight)
+        return normed * weight + bias
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        normed, scale, weight = ctx.saved_tensors
+        h = grad_output * weight
+        mean_path = h.mean(-1, keepdim=True)
+        scale_path = normed * (h * normed).mean(-1, keepdim=True)
+        grad_x = (h - mean_path - scale_path)
+        rows = tuple(range(grad_output.dim() - 1))
+        grad_weight = (grad_output * normed).sum(rows) if rows else grad_output * normed
+        grad_bias = grad_output.sum(rows) if rows else grad_output
+        return grad_x, grad_weight, grad_bias
+
+# %% tags=["wrong"] exercise="layer_norm" expects="missing_factor"
+class LayerNorm(Function):
+    @staticmethod
+    def forward(ctx, x, weight, bias):
+        centred = x - x.mean(-1, keepdim=True)
+        scale = (centred.square().mean(-1, keepdim=True) + 1e-5).rsqrt()
+        normed = centred * scale
+        ctx.save_for_backward(normed, scale, weight)
+        return normed * weight + bias
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        normed, scale, weight = ctx.saved_tensors
+        h = grad_output * weight
+        mean_path = h.mean(-1, keepdim=True)
+        scale_path = normed * (h * normed).mean(-1, keepdim=True)
+        grad_x = 1 / scale * (h - mean_path - scale_path)
+        rows = tuple(range(grad_output.dim() - 1))
+        grad_weight = (grad_output * normed).sum(rows) if rows else grad_output * normed
+        grad_bias = grad_output.sum(rows) if rows else grad_output
+        return grad_x, grad_weight, grad_bias
+
+# %% tags=["wrong"] exercise="layer_norm" expects="wrong_derivative"
+class LayerNorm(Function):
+    @staticmethod
+    def forward(ctx, x, weight, bias):
+        centred = x - x.mean(-1, keepdim=True)
+        scale = (centred.square().mean(-1, keepdim=True) + 1e-5).rsqrt()
+        normed = centred * scale
+        ctx.save_for_backward(normed, scale, weight)
+        return normed * weight + bias
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        normed, scale, weight = ctx.saved_tensors
+        h = grad_output * weight
+        mean_path = h.sum(-1, keepdim=True)
+        scale_path = normed * (h * normed).mean(-1, keepdim=True)
+        grad_x = scale * (h - mean_path - scale_path)
+        rows = tuple(range(grad_output.dim() - 1))
+        grad_weight = (grad_output * normed).sum(rows) if rows else grad_output * normed
+        grad_bias = grad_output.sum(rows) if rows else grad_output
+        return grad_x, grad_weight, grad_bias
+
+# %% tags=["wrong"] exercise="layer_norm" expects="missing_factor"
+class LayerNorm(Function):
+    @staticmethod
+    def forward(ctx, x, weight, bias):
+        centred = x - x.mean(-1, keepdim=True)
+        scale = (centred.square().mean(-1, keepdim=True) + 1e-5).rsqrt()
+        normed = centred * scale
+        ctx.save_for_backward(normed, scale, weight)
+        return normed * weight + bias
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        normed, scale, weight = ctx.saved_tensors
+        h = grad_output * weight
+        mean_path = h.mean(-1, keepdim=True)
+        scale_path = normed * (h * normed).mean(-1, keepdim=True)
+        grad_x = scale * (h - mean_path - scale_path)
+        rows = tuple(range(grad_output.dim() - 1))
+        grad_weight = grad_output.sum(rows) if rows else grad_output * normed
+        grad_bias = grad_output.sum(rows) if rows else grad_output
+        return grad_x, grad_weight, grad_bias
+
+# %% tags=["wrong"] exercise="layer_norm" expects="constant_factor"
+class LayerNorm(Function):
+    @staticmethod
+    def forward(ctx, x, weight, bias):
+        centred = x - x.mean(-1, keepdim=True)
+        scale = (centred.square().mean(-1, keepdim=True) + 1e-5).rsqrt()
+        normed = centred * scale
+        ctx.save_for_backward(normed, scale, weight)
+        return normed * weight + bias
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        normed, scale, weight = ctx.saved_tensors
+        h = grad_output * weight
+        mean_path = h.mean(-1, keepdim=True)
+        scale_path = normed * (h * normed).mean(-1, keepdim=True)
+        grad_x = scale * (h - mean_path - scale_path)
+        rows = tuple(range(grad_output.dim() - 1))
+        grad_weight = (grad_output * normed).mean(rows) if rows else grad_output * normed
+        grad_bias = grad_output.sum(rows) if rows else grad_output
+        return grad_x, grad_weight, grad_bias
+
+# %% tags=["wrong"] exercise="layer_norm" expects="grad_shape_reduced"
+class LayerNorm(Function):
+    @staticmethod
+    def forward(ctx, x, weight, bias):
+        centred = x - x.mean(-1, keepdim=True)
+        scale = (centred.square().mean(-1, keepdim=True) + 1e-5).rsqrt()
+        normed = centred * scale
+        ctx.save_for_backward(normed, scale, weight)
+        return normed * weight + bias
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        normed, scale, weight = ctx.saved_tensors
+        h = grad_output * weight
+        mean_path = h.mean(-1, keepdim=True)
+        scale_path = normed * (h * normed).mean(-1, keepdim=True)
+        grad_x = scale * (h - mean_path - scale_path)
+        rows = tuple(range(grad_output.dim() - 1))
+        grad_weight = (grad_output * normed).sum(rows) if rows else grad_output * normed
+        grad_bias = grad_output
+        return grad_x, grad_weight, grad_bias
+
+# %% tags=["wrong"] exercise="layer_norm" expects="swapped_inputs"
+class LayerNorm(Function):
+    @staticmethod
+    def forward(ctx, x, weight, bias):
+        centred = x - x.mean(-1, keepdim=True)
+        scale = (centred.square().mean(-1, keepdim=True) + 1e-5).rsqrt()
+        normed = centred * scale
+        ctx.save_for_backward(normed, scale, weight)
+        return normed * weight + bias
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        normed, scale, weight = ctx.saved_tensors
+        h = grad_output * weight
+        mean_path = h.mean(-1, keepdim=True)
+        scale_path = normed * (h * normed).mean(-1, keepdim=True)
+        grad_x = scale * (h - mean_path - scale_path)
+        rows = tuple(range(grad_output.dim() - 1))
+        grad_weight = (grad_output * normed).sum(rows) if rows else grad_output * normed
+        grad_bias = grad_output.sum(rows) if rows else grad_output
+        return grad_x, grad_bias, grad_weight
+
+# %% tags=["wrong"] exercise="layer_norm" expects="check:gradient"
+class LayerNorm(Function):
+    @staticmethod
+    def forward(ctx, x, weight, bias):
+        centred = x - x.mean(-1, keepdim=True)
+        scale = (centred.square().mean(-1, keepdim=True) + 1e-5).rsqrt()
+        normed = centred * scale
+        ctx.save_for_backward(normed, scale, weight)
+        return normed * weight + bias
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        normed, scale, weight = ctx.saved_tensors
+        h = grad_output * weight
+        mean_path = h.mean(0, keepdim=True)
+        scale_path = normed * (h * normed).mean(-1, keepdim=True)
+        grad_x = scale * (h - mean_path - scale_path)
+        rows = tuple(range(grad_output.dim() - 1))
+        grad_weight = (grad_output * normed).sum(rows) if rows else grad_output * normed
+        grad_bias = grad_output.sum(rows) if rows else grad_output
+        return grad_x, grad_weight, grad_bias
+
+# %% tags=["wrong"] exercise="layer_norm" expects="forward_value"
+class LayerNorm(Function):
+    @staticmethod
+    def forward(ctx, x, weight, bias):
+        centred = x - x.mean(-1, keepdim=True)
+        scale = (centred.square().sum(-1, keepdim=True) / (x.shape[-1] - 1) + 1e-5).rsqrt()
+        normed = centred * scale
+        ctx.save_for_backward(normed, scale, weight)
+        return normed * weight + bias
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        normed, scale, weight = ctx.saved_tensors
+        h = grad_output * weight
+        mean_path = h.mean(-1, keepdim=True)
+        scale_path = normed * (h * normed).mean(-1, keepdim=True)
+        grad_x = scale * (h - mean_path - scale_path)
+        rows = tuple(range(grad_output.dim() - 1))
+        grad_weight = (grad_output * normed).sum(rows) if rows else grad_output * normed
+        grad_bias = grad_output.sum(rows) if rows else grad_output
+        return grad_x, grad_weight, grad_bias
+
+# %% [markdown] lang="en" pair="gather-task"
+# Zero: a gradient that pushed the whole row up would have no effect, so there is none.
+#
+# ## 7. Gather and scatter
+#
+# `table[index]` takes rows out of a table: a word's vector from its number. On the way back every row that came out brings its gradient home to the row that it was taken from. A row that was never taken gets zero. And a row that was taken three times?
+#
+# **Predict** what `grad[index] = g` leaves there.
+#
+# ### Exercise `take_rows`
+#
+# Write `TakeRows.apply(table, index)`. `index` may have any shape, and may name a row several times or none at all.
+
+# %% [markdown] lang="zh" pair="gather-task" of="7f417b8c"
+# 等于零：把整行一起抬高不会有任何效果，所以也没有这样的梯度。
+#
+# ## 7. gather 与 scatter
+#
+# `table[index]` 从表里取出若干行，比如按编号取一个词的向量。回程时，取出去的每一行都要把梯度送回它的来处。从没被取过的行得零。那么，被取了三次的行呢？
+#
+# **先猜一猜**：`grad[index] = g` 会在那里留下什么？
+#
+# ### 练习 `take_rows`
+#
+# 写出 `TakeRows.apply(table, index)`。`index` 可以是任意形状，同一行可以出现多次，也可以一行都不取。
+
+# %% exercise="take_rows"
+# %%exercise take_rows
+class TakeRows(Function):
+    @staticmethod
+    def forward(ctx, table, index):
+        ### BEGIN SOLUTION
+        ctx.save_for_backward(index)
+        ctx.shape = table.shape
+        return table[index]
+        ### END SOLUTION
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        ### BEGIN SOLUTION
+        (index,) = ctx.saved_tensors
+        grad_table = grad_output.new_zeros(ctx.shape)
+        grad_table.index_add_(0, index.flatten(), grad_output.reshape(-1, ctx.shape[1]))
+        return grad_table, None
+        ### END SOLUTION
+
+# %% tags=["right"] exercise="take_rows"
+class TakeRows(Function):
+    @staticmethod
+    def forward(ctx, table, index):
+        ctx.index, ctx.rows = index, len(table)
+        return torch.index_select(table, 0, index.reshape(-1)).reshape(*index.shape, table.shape[1])
+
+    @staticmethod
+    def backward(ctx, g):
+        hot = (torch.arange(ctx.rows)[:, None] == ctx.index.reshape(1, -1)).to(g.dtype)
+        return hot @ g.reshape(-1, g.shape[-1]), None
+
+# %% tags=["wrong"] exercise="take_rows" expects="missing_entries"
+class TakeRows(Function):
+    @staticmethod
+    def forward(ctx, table, index):
+        ctx.save_for_backward(index)
+        ctx.shape = table.shape
+        return table[index]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (index,) = ctx.saved_tensors
+        grad_table = grad_output.new_zeros(ctx.shape)
+        grad_table[index] = grad_output
+        return grad_table, None
+
+# %% tags=["wrong"] exercise="take_rows" expects="missing_entries"
+class TakeRows(Function):
+    @staticmethod
+    def forward(ctx, table, index):
+        ctx.save_for_backward(index)
+        ctx.shape = table.shape
+        return table[index]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (index,) = ctx.saved_tensors
+        grad_table = grad_output.new_zeros(ctx.shape)
+        grad_table[index] += grad_output
+        return grad_table, None
+
+# %% tags=["wrong"] exercise="take_rows" expects="missing_entries"
+class TakeRows(Function):
+    @staticmethod
+    def forward(ctx, table, index):
+        ctx.save_for_backward(index)
+        ctx.shape = table.shape
+        return table[index]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (index,) = ctx.saved_tensors
+        grad_table = grad_output.new_zeros(ctx.shape)
+        grad_table.index_copy_(0, index.flatten(), grad_output.reshape(-1, ctx.shape[1]))
+        return grad_table, None
+
+# %% tags=["wrong"] exercise="take_rows" expects="exception_shape"
+class TakeRows(Function):
+    @staticmethod
+    def forward(ctx, table, index):
+        ctx.save_for_backward(index)
+        ctx.shape = table.shape
+        return table[index]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (index,) = ctx.saved_tensors
+        grad_table = grad_output.new_zeros(ctx.shape)
+        grad_table.index_add_(0, index.flatten(), grad_output.reshape(-1, ctx.shape[1]))
+        return grad_output, None
+
+# %% tags=["wrong"] exercise="take_rows" expects="exception_number_of_gradients"
+class TakeRows(Function):
+    @staticmethod
+    def forward(ctx, table, index):
+        ctx.save_for_backward(index)
+        ctx.shape = table.shape
+        return table[index]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (index,) = ctx.saved_tensors
+        grad_table = grad_output.new_zeros(ctx.shape)
+        grad_table.index_add_(0, index.flatten(), grad_output.reshape(-1, ctx.shape[1]))
+        return grad_table
+
+# %% tags=["wrong"] exercise="take_rows" expects="constant_factor"
+class TakeRows(Function):
+    @staticmethod
+    def forward(ctx, table, index):
+        ctx.save_for_backward(index)
+        ctx.shape = table.shape
+        return table[index]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (index,) = ctx.saved_tensors
+        grad_table = grad_output.new_zeros(ctx.shape)
+        grad_table.index_add_(0, index.flatten(), grad_output.reshape(-1, ctx.shape[1]))
+        return grad_table / grad_table.shape[0], None
+
+# %% tags=["wrong"] exercise="take_rows" expects="ignores_grad_output"
+class TakeRows(Function):
+    @staticmethod
+    def forward(ctx, table, index):
+        ctx.save_for_backward(index)
+        ctx.shape = table.shape
+        return table[index]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (index,) = ctx.saved_tensors
+        grad_table = grad_output.new_zeros(ctx.shape)
+        grad_table.index_add_(0, index.flatten(), grad_output.reshape(-1, ctx.shape[1]))
+        return torch.ones_like(grad_table), None
+
+# %% tags=["wrong"] exercise="take_rows" expects="edge_raised"
+class TakeRows(Function):
+    @staticmethod
+    def forward(ctx, table, index):
+        ctx.save_for_backward(index)
+        ctx.shape = table.shape
+        return table[index]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (index,) = ctx.saved_tensors
+        grad_table = grad_output.new_zeros(ctx.shape)
+        grad_table.index_add_(0, index, grad_output)
+        return grad_table, None
+
+# %% tags=["wrong"] exercise="take_rows" expects="ignores_grad_output"
+class TakeRows(Function):
+    @staticmethod
+    def forward(ctx, table, index):
+        ctx.save_for_backward(index)
+        ctx.shape = table.shape
+        return table[index]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (index,) = ctx.saved_tensors
+        grad_table = grad_output.new_zeros(ctx.shape)
+        grad_table.index_add_(0, index.flatten(), torch.ones_like(grad_output).reshape(-1, ctx.shape[1]))
+        return grad_table, None
+
+# %% tags=["wrong"] exercise="take_rows" expects="forward_value"
+class TakeRows(Function):
+    @staticmethod
+    def forward(ctx, table, index):
+        ctx.save_for_backward(index)
+        ctx.shape = table.shape
+        return table[index].clone() * 1.0 + table.mean() * 0.1
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (index,) = ctx.saved_tensors
+        grad_table = grad_output.new_zeros(ctx.shape)
+        grad_table.index_add_(0, index.flatten(), grad_output.reshape(-1, ctx.shape[1]))
+        return grad_table, None
+
+# %% tags=["wrong"] exercise="take_rows" expects="wrong_derivative"
+class TakeRows(Function):
+    @staticmethod
+    def forward(ctx, table, index):
+        ctx.save_for_backward(index)
+        ctx.shape = table.shape
+        return table[index]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (index,) = ctx.saved_tensors
+        grad_table = grad_output.new_zeros(ctx.shape)
+        grad_table.index_add_(0, index.flatten(), grad_output.reshape(-1, ctx.shape[1]))
+        return grad_table / (1 + torch.bincount(index.flatten(), minlength=len(grad_table)))[:, None], None
+
+# %% [markdown] lang="en" pair="train"
+# Taking is `gather`, bringing back is `scatter` **with addition**; the one is the other's backward. `grad[index] = g` keeps only the last of three, and `grad[index] += g` does no better: it reads, adds and writes each row once.
+#
+# ## 8. Train with what you wrote
+#
+# A network of your `LayerNorm` and your `CrossEntropy` learns to tell three spiral arms apart. Beside it, the same network with the gradient of a normalisation whose mean and scale are taken for constants: the first path alone.
+#
+# **Predict.** Does the second one learn at all? Would you see from its loss alone that its gradient is wrong?
+
+# %% [markdown] lang="zh" pair="train" of="b8cf7dd3"
+# 取出去是 `gather`，送回来是**带累加的** `scatter`，两者互为对方的 backward。`grad[index] = g` 三份里只留最后一份；`grad[index] += g` 也好不到哪里去：每一行只读一次、加一次、写一次。
+#
+# ## 8. 用自己写的运算来训练
+#
+# 用你的 `LayerNorm` 和 `CrossEntropy` 搭一个网络，学着分辨三条旋臂。旁边是同一个网络，不过归一化的梯度把均值和尺度当成常数，只走第一条路。
+#
+# **先猜一猜。** 后者究竟学不学得会？光看损失，你能发现它的梯度是错的吗？
+
+# %%
+draw = torch.Generator().manual_seed(0)
+radius = torch.rand(3, 60, generator=draw).sqrt()
+angle = 2 * math.pi / 3 * torch.arange(3)[:, None] + 4 * radius
+points = 3 * torch.stack([radius * angle.cos(), radius * angle.sin()], -1).reshape(-1, 2)
+points += 0.06 * torch.randn(points.shape, generator=draw)
+arms = torch.arange(3).repeat_interleave(60)
+
+
+def first_path_alone(x, weight, bias):
+    mean, variance = x.mean(-1, keepdim=True), x.var(-1, unbiased=False, keepdim=True)
+    return (x - mean.detach()) / (variance.detach() + 1e-5).sqrt() * weight + bias
+
+
+def network(weights, normalise, x):
+    x = torch.cat([x, torch.ones(len(x), 1)], 1)
+    for w, gain, shift in (weights[:3], weights[3:6]):
+        x = torch.tanh(normalise(x @ w, gain, shift))
+    return x @ weights[6]
+
+
+def train(normalise, steps=300, rate=0.5, width=32):
+    torch.manual_seed(0)
+    weights = [torch.randn(3, width), torch.ones(width), torch.zeros(width)]
+    weights += [torch.randn(width, width) / width**0.5, torch.ones(width), torch.zeros(width)]
+    weights += [torch.randn(width, 3) / width**0.5]
+    weights, losses = [w.requires_grad_() for w in weights], []
+    for _ in range(steps):
+        loss = CrossEntropy.apply(network(weights, normalise, points), arms)
+        losses.append(loss.item())
+        slopes = torch.autograd.grad(loss, weights)
+        weights = [(w - rate * slope).detach().requires_grad_() for w, slope in zip(weights, slopes, strict=True)]
+    return weights, losses
+
+
+grid = torch.stack(torch.meshgrid(torch.linspace(-3.4, 3.4, 120), torch.linspace(-3.4, 3.4, 120), indexing="xy"), -1)
+figure, axes = plt.subplots(1, 3, figsize=(10, 3.2), layout="constrained")
+for axis, normalise, name in ((axes[0], LayerNorm.apply, "all three paths"), (axes[1], first_path_alone, "one path")):
+    weights, losses = train(normalise)
+    with torch.no_grad():
+        regions = network(weights, normalise, grid.reshape(-1, 2)).argmax(1).reshape(120, 120)
+    axis.contourf(grid[..., 0], grid[..., 1], regions, levels=[-0.5, 0.5, 1.5, 2.5], alpha=0.3)
+    axis.scatter(points[:, 0], points[:, 1], c=arms, s=8)
+    axis.set(title=name, xticks=[], yticks=[], aspect="equal")
+    axes[2].semilogy(losses, label=name)
+    print(f"{name:>15}: loss {losses[0]:.3f} -> {losses[-1]:.4f}")
+axes[2].set(xlabel="step", ylabel="loss")
+axes[2].legend()
+plt.show()
+
+# %% [markdown] lang="en" pair="check-it"
+# It learns, it tells the arms apart, and its curve is even the smoother of the two. Nobody would search for a bug there. A check finds it at once:
+
+# %% [markdown] lang="zh" pair="check-it" of="78710cd4"
+# 它学得会，三条旋臂也分得清，曲线甚至还更平滑。没有人会想到去那里找错。检查一下，立刻现形：
+
+# %%
+x = torch.randn(2, 4, dtype=torch.float64, requires_grad=True)
+gain = torch.ones(4, dtype=torch.float64, requires_grad=True)
+shift = torch.zeros(4, dtype=torch.float64, requires_grad=True)
+for normalise in (LayerNorm.apply, first_path_alone):
+    print(nbautograd.gradcheck(normalise, (x, gain, shift)).verdict)
+
+# %% [markdown] lang="en" pair="end"
+# **What to keep**
+#
+# | forward | backward |
+# |---|---|
+# | sum | repeats |
+# | mean | repeats, divided by how many |
+# | max | goes to one, by its index |
+# | logsumexp | shares by softmax, $e^{x - y}$ |
+# | cross-entropy of logits | belief minus truth, divided by the number of rows |
+# | normalisation | direct, minus its mean, minus its part along $\hat x$ |
+# | gather | scatter with addition |
+#
+# A loss that goes down is no proof of a gradient.
+#
+# **Next**: notebook 06, where the derivative does not exist, and you say what it is.
+
+# %% [markdown] lang="zh" pair="end" of="ee787ad1"
+# **记住这些**
+#
+# | 前向 | 反向 |
+# |---|---|
+# | 求和 | 原样复制 |
+# | 平均 | 复制，再除以个数 |
+# | 最大 | 按下标交给那一个 |
+# | logsumexp | 按 softmax 分配，$e^{x - y}$ |
+# | 对 logits 的交叉熵 | 相信的减去事实，再除以行数 |
+# | 归一化 | 直接的一份，减去它的均值，再减去沿 $\hat x$ 的那一部分 |
+# | gather | 带累加的 scatter |
+#
+# 损失在下降，并不证明梯度是对的。
+#
+# **下一课**：06，导数不存在的地方，由你来规定它。
+
+# %%
+# %exercises
