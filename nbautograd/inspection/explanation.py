@@ -6,9 +6,9 @@ import ast
 import linecache
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from types import FrameType
+from types import FrameType, FunctionType
 from typing import Any
 
 import torch
@@ -16,14 +16,17 @@ import torch
 from nbautograd.core.display import Displayable
 from nbautograd.core.explaining.cause import ErrorCause, Place
 from nbautograd.core.explaining.explain import cause_of_error, cause_of_tensor
+from nbautograd.core.explaining.no_grad import without_gradient
 from nbautograd.core.explaining.not_finite import of_gradients
 from nbautograd.core.explaining.program import Program, is_users, node_of
 from nbautograd.core.explaining.torch_errors import ending
 from nbautograd.core.explaining.trial import GradientWatch, Refused, Run, ends_finite, in_copy, mends
+from nbautograd.core.explaining.watch import tensors_of
 from nbautograd.core.findings import Finding, Fix
 from nbautograd.core.graphs.build import graph
 from nbautograd.core.graphs.graph import AutogradGraph
 from nbautograd.core.graphs.source_cuts import tree_of
+from nbautograd.core.graphs.source_dataflow import definition
 from nbautograd.core.graphs.why_none import of_tensor, reason_finding, why_none
 from nbautograd.errors import InputError
 
@@ -116,7 +119,7 @@ def explain(
     if isinstance(target, torch.Tensor):
         return _of_tensor(target, names)
     if callable(target):
-        return _of_run(Run(lambda _: target(*args)), None, apart)
+        return _of_run(Run(lambda _: target(*args), returned=_returned(target)), None, apart)
     raise InputError("explain.not_explainable", type=type(target).__name__)
 
 
@@ -148,6 +151,14 @@ def _of_tensor(tensor: torch.Tensor, names: Mapping[str, Any] | None) -> Explana
         finding = reason_finding("not_a_leaf", name=name or "?")
         return Explanation(finding.code, (finding,), name)
     return Explanation("nothing", (_note("nothing"),))
+
+
+def _returned(function: Callable[..., Any]) -> str:
+    """Return the variable that a function returns, where there is one ``return``."""
+    source = definition(function.__code__) if isinstance(function, FunctionType) else None
+    returns = [part.value for part in ast.walk(source) if isinstance(part, ast.Return)] if source is not None else []
+    only = returns[0] if len(returns) == 1 else None
+    return ast.unparse(only) if isinstance(only, (ast.Name, ast.Attribute)) else ""
 
 
 def _typed(frame: FrameType) -> str:
@@ -277,10 +288,13 @@ def _watched_run(run: Run, where: str) -> tuple[Explanation, ErrorCause | None, 
         if cause is None:
             return Explanation("not_torch", (_raised(error, program),), run=where), None, ending(error)
         return _explained(cause, program, where), cause, ending(error)
-    roots = watch.roots or ((result,) if isinstance(result, torch.Tensor) else ())
+    roots = watch.roots or tuple(tensors_of(result))
     program = Program(roots=roots, watch=watch)
     bad = [root for root in roots if root.requires_grad or root in watch.bad]
-    cause = cause_of_tensor(bad[0], program, watch.backward) if bad else None
+    # a function that returns a loss leaves its backward to its caller, so that it is tried here
+    ran = watch.backward if watch.passes else None
+    cause = cause_of_tensor(bad[0], program, ran) if bad else None
+    cause = cause or without_gradient(result, watch, run.returned)
     cause = cause or watch.steps.cause()
     if cause is None:
         return Explanation("nothing", (_note("nothing_seen"),), run=where), None, ""

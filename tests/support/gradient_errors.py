@@ -226,6 +226,24 @@ w = torch.randn(3, requires_grad=True)
 h = np.maximum(w.detach().numpy(), 0)  # did
 loss = torch.from_numpy(h).sum()
 loss.backward()
+=== a loss kept in a list of an object | freed_carried | smooth.recent[0]
+class Smooth:
+    def __init__(self):
+        self.recent = []
+    def __call__(self, loss):
+        self.recent = [*self.recent, loss][-2:]
+        return sum(self.recent) / len(self.recent)
+smooth, net = Smooth(), torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Tanh())
+for _ in range(3):
+    loss = net(torch.randn(4, 2)).pow(2).mean()  # made
+    objective = smooth(loss)
+    objective.backward()  # did
+=== computed once before the loop | freed_shared | adjacency
+logits = torch.zeros(3, 3, requires_grad=True)
+adjacency = logits.softmax(-1)  # made
+for _ in range(2):
+    loss = (adjacency @ torch.ones(3, 2)).square().mean()
+    loss.backward()  # did
 === losses added up over iterations | freed_carried | total
 net = torch.nn.Linear(2, 3)
 total = 0
@@ -233,6 +251,11 @@ for k in range(3):
     loss = net(torch.randn(4, 2)).pow(2).mean()
     total = total + loss  # made
     total.backward()  # did
+=== a slice beside the graph | unused | t
+points = torch.rand(5, 2, requires_grad=True)
+t = points[:, 1:]  # made
+u = (points ** 2).sum(1, keepdim=True)
+torch.autograd.grad(u, t, torch.ones_like(u))
 === frozen one by one | no_grad_frozen | net.weight
 net = torch.nn.Linear(2, 1)
 for p in net.parameters():
@@ -345,7 +368,7 @@ loss.backward()
 net = torch.nn.Linear(3, 2)
 def show(t):
     return float(t.detach().mean())
-image = torch.rand(1, 3, requires_grad=True)
+image = torch.rand(1, 3, requires_grad=True)  # made
 show(image)
 score = net(torch.rand(1, 3)).sum()
 torch.autograd.grad(score, image)
@@ -362,7 +385,7 @@ loss = (x * 2).sum()
 loss.backward()
 === unused input | unused | b
 a = torch.randn(3, requires_grad=True)
-b = torch.randn(3, requires_grad=True)
+b = torch.randn(3, requires_grad=True)  # made
 loss = (a * 2).sum()
 torch.autograd.grad(loss, b)
 === leaf behind detach for grad | no_grad_detach | b
@@ -372,7 +395,7 @@ loss = (a * b.detach()).sum()  # did
 torch.autograd.grad(loss, b)
 === parameter made anew | unused | param
 a = torch.randn(3, requires_grad=True)
-param = torch.nn.Parameter(a)
+param = torch.nn.Parameter(a)  # made
 loss = (a * 2).sum()
 torch.autograd.grad(loss, param)
 === leaf changed in place | leaf | w

@@ -42,19 +42,31 @@ def freed(program: Program) -> ErrorCause | None:
         elsewhere = did.cell is not None and here is not None and did.cell != here.cell
         facts = [said("freed.by_cell" if elsewhere else "freed.by_line", did, cell=did.cell, **shown)]
     kind = "freed_again"
+    advice = ""
     if name and name != root:
         kind = "freed_carried" if again and _carried(program, name) else "freed_shared"
-        facts.append(said(f"freed.{kind.removeprefix('freed_')}", made, **shown))
+        outside = kind == "freed_shared" and again and looped and _made_in_loop(program, name) is False
+        facts.append(
+            said("freed.shared_outside_loop" if outside else f"freed.{kind.removeprefix('freed_')}", made, **shown)
+        )
+        advice = (
+            "outside_loop"
+            if outside
+            else "carried_inside"
+            if kind == "freed_carried" and not name.isidentifier()
+            else ""
+        )
     elif again and _carried(program, root):
         kind = "freed_carried"
         facts.append(said("freed.carried", made, **shown))
     elif again and not looped:
         facts.append(said("freed.again", made, **shown))
-    elif again and not _made_in_loop(program, root):
+    elif again and _made_in_loop(program, root) is False:
         facts.append(said("freed.graph_outside_loop", made, **shown))
-    elif again:
-        kind = "freed_carried"
-    facts.append(said(f"freed.advice_{kind.removeprefix('freed_')}", None, **shown))
+    elif again:  # an iteration before is a part of it, by a way that has no name here
+        kind, advice = "freed_carried", "carried_unnamed"
+        facts.append(said("freed.carried_unnamed", made, **shown))
+    facts.append(said(f"freed.advice_{advice or kind.removeprefix('freed_')}", None, **shown))
     edits = (_retain(did),) if did is not None and kind != "freed_carried" and not again else ()
     params = {"node": op, "root": root}
     return ErrorCause(kind, tuple(facts), name or root, made, did, params, tuple(edit for edit in edits if edit))
@@ -216,9 +228,11 @@ def _is(node: ast.AST, name: str, ctx: type) -> bool:
     return isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ctx) and ast.unparse(node) == name
 
 
-def _made_in_loop(program: Program, name: str) -> bool:
+def _made_in_loop(program: Program, name: str) -> bool | None:
+    """Return True for a variable that a loop assigns, False for one assigned outside; None where that is not shown."""
     places = [(source, source.assigned(name)) for source in program.code]
-    return any(place is not None and place.line in source.in_loops for source, place in places)
+    inside = [place.line in source.in_loops for source, place in places if place is not None]
+    return inside[0] if inside else None
 
 
 def _retain(did: Place) -> Edit | None:

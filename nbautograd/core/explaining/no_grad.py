@@ -12,10 +12,12 @@ import torch
 from nbautograd.core.explaining.cause import ErrorCause, Place, said
 from nbautograd.core.explaining.program import Program, Source, node_of, nodes_behind, place_of, shares
 from nbautograd.core.explaining.watch import Cut as WatchedCut
-from nbautograd.core.explaining.watch import Spot, cuts_into
+from nbautograd.core.explaining.watch import Spot, cuts_into, made_at
 from nbautograd.core.findings import Finding
-from nbautograd.core.graphs.source_cuts import Cut
+from nbautograd.core.graphs.source_cuts import Cut, tree_of
 from nbautograd.core.graphs.source_dataflow import DataflowReader, Flow, Frame
+from nbautograd.core.graphs.why_none import reason_finding
+from nbautograd.core.torch_private.nodes import leaf_tensor
 
 MOST_NAMED = 4  # tensors in one sentence
 MOST_LEAVES = 40  # whose way is followed through the source
@@ -67,6 +69,7 @@ def unused(program: Program) -> ErrorCause | None:
     watched = _taken_out(program, tensor)
     if watched is not None:
         return replace(_watched(watched, root), tensor=name)
+    made = made_at(node_of(tensor)) or program.line_of_tensor(name)
     copy = next(
         (n for n, t in program.tensors.items() if t is not tensor and shares(t, tensor) and t.requires_grad), ""
     )
@@ -77,10 +80,41 @@ def unused(program: Program) -> ErrorCause | None:
         return ErrorCause("unused_new_leaf", facts, name, None, did)
     if copy:
         facts = (said("unused.copy", None, name=name, root=root, copy=copy), said("unused.advice", None, name=name))
-        return ErrorCause("unused", facts, name)
-    return ErrorCause(
-        "unused", (said("unused.what", None, name=name, root=root), said("unused.advice", None, name=name)), name
-    )
+        return ErrorCause("unused", facts, name, made)
+    facts = (said("unused.what", None, name=name, root=root), said("unused.advice", None, name=name))
+    return ErrorCause("unused", facts, name, made)
+
+
+def without_gradient(tensor: Any, watch: Any, name: str) -> ErrorCause | None:
+    """Explain what a run returned where its backwards left it without ``.grad``; None where that is as it must be.
+
+    Args:
+        tensor: what the run returned.
+        watch: what the run showed.
+        name: what it returned, as it is written.
+    """
+    if not (isinstance(tensor, torch.Tensor) and tensor.requires_grad and watch.passes):
+        return None
+    program = Program(roots=watch.roots, watch=watch, scope={name or "?": tensor, **_last_root(watch)})
+    if tensor.is_leaf:
+        program.inputs = (tensor,)
+        return unused(program) if tensor.grad is None else None
+    inside = node_of(tensor) in program.nodes() and not any(node_of(r) is node_of(tensor) for r in program.roots)
+    if not inside or tensor.retains_grad:
+        return None
+    made = made_at(node_of(tensor))
+    finding = reason_finding("not_a_leaf", None if made is None else made.line, name=name or "?")
+    return ErrorCause("grad_none_not_a_leaf", (finding,), name, made)
+
+
+def _last_root(watch: Any) -> dict[str, torch.Tensor]:
+    """Return what the last backward of a run differentiated, by the name that its line has for it."""
+    spot = watch.passes[-1].spot
+    call = None if spot is None else tree_of(spot.place().text)
+    function = next((part.func for part in ast.walk(call) if isinstance(part, ast.Call)), None) if call else None
+    if isinstance(function, ast.Attribute) and function.attr == "backward" and len(watch.roots) == 1:
+        return {ast.unparse(function.value): watch.roots[0]}
+    return {}
 
 
 def unused_parameters(program: Program) -> ErrorCause | None:
@@ -100,7 +134,12 @@ def unused_parameters(program: Program) -> ErrorCause | None:
 
 def _made_anew(program: Program, tensor: torch.Tensor) -> tuple[str, str, Place | None] | None:
     """Return what was computed from a tensor, the leaf of the same memory that is used in its place, and its line."""
-    live = {id(getattr(node, "variable", None)) for node in program.nodes()}
+    live = {id(leaf): leaf for node in program.nodes() if (leaf := leaf_tensor(node)) is not None}
+    for leaf in live.values() if program.watch is not None else ():
+        seen = program.watch.anew.get(leaf)
+        if seen is not None and id(tensor) in seen.leaves:
+            place = None if seen.spot is None else seen.spot.place()
+            return seen.source or "?", _left_side(place) or program.name_of(leaf) or seen.name, place
     leaves = [(name, t) for name, t in program.tensors.items() if id(t) in live and t is not tensor]
     computed = [(name, t) for name, t in program.tensors.items() if (node := node_of(t)) and _leads_to(node, tensor)]
     for name, leaf in leaves:
@@ -108,6 +147,13 @@ def _made_anew(program: Program, tensor: torch.Tensor) -> tuple[str, str, Place 
         if middle is not None:
             return middle, name, program.line_of_tensor(name)
     return None
+
+
+def _left_side(place: Place | None) -> str:
+    """Return what a line assigns, where it assigns one thing."""
+    tree = tree_of(place.text) if place is not None else None
+    statement = tree.body[0] if tree is not None and tree.body else None
+    return ast.unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
 
 
 def _leads_to(node: Any, tensor: torch.Tensor) -> bool:

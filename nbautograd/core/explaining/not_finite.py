@@ -271,7 +271,8 @@ def _from_saved(program: Program, name: str, what: str) -> ErrorCause:
     shown["line"] = did.line if did is not None else 0  # type: ignore[assignment]
     shown["text"] = did.text if did is not None else ""
     which = "saved" if did is None else "saved_at"
-    facts = [said(f"not_finite.{which}" if rule else "not_finite.somewhere", did, **shown)]
+    unnamed = "" if name else "_unnamed"
+    facts = [said(f"not_finite.{which if rule else 'somewhere'}{unnamed}", did, **shown)]
     return ErrorCause(f"not_finite_{rule}" if rule else "not_finite", (*facts, *_rule(rule, name)), name, None, did)
 
 

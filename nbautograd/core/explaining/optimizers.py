@@ -53,7 +53,7 @@ class StepWatch:
         left = [where for key, where in self._left_out.items() if key not in self._held]
         if not left:
             return None
-        names, did = ", ".join(name for name, _ in left[:MOST_NAMED]), left[0][1]
+        names, did = ", ".join([*dict.fromkeys(name for name, _ in left)][:MOST_NAMED]), left[0][1]
         what = said("optimizer_left_out.what", did, name=names, line=did.line, text=did.text)
         return ErrorCause("optimizer_holds_others", (what, said("optimizer_left_out.advice")), left[0][0], None, did)
 

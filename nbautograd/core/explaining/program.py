@@ -7,6 +7,7 @@ import linecache
 import os
 import sys
 import sysconfig
+from collections import deque
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from types import CodeType, FrameType, ModuleType
@@ -328,14 +329,21 @@ def _tensors_of(name: str, value: Any) -> Iterator[tuple[str, torch.Tensor]]:
             prefix = f"{name}.{path}" if path else name
             parts = {**vars(module), **module._parameters, **module._buffers}
             yield from ((f"{prefix}.{key}", part) for key, part in parts.items() if isinstance(part, torch.Tensor))
-    elif isinstance(value, (list, tuple, dict)):
+    elif isinstance(value, (list, tuple, dict, deque)):
         items = value.items() if isinstance(value, dict) else enumerate(value)
         for _, (key, part) in zip(range(64), items, strict=False):
             if isinstance(part, (torch.Tensor, list, tuple)):
                 yield from _tensors_of(f"{name}[{key!r}]", part)
-    elif type(value).__module__ == "__main__" and not isinstance(value, type):
-        parts = getattr(value, "__dict__", {})
-        yield from ((f"{name}.{key}", part) for key, part in parts.items() if isinstance(part, torch.Tensor))
+    elif not isinstance(value, type) and _of_user(type(value)):
+        for key, part in getattr(value, "__dict__", {}).items():
+            if isinstance(part, (torch.Tensor, list, tuple, dict, deque)):
+                yield from _tensors_of(f"{name}.{key}", part)
+
+
+def _of_user(kind: type) -> bool:
+    """Return True for a class that the user wrote."""
+    module = sys.modules.get(kind.__module__)
+    return kind.__module__ == "__main__" or is_users(getattr(module, "__file__", None) or "<frozen")
 
 
 def _body(tree: ast.Module, code: CodeType) -> list[ast.stmt]:

@@ -193,11 +193,13 @@ class Run:
         call: runs it.
         file: the cell or file that ``call`` compiles anew, so that an edit of it needs no function to be changed.
         text: the source of it.
+        returned: what a function returns, as it is written.
     """
 
     call: Callable[[str], Any]
     file: str = ""
     text: str = ""
+    returned: str = ""
 
     def __call__(self, edit: Edit | None = None) -> Any:
         """Run it, changed or as it is."""

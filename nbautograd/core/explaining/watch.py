@@ -12,17 +12,18 @@ import sys
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
 import torch
 from torch import nn
+from torch.nn.modules.module import register_module_parameter_registration_hook
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from nbautograd.core.explaining.cause import Place
 from nbautograd.core.explaining.program import is_users, node_of, nodes_behind, place_of, version
-from nbautograd.core.torch_private.nodes import next_sequence_number, node_name, sequence_number
+from nbautograd.core.torch_private.nodes import leaf_tensor, next_sequence_number, node_name, sequence_number
 from nbautograd.core.torch_private.tensors import storage_address
 
 MARK = "nbautograd"  # what a node is marked with, in the dict that torch keeps for anybody
@@ -96,6 +97,15 @@ class Bad(NamedTuple):
     after_backward: bool
 
 
+class Anew(NamedTuple):
+    """A parameter made of a result's memory: the line that registers it, names of both, leaves behind the result."""
+
+    spot: Spot | None
+    name: str
+    source: str
+    leaves: frozenset[int]
+
+
 class Watch(TorchFunctionMode):
     """Sees the calls of torch that a program makes.
 
@@ -111,6 +121,7 @@ class Watch(TorchFunctionMode):
         born: tensor -> the line that made it.
         frozen: tensor without a graph -> the parameters that it was computed from, none of which asks for a gradient.
         off: tensor -> the line that set its ``requires_grad`` to False.
+        anew: parameter of a module -> the result whose memory it took over without its graph.
     """
 
     def __init__(self, finite: bool = False) -> None:
@@ -124,8 +135,31 @@ class Watch(TorchFunctionMode):
         self.born: Any = WeakTensorKeyDictionary()
         self.frozen: Any = WeakTensorKeyDictionary()
         self.off: Any = WeakTensorKeyDictionary()
+        self.anew: Any = WeakTensorKeyDictionary()
+        self._results: dict[int, weakref.ref[torch.Tensor]] = {}  # by storage, the last result with a graph
+        self._registration: Any = None
         self._off: Spot | None = None
         self._held: set[int] = set()  # by identity, what was not finite before it is written into
+
+    def __enter__(self) -> Any:
+        """Begin to watch; calls of torch, and the parameters that modules get."""
+        self._registration = register_module_parameter_registration_hook(self._note_parameter)
+        return super().__enter__()  # type: ignore[no-untyped-call]
+
+    def __exit__(self, *error: Any) -> None:
+        """Watch no longer."""
+        self._registration.remove()
+        super().__exit__(*error)  # type: ignore[no-untyped-call]
+
+    def _note_parameter(self, module: nn.Module, name: str, parameter: Any) -> None:
+        if not isinstance(parameter, torch.Tensor):
+            return
+        ref = self._results.get(_storage(parameter))
+        source = None if ref is None else ref()
+        if source is None or (node := node_of(source)) is None:
+            return
+        leaves = frozenset(id(leaf) for n in nodes_behind(node) if (leaf := leaf_tensor(n)) is not None)
+        self.anew[parameter] = Anew(_spot(), name, _named(source), leaves)
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Sequence[type], args: Sequence[Any] = (), kwargs: Any = None
@@ -143,7 +177,7 @@ class Watch(TorchFunctionMode):
         if name in ("backward", "grad") and getattr(func, "__module__", "").startswith("torch"):
             return self._differentiate(name, func, args, kwargs)
         if name == "_set_grad_enabled":
-            self._off = _spot() if args and not args[0] else self._off
+            self._off = _switch() if args and not args[0] else self._off
             return func(*args, **kwargs)
         given = list(tensors_of((args, kwargs)))
         before = [version(tensor) for tensor in given]
@@ -180,6 +214,7 @@ class Watch(TorchFunctionMode):
             if new:
                 self.born[tensor] = spot
             if (node := node_of(tensor)) is not None:
+                self._results[_storage(tensor)] = weakref.ref(tensor)
                 mark_new(node, first, spot)
                 mark(node).setdefault("cuts", []).extend(self.cuts[t] for t in given if t in self.cuts)
             elif new and not tensor.requires_grad:
@@ -367,6 +402,18 @@ def _spot() -> Spot | None:
     frame = sys._getframe(2)
     while frame is not None and not is_users(frame.f_code.co_filename):
         frame = frame.f_back  # type: ignore[assignment]
+    return None if frame is None else Spot(frame.f_code, frame.f_lineno, frame.f_globals)
+
+
+def _switch() -> Spot | None:
+    """Return the line that switches gradients off: that of the decorator, where a decorated function is entered."""
+    frame: Any = sys._getframe(2)
+    while frame is not None and not is_users(frame.f_code.co_filename):
+        function = frame.f_locals.get("func")
+        if frame.f_code.co_name == "decorate_context" and isinstance(function, FunctionType):
+            code = function.__code__
+            return Spot(code, code.co_firstlineno, function.__globals__)
+        frame = frame.f_back
     return None if frame is None else Spot(frame.f_code, frame.f_lineno, frame.f_globals)
 
 

@@ -522,3 +522,81 @@ def test_parameters_that_a_distributed_module_waits_for_are_named(tmp_path):
     code, sentence = ran.stdout.splitlines()[-2:]
     assert code == "unused_parameters net.module.second.weight"
     assert sentence.endswith("net.module.second.weight, net.module.second.bias.")
+
+
+class Generated(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.generator = torch.nn.Linear(2, 6)
+        self.main = torch.nn.Linear(3, 2)
+
+    def forward(self, x):
+        w = self.generator(torch.ones(2)).view(2, 3)
+        self.main.weight = torch.nn.Parameter(w)
+        return self.main(x)
+
+
+def generated():
+    model = Generated()
+    loss = model(torch.ones(4, 3)).sum()
+    loss.backward()
+    return model.generator.weight
+
+
+def scaled():
+    patch = torch.ones(3, requires_grad=True) * 2
+    patch.sum().backward()
+    return patch
+
+
+@torch.no_grad()
+def scored(net, x):
+    return net(x)
+
+
+def silent():
+    loss = scored(torch.nn.Linear(2, 1), torch.ones(3, 2)).sum()
+    loss.backward()
+
+
+def at_zero():
+    x = torch.zeros(3, requires_grad=True)
+    return torch.where(x > 0, x.sqrt(), 0.0).sum()
+
+
+def kept():
+    h = torch.ones(3, requires_grad=True) * 2
+    h.retain_grad()
+    h.sum().backward()
+    return h
+
+
+def test_a_returned_parameter_without_gradient_is_explained_by_the_leaf_that_stands_in_its_way():
+    found = explain(generated, apart=False)
+    assert (found.code, found.tensor) == ("unused_new_leaf", "model.generator.weight")
+    assert found.did.text == "self.main.weight = torch.nn.Parameter(w)"
+    words = found.findings[0].params
+    assert (words["root"], words["middle"], words["copy"]) == ("loss", "w", "self.main.weight")
+
+
+def test_a_returned_result_is_no_leaf_and_the_line_that_made_it_is_named():
+    found = explain(scaled, apart=False)
+    assert (found.code, found.tensor) == ("grad_none_not_a_leaf", "patch")
+    assert found.made.text.startswith("patch = torch.ones")
+    assert explain(kept, apart=False).code == "nothing"
+
+
+def test_gradients_that_a_decorator_switches_off_are_said_with_its_line():
+    off = explain(silent, apart=False).findings[1]
+    assert (off.code, off.params["text"]) == ("explain_no_grad_switched_off", "@torch.no_grad()")
+
+
+def test_the_backward_of_a_loss_that_a_function_returns_is_tried():
+    found = explain(at_zero, apart=False)
+    assert found.code == "not_finite_masked_sqrt_at_zero"
+    assert "x.sqrt()" in found.did.text
+
+
+def test_a_tensor_without_a_name_is_not_called_by_an_empty_one():
+    said = str(explain(torch.zeros(1, requires_grad=True).log().sum().log(), names={}))
+    assert "``" not in said
