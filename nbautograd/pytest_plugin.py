@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from nbautograd.core.checking.block import GradcheckReport
     from nbautograd.inspection.audit import Audit
     from nbautograd.inspection.audit_report import AuditReport
+    from nbautograd.inspection.kernel_report import KernelReport
 
 OPTION = "--autograd-audit"
 SENT = "nbautograd_audit"  # name under which a worker of pytest-xdist hands its report on
@@ -98,7 +99,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         audit.__exit__()
 
 
-def assert_gradients(fn: Any, inputs: Any, *, unsure: bool = False, **options: Any) -> GradcheckReport:
+def assert_gradients(fn: Any, inputs: Any, *, unsure: bool = False, **options: Any) -> GradcheckReport | KernelReport:
     """Fail the test unless the gradients of a Function are right, and say why they are not.
 
     Args:
@@ -107,7 +108,7 @@ def assert_gradients(fn: Any, inputs: Any, *, unsure: bool = False, **options: A
         unsure: True lets "cannot tell" pass, as for a straight-through gradient; "wrong" always fails. Second
             derivatives count with ``order=2``.
         options: as for ``nbautograd.gradcheck``: ``atol``, ``rtol``, ``eps``, ``order``, ``seed``, ``hints``,
-            ``budget``.
+            ``budget``; with ``reference`` the Function is compared with it in low precision, without a tolerance.
 
     Returns:
         The report.
@@ -125,17 +126,17 @@ def assert_gradients(fn: Any, inputs: Any, *, unsure: bool = False, **options: A
         'right'
     """
     __tracebackhide__ = True
-    from nbautograd.core.checking.gradcheck import gradcheck
     from nbautograd.core.display import render
     from nbautograd.errors import GradcheckError
+    from nbautograd.inspection.kernel import gradcheck
 
-    report = gradcheck(fn, inputs, **options)
+    report: GradcheckReport | KernelReport = gradcheck(fn, inputs, **options)
     if report.wrong or not (report or unsure):
         raise GradcheckError("report.as_text", text=render("text", report))
     return report
 
 
 @pytest.fixture(name="assert_gradients")
-def _assert_gradients() -> Callable[..., GradcheckReport]:
+def _assert_gradients() -> Callable[..., GradcheckReport | KernelReport]:
     """Check the gradients of a torch.autograd.Function: assert_gradients(fn, inputs, **options)."""
     return assert_gradients

@@ -23,7 +23,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Returns:
         The exit status: 0 when all went well, 1 when it did not (one sentence on stderr says why), 2 for a word that
-        is not understood. That of ``audit`` is 1 when a gradient is wrong, and 2 when the program could not be run.
+        is not understood. Those of ``audit`` and ``check`` are 1 when a gradient is wrong, and 2 when nothing could be
+        run or told.
 
     Example:
         >>> from nbautograd.command import main
@@ -104,6 +105,14 @@ def _parser() -> argparse.ArgumentParser:
     options = "[-h] [--json FILE] [--html FILE] [--repro DIR]\n                        [--budget SECONDS]"
     audit.usage = f"%(prog)s {options} ({forms}) [ARGS ...]"
 
+    check = _add(commands, "check", _check, more=True)
+    check.add_argument("function", metavar="MODULE:FN", help=text("command.help.check.function"))
+    for name, metavar in (("reference", "MODULE:EAGER"), ("inputs", "MODULE:MAKE")):
+        check.add_argument(f"--{name}", required=True, metavar=metavar, help=text(f"command.help.check.{name}"))
+    for name in ("json", "html"):
+        check.add_argument(f"--{name}", type=Path, metavar="FILE", help=text(f"command.help.check.{name}"))
+    check.add_argument("--budget", type=float, metavar="SECONDS", help=text("command.help.check.budget"))
+
     _add(commands, "doctor", _doctor)
     return parser
 
@@ -153,6 +162,13 @@ def _audit(options: argparse.Namespace) -> int:
         raise Unrunnable(text("command.audit.nothing"))
     files = {"json_file": options.json, "html_file": options.html, "repro": options.repro}
     return audit(target, arguments, module=bool(options.module), budget=options.budget, **files)
+
+
+def _check(options: argparse.Namespace) -> int:
+    from nbautograd.command.check import check
+
+    files = {"json_file": options.json, "html_file": options.html}
+    return check(options.function, options.reference, options.inputs, budget=options.budget, **files)
 
 
 def _doctor(_: argparse.Namespace) -> int:

@@ -170,12 +170,23 @@ def _write(report: AuditReport, document: Document, json_file: Path | None, html
     try:
         if json_file is not None:
             json_file.write_text(json.dumps(report.to_dict(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        if html_file is not None:
-            page = _PAGE.format(language=language(), title="nbautograd audit", body=written(document)["text/html"])
-            html_file.write_text(page, encoding="utf-8")
     except OSError as error:
-        path = error.filename or json_file or html_file
-        raise CommandError(text("command.freeze.no_file", path=path, reason=error.strerror or error)) from None
+        raise CommandError(text("command.freeze.no_file", path=json_file, reason=error.strerror or error)) from None
+    if html_file is not None:
+        write_page_of(document, html_file, "nbautograd audit")
+
+
+def write_page_of(document: Document, file: Path, title: str) -> None:
+    """Write a document as one HTML page that needs nothing else.
+
+    Raises:
+        CommandError: when the file cannot be written.
+    """
+    page = _PAGE.format(language=language(), title=title, body=written(document)["text/html"])
+    try:
+        file.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise CommandError(text("command.freeze.no_file", path=file, reason=error.strerror or error)) from None
 
 
 def _reproduce(report: AuditReport, folder: Path) -> None:

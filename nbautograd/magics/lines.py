@@ -15,7 +15,7 @@ from IPython.core.magic import Magics, line_magic, magics_class, needs_local_sco
 from IPython.display import display
 
 from nbautograd import messages
-from nbautograd.core.checking.gradcheck import gradcheck, jacobian
+from nbautograd.core.checking.gradcheck import jacobian
 from nbautograd.core.checking.progress import watched
 from nbautograd.core.graphs.build import graph
 from nbautograd.core.recording.api import calls
@@ -25,6 +25,7 @@ from nbautograd.core.tracing.spying import PROTOCOLS
 from nbautograd.core.user_source import function_class
 from nbautograd.errors import NbautogradError
 from nbautograd.inspection.comparison import compare
+from nbautograd.inspection.kernel import gradcheck
 from nbautograd.magics import output
 from nbautograd.magics.call_expression import (
     CallExpression,
@@ -141,6 +142,9 @@ def _gradcheck(magic: str, line: str, namespace: Namespace) -> Any:
     options = Options(**given)  # type: ignore[arg-type]
     call = parse_call(text, magic, namespace)
     order = int(options.order) if options.order else None
+    if options.reference:
+        reference, _ = _reference(magic, call, expression(options.reference, magic), namespace)
+        return gradcheck(call.function, call.arguments, reference=reference, order=order, budget=options.given_budget)
     return gradcheck(call.function, call.arguments, hints=options.hints, order=order, budget=options.given_budget)
 
 

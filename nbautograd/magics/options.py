@@ -103,7 +103,7 @@ class Grammar:
         for spelling, text in groups:
             option = self.by_spelling[spelling]
             value, rest = (text, "") if option.metavar else ("", text)
-            if option.metavar and self.operand:
+            if option.metavar and self.operand and option.metavar != "EXPR":  # an expression has spaces of its own
                 value, _, rest = text.partition(" ")
             operands.append(rest.strip())
             fields[option.field] = self._value(option, spelling, value) if option.metavar else option.value
@@ -162,7 +162,7 @@ _QUOTED = re.compile(r"""\"[^"]*\"|'[^']*'""")
 FUNCTION = Grammar(MAGIC, TABLE)
 EXERCISE = Grammar("%%exercise", (Option(("--hints", "-h"), "hints", "HINTS", ("1", "2", "3")),), operand="exercise")
 GRADCHECK = Grammar(
-    "%gradcheck", tuple(o for o in TABLE if o.field in ("hints", "order", "budget")), operand="expression"
+    "%gradcheck", tuple(o for o in TABLE if o.field in ("hints", "order", "budget", "reference")), operand="expression"
 )
 _BUDGET = tuple(option for option in TABLE if option.field == "budget")
 AUDIT = Grammar("%autograd_audit", _BUDGET, operand="expression")

@@ -14,6 +14,7 @@ from nbautograd.views.builders import (
     dispatches,
     explanation,
     graph,
+    kernel,
     report,
     summary,
 )
@@ -30,6 +31,7 @@ BUILDERS = (
     dispatches,
     explanation,
     graph,
+    kernel,
     report,
     summary,
 )  # imported, they register so

@@ -47,6 +47,7 @@ VALUES = [
     nbautograd.AuditReport((AUDITED,)),
     AUDITED,
     SITUATION,
+    nbautograd.KernelReport("fused", "eager", "right", dtype="bfloat16"),
 ]
 
 

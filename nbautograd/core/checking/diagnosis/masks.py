@@ -210,7 +210,7 @@ def _by_column(wrong: Array, e: Evidence) -> Array:
 def slab(e: Evidence, columns: Array) -> str:
     """The part of the input with these elements, where it is a run of indices along one dimension: ``"x[:, :3]"``."""
     whole = e.in_shape == e.block.input_shape
-    return _slab(e.block.input_name, columns.reshape(e.in_shape)) if whole else ""
+    return slice_of(e.block.input_name, columns.reshape(e.in_shape)) if whole else ""
 
 
 def part(e: Evidence, wrong: Array) -> str:
@@ -226,8 +226,8 @@ def _slabs(e: Evidence, wrong: Array) -> tuple[str, str]:
     """The slabs of output and input with all these entries; empty where they are no slab, or all."""
     if not _whole(e) or not wrong.any():
         return "", ""
-    rows = _slab(e.block.output_name, wrong.any(axis=1).reshape(e.out_shape))
-    return rows, _slab(e.block.input_name, wrong.any(axis=0).reshape(e.in_shape))
+    rows = slice_of(e.block.output_name, wrong.any(axis=1).reshape(e.out_shape))
+    return rows, slice_of(e.block.input_name, wrong.any(axis=0).reshape(e.in_shape))
 
 
 def _only_output(e: Evidence) -> str:
@@ -254,7 +254,8 @@ def partial(e: Evidence) -> Cause | None:
     return Cause("constant_factor", "constant_factor_part", {"part": where, "ratio": f"{c:.6g}"})
 
 
-def _slab(name: str, mask: Array) -> str:
+def slice_of(name: str, mask: Array) -> str:
+    """Write the slice of a tensor whose entries are marked: ``"x[:, -1]"``; empty where they are no slice."""
     for axis, size in enumerate(mask.shape):
         others = tuple(d for d in range(mask.ndim) if d != axis)
         hit = np.flatnonzero(mask.all(axis=others))

@@ -1,0 +1,108 @@
+"""``nbautograd check``: a Function in low precision against a reference, for scripts, CI and agents."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from nbautograd.command.audit import COULD_NOT_RUN, FOUND, Unrunnable, write_page_of
+from nbautograd.command.error import CommandError
+from nbautograd.command.page import require_ours
+from nbautograd.core.checking.budget import DEFAULT
+from nbautograd.errors import NbautogradError
+from nbautograd.inspection.kernel import check_kernel
+from nbautograd.inspection.kernel_report import KernelReport
+from nbautograd.messages import text
+from nbautograd.views.builders.kernel import kernel_document
+from nbautograd.views.to_text import to_text
+
+
+def check(
+    function: str,
+    reference: str,
+    inputs: str,
+    *,
+    json_file: Path | None = None,
+    html_file: Path | None = None,
+    budget: float | None = None,
+) -> int:
+    """Check a Function against a reference and print the report.
+
+    Args:
+        function, reference, inputs: ``MODULE:NAME`` each; ``inputs`` is a tuple or a callable that returns one.
+        json_file, html_file: where the report is written besides.
+        budget: seconds that the check may take; None takes the default.
+
+    Returns:
+        0 when the Function is right, 1 when it is wrong, 2 when it cannot be told.
+
+    Raises:
+        Unrunnable: when a name leads nowhere, or the check cannot be run.
+        CommandError: when a file cannot be written.
+    """
+    if html_file is not None:
+        require_ours(html_file)
+    fn, eager, given = (_named(name) for name in (function, reference, inputs))
+    try:
+        arguments = given() if callable(given) else given
+        report = check_kernel(fn, arguments, eager, budget=DEFAULT if budget is None else budget)
+    except NbautogradError as error:
+        raise Unrunnable(str(error)) from None
+    except Exception as error:
+        said = f"{type(error).__name__}: {error}"
+        raise Unrunnable(text("command.check.raised", error=said)) from error
+    document = kernel_document(report)
+    print(to_text(document))
+    _write(report, json_file)
+    if html_file is not None:
+        write_page_of(document, html_file, "nbautograd check")
+    return {"right": 0, "wrong": FOUND}.get(report.verdict, COULD_NOT_RUN)
+
+
+def _write(report: KernelReport, json_file: Path | None) -> None:
+    if json_file is None:
+        return
+    try:
+        json_file.write_text(json.dumps(report.to_dict(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise CommandError(text("command.freeze.no_file", path=json_file, reason=error.strerror or error)) from None
+
+
+def _named(given: str) -> Any:
+    """Return the object that ``MODULE:NAME`` names; dots in the name lead to attributes."""
+    place, colon, name = given.rpartition(":")
+    if not colon or not place or not name:
+        raise Unrunnable(text("command.check.no_colon", given=given))
+    value: Any = _module(place)
+    for attribute in name.split("."):
+        if not hasattr(value, attribute):
+            raise Unrunnable(text("command.check.no_name", module=place, name=name))
+        value = getattr(value, attribute)
+    return value
+
+
+def _module(place: str) -> ModuleType:
+    """Import a module by its name, or by the path of its file."""
+    try:
+        if not place.endswith(".py"):
+            if str(Path.cwd()) not in sys.path:
+                sys.path.insert(0, str(Path.cwd()))
+            return importlib.import_module(place)
+        known = sys.modules.get(Path(place).stem)
+        if known is not None and getattr(known, "__file__", None) == str(Path(place).resolve()):
+            return known
+        spec = importlib.util.spec_from_file_location(Path(place).stem, Path(place).resolve())
+        if spec is None or spec.loader is None:
+            raise ImportError(text("command.audit.not_found"))
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = module  # a second name from the same file means the same objects
+        spec.loader.exec_module(module)
+        return module
+    except Exception as error:
+        said = f"{type(error).__name__}: {error}"
+        raise Unrunnable(text("command.check.no_module", module=place, reason=said)) from None

@@ -1,0 +1,1 @@
+"""A Function in low precision beside a reference: golden values, the yardstick of rounding, errors."""

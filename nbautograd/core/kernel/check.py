@@ -1,0 +1,218 @@
+"""One check of a Function against a reference: draws, fresh draws that confirm, and what they found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from nbautograd.core.checking.diagnosis.masks import slice_of
+from nbautograd.core.checking.problem import Problem
+from nbautograd.core.findings import Finding, Phrase
+from nbautograd.core.kernel.golden import Draw, Pair, copied, in_float64, like, run
+from nbautograd.core.kernel.trial import Region, Track, Trial
+from nbautograd.core.kernel.yardstick import NOISE, Deviation, System, blocks, rms, spreads
+from nbautograd.core.torch_private.precision import InFloat64
+
+DRAWS = 3
+AGAIN = 0.7  # of what is significant, that the same sum must reach at fresh draws
+CONDITIONED = 100.0  # amplification of relative errors from which on it is named
+EXPLAINED = 0.9  # share of the squared error along a tensor from which on a term with it is named
+FEW = 8  # entries of a line, with fewer of which an error lies along anything
+NUDGE = 1e-7  # relative change of the inputs by which it is measured: half the digits of float64
+
+
+@dataclass
+class Outcome:
+    """The result of a check of one Function at inputs of some shapes and dtypes.
+
+    Attributes:
+        trial: the draws in which faults were looked for.
+        wrong: positions among the trial's tracks of what is wrong, confirmed at fresh draws.
+        findings: what stands against them.
+        conditions: amplification of a relative error of the inputs, by position of the track; where it is large.
+    """
+
+    trial: Trial
+    wrong: tuple[int, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    conditions: dict[int, float] = field(default_factory=dict)
+
+
+def coarsest(tensors: Sequence[Any]) -> torch.dtype | None:
+    """Return the floating dtype with the fewest digits among these; None where there is none."""
+    dtypes = [t.dtype for t in tensors if isinstance(t, Tensor) and t.is_floating_point()]
+    return max(dtypes, key=lambda dtype: float(torch.finfo(dtype).eps), default=None)
+
+
+def check(
+    candidate: Problem,
+    reference: Problem,
+    inputs: tuple[Any, ...] | None = None,
+    *,
+    seed: int = 0,
+    draws: int = DRAWS,
+    samples: int = 2,
+    power: bool = False,
+    done: Callable[[], None] | None = None,
+) -> Outcome:
+    """Compare a Function with its reference at several draws; confirm at fresh ones what is wrong.
+
+    Args:
+        candidate, reference: both in a session.
+        inputs: where; None takes the candidate's own.
+        seed: of the draws.
+        draws: how many.
+        samples: of random rounding for each.
+        power: True tries wrong gradients as well.
+        done: called after each draw.
+    """
+    given = candidate.inputs if inputs is None else inputs
+    outputs = reference.call(copied(given), seed)
+    dtype = coarsest([*(given[i] for i in candidate.differentiable), *outputs])
+    pair = Pair(candidate, reference, dtype or torch.float32)
+    trial = Trial(pair, power).run(pair.draws(draws, seed, given), samples, done)
+    suspects = [k for k, track in enumerate(trial.tracks) if track.broken or track.exceeded()]
+    conditions = _conditions(pair, trial, given, seed) if power else {}
+    if not suspects:
+        return Outcome(trial, conditions=conditions)
+    regions = {k: candidate_regions(trial.tracks[k]) for k in suspects}
+    again = Trial(pair, regions=regions).run(pair.draws(draws, seed + 1_000_003, given), samples, done)
+    wrong = tuple(k for k in suspects if _confirmed(trial.tracks[k], again.tracks[k]))
+    findings = tuple(finding(trial.tracks[k], k, regions[k], again.tracks[k]) for k in wrong)
+    return Outcome(trial, wrong, findings, conditions)
+
+
+def _conditions(pair: Pair, trial: Trial, inputs: tuple[Any, ...], seed: int) -> dict[int, float]:
+    """Measure by how much each quantity amplifies a relative change of all inputs, in float64."""
+    wide = in_float64(pair.draw(inputs, seed))
+    generator = torch.Generator().manual_seed(seed + 5)
+    near = tuple(
+        like(x, x.detach() * (1 + NUDGE * torch.randn(x.shape, generator=generator, dtype=x.dtype).to(x.device)))
+        if isinstance(x, Tensor) and x.requires_grad and not x.is_complex()
+        else x
+        for x in wide.inputs
+    )
+    here, there = (run(pair.reference, Draw(x, wide.grad_outputs, seed), InFloat64()) for x in (wide.inputs, near))
+    found = {}
+    for k, (a, b) in enumerate(zip(here.tensors, there.tensors, strict=True)):
+        if a is not None and b is not None and rms(a) > 0 and k < len(trial.tracks):
+            found[k] = rms(b - a) / rms(a) / NUDGE
+    return found
+
+
+def _confirmed(track: Track, fresh: Track) -> bool:
+    if track.broken:
+        return fresh.broken
+    return bool(track.exceeded().keys() & fresh.exceeded(AGAIN).keys())
+
+
+def finding(track: Track, position: int, regions: Sequence[Region], fresh: Track) -> Finding:
+    """Return what stands against a quantity, as far as its errors say it.
+
+    Args:
+        track: of the quantity, wrong at these draws.
+        position: of the track.
+        regions: where all of the error may be.
+        fresh: the same quantity at fresh draws, which say whether there is an error elsewhere too.
+    """
+    quantity = track.quantity
+    of = "kernel.gradient_of" if quantity.kind == "gradient" else "kernel.output_of"
+    params: dict[str, Any] = {"quantity": Phrase(of, name=quantity.name), "name": quantity.name}
+    place = (0, quantity.position) if quantity.kind == "gradient" else None
+    if track.missing:
+        return Finding("kernel_no_gradient", "bug", "kernel.no_gradient", params, place)
+    if track.other_shape is not None:
+        params |= {"got": list(track.other_shape), "expected": list(track.shape)}
+        return Finding("kernel_shape", "bug", "kernel.shape", params, place)
+    params |= {"entries": track.entries}
+    if track.nonfinite:
+        return Finding("kernel_nonfinite", "bug", "kernel.nonfinite", {**params, "wrong": track.nonfinite}, place)
+    params |= {"error": track.error, "yardstick": track.yardstick_error, "ratio": track.ratio}
+    params["example"] = Phrase("kernel.example", error=track.error, yardstick=track.yardstick_error)
+    if track.error > 0.5 and abs(track.bias + 1) < 1e-9:
+        return Finding("kernel_zero", "bug", "kernel.zero", params, place)
+    confirmed = (r for r, elsewhere in zip(regions, fresh.elsewhere, strict=True) if not _significant(elsewhere))
+    region = next(confirmed, None)
+    if region is not None:
+        return Finding("kernel_region", "bug", "kernel.region", {**params, "where": region.name}, place)
+    return _unplaced(track, params, place, fresh)
+
+
+def _unplaced(track: Track, params: dict[str, Any], place: tuple[int, int] | None, fresh: Track) -> Finding:
+    """Return what stands against a quantity whose error is not in one region."""
+    exceeded = track.exceeded()
+    residual = max(track.error**2 - track.bias**2, 0.0) ** 0.5
+    if abs(track.bias) > track.unit and residual <= max(2 * NOISE * track.yardstick_error, 4 * track.unit):
+        return Finding("kernel_factor", "bug", "kernel.factor", {**params, "factor": 1 + track.bias}, place)
+    wrong = 0 if track.deviation.wrong is None else int(track.deviation.wrong.sum())
+    if all(e.system.level in ("entries", "noise") for e in exceeded.values()):
+        if wrong:
+            return Finding("kernel_entries", "bug", "kernel.entries", {**params, "wrong": wrong}, place)
+        return Finding("kernel_noise", "bug", "kernel.noise", params, place)
+    shares = {name: min(one.deviation.share(name) for one in (track, fresh)) for name in track.deviation.along}
+    along = max(shares, key=lambda name: shares[name], default="golden")
+    if len(track.shape) > 0 and along != "golden" and track.shape[-1] > FEW and shares[along] >= EXPLAINED:
+        if along == "ones":
+            return Finding("kernel_offset", "bug", "kernel.offset", params, place)
+        return Finding("kernel_term", "bug", "kernel.term", {**params, "along": along}, place)
+    return Finding("kernel_values", "bug", "kernel.values", params, place)
+
+
+def _significant(deviation: Deviation) -> bool:
+    return deviation.worst is not None and deviation.worst.ratio >= 1.0
+
+
+def candidate_regions(track: Track) -> list[Region]:
+    """Return the slices of a quantity that may hold all of its error: of wrong entries, and of a systematic part."""
+    name = f"grad {track.quantity.name}" if track.quantity.kind == "gradient" else track.quantity.name
+    masks = []
+    wrong = track.deviation.wrong
+    if wrong is not None and bool(wrong.any()):
+        masks.append(_filled(wrong))
+    run = _run_alone(track)
+    if run is not None:
+        axis, start, stop = run
+        marked = np.zeros(track.shape, dtype=bool)
+        marked[_index(axis, slice(start, stop), marked.ndim)] = True
+        masks.append(marked)
+    named = ((slice_of(name, mask), mask) for mask in masks if not mask.all())
+    return [Region(where, torch.from_numpy(mask)) for where, mask in named if where]
+
+
+def _run_alone(track: Track) -> tuple[int, int, int] | None:
+    """Return the dimension, start and stop of the run that holds all of a systematic error; None where none does."""
+    runs = [e for e in track.exceeded().values() if e.system.level == "blocks" and e.system.draws]
+    for excess in sorted(runs, key=lambda excess: -excess.ratio):
+        system = System(excess.system.direction, excess.system.kept, "blocks")
+        sums, whole = track.deviation.total[system], track.deviation.total.get(System(system.direction, (), "whole"))
+        (axis,) = system.kept
+        start, stop = blocks(track.shape[axis])[excess.group]
+        if whole is None or system.direction not in ("golden", "ones") or stop - start == track.shape[axis]:
+            continue
+        elsewhere = float(whole.error[0] - sums.error[excess.group])
+        if abs(elsewhere) <= float(whole.floor[0] + spreads(1) * whole.variance[0].sqrt()):
+            return axis, start, stop
+    return None
+
+
+def _filled(mask: Tensor) -> Any:
+    """Return the mask with runs of indices filled in which most entries are wrong: a few are right by chance."""
+    array = mask.cpu().numpy()
+    for axis in range(array.ndim):
+        others = tuple(d for d in range(array.ndim) if d != axis)
+        share = array.mean(axis=others) if others else array.astype(float)
+        hit = share > 0.5
+        if hit.any() and not hit.all() and not array[_index(axis, ~hit, array.ndim)].any():
+            filled = np.zeros_like(array)
+            filled[_index(axis, hit, array.ndim)] = True
+            return filled
+    return array
+
+
+def _index(axis: int, mask: Any, dims: int) -> tuple[Any, ...]:
+    return tuple(mask if d == axis else slice(None) for d in range(dims))

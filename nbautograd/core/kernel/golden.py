@@ -1,0 +1,193 @@
+"""One draw: a Function at some inputs, and its reference in float64, in its dtype, and rounded at random.
+
+Golden values are the reference's in float64 on the very inputs of low precision. The yardstick is the reference in the
+dtype itself. Samples of rounding are the reference with each of its results rounded at random (Monte Carlo arithmetic),
+which shows how far a correct implementation may be off whose operations are ordered, fused or split in another way.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from nbautograd.core.checking.problem import Problem
+from nbautograd.core.numerics.directional import random_direction
+from nbautograd.core.torch_private.precision import InFloat64, RandomRounding
+
+MOVED = 0.25  # how far fresh inputs lie from the given ones, relative to the size of each element
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Inputs and grad_outputs at which both are run.
+
+    Attributes:
+        inputs: in the dtypes of the check.
+        grad_outputs: one per differentiable output, in that output's dtype.
+        seed: of the random generators while both run.
+    """
+
+    inputs: tuple[Any, ...]
+    grad_outputs: tuple[Tensor, ...]
+    seed: int
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """An output or a gradient, the thing whose error is measured.
+
+    Attributes:
+        kind: ``"output"`` or ``"gradient"``.
+        name: of the output, or of the input that it is the gradient of.
+        position: among outputs or inputs.
+    """
+
+    kind: str
+    name: str
+    position: int
+
+
+@dataclass(frozen=True)
+class Values:
+    """Values of one run of a callable: floating outputs, then gradients; None where no gradient came."""
+
+    tensors: tuple[Tensor | None, ...]
+    outputs: int
+
+    def double(self) -> tuple[Tensor | None, ...]:
+        """Return the values in float64."""
+        return tuple(None if t is None else t.to(torch.float64) for t in self.tensors)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The values of one draw.
+
+    Attributes:
+        draw: where they were computed.
+        golden: of the reference in float64.
+        yardstick: of the reference in the dtype itself.
+        samples: of the reference with random rounding.
+        candidate: of the Function.
+    """
+
+    draw: Draw
+    golden: Values
+    yardstick: Values
+    samples: tuple[Values, ...]
+    candidate: Values
+
+
+class Pair:
+    """A Function and its reference, ready to be run at draws.
+
+    Args:
+        candidate: the Function that is checked.
+        reference: what it should compute.
+        dtype: what random rounding rounds to: the coarsest dtype among inputs and outputs.
+    """
+
+    def __init__(self, candidate: Problem, reference: Problem, dtype: torch.dtype) -> None:
+        self.candidate, self.reference, self.dtype = candidate, reference, dtype
+
+    def draws(self, count: int, seed: int, inputs: tuple[Any, ...] | None = None) -> Iterator[Draw]:
+        """Yield draws: the first at the given inputs, the others around them."""
+        base = self.candidate.inputs if inputs is None else inputs
+        for k in range(count):
+            yield self.draw(base if k == 0 else moved(base, seed + 17 * k), seed + 17 * k)
+
+    def draw(self, inputs: tuple[Any, ...], seed: int) -> Draw:
+        """Return a draw at these inputs, with random grad_outputs in the dtypes of the reference's outputs."""
+        outputs = self.reference.call(copied(inputs), seed)
+        generator = torch.Generator().manual_seed(seed + 7919)
+        grads = tuple(
+            torch.randn(y.shape, generator=generator, dtype=torch.float32).to(y.device, y.dtype)
+            for y in outputs
+            if y.requires_grad
+        )
+        return Draw(inputs, grads, seed)
+
+    def measure(self, draw: Draw, samples: int) -> Measured:
+        """Run the Function and its reference at a draw."""
+        wide = in_float64(draw)
+        with sdpa_kernel(SDPBackend.MATH):  # a fused attention of float64 would round in between as its author wrote it
+            golden = run(self.reference, wide, InFloat64())
+            rounded = tuple(
+                run(self.reference, wide, RandomRounding(self.dtype, draw.seed + 101 * k)) for k in range(samples)
+            )
+        return Measured(draw, golden, run(self.reference, draw), rounded, run(self.candidate, draw))
+
+
+def run(problem: Problem, draw: Draw, mode: AbstractContextManager[Any] | None = None) -> Values:
+    """Run forward and backward of a callable at a draw.
+
+    Args:
+        problem: what is called.
+        draw: its inputs and grad_outputs.
+        mode: what it runs in.
+
+    Returns:
+        The floating outputs and the gradients, detached.
+    """
+    with mode or contextlib.nullcontext():
+        outputs = problem.call(copied(draw.inputs), draw.seed)
+        grads = iter(draw.grad_outputs)
+        cotangents = [next(grads, None) if y.requires_grad else None for y in outputs]
+        fitting = [
+            None if c is None or c.shape != y.shape else c.to(y.dtype) for y, c in zip(outputs, cotangents, strict=True)
+        ]
+        gradients = problem.vjp(outputs, fitting)
+    floating = tuple(y.detach() for y in outputs if y.is_floating_point())
+    return Values((*floating, *(None if g is None else g.detach() for g in gradients)), len(floating))
+
+
+def copied(inputs: Sequence[Any]) -> tuple[Any, ...]:
+    """Return detached copies with their strides, requiring grad as these do."""
+    return tuple(_copied(x) if isinstance(x, Tensor) else x for x in inputs)
+
+
+def in_float64(draw: Draw) -> Draw:
+    """Return the same draw in float64: the numbers are those of low precision."""
+    inputs = tuple(_double(x) if isinstance(x, Tensor) else x for x in draw.inputs)
+    return Draw(inputs, tuple(g.to(torch.float64) for g in draw.grad_outputs), draw.seed)
+
+
+def moved(inputs: Sequence[Any], seed: int) -> tuple[Any, ...]:
+    """Return fresh inputs around these: what requires grad moves by a quarter of its size, in its own dtype."""
+    return tuple(
+        _moved(x, seed + 31 * k) if isinstance(x, Tensor) and x.requires_grad and not x.is_complex() else x
+        for k, x in enumerate(inputs)
+    )
+
+
+def _moved(x: Tensor, seed: int) -> Tensor:
+    wide = x.detach().to("cpu", torch.float64)
+    fresh = (wide + MOVED * random_direction(wide, seed)).to(x.device, x.dtype)
+    return like(x, fresh)
+
+
+def like(x: Tensor, values: Tensor) -> Tensor:
+    """Return values in the memory layout of a tensor, requiring grad as it does."""
+    out = torch.empty_strided(x.shape, x.stride(), dtype=values.dtype, device=x.device) if _dense(x) else values.clone()
+    return out.copy_(values).requires_grad_(x.requires_grad)
+
+
+def _copied(x: Tensor) -> Tensor:
+    return like(x, x.detach()) if x.layout is torch.strided else x.detach().clone().requires_grad_(x.requires_grad)
+
+
+def _double(x: Tensor) -> Tensor:
+    if not x.is_floating_point():
+        return x
+    return x.detach().to(torch.float64).requires_grad_(x.requires_grad)
+
+
+def _dense(x: Tensor) -> bool:
+    return x.layout is torch.strided and 0 not in x.stride()

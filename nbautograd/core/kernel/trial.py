@@ -1,0 +1,265 @@
+"""A trial: a Function and its reference at several draws, and what is known then of each output and gradient."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from nbautograd.core.kernel.golden import Measured, Pair, Quantity, Values
+from nbautograd.core.kernel.mutations import mutations
+from nbautograd.core.kernel.yardstick import Deviation, Excess, Sums, System, Yardstick, spreads
+
+# Samples of random rounding for each draw, beside the yardstick: with three draws nine correct errors of each sum.
+SAMPLES = 2
+
+# What an injected error that is rounded to the dtype may lose of its size (E 1/m over mantissas m is 0.69, its rounded
+# steps are 0.75 of a spacing), so that what lies above a resolution is found in fact.
+ROUNDED_AWAY = 1.15
+
+
+@dataclass(frozen=True)
+class Region:
+    """A slice of a quantity.
+
+    Attributes:
+        name: such as ``"grad x[:, -1]"``.
+        mask: its entries.
+    """
+
+    name: str
+    mask: Tensor
+
+
+@dataclass
+class Track:
+    """Knowledge of one output or gradient after some draws.
+
+    Attributes:
+        quantity: which it is.
+        shape: its shape.
+        dtype: that of the Function's.
+        unit: unit roundoff by which it is measured.
+        deviation: of the Function.
+        mutants: deviations of wrong gradients made of the Function's, by code.
+        elsewhere: deviations of the error outside each region that is asked about.
+        golden, candidate, yardstick: sums of squares of the golden values and of the two errors, over all draws.
+        allowed: median of what one entry may be off by, relative to the typical entry.
+        entries: how many there are.
+        level: typical error of correct implementations, root mean square.
+        nonfinite: entries that are no numbers where golden values and yardstick are.
+        overflown: entries that are no numbers in the yardstick either.
+        unknown: True where golden values are no numbers.
+        missing: True where no gradient came and one should.
+        other_shape: the shape of the Function's where it is another.
+    """
+
+    quantity: Quantity
+    shape: tuple[int, ...] = ()
+    dtype: torch.dtype = torch.float32
+    unit: float = 0.0
+    deviation: Deviation = field(default_factory=Deviation)
+    mutants: dict[str, Deviation] = field(default_factory=dict)
+    elsewhere: list[Deviation] = field(default_factory=list)
+    golden: float = 0.0
+    candidate: float = 0.0
+    yardstick: float = 0.0
+    level: float = 0.0
+    allowed: float = math.inf
+    entries: int = 0
+    nonfinite: int = 0
+    overflown: int = 0
+    unknown: bool = False
+    missing: bool = False
+    other_shape: tuple[int, ...] | None = None
+
+    @property
+    def error(self) -> float:
+        """Root mean square error of the Function, relative to that of the golden values."""
+        return _relative(self.candidate, self.golden)
+
+    @property
+    def yardstick_error(self) -> float:
+        """The same of the reference in the dtype itself."""
+        return _relative(self.yardstick, self.golden)
+
+    @property
+    def ratio(self) -> float:
+        """The error in units of the yardstick's."""
+        return _relative(self.candidate, self.yardstick)
+
+    @property
+    def whole(self) -> Sums | None:
+        """The sums over all entries and draws along the golden values."""
+        return self.deviation.total.get(System("golden", (), "whole"))
+
+    @property
+    def bias(self) -> float:
+        """The systematic part of the error: the factor by which the golden values are off, less one."""
+        return 0.0 if self.whole is None else _share(self.whole.error, self.whole)
+
+    @property
+    def spread(self) -> float:
+        """The spread of that factor among correct implementations."""
+        return 0.0 if self.whole is None else _share(self.whole.variance.sqrt(), self.whole)
+
+    @property
+    def resolution(self) -> float:
+        """The smallest relative error of the whole quantity that would have been seen; infinite where none would."""
+        if self.whole is None or self.golden == 0.0:
+            return math.inf
+        bound = _share(self.whole.floor + spreads(1) * self.whole.variance.sqrt(), self.whole)
+        return ROUNDED_AWAY * (bound + abs(self.bias))
+
+    @property
+    def broken(self) -> bool:
+        """True where the values need not be compared to be wrong."""
+        return bool(self.nonfinite or self.missing or self.other_shape is not None)
+
+    def exceeded(self, least: float = 1.0) -> dict[System, Excess]:
+        """Return what goes beyond rounding, by system."""
+        return {system: excess for system, excess in self.deviation.excesses.items() if excess.ratio >= least}
+
+    def unseen(self) -> tuple[str, ...]:
+        """Return the codes of the wrong gradients that the comparison would let pass."""
+        return tuple(code for code, one in self.mutants.items() if one.worst is None or one.worst.ratio < 1.0)
+
+
+class Trial:
+    """Draws of one Function and its reference, taken in one after the other.
+
+    Args:
+        pair: the two.
+        power: True tries wrong gradients as well.
+        regions: by position of the track, those outside which the error is looked at by itself.
+
+    Attributes:
+        tracks: one for each floating output, then one for each gradient.
+    """
+
+    def __init__(self, pair: Pair, power: bool = False, regions: Mapping[int, Sequence[Region]] | None = None) -> None:
+        self.pair, self.power, self.regions = pair, power, regions or {}
+        self.tracks: list[Track] = []
+
+    def run(self, draws: Iterable[object], samples: int = SAMPLES, done: Callable[[], None] | None = None) -> Trial:
+        """Measure at draws and close the sums."""
+        for draw in draws:
+            self.add(self.pair.measure(draw, samples))  # type: ignore[arg-type]
+            if done is not None:
+                done()
+        for track in self.tracks:
+            track.deviation.close()
+            for one in (*track.mutants.values(), *track.elsewhere):
+                one.close()
+        return self
+
+    def add(self, measured: Measured) -> None:
+        """Take in one draw."""
+        if not self.tracks:
+            self.tracks = [Track(quantity) for quantity in self._quantities(measured.golden)]
+        golden, yardstick, candidate = measured.golden.double(), measured.yardstick.double(), measured.candidate
+        for k, track in enumerate(self.tracks):
+            if track.other_shape is not None:
+                continue
+            samples = [sample.tensors[k] for sample in measured.samples]
+            coarse = [t.dtype for t in (measured.yardstick.tensors[k],) if t is not None]
+            track.unit = max((float(torch.finfo(dtype).eps) / 2 for dtype in (*coarse, self.pair.dtype)), default=0.0)
+            got = candidate.tensors[k] if k < len(candidate.tensors) else None
+            asked = self.regions.get(k, ())
+            _take(track, golden[k], yardstick[k], samples, got, self._directions(measured, k), self, asked)
+
+    def _quantities(self, golden: Values) -> list[Quantity]:
+        names, candidate = self.pair.reference.output_names, self.pair.candidate
+        outputs = [Quantity("output", names[k] if k < len(names) else f"output {k}", k) for k in range(golden.outputs)]
+        of_inputs = [Quantity("gradient", candidate.input_names[i], i) for i in candidate.differentiable]
+        return [*outputs, *of_inputs]
+
+    def _directions(self, measured: Measured, k: int) -> Mapping[str, Tensor]:
+        """Return the other tensors of a quantity's shape, by name."""
+        golden = measured.golden.tensors[k]
+        if golden is None or golden.dim() == 0:
+            return {}
+        names = self.pair.candidate.input_names
+        named: list[tuple[str, Tensor]] = [
+            (name, x) for name, x in zip(names, measured.draw.inputs, strict=False) if isinstance(x, Tensor)
+        ]
+        named += [(f"grad_output {i}" if i else "grad_output", g) for i, g in enumerate(measured.draw.grad_outputs)]
+        outputs = zip(self.tracks, measured.golden.tensors[: measured.golden.outputs], strict=False)
+        named += [(track.quantity.name, y) for j, (track, y) in enumerate(outputs) if y is not None and j != k]
+        return {
+            name: t.detach().to(torch.float64)
+            for name, t in named
+            if t.is_floating_point() and t.shape == golden.shape and bool(torch.isfinite(t).all())
+        }
+
+
+def _take(
+    track: Track,
+    golden: Tensor | None,
+    yardstick: Tensor | None,
+    samples: Sequence[Tensor | None],
+    candidate: Tensor | None,
+    directions: Mapping[str, Tensor],
+    trial: Trial,
+    regions: Sequence[Region] = (),
+) -> None:
+    """Take in one quantity of one draw."""
+    if golden is None:
+        golden = None if candidate is None else torch.zeros_like(candidate, dtype=torch.float64)
+        if golden is None:
+            return
+    yardstick = torch.zeros_like(golden) if yardstick is None else yardstick
+    track.shape, track.entries = tuple(golden.shape), golden.numel()
+    if candidate is None:
+        track.missing |= bool(golden.abs().nan_to_num().max() > 0) if golden.numel() else False
+        candidate = torch.zeros_like(golden, dtype=trial.pair.dtype)
+    if candidate.shape != golden.shape:
+        track.other_shape = tuple(candidate.shape)
+        return
+    track.dtype = candidate.dtype
+    if golden.numel() == 0:
+        return
+    got = candidate.to(torch.float64)
+    rounded = [torch.zeros_like(golden) if s is None else s for s in samples]
+    known, expected = torch.isfinite(golden), torch.isfinite(yardstick)
+    same = (got == golden) | (got.isnan() & golden.isnan())
+    track.unknown |= not bool((known | same).all())
+    track.overflown += int((known & ~expected).sum())
+    track.nonfinite += int((known & expected & ~torch.isfinite(got)).sum())
+    valid = known & expected & torch.isfinite(got)
+    for sample in rounded:
+        valid &= torch.isfinite(sample)
+    if not bool(valid.all()):
+        golden, yardstick, got = (torch.where(valid, t, 0.0) for t in (golden, yardstick, got))
+        rounded = [torch.where(valid, s, 0.0) for s in rounded]
+    tiny = float(torch.finfo(trial.pair.dtype).smallest_normal) * float(torch.finfo(trial.pair.dtype).eps)
+    yard = Yardstick(golden, yardstick - golden, [s - golden for s in rounded], track.unit, tiny, directions)
+    error = got - golden
+    track.deviation.add(yard, error)
+    track.elsewhere = track.elsewhere or [Deviation() for _ in regions]
+    for region, one in zip(regions, track.elsewhere, strict=True):
+        one.add(yard, torch.where(region.mask.to(error.device), 0.0, error))
+    track.golden += float(golden.square().sum())
+    track.candidate += float(error.square().sum())
+    track.yardstick += float(yard.error.square().sum())
+    track.level = max(track.level, yard.level)
+    if yard.size > 0:
+        track.allowed = min(track.allowed, float(yard.allowed.median()) / yard.size)
+    if trial.power and track.quantity.kind == "gradient" and yard.size > 0:
+        for code, wrong in mutations(
+            got, directions, [t for n, t in directions.items() if n.startswith("grad_output")]
+        ):
+            mutant = track.mutants.setdefault(code, Deviation())
+            mutant.add(yard, wrong.to(candidate.dtype).to(torch.float64) - golden)
+
+
+def _relative(squares: float, golden: float) -> float:
+    return math.sqrt(squares / golden) if golden > 0 else (math.inf if squares > 0 else 0.0)
+
+
+def _share(value: Tensor, sums: Sums) -> float:
+    norm = float(sums.norm.reshape(-1)[0])
+    return float(value.reshape(-1)[0]) / norm if norm else 0.0

@@ -1,0 +1,148 @@
+"""Run code in another precision than it was written for: in float64 throughout, or with every result rounded."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+try:
+    from torch.utils._python_dispatch import TorchDispatchMode
+except ImportError:  # then the reference runs as it is written, and says by its casts that it is no golden one
+    TorchDispatchMode = contextlib.nullcontext  # type: ignore[assignment,misc]
+
+COARSER = frozenset((torch.float32, torch.float16, torch.bfloat16))
+
+# operations that are one in torch and several in a kernel: what a kernel may round in between is seen by taking them
+# apart, as torch's own reference decompositions do
+_FUSED = (
+    "_softmax", "_log_softmax", "_softmax_backward_data", "_log_softmax_backward_data", "native_layer_norm",
+    "native_layer_norm_backward", "_fused_rms_norm", "_fused_rms_norm_backward", "silu", "silu_backward", "gelu",
+    "gelu_backward", "native_group_norm", "native_group_norm_backward", "nll_loss_forward", "nll_loss_backward",
+)  # fmt: skip
+
+
+class InFloat64(TorchDispatchMode):
+    """Computes in float64 what is written for less: casts and new tensors of coarser dtypes become float64.
+
+    So ``x.float()`` inside a reference, or weights of bfloat16 that it holds, leave its results exact to 15 digits.
+
+    Example:
+        >>> import torch
+        >>> from nbautograd.core.torch_private.precision import InFloat64
+        >>> with InFloat64():
+        ...     (torch.ones(2, dtype=torch.float64) / 3).bfloat16().float()
+        tensor([0.3333, 0.3333], dtype=torch.float64)
+    """
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+
+    def __torch_dispatch__(
+        self, func: Callable[..., Any], types: Sequence[type], args: Sequence[Any] = (), kwargs: Any = None
+    ) -> Any:
+        """Run the operation on float64 tensors."""
+        args, kwargs = _widened(func, args, dict(kwargs or {}))
+        return func(*args, **kwargs)
+
+
+class RandomRounding(TorchDispatchMode):
+    """Computes in float64 and rounds each result to a dtype, after a random shift of up to half of its last digit.
+
+    Each run gives another error of the size that computing in the dtype has: a sample of what rounding does to a
+    function, however its operations are ordered or fused. Parker, D. S. (1997). Monte Carlo arithmetic: exploiting
+    randomness in floating-point arithmetic. UCLA CSD-970002.
+
+    Args:
+        dtype: what results are rounded to.
+        seed: of the shifts.
+    """
+
+    def __init__(self, dtype: torch.dtype, seed: int) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._dtype, self._seed = dtype, seed
+        self._generators: dict[torch.device, torch.Generator] = {}
+
+    def __torch_dispatch__(
+        self, func: Callable[..., Any], types: Sequence[type], args: Sequence[Any] = (), kwargs: Any = None
+    ) -> Any:
+        """Run the operation, taken apart where torch fuses several, and round its floating results."""
+        args, kwargs = _widened(func, args, dict(kwargs or {}))
+        apart = _decompositions().get(func) if _name(func) in _FUSED else None
+        if apart is not None:
+            with self:
+                result = apart(*args, **kwargs)
+            if result is not NotImplemented:
+                return result
+        if _aliases(func):
+            return func(*args, **kwargs)  # a view's elements are rounded already, and what is written in place stays
+        return _mapped(self._rounded, func(*args, **kwargs))
+
+    def _rounded(self, tensor: Tensor) -> Tensor:
+        if tensor.dtype is not torch.float64:
+            return tensor
+        generator = self._generators.get(tensor.device)
+        if generator is None:
+            generator = torch.Generator(tensor.device).manual_seed(self._seed)
+            self._generators[tensor.device] = generator
+        # float32 random numbers suffice; a quarter to half of a last digit, so that what is representable stays
+        shift = torch.rand(tensor.shape, generator=generator, dtype=torch.float32, device=tensor.device).sub_(0.5)
+        eps = float(torch.finfo(self._dtype).eps)
+        shifted = torch.addcmul(tensor, tensor, shift.to(torch.float64), value=eps / 2)
+        return shifted.to(self._dtype).to(torch.float64)
+
+
+@cache
+def _decompositions() -> Mapping[Any, Callable[..., Any]]:
+    """Return torch's decompositions by operation; where there are none a fused operation counts as one rounding."""
+    try:
+        from torch._decomp import decomposition_table  # takes a second, so only when it is used
+    except ImportError:
+        return {}
+    return decomposition_table
+
+
+def _name(func: Any) -> str:
+    return str(getattr(getattr(func, "overloadpacket", None), "__name__", ""))
+
+
+def _aliases(func: Any) -> bool:
+    schema = getattr(func, "_schema", None)
+    return schema is not None and any(value.alias_info is not None for value in schema.returns)
+
+
+def _widened(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
+    """Return the arguments with float64 in place of a coarser dtype, and of tensors where some are float64."""
+    if kwargs.get("dtype") in COARSER:
+        kwargs["dtype"] = torch.float64
+    tensors = list(_tensors((*args, *kwargs.values())))
+    mixed = any(t.dtype is torch.float64 for t in tensors) and any(t.dtype in COARSER for t in tensors)
+    if not mixed or _aliases(func):
+        return args, kwargs
+    return _mapped(_to_float64, tuple(args)), {name: _mapped(_to_float64, value) for name, value in kwargs.items()}
+
+
+def _to_float64(tensor: Tensor) -> Tensor:
+    return tensor.to(torch.float64) if tensor.dtype in COARSER else tensor
+
+
+def _tensors(value: Any) -> Iterator[Tensor]:
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _tensors(item)
+
+
+def _mapped(change: Callable[[Tensor], Tensor], value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return change(value)
+    if isinstance(value, (list, tuple)):
+        return type(value)(_mapped(change, item) for item in value)
+    if isinstance(value, Mapping):
+        return {key: _mapped(change, item) for key, item in value.items()}
+    return value

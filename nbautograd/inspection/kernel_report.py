@@ -1,0 +1,222 @@
+"""KernelReport: a Function in low precision beside a reference, and what the comparison could have seen; plain data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from nbautograd.core.checking.block import Verdict
+from nbautograd.core.display import Displayable, Phrase, plain, render
+from nbautograd.core.findings import Finding
+from nbautograd.errors import GradcheckError
+from nbautograd.version import __version__
+
+
+@dataclass(frozen=True)
+class KernelQuantity:
+    """An output or a gradient, its error beside the yardstick's, and what its comparison could have seen.
+
+    Errors are root mean squares over all entries and draws, relative to the golden values.
+
+    Attributes:
+        kind: ``"output"`` or ``"gradient"``.
+        name: of the output, or of the input.
+        shape: its shape.
+        dtype: what the Function returned it in.
+        verdict: on this quantity.
+        error: the Function's against the golden values.
+        yardstick: the reference's in the dtype itself against them.
+        bias: the systematic part: by how much the whole quantity is too large (0.01: by one percent) in the mean of
+            all draws.
+        spread: how much that number varies among correct implementations.
+        resolution: the smallest error of the whole quantity, relative to it, that would have been seen; ``inf`` where
+            none would.
+        entry_resolution: the same of a single typical entry.
+        condition: by how much the quantity amplifies a relative error of the inputs; 0 where it was not measured.
+        tried: codes of the wrong gradients with which the comparison was tried.
+        unseen: which of them would have passed.
+    """
+
+    kind: str
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    verdict: Verdict
+    error: float
+    yardstick: float
+    bias: float
+    spread: float
+    resolution: float
+    entry_resolution: float
+    condition: float = 0.0
+    tried: tuple[str, ...] = ()
+    unseen: tuple[str, ...] = ()
+
+    @property
+    def ratio(self) -> float:
+        """The error in units of the yardstick's."""
+        if self.yardstick:
+            return self.error / self.yardstick
+        return math.inf if self.error else 0.0
+
+
+@dataclass(frozen=True)
+class KernelCase:
+    """One row of the sweep: inputs of some shapes, dtypes and layouts, and what came of them.
+
+    Attributes:
+        shapes: of the tensors among the inputs.
+        dtype: the coarsest among them.
+        change: what is unusual: ``""``, ``"strided"``, ``"expanded"``, ``"transposed"``, ``"grad_expanded"``,
+            ``"grad_transposed"``, ``"repeated"``, ``"autocast"``, ``"large"``, ``"mixed"``.
+        verdict: on it.
+        ratio: the largest error in units of what rounding explains; significant from 1 on.
+        quantity: where that was.
+        codes: of the findings.
+        reason: why it is wrong or cannot be told; ``str`` of it.
+    """
+
+    shapes: tuple[tuple[int, ...], ...]
+    dtype: str
+    change: str = ""
+    verdict: Verdict = "right"
+    ratio: float = 0.0
+    quantity: str = ""
+    codes: tuple[str, ...] = ()
+    reason: Phrase | str = ""
+
+
+@dataclass(frozen=True, repr=False)
+class KernelReport(Displayable):
+    """A Function beside its reference, measured with the rounding that its dtype has.
+
+    Attributes:
+        function: name of the Function.
+        reference: name of the reference.
+        verdict: ``"right"``, ``"wrong"``, or ``"cannot tell"`` where a wrong gradient would have passed as well.
+        reason: why it cannot be told; ``str`` of it.
+        findings: what stands against it, most serious first, each confirmed at fresh draws.
+        quantities: outputs, then gradients.
+        cases: of the sweep, worst first.
+        smallest: the smallest shapes at which a fault of the sweep still shows, or None.
+        dtype: the coarsest one among inputs and outputs.
+        inputs: the arguments in short.
+        draws: at how many inputs and grad_outputs the two were compared.
+        notes: what limits the answer, one sentence each (``str`` of it).
+        seconds: wall time.
+        seed: of the draws.
+        complete: False where the check was interrupted.
+        torch, nbautograd: versions.
+        module, file, line: where the Function is defined.
+    """
+
+    function: str
+    reference: str
+    verdict: Verdict
+    reason: Phrase | str = ""
+    findings: tuple[Finding, ...] = ()
+    quantities: tuple[KernelQuantity, ...] = ()
+    cases: tuple[KernelCase, ...] = ()
+    smallest: tuple[tuple[int, ...], ...] | None = None
+    dtype: str = ""
+    inputs: tuple[str, ...] = ()
+    draws: int = 0
+    notes: tuple[Phrase, ...] = ()
+    seconds: float = 0.0
+    seed: int = 0
+    complete: bool = True
+    torch: str = ""
+    nbautograd: str = __version__
+    module: str = ""
+    file: str | None = None
+    line: int | None = None
+
+    def __bool__(self) -> bool:
+        """Return True where the verdict is "right"."""
+        return self.verdict == "right"
+
+    @property
+    def wrong(self) -> bool:
+        """True where the verdict is "wrong"."""
+        return self.verdict == "wrong"
+
+    @property
+    def resolution(self) -> float:
+        """The smallest relative error of a whole gradient that would have been seen, whichever gradient it is."""
+        gradients = [one.resolution for one in self.quantities if one.kind == "gradient" and one.verdict != "wrong"]
+        return max(gradients, default=math.inf)
+
+    def raise_if_wrong(self) -> KernelReport:
+        """Return the report itself, or raise GradcheckError with its text when it is wrong."""
+        if self.wrong:
+            raise GradcheckError("report.as_text", text=render("text", self))
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data of the shape that ``nbautograd audit --json`` writes; numbers of each quantity beside it."""
+        messages = (finding.message for finding in self.findings)
+        situation = {
+            "inputs": list(self.inputs),
+            "verdict": self.verdict,
+            "order2": None,
+            "codes": [finding.code for finding in self.findings],
+            "message": next(messages, str(self.reason)),
+            "fix": None,
+            "calls": self.draws,
+            "checked": self.draws,
+            "how": "reference",
+            "dtype": self.dtype,
+            "quantities": [{**_bare(one), "ratio": plain(one.ratio)} for one in self.quantities],
+        }
+        function = {
+            "name": self.function,
+            "module": self.module,
+            "file": self.file,
+            "line": self.line,
+            "calls": self.draws,
+            "left_out": 0,
+            "without_gradient": 0,
+            "reference": self.reference,
+            "situations": [situation, *map(_situation, self.cases)],
+            "findings": [],
+            "smallest": plain(self.smallest),
+        }
+        return {
+            "functions": [function],
+            "notes": [str(note) for note in self.notes],
+            "complete": self.complete,
+            "torch": self.torch,
+            "nbautograd": self.nbautograd,
+        }
+
+    def __repr__(self) -> str:
+        return f"<KernelReport {self.function} beside {self.reference}: {self.verdict}>"
+
+
+def _bare(value: Any) -> dict[str, Any]:
+    return {name: item for name, item in plain(value).items() if name != "type"}
+
+
+def _situation(case: KernelCase) -> dict[str, Any]:
+    """Return a row of the sweep as the audit writes a situation."""
+    return {
+        "inputs": [f"{case.dtype} {shape}" for shape in case.shapes],
+        "verdict": case.verdict,
+        "order2": None,
+        "codes": list(case.codes),
+        "message": str(case.reason),
+        "fix": None,
+        "calls": 1,
+        "checked": 1,
+        "how": case.change or "shape",
+        "dtype": case.dtype,
+        "ratio": plain(case.ratio),
+    }
+
+
+def worst_first(cases: Iterable[KernelCase]) -> tuple[KernelCase, ...]:
+    """Return the rows of a sweep, wrong ones first, then by how far their error goes."""
+    rank = {"wrong": 0, "cannot tell": 1, "right": 2}
+    return tuple(sorted(cases, key=lambda case: (rank[case.verdict], -case.ratio)))

@@ -1,0 +1,88 @@
+"""A kernel check as a document: the answer, what is wrong, the numbers of each quantity, what would have passed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from nbautograd import messages
+from nbautograd.inspection.kernel_report import KernelQuantity, KernelReport
+from nbautograd.views import formats
+from nbautograd.views.builders import build
+from nbautograd.views.builders.summary import finding_document
+from nbautograd.views.document import Card, Cell, Chip, Document, Item, Strong, Table, paragraph, sentences
+from nbautograd.views.words import VERDICT_MARKS, code, listed, say
+
+COLUMNS = ("quantity", "error", "yardstick", "ratio", "bias", "resolution", "entry", "verdict")
+
+
+@build.register
+def kernel_document(report: KernelReport) -> Document:
+    """Return the answer with its causes, the table of quantities, and what limits the answer."""
+    tone = report.verdict
+    mark = Chip(f"{VERDICT_MARKS[tone]} {say('verdict', tone)}", tone, plain="")
+    head = paragraph(mark, Strong(headline(report)), look="head")
+    causes = tuple(Item(finding_document(finding, kind=False)) for finding in report.findings)
+    reason = sentences([report.reason] if report.reason else [])
+    small = [*_seen(report), *_power(report), *_conditions(report), *map(str, report.notes)]
+    if report.draws:
+        small.append(messages.text("views.kernel.draws", draws=report.draws))
+    return (Card(tone, (head, *causes, *reason)), *_table(report), *sentences(small, "small"))
+
+
+def headline(report: KernelReport) -> str:
+    """Return the answer in one sentence."""
+    params = {"function": code(report.function), "reference": code(report.reference), "dtype": report.dtype}
+    if report.verdict == "wrong":
+        names = [_name(one) for one in report.quantities if one.verdict == "wrong"]
+        which = "views.kernel.wrong" if names else "views.kernel.wrong_case"
+        return messages.text(which, names=listed(names), **params)
+    return messages.text(f"views.kernel.{report.verdict.replace(' ', '_')}", **params)
+
+
+def _name(one: KernelQuantity) -> str:
+    return messages.text(f"views.kernel.the_{one.kind}", name=code(one.name))
+
+
+def _table(report: KernelReport) -> Document:
+    if not report.quantities:
+        return ()
+    header: tuple[Cell, ...] = tuple(messages.text(f"views.kernel.{column}") for column in COLUMNS)
+    rows = tuple(map(_row, report.quantities))
+    return (Table(header, rows, messages.text("views.kernel.caption"), right=(1, 2, 3, 4, 5, 6), cut=False),)
+
+
+def _row(one: KernelQuantity) -> tuple[Cell, ...]:
+    name = messages.text(f"views.kernel.{one.kind}", name=one.name)
+    verdict = Chip(f"{VERDICT_MARKS[one.verdict]} {say('verdict', one.verdict)}", one.verdict)
+    numbers = (one.error, one.yardstick, one.ratio, one.bias, one.resolution, one.entry_resolution)
+    return (name, *map(formats.error, numbers), (verdict,))
+
+
+def _seen(report: KernelReport) -> list[str]:
+    if report.wrong or not math.isfinite(report.resolution):
+        return []
+    return [messages.text("views.kernel.seen", resolution=percent(report.resolution))]
+
+
+def percent(share: float) -> str:
+    """Return a share as ``0.86 %``."""
+    return f"{formats.error(100 * share)} %"
+
+
+def _power(report: KernelReport) -> Iterator[str]:
+    """Yield what would have passed, or that nothing of what was tried would."""
+    unseen = [one for one in report.quantities if one.unseen]
+    for one in unseen:
+        faults = listed([say("kernel_fault", fault) for fault in one.unseen])
+        yield messages.text("views.kernel.unseen", name=code(one.name), faults=faults)
+    tried = list(dict.fromkeys(fault for one in report.quantities for fault in one.tried))
+    if tried and not unseen:
+        yield messages.text("views.kernel.all_seen", faults=listed([say("kernel_fault", fault) for fault in tried]))
+
+
+def _conditions(report: KernelReport) -> Iterator[str]:
+    for one in report.quantities:
+        if one.condition and one.kind == "gradient":
+            condition = formats.number(one.condition, 2)
+            yield messages.text("views.kernel.condition", name=code(one.name), condition=condition, dtype=report.dtype)

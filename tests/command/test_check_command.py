@@ -1,0 +1,93 @@
+"""``nbautograd check MODULE:FN --reference MODULE:EAGER --inputs MODULE:MAKE``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from nbautograd import set_language
+from nbautograd.command import main
+
+MODULE = """
+import torch
+
+def eager(x):
+    return torch.tanh(x)
+
+class Tanh(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = torch.tanh(x.float())
+        ctx.save_for_backward(y)
+        return y.to(x.dtype)
+
+    @staticmethod
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        return (g.float() * (1 - y * y)).to(g.dtype)
+
+class Off(Tanh):
+    @staticmethod
+    def backward(ctx, g):
+        return 0.98 * Tanh.backward(ctx, g)
+
+def make():
+    torch.manual_seed(0)
+    return (torch.randn(8, 33).bfloat16().requires_grad_(),)
+
+def constant():
+    return (torch.zeros(3),)
+
+def fails(x):
+    raise ZeroDivisionError("no")
+"""
+
+
+@pytest.fixture
+def module(tmp_path: Path) -> str:
+    set_language("en")
+    file = tmp_path / "tanh_kernels.py"
+    file.write_text(MODULE)
+    return str(file)
+
+
+def run(module: str, function: str, *more: str, inputs: str = "make") -> int:
+    return main(
+        ["check", f"{module}:{function}", "--reference", f"{module}:eager", "--inputs", f"{module}:{inputs}", *more]
+    )
+
+
+def test_exit_status_and_files(module: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page, data = tmp_path / "page.html", tmp_path / "report.json"
+    assert run(module, "Tanh", "--json", str(data), "--html", str(page)) == 0
+    assert "agrees with `eager`" in capsys.readouterr().out
+    (function,) = json.loads(data.read_text())["functions"]
+    assert (function["name"], function["reference"], function["situations"][0]["verdict"]) == ("Tanh", "eager", "right")
+    assert "Tanh" in page.read_text()
+    assert run(module, "Off") == 1
+    assert "0.98 times" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("function", "inputs", "says"),
+    [
+        ("Nothing", "make", "has no `Nothing`"),
+        ("Tanh", "constant", "requires grad"),
+        ("fails", "make", "ZeroDivisionError: no"),
+    ],
+)
+def test_what_cannot_be_run_is_a_sentence(
+    module: str, function: str, inputs: str, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(module, function, inputs=inputs) == 2
+    error = capsys.readouterr().err
+    assert says in error
+    assert "Traceback" not in error
+
+
+def test_a_name_without_a_module_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    set_language("en")
+    assert main(["check", "kernel", "--reference", "a:b", "--inputs", "a:c"]) == 2
+    assert "write MODULE:NAME" in capsys.readouterr().err

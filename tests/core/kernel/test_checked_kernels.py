@@ -1,0 +1,74 @@
+"""Kernels in low precision, written as people write them: right ones are called right, each wrong twin wrong."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from kernels import KERNELS, RMS, Kernel
+
+from nbautograd import gradcheck, set_language
+from nbautograd.inspection.kernel_report import KernelReport
+
+HALVES = (torch.bfloat16, torch.float16)
+TWINS = [(kernel, twin) for kernel in KERNELS for twin in kernel.wrong]
+
+
+@pytest.fixture(autouse=True)
+def _english() -> None:
+    set_language("en")
+
+
+def checked(kernel: Kernel, twin: str = "", dtype: torch.dtype = torch.bfloat16, seed: int = 0) -> KernelReport:
+    return gradcheck(kernel.function(twin), kernel.inputs(dtype, seed), reference=kernel.eager, seed=seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
+def test_right_kernels_are_right(kernel: Kernel, dtype: torch.dtype) -> None:
+    report = checked(kernel, dtype=dtype)
+    assert (report.verdict, report.findings) == ("right", ())
+    assert report.resolution < 4 * torch.finfo(dtype).eps
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kernel", "twin"), TWINS, ids=[f"{kernel.name}-{twin}" for kernel, twin in TWINS])
+def test_wrong_twins_are_wrong(kernel: Kernel, twin: str) -> None:
+    report = checked(kernel, twin)
+    assert report.verdict == "wrong"
+    assert report.findings
+
+
+@pytest.mark.parametrize(
+    ("twin", "code", "param", "value"),
+    [
+        ("factor", "kernel_factor", "factor", pytest.approx(0.98, abs=1e-3)),
+        ("lost", "kernel_term", "along", "args[0]"),
+        ("tail", "kernel_region", "where", "grad args[0][:, 192:]"),
+        ("row", "kernel_region", "where", "grad args[0][-1]"),
+        ("none", "kernel_no_gradient", "name", "args[1]"),
+        ("zero", "kernel_zero", "name", "args[0]"),
+    ],
+)
+def test_a_twin_of_rms_norm_has_its_cause(twin: str, code: str, param: str, value: object) -> None:
+    (finding,) = checked(RMS, twin).findings
+    assert (finding.code, finding.params[param]) == (code, value)
+
+
+def test_a_right_kernel_says_what_it_could_have_seen() -> None:
+    report = checked(RMS)
+    assert report
+    gradient = next(one for one in report.quantities if one.name == "args[0]" and one.kind == "gradient")
+    assert 0.004 < gradient.resolution < 0.01
+    assert {"zero", "almost", "tail_row", "tail_column", "tail_tile", "term"} == set(gradient.tried)
+    assert gradient.unseen == ()
+    assert "could not be seen at this dtype" in str(report)
+
+
+def test_nothing_is_right_where_zeros_would_pass() -> None:
+    x = torch.full((64,), 1.0, dtype=torch.bfloat16, requires_grad=True)
+    flat = gradcheck(lambda x: x + 0, (x,), reference=lambda x: torch.round(x) + 0 * x)
+    assert flat.verdict == "wrong"  # a gradient where the reference has none
+    zero = gradcheck(lambda x: torch.round(x) + 0 * x, (x,), reference=lambda x: torch.round(x) + 0 * x)
+    assert zero.verdict == "cannot tell"
+    assert "all zero here" in str(zero.reason)
