@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, overload
 
 import torch
@@ -16,11 +16,27 @@ from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.progress import Tell, watched
 from nbautograd.core.display import Phrase
 from nbautograd.core.findings import Finding
-from nbautograd.core.kernel.check import CONDITIONED, DRAWS, Outcome, check
+from nbautograd.core.kernel.check import CONDITIONED, DRAWS, Outcome, check, coarsest
+from nbautograd.core.kernel.golden import Pair, run
+from nbautograd.core.kernel.sweep import (
+    Case,
+    Result,
+    compared,
+    dtype_cases,
+    given_cases,
+    layout_cases,
+    one_line,
+    refusal,
+    repeated,
+    risk_cases,
+    shapes_of,
+    size_cases,
+    smallest,
+)
 from nbautograd.core.kernel.trial import Track
 from nbautograd.core.values import describe
 from nbautograd.errors import CallError
-from nbautograd.inspection.kernel_report import KernelQuantity, KernelReport
+from nbautograd.inspection.kernel_report import KernelCase, KernelQuantity, KernelReport, worst_first
 
 ONLY_WITHOUT = ("atol", "rtol", "eps", "order")  # what finite differences alone can take
 
@@ -73,7 +89,10 @@ def gradcheck(fn: Any, inputs: Any, *, reference: Any = None, **options: Any) ->
 gradcheck.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
     [
         *inspect.signature(without_reference.gradcheck).parameters.values(),
-        *(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in ("reference",)),
+        *(
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None)
+            for name in ("reference", "shapes", "dtypes")
+        ),
     ],
     return_annotation="GradcheckReport | KernelReport",
 )
@@ -84,6 +103,8 @@ def check_kernel(
     inputs: Any,
     reference: Callable[..., Any],
     *,
+    shapes: Sequence[Any] | None = None,
+    dtypes: Sequence[torch.dtype] | None = None,
     seed: int = 0,
     budget: Budget | float | None = DEFAULT,
     progress: Tell | None = None,
@@ -97,81 +118,204 @@ def check_kernel(
         fn: a Function class, its ``apply``, or any callable that returns tensors.
         inputs: a tuple of arguments, tensors or not; those that require grad are differentiated.
         reference: a callable that takes the same arguments and computes the same with torch's own operations.
+        shapes: of the sweep, each one shape per tensor among the inputs, or that of the first alone, which tensors of
+            the same sizes follow. None takes sizes around those of the inputs, powers of two and tiles, and other
+            memory layouts; ``()`` sweeps nothing.
+        dtypes: further dtypes of the sweep.
         seed: of the draws of inputs and grad_outputs.
-        budget: as for ``nbautograd.gradcheck``.
+        budget: as for ``nbautograd.gradcheck``; the sweep ends first.
         progress: called with (steps done, steps in all, what is being done).
 
     Returns:
         The report.
 
     Raises:
-        CallError: ``fn`` or ``reference`` cannot be called, or the inputs are no tuple.
+        CallError: ``fn`` or ``reference`` cannot be called, the inputs are no tuple, or shapes do not fit.
         InputError: nothing in the inputs can be differentiated.
 
     Example:
         >>> import torch
         >>> from nbautograd.inspection.kernel import check_kernel
         >>> x = torch.linspace(-2, 2, 300, dtype=torch.bfloat16, requires_grad=True)
-        >>> check_kernel(lambda x: 1.01 * x.exp(), x, torch.exp).findings[0].code
+        >>> check_kernel(lambda x: 1.01 * x.exp(), x, torch.exp, shapes=()).findings[0].code
         'kernel_factor'
     """
-    start = time.perf_counter()
     candidate, eager = Problem(fn, inputs, seed), Problem(reference, inputs, seed)
     with budgeted(validated_budget(budget)) as clock, watched(progress) as tell, candidate.session(), eager.session():
-        clock.codes |= codes_of(candidate.fn)
-        what = str(Phrase("kernel.comparing", function=candidate.name, reference=eager.name))
-        steps = iter(range(1, 2 * DRAWS + 1))
+        clock.codes |= codes_of(candidate.fn) | codes_of(eager.fn)
+        return KernelCheck(candidate, eager, clock, tell, seed).run(shapes, dtypes or ())
 
-        def done() -> None:
-            if tell is not None:
-                tell(next(steps), 2 * DRAWS, what)
 
-        outcome: Outcome | None = None
+class KernelCheck:
+    """One check against a reference while it runs.
+
+    Args:
+        candidate, reference: both in a session.
+        clock: of the check.
+        tell: who is told of progress, or None.
+        seed: of the draws.
+    """
+
+    def __init__(self, candidate: Problem, reference: Problem, clock: Clock, tell: Tell | None, seed: int) -> None:
+        self.candidate, self.reference, self.clock, self.tell, self.seed = candidate, reference, clock, tell, seed
+        self.outcome: Outcome | None = None
+        self.findings: list[Finding] = []
+        self.results: list[Result] = []
+        self.notes: list[Phrase] = []
+        self.smallest: Case | None = None
+        self.interrupted = False
+        self._start = time.perf_counter()
+        self._steps = 0
+
+    def run(self, shapes: Sequence[Any] | None, dtypes: Sequence[torch.dtype]) -> KernelReport:
+        """Compare at the inputs, then at all others."""
+        got, expected = (sum(y.is_floating_point() for y in one.call()) for one in (self.candidate, self.reference))
+        if got != expected:
+            raise CallError("kernel.outputs_differ", function=self.candidate.name, got=got, expected=expected)
+        cases = list(given_cases(self.reference, shapes or (), self.seed))  # refused before anything is compared
         try:
-            got, expected = (sum(y.is_floating_point() for y in one.call()) for one in (candidate, eager))
-            if got != expected:
-                raise CallError("kernel.outputs_differ", function=candidate.name, got=got, expected=expected)
-            outcome = check(candidate, eager, seed=seed, power=True, done=done)
+            self._compare()
+            self.clock.verdict_known()
+            if shapes is None:
+                cases += [*layout_cases(self.reference), *size_cases(self.reference, self.seed)]
+            cases += dtype_cases(self.reference, dtypes)
+            if shapes is None and self.outcome is not None:
+                cases += risk_cases(self.reference, self.outcome.trial.pair.dtype)
+            self._sweep(cases)
         except KeyboardInterrupt:
-            if not clock.ended and tell is None:
-                raise
-    return _report(candidate, eager, outcome, clock, time.perf_counter() - start)
+            self.interrupted = True
+            done = {"done": len(self.results), "count": len(cases)}
+            self.notes.append(Phrase("kernel.sweep_stopped", **done) if self.outcome else Phrase("kernel.interrupted"))
+        return self._report()
+
+    def _compare(self) -> None:
+        pair = Pair(self.candidate, self.reference, torch.float32)
+        draw = pair.draw(self.candidate.inputs, self.seed)
+        run(self.reference, draw)  # what it raises is its author's
+        try:
+            self.outcome = check(self.candidate, self.reference, seed=self.seed, power=True, done=self._done)
+        except Exception as error:
+            self.findings.append(Finding("kernel_raises", "bug", "kernel.raises", {"error": one_line(error)}))
+            return
+        self.findings += self.outcome.findings
+        other = repeated(self.candidate, draw)
+        if other is not None:
+            params = {"name": other[0], "gap": other[1]}
+            self.findings.append(Finding("kernel_nondeterministic", "lint", "kernel.nondeterministic", params))
+
+    def _sweep(self, cases: Sequence[Case]) -> None:
+        for case in cases:
+            self.results.append(compared(self.candidate, self.reference, case, self.seed + 7))
+            self._done(len(cases))
+        failing = [one for one in self.results if one.wrong and one.case.fatal]
+        if failing and not self.findings:
+            self.smallest = smallest(self.candidate, self.reference, failing[0].case, self.seed)
+        elif self.outcome is not None and self.outcome.wrong:
+            self.smallest = smallest(self.candidate, self.reference, Case(self.candidate.inputs), self.seed)
+
+    def _done(self, cases: int = 0) -> None:
+        self._steps += 1
+        if self.tell is not None:
+            what = Phrase("kernel.comparing", function=self.candidate.name, reference=self.reference.name)
+            self.tell(self._steps, max(self._steps, cases + DRAWS), str(what))
+
+    def _report(self) -> KernelReport:
+        candidate, outcome = self.candidate, self.outcome
+        tracks = [] if outcome is None else outcome.trial.tracks
+        wrong, conditions = ((), {}) if outcome is None else (outcome.wrong, outcome.conditions)
+        quantities = tuple(_quantity(track, k in wrong, conditions.get(k, 0.0)) for k, track in enumerate(tracks))
+        findings = tuple(self.findings)
+        if not any(finding.kind == "bug" for finding in findings):  # else the sweep shows the same once more
+            findings = (*_findings_of(self.results, self.smallest), *findings)
+        verdict, reason = self._verdict(quantities, tracks, findings)
+        source, code = candidate.source, getattr(candidate.fn, "__code__", None)
+        own = zip(candidate.input_names, candidate.inputs, strict=True)
+        return KernelReport(
+            candidate.name,
+            self.reference.name,
+            verdict,
+            reason,
+            findings,
+            quantities,
+            worst_first(map(_case, self.results)),
+            None if self.smallest is None else shapes_of(self.smallest.inputs),
+            dtype="" if outcome is None else str(outcome.trial.pair.dtype).removeprefix("torch."),
+            inputs=tuple(f"{name}: {_kind(x)}" for name, x in own),
+            draws=0 if outcome is None else DRAWS,
+            notes=(*_overflows(tracks), *self.notes),
+            seconds=time.perf_counter() - self._start,
+            seed=self.seed,
+            complete=not self.interrupted,
+            torch=torch.__version__,
+            module=getattr(candidate.cls or candidate.fn, "__module__", "") or "",
+            file=getattr(code, "co_filename", None),
+            line=source.lines.get("forward") if source is not None else getattr(code, "co_firstlineno", None),
+        )
+
+    def _verdict(
+        self, quantities: Sequence[KernelQuantity], tracks: Sequence[Track], findings: Sequence[Finding]
+    ) -> tuple[Verdict, Phrase | str]:
+        if any(finding.kind == "bug" for finding in findings):
+            return "wrong", ""
+        if self.outcome is None:
+            return "cannot tell", stopped(self.clock, "verdict").message if self.clock.ended else ""
+        unknown = [one.name for one, track in zip(quantities, tracks, strict=True) if track.unknown]
+        if unknown:
+            return "cannot tell", Phrase("kernel.golden_not_finite", names=", ".join(unknown))
+        blind = [one.name for one in quantities if one.verdict == "cannot tell"]
+        if blind:
+            return "cannot tell", Phrase("kernel.zero_passes", names=", ".join(blind))
+        if not any(one.kind == "gradient" and one.tried for one in quantities):
+            return "cannot tell", Phrase("kernel.no_gradient_to_see")
+        return "right", ""
 
 
-def _report(candidate: Problem, eager: Problem, outcome: Outcome | None, clock: Clock, seconds: float) -> KernelReport:
-    tracks = [] if outcome is None else outcome.trial.tracks
-    wrong = () if outcome is None else outcome.wrong
-    conditions = {} if outcome is None else outcome.conditions
-    quantities = tuple(_quantity(track, k in wrong, conditions.get(k, 0.0)) for k, track in enumerate(tracks))
-    verdict, reason = _verdict(quantities, tracks, outcome, clock)
-    findings: tuple[Finding, ...] = () if outcome is None else outcome.findings
-    source = candidate.source
-    code = getattr(candidate.fn, "__code__", None)
-    return KernelReport(
-        candidate.name,
-        eager.name,
+def _findings_of(results: Sequence[Result], least: Case | None) -> Iterator[Finding]:
+    """Yield what the sweep says, once for each kind of change: the first that failed, with its cause."""
+    known: set[str] = set()
+    for result in results:
+        change = result.case.change
+        if not result.wrong or change in known:
+            continue
+        known.add(change)
+        cause = result.findings[0]
+        params: dict[str, Any] = {
+            "shapes": ", ".join(map(str, shapes_of(result.case.inputs))),
+            "cause": cause.phrase("what"),
+            "count": sum(one.wrong for one in results if one.case.change == change),
+        }
+        if change == "mixed":
+            yield Finding("kernel_mixed", "lint", "kernel.mixed", params)
+        elif change == "autocast":
+            yield Finding("kernel_autocast", "lint", "kernel.autocast", params)
+        elif change == "large":
+            yield Finding("kernel_large", "lint", "kernel.large", params)
+        elif change:
+            params["layout"] = Phrase(f"kernel.layout_{change}")
+            yield Finding("kernel_layout", "bug", "kernel.layout", params)
+        else:
+            smaller = shapes_of(least.inputs) if least is not None else shapes_of(result.case.inputs)
+            yield Finding("kernel_sizes", "bug", "kernel.sizes", {**params, "least": ", ".join(map(str, smaller))})
+
+
+def _case(result: Result) -> KernelCase:
+    dtype = coarsest(result.case.inputs)
+    verdict: Verdict = "wrong" if result.wrong else "cannot tell" if result.outcome is None else "right"
+    return KernelCase(
+        shapes_of(result.case.inputs),
+        str(dtype).removeprefix("torch."),
+        result.case.change,
         verdict,
-        reason,
-        findings,
-        quantities,
-        dtype="" if outcome is None else str(outcome.trial.pair.dtype).removeprefix("torch."),
-        inputs=tuple(
-            f"{name}: {describe(name, x).repr if not isinstance(x, torch.Tensor) else _kind(x)}"
-            for name, x in zip(candidate.input_names, candidate.inputs, strict=True)
-        ),
-        draws=0 if outcome is None else DRAWS,
-        notes=tuple(_notes(tracks)),
-        seconds=seconds,
-        seed=candidate.seed,
-        complete=outcome is not None,
-        torch=torch.__version__,
-        module=getattr(candidate.cls or candidate.fn, "__module__", "") or "",
-        file=getattr(code, "co_filename", None),
-        line=source.lines.get("forward") if source is not None else getattr(code, "co_firstlineno", None),
+        result.ratio,
+        result.quantity,
+        tuple(finding.code for finding in result.findings),
+        refusal(result) if not result.wrong else result.findings[0].phrase("what") or "",
     )
 
 
-def _kind(x: torch.Tensor) -> str:
+def _kind(x: Any) -> str:
+    if not isinstance(x, torch.Tensor):
+        return str(describe("", x).repr)
     return f"{str(x.dtype).removeprefix('torch.')} {tuple(x.shape)}"
 
 
@@ -196,27 +340,7 @@ def _quantity(track: Track, wrong: bool, condition: float) -> KernelQuantity:
     )
 
 
-def _verdict(
-    quantities: Sequence[KernelQuantity], tracks: Sequence[Track], outcome: Outcome | None, clock: Clock
-) -> tuple[Verdict, Phrase | str]:
-    if outcome is None:
-        return "cannot tell", (stopped(clock, "verdict").message if clock.ended else Phrase("kernel.interrupted"))
-    if outcome.wrong:
-        return "wrong", ""
-    unknown = [one.name for one, track in zip(quantities, tracks, strict=True) if track.unknown]
-    if unknown:
-        return "cannot tell", Phrase("kernel.golden_not_finite", names=", ".join(unknown))
-    blind = [one.name for one in quantities if one.verdict == "cannot tell"]
-    if blind:
-        return "cannot tell", Phrase("kernel.zero_passes", names=", ".join(blind))
-    if not any(one.kind == "gradient" and one.tried for one in quantities):
-        return "cannot tell", Phrase("kernel.no_gradient_to_see")
-    return "right", ""
-
-
-def _notes(tracks: Sequence[Track]) -> list[Phrase]:
-    return [
-        Phrase("kernel.overflow", name=track.quantity.name, wrong=track.overflown)
-        for track in tracks
-        if track.overflown
-    ]
+def _overflows(tracks: Sequence[Track]) -> Iterator[Phrase]:
+    for track in tracks:
+        if track.overflown:
+            yield Phrase("kernel.overflow", name=track.quantity.name, wrong=track.overflown)

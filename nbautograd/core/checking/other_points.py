@@ -6,7 +6,7 @@ import contextlib
 import functools
 import inspect
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -337,6 +337,11 @@ def _resized(item: Tensor, dims: list[int], change: int, generator: torch.Genera
     if not dims:
         return item.detach().clone().requires_grad_(item.requires_grad)
     shape = [(n + change if change else 1) if d in dims else n for d, n in enumerate(item.shape)]
+    return refilled(item, shape, generator)
+
+
+def refilled(item: Tensor, shape: Sequence[int], generator: torch.Generator) -> Tensor:
+    """Return a tensor of another shape with values like those of a given one."""
     pool = item.detach().reshape(-1)
     count = 1
     for n in shape:

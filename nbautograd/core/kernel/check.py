@@ -19,6 +19,7 @@ from nbautograd.core.kernel.yardstick import NOISE, Deviation, System, blocks, r
 from nbautograd.core.torch_private.precision import InFloat64
 
 DRAWS = 3
+FRESH = 1_000_003  # added to the seed for draws at which nothing was looked for yet
 AGAIN = 0.7  # of what is significant, that the same sum must reach at fresh draws
 CONDITIONED = 100.0  # amplification of relative errors from which on it is named
 EXPLAINED = 0.9  # share of the squared error along a tensor from which on a term with it is named
@@ -58,6 +59,9 @@ def check(
     draws: int = DRAWS,
     samples: int = 2,
     power: bool = False,
+    arrange: Callable[[Tensor], Tensor] | None = None,
+    dtype: torch.dtype | None = None,
+    again: int | None = None,
     done: Callable[[], None] | None = None,
 ) -> Outcome:
     """Compare a Function with its reference at several draws; confirm at fresh ones what is wrong.
@@ -69,21 +73,24 @@ def check(
         draws: how many.
         samples: of random rounding for each.
         power: True tries wrong gradients as well.
+        arrange: lays out the grad_outputs in memory.
+        dtype: what both compute in; None takes the coarsest among inputs and outputs.
+        again: how many fresh draws confirm what is wrong; None takes as many.
         done: called after each draw.
     """
     given = candidate.inputs if inputs is None else inputs
     outputs = reference.call(copied(given), seed)
-    dtype = coarsest([*(given[i] for i in candidate.differentiable), *outputs])
-    pair = Pair(candidate, reference, dtype or torch.float32)
+    dtype = dtype or coarsest([*(given[i] for i in candidate.differentiable), *outputs])
+    pair = Pair(candidate, reference, dtype or torch.float32, arrange)
     trial = Trial(pair, power).run(pair.draws(draws, seed, given), samples, done)
     suspects = [k for k, track in enumerate(trial.tracks) if track.broken or track.exceeded()]
     conditions = _conditions(pair, trial, given, seed) if power else {}
     if not suspects:
         return Outcome(trial, conditions=conditions)
     regions = {k: candidate_regions(trial.tracks[k]) for k in suspects}
-    again = Trial(pair, regions=regions).run(pair.draws(draws, seed + 1_000_003, given), samples, done)
-    wrong = tuple(k for k in suspects if _confirmed(trial.tracks[k], again.tracks[k]))
-    findings = tuple(finding(trial.tracks[k], k, regions[k], again.tracks[k]) for k in wrong)
+    fresh = Trial(pair, regions=regions).run(pair.draws(again or draws, seed + FRESH, given), samples, done).tracks
+    wrong = tuple(k for k in suspects if _confirmed(trial.tracks[k], fresh[k]))
+    findings = tuple(finding(trial.tracks[k], regions[k], fresh[k]) for k in wrong)
     return Outcome(trial, wrong, findings, conditions)
 
 
@@ -111,12 +118,11 @@ def _confirmed(track: Track, fresh: Track) -> bool:
     return bool(track.exceeded().keys() & fresh.exceeded(AGAIN).keys())
 
 
-def finding(track: Track, position: int, regions: Sequence[Region], fresh: Track) -> Finding:
+def finding(track: Track, regions: Sequence[Region], fresh: Track) -> Finding:
     """Return what stands against a quantity, as far as its errors say it.
 
     Args:
         track: of the quantity, wrong at these draws.
-        position: of the track.
         regions: where all of the error may be.
         fresh: the same quantity at fresh draws, which say whether there is an error elsewhere too.
     """

@@ -8,7 +8,7 @@ which shows how far a correct implementation may be off whose operations are ord
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -92,10 +92,17 @@ class Pair:
         candidate: the Function that is checked.
         reference: what it should compute.
         dtype: what random rounding rounds to: the coarsest dtype among inputs and outputs.
+        arrange: lays out the grad_outputs in memory; None leaves them contiguous.
     """
 
-    def __init__(self, candidate: Problem, reference: Problem, dtype: torch.dtype) -> None:
-        self.candidate, self.reference, self.dtype = candidate, reference, dtype
+    def __init__(
+        self,
+        candidate: Problem,
+        reference: Problem,
+        dtype: torch.dtype,
+        arrange: Callable[[Tensor], Tensor] | None = None,
+    ) -> None:
+        self.candidate, self.reference, self.dtype, self.arrange = candidate, reference, dtype, arrange
 
     def draws(self, count: int, seed: int, inputs: tuple[Any, ...] | None = None) -> Iterator[Draw]:
         """Yield draws: the first at the given inputs, the others around them."""
@@ -112,6 +119,8 @@ class Pair:
             for y in outputs
             if y.requires_grad
         )
+        if self.arrange is not None:
+            grads = tuple(map(self.arrange, grads))
         return Draw(inputs, grads, seed)
 
     def measure(self, draw: Draw, samples: int) -> Measured:
@@ -168,6 +177,8 @@ def moved(inputs: Sequence[Any], seed: int) -> tuple[Any, ...]:
 
 
 def _moved(x: Tensor, seed: int) -> Tensor:
+    if not _dense(x):
+        return x  # the same memory at several indices
     wide = x.detach().to("cpu", torch.float64)
     fresh = (wide + MOVED * random_direction(wide, seed)).to(x.device, x.dtype)
     return like(x, fresh)
@@ -180,7 +191,9 @@ def like(x: Tensor, values: Tensor) -> Tensor:
 
 
 def _copied(x: Tensor) -> Tensor:
-    return like(x, x.detach()) if x.layout is torch.strided else x.detach().clone().requires_grad_(x.requires_grad)
+    if not _dense(x):
+        return x.detach().requires_grad_(x.requires_grad)
+    return like(x, x.detach())
 
 
 def _double(x: Tensor) -> Tensor:

@@ -6,13 +6,15 @@ import math
 from collections.abc import Iterator
 
 from nbautograd import messages
-from nbautograd.inspection.kernel_report import KernelQuantity, KernelReport
+from nbautograd.inspection.kernel_report import KernelCase, KernelQuantity, KernelReport
 from nbautograd.views import formats
 from nbautograd.views.builders import build
 from nbautograd.views.builders.summary import finding_document
 from nbautograd.views.document import Card, Cell, Chip, Document, Item, Strong, Table, paragraph, sentences
 from nbautograd.views.words import VERDICT_MARKS, code, listed, say
 
+CASE_COLUMNS = ("shapes", "dtype", "change", "beyond", "worst", "verdict")
+ROWS = 8  # of the sweep that are shown
 COLUMNS = ("quantity", "error", "yardstick", "ratio", "bias", "resolution", "entry", "verdict")
 
 
@@ -27,7 +29,7 @@ def kernel_document(report: KernelReport) -> Document:
     small = [*_seen(report), *_power(report), *_conditions(report), *map(str, report.notes)]
     if report.draws:
         small.append(messages.text("views.kernel.draws", draws=report.draws))
-    return (Card(tone, (head, *causes, *reason)), *_table(report), *sentences(small, "small"))
+    return (Card(tone, (head, *causes, *reason)), *_table(report), *_cases(report), *sentences(small, "small"))
 
 
 def headline(report: KernelReport) -> str:
@@ -57,6 +59,30 @@ def _row(one: KernelQuantity) -> tuple[Cell, ...]:
     verdict = Chip(f"{VERDICT_MARKS[one.verdict]} {say('verdict', one.verdict)}", one.verdict)
     numbers = (one.error, one.yardstick, one.ratio, one.bias, one.resolution, one.entry_resolution)
     return (name, *map(formats.error, numbers), (verdict,))
+
+
+def _cases(report: KernelReport) -> Document:
+    """Return how many other inputs agree, and a row for each of the worst."""
+    if not report.cases:
+        return ()
+    right = sum(case.verdict == "right" for case in report.cases)
+    counts = {"right": formats.count(right), "count": formats.count(len(report.cases))}
+    told = [messages.text("views.kernel.sweep", **counts)]
+    if report.smallest is not None:
+        shapes = messages.text("views.comma").join(map(str, report.smallest))
+        told.append(messages.text("views.kernel.smallest", shapes=shapes))
+    header: tuple[Cell, ...] = tuple(messages.text(f"views.kernel.{column}") for column in CASE_COLUMNS)
+    table = Table(header, tuple(map(_case, report.cases[:ROWS])), messages.text("views.kernel.cases"), right=(3,))
+    more = len(report.cases) - ROWS
+    left = [messages.text("views.kernel.more_cases", count=formats.count(more))] if more > 0 else []
+    return (*sentences(told), table, *sentences(left, "small"))
+
+
+def _case(case: KernelCase) -> tuple[Cell, ...]:
+    change = say("kernel_change", case.change) if case.change else ""
+    verdict = Chip(f"{VERDICT_MARKS[case.verdict]} {say('verdict', case.verdict)}", case.verdict)
+    shapes = messages.text("views.comma").join(formats.shape(shape) for shape in case.shapes)
+    return (shapes, case.dtype, change, formats.error(case.ratio), case.quantity, (verdict,))
 
 
 def _seen(report: KernelReport) -> list[str]:

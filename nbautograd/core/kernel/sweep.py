@@ -1,0 +1,285 @@
+"""The sweep: the same comparison at other sizes, memory layouts and dtypes, and the smallest shape that fails."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nbautograd.core.checking.other_points import Slot, expanded, groups, refilled, strided, works
+from nbautograd.core.checking.problem import Problem
+from nbautograd.core.display import Phrase
+from nbautograd.core.findings import Finding
+from nbautograd.core.kernel.check import Outcome, check
+from nbautograd.core.kernel.golden import Draw, copied, run
+from nbautograd.core.numerics.compare import agree_bitwise
+from nbautograd.errors import CallError
+
+Shapes = tuple[tuple[int, ...], ...]
+
+TILES = (16, 32, 64, 128)  # at whose multiples kernels cut, and in whose last pieces they err
+LARGEST_GROWN = 65  # sizes up to which a dimension grows beyond the given one, besides by one
+MOST = 40  # cases of sizes
+REPEATS = 3  # runs whose results should be the same bit for bit
+SMALLER = (1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129)
+SHRINKS = 30  # comparisons that the search for the smallest shape may take
+LARGE = 2.0**6  # times the given inputs, where float16 overflows first
+
+
+@dataclass(frozen=True)
+class Case:
+    """Inputs to compare at.
+
+    Attributes:
+        inputs: the arguments.
+        change: what is unusual about them, else empty.
+        arrange: lays out the grad_outputs of a draw.
+        mode: what both run in.
+        fatal: False where a fault is a risk rather than a bug of the Function.
+        dtype: what both compute in, where inputs and outputs do not say.
+    """
+
+    inputs: tuple[Any, ...]
+    change: str = ""
+    arrange: Callable[[Tensor], Tensor] | None = None
+    mode: Callable[[], AbstractContextManager[Any]] = contextlib.nullcontext
+    fatal: bool = True
+    dtype: torch.dtype | None = None
+
+
+@dataclass(frozen=True)
+class Result:
+    """The result of one case.
+
+    Attributes:
+        case: which one.
+        outcome: of the comparison; None where there was none.
+        ratio: the largest error in units of what rounding explains.
+        quantity: where that was.
+        wrong: True where something is, confirmed at fresh draws.
+        findings: what.
+        refused: what forward raised, where the reference does not.
+    """
+
+    case: Case
+    outcome: Outcome | None = None
+    ratio: float = 0.0
+    quantity: str = ""
+    wrong: bool = False
+    findings: tuple[Finding, ...] = field(default=())
+    refused: str = ""
+
+
+def shapes_of(inputs: Sequence[Any]) -> Shapes:
+    """Return the shapes of the tensors among these."""
+    return tuple(tuple(x.shape) for x in inputs if isinstance(x, Tensor))
+
+
+def sizes(size: int) -> list[int]:
+    """Return the other sizes that a dimension is tried at: 1, its neighbours, and around powers of two and tiles.
+
+    Example:
+        >>> from nbautograd.core.kernel.sweep import sizes
+        >>> sizes(20)
+        [1, 15, 16, 17, 19, 21, 31, 32, 33, 63, 64, 65]
+    """
+    power = 2 ** int(math.log2(size)) if size else 1
+    tried = {1, size - 1, size + 1, *(p + d for p in (power, *TILES) for d in (-1, 0, 1))}
+    return sorted(n for n in tried if 0 < n <= max(size + 1, LARGEST_GROWN) and n != size)
+
+
+def size_cases(reference: Problem, seed: int) -> Iterator[Case]:
+    """Yield inputs with one size changed at a time, as few dimensions as the reference allows; 1 and n +- 1 first."""
+    found = [group for group, _ in groups(reference, seed)]
+    tries: list[tuple[int, tuple[Slot, ...], int]] = []
+    for group in found:
+        position, dim = group[0]
+        size = reference.inputs[position].shape[dim]
+        near = {1: 0, size + 1: 1, size - 1: 2}
+        tries += [(near.get(n, 3), group, n) for n in sizes(size)]
+    for _, group, n in sorted(tries, key=lambda one: one[0])[:MOST]:
+        inputs = with_size(reference.inputs, group, n, seed)
+        if works(reference, inputs):
+            yield Case(inputs)
+
+
+def with_size(inputs: Sequence[Any], group: Sequence[Slot], size: int, seed: int) -> tuple[Any, ...]:
+    """Return inputs whose dimensions of a group have this size, filled with values like the given ones."""
+    generator = torch.Generator().manual_seed(seed + 17)
+    given = []
+    for k, item in enumerate(inputs):
+        dims = [d for i, d in group if i == k]
+        if isinstance(item, Tensor) and dims:
+            item = refilled(item, [size if d in dims else n for d, n in enumerate(item.shape)], generator)
+        given.append(item)
+    return tuple(given)
+
+
+def given_cases(reference: Problem, shapes: Sequence[Any], seed: int) -> Iterator[Case]:
+    """Yield inputs of the given shapes.
+
+    Args:
+        reference: whose inputs they are like.
+        shapes: each one shape per tensor among the inputs, or the shape of the first, which others of the same
+            sizes follow.
+        seed: of the values.
+
+    Raises:
+        CallError: for shapes that do not fit the inputs, or that the reference does not take.
+    """
+    tensors = [k for k, x in enumerate(reference.inputs) if isinstance(x, Tensor)]
+    for one in shapes:
+        wanted = _per_tensor(reference, tensors, one)
+        generator = torch.Generator().manual_seed(seed + 17)
+        inputs = list(reference.inputs)
+        for k, shape in zip(tensors, wanted, strict=True):
+            if tuple(inputs[k].shape) != shape:
+                inputs[k] = refilled(inputs[k], shape, generator)
+        if not works(reference, tuple(inputs)):
+            raise CallError("kernel.shape_refused", shapes=", ".join(map(str, wanted)), reference=reference.name)
+        yield Case(tuple(inputs))
+
+
+def _per_tensor(reference: Problem, tensors: Sequence[int], one: Any) -> list[tuple[int, ...]]:
+    given: list[Any] = [one] if isinstance(one, int) else list(one)
+    if given and not isinstance(given[0], int) and len(given) == len(tensors):
+        return [tuple(shape) for shape in given]
+    first = tuple(reference.inputs[tensors[0]].shape)
+    if not all(isinstance(n, int) for n in given) or len(given) != len(first):
+        raise CallError("kernel.shape_unfit", given=str(one), count=len(tensors), dims=len(first))
+    sizes_now = dict(zip(first, given, strict=True))
+    rest = ([sizes_now.get(n, n) for n in reference.inputs[k].shape] for k in tensors[1:])
+    return [tuple(given), *map(tuple, rest)]
+
+
+def layout_cases(reference: Problem) -> Iterator[Case]:
+    """Yield the inputs, and then the grad_outputs, in other memory layouts."""
+    inputs, differentiable = reference.inputs, reference.differentiable
+
+    def laid_out(change: Callable[[Tensor], Tensor]) -> tuple[Any, ...]:
+        return tuple(change(x.detach()).requires_grad_() if k in differentiable else x for k, x in enumerate(inputs))
+
+    yield Case(laid_out(strided), "strided")
+    yield Case(laid_out(transposed), "transposed")
+    yield Case(laid_out(expanded_rows), "expanded")
+    yield Case(inputs, "grad_expanded", expanded)
+    yield Case(inputs, "grad_strided", strided)
+    yield Case(inputs, "grad_transposed", transposed)
+
+
+def dtype_cases(reference: Problem, dtypes: Sequence[torch.dtype]) -> Iterator[Case]:
+    """Yield the inputs in other dtypes."""
+    for dtype in dtypes:
+        yield Case(_cast(reference, reference.differentiable, dtype))
+
+
+def risk_cases(reference: Problem, dtype: torch.dtype) -> Iterator[Case]:
+    """Yield the inputs of mixed dtypes, under autocast, and large: where a fault is a risk alone."""
+    if dtype not in (torch.bfloat16, torch.float16):
+        return
+    differentiable = reference.differentiable
+    if len(differentiable) > 1:
+        mixed = _cast(reference, differentiable[1:], torch.float32)
+        if works(reference, mixed):
+            yield Case(mixed, "mixed", fatal=False)
+    device = next(x.device.type for x in reference.inputs if isinstance(x, Tensor))
+    single = _cast(reference, differentiable, torch.float32)
+    yield Case(single, "autocast", mode=lambda: torch.autocast(device, dtype), fatal=False, dtype=dtype)
+    if dtype is torch.float16:
+        large = tuple(
+            (x.detach() * LARGE).requires_grad_() if k in differentiable else x for k, x in enumerate(reference.inputs)
+        )
+        yield Case(large, "large", fatal=False)
+
+
+def _cast(reference: Problem, which: Sequence[int], dtype: torch.dtype) -> tuple[Any, ...]:
+    return tuple(
+        x.detach().to(dtype).requires_grad_(x.requires_grad) if k in which else x
+        for k, x in enumerate(reference.inputs)
+    )
+
+
+def transposed(v: Tensor) -> Tensor:
+    """Return the same values with the last two dimensions exchanged in memory."""
+    return v.transpose(-1, -2).contiguous().transpose(-1, -2) if v.dim() > 1 else strided(v)
+
+
+def expanded_rows(v: Tensor) -> Tensor:
+    """Return the first slice of a tensor seen at all indices of its first dimension."""
+    return v[:1].expand(v.shape) if v.dim() > 1 and v.shape[0] else v
+
+
+def compared(candidate: Problem, reference: Problem, case: Case, seed: int, draws: int = 1) -> Result:
+    """Compare at a case; what is wrong is confirmed at fresh draws."""
+    with case.mode():
+        try:
+            candidate.call(copied(case.inputs), seed)
+        except Exception as error:
+            return Result(case, refused=one_line(error))
+        try:
+            options: dict[str, Any] = {"arrange": case.arrange, "dtype": case.dtype, "draws": draws, "again": 2}
+            outcome = check(candidate, reference, case.inputs, seed=seed, samples=1, **options)
+        except Exception as error:
+            finding = Finding("kernel_raises", "bug", "kernel.raises", {"error": one_line(error)})
+            return Result(case, ratio=math.inf, wrong=True, findings=(finding,))
+    tracks = outcome.trial.tracks
+    worst = [(math.inf if t.broken else t.deviation.worst.ratio if t.deviation.worst else 0.0) for t in tracks]
+    most = max(range(len(worst)), key=worst.__getitem__, default=-1)
+    name = tracks[most].quantity.name if tracks else ""
+    return Result(case, outcome, max(worst, default=0.0), name, bool(outcome.wrong), outcome.findings)
+
+
+def repeated(candidate: Problem, draw: Draw) -> tuple[str, float] | None:
+    """Run a Function several times at one draw.
+
+    Returns:
+        The name of the first quantity that is another each time, and by how much relative to its size; None where
+        all are the same bit for bit.
+    """
+    first = run(candidate, draw)
+    names = [*candidate.output_names[: first.outputs], *(candidate.input_names[i] for i in candidate.differentiable)]
+    for _ in range(REPEATS - 1):
+        other = run(candidate, draw)
+        for name, a, b in zip(names, first.tensors, other.tensors, strict=False):
+            if a is not None and b is not None and not agree_bitwise(a, b):
+                gap = (a.to(torch.float64) - b.to(torch.float64)).abs().max()
+                return name, float(gap / a.to(torch.float64).abs().max().clamp_min(1e-300))
+    return None
+
+
+def smallest(candidate: Problem, reference: Problem, case: Case, seed: int) -> Case:
+    """Shrink a case that fails, one group of sizes after the other, to the smallest sizes that still fail."""
+    best, left = case, SHRINKS
+    around = Problem(reference.fn, case.inputs, seed)
+    around.call()
+    for group, _ in groups(around, seed):
+        position, dim = group[0]
+        for size in [n for n in SMALLER if n < best.inputs[position].shape[dim]]:
+            inputs = with_size(best.inputs, group, size, seed)
+            if not works(reference, inputs):
+                continue
+            left -= 1
+            if left < 0:
+                return best
+            smaller = replace(best, inputs=inputs)
+            if compared(candidate, reference, smaller, seed + 3).wrong:
+                best = smaller
+                break
+    return best
+
+
+def refusal(result: Result) -> Phrase | str:
+    """Return why a case could not be compared."""
+    return Phrase("kernel.refused", error=result.refused) if result.refused else ""
+
+
+def one_line(error: Exception) -> str:
+    """Return the type of an exception and the first line that it says."""
+    lines = str(error).strip().splitlines() or [""]
+    return f"{type(error).__name__}: {lines[0]}"[:200]

@@ -1,0 +1,132 @@
+"""Other sizes, layouts and runs: what is right at the given inputs alone is wrong, and where that shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from kernels import RMS, function
+from torch import Tensor
+from torch.nn.functional import softplus
+
+from nbautograd import KernelReport, gradcheck, set_language
+from nbautograd.errors import CallError
+
+
+@pytest.fixture(autouse=True)
+def _english() -> None:
+    set_language("en")
+
+
+def tanh_backward(change: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Tensor]:
+    """A Function for tanh whose gradient is changed, given the grad_output too."""
+
+    def backward(saved: Any, g: Tensor) -> Tensor:
+        y = saved[0].float()
+        return change(g.float() * (1 - y * y), g)
+
+    return function(lambda x: (torch.tanh(x.float()), (torch.tanh(x.float()),)), backward, "tanh")
+
+
+def inputs(*shape: int) -> tuple[Tensor]:
+    return (torch.randn(shape, generator=torch.Generator().manual_seed(1)).bfloat16().requires_grad_(),)
+
+
+def check(change: Callable[[Tensor, Tensor], Tensor], *shape: int, **options: Any) -> KernelReport:
+    return gradcheck(tanh_backward(change), inputs(*shape), reference=torch.tanh, **options)
+
+
+def without_tail(d: Tensor, _: Tensor) -> Tensor:
+    whole = d.shape[-1] // 16 * 16
+    return torch.cat((d[..., :whole], 0 * d[..., whole:]), -1)
+
+
+@pytest.mark.slow
+def test_a_tail_that_aligned_shapes_hide_is_found_and_shrunk() -> None:
+    report = check(without_tail, 4, 64)
+    assert report.verdict == "wrong"
+    assert [q.verdict for q in report.quantities] == ["right", "right"]
+    assert report.findings[0].code == "kernel_sizes"
+    assert report.smallest is not None
+    assert report.smallest[0][-1] == 1
+    assert report.cases[0].verdict == "wrong"
+    assert any(case.verdict == "right" and case.shapes[0][-1] % 16 == 0 for case in report.cases)
+
+
+def test_only_the_given_shapes_are_tried() -> None:
+    report = check(without_tail, 4, 64, shapes=[(4, 32), (3, 33)])
+    assert {case.shapes: case.verdict for case in report.cases} == {((4, 32),): "right", ((3, 33),): "wrong"}
+    assert check(without_tail, 4, 64, shapes=()).verdict == "right"
+
+
+def test_sizes_of_other_inputs_follow_the_first() -> None:
+    report = gradcheck(
+        RMS.function(), RMS.inputs(torch.bfloat16), reference=RMS.eager, shapes=[(3, 65), ((5, 7), (7,))]
+    )
+    assert sorted(case.shapes for case in report.cases) == [((3, 65), (65,)), ((5, 7), (7,))]
+    assert report.verdict == "right"
+
+
+@pytest.mark.parametrize(
+    ("shapes", "says"), [([(4,)], "one shape for each of the 2 tensors"), ([((4, 5), (6,))], "does not take inputs")]
+)
+def test_shapes_that_do_not_fit_are_refused(shapes: Any, says: str) -> None:
+    with pytest.raises(CallError, match=says):
+        gradcheck(RMS.function(), RMS.inputs(torch.bfloat16), reference=RMS.eager, shapes=shapes)
+
+
+def test_strides_of_grad_output_that_are_misread() -> None:
+    def misread(d: Tensor, g: Tensor) -> Tensor:
+        contiguous = torch.as_strided(g, g.shape, (g.shape[1], 1)) if min(g.stride()) else g
+        return d * (contiguous == g)
+
+    report = check(misread, 6, 6)
+    assert report.verdict == "wrong"
+    assert {finding.code for finding in report.findings} == {"kernel_layout"}
+    assert {case.change for case in report.cases if case.verdict == "wrong"} == {"grad_transposed", "grad_strided"}
+
+
+def test_a_backward_that_raises_for_an_expanded_grad_output() -> None:
+    def views(d: Tensor, g: Tensor) -> Tensor:
+        g.view(-1)
+        return d
+
+    report = check(views, 5, 6)
+    wrong = {case.change: case for case in report.cases if case.verdict == "wrong"}
+    assert "grad_transposed" in wrong
+    assert "view" in str(wrong["grad_transposed"].reason)
+
+
+def test_a_forward_that_refuses_is_no_bug() -> None:
+    def picky(x: Tensor) -> Tensor:
+        if not x.is_contiguous():
+            raise ValueError("only contiguous inputs")
+        return torch.tanh(x)
+
+    report = gradcheck(picky, inputs(5, 6), reference=torch.tanh)
+    assert report.verdict == "right"
+    refused = [case for case in report.cases if case.verdict == "cannot tell"]
+    assert {case.change for case in refused} >= {"strided", "transposed"}
+    assert "only contiguous inputs" in str(refused[0].reason)
+
+
+def test_runs_that_differ_are_told_as_a_risk() -> None:
+    calls = iter(range(10**6))
+    report = check(lambda d, g: d * (1 + 2**-9 * (next(calls) % 2)), 8, 9, shapes=())
+    assert [(finding.code, finding.kind) for finding in report.findings] == [("kernel_nondeterministic", "lint")]
+    assert report.verdict == "right"
+
+
+def test_an_overflow_that_the_reference_does_not_have_is_a_risk() -> None:
+    x = torch.linspace(-4, 4, 100).half().requires_grad_()
+    soft = function(lambda x: (softplus(x), (x,)), lambda s, g: g * s[0].exp() / (1 + s[0].exp()))
+    report = gradcheck(soft, (x,), reference=softplus)
+    assert report.verdict == "right"
+    assert ("kernel_large", "lint") in [(finding.code, finding.kind) for finding in report.findings]
+
+
+def test_other_dtypes_are_tried() -> None:
+    report = check(lambda d, g: d if g.dtype is torch.bfloat16 else 0.5 * d, 4, 40, shapes=(), dtypes=[torch.float16])
+    assert [(case.dtype, case.verdict) for case in report.cases] == [("float16", "wrong")]
