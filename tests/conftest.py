@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,9 @@ from browser import FLAGS, find_browser
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("NBAUTOGRAD_LANG", "en")  # the tests read English sentences; a test that wants Chinese says so
+
+# jsonschema, which nbformat imports, can do without it: it compiles 38 grammars, about a second in each process
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
 # --doctest-modules would import each folder's conftest as one module of the same name
 collect_ignore_glob = ["*conftest.py"]

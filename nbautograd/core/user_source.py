@@ -13,7 +13,7 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import CodeType, FunctionType
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import torch
 
@@ -246,6 +246,25 @@ def _tree(text: str) -> ast.Module | None:
         return None
 
 
+class _Definitions(NamedTuple):
+    """What a file or cell defines, at any depth: each ``def`` by its name and first line, and each ``class``."""
+
+    functions: dict[tuple[str, int], FunctionNode]
+    classes: tuple[ast.ClassDef, ...]
+
+
+@functools.lru_cache(maxsize=64)
+def _definitions(tree: ast.Module) -> _Definitions:
+    functions: dict[tuple[str, int], FunctionNode] = {}
+    classes = []
+    for node in ast.walk(tree):
+        if isinstance(node, FunctionNode):
+            functions.setdefault((node.name, first_line(node)), node)
+        elif isinstance(node, ast.ClassDef):
+            classes.append(node)
+    return _Definitions(functions, tuple(classes))
+
+
 def module_tree(filename: str) -> ast.Module | None:
     """Return the syntax tree of a file or notebook cell, None when its text is gone or does not parse."""
     linecache.checkcache(filename)  # a file that was edited since; cells stay
@@ -258,10 +277,7 @@ def method_at(code: CodeType) -> FunctionNode | None:
     tree = module_tree(code.co_filename)
     if tree is None:
         return None
-    for node in ast.walk(tree):
-        if isinstance(node, FunctionNode) and node.name == code.co_name and first_line(node) == code.co_firstlineno:
-            return node
-    return None
+    return _definitions(tree).functions.get((code.co_name, code.co_firstlineno))
 
 
 def class_around(code: CodeType, name: str) -> ast.ClassDef | None:
@@ -270,7 +286,7 @@ def class_around(code: CodeType, name: str) -> ast.ClassDef | None:
     if tree is None:
         return None
     line = code.co_firstlineno
-    around = [n for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.lineno <= line <= (n.end_lineno or 0)]
+    around = [node for node in _definitions(tree).classes if node.lineno <= line <= (node.end_lineno or 0)]
     around.sort(key=lambda node: (node.name == name, node.lineno))
     return around[-1] if around else None
 

@@ -228,13 +228,13 @@ def test_without_custom_functions_there_is_a_sentence():
     assert "nothing to check" in str(report)
 
 
-def test_a_thousand_classes_are_met_and_those_without_time_say_so():
-    classes = [type(Right)(f"F{k}", (Right,), {}) for k in range(1000)]
-    report = audited(*((cls, leaf(2)) for cls in classes), budget=0.5)
-    assert len(report.functions) == 1000
+def test_of_many_classes_those_without_time_say_so():
+    classes = [type(Right)(f"F{k}", (Right,), {}) for k in range(300)]
+    report = audited(*((cls, leaf(2)) for cls in classes), budget=0.2)
+    assert len(report.functions) == 300
     unchecked = [f for f in report.functions if f.verdict == "unchecked"]
     assert unchecked
-    assert {str(s.reason) for f in unchecked for s in f.situations} == {"The 0.5 s for all checks were used up."}
+    assert {str(s.reason) for f in unchecked for s in f.situations} == {"The 0.2 s for all checks were used up."}
     assert len(str(report).splitlines()) < 120
 
 

@@ -54,6 +54,7 @@ def test_square():
 """
 
 
+@pytest.mark.slow
 def test_a_right_gradient_passes(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     run(pytester, monkeypatch, "2 * x * g", AS_FIXTURE).assert_outcomes(passed=1)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 pytest_plugins = ["pytester"]
+pytestmark = pytest.mark.slow  # each starts a pytest with torch
 ROOT = Path(__file__).parents[2]
 TESTS = """
 import torch
@@ -47,8 +48,8 @@ def run(pytester, monkeypatch):
     return run
 
 
-def test_the_run_passes_with_a_section_at_its_end(run):
-    result = run("--autograd-audit")
+def test_the_run_passes_with_a_section_at_its_end(run, pytester):
+    result = run("--autograd-audit", str(pytester.path))  # a path that follows the option is no value of it
     result.assert_outcomes(passed=4)
     result.stdout.fnmatch_lines(["*autograd audit*", WRONG, "Scaled*wrong*4"])
     assert result.ret == 0
@@ -61,28 +62,18 @@ def test_a_wrong_gradient_fails_the_run_where_that_was_asked_for(run):
     assert result.ret == 1
 
 
-@pytest.mark.parametrize(("option", "status"), [("--autograd-audit", 0), ("--autograd-audit=fail", 1)])
-def test_a_path_may_follow_the_option(run, pytester, option, status):
-    result = run(option, str(pytester.path))
-    result.assert_outcomes(passed=4)
-    assert result.ret == status
-
-
-@pytest.mark.slow
 def test_right_gradients_fail_nothing(run):
     result = run("--autograd-audit=fail", factor=1)
     result.stdout.fnmatch_lines(["The one custom gradient that ran is right*"])
     assert result.ret == 0
 
 
-@pytest.mark.slow
 def test_without_the_option_nothing_is_watched(run):
     result = run(kind="staticmethod")
     result.assert_outcomes(passed=4)
     result.stdout.no_fnmatch_line("*autograd audit*")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("mode", "status"), [("report", 0), ("fail", 1)])
 def test_the_processes_of_xdist_make_one_report(run, mode, status):
     pytest.importorskip("xdist")

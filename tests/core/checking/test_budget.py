@@ -207,6 +207,7 @@ for in_thread in (False, True):
 """
 
 
+@pytest.mark.slow
 def test_a_profiler_works_after_an_interrupt():
     """Python 3.11 hangs in the first call under one, where an interrupt was taken back by halves; so in a process."""
     ran = subprocess.run([sys.executable, "-c", PROFILED], capture_output=True, text=True, timeout=120, check=True)

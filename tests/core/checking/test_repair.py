@@ -28,12 +28,12 @@ class LinearNoTranspose(Function):
         output = input.mm(weight)
         if bias is not None:
             output += bias.unsqueeze(0).expand_as(output)
-        print("FORWARD", output)
+        print("FORWARD", output.shape)
         return output
 
     @staticmethod
     def backward(ctx, grad_output):
-        print("BACKWARD", grad_output)
+        print("BACKWARD", grad_output.shape)
         input, weight, bias = ctx.saved_tensors
         grad_input = grad_weight = grad_bias = None
         if ctx.needs_input_grad[0]:

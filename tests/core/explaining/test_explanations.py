@@ -157,6 +157,7 @@ def test_a_run_in_a_copy_reaches_nothing_outside(reach, tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_the_first_optimizer_of_a_process_may_be_made_in_a_copy():
     program = """if True:
         import sys, torch, nbautograd
