@@ -189,6 +189,15 @@ class AuditReport(Displayable):
         """Return the report without the numbers of its Jacobians, small enough to be sent to another process."""
         return replace(self, functions=tuple(_without_blocks(function) for function in self.functions))
 
+    def redact(self) -> AuditReport:
+        """Return the report without a number of your data, to be copied: shapes, verdicts, codes, sentences, lines.
+
+        Returns:
+            A report of the same kind; print it, or take its ``to_dict()``. Names and lines of code stay.
+        """
+        report: AuditReport = render("redact", self)
+        return report
+
     def save_repro(self, folder: Any, *, include_data: bool = False) -> Any:
         """Write a script for each wrong Function that shows it with torch alone, ready for its author.
 

@@ -16,6 +16,7 @@ from nbautograd.core.display import Displayable, Phrase
 from nbautograd.core.findings import Finding, limit_findings
 from nbautograd.core.recording.call import Call
 from nbautograd.core.values import Value
+from nbautograd.inspection.audit_report import AuditedFunction, AuditReport
 from nbautograd.inspection.report import FunctionReport
 from nbautograd.version import __version__
 
@@ -91,8 +92,10 @@ class RedactedReport(Displayable):
         return f"<RedactedReport {self.function}: {self.verdict or 'not checked'}, {len(self.findings)} findings>"
 
 
-def redacted(report: FunctionReport | GradcheckReport) -> RedactedReport:
+def redacted(report: FunctionReport | GradcheckReport | AuditReport) -> RedactedReport | AuditReport:
     """Return a report without the user's values: what ``report.redact()`` calls."""
+    if isinstance(report, AuditReport):
+        return dataclasses.replace(report, functions=tuple(map(_audited, report.functions)), notes=_notes(report.notes))
     check = report.gradcheck if isinstance(report, FunctionReport) else report
     return RedactedReport(
         function=report.function,
@@ -108,6 +111,31 @@ def redacted(report: FunctionReport | GradcheckReport) -> RedactedReport:
             "Python": platform.python_version(),
         },
     )
+
+
+def _audited(function: AuditedFunction) -> AuditedFunction:
+    situations = tuple(
+        dataclasses.replace(
+            one,
+            inputs=tuple(dataclasses.replace(item, kind=_NUMBER.sub(LEFT_OUT, item.kind)) for item in one.inputs),
+            reason=_without_numbers("", one.reason),
+            report=_checked(one.report),
+        )
+        for one in function.situations
+    )
+    return dataclasses.replace(function, situations=situations, findings=tuple(map(_finding, function.findings)))
+
+
+def _checked(report: GradcheckReport | None) -> GradcheckReport | None:
+    """Return a check without its blocks, which hold the numbers of the Jacobian."""
+    if report is None:
+        return None
+    findings, reason = tuple(map(_finding, report.findings)), _without_numbers("", report.reason)
+    return dataclasses.replace(report, findings=findings, blocks={}, reason=reason, order2=_checked(report.order2))
+
+
+def _notes(notes: Sequence[Phrase]) -> tuple[Phrase, ...]:
+    return tuple(_without_numbers("", note) for note in notes)
 
 
 def _finding(finding: Finding) -> Finding:
