@@ -247,7 +247,7 @@ def _tree(text: str) -> ast.Module | None:
 
 
 class _Definitions(NamedTuple):
-    """What a file or cell defines, at any depth: each ``def`` by its name and first line, and each ``class``."""
+    """Definitions of a file or cell, at any depth: each ``def`` by its name and first line, and each ``class``."""
 
     functions: dict[tuple[str, int], FunctionNode]
     classes: tuple[ast.ClassDef, ...]

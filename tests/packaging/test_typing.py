@@ -46,6 +46,24 @@ assert_type(nbautograd.graph(x.sin()).nodes, tuple[nbautograd.Node, ...])
 assert_type(nbautograd.compare(torch.square, torch.square, (x,)).agree, bool)
 assert_type(nbautograd.jacobian(torch.sin, x), nbautograd.JacobianReport)
 
+with nbautograd.audit(budget=10) as watched:
+    x.sin()
+assert_type(watched, nbautograd.Audit)
+audited = watched.report()
+assert_type(audited, nbautograd.AuditReport)
+assert_type(audited.functions, tuple[nbautograd.AuditedFunction, ...])
+assert_type(audited.functions[0].situations[0], nbautograd.AuditedSituation)
+assert_type(audited.functions[0].situations[0].report, nbautograd.GradcheckReport | None)
+assert_type(audited.verdict, Literal["right", "wrong", "cannot tell", "unchecked"])
+assert_type(audited.redact(), nbautograd.AuditReport)
+assert_type(nbautograd.audit(torch.sin, x), nbautograd.AuditReport)
+
+explained = nbautograd.explain(x.grad_fn)
+assert_type(explained, nbautograd.Explanation)
+assert_type(explained.fix, nbautograd.Fix | None)
+assert_type(explained.findings, tuple[nbautograd.Finding, ...])
+assert_type(nbautograd.why_none(x, x.sum()), nbautograd.Finding | None)
+
 with nbautograd.recording(level="shapes") as log:
     x.sin()
 assert_type(log, nbautograd.CallLog)
@@ -66,6 +84,9 @@ MISTAKES = [
     "report.findings[0].codes",
     "wrong: int = report.verdict",
     "nbautograd.compare(torch.sin, torch.sin)",
+    "watched.functions",
+    "nbautograd.audit(budget='long')",
+    "explained.lines",
 ]
 
 
