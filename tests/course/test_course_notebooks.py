@@ -63,6 +63,12 @@ CLAIMS = {
         ("--order 2 NumericalSin", r"@once_differentiable"),
         ("Approximate.apply(two", r"0.1 12.61.*\n0.0001 12.0006.*\n1e-08 (11.9999|12.0000)"),
     ),
+    "13_implicit_differentiation": (
+        ("def newton_sqrt", r"4 steps: +4000 bytes, relative error 3e-05 of the value, 4e-04 of the gradient"),
+        ("def newton_sqrt", r"16 steps: +13600 bytes"),
+        ("implicit = torch.autograd.grad", r"implicit, 100 iterations: 3360 bytes"),
+        ("def held_out", r"strength 0\.018 -> 11\.\d+, best on the grid 11\."),
+    ),
 }
 
 
