@@ -39,6 +39,8 @@ MAKERS = (
     "copy",
 )
 
+STATE = (list, dict, set, deque, Tensor, np.ndarray)  # what a module or a closure may hold between two calls
+
 Look = Callable[[int, Mapping[str, Any], Any, Sequence[Any]], Any]
 
 
@@ -116,6 +118,29 @@ def last_line(subject: Problem, only: int) -> int | None:
     """Return the line with which backward ended where a gradient arrives at one output only."""
     seen = steps(subject, lambda *_: None, only)
     return seen[-1].line if seen else None
+
+
+def state_line(cls: type | None) -> int | None:
+    """Return the first line of backward that reads what is outside ctx: an attribute of the class, or a container.
+
+    Args:
+        cls: the Function.
+    """
+    method = None if cls is None else inspect.unwrap(user_backward(cls))
+    code = getattr(method, "__code__", None)
+    function = None if code is None else user_source.method_at(code)
+    if cls is None or function is None:
+        return None
+    outside = {**getattr(method, "__globals__", {}), **inspect.getclosurevars(method).nonlocals}  # type: ignore[arg-type]
+    lines = []
+    for node in user_source.own_nodes(function):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            owner = outside.get(node.value.id)
+            own = owner is cls or (isinstance(owner, type) and issubclass(cls, owner)) or isinstance(owner, STATE)
+            lines += [node.lineno] if own else []
+        if isinstance(node, ast.Name) and isinstance(outside.get(node.id), STATE):
+            lines.append(node.lineno)
+    return min(lines, default=None)
 
 
 def line_of_change(subject: Problem, look: Look) -> int | None:

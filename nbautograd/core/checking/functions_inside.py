@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.checking.backward_call import cotangents, gradient_tolerance, pull, rounding_level
+from nbautograd.core.checking.backward_lines import state_line
 from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.checking.diagnose import ranked
 from nbautograd.core.checking.prepared_inputs import copy
@@ -101,7 +102,7 @@ def with_findings_inside(
     """
     disturbed = [one.cls for one in checked if one.disturbed]
     if disturbed:  # that is why what comes out is wrong
-        bugs = (rules.state_outside_ctx(rules.Seen(_backward_line(cls))) for cls in disturbed)
+        bugs = (rules.state_outside_ctx(rules.Seen(_state_line(cls))) for cls in disturbed)
         return ranked((*bugs, *(f for f in found if f.kind != "bug" or f.where is None)))
     if run.complete and checked and all(one.right for one in checked):
         names = ", ".join(f"`{one.cls.__name__}`" for one in checked)
@@ -154,9 +155,9 @@ def _agree(a: Sequence[Tensor | None], b: Sequence[Tensor | None], rel: float, l
     return all(agree_relative(x, y, rel, low) for x, y in zip(a, b, strict=True))
 
 
-def _backward_line(cls: type) -> int | None:
+def _state_line(cls: type) -> int | None:
     source = read_source(cls)
-    return None if source is None else source.line("backward")
+    return state_line(cls) or (None if source is None else source.line("backward"))
 
 
 def _report(cls: type, arguments: tuple[Any, ...], check: Check) -> GradcheckReport | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -98,9 +99,12 @@ def row_factor(e: Evidence) -> Cause | None:
     least, most = float(c[known].min()), float(c[known].max())
     if most - least <= UNEQUAL * max(abs(least), abs(most)):
         return None
-    name = next(_row_names(e, c, known), "")
-    said = {"least": number(round(least, 6)), "most": number(round(most, 6)), "factor": name}
-    return Cause("missing_factor", "row_factor_named" if name else "row_factor", said)
+    said = {"least": number(round(least, 6)), "most": number(round(most, 6))}
+    names = list(dict.fromkeys(_row_names(e, c, known)))
+    named = [Cause("missing_factor", "row_factor_named", {**said, "factor": name}) for name in names]
+    # of sizes that are equal here other inputs tell which it is
+    first, *others = named or [Cause("missing_factor", "row_factor", {**said, "factor": ""})]
+    return replace(first, alternatives=tuple(others))
 
 
 def _row_names(e: Evidence, c: Array, known: Array) -> Iterator[str]:
@@ -110,7 +114,8 @@ def _row_names(e: Evidence, c: Array, known: Array) -> Iterator[str]:
             continue
         flat = values.reshape(-1).astype(float)
         with np.errstate(all="ignore"):
-            for label, right in ((tensor.name, flat), (f"1 / {tensor.name}", 1 / flat)):
+            over = [(f"{size.label} / {tensor.name}", size.value / flat) for size in sizes(e) if size.value > 1]
+            for label, right in ((tensor.name, flat), (f"1 / {tensor.name}", 1 / flat), *over):
                 if np.isfinite(right[known]).all() and np.allclose(c[known], right[known], rtol=RECOGNISED, atol=0):
                     yield label
 
@@ -190,8 +195,8 @@ def lost_term(e: Evidence) -> Cause | None:
     missing = e.N - e.A
     rows = np.flatnonzero((~e.equal(e.A, e.N)).any(axis=1))
     dims = _dims(e, missing, rows)
-    if not dims:
-        return None
+    if not dims or (e.block.input_complex and len(e.in_shape) - 1 in dims):
+        return None  # of real and imaginary part there is no mean
     said = {"dims": ", ".join(map(str, dims))}
     if _follows(e, missing, rows, np.ones(missing.shape[1])):
         return Cause("wrong_derivative", "lost_mean", said)

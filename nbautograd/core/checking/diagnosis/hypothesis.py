@@ -139,6 +139,19 @@ def _at_hand(hypothesis: Hypothesis, found: Cause, case: Case) -> Cause | None:
     return found
 
 
+def _part_at_other_values(hypothesis: Hypothesis, found: Cause, case: Case) -> Cause | None:
+    """Return the cause; without its part where another part is wrong at other values in these sizes."""
+    if "part" not in found.params:
+        return found
+    for place in case.fresh():
+        if place.resized or place.spread or place.evidence.tensor_shape != case.evidence.tensor_shape:
+            break
+        other = hypothesis.predicate(place.evidence)
+        if other is not None and other.params.get("part") != found.params["part"]:
+            return Cause(found.code, found.message.removesuffix("_part"))
+    return found
+
+
 def _at_fresh_inputs(hypothesis: Hypothesis, found: Cause, case: Case) -> Cause | None:
     """Return what all fresh inputs bear out: the cause or one of its alternatives, else what is left of it."""
     candidates = (found, *found.alternatives)
@@ -178,4 +191,5 @@ def _borne_out(hypothesis: Hypothesis, found: Cause, case: Case, twice: bool) ->
 
 
 AT_HAND = Confirmation("its own entries", _at_hand, claims=False)
+SAME_PART = Confirmation("its own entries, its part at other values", _part_at_other_values, claims=False)
 FRESH_INPUTS = Confirmation("fresh inputs and sizes", _at_fresh_inputs)

@@ -101,9 +101,9 @@ def coupling(e: Evidence) -> Cause | None:
     """N couples elements of the output with many of the input, A only those at the same place."""
     if e.out_shape != e.in_shape or e.A.shape[0] < 2 or off_diagonal(e.N, e) == 0 or not e.A.any():
         return None
-    if not off_diagonal(e.A, e):
-        return Cause("missing_coupling", "missing_coupling")
     lost = coupled_dims(e.N, e) - coupled_dims(e.A, e)
+    if lost and not off_diagonal(e.A, e):
+        return Cause("missing_coupling", "missing_coupling")
     if not lost or bool((_alive(e.A, e) & ~_alive(e.N, e)).any()):
         return None
     return Cause("missing_coupling", "missing_coupling_dims", {"dims": ", ".join(map(str, sorted(lost)))})
@@ -210,7 +210,7 @@ def _by_column(wrong: Array, e: Evidence) -> Array:
 def slab(e: Evidence, columns: Array) -> str:
     """The part of the input with these elements, where it is a run of indices along one dimension: ``"x[:, :3]"``."""
     whole = e.in_shape == e.block.input_shape
-    return slice_of(e.block.input_name, columns.reshape(e.in_shape)) if whole else ""
+    return slice_of(e.block.input_name, columns.reshape(e.in_shape), e.block.input_complex) if whole else ""
 
 
 def part(e: Evidence, wrong: Array) -> str:
@@ -226,8 +226,8 @@ def _slabs(e: Evidence, wrong: Array) -> tuple[str, str]:
     """The slabs of output and input with all these entries; empty where they are no slab, or all."""
     if not _whole(e) or not wrong.any():
         return "", ""
-    rows = slice_of(e.block.output_name, wrong.any(axis=1).reshape(e.out_shape))
-    return rows, slice_of(e.block.input_name, wrong.any(axis=0).reshape(e.in_shape))
+    rows = slice_of(e.block.output_name, wrong.any(axis=1).reshape(e.out_shape), e.block.output_complex)
+    return rows, slice_of(e.block.input_name, wrong.any(axis=0).reshape(e.in_shape), e.block.input_complex)
 
 
 def _only_output(e: Evidence) -> str:
@@ -254,9 +254,19 @@ def partial(e: Evidence) -> Cause | None:
     return Cause("constant_factor", "constant_factor_part", {"part": where, "ratio": f"{c:.6g}"})
 
 
-def slice_of(name: str, mask: Array) -> str:
-    """Write the slice of a tensor whose entries are marked: ``"x[:, -1]"``; empty where they are no slice."""
-    for axis, size in enumerate(mask.shape):
+def slice_of(name: str, mask: Array, parts: bool = False) -> str:
+    """Write the slice of a tensor whose entries are marked: ``"x[:, -1]"``; empty where they are no slice.
+
+    Args:
+        name: of the tensor.
+        mask: of its entries.
+        parts: True where the last dimension is that of real and imaginary part.
+    """
+    if parts:
+        real, imaginary = mask.reshape(-1, 2).T
+        if bool(real.all()) != bool(imaginary.all()) and real.any() != imaginary.any():
+            return f"{name}.real" if real.all() else f"{name}.imag"
+    for axis, size in enumerate(mask.shape[: mask.ndim - parts]):
         others = tuple(d for d in range(mask.ndim) if d != axis)
         hit = np.flatnonzero(mask.all(axis=others))
         run = len(hit) > 0 and hit[-1] - hit[0] == len(hit) - 1

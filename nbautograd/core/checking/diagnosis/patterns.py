@@ -173,7 +173,7 @@ def conjugate(e: Evidence) -> Cause | None:
 def transposed_grad(e: Evidence) -> Cause | None:
     """The returned gradient is the transpose of the right one (two dimensions of the input exchanged)."""
     m = len(e.out_shape)
-    for a, b in itertools.combinations(range(len(e.in_shape)), 2):
+    for a, b in itertools.combinations(range(_dims_in(e)), 2):
         if e.in_shape[a] == e.in_shape[b] and e.same(e.A, exchanged(e, m + a, m + b)):
             if len(e.out_shape) < len(e.in_shape) and _uniform(e.N, e):
                 return Cause("wrong_reduction_dim", "wrong_expansion_dim", {"dims": f"{a}, {b}"})
@@ -189,8 +189,8 @@ def _uniform(N: Array, e: Evidence) -> bool:
 
 def transposed_jacobian(e: Evidence) -> Cause | None:
     """A is N with a dimension of the output exchanged with one of the input, or with all of them exchanged."""
-    m, n = len(e.out_shape), len(e.in_shape)
-    for a, b in itertools.product(range(m), range(n)) if m * n > 1 else ():
+    m = len(e.out_shape)
+    for a, b in itertools.product(range(_dims_out(e)), range(_dims_in(e))) if m * len(e.in_shape) > 1 else ():
         if e.out_shape[a] == e.in_shape[b] and e.same(e.A, exchanged(e, a, m + b)):
             message = "transposed_jacobian_dims" if _is_a_matrix(e, a, b) else "transposed_jacobian"
             return Cause("transposed_jacobian", message, {"a": a, "b": b})
@@ -224,7 +224,7 @@ def exchanged(e: Evidence, a: int, b: int) -> Array:
 
 def reduced_over_wrong_dim(e: Evidence) -> Cause | None:
     """A is N with two dimensions of the output exchanged; where N is the same along one, it is the one summed over."""
-    for a, b in itertools.combinations(range(len(e.out_shape)), 2):
+    for a, b in itertools.combinations(range(_dims_out(e)), 2):
         if e.out_shape[a] == e.out_shape[b] and e.same(e.A, exchanged(e, a, b)):
             N = e.N.reshape(e.tensor_shape)
             if len(e.out_shape) == len(e.in_shape) or not (_constant(N, a, e) or _constant(N, b, e)):
@@ -249,7 +249,18 @@ def coupled_dims(X: Array, e: Evidence) -> set[int]:
     hot = ~e.equal(X, np.zeros_like(X))
     rows, cols = np.nonzero(hot)
     out, inn = np.unravel_index(rows, e.out_shape), np.unravel_index(cols, e.in_shape)
-    return {k for k in range(len(e.out_shape)) if bool((out[k] != inn[k]).any())}
+    dims = min(_dims_out(e), _dims_in(e))
+    return {k for k in range(dims) if bool((out[k] != inn[k]).any())}
+
+
+def _dims_out(e: Evidence) -> int:
+    """Count the output's dimensions, without that of real and imaginary part."""
+    return len(e.out_shape) - e.block.output_complex
+
+
+def _dims_in(e: Evidence) -> int:
+    """Count the input's dimensions, without that of real and imaginary part."""
+    return len(e.in_shape) - e.block.input_complex
 
 
 def shifted(e: Evidence) -> Cause | None:
@@ -258,6 +269,8 @@ def shifted(e: Evidence) -> Cause | None:
         return None
     N, m = e.N.reshape(e.tensor_shape), len(e.out_shape)
     for axis, size in enumerate(e.tensor_shape):
+        if axis in (_dims_out(e) if e.block.output_complex else -1, m + _dims_in(e)):
+            continue  # real and imaginary part have no places
         for k in [s for d in range(1, min(4, size)) for s in (d, -d)]:
             for moved in (np.roll(N, k, axis), _moved(N, k, axis)):
                 if 2 * np.count_nonzero(moved) > np.count_nonzero(N) and e.same(e.A, moved.reshape(e.A.shape)):
@@ -279,7 +292,7 @@ def flipped(e: Evidence) -> Cause | None:
     if e.elementwise:
         return None
     N = e.N.reshape((-1, *e.in_shape))
-    for axis in range(len(e.in_shape)):
+    for axis in range(_dims_in(e)):
         if e.same(e.A, np.flip(N, axis + 1).reshape(e.A.shape)):
             return Cause("permuted_entries", "flipped", {"dim": axis})
     return None
@@ -319,7 +332,7 @@ def averaged(e: Evidence) -> Cause | None:
         return None  # of a thinned-out block the sums are not known
     m = len(e.out_shape)
     A, N = e.A.reshape(e.tensor_shape), e.N.reshape(e.tensor_shape)
-    for message, dims in (("", range(m, A.ndim)), ("_grad_output", range(m))):
+    for message, dims in (("", range(m, m + _dims_in(e))), ("_grad_output", range(_dims_out(e)))):
         along = tuple(d for d in dims if A.shape[d] > 1 and _constant(A, d, e))
         if along:
             named = {"dims": ", ".join(str(d if d < m else d - m) for d in along)}

@@ -18,6 +18,7 @@ from nbautograd.core.checking.diagnosis.evidence import Evidence, Terms, gather
 from nbautograd.core.checking.diagnosis.hypothesis import (
     AT_HAND,
     FRESH_INPUTS,
+    SAME_PART,
     Case,
     Cause,
     Confirmation,
@@ -120,8 +121,8 @@ HYPOTHESES: tuple[Hypothesis, ...] = (
     _row("missing_factor", factors.row_factor, "row_factor row_factor_named", "factor", row_factor_named="row_factor"),
     _row("wrong_derivative", factors.lost_term, "lost_mean lost_sum", "dims name"),
     _row("small_systematic", masks.small, "small_systematic", "", AT_HAND),
-    _row("wrong_derivative", masks.derivative, "wrong_derivative wrong_derivative_part", "", AT_HAND),
-    _row("wrong_unclassified", masks.unclassified, "wrong_unclassified wrong_unclassified_part", "", AT_HAND),
+    _row("wrong_derivative", masks.derivative, "wrong_derivative wrong_derivative_part", "", SAME_PART),
+    _row("wrong_unclassified", masks.unclassified, "wrong_unclassified wrong_unclassified_part", "", SAME_PART),
 )  # fmt: skip
 
 
@@ -213,7 +214,9 @@ def _finding(subject: Problem, e: Evidence, cause: Cause, shared: SharedVariable
         **({"shared": "" if via is None else _through(subject, via)} if cause.message in UNEXPLAINED else {}),
         **cause.params,
     }
-    line = (None if via is None else via.line) or line or phrases.backward_line(subject)
+    end = backward_lines.return_statement(subject) if line is None else None
+    line = (None if via is None else via.line) or line or (end.line if end is not None else None)
+    line = line or phrases.backward_line(subject)
     return Finding(cause.code, "bug", f"causes.{cause.message}", params, (block.output, position), line)
 
 

@@ -20,7 +20,7 @@ from nbautograd.core.checking.backward_call import (
     rounding_level,
     tensors_on_ctx,
 )
-from nbautograd.core.checking.backward_lines import line_of_change
+from nbautograd.core.checking.backward_lines import line_of_change, state_line
 from nbautograd.core.checking.block import Block
 from nbautograd.core.checking.directional import directional_derivative
 from nbautograd.core.checking.jacobian.forward_values import StubContext
@@ -146,7 +146,7 @@ def _between(subject: Problem, v: Sequence[Tensor | None]) -> Iterator[Finding]:
     subject.call()
     rel, low = gradient_tolerance(outputs, subject.inputs), rounding_level(outputs, subject.inputs)
     if not all(agree_relative(a, b, rel, low) for a, b in zip(alone, together, strict=True)):
-        yield rules.state_outside_ctx(seen(subject))
+        yield rules.state_outside_ctx(seen(subject, state_line(subject.cls)))
     else:
         yield from _with_one_buffer(subject, v, alone)
 
@@ -221,7 +221,7 @@ def wrong_at_other_inputs(subject: Problem, blocks: Mapping[tuple[int, int], Blo
         return
     name = subject.input_names[subject.differentiable[min(wrong)]]
     if _left_over(subject, min(wrong)):
-        yield rules.state_outside_ctx(phrases.seen(subject), "causes.wrong_later", input=name)
+        yield rules.state_outside_ctx(phrases.seen(subject, state_line(subject.cls)), "causes.wrong_later", input=name)
     else:
         yield phrases.about(subject, "wrong_elsewhere", input=name)
 

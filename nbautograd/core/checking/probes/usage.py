@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from types import CodeType
 from typing import Any
 
@@ -15,6 +15,7 @@ from nbautograd.core.checking.backward_call import (
     cotangents,
     gradient_tolerance,
     nodes,
+    observe,
     own_node,
     pull,
     rounding_level,
@@ -84,13 +85,19 @@ def outputs_alone(subject: Problem, outputs: Outputs) -> Iterator[Finding]:
         yield explain(error, subject)
         return
     total = [_sum(parts) for parts in zip(*shares, strict=True)]
-    if not all(agree_relative(a, b, rel, low) for a, b in zip(together, total, strict=True)):
+    apart = not all(agree_relative(a, b, rel, low) for a, b in zip(together, total, strict=True))
+    if apart and _none_arrives(subject, outputs, [c if k == takes[0] else None for k, c in enumerate(v)]):
         zeros = [torch.zeros_like(c) if c is not None else None for c in v]
         filled = [pull(subject, outputs, [c if k == o else zeros[k] for k, c in enumerate(v)]) for o in takes]
         for o, share, right in zip(takes, shares, filled, strict=True):
             if not all(agree_relative(a, b, OF_SUMS * rel, low) for a, b in zip(share, right, strict=True)):
                 yield undefined_grad(last_line(subject, o) or phrases.backward_line(subject))
                 return
+
+
+def _none_arrives(subject: Problem, outputs: Outputs, v: Sequence[Tensor | None]) -> bool:
+    """Return True if backward gets None for an output that no gradient arrives at, and not zeros from torch."""
+    return any(g is None for g in observe(subject, outputs, v).grad_outputs)
 
 
 def _sum(parts: tuple[Tensor | None, ...]) -> Tensor | None:

@@ -21,7 +21,10 @@ from nbautograd.core.checking.backward_call import user_backward
 from nbautograd.core.checking.repair.bounds import Loops, countable
 
 FUNCTIONS = ("sin", "cos", "exp", "log", "tanh", "sigmoid", "sqrt", "rsqrt", "sinh", "cosh", "square", "reciprocal")
-HALVES = {"triu": "tril", "tril": "triu", "max": "min", "min": "max", "argmax": "argmin", "argmin": "argmax"}
+HALVES = {
+    "triu": "tril", "tril": "triu", "max": "min", "min": "max", "argmax": "argmin", "argmin": "argmax",
+    "scatter": "scatter_add", "scatter_": "scatter_add_", "index_copy": "index_add", "index_copy_": "index_add_",
+}  # fmt: skip
 SHAPES = frozenset(("t", "T", "mT", "mH", "view", "reshape", "transpose", "permute", "contiguous", "expand", "squeeze"))
 AXES = frozenset(("sum", "mean", "flip", "cumsum", "cumprod", "softmax", "log_softmax", "unsqueeze", "squeeze", "prod"))
 SWAPPED = {ast.Lt: ">", ast.Gt: "<", ast.LtE: ">=", ast.GtE: "<=", ast.Eq: "!=", ast.NotEq: "=="}

@@ -356,7 +356,7 @@ def _lost(finding: Finding, dims: tuple[str, ...]) -> tuple[str, ...]:
     """The dimensions along which a term is missing, the forward's own names for them first."""
     if finding.code != "missing_coupling" and "dims" not in finding.params:
         return ()
-    own = tuple(d for d in dims if re.fullmatch(r"-?\d+", d))
+    own = tuple(d for d in dims if re.fullmatch(r"-?\d+|\(.+\)", d))
     return own or ("0", "-1")
 
 
