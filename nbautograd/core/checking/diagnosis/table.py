@@ -13,7 +13,7 @@ import torch
 
 from nbautograd.core.checking import backward_lines, phrases
 from nbautograd.core.checking.block import Block
-from nbautograd.core.checking.diagnosis import factors, masks, patterns
+from nbautograd.core.checking.diagnosis import factors, masks, patterns, shares
 from nbautograd.core.checking.diagnosis.evidence import Evidence, Terms, gather
 from nbautograd.core.checking.diagnosis.hypothesis import (
     AT_HAND,
@@ -35,6 +35,8 @@ from nbautograd.core.user_source import Returned
 Blocks = Mapping[tuple[int, int], Block]
 # sentences that say where, and not why
 UNEXPLAINED = ("wrong_derivative", "wrong_derivative_part", "wrong_unclassified", "wrong_unclassified_part")
+# sentences of a term that is missing, and not of where it comes from
+TERMS = ("missing_coupling", "missing_coupling_dims", "lost_mean", "lost_sum")
 # sentences that are true of an input whatever comes through other outputs
 WHOLE = (*UNEXPLAINED, "none_gradient", "output_grad_ignored", "swapped_outputs", "nonfinite")
 
@@ -120,6 +122,7 @@ HYPOTHESES: tuple[Hypothesis, ...] = (
     _row("wrong_derivative", factors.missing_term, "missing_term", "term"),
     _row("missing_factor", factors.row_factor, "row_factor row_factor_named", "factor", row_factor_named="row_factor"),
     _row("wrong_derivative", factors.lost_term, "lost_mean lost_sum", "dims name"),
+    _row("wrong_derivative", shares.plausible, " ".join(shares.SENTENCES), "", shares.AUTOGRAD_OF_FORWARD),
     _row("small_systematic", masks.small, "small_systematic", "", AT_HAND),
     _row("wrong_derivative", masks.derivative, "wrong_derivative wrong_derivative_part", "", SAME_PART),
     _row("wrong_unclassified", masks.unclassified, "wrong_unclassified wrong_unclassified_part", "", SAME_PART),
@@ -171,8 +174,13 @@ def _alive(block: Block) -> bool:
 
 
 def first_confirmed(case: Case) -> Cause:
-    """Return the cause of the first hypothesis in the table that holds and is confirmed; the last one always is."""
-    return next(cause for row in HYPOTHESES if (cause := row.cause(case)) is not None)
+    """Return the cause of the first hypothesis in the table that holds and is confirmed; the last one always is.
+
+    Of a term that is missing somewhere it says which expression of forward it comes through, where there is one.
+    """
+    cause = next(cause for row in HYPOTHESES if (cause := row.cause(case)) is not None)
+    known = shares.share(case) if cause.message in TERMS else None
+    return cause if known is None else Cause(cause.code, known[0], {**cause.params, **known[1]})
 
 
 def _single(subject: Problem) -> bool:

@@ -1,0 +1,138 @@
+"""The share of a gradient that comes through one expression of forward: missing, of the wrong sign, or scaled."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from own_mistakes import draw
+from torch.autograd import Function
+
+import nbautograd
+from nbautograd.core.findings import Finding
+
+
+@pytest.fixture(autouse=True)
+def english():
+    nbautograd.set_language("en")
+    yield
+    nbautograd.set_language(None)
+
+
+def first(fn, *inputs) -> Finding:
+    report = nbautograd.gradcheck(fn, inputs, order=1)
+    assert report.verdict == "wrong"
+    return report.findings[0]
+
+
+class Focal(Function):
+    """The weight of a sample depends on the input too."""
+
+    @staticmethod
+    def forward(ctx, z, gamma):
+        p = torch.sigmoid(z)
+        ctx.save_for_backward(p)
+        ctx.gamma = gamma
+        return -((1 - p) ** gamma * p.log()).mean()
+
+    @staticmethod
+    def backward(ctx, g):
+        (p,) = ctx.saved_tensors
+        return -g * (1 - p) ** ctx.gamma * (1 - p) / p.numel(), None
+
+
+class Gram(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return (x @ x.t()).exp().sum(1)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return (g[:, None] * (x @ x.t()).exp()) @ x
+
+
+class Clipped(Function):
+    @staticmethod
+    def forward(ctx, x):
+        scale = torch.clamp(0.5 / x.norm(dim=-1, keepdim=True), max=1.0)
+        ctx.save_for_backward(scale)
+        return x * scale
+
+    @staticmethod
+    def backward(ctx, g):
+        (scale,) = ctx.saved_tensors
+        return g * scale
+
+
+class Mixed(Function):
+    """The share through the square has the wrong sign for x, and half its size for y."""
+
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        square = (x * y) ** 2
+        return (x * y).exp() + square.cos() * x.sin()
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y = ctx.saved_tensors
+        square, e = (x * y) ** 2, (x * y).exp()
+        common = -square.sin() * x.sin() * 2 * x * y
+        return g * (y * e - common * y + square.cos() * x.cos()), g * (x * e + 0.5 * common * x)
+
+
+@pytest.mark.parametrize(
+    ("fn", "inputs", "message", "expression"),
+    [
+        (Focal, (draw(5), 2.0), "causes.share_missing", "(1 - p) ** gamma"),
+        (Gram, (draw(4, 3),), "causes.share_missing", "x.t()"),
+        (Clipped, (3 * draw(2, 5).detach().requires_grad_(),), "causes.share_missing", "torch.clamp(0.5 / x.norm("),
+        (Mixed, (draw(4), draw(4, seed=1)), "causes.share_sign", "(x * y) ** 2"),
+    ],
+)
+def test_the_expression_is_named(fn, inputs, message: str, expression: str) -> None:
+    found = first(fn, *inputs)
+    assert found.message_id == message
+    assert expression in found.params["expression"]
+    assert f"`{found.params['expression']}` in line {found.params['at']}" in found.message
+
+
+def test_the_share_may_be_scaled() -> None:
+    report = nbautograd.gradcheck(Mixed, (draw(4), draw(4, seed=1)), order=1)
+    found = next(f for f in report.findings if f.where == (0, 1))
+    assert (found.message_id, found.params["ratio"]) == ("causes.share_scaled", "0.5")
+
+
+class Unrelated(Function):
+    """No expression of forward that is constant has this gradient."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin() * x.exp()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * (x.cos() * x.exp() + x.atan())
+
+
+class LeavesTorch(Function):
+    """Autograd sees nothing of this forward, and is no witness."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        plain = torch.from_numpy(x.detach().numpy().copy())
+        return plain.sin() * plain.exp()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * x.cos() * x.exp()
+
+
+@pytest.mark.parametrize("fn", [Unrelated, LeavesTorch])
+def test_where_no_expression_explains_it_none_is_named(fn) -> None:
+    assert not first(fn, draw(6)).message_id.startswith("causes.share")
