@@ -12,7 +12,7 @@
 #     course: "11"
 #     title_en: Code that is not PyTorch
 #     title_zh: 不是 PyTorch 的代码
-#     minutes: 45
+#     minutes: 75
 # ---
 
 # %% [markdown] lang="en" pair="intro"
@@ -28,9 +28,9 @@
 # - choose the step for a dtype, and know where the error curve has its bottom;
 # - answer the question that a blog post about custom Functions left open: *can the numerical derivative be the backward?*
 #
-# **You need** notebooks 01 to 03. **Time**: about 45 minutes.
+# **You need** notebooks 01 to 03. **Time**: about 75 minutes.
 
-# %% [markdown] lang="zh" pair="intro" of="c1fa3c46"
+# %% [markdown] lang="zh" pair="intro" of="f09daf33"
 # # 11 · 不是 PyTorch 的代码
 #
 # 你要的前向早就有人写好了：用 NumPy，用 Fortran，或者藏在研究所买来的仿真软件里。自动求导看不进去。但可以用一个 Function 把它包起来，由你说明梯度是什么。怎样才知道梯度是什么？这一课讲三条路：推导、近似，或者不要梯度。
@@ -43,7 +43,7 @@
 # - 为不同的 dtype 选步长，知道误差曲线的最低点在哪里；
 # - 回答一篇讲自定义 Function 的博客留下的问题：*能不能直接拿数值导数当 backward？*
 #
-# **预备知识**：01 到 03。**用时**：约 45 分钟。
+# **预备知识**：01 到 03。**用时**：约 75 分钟。
 
 # %% tags=["setup"]
 # In Colab, or wherever nbautograd is missing, this installs it; otherwise it does nothing.
@@ -1190,19 +1190,371 @@ verdicts = {
     "a loss that needs second derivatives": None,
 }
 
-# %% [markdown] lang="en" pair="end"
-# ## 5. Other ways out
+# %% [markdown] lang="en" pair="library-op"
+# ## 5. An operation with a name
 #
-# - **`torch.library.custom_op`** gives foreign code a name that `torch.compile` and export know, with `register_autograd` for its gradient and `torch.library.opcheck` to test it. A Function is simpler as long as you stay in eager mode.
+# A Function lives in eager mode. `torch.compile` and `torch.export` want to know an operation by its name, and to reason about it without running it. For that there is `torch.library.custom_op`: the same foreign code, in three parts that are registered one by one.
+#
+# | part | says |
+# |---|---|
+# | the function under `@torch.library.custom_op(name, mutates_args=())` | what it computes; its annotations become the schema, and it promises to change no argument and to return new memory |
+# | `op.register_fake` | shape and dtype of the result, **without computing**: the compiler calls it with tensors that hold no numbers |
+# | `op.register_autograd(backward, setup_context=...)` | the gradient, with `ctx` as in a Function. `backward` must be made of operations that PyTorch knows, for the compiler looks inside |
+#
+# `torch.library.opcheck(op, arguments)` tests these promises. It does **not** test whether the gradient is right: that is what a gradient check is for. **Predict**: which of the two notices a `register_fake` with the wrong dtype, and which a forgotten `grad_output`?
+#
+# ### Exercise `library_op`
+#
+# Make softplus an operation: computed by `np.logaddexp`, as in section 1 (`x.numpy()` is all right here too, for inside there are no gradients), for float32 and float64, with its fake and its gradient.
+
+# %% [markdown] lang="zh" pair="library-op" of="35e9c0e5"
+# ## 5. 有名字的运算
+#
+# Function 只活在即时执行模式里。`torch.compile` 和 `torch.export` 希望按名字认识一个运算，不运行它也能推断它。为此有 `torch.library.custom_op`：同样的外来代码，拆成三份，逐一登记。
+#
+# | 部分 | 说明什么 |
+# |---|---|
+# | `@torch.library.custom_op(name, mutates_args=())` 下面的函数 | 它算什么；类型注解成为它的模式（schema）；它承诺不改动任何参数，并且返回新的内存 |
+# | `op.register_fake` | 结果的形状和 dtype，**但不去计算**：编译器会用没有数值的张量来调用它 |
+# | `op.register_autograd(backward, setup_context=...)` | 梯度，`ctx` 和 Function 里的一样。`backward` 必须由 PyTorch 认得的运算组成，因为编译器会往里看 |
+#
+# `torch.library.opcheck(op, arguments)` 检验这些承诺。但它**不**检验梯度对不对，那是梯度检查的事。**先猜一猜**：`register_fake` 的 dtype 写错了，由哪一个发现？忘了乘 `grad_output` 呢？
+#
+# ### 练习 `library_op`
+#
+# 把 softplus 做成一个运算：和第 1 节一样用 `np.logaddexp` 计算（这里也可以用 `x.numpy()`，因为里面没有梯度），float32 和 float64 都要能用，并登记它的 fake 和梯度。
+
+# %% exercise="library_op"
+# %%exercise library_op
+@torch.library.custom_op("student::softplus", mutates_args=())
+def softplus(x: torch.Tensor) -> torch.Tensor:
+    ### BEGIN SOLUTION
+    array = x.numpy()
+    return torch.from_numpy(np.asarray(np.logaddexp(0, array), dtype=array.dtype))
+    ### END SOLUTION
+
+
+# now softplus.register_fake and softplus.register_autograd
+### BEGIN SOLUTION
+@softplus.register_fake
+def shape_and_dtype(x):
+    return torch.empty_like(x)
+
+
+def save_input(ctx, inputs, output):
+    ctx.save_for_backward(inputs[0])
+
+
+def softplus_backward(ctx, grad_output):
+    (x,) = ctx.saved_tensors
+    return grad_output * torch.sigmoid(x)
+
+
+softplus.register_autograd(softplus_backward, setup_context=save_input)
+### END SOLUTION
+
+# %% tags=["right"] exercise="library_op"
+@torch.library.custom_op("student::softplus", mutates_args=())
+def softplus(x: torch.Tensor) -> torch.Tensor:
+    return torch.as_tensor(np.logaddexp(0.0, x.detach().cpu().numpy().astype(np.float64)), dtype=x.dtype)
+
+
+softplus.register_fake(lambda x: x.new_empty(x.shape))
+softplus.register_autograd(
+    lambda ctx, g: g * (1 - torch.exp(-ctx.saved_tensors[0])),
+    setup_context=lambda ctx, inputs, output: ctx.save_for_backward(output),
+)
+
+# %% tags=["wrong"] exercise="library_op" expects="opcheck_faketensor"
+@torch.library.custom_op("student::softplus", mutates_args=())
+def softplus(x: torch.Tensor) -> torch.Tensor:
+    array = x.numpy()
+    return torch.from_numpy(np.asarray(np.logaddexp(0, array), dtype=array.dtype))
+def shape_and_dtype(x):
+    return torch.empty_like(x)
+
+
+def save_input(ctx, inputs, output):
+    ctx.save_for_backward(inputs[0])
+
+
+def softplus_backward(ctx, grad_output):
+    (x,) = ctx.saved_tensors
+    return grad_output * torch.sigmoid(x)
+
+
+softplus.register_autograd(softplus_backward, setup_context=save_input)
+
+# %% tags=["wrong"] exercise="library_op" expects="opcheck_faketensor"
+@torch.library.custom_op("student::softplus", mutates_args=())
+def softplus(x: torch.Tensor) -> torch.Tensor:
+    array = x.numpy()
+    return torch.from_numpy(np.asarray(np.logaddexp(0, array), dtype=array.dtype))
+@softplus.register_fake
+def shape_and_dtype(x):
+    return torch.empty_like(x.sum())
+
+
+def save_input(ctx, inputs, output):
+    ctx.save_for_backward(inputs[0])
+
+
+def softplus_backward(ctx, grad_output):
+    (x,) = ctx.saved_tensors
+    return grad_output * torch.sigmoid(x)
+
+
+softplus.register_autograd(softplus_backward, setup_context=save_input)
+
+# %% tags=["wrong"] exercise="library_op" expects="opcheck_faketensor"
+@torch.library.custom_op("student::softplus", mutates_args=())
+def softplus(x: torch.Tensor) -> torch.Tensor:
+    array = x.numpy()
+    return torch.from_numpy(np.asarray(np.logaddexp(0, array), dtype=array.dtype))
+@softplus.register_fake
+def shape_and_dtype(x):
+    return torch.empty_like(x, dtype=torch.float16)
+
+
+def save_input(ctx, inputs, output):
+    ctx.save_for_backward(inputs[0])
+
+
+def softplus_backward(ctx, grad_output):
+    (x,) = ctx.saved_tensors
+    return grad_output * torch.sigmoid(x)
+
+
+softplus.register_autograd(softplus_backward, setup_context=save_input)
+
+# %% tags=["wrong"] exercise="library_op" expects="exception_other"
+@torch.library.custom_op("student::softplus", mutates_args=())
+def softplus(x: torch.Tensor) -> torch.Tensor:
+    array = x.numpy()
+    return torch.from_numpy(np.asarray(np.logaddexp(0, array), dtype=array.dtype))
+@softplus.register_fake
+def shape_and_dtype(x):
+    return torch.empty_like(x)
+
+
+def save_input(ctx, inputs, output):
+    ctx.save_for_backward(inputs[0])
+
+
+def softplus_backward(ctx, grad_output):
+    (x,) = ctx.saved_tensors
+    return grad_output * torch.sigmoid(x)
+
+# %% tags=["wrong"] exercise="library_op" expects="ignores_grad_output"
+@torch.library.custom_op("student::softplus", mutates_args=())
+def softplus(x: torch.Tensor) -> torch.Tensor:
+    array = x.numpy()
+    return torch.from_numpy(np.asarray(np.logaddexp(0, array), dtype=array.dtype))
+@softplus.register_fake
+def shape_and_dtype(x):
+    return torch.empty_like(x)
+
+
+def save_input(ctx, inputs, output):
+    ctx.save_for_backward(inputs[0])
+
+
+def softplus_backward(ctx, grad_output):
+    (x,) = ctx.saved_tensors
+    return torch.sigmoid(x)
+
+
+softplus.register_autograd(softplus_backward, setup_context=save_input)
+
+# %% tags=["wrong"] exercise="library_op" expects="sign"
+@torch.library.custom_op("student::softplus", mutates_args=())
+def softplus(x: torch.Tensor) -> torch.Tensor:
+    array = x.numpy()
+    return torch.from_numpy(np.asarray(np.logaddexp(0, array), dtype=array.dtype))
+@softplus.register_fake
+def shape_and_dtype(x):
+    return torch.empty_like(x)
+
+
+def save_input(ctx, inputs, output):
+    ctx.save_for_backward(inputs[0])
+
+
+def softplus_backward(ctx, grad_output):
+    (x,) = ctx.saved_tensors
+    return -grad_output * torch.sigmoid(x)
+
+
+softplus.register_autograd(softplus_backward, setup_context=save_input)
+
+# %% tags=["wrong"] exercise="library_op" expects="missing_factor"
+@torch.library.custom_op("student::softplus", mutates_args=())
+def softplus(x: torch.Tensor) -> torch.Tensor:
+    array = x.numpy()
+    return torch.from_numpy(np.asarray(np.logaddexp(0, array), dtype=array.dtype))
+@softplus.register_fake
+def shape_and_dtype(x):
+    return torch.empty_like(x)
+
+
+def save_input(ctx, inputs, output):
+    ctx.save_for_backward(inputs[0])
+
+
+def softplus_backward(ctx, grad_output):
+    (x,) = ctx.saved_tensors
+    return grad_output * torch.sigmoid(-x)
+
+
+softplus.register_autograd(softplus_backward, setup_context=save_input)
+
+# %% tags=["wrong"] exercise="library_op" expects="edge_value"
+@torch.library.custom_op("student::softplus", mutates_args=())
+def softplus(x: torch.Tensor) -> torch.Tensor:
+    array = x.numpy()
+    return torch.from_numpy(np.asarray(np.log(1 + np.exp(array)), dtype=array.dtype))
+@softplus.register_fake
+def shape_and_dtype(x):
+    return torch.empty_like(x)
+
+
+def save_input(ctx, inputs, output):
+    ctx.save_for_backward(inputs[0])
+
+
+def softplus_backward(ctx, grad_output):
+    (x,) = ctx.saved_tensors
+    return grad_output * torch.sigmoid(x)
+
+
+softplus.register_autograd(softplus_backward, setup_context=save_input)
+
+# %% tags=["wrong"] exercise="library_op" expects="opcheck_faketensor"
+@torch.library.custom_op("student::softplus", mutates_args=())
+def softplus(x: torch.Tensor) -> torch.Tensor:
+    array = x.numpy()
+    return torch.from_numpy(np.asarray(np.logaddexp(0, array), dtype=np.float64))
+@softplus.register_fake
+def shape_and_dtype(x):
+    return torch.empty_like(x)
+
+
+def save_input(ctx, inputs, output):
+    ctx.save_for_backward(inputs[0])
+
+
+def softplus_backward(ctx, grad_output):
+    (x,) = ctx.saved_tensors
+    return grad_output * torch.sigmoid(x)
+
+
+softplus.register_autograd(softplus_backward, setup_context=save_input)
+
+# %% tags=["wrong"] exercise="library_op" expects="mutates_input"
+@torch.library.custom_op("student::softplus", mutates_args=())
+def softplus(x: torch.Tensor) -> torch.Tensor:
+    array = x.numpy()
+    array[...] = np.logaddexp(0, array)
+    return x.clone()
+@softplus.register_fake
+def shape_and_dtype(x):
+    return torch.empty_like(x)
+
+
+def save_input(ctx, inputs, output):
+    ctx.save_for_backward(inputs[0])
+
+
+def softplus_backward(ctx, grad_output):
+    (x,) = ctx.saved_tensors
+    return grad_output * torch.sigmoid(x)
+
+
+softplus.register_autograd(softplus_backward, setup_context=save_input)
+
+# %% tags=["wrong"] exercise="library_op" expects="forward_raised"
+@torch.library.custom_op("student::softplus", mutates_args=())
+def softplus(x: torch.Tensor) -> torch.Tensor:
+    array = x.numpy()
+    x.copy_(torch.from_numpy(np.logaddexp(0, array)))
+    return x
+@softplus.register_fake
+def shape_and_dtype(x):
+    return torch.empty_like(x)
+
+
+def save_input(ctx, inputs, output):
+    ctx.save_for_backward(inputs[0])
+
+
+def softplus_backward(ctx, grad_output):
+    (x,) = ctx.saved_tensors
+    return grad_output * torch.sigmoid(x)
+
+
+softplus.register_autograd(softplus_backward, setup_context=save_input)
+
+# %% tags=["wrong"] exercise="library_op" expects="opcheck_aot_dispatch_dynamic"
+@torch.library.custom_op("student::softplus", mutates_args=())
+def softplus(x: torch.Tensor) -> torch.Tensor:
+    array = x.numpy()
+    return torch.from_numpy(np.asarray(np.logaddexp(0, array), dtype=array.dtype))
+@softplus.register_fake
+def shape_and_dtype(x):
+    return torch.empty_like(x)
+
+
+def save_input(ctx, inputs, output):
+    ctx.save_for_backward(inputs[0])
+
+
+def softplus_backward(ctx, grad_output):
+    (x,) = ctx.saved_tensors
+    return grad_output * torch.from_numpy(np.asarray(np.exp(-np.logaddexp(0, -x.numpy()))))
+
+
+softplus.register_autograd(softplus_backward, setup_context=save_input)
+
+# %% tags=["wrong"] exercise="library_op" expects="wrong_derivative"
+@torch.library.custom_op("student::softplus", mutates_args=())
+def softplus(x: torch.Tensor) -> torch.Tensor:
+    array = x.numpy()
+    return torch.from_numpy(np.asarray(np.logaddexp(0, array), dtype=array.dtype))
+@softplus.register_fake
+def shape_and_dtype(x):
+    return torch.empty_like(x)
+
+
+def save_input(ctx, inputs, output):
+    ctx.save_for_backward(output)
+
+
+def softplus_backward(ctx, grad_output):
+    (x,) = ctx.saved_tensors
+    return grad_output * torch.sigmoid(x)
+
+
+softplus.register_autograd(softplus_backward, setup_context=save_input)
+
+# %% tags=["wrong"] exercise="library_op" expects="no_operation"
+def softplus(x):
+    return torch.from_numpy(np.asarray(np.logaddexp(0, x.detach().numpy())))
+
+# %% [markdown] lang="en" pair="end"
+# opcheck notices the dtype, a gradient check the forgotten `grad_output`: you need both. As long as you stay in eager mode, a Function is simpler.
+#
+# ## 6. Other ways out
+#
 # - **C++ and CUDA**: `torch.utils.cpp_extension`. (Old notes speak of `torch.utils.ffi`; that has been gone since PyTorch 1.0.)
 # - **No gradient at all**: with few parameters, an optimiser that needs none.
 #
 # **What to keep.** Leave in `forward`, come back with the same dtype, say the gradient in `backward`, and put `@once_differentiable` on it when it leaves as well. Differences are an answer for a black box with few inputs, in float64, once. For anything else: derive, and let a check take the differences.
 
-# %% [markdown] lang="zh" pair="end" of="47f5f569"
-# ## 5. 其他出路
+# %% [markdown] lang="zh" pair="end" of="0257498a"
+# dtype 由 opcheck 发现，忘了的 `grad_output` 由梯度检查发现：两样都需要。只要停留在即时执行模式，Function 更简单。
 #
-# - **`torch.library.custom_op`** 给外来代码一个 `torch.compile` 和导出都认得的名字，用 `register_autograd` 登记梯度，用 `torch.library.opcheck` 测试。只要停留在即时执行模式，Function 更简单。
+# ## 6. 其他出路
+#
 # - **C++ 与 CUDA**：`torch.utils.cpp_extension`。（旧笔记里的 `torch.utils.ffi` 从 PyTorch 1.0 起就没有了。）
 # - **干脆不要梯度**：参数很少时，可以用不需要梯度的优化方法。
 #

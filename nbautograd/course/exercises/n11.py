@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -10,7 +11,7 @@ import torch
 from torch import Tensor
 
 from nbautograd.course.draw import Draw
-from nbautograd.course.exercise import Exercise, Failure
+from nbautograd.course.exercise import Exercise, Failure, Texts
 from nbautograd.course.exercises.observed import computed_by_torch
 
 # numpy_softplus
@@ -217,6 +218,48 @@ def _calls(box: Callable[..., Any], x: Tensor) -> int:
     return 2 * x.numel() + 1
 
 
+# library_op
+
+PLAIN_FUNCTION = {
+    "en": "`softplus` is a {got}. `torch.library.custom_op` gives an operation, with `register_fake` and"
+    " `register_autograd`.",
+    "zh": "`softplus` 是 {got}。`torch.library.custom_op` 得到的是一个运算，"
+    "带有 `register_fake` 和 `register_autograd`。",
+}
+OPCHECK: dict[str, Texts] = {
+    "test_schema": {
+        "en": "opcheck, {dtype}: the operation does not keep what its schema promises. Does it change an argument, or"
+        " return the memory of one? torch says: {said}",
+        "zh": "opcheck，{dtype}：运算没有做到模式（schema）所承诺的。它是不是改动了参数，或者返回了参数的内存？"
+        "torch 的说法：{said}",
+    },
+    "test_faketensor": {
+        "en": "opcheck, {dtype}: what register_fake says of the result is not what comes out, or it says nothing."
+        " torch says: {said}",
+        "zh": "opcheck，{dtype}：register_fake 对结果的描述与实际结果不符，或者根本没有登记。torch 的说法：{said}",
+    },
+}
+OPCHECK_OTHER = {
+    "en": "opcheck, {dtype}: {test} does not pass. Which part has to run without numbers? torch says: {said}",
+    "zh": "opcheck，{dtype}：{test} 没有通过。哪一部分要在没有数值的情况下运行？torch 的说法：{said}",
+}
+
+
+def _library_op(answer: Any, draw: Draw) -> Iterator[Failure]:
+    """An operation that opcheck passes in both dtypes."""
+    if not hasattr(answer, "register_autograd"):
+        yield Failure("no_operation", PLAIN_FUNCTION, {"got": type(answer).__name__})
+        return
+    for dtype in (torch.float64, torch.float32):
+        x = draw.normal(3, 4).to(dtype).requires_grad_()
+        for test, outcome in torch.library.opcheck(answer, (x,), raise_exception=False).items():
+            if outcome != "SUCCESS":
+                said = re.sub(r" \(with implementation in <.*?>\)", "", " ".join(str(outcome).split()))[:160]
+                params = {"dtype": str(dtype)[6:], "test": test, "said": said}
+                yield Failure(test.replace("test_", "opcheck_"), OPCHECK.get(test, OPCHECK_OTHER), params)
+                return
+
+
 EXERCISES = (
     Exercise(
         "numpy_softplus",
@@ -245,5 +288,14 @@ EXERCISES = (
         tolerance=1e-6,
     ),
     Exercise("step_for", "step_for", "custom", own=_steps_fit),
+    Exercise(
+        "library_op",
+        "softplus",
+        "value gradient linear custom edges",
+        formula=_softplus,
+        inputs=lambda draw: (draw.normal(3, 4),),
+        edges=_softplus_edges,
+        own=_library_op,
+    ),
     Exercise("when_numerical", "verdicts", "custom", own=_judges),
 )
