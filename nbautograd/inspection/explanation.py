@@ -110,8 +110,8 @@ def explain(
         >>> try:
         ...     y.sum().backward()
         ... except RuntimeError as error:
-        ...     nbautograd.explain(error).tensor
-        'y'
+        ...     nbautograd.explain(error).code
+        'in_place'
     """
     if isinstance(target, BaseException):
         before = _of_error(target)

@@ -458,8 +458,10 @@ def test_a_registered_rule_for_batches_is_compared_with_the_items_one_by_one():
 
 
 def test_lists_and_keyword_only_arguments_of_an_operation_are_checked_as_they_are():
-    @torch.library.custom_op("nbautograd_audit::scaled_sum", mutates_args=())
-    def scaled_sum(xs: list[torch.Tensor], *, scale: float) -> torch.Tensor:
+    schema = "(Tensor[] xs, *, float scale) -> Tensor"  # torch 2.6 reads list[Tensor] out of no annotation
+
+    @torch.library.custom_op("nbautograd_audit::scaled_sum", mutates_args=(), schema=schema)
+    def scaled_sum(xs, *, scale):
         return torch.stack(xs).sum(0) * scale
 
     def setup_context(ctx, inputs, keyword_only_inputs, output):

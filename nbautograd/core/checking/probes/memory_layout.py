@@ -61,13 +61,22 @@ def _apart(
     differing = [k for k, (a, b) in enumerate(zip(*two, strict=True)) if not agree_relative(a, b, rel, low)]
     if not differing:
         return
-    # sums in another order round otherwise: so do those of a backward whose inputs are a few last bits away
+    roundings = _roundings(subject, outputs, v)
+    yield from (k for k in differing if _largest_gap(two[0][k], two[1][k]) > ROUNDINGS * roundings[k])
+
+
+def _roundings(subject: Problem, outputs: Outputs, v: Sequence[Tensor | None]) -> list[float]:
+    """Return by how much each gradient changes where inputs are a few last bits away, as by another order of sums."""
     here = pull(subject, outputs, v)
     moved = [pull(subject, subject.call(nudged(subject, ulps, outputs.inputs)), v) for ulps in ULPS]
-    for k in differing:
-        rounding = max(_largest_gap(answer[k], here[k]) for answer in moved)
-        if _largest_gap(two[0][k], two[1][k]) > ROUNDINGS * rounding:
-            yield k
+    return [max(_largest_gap(answer[k], gradient) for answer in moved) for k, gradient in enumerate(here)]
+
+
+def _more_than_rounding(subject: Problem, outputs: Outputs, v: Sequence[Tensor | None], found: Gradients) -> bool:
+    """Return True if a gradient in another layout is off by more than rounding; an ill-conditioned solve has much."""
+    here, roundings = pull(subject, outputs, v), _roundings(subject, outputs, v)
+    gaps = [_largest_gap(a, b) for a, b in zip(found, here, strict=True)]
+    return any(gap > ROUNDINGS * rounding for gap, rounding in zip(gaps, roundings, strict=True))
 
 
 def _largest_gap(a: Tensor | None, b: Tensor | None) -> float:
@@ -101,7 +110,9 @@ def _inputs(subject: Problem) -> Iterator[Finding]:
             continue
         else:
             wrong = False
-        if wrong or _contradicts(subject, moved, found, v, change):
+        if wrong or (
+            _more_than_rounding(subject, outputs, v, found) and _contradicts(subject, moved, found, v, change)
+        ):
             yield phrases.about(subject, "wrong_noncontiguous_input", said="")
             return
 
