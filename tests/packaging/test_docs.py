@@ -49,6 +49,13 @@ def test_the_page_on_recording_names_what_is_there():
     files = re.findall(r"`(\w+\.py)`", page)
     assert len(files) > 8
     assert [name for name in files if name not in there] == []
+    elsewhere = re.findall(r"`((?:core|views)/[\w/]*(?:\.py)?)`", page)
+    assert len(elsewhere) > 6
+    assert [path for path in elsewhere if not (ROOT / "nbautograd" / path).exists()] == []
+    hooks = re.findall(r"`(link|arguments|argument_snapshots|observe|leave|strided)`", page)
+    recorder = there["recorder.py"]
+    overridden = {name for name in re.findall(r"def (\w+)\(self", recorder) if recorder.count(f"def {name}(self") > 1}
+    assert overridden - {"__init__"} == set(hooks)
     classes = set(re.findall(r"`(_?[A-Z][a-z]+[A-Z]\w+)[.`]", page))
     assert len(classes) > 6
     assert [name for name in classes if f"class {name}" not in "".join(there.values())] == []
