@@ -11,6 +11,7 @@ from torch import nn
 
 import nbautograd
 from nbautograd.core.checking import gradcheck as core_gradcheck
+from nbautograd.core.display import Phrase
 from nbautograd.errors import CallError, GradcheckError
 from nbautograd.inspection import audit as auditing
 from nbautograd.inspection.audit_report import joined
@@ -500,7 +501,8 @@ def test_reports_of_several_processes_are_joined():
     assert verdicts(whole) == {"Wrong": "wrong", "Rounded": "cannot tell", "Right": "right"}
     [situation] = whole.functions[0].situations
     assert (situation.calls, whole.functions[0].calls) == (2, 2)
-    assert not whole.notes
+    # of torch.compile in this process, as other tests use it, the report says so
+    assert [note for note in whole.notes if note != Phrase("audit.compiled")] == []
     assert not first.without_blocks().functions[0].situations[0].report.blocks
     assert first.without_blocks().functions[0].situations[0].cause == first.functions[0].situations[0].cause
 

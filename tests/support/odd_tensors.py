@@ -66,6 +66,18 @@ def fake():
         return torch.ones(3)
 
 
+class WithoutShape(torch.Tensor):
+    @property
+    def shape(self):
+        raise ValueError("no shape")
+
+
+class WithoutDtype(torch.Tensor):
+    @property
+    def dtype(self):
+        raise ValueError("no dtype")
+
+
 def two():
     from torch.testing._internal.two_tensor import TwoTensor
 
@@ -97,6 +109,14 @@ KINDS = {
     "FakeTensor": fake,
     "wrapper subclass": two,
     "MaskedTensor": masked,
+    "subclass without a shape": lambda: torch.ones(3).as_subclass(WithoutShape),
+    "subclass without a dtype": lambda: torch.ones(3).as_subclass(WithoutDtype),
+    "uninitialised parameter": torch.nn.UninitializedParameter,
+    "sparse, not coalesced": lambda: torch.sparse_coo_tensor(torch.tensor([[0, 0]]), torch.ones(2, 3), (4, 3)),
+    "quantised by channel": lambda: torch.quantize_per_channel(
+        torch.ones(3, 2), torch.ones(3), torch.zeros(3), 0, torch.qint8
+    ),
+    "expanded beyond all memory": lambda: torch.ones(2, 1).expand(2, 2**40),
     "functional wrapper": functional,
     "copy on write": lambda: torch._lazy_clone(torch.ones(3)),
     "negative view": lambda: torch._neg_view(torch.ones(3)),

@@ -225,11 +225,28 @@ def summary_of(one: TensorSnapshot) -> TensorSummary:
     if one.strides is None:
         runs = array.reshape(RUNS, -1) if array.size % RUNS == 0 else array
         return TensorSummary(**described, **statistics(array), sampled=True, thumbnail=thumbnail(runs))
+    repeats = described["numel"] // array.size if array.size else 1
+    if repeats > 1:
+        return TensorSummary(**described, **_repeated(statistics(array), repeats), thumbnail=thumbnail(array))
     return TensorSummary(**described, **statistics(array), thumbnail=thumbnail(array), values=shown(array))
 
 
+def _repeated(fields: dict[str, Any], times: int) -> dict[str, Any]:
+    """Return the statistics of an array in which each element of another stands so many times."""
+    counts = {name: fields[name] * times for name in ("zeros", "nan", "inf")}
+    norm = {"norm": fields["norm"] * math.sqrt(times)} if "norm" in fields else {}
+    return {**fields, **counts, **norm}
+
+
+REPEATED = 2**16  # elements; of a tensor with more, those that ``expand`` repeats are looked at once
+
+
 def elements(one: TensorSnapshot) -> np.ndarray[Any, Any] | None:
-    """Return the elements that were copied: in the tensor's shape, flat when they are a sample, None without any."""
+    """Return the elements that were copied: in the tensor's shape, flat when they are a sample, None without any.
+
+    A large tensor that was expanded has 1 in place of the sizes along which it repeats itself: written out it may be
+    larger than all memory.
+    """
     if one.data is None:
         return None
     if not isinstance(one.data, bytes):
@@ -244,6 +261,11 @@ def elements(one: TensorSnapshot) -> np.ndarray[Any, Any] | None:
     if not flat.size or not one.strides:
         return flat.reshape(shape)
     strides = tuple(step * flat.itemsize for step in one.strides)
+    if math.prod(shape) > REPEATED:
+        shape = tuple(size if step else 1 for size, step in zip(shape, strides, strict=True))
+        if math.prod(shape) > REPEATED + flat.size:  # windows that overlap
+            one.strides = None
+            return flat
     return np.lib.stride_tricks.as_strided(flat, shape, strides, writeable=False)
 
 

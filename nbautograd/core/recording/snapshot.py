@@ -27,6 +27,7 @@ LEVELS = {"off": 0, "shapes": SHAPES, "summary": SUMMARY, "values": VALUES}
 _PLAIN_NAMES: dict[type, str] = {torch.Tensor: "Tensor", torch.nn.Parameter: "Parameter"}
 PLAIN_TYPES = frozenset(_PLAIN_NAMES)
 _CPU = torch.device("cpu")
+_DTYPE = torch.Tensor.dtype.__get__  # torch's own, whatever a subclass says
 _ORDINARY = frozenset({private.ORDINARY, private.INFERENCE} - {0})  # dispatch keys
 
 _BLOCKS, _BLOCK = 8, 512  # of a larger contiguous one: so many blocks of so many bytes; the system asks for each page
@@ -195,7 +196,7 @@ def copy_elements(wanted: Wanted, sampled: bool) -> int:
             one.reason = _CHANGED
         else:
             one.data, one.strides = copied[at : at + size], steps
-            if steps and size > memory.WHOLE:
+            if steps and size > memory.WHOLE and one.nbytes < size:  # of one with repeats nothing is written out
                 _close_gaps(one, tensor)
         at += size
     return total
@@ -280,7 +281,7 @@ def _unusual(value: Any, name: str, level: int, wanted: Wanted) -> TensorSnapsho
 def _ask(question: Any, otherwise: Any) -> Any:
     try:
         return question()
-    except (RuntimeError, NotImplementedError, TypeError, AttributeError):
+    except Exception:  # of torch, or of a property that a subclass has in place of torch's
         return otherwise
 
 
@@ -293,7 +294,8 @@ def _of_subclass(value: Any) -> TensorSnapshot:
     with private.disable_torch_function():
         name = type(value).__name__
         return TensorSnapshot(
-            name, _ask(lambda: _sizes(value), None), value.dtype, _ask(lambda: value.device, _CPU),
+            name, _ask(lambda: _sizes(value), None), _ask(lambda: value.dtype, None) or _DTYPE(value),
+            _ask(lambda: value.device, _CPU),
             _ask(lambda: value.requires_grad, False), None, None, id(value), 0, 0, 0,
             reason=Phrase("recording.missing.subclass", type=name),
         )  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 from nbautograd.core import values
 from nbautograd.core.recording.live_log import summary_of
 from nbautograd.core.recording.snapshot import SHAPES, SUMMARY, VALUES, safe_repr, snapshots
-from nbautograd.core.statistics import thumbnail
+from nbautograd.core.statistics import statistics, thumbnail
 
 DTYPES = [
     torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.complex64, torch.complex128,
@@ -159,3 +161,33 @@ def test_a_pooled_picture_keeps_infinities_and_nan():
     np.testing.assert_array_equal(
         [pooled[0, 0], pooled[2, 2], pooled[4, 4], pooled[10, 10]], [np.inf, np.nan, -np.inf, -3]
     )
+
+
+def test_an_expanded_tensor_of_any_size_is_described_without_being_written_out():
+    one = torch.tensor([[0.0], [-3.0], [math.nan]])
+    for level in (SUMMARY, VALUES):
+        (huge,) = snapshots([one.expand(3, 10**12)], level)
+        assert len(huge.data) == one.nbytes
+        found = summary_of(huge)
+        assert (found.numel, found.nan, found.zeros, found.sampled) == (3 * 10**12, 10**12, 10**12, False)
+        assert (found.min, found.max, found.mean, found.values) == (-3.0, 0.0, -1.5, None)
+        assert found.norm == pytest.approx(3 * 10**6)
+
+
+@pytest.mark.parametrize("level", [SUMMARY, VALUES])
+@pytest.mark.parametrize("rows", [3, 3000])
+def test_repeats_have_the_statistics_of_what_is_written_out(rows, level):
+    one = torch.randn(rows, 1, generator=torch.Generator().manual_seed(0))
+    large = one.expand(rows, 2**17 // rows)
+    (taken,) = snapshots([large[:, :7], large], level)[1:]
+    found, expected = summary_of(taken), statistics(large.numpy())
+    if not found.sampled:
+        assert {name: getattr(found, name) for name in expected} == pytest.approx(expected, rel=1e-5)
+    assert found.sampled == (rows > 1024 and level == SUMMARY)
+
+
+def test_windows_that_overlap_are_not_written_out():
+    windows = torch.arange(200_000.0).as_strided((100_000, 100_000), (1, 1))
+    (taken,) = snapshots([windows], VALUES)
+    found = summary_of(taken)
+    assert (found.sampled, found.min, found.max) == (True, 0.0, 199_998.0)
