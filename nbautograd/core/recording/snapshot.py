@@ -27,7 +27,7 @@ LEVELS = {"off": 0, "shapes": SHAPES, "summary": SUMMARY, "values": VALUES}
 _PLAIN_NAMES: dict[type, str] = {torch.Tensor: "Tensor", torch.nn.Parameter: "Parameter"}
 PLAIN_TYPES = frozenset(_PLAIN_NAMES)
 _CPU = torch.device("cpu")
-_DTYPE = torch.Tensor.dtype.__get__  # torch's own, whatever a subclass says
+_DTYPE = torch.Tensor.dtype.__get__  # type: ignore[attr-defined]  # of torch itself, whatever a subclass says
 _ORDINARY = frozenset({private.ORDINARY, private.INFERENCE} - {0})  # dispatch keys
 
 _BLOCKS, _BLOCK = 8, 512  # of a larger contiguous one: so many blocks of so many bytes; the system asks for each page
