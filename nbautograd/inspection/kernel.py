@@ -248,7 +248,7 @@ class KernelCheck:
             complete=not self.interrupted,
             torch=torch.__version__,
             module=getattr(candidate.cls or candidate.fn, "__module__", "") or "",
-            file=getattr(code, "co_filename", None),
+            file=source.file if source is not None else getattr(code, "co_filename", None),
             line=source.lines.get("forward") if source is not None else getattr(code, "co_firstlineno", None),
         )
 

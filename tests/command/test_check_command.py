@@ -65,6 +65,7 @@ def test_exit_status_and_files(module: str, tmp_path: Path, capsys: pytest.Captu
     assert "agrees with `eager`" in capsys.readouterr().out
     (function,) = json.loads(data.read_text())["functions"]
     assert (function["name"], function["reference"], function["situations"][0]["verdict"]) == ("Tanh", "eager", "right")
+    assert function["file"] == module
     assert "Tanh" in page.read_text()
     assert run(module, "Off") == 1
     assert "0.98 times" in capsys.readouterr().out

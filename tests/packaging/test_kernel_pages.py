@@ -1,0 +1,78 @@
+"""The pages on kernel checks: the commands print what is shown, the JSON has the fields that are listed."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nbautograd import set_language
+from nbautograd.command import main
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "kernels.md").read_text(encoding="utf-8")
+AGENTS = (ROOT / "docs" / "kernels-for-agents.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```(\w*)\n(.*?)```", PAGE, re.DOTALL)
+
+
+@pytest.fixture
+def module(tmp_path: Path) -> str:
+    """The file that the page tells to write."""
+    set_language("en")
+    file = tmp_path / "documented_kernels.py"
+    file.write_text(next(block for language, block in BLOCKS if language == "python"), encoding="utf-8")
+    return str(file)
+
+
+def without_numbers(text: str) -> str:
+    """Return the text with each measured number as one mark and each run of spaces as one space."""
+    return re.sub(r"\s+", " ", re.sub(r"-?\d\S*", "#", text))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("function", "status"), [("RMSNorm", 0), ("Blocked", 1)])
+def test_the_command_prints_what_is_shown(
+    module: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], function: str, status: int
+) -> None:
+    data = tmp_path / "report.json"
+    names = ["--reference", f"{module}:eager", "--inputs", f"{module}:inputs"]
+    assert main(["check", f"{module}:{function}", *names, "--json", str(data)]) == status
+    printed = without_numbers(capsys.readouterr().out)
+    (shown,) = (block for _, block in BLOCKS if block.startswith(f"$ nbautograd check kernels:{function} "))
+    for part in shown.partition("\n")[2].split("\n...\n"):
+        assert without_numbers(part).strip() in printed
+    assert unlisted(json.loads(data.read_text(encoding="utf-8"))) == set()
+
+
+def unlisted(value: Any) -> set[str]:
+    """Return the fields of the JSON that the page for agents does not name."""
+    if isinstance(value, list):
+        return {name for item in value for name in unlisted(item)}
+    if not isinstance(value, dict):
+        return set()
+    return {name for name in value if f"`{name}`" not in AGENTS} | {
+        n for item in value.values() for n in unlisted(item)
+    }
+
+
+def test_an_unlisted_field_is_seen() -> None:
+    assert unlisted({"functions": [{"name": "f", "colour": {"hue": 1}}]}) == {"colour", "hue"}
+
+
+def test_every_code_on_the_page_for_agents_is_one_that_the_check_gives() -> None:
+    places = [*(ROOT / "nbautograd/core/kernel").glob("*.py"), ROOT / "nbautograd/inspection/kernel.py"]
+    given = {code for file in places for code in re.findall(r'Finding\(\s*"(kernel_\w+)"', file.read_text("utf-8"))}
+    assert len(given) > 10
+    assert set(re.findall(r"`(kernel_\w+)`", AGENTS)) - given == set()
+
+
+@pytest.mark.slow
+def test_the_example_of_what_cannot_be_told() -> None:
+    (example,) = (block for _, block in BLOCKS if "class Zeros" in block)
+    names: dict[str, Any] = {}
+    exec(example, names)
+    assert names["report"].verdict == "cannot tell"
+    assert str(names["report"].reason).startswith("A gradient of zeros would pass as well for x")
