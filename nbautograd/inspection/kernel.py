@@ -42,11 +42,41 @@ ONLY_WITHOUT = ("atol", "rtol", "eps", "order")  # what finite differences alone
 
 
 @overload
-def gradcheck(fn: Any, inputs: Any, *, reference: None = None, **options: Any) -> GradcheckReport: ...
+def gradcheck(
+    fn: Any,
+    inputs: Any,
+    *,
+    reference: None = None,
+    atol: float | None = ...,
+    rtol: float | None = ...,
+    eps: float | None = ...,
+    order: int | None = ...,
+    seed: int = ...,
+    hints: str = ...,
+    budget: Budget | float | None = ...,
+    progress: Tell | None = ...,
+) -> GradcheckReport: ...
 
 
 @overload
-def gradcheck(fn: Any, inputs: Any, *, reference: Callable[..., Any], **options: Any) -> KernelReport: ...
+def gradcheck(
+    fn: Any,
+    inputs: Any,
+    *,
+    reference: Callable[..., Any],
+    shapes: Sequence[Any] | None = ...,
+    dtypes: Sequence[torch.dtype] | None = ...,
+    seed: int = ...,
+    hints: str = ...,
+    budget: Budget | float | None = ...,
+    progress: Tell | None = ...,
+) -> KernelReport: ...
+
+
+@overload
+def gradcheck(
+    fn: Any, inputs: Any, *, reference: Callable[..., Any] | None, **options: Any
+) -> GradcheckReport | KernelReport: ...
 
 
 def gradcheck(fn: Any, inputs: Any, *, reference: Any = None, **options: Any) -> GradcheckReport | KernelReport:
