@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from nbautograd import set_language
 from nbautograd.command import main
@@ -76,3 +79,14 @@ def test_the_example_of_what_cannot_be_told() -> None:
     exec(example, names)
     assert names["report"].verdict == "cannot tell"
     assert str(names["report"].reason).startswith("A gradient of zeros would pass as well for x")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not torch.__version__.startswith("2.13."), reason="the page says what torch 2.13 does")
+def test_the_example_of_what_compiling_changes() -> None:
+    """In a process of its own: a process that has compiled something is another one to an audit."""
+    (example,) = (block for _, block in BLOCKS if "class Twice" in block)
+    shown = re.findall(r"# .*?(tensor\(.*\))", example)
+    run = subprocess.run([sys.executable, "-c", example], capture_output=True, text=True, check=True)
+    assert len(shown) == 2
+    assert run.stdout.splitlines() == shown
