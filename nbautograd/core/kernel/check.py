@@ -62,6 +62,7 @@ def check(
     arrange: Callable[[Tensor], Tensor] | None = None,
     dtype: torch.dtype | None = None,
     again: int | None = None,
+    terms: bool = True,
     done: Callable[[], None] | None = None,
 ) -> Outcome:
     """Compare a Function with its reference at several draws; confirm at fresh ones what is wrong.
@@ -76,13 +77,14 @@ def check(
         arrange: lays out the grad_outputs in memory.
         dtype: what both compute in; None takes the coarsest among inputs and outputs.
         again: how many fresh draws confirm what is wrong; None takes as many.
+        terms: True looks for errors along other tensors as well.
         done: called after each draw.
     """
     given = candidate.inputs if inputs is None else inputs
     outputs = reference.call(copied(given), seed)
     dtype = dtype or coarsest([*(given[i] for i in candidate.differentiable), *outputs])
     pair = Pair(candidate, reference, dtype or torch.float32, arrange)
-    trial = Trial(pair, power).run(pair.draws(draws, seed, given), samples, done)
+    trial = Trial(pair, power, terms=terms).run(pair.draws(draws, seed, given), samples, done)
     suspects = [k for k, track in enumerate(trial.tracks) if track.broken or track.exceeded()]
     conditions = _conditions(pair, trial, given, seed) if power else {}
     if not suspects:

@@ -134,14 +134,21 @@ class Trial:
     Args:
         pair: the two.
         power: True tries wrong gradients as well.
+        terms: True looks for errors along the other tensors as well, beside a factor and an offset.
         regions: by position of the track, those outside which the error is looked at by itself.
 
     Attributes:
         tracks: one for each floating output, then one for each gradient.
     """
 
-    def __init__(self, pair: Pair, power: bool = False, regions: Mapping[int, Sequence[Region]] | None = None) -> None:
-        self.pair, self.power, self.regions = pair, power, regions or {}
+    def __init__(
+        self,
+        pair: Pair,
+        power: bool = False,
+        regions: Mapping[int, Sequence[Region]] | None = None,
+        terms: bool = True,
+    ) -> None:
+        self.pair, self.power, self.regions, self.terms = pair, power, regions or {}, terms
         self.tracks: list[Track] = []
 
     def run(self, draws: Iterable[object], samples: int = SAMPLES, done: Callable[[], None] | None = None) -> Trial:
@@ -180,7 +187,7 @@ class Trial:
     def _directions(self, measured: Measured, k: int) -> Mapping[str, Tensor]:
         """Return the other tensors of a quantity's shape, by name."""
         golden = measured.golden.tensors[k]
-        if golden is None or golden.dim() == 0:
+        if golden is None or golden.dim() == 0 or not self.terms:
             return {}
         names = self.pair.candidate.input_names
         named: list[tuple[str, Tensor]] = [
@@ -246,7 +253,7 @@ def _take(
     track.candidate += float(error.square().sum())
     track.yardstick += float(yard.error.square().sum())
     track.level = max(track.level, yard.level)
-    if yard.size > 0:
+    if yard.size > 0 and trial.power:
         track.allowed = min(track.allowed, float(yard.allowed.median()) / yard.size)
     if trial.power and track.quantity.kind == "gradient" and yard.size > 0:
         for code, wrong in mutations(

@@ -177,25 +177,31 @@ class Yardstick:
         found = {}
         for direction, v in self.directions.items():
             product = error if direction == "ones" else error * v
+            self._measure(direction)
             for system in self.systems():
                 if system.direction == direction:
-                    norm, variance, floor, golden = self._scale(system)
-                    found[system] = Sums(_summed(product, system), norm, variance, floor, golden)
+                    found[system] = Sums(_summed(product, system), *self._known[system])
         return found
 
-    def _scale(self, system: System) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Return norm, variance, floor and golden sums of a system, computed once."""
-        if system not in self._known:
-            v = self.directions[system.direction]
-            norm = _summed(v * v, system)
-            squares = torch.stack([_summed(r * v, system).square() for r in self.correct]).mean(0)
+    def _measure(self, direction: str) -> None:
+        """Compute norm, variance, floor and golden sums of the systems of a direction, once."""
+        if System(direction, (), "whole") in self._known:
+            return
+        v = self.directions[direction]
+        square = v if direction == "ones" else v * v
+        correct = self.correct if direction == "ones" else [r * v for r in self.correct]
+        along = self.golden if direction == "ones" else square if direction == "golden" else self.golden * v
+        count = len(correct)
+        for system in self.systems():
+            if system.direction != direction:
+                continue
+            norm = _summed(square, system)
+            squares = torch.stack([_summed(one, system).square() for one in correct]).mean(0)
             pooled = _quotient(squares, norm).mean() * norm
-            count = len(self.correct)
             variance = (count * squares + PRIOR * pooled) / (count + PRIOR)
-            golden = norm if system.direction == "golden" else _summed(self.golden * v, system)
+            golden = norm if direction == "golden" else _summed(along, system)
             coherent = COHERENT if system.level == "whole" else COHERENT_LINE
             self._known[system] = norm, variance, coherent * self.unit * golden.abs() + self.tiny * norm.sqrt(), golden
-        return self._known[system]
 
     def excesses(self, error: Tensor, sums: Mapping[System, Sums]) -> Iterator[Excess]:
         """Yield what a single draw shows: entries, their noise, groups, and the size of their sums."""

@@ -15,6 +15,8 @@ try:
 except ImportError:  # then the reference runs as it is written, and says by its casts that it is no golden one
     TorchDispatchMode = contextlib.nullcontext  # type: ignore[assignment,misc]
 
+TABLE = 65_537  # a prime, so that no dimension is a multiple of it; random numbers would cost most of a run
+
 COARSER = frozenset((torch.float32, torch.float16, torch.bfloat16))
 
 # operations that are one in torch and several in a kernel: what a kernel may round in between is seen by taking them
@@ -89,11 +91,18 @@ class RandomRounding(TorchDispatchMode):
         if generator is None:
             generator = torch.Generator(tensor.device).manual_seed(self._seed)
             self._generators[tensor.device] = generator
-        # float32 random numbers suffice; a quarter to half of a last digit, so that what is representable stays
-        shift = torch.rand(tensor.shape, generator=generator, dtype=torch.float32, device=tensor.device).sub_(0.5)
+        # a quarter to half of a last digit, so that what is representable stays
         eps = float(torch.finfo(self._dtype).eps)
-        shifted = torch.addcmul(tensor, tensor, shift.to(torch.float64), value=eps / 2)
+        shifted = torch.addcmul(tensor, tensor, _shifts(tensor, generator), value=eps / 2)
         return shifted.to(self._dtype).to(torch.float64)
+
+
+def _shifts(tensor: Tensor, generator: torch.Generator) -> Tensor:
+    """Return random numbers from -0.5 to 0.5 for all elements; beyond ``TABLE`` of them they repeat."""
+    count = tensor.numel()
+    options: dict[str, Any] = {"generator": generator, "dtype": torch.float64, "device": tensor.device}
+    table = torch.rand(min(count, TABLE), **options).sub_(0.5)
+    return (table if count <= TABLE else table.repeat(-(-count // TABLE))[:count]).reshape(tensor.shape)
 
 
 @cache
