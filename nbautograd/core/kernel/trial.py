@@ -11,7 +11,7 @@ from torch import Tensor
 
 from nbautograd.core.kernel.golden import Measured, Pair, Quantity, Values
 from nbautograd.core.kernel.mutations import mutations
-from nbautograd.core.kernel.yardstick import Deviation, Excess, Sums, System, Yardstick, spreads
+from nbautograd.core.kernel.yardstick import Deviation, Excess, Sums, System, Yardstick, rms, spreads
 
 # Samples of random rounding for each draw, beside the yardstick: with three draws nine correct errors of each sum.
 SAMPLES = 2
@@ -19,6 +19,11 @@ SAMPLES = 2
 # What an injected error that is rounded to the dtype may lose of its size (E 1/m over mantissas m is 0.69, its rounded
 # steps are 0.75 of a spacing), so that what lies above a resolution is found in fact.
 ROUNDED_AWAY = 1.15
+
+
+# Relative to grad_output. A gradient below this is zero up to float64's rounding, as of a softmax over one key: what a
+# kernel returns in its place is a difference of rounded terms, of so many units of the size of grad_output at most.
+VANISHING, DIFFERENCE = 1e-10, 16.0
 
 
 @dataclass(frozen=True)
@@ -150,6 +155,7 @@ class Trial:
     ) -> None:
         self.pair, self.power, self.regions, self.terms = pair, power, regions or {}, terms
         self.tracks: list[Track] = []
+        self.flowing = 0.0  # size of the grad_outputs of the draw in hand
 
     def run(self, draws: Iterable[object], samples: int = SAMPLES, done: Callable[[], None] | None = None) -> Trial:
         """Measure at draws and close the sums."""
@@ -167,6 +173,7 @@ class Trial:
         """Take in one draw."""
         if not self.tracks:
             self.tracks = [Track(quantity) for quantity in self._quantities(measured.golden)]
+        self.flowing = max((rms(g.to(torch.float64)) for g in measured.draw.grad_outputs), default=0.0)
         golden, yardstick, candidate = measured.golden.double(), measured.yardstick.double(), measured.candidate
         for k, track in enumerate(self.tracks):
             if track.other_shape is not None:
@@ -243,6 +250,8 @@ def _take(
         golden, yardstick, got = (torch.where(valid, t, 0.0) for t in (golden, yardstick, got))
         rounded = [torch.where(valid, s, 0.0) for s in rounded]
     tiny = float(torch.finfo(trial.pair.dtype).smallest_normal) * float(torch.finfo(trial.pair.dtype).eps)
+    if track.quantity.kind == "gradient" and rms(golden) <= VANISHING * trial.flowing:
+        tiny += DIFFERENCE * track.unit * trial.flowing
     yard = Yardstick(golden, yardstick - golden, [s - golden for s in rounded], track.unit, tiny, directions)
     error = got - golden
     track.deviation.add(yard, error)

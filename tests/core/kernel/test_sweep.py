@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from kernels import RMS, function
+from kernels import ATTENTION, RMS, function
 from torch import Tensor
 from torch.nn.functional import softplus
 
@@ -125,6 +125,16 @@ def test_an_overflow_that_the_reference_does_not_have_is_a_risk() -> None:
     report = gradcheck(soft, (x,), reference=softplus)
     assert report.verdict == "right"
     assert ("kernel_large", "lint") in [(finding.code, finding.kind) for finding in report.findings]
+
+
+def test_a_gradient_that_vanishes_may_be_a_difference_of_rounded_terms() -> None:
+    report = gradcheck(
+        ATTENTION.function(),
+        ATTENTION.inputs(torch.float16),
+        reference=ATTENTION.eager,
+        shapes=[((2, 3, 1, 16),) * 3],  # one key: the softmax is constant
+    )
+    assert [case.verdict for case in report.cases] == ["right"]
 
 
 def test_other_dtypes_are_tried() -> None:
