@@ -15,6 +15,8 @@ from nbautograd.version import __version__
 AuditVerdict = Literal["right", "wrong", "cannot tell", "unchecked"]
 How = Literal["", "entries", "slice", "directions", "smaller"]
 
+# a finding about calls where other inputs require grad than in the situation: the gradient is right where it was used
+OTHER_GRADS = "needs_input_grad_wrong"
 RANK: dict[AuditVerdict, int] = {"wrong": 0, "cannot tell": 1, "unchecked": 2, "right": 4}
 
 
@@ -83,7 +85,7 @@ class AuditedSituation(Displayable):
         """Say why it is wrong or cannot be told, in the language of the moment; empty where it is right."""
         if self.cause is not None:
             return self.cause.message
-        return str(Phrase("audit.unexplained") if self.verdict == "wrong" else self.reason)
+        return str(Phrase("audit.unexplained") if self.verdict == "wrong" and not self.reason else self.reason)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, as ``--json`` writes it."""

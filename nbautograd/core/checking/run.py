@@ -26,6 +26,7 @@ from nbautograd.core.checking.steps.refine import convergence_curve
 from nbautograd.core.display import Phrase
 from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.arrays import epsilon, real_size
+from nbautograd.core.torch_private.tensors import refuses_grad
 
 REENTRANT = "torch.utils.checkpoint is incompatible with"  # what torch raises for use_reentrant=True
 LOW = 1e-10  # spacing of numbers at 1 above which they are no doubles
@@ -152,6 +153,10 @@ class GradcheckRun:
         except Exception as error:
             if REENTRANT in str(error):
                 self.lacking = Finding("reentrant_checkpoint", "note", "checking.reentrant_checkpoint")
+                self.complete = False
+                return
+            if refuses_grad(error):
+                self.lacking = Finding("reentrant_checkpoint", "note", "checking.only_backward")
                 self.complete = False
                 return
             if self.assembly is None or all(rows.error is not error for rows in self.assembly.rows):

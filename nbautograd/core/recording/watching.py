@@ -8,9 +8,7 @@ made below autograd and the user's modes.
 
 from __future__ import annotations
 
-import copy as copying
-import dataclasses
-import enum
+import functools
 import os
 import sys
 import threading
@@ -26,6 +24,7 @@ from torch.autograd.function import BackwardCFunction
 
 from nbautograd.core.display import Phrase
 from nbautograd.core.recording import spy
+from nbautograd.core.recording.argument_copies import CODE, PLAIN, NotKept, copied, copied_tensor
 from nbautograd.core.recording.record import InstrumentedFunction, local
 from nbautograd.core.torch_private import library
 from nbautograd.core.torch_private import tensors as private
@@ -37,22 +36,6 @@ ALL_BYTES = 256 << 20  # of copied arguments in all
 SITUATIONS = 64  # of one Function that are told apart
 TENSOR = 7  # facts that tell one tensor's situation from another's
 TEXT = 80  # letters of a string argument up to which it tells situations apart
-
-_PLAIN = (
-    type(None),
-    bool,
-    int,
-    float,
-    complex,
-    str,
-    bytes,
-    torch.dtype,
-    torch.device,
-    torch.layout,
-    torch.memory_format,
-)
-_CODE = (types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType, types.ModuleType, type)
-_TENSORS = (Tensor, torch.nn.Parameter, torch.nn.Buffer)
 
 
 @dataclass
@@ -216,29 +199,18 @@ class Watch:
             situation.lacking = Phrase("audit.profiled")
             return
         try:
-            copies = tuple([_copy(x, needs) for x, needs in zip(args, required, strict=False)])
-            named = dict(zip(keywords, [_copy(x) for x in keywords.values()], strict=True))
+            room = min(CLASS_BYTES - found.bytes, ALL_BYTES - self.bytes) + freed
+            copies, size = _copies((*args, *keywords.values()), required, room)
         except NotKept as problem:
-            situation.lacking = problem.phrase
+            situation.lacking = situation.lacking or problem.phrase
             return
         if largest is not None:
             situation.kept.pop()
         found.bytes += size - freed
         self.bytes += size - freed
-        situation.kept.append(KeptCall(copies, named, elements, size))
+        named = dict(zip(keywords, copies[len(args) :], strict=True))
+        situation.kept.append(KeptCall(copies[: len(args)], named, elements, size))
         situation.kept.sort(key=lambda call: call.elements)
-
-
-class NotKept(Exception):  # noqa: N818 - a reason, not a mistake
-    """Arguments that cannot be copied.
-
-    Attributes:
-        phrase: why.
-    """
-
-    def __init__(self, message_id: str, **params: Any) -> None:
-        super().__init__(message_id)
-        self.phrase = Phrase(message_id, **params)
 
 
 def _kind(item: Any, required: bool) -> Any:
@@ -251,13 +223,17 @@ def _kind(item: Any, required: bool) -> Any:
         return str
     if isinstance(item, float):
         return float, repr(item)
-    if isinstance(item, _PLAIN):
+    if isinstance(item, PLAIN):
         return type(item), item
     if isinstance(item, (tuple, list)):
         return type(item), tuple([_kind(one, _requires_grad(one)) for one in item])
-    if isinstance(item, _CODE):
-        return id(item)
-    return type(item)
+    if isinstance(item, types.FunctionType):  # one that is made anew for each call has the code of the others
+        return types.FunctionType, item.__qualname__, id(item.__code__)
+    if isinstance(item, types.MethodType):
+        return types.MethodType, _kind(item.__func__, False), type(item.__self__)
+    if isinstance(item, functools.partial):
+        return functools.partial, _kind(item.func, False)
+    return id(item) if isinstance(item, CODE) else type(item)
 
 
 def _requires_grad(item: Any) -> bool:
@@ -283,80 +259,25 @@ def _extent(items: Any) -> tuple[int, int]:
     return elements, size
 
 
-def _copy(item: Any, required: bool | None = None) -> Any:
-    """Return a copy of an argument that nothing in the program can change.
+def _copies(items: tuple[Any, ...], required: tuple[bool, ...], room: int) -> tuple[tuple[Any, ...], int]:
+    """Return copies of the arguments of one call, and the bytes of all tensors in them.
 
     Raises:
-        NotKept: for what cannot be copied without running code of its own.
+        NotKept: where they cannot be copied, or take more than the room.
     """
-    if isinstance(item, Tensor):
-        return _copied_tensor(item, item.requires_grad if required is None else required)
-    if isinstance(item, (*_PLAIN, *_CODE, enum.Enum, slice, range, torch.Size)) or item is Ellipsis:
-        return item
-    if type(item) in (tuple, list, set, frozenset):
-        return type(item)([_copy(one) for one in item])
-    if type(item) is dict:
-        return {_copy(key): _copy(value) for key, value in item.items()}
-    if isinstance(item, tuple) and hasattr(item, "_fields"):
-        return type(item)(*[_copy(one) for one in item])
-    if isinstance(item, (np.ndarray, np.generic)) and item.dtype != object:
-        return item.copy()
-    if dataclasses.is_dataclass(item) or type(item) is types.SimpleNamespace:
-        made = copying.copy(item)
-        for name, value in vars(item).items():
-            object.__setattr__(made, name, _copy(value))
+    needs = {id(item): need for item, need in zip(items, required, strict=False)}
+    size = 0
+
+    def copy_tensor(item: Tensor) -> Tensor:
+        nonlocal size
+        made = copied_tensor(item, needs.get(id(item), item.requires_grad))
+        size += item.numel() * item.element_size()
+        if size > room:
+            raise NotKept("audit.too_large", size=_mebibytes(size))
         return made
-    raise NotKept("audit.not_copied", type=type(item).__name__)
 
-
-def _copied_tensor(item: Tensor, required: bool) -> Tensor:
-    item = private.unwrap_for_grad(item)
-    kind = _unreadable(item)
-    if kind:
-        raise NotKept("audit.tensor_not_copied", kind=kind)
-    required = required and (item.is_floating_point() or item.is_complex())
-    with private.disable_torch_function(), torch.inference_mode(False), torch.no_grad():
-        if private.only_kernels is None or item.is_conj() or item.is_neg():
-            return item.detach().clone().requires_grad_(required)
-        with private.only_kernels():
-            shape, stride = _unexpanded(item)
-            small = item.as_strided(shape, stride)
-            made = torch.empty_strided(shape, _dense(small), dtype=item.dtype, device=item.device)
-            made.copy_(small)
-            made = made if shape == tuple(item.shape) else made.expand(item.shape)
-        return made.requires_grad_(required)
-
-
-def _unexpanded(item: Tensor) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return shape and strides of a tensor without what ``expand`` repeats."""
-    shape = tuple(1 if st == 0 else n for n, st in zip(item.shape, item.stride(), strict=True))
-    return shape, tuple(item.stride())
-
-
-def _dense(item: Tensor) -> tuple[int, ...]:
-    """Return strides that take no more room than there are elements, in the order of the tensor's own."""
-    order = sorted(range(item.dim()), key=lambda d: (item.stride(d), item.shape[d] == 1))
-    if item.is_contiguous():
-        return tuple(item.stride())
-    strides, span = [0] * item.dim(), 1
-    for d in order:
-        # a gap between rows is kept as one element: such a tensor stays one that is not contiguous
-        gap = 1 if span > 1 and item.stride(d) > span else 0
-        strides[d] = span + gap
-        span = strides[d] * max(1, item.shape[d])
-    return tuple(strides)
-
-
-def _unreadable(item: Tensor) -> str:
-    if type(item) not in _TENSORS and type(item).__torch_dispatch__ is not Tensor.__torch_dispatch__:
-        return type(item).__name__
-    if private.vmap_level(item) is not None:
-        return "torch.vmap"
-    if item.is_nested:
-        return "nested"
-    if item.layout is not torch.strided:
-        return str(item.layout).removeprefix("torch.")
-    return "quantized" if item.is_quantized else "meta" if item.is_meta else ""
+    size += sum(item.nbytes for item in items if isinstance(item, np.ndarray))
+    return copied(items, copy_tensor), size
 
 
 def _mebibytes(size: int) -> str:

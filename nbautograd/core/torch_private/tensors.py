@@ -185,6 +185,17 @@ def gradients(
     return computed
 
 
+def refuses_grad(error: BaseException) -> bool:
+    """Return True for what a backward raised since ``torch.autograd.grad`` was called, not ``backward()``.
+
+    Only code that asks torch for it can know the difference.
+    """
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and "_is_checkpoint_valid" in trace.tb_frame.f_code.co_names
+
+
 @contextmanager
 def modes_kept() -> Iterator[None]:
     """Leave whatever modes (``TorchDispatchMode``, ``TorchFunctionMode``) a block enters and forgets to leave."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from nbautograd import messages
 from nbautograd.core.explaining.cause import Place
 from nbautograd.inspection.audit import DIRECTIONS, ROWS
-from nbautograd.inspection.audit_report import AuditedFunction, AuditedSituation, AuditReport, AuditVerdict
+from nbautograd.inspection.audit_report import OTHER_GRADS, AuditedFunction, AuditedSituation, AuditReport, AuditVerdict
 from nbautograd.views import formats
 from nbautograd.views.builders import build
 from nbautograd.views.builders.explanation import place_words
@@ -180,6 +180,10 @@ def _verdict(situation: AuditedSituation) -> Cell:
         words.append(messages.text("views.audit.in_dtype", dtype=situation.dtype))
     if situation.verdict == "right" and situation.order2 == "wrong":
         words.append(messages.text("views.audit.second"))
+    if situation.verdict == "right" and getattr(situation.reason, "message_id", "") == "audit.right_symmetric":
+        words.append(messages.text("views.audit.symmetric"))
+    if situation.verdict == "right" and any(finding.code == OTHER_GRADS for finding in situation.findings):
+        words.append(messages.text("views.audit.other_grads"))
     aside = messages.text("views.comma").join(words)
     return (_verdict_chip(situation.verdict), f" ({aside})" if aside else "")
 

@@ -1,0 +1,153 @@
+"""Calls that an audit runs again: on copies, with the tensors that modules and closures share with the arguments.
+
+What an audit knows of a call besides its Jacobians is found here: that forward hands its input on, that backward runs
+once, that a weight is read from elsewhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nbautograd.core.checking.backward_call import cotangents
+from nbautograd.core.checking.problem import Problem
+from nbautograd.core.recording.argument_copies import copied, is_structure, tensors_inside
+
+AS_CLOSE = 1e-2  # two precisions that differ by more, relative to the largest number, are not the same function
+
+
+def double(item: Tensor) -> Tensor:
+    """Return a tensor in double precision; integers stay as they are."""
+    if not (item.is_floating_point() or item.is_complex()):
+        return item
+    wide = torch.complex128 if item.is_complex() else torch.float64
+    return item.detach().to(wide).requires_grad_(item.requires_grad)
+
+
+def reading(target: Any, arguments: tuple[Any, ...], names: Sequence[str]) -> tuple[Any, tuple[Any, ...]]:
+    """Return a callable whose modules, closures and objects read the tensors that it is given, and what to give it.
+
+    Each call gets copies of them, so that what one call leaves in a module is not there for the next.
+    """
+    if not isinstance(target, type) or not tensors_inside(arguments):
+        return target, arguments
+    template = copied(arguments, _cloned)
+
+    def call(*given: Any) -> Any:
+        moved = [item.clone() if isinstance(item, Tensor) and item.requires_grad else item for item in given]
+        tied = {id(old): new for old, new in zip(template, moved, strict=True) if isinstance(old, Tensor)}
+        fresh = copied(template, _cloned, tied)
+        pairs = zip(moved, fresh, strict=True)
+        return target.apply(*[new if isinstance(new, Tensor) else old for new, old in pairs])  # type: ignore[attr-defined]
+
+    call.__name__ = target.__name__
+    known = [name for name in names if name.isidentifier()][: len(arguments)]
+    known += [f"input_{k}" for k in range(len(known), len(arguments))]
+    positional = inspect.Parameter.POSITIONAL_ONLY
+    call.__signature__ = inspect.Signature([inspect.Parameter(name, positional) for name in known])  # type: ignore[attr-defined]
+    return call, tuple(None if is_structure(item) else item for item in arguments)
+
+
+def _cloned(item: Tensor) -> Tensor:
+    return item.detach().clone().requires_grad_(item.requires_grad)
+
+
+def symmetric(item: Tensor) -> bool:
+    """Return True for square matrices that equal their transposes."""
+    return item.dim() > 1 and item.shape[-1] == item.shape[-2] > 1 and torch.equal(item, item.mT)
+
+
+def runs_once(target: Any, inputs: tuple[Any, ...]) -> bool:
+    """Return True for a backward that works, and raises when it is run again."""
+    subject = Problem(target, inputs)
+    with subject.session():
+        outputs = subject.call()
+        v = cotangents(subject, outputs, 0)
+        try:
+            subject.vjp(outputs, v)
+        except Exception:
+            return False
+        with contextlib.suppress(Exception):
+            subject.vjp(outputs, v)
+            return False
+    return True
+
+
+def read_elsewhere(target: Any, inputs: tuple[Any, ...]) -> str:
+    """Return the name of an input that forward gives the same result for, and backward a gradient; empty for none."""
+    subject = Problem(target, inputs)
+    with subject.session():
+        outputs = subject.call()
+        gradients = subject.vjp(outputs, cotangents(subject, outputs, 0))
+        for which, gradient in zip(subject.differentiable, gradients, strict=True):
+            moved = subject.fresh()
+            with torch.no_grad():
+                moved[which].add_(torch.rand_like(moved[which]))
+            same = all(torch.equal(y, z) for y, z in zip(outputs, subject.call(moved), strict=True))
+            if same and gradient is not None and bool(gradient.any()):
+                return subject.input_names[which]
+    return ""
+
+
+def hands_on(target: Any, inputs: tuple[Any, ...]) -> bool:
+    """Return True for a forward that returns its inputs as they are: it is written for a gradient of another kind.
+
+    A reversal, a scale or a clip of the gradient is no mistake, and nothing in the numbers tells it from one.
+    """
+    given = [x.detach() for x in inputs if isinstance(x, Tensor)]
+    outputs = outputs_of(target, inputs)
+    return bool(outputs) and all(any(y.shape == x.shape and torch.equal(x, y) for x in given) for y in outputs)
+
+
+def outputs_of(target: Any, inputs: tuple[Any, ...]) -> tuple[Tensor, ...]:
+    """Return the tensors that a call gives."""
+    return tuple(y.detach() for y in Problem(target, inputs).call())
+
+
+def same_function(own: tuple[Any, tuple[Any, ...]], doubled: tuple[Any, tuple[Any, ...]]) -> bool:
+    """Return True where outputs and gradients in double precision are those in the program's own, but for rounding.
+
+    A kernel that reads the wrong dtype, or takes another way for it, is checked as the program calls it.
+    """
+    changed = any(isinstance(a, Tensor) and a.dtype != b.dtype for a, b in zip(own[1], doubled[1], strict=True))
+    if not changed:
+        return True
+    try:
+        first, second = Problem(*own), Problem(*doubled)
+        weights: list[Tensor | None] = []
+        pairs = list(zip(_values(first, weights), _values(second, weights), strict=True))
+    except Exception:
+        return False
+    return all(close(a, b) for a, b in pairs)
+
+
+def _values(subject: Problem, weights: list[Tensor | None]) -> list[Tensor | None]:
+    """Return outputs, and the gradients for random cotangents: those in ``weights``, which the first call fills."""
+    with subject.session():
+        outputs = subject.call()
+        if not weights:
+            weights.extend(cotangents(subject, outputs, 0))
+        own = [v if v is None else v.to(y.dtype) for v, y in zip(weights, outputs, strict=True)]
+        return [*(y.detach() for y in outputs), *subject.vjp(outputs, own)]
+
+
+def close(a: Tensor | None, b: Tensor | None) -> bool:
+    """Return True for tensors that are equal but for the rounding of a coarser dtype."""
+    if a is None or b is None:
+        return a is b
+    if a.shape != b.shape:
+        return False
+    if not (a.is_floating_point() or a.is_complex()):
+        return torch.equal(a, b)
+    wide = torch.complex128 if a.is_complex() else torch.float64
+    first, second = a.to(wide), b.to(wide)
+    there = torch.isfinite(first) & torch.isfinite(second)
+    if not first.numel() or not bool(there.any()):
+        return True
+    apart, size = (first - second)[there].abs().max(), second[there].abs().max()
+    return bool(apart <= max(AS_CLOSE, 8 * torch.finfo(a.dtype).eps) * size + 1e-30)

@@ -1,0 +1,270 @@
+"""Audited Functions that take modules, methods, closures and objects: each check reads copies of what these hold."""
+
+from __future__ import annotations
+
+import functools
+import threading
+import types
+
+import pytest
+import torch
+from torch import nn
+
+import nbautograd
+from nbautograd.core.recording.argument_copies import NotKept, copied, is_structure, tensors_inside
+
+LONG = {"budget": 3600.0, "per_function": 3600.0}
+
+
+class Recomputed(torch.autograd.Function):
+    """Runs code without a graph and again in backward; the weights that the code reads stand beside it."""
+
+    factor = 1.0
+
+    @classmethod
+    def run(cls, code, x):
+        return code(x)
+
+    @staticmethod
+    def forward(ctx, code, x, *weights):
+        ctx.code, ctx.weights = code, weights
+        ctx.save_for_backward(x)
+        with torch.no_grad():
+            return code(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        x = x.detach().requires_grad_()
+        with torch.enable_grad():
+            y = ctx.code(x)
+        gradients = torch.autograd.grad(y, (x, *ctx.weights), grad)
+        return None, gradients[0], *(g * Recomputed.factor for g in gradients[1:])
+
+
+class Halved(Recomputed):
+    """The same with half the gradient of the weights."""
+
+    @staticmethod
+    def backward(ctx, grad):
+        none, x, *weights = Recomputed.backward(ctx, grad)
+        return none, x, *(g / 2 for g in weights)
+
+
+class Coupling:
+    """An object that is no module."""
+
+    def __init__(self, inner):
+        self.inner, self.calls = inner, 0
+
+    def __call__(self, x):
+        self.calls += 1
+        return self.inner(x) + x
+
+    def method(self, x):
+        return self(x)
+
+
+def code_of(kind):
+    layer = nn.Sequential(nn.Linear(3, 3), nn.Tanh())
+    weights = tuple(layer.parameters())
+    coupling = Coupling(layer)
+    made = {
+        "module": layer,
+        "method": layer.forward,
+        "closure": lambda x: layer(x) * 2,
+        "partial": functools.partial(lambda scale, inner, x: inner(x) * scale, 2.0, layer),
+        "object": coupling,
+        "method of an object": coupling.method,
+    }
+    return made[kind], weights
+
+
+KINDS = ("module", "method", "closure", "partial", "object", "method of an object")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_code_reads_the_weights_that_stand_beside_it(kind):
+    code, weights = code_of(kind)
+    before = [w.detach().clone() for w in weights]
+    with nbautograd.audit(**LONG) as audit:
+        for function in (Recomputed, Halved):
+            function.apply(code, torch.randn(2, 3, requires_grad=True) * 1, *weights)
+    report = audit.report()
+    assert {f.name: f.verdict for f in report.functions} == {"Recomputed": "right", "Halved": "wrong"}
+    assert "where fewer inputs require grad" in str(report)  # its backward fails for frozen weights
+    assert "Why was not looked for" in str(report)
+    assert all(torch.equal(a, b) and a.grad is None for a, b in zip(before, weights, strict=True))
+
+
+def test_what_a_module_keeps_of_a_call_is_not_there_for_the_next():
+    norm = nn.BatchNorm1d(3)
+    with nbautograd.audit(**LONG) as audit:
+        Recomputed.apply(norm, torch.randn(4, 3, requires_grad=True), *norm.parameters())
+    tracked = norm.num_batches_tracked.clone()
+    assert audit.report().verdict == "right"
+    assert torch.equal(norm.num_batches_tracked, tracked)
+
+
+def test_weights_that_forward_does_not_read_make_no_verdict():
+    layer = nn.Linear(3, 3)
+    copies = [w.detach().clone().requires_grad_() for w in layer.parameters()]
+
+    class Elsewhere(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, layer, x, weight, bias):
+            ctx.layer = layer
+            ctx.save_for_backward(x)
+            return layer(x)
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return None, grad @ ctx.layer.weight, grad.mT @ x, grad.sum(0)
+
+    with nbautograd.audit(**LONG) as audit:
+        Elsewhere.apply(layer, torch.randn(2, 3, requires_grad=True), *copies)
+    report = audit.report()
+    assert report.verdict == "cannot tell"
+    assert "`weight`" in str(report)
+
+
+def test_closures_that_are_made_anew_are_one_situation():
+    layer = nn.Linear(3, 3)
+    with nbautograd.audit(**LONG) as audit:
+        for _ in range(4):
+            Recomputed.apply(lambda x: layer(x), torch.randn(2, 3, requires_grad=True), *layer.parameters())
+    [function] = audit.report().functions
+    assert [s.calls for s in function.situations] == [4]
+    assert "0x" not in str(function.situations[0].inputs[0])
+
+
+def test_one_object_in_several_places_stays_one():
+    layer = nn.Linear(2, 2)
+    one, other, weight = copied((layer, [layer], layer.weight), torch.clone)
+    assert one is other[0]
+    assert one is not layer
+    assert one.weight is weight
+    assert one.weight.data_ptr() != layer.weight.data_ptr()
+    assert list(copied((layer.state_dict().keys(),), torch.clone)[0]) == ["weight", "bias"]
+
+
+def test_a_function_that_holds_itself_and_an_empty_cell_are_copied():
+    scale = torch.ones(2)
+
+    def recursive(n):
+        return scale if n == 0 else recursive(n - 1)
+
+    def later():
+        return value, scale
+
+    (made, other) = copied((recursive, later), torch.clone)
+    assert made(2) is not scale
+    assert torch.equal(made(2), scale)
+    with pytest.raises(NameError):
+        other()
+    if scale is None:
+        value = 0
+
+
+def test_code_that_holds_nothing_stays_itself():
+    sentinel = object()
+    assert copied((torch.tanh, code_of, sentinel, len), torch.clone) == (torch.tanh, code_of, sentinel, len)
+    assert not any(
+        is_structure(item) for item in (torch.tanh, code_of, sentinel, 3, "x", torch.ones(1), [torch.ones(1)])
+    )
+
+
+class Slotted:
+    __slots__ = ("x",)
+
+    def __init__(self):
+        self.x = torch.ones(1)
+
+
+class Words(dict):
+    """A container with code of its own."""
+
+
+@pytest.mark.parametrize("make", [threading.Lock, Slotted, Words, torch.Generator, lambda: iter([1])])
+def test_what_holds_more_than_its_attributes_is_not_copied(make):
+    with pytest.raises(NotKept):
+        copied((types.SimpleNamespace(inner=make()),), torch.clone)
+
+
+def test_tensors_out_of_sight_are_found():
+    layer, x = nn.Linear(2, 1), torch.ones(2)
+    assert {id(t) for t in tensors_inside((layer, x))} == {id(layer.weight), id(layer.bias)}
+    assert tensors_inside((x, [x], 3)) == []
+
+
+def test_a_backward_that_refuses_grad_is_no_wrong_one():
+    class OnlyBackward(Recomputed):
+        @staticmethod
+        def backward(ctx, grad):
+            if not torch.autograd._is_checkpoint_valid():
+                raise RuntimeError("use .backward()")
+            return Recomputed.backward(ctx, grad)
+
+    layer = nn.Linear(3, 3)
+    with nbautograd.audit(**LONG) as audit:
+        OnlyBackward.apply(layer, torch.randn(2, 3, requires_grad=True), *layer.parameters()).sum().backward()
+    report = audit.report()
+    assert report.verdict == "cannot tell"
+    assert "only works with `.backward()`" in str(report)
+
+
+class Solved(torch.autograd.Function):
+    """Reads one triangle, and returns the gradient of a matrix that stays symmetric."""
+
+    @staticmethod
+    def forward(ctx, matrix, b):
+        ctx.factor = torch.linalg.cholesky(matrix.detach())
+        x = torch.cholesky_solve(b.detach(), ctx.factor)
+        ctx.save_for_backward(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        g = torch.cholesky_solve(grad, ctx.factor)
+        full = -g @ x.mT
+        return (full + full.mT) / 2, g
+
+
+class HalfSolved(Solved):
+    @staticmethod
+    def backward(ctx, grad):
+        matrix, b = Solved.backward(ctx, grad)
+        return matrix / 2, b
+
+
+def test_a_gradient_for_symmetric_matrices_is_judged_for_them():
+    root, b = torch.randn(3, 3), torch.randn(3, 1)
+    matrix = (root @ root.mT + 3 * torch.eye(3)).requires_grad_()
+    with nbautograd.audit(**LONG) as audit:
+        Solved.apply(matrix, b)
+        HalfSolved.apply(matrix, b)
+    report = audit.report()
+    assert {f.name: f.verdict for f in report.functions} == {"Solved": "right", "HalfSolved": "wrong"}
+    assert "symmetric" in str(report)
+
+
+def test_a_backward_that_frees_what_it_used_is_no_wrong_one():
+    class Freed(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.y = x.exp()
+            return ctx.y.clone()
+
+        @staticmethod
+        def backward(ctx, grad):
+            y = ctx.y
+            del ctx.y
+            return grad * y
+
+    with nbautograd.audit(**LONG) as audit:
+        Freed.apply(torch.randn(3, requires_grad=True)).sum().backward()
+    report = audit.report()
+    assert report.verdict == "cannot tell"
+    assert "works once" in str(report)
