@@ -1,7 +1,8 @@
 """Released packages and torch itself, audited in programs as their users write them; ``docs/field-report.md`` tells it.
 
 ``.ci/packages`` installs the packages; without them torch itself is audited alone. Each class has the verdict that is
-true of it: a "wrong" here was confirmed with plain torch, by finite differences or autograd of the forward.
+true of it: a "wrong" here was confirmed with plain torch, by finite differences or autograd of the forward, or its code
+was read and its gradient is meant to be another one, as the report says.
 """
 
 from __future__ import annotations
