@@ -1,7 +1,8 @@
 // Blocks as a small matrix of outputs x inputs to choose from, and the words for their verdicts.
 
 import { ask } from "./wire.js";
-import { el, keys } from "./dom.js";
+import { button, el, keys } from "./dom.js";
+import { count, number } from "./formats.js";
 
 /** @typedef {import("./types").Page} Page */
 /** @typedef {import("./states").BlockState} Block */
@@ -43,7 +44,10 @@ const RANKS = { mismatch: 0, undecided: 1, flat: 2, subgradient: 3, match: 5 };
 
 /** @param {Block[]} blocks @returns {Block[]} wrong ones first, then those that were not decided, then the others */
 export function byInterest(blocks) {
-  const rank = (/** @type {Block} */ block) => RANKS[block.verdict ?? ""] ?? 4;
+  /** @param {Block} block */
+  function rank(block) {
+    return RANKS[block.verdict ?? ""] ?? 4;
+  }
   return [...blocks].sort((a, b) => rank(a) - rank(b));
 }
 
@@ -53,11 +57,57 @@ export function mostTelling(blocks) {
   return [block.output, block.input];
 }
 
-export const FEW = 12; // blocks; of more than that those that agree are folded
+/** The tolerances that can be chosen: those of widgets/jacobian.py, of which the first is 1e-5. */
+export const TOLERANCES = Array.from({ length: 31 }, (_, k) => 10 ** ((k - 30) / 2));
+export const FIRST_TOLERANCE = 20;
 
-/** @param {Page} page @param {number} agreeing */
-export const agreeingWords = (page, agreeing) =>
-  page.t(agreeing === 1 ? "block_agrees" : "blocks_agree", { count: agreeing });
+/** @param {Page} page @returns {string} the place of the block that is selected, else of the one to begin with */
+export const chosenBlock = (page) => String(page.selection().block ?? page.first);
+
+/**
+ * The name of a block as a way to it: into another part of the view, or selecting it where its row stands.
+ * @param {Page} page
+ * @param {import("./tree").BlockName} name
+ */
+export function blockNameView(page, { words, block, tab = "" }) {
+  const code = el("code", null, words);
+  if (tab && !page.tabs.includes(tab)) return code;
+  const name = button(code, go, "link");
+  function go() {
+    page.select(tab ? page.reach(block) : { block, entry: undefined });
+    if (tab) page.show(tab);
+  }
+  function press() {
+    const pressed = chosenBlock(page) === String(block);
+    name.setAttribute("aria-pressed", String(pressed));
+    const fold = name.closest("details");
+    if (fold && pressed && page.selection().block) fold.open = true;
+  }
+  if (!tab) {
+    page.onSelect(press);
+    press();
+    queueMicrotask(press); // by then it stands in its table
+  }
+  return name;
+}
+
+/**
+ * How many entries differ by more than the tolerance that is chosen; as a heading that tolerance.
+ * @param {Page} page
+ * @param {import("./tree").Beyond} beyond
+ */
+export function beyondView(page, { counts, heading }) {
+  const name = el("span", heading ? null : "heading"),
+    shown = el("span");
+  function weigh() {
+    const at = page.tolerance.get();
+    name.textContent = page.t("beyond", { tolerance: number(TOLERANCES[at], 2) });
+    if (!heading) shown.textContent = counts ? count(counts[at]) : number(null);
+  }
+  page.tolerance.on(weigh, page.signal);
+  weigh();
+  return el("span", null, name, shown);
+}
 
 /**
  * All of a block, of which a list of many blocks holds only the verdict.
@@ -173,7 +223,10 @@ function arrows(element, places) {
   /** @param {number} down @param {number} right */
   function go(down, right) {
     const root = /** @type {ShadowRoot} */ (element.getRootNode());
-    const holds = (/** @type {any} */ button) => button && button === root.activeElement;
+    /** @param {HTMLButtonElement | undefined} button */
+    function holds(button) {
+      return button && button === root.activeElement;
+    }
     let row = places.findIndex((some) => some.some(holds));
     let col = places[row]?.findIndex(holds) ?? -1;
     while (row >= 0 && col >= 0) {

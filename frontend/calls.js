@@ -35,7 +35,7 @@ export function callsView(page, state) {
   const body = el("div", "pair");
   /** @type {import("./states").CallState | undefined} */
   let shown;
-  const follow = async () => {
+  async function follow() {
     const call = calls[chosen()];
     if (call === shown) return;
     shown = call;
@@ -66,13 +66,14 @@ export function callsView(page, state) {
           group.filter((one) => one.document),
         ),
       );
-  };
-  /** List other calls: those that came with the state, or older ones that Python sends. */
-  const list = async (
-    /** @type {number} */ first,
-    /** @type {number} */ count,
-    /** @type {number} */ then = first,
-  ) => {
+  }
+  /**
+   * List other calls: those that came with the state, or older ones that Python sends.
+   * @param {number} first
+   * @param {number} count
+   * @param {number} [then]
+   */
+  async function list(first, count, then = first) {
     const question = { kind: /** @type {const} */ ("some_calls"), first, count };
     let some =
       count >= (state.trends?.count ?? 0)
@@ -100,7 +101,7 @@ export function callsView(page, state) {
     const call = calls[Math.min(calls.length - 1, Math.max(0, then - first))];
     if (page.selection().call === call.index) follow();
     else page.select({ call: call.index });
-  };
+  }
   page.onSelect(follow);
   follow();
   return el(
@@ -131,8 +132,11 @@ function together(calls, call) {
  * @param {() => number} chosen
  */
 function timeline(page, calls, places, chosen) {
-  const width = calls.length * STEP,
-    middle = (/** @type {number} */ k) => k * STEP + WIDTH / 2;
+  const width = calls.length * STEP;
+  /** @param {number} k */
+  function middle(k) {
+    return k * STEP + WIDTH / 2;
+  }
   const links = svg("svg", { width, height: LANE + CHIP, "aria-hidden": "true" }),
     chips = el("div");
   const track = el(
@@ -154,12 +158,15 @@ function timeline(page, calls, places, chosen) {
       ? [[/** @type {number} */ (places.get(call.forward ?? -1)), k]]
       : [],
   );
-  const paint = () => {
+  function paint() {
     const from = Math.floor(element.scrollLeft / STEP) - BESIDE,
       to = Math.ceil((element.scrollLeft + (element.clientWidth || 700)) / STEP) + BESIDE;
     const now = chosen(),
       stop = Math.min(Math.max(now, from + BESIDE, 0), to - BESIDE - 1, calls.length - 1);
-    const inside = (/** @type {number} */ k) => k >= from && k < to;
+    /** @param {number} k */
+    function inside(k) {
+      return k >= from && k < to;
+    }
     for (const [k, chip] of made)
       if (!inside(k) && chip !== element.querySelector(":focus")) (chip.remove(), made.delete(k));
     for (let k = Math.max(0, from); k < Math.min(to, calls.length); k++) {
@@ -180,21 +187,23 @@ function timeline(page, calls, places, chosen) {
           });
         }),
     );
-  };
-  const see = (/** @type {number} */ k) => {
+  }
+  /** @param {number} k */
+  function see(k) {
     const left = k * STEP,
       room = element.clientWidth || 700;
     if (left < element.scrollLeft || left + STEP > element.scrollLeft + room)
       element.scrollLeft = left - room / 2 + STEP;
     paint();
-  };
-  const go = (/** @type {number} */ by) => {
+  }
+  /** @param {number} by */
+  function go(by) {
     const focused = [...made].find(([, chip]) => chip.matches(":focus"))?.[0] ?? chosen();
     const next = Math.max(0, Math.min(calls.length - 1, focused + by));
     page.select({ call: calls[next].index });
     see(next);
     made.get(next)?.focus();
-  };
+  }
   keys(track, {
     ArrowLeft: () => go(-1),
     ArrowRight: () => go(1),

@@ -34,7 +34,7 @@ export function camera(page, drawing, frame, size, tell, start) {
     Math.min(TALLEST, Math.max(120, size.height * Math.min(1, room() / size.width)));
   const whole = () =>
     Math.min(1, room() / size.width, (frame.clientHeight || TALLEST) / size.height);
-  const apply = () => {
+  function apply() {
     const view = { x, y, width: room() / scale, height: frame.clientHeight / scale };
     const key = [scale, room(), frame.clientHeight].join(),
       away = Math.max(Math.abs(drawn.x - x), Math.abs(drawn.y - y)) * scale;
@@ -49,19 +49,21 @@ export function camera(page, drawing, frame, size, tell, start) {
       drawing.setAttribute("viewBox", `${part.x} ${part.y} ${part.width} ${part.height}`);
       tell.draw(part, scale);
     }
-    for (const layer of /** @type {Iterable<any>} */ (frame.children))
+    for (const layer of /** @type {Iterable<HTMLElement | SVGElement>} */ (frame.children))
       layer.style.translate = `${Math.round((drawn.x - x) * scale)}px ${Math.round((drawn.y - y) * scale)}px`; // whole pixels are copied, others blended
     frame.dataset.view = [x, y, view.width, view.height].join(" ");
     tell.see(view, view.width >= size.width - 1 && view.height >= size.height - 1);
-  };
+  }
   const land = () => cancelAnimationFrame(flight);
-  const fit = (/** @type {number} */ least) => {
+  /** @param {number} least */
+  function fit(least) {
     land();
     const before = room();
     fitOnce(least);
     if (room() !== before) fitOnce(least); // the minimap has come or gone
-  };
-  const fitOnce = (/** @type {number} */ least) => {
+  }
+  /** @param {number} least */
+  function fitOnce(least) {
     frame.style.height = `${tall()}px`;
     scale = whole() < least ? Math.min(1, Math.max(least, room() / size.width)) : whole();
     const [spare, first] = [size.width - room() / scale, size.boxes[0]];
@@ -73,23 +75,25 @@ export function camera(page, drawing, frame, size, tell, start) {
           : 0;
     y = 0;
     apply();
-  };
-  const zoom = (/** @type {number} */ by, px = room() / 2, py = frame.clientHeight / 2) => {
+  }
+  /** @param {number} by */
+  function zoom(by, px = room() / 2, py = frame.clientHeight / 2) {
     land();
     const next = Math.max(Math.min(SMALLEST, whole()), Math.min(LARGEST, scale * by));
     x += px / scale - px / next;
     y += py / scale - py / next;
     scale = next;
     apply();
-  };
-  const centre = (/** @type {number} */ cx, /** @type {number} */ cy) => {
+  }
+  /** @param {number} cx @param {number} cy */
+  function centre(cx, cy) {
     land();
     x = cx - room() / scale / 2;
     y = cy - frame.clientHeight / scale / 2;
     apply();
-  };
+  }
   /** @param {Rect} box move to it, near enough to read it */
-  const fly = (box) => {
+  function fly(box) {
     land();
     const from = { scale, x, y },
       near = Math.max(scale, READABLE);
@@ -99,17 +103,21 @@ export function camera(page, drawing, frame, size, tell, start) {
       y: box.y + box.height / 2 - frame.clientHeight / near / 2,
     };
     const begun = performance.now();
-    const move = (/** @type {number} */ now) => {
+    /** @param {number} now */
+    function move(now) {
       const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
       const t = still ? 1 : Math.min(1, Math.max(0, now - begun) / FLIGHT),
         s = t * t * (3 - 2 * t);
-      const part = (/** @type {"scale" | "x" | "y"} */ k) => from[k] + (to[k] - from[k]) * s;
+      /** @param {"scale" | "x" | "y"} k */
+      function part(k) {
+        return from[k] + (to[k] - from[k]) * s;
+      }
       [scale, x, y] = [part("scale"), part("x"), part("y")];
       apply();
       if (t < 1) flight = requestAnimationFrame(move);
-    };
+    }
     move(begun);
-  };
+  }
   drag(
     drawing,
     (dx, dy) => (land(), (x -= dx / scale), (y -= dy / scale), apply()),

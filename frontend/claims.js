@@ -14,7 +14,8 @@ export const claim = (element, keys) => void handled.set(element, keys);
  * @param {Element} host @param {AbortSignal} signal
  */
 export function claimKeys(host, signal) {
-  const look = (/** @type {KeyboardEvent} */ event) => {
+  /** @param {KeyboardEvent} event */
+  function look(event) {
     const path = event.composedPath(),
       inside = path.slice(0, Math.max(0, path.indexOf(host)));
     const plain = !(event.ctrlKey || event.metaKey || event.altKey || event.shiftKey);
@@ -24,7 +25,7 @@ export function claimKeys(host, signal) {
         plain &&
         inside.some((part, k) => part instanceof Element && uses(part, event.key, k === 0)),
     );
-  };
+  }
   window.addEventListener("keydown", look, { capture: true, signal });
 }
 

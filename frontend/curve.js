@@ -52,7 +52,10 @@ export function curve(page, points, title, at) {
     best: number(points[best][0], 2),
     error: number(points[best][1], 2),
   });
-  const power = (/** @type {number} */ k) => (k === 0 ? "1" : `1e${k}`);
+  /** @param {number} k */
+  function power(k) {
+    return k === 0 ? "1" : `1e${k}`;
+  }
   return el(
     "figure",
     { class: "curve" },

@@ -1,5 +1,6 @@
 // A document as Python built it, drawn in a live view: the same tree as that of the stored report, views/document.py.
 
+import { beyondView, blockNameView } from "./blocks.js";
 import { copyButton } from "./clipboard.js";
 import { button, el, prose, svg } from "./dom.js";
 import { arrowHead, boxGroup, pathGroup } from "./scene.js";
@@ -118,6 +119,10 @@ function spanView(page, span, sentence = false) {
       return thumbnailView(page, span);
     case "link":
       return linkView(page, span);
+    case "blockname":
+      return blockNameView(page, span);
+    case "beyond":
+      return beyondView(page, span);
   }
 }
 
@@ -133,11 +138,18 @@ function branchView(depth) {
  */
 function tableView(page, { header, rows, caption, right = [], wrap = true }) {
   const columns = Math.max(0, ...rows.map((row) => row.length));
+  const named = wrap && header.length > 2 && header.every((cell) => cell !== ""); // its rows can be read alone
   /** @param {Cell} cell @param {number} k @param {"col" | "row" | ""} scope of a heading */
   function cellView(cell, k, scope) {
     const words = [cell].flat().map((span) => spanView(page, span));
     const look = right.includes(k) ? "num" : null;
-    if (!scope || cell === "") return el("td", look, ...words); // an empty heading would be announced as one
+    // an empty heading would be announced as one
+    if (!scope || cell === "")
+      return el(
+        "td",
+        { class: look, "data-heading": (named && headingWords(header[k])) || null },
+        ...words,
+      );
     return el("th", { scope, class: look }, ...words);
   }
   /** @param {Cell[]} row */
@@ -159,7 +171,7 @@ function tableView(page, { header, rows, caption, right = [], wrap = true }) {
     { class: "scroll", tabindex: "0", role: "region", "aria-label": caption ?? null },
     el(
       "table",
-      wrap ? "grid" : "grid wide",
+      named ? "grid named" : wrap ? "grid" : "grid wide",
       caption && el("caption", "hidden", caption),
       header.length > 0 &&
         el("thead", null, el("tr", null, ...header.map((cell, k) => cellView(cell, k, "col")))),
@@ -167,6 +179,13 @@ function tableView(page, { header, rows, caption, right = [], wrap = true }) {
     ),
   );
 }
+
+/** @param {Cell} cell @returns {string} what a heading says before each cell where a narrow page stacks them */
+const headingWords = (cell) =>
+  [cell]
+    .flat()
+    .map((span) => (typeof span === "string" ? span : "words" in span ? span.words : ""))
+    .join("");
 
 /** @param {Cell[]} row @returns {number | null} how deep a row of a tree stands, null in other tables */
 function depthOf([first]) {

@@ -3,6 +3,8 @@
 import { claim } from "./claims.js";
 
 /** @typedef {Node | string | number | null | undefined | false} Child */
+/** @typedef {{[E in keyof HTMLElementEventMap]?: (event: HTMLElementEventMap[E]) => void}} Listeners */
+/** @typedef {{[name: string]: string | number | boolean | null | undefined | Listeners}} Attributes */
 
 const TURNS = /[\u202a-\u202e\u2066-\u2069]/g; // what would turn the direction of the text behind it
 
@@ -12,7 +14,7 @@ const SVG = "http://www.w3.org/2000/svg";
  * Give an element its attributes (or its class alone), listeners (`on`) and children. Text is always text, never markup.
  * @template {Element} E
  * @param {E} element
- * @param {Record<string, any> | string | null} [attributes]
+ * @param {Attributes | string | null} [attributes]
  * @param {Child[]} [children]
  * @returns {E}
  */
@@ -37,7 +39,7 @@ export function fill(element, attributes, children = []) {
 /**
  * @template {keyof HTMLElementTagNameMap} T
  * @param {T} tag
- * @param {Record<string, any> | string | null} [attributes]
+ * @param {Attributes | string | null} [attributes]
  * @param {...Child} children
  * @returns {HTMLElementTagNameMap[T]}
  */
@@ -61,12 +63,14 @@ export const button = (words, act, look = "button") =>
 /**
  * @template {keyof SVGElementTagNameMap} T
  * @param {T} tag
- * @param {Record<string, any> | string | null} [attributes]
+ * @param {Attributes | string | null} [attributes]
  * @param {...Child} children
  * @returns {SVGElementTagNameMap[T]}
  */
 export const svg = (tag, attributes, ...children) =>
-  /** @type {any} */ (fill(document.createElementNS(SVG, tag), attributes, children));
+  /** @type {SVGElementTagNameMap[T]} */ (
+    /** @type {unknown} */ (fill(document.createElementNS(SVG, tag), attributes, children))
+  );
 
 /**
  * A sentence with its code between backticks set as code.

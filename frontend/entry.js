@@ -16,14 +16,17 @@ import { microscope } from "./microscope.js";
  * @param {AbortSignal} signal
  */
 export function entryView(page, block, entry, signal) {
-  const shown = (/** @type {"output" | "input"} */ side, /** @type {number} */ flat) => {
+  /** @param {"output" | "input"} side @param {number} flat */
+  function shown(side, flat) {
     const sizes = block[`${side}_shape`],
       all = page.elements[`${side}s`]?.[block[side]];
     const known = all?.length === sizes.reduce((a, b) => a * b, 1) ? ` = ${number(all[flat])}` : "";
     return el("code", null, `${element(block, side, unravel(flat, sizes))}${known}`);
-  };
-  const way = (/** @type {string} */ tab, /** @type {string} */ words) =>
-    page.tabs.includes(tab) && button(words, () => page.show(tab));
+  }
+  /** @param {string} tab @param {string} words */
+  function way(tab, words) {
+    return page.tabs.includes(tab) && button(words, () => page.show(tab));
+  }
   const { line, call } = page.reach([block.output, block.input]);
   return el(
     "section",

@@ -22,15 +22,15 @@ export function explorer(page, block, signal, tell) {
   let cursor = /** @type {Pair} */ ((worst && cellOf(top(), worst)) ?? [0, 0]);
 
   /** @param {number} row @param {number} col */
-  const move = (row, col) => {
+  function move(row, col) {
     cursor = [
       Math.max(0, Math.min(top().rows - 1, row)),
       Math.max(0, Math.min(top().cols - 1, col)),
     ];
     tell.moved();
-  };
+  }
   /** @param {Pair} rows @param {Pair} cols */
-  const fetched = async (rows, cols) => {
+  async function fetched(rows, cols) {
     const window = await ask(
       page.model,
       { kind: "zoom", block: place, rows, cols },
@@ -38,9 +38,9 @@ export function explorer(page, block, signal, tell) {
       page.t("no_kernel"),
     );
     return levelOf(window, [rows[0], cols[0]]);
-  };
+  }
   /** @param {[Pair, Pair]} range @param {Pair} [then] the entry to go to */
-  const zoom = async ([rows, cols], then) => {
+  async function zoom([rows, cols], then) {
     tell.say(page.t("asking"));
     try {
       levels.push(block.whole ? keptLevel(block, rows, cols) : await fetched(rows, cols));
@@ -49,23 +49,23 @@ export function explorer(page, block, signal, tell) {
     } catch (problem) {
       if (!signal.aborted) tell.say(/** @type {Error} */ (problem).message);
     }
-  };
+  }
   /** @param {Pair | null} entry */
-  const goTo = (entry) => {
+  function goTo(entry) {
     const cell = entry && cellOf(top(), entry);
     if (cell && !isPooled(top())) move(...cell);
     else if (entry) zoom(around(block, entry), entry);
-  };
-  const choose = () => {
+  }
+  function choose() {
     if (isPooled(top())) return void zoom(cellRange(block, top(), cursor));
     page.select(page.reach(place, [top().first[0] + cursor[0], top().first[1] + cursor[1]]));
-  };
-  const out = () => {
+  }
+  function out() {
     if (levels.length < 2) return;
     levels.pop();
     cursor = [0, 0];
     tell.zoomed();
-  };
+  }
   return {
     top,
     move,
@@ -86,8 +86,8 @@ export function explorer(page, block, signal, tell) {
       if (String([chosen, entry]) === String([place, worst])) goTo(worst);
       else if (worst) page.select(page.reach(place, worst));
     },
-    by: (/** @type {number} */ rows, /** @type {number} */ cols) =>
-      move(cursor[0] + rows, cursor[1] + cols),
+    /** @param {number} rows @param {number} cols */
+    by: (rows, cols) => move(cursor[0] + rows, cursor[1] + cols),
     /** @param {import("./types").Selection} selection */
     follow: (selection) =>
       selection.entry && selection.block?.join() === place.join() && goTo(selection.entry),

@@ -27,7 +27,7 @@ export function searchField(page, state, picture, go) {
   let at = 0;
   /** @type {Hit[]} */
   let hits = [];
-  const look = () => {
+  function look() {
     const wanted = (state.wanted = input.value.trim().toLowerCase());
     hits = wanted ? hitsOf(state, wanted) : [];
     at = 0;
@@ -37,16 +37,18 @@ export function searchField(page, state, picture, go) {
     found.textContent = wanted
       ? page.t(inside ? "found_inside" : "found", { count: hits.length, inside })
       : "";
-  };
-  const show = (/** @type {number} */ next) => {
+  }
+  /** @param {number} next */
+  function show(next) {
     if (hits.length) go(hits[(at = (next + hits.length) % hits.length)].key);
-  };
-  const enter = (/** @type {KeyboardEvent} */ event) => {
+  }
+  /** @param {KeyboardEvent} event */
+  function enter(event) {
     const node = hits[at]?.node ?? null;
     if (node !== null && !event.shiftKey && canRepaint(page, state))
       unfoldTo(page, state, node).catch((problem) => (found.textContent = problem.message));
     else show(at + (event.shiftKey ? -1 : 1));
-  };
+  }
   input.addEventListener("input", () => (look(), show(0)));
   keys(input, {
     Enter: enter,
@@ -58,14 +60,19 @@ export function searchField(page, state, picture, go) {
 
 /** @param {import("./types").GraphView} state @param {string} wanted in lower case @returns {Hit[]} */
 function hitsOf({ layout, nodes }, wanted) {
-  const has = (/** @type {string} */ words) => words.toLowerCase().includes(wanted);
-  const inside = (/** @type {Box} */ box) =>
-    box.kind === "group"
+  /** @param {string} words */
+  function has(words) {
+    return words.toLowerCase().includes(wanted);
+  }
+  /** @param {Box} box */
+  function inside(box) {
+    return box.kind === "group"
       ? box.nodes.find((id) => {
           const n = nodes[id];
           return n && has([n.name, n.label, n.scope].join(" "));
         })
       : undefined;
+  }
   return layout.boxes.flatMap((box) => {
     const node = has(nameOf(box)) ? null : inside(box);
     return node === undefined ? [] : [{ key: box.key, node }];

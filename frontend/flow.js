@@ -28,11 +28,9 @@ export function sum(page, state, node, came = () => true, done = true) {
   const most = drawn.every(Boolean)
     ? limit(...[...drawn, whole].flatMap((packed) => (packed ? [numbers(packed)] : [])))
     : 0; // of all terms: they are compared
-  const term = (
-    /** @type {string} */ name,
-    /** @type {import("./states").GradientState} */ gradient,
-  ) =>
-    el(
+  /** @param {string} name @param {import("./states").GradientState} gradient */
+  function term(name, gradient) {
+    return el(
       "div",
       "term",
       el("code", "name", name),
@@ -40,12 +38,11 @@ export function sum(page, state, node, came = () => true, done = true) {
         ? termMap(page, name, { ...gradient, thumbnail: gradient.thumbnail }, most)
         : gradientView(page, name, gradient),
     );
+  }
   const terms = edges
     .filter((e) => came(e.source))
     .map((e) => term(label(state.nodes[e.source]), e.gradient));
-  const row = terms.flatMap((/** @type {Node} */ t, /** @type {number} */ k) =>
-    k ? [el("span", null, "+"), t] : [t],
-  );
+  const row = terms.flatMap((t, k) => (k ? [el("span", null, "+"), t] : [t]));
   if (done && node.gradient)
     row.push(
       el("span", null, "="),

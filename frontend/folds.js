@@ -44,7 +44,7 @@ async function painted(page, state, change) {
       ...(wide && { wide }),
       lens,
       name,
-      opened: opened === "all" ? opened : opened.map((/** @type {Opened} */ o) => o.key),
+      opened: opened === "all" ? opened : opened.map((o) => o.key),
     },
     page.signal,
     page.t("no_kernel"),
@@ -68,9 +68,7 @@ async function painted(page, state, change) {
 export async function unfoldTo(page, state, node) {
   let next = state;
   for (let depth = 0; depth < DEEPEST; depth++) {
-    const box = next.layout.boxes.find(
-      (/** @type {import("./states").Box} */ b) => b.kind === "group" && b.nodes.includes(node),
-    );
+    const box = next.layout.boxes.find((b) => b.kind === "group" && b.nodes.includes(node));
     if (!box) break;
     next = await painted(page, next, { opened: withOpened(next, box) });
   }
@@ -122,7 +120,7 @@ export function wholeButton(page, state) {
   if (state.opened?.length)
     return waiting(page, page.t("fold_all"), () => repaint(page, state, { opened: [] }));
   return (
-    state.layout.boxes.some((/** @type {import("./states").Box} */ b) => b.kind === "group") &&
+    state.layout.boxes.some((b) => b.kind === "group") &&
     waiting(
       page,
       page.t(state.total > FEW ? "unfold_all_heavy" : "unfold_all", {

@@ -8,20 +8,29 @@ import { decode, restored } from "./wire.js";
 const key = (question) => JSON.stringify(Object.entries(question).sort());
 
 /**
- * @param {any} traits as they were stored, `{"$b64": text}` for bytes
+ * @param {unknown} traits as they were stored, `{"$b64": text}` for bytes
  * @returns {Promise<Model>}
  */
 export async function frozenModel(traits) {
-  const values = restored(traits),
-    answers = (await decode(values.state)).answers ?? {};
-  /** @type {Map<string, Set<(...args: any[]) => void>>} */
+  const values = /** @type {import("./states").Traits} */ (restored(traits));
+  /** @type {{answers?: Record<string, DataView>}} */
+  const { answers = {} } = await decode(values.state);
+  /** @type {Map<string, Set<import("./types").Listener>>} */
   const listeners = new Map();
-  const heard = (/** @type {string} */ event) => listeners.get(event) ?? new Set();
-  const tell = (/** @type {string} */ event, /** @type {any[]} */ ...args) =>
-    [...heard(event)].forEach((listener) => listener(...args));
+  /** @param {string} event */
+  function heard(event) {
+    return listeners.get(event) ?? new Set();
+  }
+  /** @param {string} event @param {import("./types").Reply} reply @param {DataView[]} buffers */
+  function tell(event, reply, buffers) {
+    for (const listener of [...heard(event)]) listener(reply, buffers);
+  }
   return {
     get: (name) => values[name],
-    set: (name, value) => ((values[name] = value), tell(`change:${name}`)),
+    set: (name, value) => {
+      values[name] = value;
+      tell(`change:${name}`, { id: 0 }, []);
+    },
     save_changes: () => {},
     send: ({ id, ...question }) => {
       const kept = answers[key(question)];

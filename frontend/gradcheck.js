@@ -1,12 +1,12 @@
 // The verdict per output and input: a table, and for the chosen block its witnesses and the error against the step.
 
 import { copyReport, secondOrder, sinceView } from "./answer.js";
-import { agreeingWords, byInterest, FEW, mostTelling, verdictWord, wholeBlock } from "./blocks.js";
+import { chosenBlock, mostTelling, TOLERANCES, verdictWord, wholeBlock } from "./blocks.js";
 import { curveView, nearest, pointsOf } from "./curve.js";
 import { documentView } from "./document.js";
 import { button, el, prose } from "./dom.js";
 import { lensButton } from "./entry.js";
-import { compared, count, element, number, time } from "./formats.js";
+import { number } from "./formats.js";
 import { worstEntry } from "./levels.js";
 import { slider } from "./microscope.js";
 import { ask } from "./wire.js";
@@ -14,155 +14,70 @@ import { ask } from "./wire.js";
 /** @typedef {import("./types").Page} Page */
 /** @typedef {import("./states").BlockState} Block */
 
-// those of widgets/jacobian.py
-const TOLERANCES = Array.from({ length: 31 }, (_, k) => 10 ** ((k - 30) / 2));
-
 /**
  * @param {Page} page
  * @param {import("./states").GradcheckState | (import("./states").InspectorState & {check: import("./states").CheckState})} state
  */
-export function gradcheckView(page, state) {
+export function gradcheckView(page, { check, answer, blocks }) {
   // in the inspector the summary tells the causes
   const brief = page.tabs.includes("summary");
-  const { check, answer } = state;
-  const detail = el("div", "stack");
-  /** @type {Block[]} */
-  const blocks = state.blocks;
-  const chosen = () => {
-    const wanted = (page.selection().block ?? (blocks.length ? mostTelling(blocks) : [])).join();
-    return blocks.find((b) => `${b.output},${b.input}` === wanted) ?? blocks[0];
-  };
-  let step = 1e-6,
-    tolerance = TOLERANCES[20]; // 1e-5
-  const grid = table(page, blocks, chosen),
-    said = el("p", { role: "status" }),
-    curve = el("div"),
-    steps = el("span");
-  /** What the sliders change. */
-  function weigh() {
-    grid.weigh(tolerance);
-    curve.replaceChildren(curveView(page, chosen(), step) ?? "");
-    said.textContent = naive(page, chosen(), step, tolerance);
-  }
-  function show() {
-    if (!blocks.length) return;
-    wholeBlock(page, chosen())?.then(
-      show,
-      (problem) => page.signal.aborted || said.replaceChildren(problem.message),
-    );
-    const stops = pointsOf(chosen()).map(([stop]) => stop);
-    steps.replaceChildren(
-      stops.length > 1 ? slider(page.t("step"), stops, step, (to) => ((step = to), weigh())) : "",
-    );
-    detail.replaceChildren(blockDetail(page, chosen(), curve));
-    weigh();
-  }
-  page.onSelect(show);
-  show();
+  if (blocks.length) page.first = mostTelling(blocks);
   return el(
     "div",
     "stack gradcheck",
     ...documentView(page, brief ? answer.brief : answer.document),
     check.since && sinceView(page, check.since),
-    blocks.length > 0 && grid.element,
-    blocks.length > 0 &&
-      el(
-        "div",
-        "bar",
-        steps,
-        slider(page.t("tolerance"), TOLERANCES, tolerance, (to) => ((tolerance = to), weigh())),
-        page.can({ kind: "elsewhere", seed: 1 }) && elsewhere(page, said),
-      ),
-    said,
-    detail,
+    ...documentView(page, check.table),
+    ...(blocks.length ? evidence(page, blocks) : []),
     check.order2 && secondOrder(page, check.order2),
     ...(brief ? [] : documentView(page, answer.others)),
     !brief && copyReport(page),
-    el("p", "faint", page.t("check_facts", { time: time(check.seconds ?? 0), seed: check.seed })),
   );
 }
 
 /**
+ * The sliders for step and tolerance, what they alone would say, and the evidence on the chosen block.
  * @param {Page} page
- * @param {Block[]} all
- * @param {() => Block} chosen
+ * @param {Block[]} blocks
  */
-function table(page, all, chosen) {
-  const blocks = byInterest(all);
-  const shown = blocks.length > FEW ? blocks.filter((b) => b.verdict !== "match").length : Infinity;
-  const head = ["block", "verdict", "wrong", "beyond", "error", "worst"].map((id) =>
-    el("th", { scope: "col" }, page.t(`column.${id}`)),
-  );
-  const counts = blocks.map(() => el("td", "num"));
-  /** @type {HTMLButtonElement[]} */
-  const buttons = [];
-  const rows = blocks.map((block, k) => {
-    const name = el(
-      "button",
-      {
-        class: "link",
-        "aria-pressed": "false",
-        on: { click: () => page.select({ block: [block.output, block.input], entry: undefined }) },
-      },
-      el("code", null, `d ${block.output_name} / d ${block.input_name}`),
-    );
-    buttons.push(name);
-    return el(
-      "tr",
-      null,
-      el("th", { scope: "row" }, name),
-      el("td", null, block.verdict && verdictWord(page, block.verdict), reason(page, block)),
-      el("td", "num", `${count(block.wrong ?? 0)} / ${count(block.entries)}`),
-      counts[k],
-      el("td", "num", number(block.largest_error, 2)),
-      el("td", null, worst(block)),
-    );
-  });
-  const folded = el("tbody", { hidden: true }, ...rows.slice(shown));
-  const more = button(
-    agreeingWords(page, rows.length - shown),
-    () => unfold(folded.hidden),
-    "link",
-  );
-  function unfold(/** @type {boolean} */ open) {
-    folded.hidden = !open;
-    more.setAttribute("aria-expanded", String(open));
+function evidence(page, blocks) {
+  let step = 1e-6;
+  const said = el("p", { role: "status" }),
+    curve = el("div"),
+    steps = el("span"),
+    detail = el("div", "stack");
+  const chosen = () =>
+    blocks.find((b) => `${b.output},${b.input}` === chosenBlock(page)) ?? blocks[0];
+  function weigh() {
+    curve.replaceChildren(curveView(page, chosen(), step) ?? "");
+    said.textContent = naive(page, chosen(), step, TOLERANCES[page.tolerance.get()]);
   }
-  unfold(false);
-  const press = () => {
-    const now = blocks.indexOf(chosen());
-    if (now >= shown && page.selection().block) unfold(true);
-    buttons.forEach(
-      (button, k) => (
-        button.setAttribute("aria-pressed", String(k === now)),
-        rows[k].classList.toggle("chosen", k === now)
-      ),
+  /** @param {number} to */
+  function setStep(to) {
+    step = to;
+    weigh();
+  }
+  function show() {
+    wholeBlock(page, chosen())?.then(
+      show,
+      (problem) => page.signal.aborted || said.replaceChildren(problem.message),
     );
-  };
-  page.onSelect(press);
-  press();
-  const weigh = (/** @type {number} */ tolerance) => {
-    head[3].textContent = page.t("beyond", { tolerance: number(tolerance, 2) });
-    counts.forEach(
-      (cell, b) =>
-        (cell.textContent = String(blocks[b].beyond?.[TOLERANCES.indexOf(tolerance)] ?? "-")),
-    );
-  };
-  const element = el(
-    "div",
-    { class: "scroll", tabindex: "0", role: "region", "aria-label": page.t("blocks") },
-    el(
-      "table",
-      "grid wide",
-      el("caption", "hidden", page.t("blocks")),
-      el("thead", null, el("tr", null, ...head)),
-      el("tbody", null, ...rows.slice(0, shown)),
-      shown < rows.length &&
-        el("tbody", null, el("tr", null, el("td", { colspan: head.length }, more))),
-      shown < rows.length && folded,
-    ),
+    const stops = pointsOf(chosen()).map(([stop]) => stop);
+    steps.replaceChildren(stops.length > 1 ? slider(page.t("step"), stops, step, setStep) : "");
+    detail.replaceChildren(blockDetail(page, chosen(), curve));
+    weigh();
+  }
+  page.tolerance.on(weigh, page.signal);
+  page.onSelect(show);
+  show();
+  const tolerance = slider(
+    page.t("tolerance"),
+    TOLERANCES,
+    TOLERANCES[page.tolerance.get()],
+    (to) => page.tolerance.set(TOLERANCES.indexOf(to)),
   );
-  return { element, weigh };
+  const more = page.can({ kind: "elsewhere", seed: 1 }) && elsewhere(page, said);
+  return [el("div", "bar", steps, tolerance, more), said, detail];
 }
 
 /**
@@ -205,29 +120,6 @@ function elsewhere(page, said) {
   return more;
 }
 
-/** @param {Page} page @param {Block} block */
-const reason = (page, block) =>
-  block.reason && el("span", "faint", ` (${page.word("reason", block.reason)})`);
-
-/** @param {Block} block */
-function worst(block) {
-  const { worst: entry, verdict } = block;
-  if (!entry) return "-";
-  const differ = verdict === "mismatch";
-  const [analytical, numerical] = differ
-    ? compared(entry.analytical, entry.numerical)
-    : [number(entry.analytical), number(entry.numerical)];
-  const name = `d ${element(block, "output", entry.output_index)} / d ${element(block, "input", entry.input_index)}`;
-  return el(
-    "span",
-    null,
-    el("code", null, name),
-    ` ${analytical} `,
-    el("span", "faint", differ ? "≠" : "≈"),
-    ` ${numerical}`,
-  );
-}
-
 /**
  * @param {Page} page
  * @param {Block} block
@@ -235,6 +127,10 @@ function worst(block) {
  */
 function blockDetail(page, block, curve) {
   const worst = worstEntry(block);
+  function toJacobian() {
+    page.select(page.reach([block.output, block.input]));
+    page.show("jacobian");
+  }
   return el(
     "section",
     { class: "detail", "aria-label": `d ${block.output_name} / d ${block.input_name}` },
@@ -243,20 +139,7 @@ function blockDetail(page, block, curve) {
       "bar",
       el("h4", null, el("code", null, `d ${block.output_name} / d ${block.input_name}`)),
       el("span", "grow"),
-      page.tabs.includes("jacobian") &&
-        el(
-          "button",
-          {
-            class: "button",
-            on: {
-              click: () => (
-                page.select(page.reach([block.output, block.input])),
-                page.show("jacobian")
-              ),
-            },
-          },
-          page.t("show_jacobian"),
-        ),
+      page.tabs.includes("jacobian") && button(page.t("show_jacobian"), toJacobian),
     ),
     el("div", "columns", el("section", "stack", ...documentView(page, block.methods ?? [])), curve),
     worst && !page.tabs.includes("jacobian") && lensButton(page, block, worst, page.signal),

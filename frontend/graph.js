@@ -34,23 +34,18 @@ export function graphView(page, state) {
   let end = new AbortController();
   page.signal.addEventListener("abort", () => end.abort(), { once: true });
   let latest = state;
-  const again = (
-    /** @type {import("./types").GraphView} */ next,
-    /** @type {number | undefined} */ node,
-    fresh = true,
-  ) => {
+  /** @param {import("./types").GraphView} next @param {number | undefined} node */
+  function again(next, node, fresh = true) {
     latest = { ...next, again };
     end.abort();
     end = new AbortController();
     const { signal } = end;
+    /** @type {Page} */
     const local = {
       ...page,
       signal,
-      onTheme: (/** @type {() => void} */ f, until = signal) => page.onTheme(f, until),
-      onSelect: (
-        /** @type {(selection: import("./types").Selection) => void} */ f,
-        until = signal,
-      ) => page.onSelect(f, until),
+      onTheme: (f, until = signal) => page.onTheme(f, until),
+      onSelect: (f, until = signal) => page.onSelect(f, until),
     };
     const at = /** @type {ShadowRoot} */ (place.getRootNode()).activeElement?.getAttribute(
       "data-at",
@@ -60,11 +55,11 @@ export function graphView(page, state) {
         local,
         { ...latest, start: fresh ? undefined : state.place?.() },
         node,
-        (/** @type {() => import("./camera.js").Place} */ made) => (state.place = made),
+        (made) => (state.place = made),
       ),
     );
     if (at) /** @type {HTMLElement | null} */ (place.querySelector(`[data-at=${at}]`))?.focus();
-  };
+  }
   again(state, undefined);
   onRoom(page, place, (room) => turn(page, latest, room));
   return place;
@@ -131,21 +126,29 @@ function pictureView(page, state, node, placed) {
   holder.append(map.element);
   placed(view.place);
   const walk = walker(page, state, picture, view.reveal);
-  const to = (/** @type {(box: Box | undefined) => void} */ go) => (/** @type {string} */ key) => (
-    picture.pin(key),
-    go(picture.boxes.get(key))
-  );
+  /** @param {(box: Box | undefined) => void} go */
+  function to(go) {
+    /** @param {string} key */
+    return (key) => {
+      picture.pin(key);
+      go(picture.boxes.get(key));
+    };
+  }
   const steps = stepper(page, state, picture, to(view.follow), walk.visit);
   const search = searchField(page, state, picture, to(view.find));
-  const boxOf = (/** @type {number | null} */ id) =>
-    layout.boxes.find((/** @type {Box} */ b) => b.nodes.includes(id ?? -1));
+  /** @param {number | null} id */
+  function boxOf(id) {
+    return layout.boxes.find((b) => b.nodes.includes(id ?? -1));
+  }
   const lens = lenses(page, state, picture, (id) => {
     const box = boxOf(id);
     if (box) walk.visit(box.key);
   });
   const why = whyNone(page, state, picture, walk.see);
-  const boxAt = (/** @type {Event} */ event) =>
-    /** @type {Element} */ (event.target).closest?.(".box")?.getAttribute("data-key");
+  /** @param {Event} event */
+  function boxAt(event) {
+    return /** @type {Element} */ (event.target).closest?.(".box")?.getAttribute("data-key");
+  }
   picture.drawing.addEventListener("click", (event) => {
     const key = boxAt(event);
     if (view.dragged()) return;
@@ -176,7 +179,7 @@ function pictureView(page, state, node, placed) {
     Boolean(layout.note || state.opened?.length) &&
       el("div", "bar", layout.note && el("p", "faint", layout.note), wholeButton(page, state)),
     walk.detail,
-    ...state.notes.map((/** @type {string} */ note) => el("p", "faint", prose(note))),
+    ...state.notes.map((note) => el("p", "faint", prose(note))),
     outline(
       page,
       state,
@@ -190,11 +193,12 @@ function pictureView(page, state, node, placed) {
     "]": () => steps.by(1),
     "/": () => search.querySelector("input")?.focus(),
   });
-  const follow = (/** @type {number | undefined} */ id) => {
+  /** @param {number | undefined} id */
+  function follow(id) {
     const box = id === undefined ? undefined : boxOf(id);
     if (box && !picture.boxes.get(picture.stop())?.nodes.includes(id ?? -1)) walk.see(box.key);
     return box;
-  };
+  }
   page.onSelect((selection) => void follow(selection.node));
   const first = follow(node);
   const open = first ?? (state.open === undefined ? undefined : boxOf(state.open));
@@ -217,18 +221,24 @@ function walker(page, state, picture, reveal) {
   const detail = el("div", { class: "detail", hidden: true });
   const first = picture.stop();
   picture.mark("chosen", (key, path) => !path && !detail.hidden && key === picture.stop());
-  const see = (/** @type {string} */ key) => (picture.pin(key), reveal(picture.boxes.get(key)));
-  const go = (/** @type {string} */ key) => (
-    see(key),
-    picture.pin(key)?.focus({ preventScroll: true })
-  );
-  const show = (/** @type {boolean} */ open) => {
+  /** @param {string} key */
+  function see(key) {
+    picture.pin(key);
+    reveal(picture.boxes.get(key));
+  }
+  /** @param {string} key */
+  function go(key) {
+    see(key);
+    picture.pin(key)?.focus({ preventScroll: true });
+  }
+  /** @param {boolean} open */
+  function show(open) {
     detail.hidden = !open;
     state.open = open ? picture.boxes.get(picture.stop())?.nodes[0] : undefined;
     picture.mark("chosen", (key, path) => !path && open && key === picture.stop());
-  };
+  }
   const close = () => (show(false), go(picture.stop()));
-  const open = () => {
+  function open() {
     const box = picture.boxes.get(picture.stop());
     if (!box) return;
     show(true);
@@ -242,9 +252,11 @@ function walker(page, state, picture, reveal) {
       ),
     );
     if (box.nodes.length) page.select({ node: box.nodes[0], ...linked(page, state, box.nodes) });
-  };
-  const along = (/** @type {"up" | "down" | "left" | "right"} */ way) => () =>
-    go(neighbour(layout, picture.stop(), way));
+  }
+  /** @param {"up" | "down" | "left" | "right"} way */
+  function along(way) {
+    return () => go(neighbour(layout, picture.stop(), way));
+  }
   const actions = {
     ArrowDown: along("down"),
     ArrowUp: along("up"),
@@ -258,8 +270,10 @@ function walker(page, state, picture, reveal) {
   return {
     detail,
     see,
-    look: (/** @type {string} */ key) => (see(key), open()),
-    visit: (/** @type {string} */ key) => (go(key), open()),
+    /** @param {string} key */
+    look: (key) => (see(key), open()),
+    /** @param {string} key */
+    visit: (key) => (go(key), open()),
     keys: actions,
   };
 }

@@ -72,7 +72,7 @@ export function cellSize(rows, cols, width) {
   return Math.max(2, Math.floor(Math.min(LARGEST_CELL, wide, high)));
 }
 
-/** @type {WeakMap<HTMLCanvasElement, {known: any[], cells: HTMLCanvasElement}>} the cells as last painted: a cursor that moves changes none */
+/** @type {WeakMap<HTMLCanvasElement, {known: unknown[], cells: HTMLCanvasElement}>} the cells as last painted: a cursor that moves changes none */
 const painted = new WeakMap();
 
 /**

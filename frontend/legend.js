@@ -29,11 +29,18 @@ function list(page, { boxes, paths }) {
     ...boxes.flatMap((box) => box.lines.map((l) => l.text)),
     ...paths.map((p) => p.label),
   ];
-  const has = (/** @type {RegExp} */ sign) => texts.some((text) => sign.test(text));
-  const row = (/** @type {Node} */ sign, /** @type {string} */ id) =>
-    el("li", null, sign, " ", page.t(`key.${id}`));
-  const written = (/** @type {string} */ text, /** @type {string} */ id) =>
-    row(el("code", null, text), id);
+  /** @param {RegExp} sign */
+  function has(sign) {
+    return texts.some((text) => sign.test(text));
+  }
+  /** @param {Node} sign @param {string} id */
+  function row(sign, id) {
+    return el("li", null, sign, " ", page.t(`key.${id}`));
+  }
+  /** @param {string} text @param {string} id */
+  function written(text, id) {
+    return row(el("code", null, text), id);
+  }
   return el(
     "ul",
     "columns key",

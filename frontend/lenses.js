@@ -60,23 +60,22 @@ const link = (words, act) => button(el("code", null, words), act, "link");
 /** @param {Page} page @param {import("./types").GraphView} state @returns {Lens} each storage of a box once, darker the more it is */
 function memory(page, { lenses: { kept } }) {
   if (!kept) return { words: [prose(page.t("lens.memory_unknown"))] };
+  const { nodes } = kept;
   /** @type {Map<string, number>} */
   const known = new Map();
-  const bytes = (/** @type {import("./states").Box} */ box) => {
+  /** @param {import("./states").Box} box */
+  function bytes(box) {
+    const storages = new Map(box.nodes.flatMap((n) => nodes[n] ?? []));
     if (!known.has(box.key))
       known.set(
         box.key,
-        [
-          ...new Map(box.nodes.flatMap((/** @type {number} */ n) => kept.nodes[n] ?? [])).values(),
-        ].reduce((a, b) => a + b, 0),
+        [...storages.values()].reduce((a, b) => a + b, 0),
       );
     return known.get(box.key) ?? 0;
-  };
+  }
   const most = Math.max(
     1,
-    ...Object.values(kept.nodes).map((all) =>
-      all.reduce((/** @type {number} */ a, /** @type {number[]} */ s) => a + s[1], 0),
-    ),
+    ...Object.values(kept.nodes).map((all) => all.reduce((a, s) => a + s[1], 0)),
   );
   return {
     words: [
@@ -89,7 +88,7 @@ function memory(page, { lenses: { kept } }) {
         ? el(
             "ul",
             "queue",
-            ...kept.scopes.map((/** @type {[string, number]} */ [scope, n]) =>
+            ...kept.scopes.map(([scope, n]) =>
               el("li", null, el("code", null, scope), ` ${size(n)}`),
             ),
           )
@@ -102,11 +101,10 @@ function memory(page, { lenses: { kept } }) {
 
 /** @param {Page} page @param {import("./types").GraphView} state @param {import("./scene.js").Scene} picture @param {(node: number) => void} go @returns {Lens} */
 function stale(page, { lenses: { stale: all } }, picture, go) {
-  const nodes = new Set(
-    all.flatMap((/** @type {import("./states").StaleState} */ s) => [s.node, s.maker]),
-  );
-  const row = (/** @type {import("./states").StaleState} */ { maker, ...s }) =>
-    el(
+  const nodes = new Set(all.flatMap((s) => [s.node, s.maker]));
+  /** @param {import("./states").StaleState} parts */
+  function row({ maker, ...s }) {
+    return el(
       "li",
       null,
       el("code", "name", s.name),
@@ -118,6 +116,7 @@ function stale(page, { lenses: { stale: all } }, picture, go) {
       maker !== null ? link(s.by || "…", () => go(maker)) : el("code", null, s.by),
       s.line && ` (${page.t("line", { line: s.line })})`,
     );
+  }
   return {
     words: [
       page.t(all.length ? "lens.stale_help" : "lens.stale_none"),
@@ -140,8 +139,10 @@ function gradients(page, { lenses: { norms, bad }, nodes }, picture, go) {
     ([a, b], n) => [Math.min(a, n), Math.max(b, n)],
     [Infinity, -Infinity],
   );
-  const norm = (/** @type {number[]} */ edges) =>
-    Math.hypot(...edges.map((e) => Math.max(0, all[e])));
+  /** @param {number[]} edges */
+  function norm(edges) {
+    return Math.hypot(...edges.map((e) => Math.max(0, all[e])));
+  }
   return {
     words: [
       low <= high ? ramp(`|g| ${number(10 ** low, 3)}`, number(10 ** high, 3)) : "",

@@ -35,16 +35,10 @@ export function keptLevel(block, rows, cols) {
     range = [rows, cols];
   const step = /** @type {Pair} */ (range.map(([start, end]) => Math.ceil((end - start) / SIDE)));
   const [high, wide] = range.map(([start, end], d) => Math.ceil((end - start) / step[d]));
-  const parts = [
-    (/** @type {number} */ k) => analytical[k],
-    (/** @type {number} */ k) => numerical[k],
-    (/** @type {number} */ k) => analytical[k] - numerical[k],
-  ];
-  const cell = (
-    /** @type {(k: number) => number} */ at,
-    /** @type {number} */ row,
-    /** @type {number} */ col,
-  ) => {
+  /** @type {((k: number) => number)[]} */
+  const parts = [(k) => analytical[k], (k) => numerical[k], (k) => analytical[k] - numerical[k]];
+  /** @param {(k: number) => number} at @param {number} row @param {number} col */
+  function cell(at, row, col) {
     let most = 0;
     for (let r = row; r < Math.min(row + step[0], rows[1]); r++) {
       for (let c = col; c < Math.min(col + step[1], cols[1]); c++) {
@@ -54,11 +48,13 @@ export function keptLevel(block, rows, cols) {
       }
     }
     return most;
-  };
-  const pooled = (/** @type {(k: number) => number} */ at) =>
-    Float64Array.from({ length: high * wide }, (_, k) =>
+  }
+  /** @param {(k: number) => number} at */
+  function pooled(at) {
+    return Float64Array.from({ length: high * wide }, (_, k) =>
       cell(at, rows[0] + Math.floor(k / wide) * step[0], cols[0] + (k % wide) * step[1]),
     );
+  }
   return {
     first: [rows[0], cols[0]],
     step,
@@ -89,20 +85,22 @@ const extent = (block) =>
 /** @param {Block} block @param {Level} level @param {Pair} cell @returns {[Pair, Pair]} rows and columns that a cell stands for */
 export function cellRange(block, level, cell) {
   const most = extent(block);
-  const range = (/** @type {number} */ d) => {
+  /** @param {number} d */
+  function range(d) {
     const start = level.first[d] + cell[d] * level.step[d];
     return /** @type {Pair} */ ([start, Math.min(start + level.step[d], most[d])]);
-  };
+  }
   return [range(0), range(1)];
 }
 
 /** @param {Block} block @param {Pair} entry @returns {[Pair, Pair]} a window of single entries around one */
 export function around(block, entry) {
-  const range = (/** @type {number} */ d) => {
+  /** @param {number} d */
+  function range(d) {
     const most = extent(block)[d],
       start = Math.max(0, Math.min(entry[d] - SIDE / 2, most - SIDE));
     return /** @type {Pair} */ ([start, Math.min(start + SIDE, most)]);
-  };
+  }
   return [range(0), range(1)];
 }
 
@@ -122,8 +120,10 @@ export function cellName(block, level, cell) {
   const sides = /** @type {const} */ (["output", "input"]);
   return cellRange(block, level, cell)
     .map(([start, end], d) => {
-      const name = (/** @type {number} */ k) =>
-        element(block, sides[d], unravel(k, block[`${sides[d]}_shape`]));
+      /** @param {number} k */
+      function name(k) {
+        return element(block, sides[d], unravel(k, block[`${sides[d]}_shape`]));
+      }
       return `d ${name(start)}${end - start > 1 ? `…${name(end - 1).slice(block[`${sides[d]}_name`].length)}` : ""}`;
     })
     .join(" / ");

@@ -1,13 +1,20 @@
 // All that anywidget loads of a widget: it unpacks the module, which comes deflated since every saved widget stores it.
 
-const window_ = /** @type {any} */ (globalThis);
-/** @type {Map<string, Promise<any>>} what was unpacked on this page, by the checksum at the end of the packed bytes */
-const modules = (window_[Symbol.for("nbautograd modules")] ??= new Map());
+/** @typedef {typeof import("./widget.js").default} Module */
+/** @typedef {{model: import("./types").Model, el: HTMLElement, signal?: AbortSignal}} Context of anywidget */
 
-/** @param {DataView<ArrayBuffer>} packed */
+const shared = /** @type {Record<symbol, Map<string, Promise<Module>> | undefined>} */ (
+  /** @type {unknown} */ (globalThis)
+);
+/** What was unpacked on this page, by the checksum at the end of the packed bytes. */
+const modules = (shared[Symbol.for("nbautograd modules")] ??= new Map());
+
+/** @param {DataView} packed @returns {Promise<Module>} */
 async function unpack(packed) {
   const text = await new Response(
-    new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate")),
+    new Blob([/** @type {DataView<ArrayBuffer>} */ (packed)])
+      .stream()
+      .pipeThrough(new DecompressionStream("deflate")),
   ).text();
   const address = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
   try {
@@ -19,11 +26,11 @@ async function unpack(packed) {
 
 /** @param {import("./types").Model} model */
 function load(model) {
-  /** @type {DataView<ArrayBuffer>} */
   const packed = model.get("_module"),
     key = `${packed.byteLength} ${packed.getUint32(packed.byteLength - 4)}`;
-  if (!modules.has(key)) modules.set(key, unpack(packed));
-  return modules.get(key);
+  const known = modules.get(key) ?? unpack(packed);
+  modules.set(key, known);
+  return known;
 }
 
 /**
@@ -34,7 +41,7 @@ function load(model) {
 function initialize({ model, signal }) {
   const end = new AbortController();
   signal?.addEventListener("abort", () => end.abort(), { once: true });
-  /** @param {any} module */
+  /** @param {Module} module */
   const begin = (module) => module.initialize({ model, signal: end.signal });
   Promise.resolve()
     .then(() => load(model))
@@ -43,7 +50,7 @@ function initialize({ model, signal }) {
   return () => end.abort();
 }
 
-/** @param {any} context */
+/** @param {Context} context */
 const render = async (context) => (await load(context.model)).render(context);
 
 export default { initialize, render };

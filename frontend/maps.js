@@ -30,8 +30,10 @@ function judgement(block, level, cell) {
 function shownMaps(block, level, scale) {
   if (scale === "own" || scale === "log") return level.values; // made to look at what is within the tolerance
   const [analytical, numerical, difference] = level.values;
-  const beyond = (/** @type {number} */ value, /** @type {number} */ k) =>
-    judgement(block, level, k) === "match" ? 0 : value;
+  /** @param {number} value @param {number} k */
+  function beyond(value, k) {
+    return judgement(block, level, k) === "match" ? 0 : value;
+  }
   return [analytical, numerical, Float64Array.from(difference, beyond)];
 }
 
@@ -165,10 +167,10 @@ function choice(page, block, show) {
   if (block.wrong && block.maps?.wrong) Object.assign(names, { wrong: page.t("maps_wrong") });
   const buttons = Object.entries(names).map(([mode, words]) => {
     const pressed = String(mode === "all");
-    const press = () => {
+    function press() {
       for (const other of buttons) other.setAttribute("aria-pressed", String(other === button));
       show(mode);
-    };
+    }
     const button = el(
       "button",
       { class: "button", "aria-pressed": pressed, on: { click: press } },

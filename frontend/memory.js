@@ -14,7 +14,7 @@ const sights = new WeakMap();
 
 /**
  * Go on where the last view of the same thing in the same cell was left, and remember where this one is left.
- * @param {Page} page @param {Element} host @param {import("./states").Views[keyof import("./states").Views]} state
+ * @param {Page} page @param {Element} host @param {import("./types").State} state
  */
 export function resume(page, host, state) {
   const cell = host.closest(CELL);
@@ -24,10 +24,7 @@ export function resume(page, host, state) {
   const key = `${page.model.get("_kind")} ${"function" in state ? state.function : undefined}`;
   const last = known.get(key) ?? {};
   const has = ([o, i] = /** @type {number[]} */ ([])) =>
-    "blocks" in state &&
-    state.blocks?.some(
-      (/** @type {import("./states").BlockState} */ b) => b.output === o && b.input === i,
-    );
+    "blocks" in state && state.blocks?.some((b) => b.output === o && b.input === i);
   if (last.tab && !page.model.get("tab")) page.show(last.tab);
   if (!page.selection().block && has(last.block)) page.select({ block: last.block });
   page.onShow((tab) => known.set(key, { ...known.get(key), tab }));

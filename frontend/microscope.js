@@ -62,7 +62,7 @@ function lens(page, entry, { steps, curves, claimed, found }) {
     said = el("p", { role: "status" });
   let dtype = names[0],
     step = 1e-2;
-  const paint = () => {
+  function paint() {
     const [center, plus, minus] = [
         Number(curves[dtype].center),
         numbers(curves[dtype].plus),
@@ -96,7 +96,7 @@ function lens(page, entry, { steps, curves, claimed, found }) {
       claimed: slope,
       difference: number(Math.abs(secants[k] - Number(claimed)), 2),
     });
-  };
+  }
   const choice = el(
     "select",
     { "aria-label": page.t("precision"), on: { change: () => ((dtype = choice.value), paint()) } },
@@ -135,18 +135,18 @@ function picture(page, { steps, center, plus, minus, k, claimed, secant }) {
       .map(Math.abs)
       .filter(Number.isFinite),
   );
-  const at = (/** @type {number} */ t, /** @type {number} */ v) => [
-    WIDTH / 2 + (t / h) * (WIDTH / 2 - EDGE),
-    HEIGHT / 2 - (v / most) * (HEIGHT / 2 - EDGE),
-  ];
-  const slope = (
-    /** @type {string} */ name,
-    /** @type {number} */ by,
-    /** @type {number} */ from,
-  ) => {
+  /** @param {number} t @param {number} v */
+  function at(t, v) {
+    return [
+      WIDTH / 2 + (t / h) * (WIDTH / 2 - EDGE),
+      HEIGHT / 2 - (v / most) * (HEIGHT / 2 - EDGE),
+    ];
+  }
+  /** @param {string} name @param {number} by @param {number} from */
+  function slope(name, by, from) {
     const [[x1, y1], [x2, y2]] = [at(-h, from - by * h), at(h, from + by * h)];
     return Number.isFinite(y1 + y2) && svg("line", { class: name, x1, y1, x2, y2 });
-  };
+  }
   return el(
     "figure",
     "curve",

@@ -16,7 +16,7 @@ export function minimap({ width, height, boxes }, frame, go) {
   const sight = el("div", "sight"),
     element = el("div", { class: "minimap", "aria-hidden": "true", hidden: true });
   let [w, h] = [NARROW, NARROW];
-  const make = () => {
+  function make() {
     const room = frame.parentElement?.clientWidth ?? 0,
       tall = frame.clientHeight;
     const scale = Math.min(Math.min(WIDE, room / 4) / width, tall / height);
@@ -31,11 +31,12 @@ export function minimap({ width, height, boxes }, frame, go) {
       ),
       sight,
     );
-  };
-  const to = (/** @type {PointerEvent} */ event) => {
+  }
+  /** @param {PointerEvent} event */
+  function to(event) {
     const place = element.getBoundingClientRect();
     go(((event.clientX - place.left) / w) * width, ((event.clientY - place.top) / h) * height);
-  };
+  }
   element.addEventListener(
     "pointerdown",
     (event) => (element.setPointerCapture(event.pointerId), to(event)),

@@ -26,7 +26,7 @@ const MOST_BLOCKS = 12; // of a Jacobian
 export function boxDetail(page, state, box, close, more) {
   const body = el("div", "stack");
   const head = el("div", "bar");
-  const fill = () => {
+  function fill() {
     const one = box.nodes.length === 1 ? state.nodes[box.nodes[0]] : null;
     const lines = [
       firstLine(box),
@@ -46,7 +46,7 @@ export function boxDetail(page, state, box, close, more) {
         one && ownCalls(page, state, one),
       ].filter((part) => part instanceof Node),
     );
-  };
+  }
   fill();
   need(page, state, box.nodes.slice(0, MOST)).then(
     (late) => late && fill(),
@@ -87,12 +87,12 @@ async function need(page, state, ids) {
   const answer = await ask(page.model, { kind: "nodes", nodes }, page.signal, page.t("no_kernel"));
   for (const id of nodes) fetched.add(id);
   for (const node of answer.nodes) state.nodes[node.id] ??= node;
-  const place = (/** @type {import("./states").EdgeState} */ e) =>
-    [e.source, e.input_nr, e.target, e.output_nr].join();
+  /** @param {import("./states").EdgeState} e */
+  function place(e) {
+    return [e.source, e.input_nr, e.target, e.output_nr].join();
+  }
   const known = new Set(state.edges.map(place));
-  state.edges.push(
-    ...answer.edges.filter((/** @type {import("./states").EdgeState} */ e) => !known.has(place(e))),
-  );
+  state.edges.push(...answer.edges.filter((e) => !known.has(place(e))));
   return true;
 }
 
@@ -126,25 +126,26 @@ function links(page, state, node) {
   if (!reported(state, node)) return null;
   const calls = (page.tabs.includes("calls") && state.calls[node.id]) || [],
     blocks = (page.tabs.includes("jacobian") && state.blocks) || [];
-  const to = (
-    /** @type {Node | string} */ words,
-    /** @type {string} */ tab,
-    /** @type {import("./types").Selection} */ selection,
-  ) => button(words, () => (page.select(selection), page.show(tab)), "link");
-  const row = (/** @type {string} */ tab, /** @type {Node[]} */ some) =>
-    some.length > 0 && el("div", "queue", el("h5", null, page.t(`tab.${tab}`)), ...some);
+  /** @param {Node | string} words @param {string} tab @param {import("./types").Selection} selection */
+  function to(words, tab, selection) {
+    return button(words, () => (page.select(selection), page.show(tab)), "link");
+  }
+  /** @param {string} tab @param {Node[]} some */
+  function row(tab, some) {
+    return some.length > 0 && el("div", "queue", el("h5", null, page.t(`tab.${tab}`)), ...some);
+  }
   return el(
     "div",
     null,
     row(
       "calls",
-      calls.map((/** @type {[number, string]} */ [call, title]) => to(title, "calls", { call })),
+      calls.map(([call, title]) => to(title, "calls", { call })),
     ),
     row(
       "jacobian",
       blocks
         .slice(0, MOST_BLOCKS)
-        .map((/** @type {import("./states").BlockState} */ b) =>
+        .map((b) =>
           el(
             "span",
             null,
@@ -175,13 +176,7 @@ function ownCalls(page, state, node) {
       if (calls.length)
         place.append(
           el("h5", null, page.t("tab.calls")),
-          el(
-            "div",
-            "pair",
-            ...calls.map((/** @type {import("./states").CallState} */ call) =>
-              methodView(page, call),
-            ),
-          ),
+          el("div", "pair", ...calls.map((call) => methodView(page, call))),
         );
     },
     () => {},
@@ -208,12 +203,8 @@ function facts(page, node) {
  * @param {import("./states").NodeState} node
  */
 export function nodeBody(page, state, node) {
-  const incoming = state.edges.filter(
-      (/** @type {import("./states").EdgeState} */ e) => e.target === node.id,
-    ),
-    outgoing = state.edges.filter(
-      (/** @type {import("./states").EdgeState} */ e) => e.source === node.id,
-    );
+  const incoming = state.edges.filter((e) => e.target === node.id),
+    outgoing = state.edges.filter((e) => e.source === node.id);
   const added = sum(page, state, node);
   return el(
     "div",

@@ -20,11 +20,8 @@ export function outline(page, state, picture, visit, unfold) {
   const tree = el("ul", { role: "tree", class: "tree", "aria-label": state.layout.title });
   /** @type {WeakMap<Element, Item>} */
   const items = new WeakMap();
-  const children = (
-    /** @type {Element} */ list,
-    /** @type {Item} */ item,
-    /** @type {number} */ level,
-  ) => {
+  /** @param {Element} list @param {Item} item @param {number} level */
+  function children(list, item, level) {
     const all = stretches(page, [...item.inside.values()]);
     list.append(
       ...all.map((child, k) => {
@@ -55,8 +52,9 @@ export function outline(page, state, picture, visit, unfold) {
         return li;
       }),
     );
-  };
-  const set = (/** @type {Element} */ li, /** @type {boolean} */ open) => {
+  }
+  /** @param {Element} li @param {boolean} open */
+  function set(li, open) {
     const item = items.get(li);
     if (!item || li.getAttribute("aria-expanded") === null) return;
     if (item.box) return void (open && unfold?.(item.box));
@@ -66,29 +64,35 @@ export function outline(page, state, picture, visit, unfold) {
       (li.append((list = el("ul", { role: "group" }))),
         children(list, item, Number(li.getAttribute("aria-level")) + 1));
     list.hidden = !open;
-  };
+  }
   const stops = () =>
     /** @type {HTMLElement[]} */ (
       [...tree.querySelectorAll("li")].filter((li) => !li.parentElement?.closest("[hidden]"))
     );
-  const focus = (/** @type {Element | null | undefined} */ li) => {
+  /** @param {Element | null | undefined} li */
+  function focus(li) {
     if (!(li instanceof HTMLElement)) return;
     for (const other of tree.querySelectorAll('[tabindex="0"]'))
       other.setAttribute("tabindex", "-1");
     li.tabIndex = 0;
     li.focus();
-  };
+  }
   const now = () =>
     /** @type {Element} */ (tree.querySelector("li:focus") ?? tree.firstElementChild);
-  const open = (/** @type {Element} */ li) =>
-    now().getAttribute("aria-expanded") === "true" && li === now();
-  const by = (/** @type {number} */ k) =>
-    focus(stops()[stops().indexOf(/** @type {HTMLElement} */ (now())) + k]);
-  const act = (/** @type {Element} */ li) => {
+  /** @param {Element} li */
+  function open(li) {
+    return now().getAttribute("aria-expanded") === "true" && li === now();
+  }
+  /** @param {number} k */
+  function by(k) {
+    return focus(stops()[stops().indexOf(/** @type {HTMLElement} */ (now())) + k]);
+  }
+  /** @param {Element} li */
+  function act(li) {
     const item = items.get(li);
     if (item?.box) visit(item.box.key);
     else set(li, li.getAttribute("aria-expanded") !== "true");
-  };
+  }
   keys(tree, {
     ArrowDown: () => by(1),
     ArrowUp: () => by(-1),

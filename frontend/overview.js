@@ -21,7 +21,8 @@ export function overview(page, { boxes, paths }, picture) {
   );
   /** @type {[Rect, number] | null} */
   let last = null;
-  const paint = (/** @type {Rect} */ view, /** @type {number} */ scale) => {
+  /** @param {Rect} view @param {number} scale */
+  function paint(view, scale) {
     const sharp = Math.min(2, devicePixelRatio),
       [w, h] = [view.width * scale, view.height * scale];
     if (canvas.width !== Math.round(w * sharp) || canvas.height !== Math.round(h * sharp))
@@ -44,11 +45,8 @@ export function overview(page, { boxes, paths }, picture) {
       pen.lineTo(x2, y2);
     }
     pen.stroke();
-    const fill = (
-      /** @type {Rect[]} */ some,
-      /** @type {string} */ colour,
-      /** @type {number} */ least,
-    ) => {
+    /** @param {Rect[]} some @param {string} colour @param {number} least */
+    function fill(some, colour, least) {
       pen.fillStyle = colour;
       for (const b of some) {
         const [x, y, bw, bh] = [
@@ -59,10 +57,10 @@ export function overview(page, { boxes, paths }, picture) {
         ];
         if (x < w && y < h && x + bw > 0 && y + bh > 0) pen.fillRect(x, y, bw, bh);
       }
-    };
+    }
     fill(boxes, look.color, 1);
     fill(picture.marked(), look.caretColor, DOT);
-  };
+  }
   /** @param {number} scale whether the boxes are painted as dots at it */
   const paints = (scale) => boxes.length > MANY && scale < LEGIBLE;
   const again = () => last && paint(...last);

@@ -1,5 +1,6 @@
 // The page of one view: its shadow root, words, theme, selection; everything ends with its signal.
 
+import { FIRST_TOLERANCE } from "./blocks.js";
 import { el } from "./dom.js";
 import { store } from "./store.js";
 
@@ -34,6 +35,8 @@ export function page(model, root, signal) {
     select,
     onSelect: selection.on,
     lens: store(""),
+    tolerance: store(FIRST_TOLERANCE),
+    first: [0, 0],
     tabs: [],
     elements: { inputs: [], outputs: [], lines: {}, call: null },
     reach: (block, entry) => ({ block, entry }),

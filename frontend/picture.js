@@ -17,8 +17,9 @@ const LONGEST = 16_000,
  * @param {HTMLElement} frame
  */
 export function exportButtons(page, layout, frame) {
-  const way = (/** @type {string} */ name, /** @type {(text: string) => void} */ act) =>
-    el(
+  /** @param {string} name @param {(text: string) => void} act */
+  function way(name, act) {
+    return el(
       "button",
       {
         class: "button",
@@ -27,6 +28,7 @@ export function exportButtons(page, layout, frame) {
       },
       name,
     );
+  }
   return el(
     "span",
     "group",

@@ -17,10 +17,10 @@ const SOON = 5000; // ms in which the report is expected: until then every chang
 export function takePlace(model, mount) {
   /** @type {(() => void) | undefined} */
   let stop;
-  const start = () => {
+  function start() {
     stop?.();
     stop = model.get("_anchor") ? watch(model, model.get("_anchor"), mount) : undefined;
-  };
+  }
   model.on("change:_anchor", start); // Python gives it when the widget is displayed by itself
   start();
   return () => (model.off("change:_anchor", start), stop?.());
@@ -36,7 +36,7 @@ function watch(model, anchor, mount) {
   const places = new Map();
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let waiting;
-  const look = () => {
+  function look() {
     waiting = undefined;
     for (const [report, place] of places) {
       if (report.isConnected) continue;
@@ -48,7 +48,7 @@ function watch(model, anchor, mount) {
       if (!places.has(report) && trusted(report))
         places.set(report, put(/** @type {HTMLElement} */ (report), model, mount));
     }
-  };
+  }
   const start = performance.now();
   const observer = new MutationObserver(() => {
     const gone = [...places.keys()].some((report) => !report.isConnected);
@@ -96,12 +96,12 @@ function put(report, model, mount) {
     report.style.display = "none";
     watcher.observe(host);
     release(output);
-    const restore = () => {
+    function restore() {
       watcher.disconnect();
       unmount();
       host.remove();
       report.style.display = display;
-    };
+    }
     return { output, height: () => height, restore };
   } catch (problem) {
     console.warn(

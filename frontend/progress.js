@@ -41,19 +41,22 @@ export function progressView(page, state) {
       .catch(() => interrupt(state.kernel ?? ""))
       .catch(own);
   });
-  const heard = (/** @type {"ready" | "stop"} */ kind) =>
-    ask(page.model, { kind }, page.signal, "", SOON);
-  const own = () => {
+  /** @param {"ready" | "stop"} kind */
+  function heard(kind) {
+    return ask(page.model, { kind }, page.signal, "", SOON);
+  }
+  function own() {
     if (page.signal.aborted) return;
     stop.style.visibility = "hidden"; // its room stays, so that nothing jumps
     said.textContent = page.t("own_stop");
-  };
-  const again = () => {
+  }
+  function again() {
     stopping = false;
     stop.removeAttribute("aria-disabled");
     stop.style.visibility = said.textContent = "";
-  };
-  const show = (/** @type {import("./states").ProgressState} */ now) => {
+  }
+  /** @param {import("./states").ProgressState} now */
+  function show(now) {
     const { percent } = now;
     const parts = [percent === null ? "" : `${percent} %`, now.what, timeLeft(page, now.left)];
     words.replaceChildren(prose(parts.filter(Boolean).join(" · ")));
@@ -72,12 +75,12 @@ export function progressView(page, state) {
     if (over && !now.over) again();
     if (now.over) stop.style.visibility = "hidden";
     over = now.over;
-  };
-  const follow = async () => {
+  }
+  async function follow() {
     const latest = page.model.get("state"),
       now = await decode(latest);
     if (latest === page.model.get("state")) show(now);
-  };
+  }
   page.model.on("change:state", follow);
   page.signal.addEventListener("abort", () => page.model.off("change:state", follow), {
     once: true,

@@ -8,7 +8,10 @@
  * @param {Layout} layout
  */
 export function runOrder({ boxes, paths, order }) {
-  const base = (/** @type {string} */ key) => key.split(".")[0];
+  /** @param {string} key */
+  function base(key) {
+    return key.split(".")[0];
+  }
   /** @type {Map<string, string[]>} */
   const together = new Map();
   for (const key of order) together.get(base(key))?.push(key) ?? together.set(base(key), [key]);
@@ -21,10 +24,12 @@ export function runOrder({ boxes, paths, order }) {
       .flatMap((b) => b.nodes.map((n) => [n, place.get(b.key)])),
   );
   const boxOf = new Map(boxes.map((box) => [box.key, box]));
-  const into = (/** @type {string} */ key) =>
-    boxOf.get(key)?.kind === "portal"
+  /** @param {string} key */
+  function into(key) {
+    return boxOf.get(key)?.kind === "portal"
       ? ofNode.get(boxOf.get(key)?.nodes[0] ?? -1)
       : first.get(base(key));
+  }
   /** @type {number[][]} by step, the steps that send it a gradient */
   const from = steps.map(() => []);
   for (const { source, target } of paths) {

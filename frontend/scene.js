@@ -53,7 +53,8 @@ export function scene(page, layout) {
   let window_ = "?";
   let stop = layout.order[0] ?? layout.boxes[0].key;
 
-  const dress = (/** @type {Box | Path} */ item, /** @type {SVGGElement} */ group) => {
+  /** @param {Box | Path} item @param {SVGGElement} group */
+  function dress(item, group) {
     const [key, path] = isPath(item) ? [item.source, item] : [item.key];
     const look = [
       looksOf(item),
@@ -62,8 +63,9 @@ export function scene(page, layout) {
     if (group.getAttribute("class") !== look) group.setAttribute("class", look);
     if (paint || group.hasAttribute("style")) group.setAttribute("style", paint ? paint(item) : "");
     if (!isPath(item)) setTag(group, item, tag?.(item) ?? "");
-  };
-  const tell = (/** @type {Box} */ box) => {
+  }
+  /** @param {Box} box */
+  function tell(box) {
     const to = (ways.get(box.key) ?? []).slice(0, TOLD).map((path) =>
       page
         .t("goes_to", {
@@ -73,13 +75,14 @@ export function scene(page, layout) {
         .trim(),
     );
     return [nameOf(box).replaceAll("\n", ", "), ...to].join("; ");
-  };
-  const dressAll = () => {
+  }
+  function dressAll() {
     marked = null;
     for (const [item, group] of shown) dress(item, group);
     for (const listener of marking) listener();
-  };
-  const add = (/** @type {Box | Path} */ item) => {
+  }
+  /** @param {Box | Path} item */
+  function add(item) {
     if (shown.has(item)) return;
     const group = isPath(item) ? pathGroup(item) : boxGroup(item);
     if (!isPath(item))
@@ -91,9 +94,9 @@ export function scene(page, layout) {
     dress(item, group);
     shown.set(item, group);
     (isPath(item) ? edges : front).append(group);
-  };
+  }
   /** @param {Rect | null} view what is in sight; nothing when it is painted by somebody else */
-  const look = (view) => {
+  function look(view) {
     const range = !view
       ? []
       : [view.x, view.y, view.x + view.width, view.y + view.height].map((v) =>
@@ -106,8 +109,11 @@ export function scene(page, layout) {
     if (pinned) seen.add(pinned);
     for (const [item, group] of shown) if (!seen.has(item)) (group.remove(), shown.delete(item));
     seen.forEach(add);
-  };
-  const groupOf = (/** @type {string} */ key) => shown.get(/** @type {Box} */ (boxes.get(key)));
+  }
+  /** @param {string} key */
+  function groupOf(key) {
+    return shown.get(/** @type {Box} */ (boxes.get(key)));
+  }
   return {
     drawing,
     boxes,
@@ -154,11 +160,8 @@ const looksOf = (item) =>
 function index({ boxes, paths }) {
   /** @type {Map<string, (Box | Path)[]>} */
   const cells = new Map();
-  const put = (
-    /** @type {Box | Path} */ item,
-    /** @type {number[]} */ xs,
-    /** @type {number[]} */ ys,
-  ) => {
+  /** @param {Box | Path} item @param {number[]} xs @param {number[]} ys */
+  function put(item, xs, ys) {
     const [left, top, right, bottom] = [
       Math.min(...xs),
       Math.min(...ys),
@@ -171,7 +174,7 @@ function index({ boxes, paths }) {
         if (cell) cell.push(item);
         else cells.set(`${x},${y}`, [item]);
       }
-  };
+  }
   for (const path of paths)
     put(
       path,

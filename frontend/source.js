@@ -18,12 +18,12 @@ export function sourceView(page, state, findings) {
     const row = rows[(line ?? NaN) - state.first_line];
     if (row) (row.classList.add("found"), (row.title = message));
   }
-  const mark = () => {
+  function mark() {
     const line = page.selection().line ?? findings.find((finding) => finding.line)?.line;
     rows.forEach((row, k) => row.classList.toggle("marked", state.first_line + k === line));
     const row = rows[(line ?? NaN) - state.first_line];
     if (row?.parentElement) row.parentElement.parentElement?.scrollTo({ top: row.offsetTop - 60 });
-  };
+  }
   page.onSelect(mark);
   queueMicrotask(mark);
   return el(

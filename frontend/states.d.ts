@@ -150,7 +150,6 @@ export interface BlockState {
   worst?: EntryState;
   methods?: Block[];
   curve?: ErrorCurve;
-  beyond?: number[];
   whole?: Whole;
 }
 
@@ -181,12 +180,11 @@ export interface Since {
   still: string[];
 }
 
-/** A check without its heat maps. */
+/** A check without its heat maps; ``table`` has a row for each block, weighed by the tolerance of a slider. */
 export interface CheckState {
   function: string;
   verdict: string;
-  seconds: number | null;
-  seed: number | null;
+  table: Block[];
   since: Since | null;
   order2: SecondOrder | null;
 }
@@ -418,6 +416,7 @@ export interface InspectorState {
   view: string;
   notes: string[];
   answer: AnswerState;
+  table: Block[];
   check: CheckState | null;
   calls: CallsState;
   graph: GraphState | null;
@@ -447,4 +446,26 @@ export interface Views {
   calls: CallsState;
   document: DocumentState;
   progress: ProgressState;
+}
+
+/** What is selected, in all parts of a view at once. */
+export interface Selection {
+  block?: [number, number];
+  entry?: [number, number];
+  call?: number;
+  node?: number;
+  line?: number;
+}
+
+/** The traits of ``ViewWidget`` that a page reads; module, stylesheet and state are deflated. */
+export interface Traits {
+  _module: DataView;
+  _stylesheet: DataView;
+  _kind: "inspector" | "graph" | "jacobian" | "gradcheck" | "calls" | "document" | "progress";
+  _anchor: string;
+  _labels: Record<string, string>;
+  _colours: Record<"light" | "dark", string[]>;
+  state: DataView;
+  tab: string;
+  selection: Selection;
 }

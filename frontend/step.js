@@ -19,11 +19,17 @@ const MOST = 8;
  * @param {(key: string) => void} visit
  */
 export function stepPanel(page, state, picture, run, at, visit) {
-  const name = (/** @type {number} */ step) => firstLine(picture.boxes.get(run.steps[step][0]));
-  const link = (/** @type {number} */ step) =>
-    button(el("code", null, name(step)), () => visit(run.steps[step][0]), "link");
-  const row = (/** @type {string} */ title, /** @type {number[]} */ steps) =>
-    el(
+  /** @param {number} step */
+  function name(step) {
+    return firstLine(picture.boxes.get(run.steps[step][0]));
+  }
+  /** @param {number} step */
+  function link(step) {
+    return button(el("code", null, name(step)), () => visit(run.steps[step][0]), "link");
+  }
+  /** @param {string} title @param {number[]} steps */
+  function row(title, steps) {
+    return el(
       "div",
       "queue",
       el("h5", null, title),
@@ -32,6 +38,7 @@ export function stepPanel(page, state, picture, run, at, visit) {
         el("span", "faint", page.t("more_steps", { count: steps.length - MOST })),
       !steps.length && el("span", "faint", page.t("nothing")),
     );
+  }
   const box = /** @type {import("./states").Box} */ (picture.boxes.get(run.steps[at - 1][0]));
   const node = box.nodes.length === 1 ? state.nodes[box.nodes[0]] : null;
   return el(

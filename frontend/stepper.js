@@ -34,28 +34,39 @@ export function stepper(page, state, picture, reveal, visit) {
     "aria-label": page.t("engine_order"),
     title: page.t("engine_order"),
   });
-  const title = (/** @type {string} */ key) => firstLine(picture.boxes.get(key));
-  const told = () => {
+  /** @param {string} key */
+  function title(key) {
+    return firstLine(picture.boxes.get(key));
+  }
+  function told() {
     const key = run.steps[at - 1][0],
       count = picture.boxes.get(key)?.fan_in ?? 0,
       sources = run.from[at - 1].map((step) => title(run.steps[step][0]));
     const facts = { step: at, steps: most, name: title(key), count, names: sources.join(" + ") };
     const all = sources.length === count && count <= MOST_NAMED;
     return page.t(count < 2 ? "step_at" : all ? "step_adds" : "step_adds_many", facts);
-  };
-  /** How many of the gradients that are added at a box have come, until it runs. */
-  const come = (/** @type {import("./scene.js").Box} */ box) => {
+  }
+  /**
+   * How many of the gradients that are added at a box have come, until it runs.
+   * @param {import("./scene.js").Box} box
+   */
+  function come(box) {
     const k = place(box.key),
       from = run.from[k] ?? [];
     const came = from.filter((step) => step < at).length;
     return at && k >= at && box.fan_in > 1 && from.length > 1
       ? page.t("arrived_count", { came, count: from.length })
       : "";
-  };
-  const say = (/** @type {string} */ sentence) =>
-    (said.textContent = sentence || (at ? told() : page.t("step_help")));
-  const place = (/** @type {string} */ key) => run.place.get(key) ?? -1;
-  const show = () => {
+  }
+  /** @param {string} sentence */
+  function say(sentence) {
+    said.textContent = sentence || (at ? told() : page.t("step_help"));
+  }
+  /** @param {string} key */
+  function place(key) {
+    return run.place.get(key) ?? -1;
+  }
+  function show() {
     const queue = new Set(at ? run.ready(at).slice(1) : []);
     picture.tags(at ? come : null);
     picture.mark(
@@ -70,23 +81,31 @@ export function stepper(page, state, picture, reveal, visit) {
     panel.hidden = !at;
     panel.replaceChildren(...(at ? [stepPanel(page, state, picture, run, at, visit)] : []));
     if (at) reveal(run.steps[at - 1][0]);
-  };
-  const to = (/** @type {number} */ k) => ((at = Math.max(0, Math.min(most, k))), show());
-  const stop = () => {
+  }
+  /** @param {number} k */
+  function to(k) {
+    at = Math.max(0, Math.min(most, k));
+    show();
+  }
+  function stop() {
     clearInterval(timer);
     timer = undefined;
     play.textContent = "▶";
     play.setAttribute("aria-label", page.t("play"));
-  };
-  const start = () => {
+  }
+  function start() {
     if (at >= most) to(0);
     const stride = Math.max(1, Math.floor((most - at) / MOST_PLAYED));
     to(at + stride);
     timer = setInterval(() => (at >= most ? stop() : to(at + stride)), PACE);
     play.textContent = "⏸";
     play.setAttribute("aria-label", page.t("pause"));
-  };
-  const by = (/** @type {number} */ k) => (stop(), to(at + k));
+  }
+  /** @param {number} k */
+  function by(k) {
+    stop();
+    to(at + k);
+  }
   const play = icon("▶", page.t("play"), () => (timer ? stop() : start()));
   slider.addEventListener("input", () => (stop(), to(Number(slider.value))));
   page.signal.addEventListener("abort", () => clearInterval(timer), { once: true });

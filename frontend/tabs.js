@@ -37,7 +37,8 @@ export function tabs(page, parts, first) {
     }),
   );
   const box = el("div", "panels", ...panels);
-  const open = (/** @type {string} */ wanted) => {
+  /** @param {string} wanted */
+  function open(wanted) {
     const chosen = Math.max(0, page.tabs.indexOf(wanted));
     buttons.forEach((button, k) => {
       button.setAttribute("aria-selected", String(k === chosen));
@@ -45,12 +46,13 @@ export function tabs(page, parts, first) {
       panels[k].hidden = k !== chosen;
     });
     if (!panels[chosen].childNodes.length) panels[chosen].append(parts[chosen].make());
-  };
-  const go = (/** @type {number} */ k) => {
+  }
+  /** @param {number} k */
+  function go(k) {
     const next = (k + buttons.length) % buttons.length;
     page.show(page.tabs[next]);
     buttons[next].focus();
-  };
+  }
   const now = () => buttons.findIndex((button) => button.getAttribute("aria-selected") === "true");
   buttons.forEach((button, k) => button.addEventListener("click", () => page.show(page.tabs[k])));
   const list = el(

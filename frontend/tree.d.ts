@@ -47,6 +47,21 @@ export interface Link {
   place?: string;
 }
 
+/** The name of a block of a Jacobian; in a live view a way to the block. */
+export interface BlockName {
+  kind: "blockname";
+  words: string;
+  block: [number, number];
+  tab?: string;
+}
+
+/** How many entries of a block differ by more than the tolerance of a live view's slider; only there it is seen. */
+export interface Beyond {
+  kind: "beyond";
+  counts?: number[] | null;
+  heading?: boolean;
+}
+
 /** A sentence or two; backticks in plain words become code. */
 export interface Paragraph {
   kind: "paragraph";
@@ -127,6 +142,6 @@ export interface Drawing {
   layout: import("./states").Layout | null;
 }
 
-export type Span = string | Chip | Strong | Code | Faint | Sentence | Branch | Thumbnail | Link;
+export type Span = string | Chip | Strong | Code | Faint | Sentence | Branch | Thumbnail | Link | BlockName | Beyond;
 export type Cell = Span | Span[];
 export type Block = Paragraph | Table | Fold | Change | Verbatim | Item | Card | Drawing | Beside;

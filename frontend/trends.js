@@ -2,7 +2,7 @@
 
 import { numbers } from "./arrays.js";
 import { button, el, keys, svg } from "./dom.js";
-import { number, time } from "./formats.js";
+import { count, number, time } from "./formats.js";
 
 /** @typedef {import("./types").Page} Page */
 
@@ -37,7 +37,7 @@ export function trendLines(page, trends, list) {
     bad !== null && el("div", { class: "bad-mark", style: `left:${(100 * (bad + 0.5)) / count}%` }),
   );
   let [first, last] = [0, count - 1];
-  const mark = () => {
+  function mark() {
     const range = page.t("trend_range", { first: first + 1, last: last + 1, count });
     sight.hidden = last - first + 1 >= count;
     sight.style.left = `${(100 * first) / count}%`;
@@ -45,24 +45,22 @@ export function trendLines(page, trends, list) {
     area.setAttribute("aria-valuenow", String(last + 1));
     area.setAttribute("aria-valuetext", range);
     said.textContent = sight.hidden ? page.t("trend_help") : range;
-  };
-  const show = (
-    /** @type {number} */ a,
-    /** @type {number} */ b,
-    /** @type {number} */ then = b,
-  ) => {
+  }
+  /** @param {number} a @param {number} b @param {number} [then] */
+  function show(a, b, then = b) {
     [first, last] = [Math.max(0, Math.min(a, b)), Math.min(count - 1, Math.max(a, b))];
     if (last - first + 1 < count) last = Math.min(last, first + MOST - 1);
     mark();
     list(first, last - first + 1, Math.max(first, Math.min(last, then)));
-  };
-  const at = (/** @type {PointerEvent} */ event) => {
+  }
+  /** @param {PointerEvent} event */
+  function at(event) {
     const place = area.getBoundingClientRect();
     return Math.max(
       0,
       Math.min(count - 1, Math.floor(((event.clientX - place.left) / place.width) * count)),
     );
-  };
+  }
   /** @type {number | null} */
   let begun = null;
   area.addEventListener("pointerdown", (event) => {
@@ -78,12 +76,16 @@ export function trendLines(page, trends, list) {
     if (begun !== null) show(begun, at(event));
     begun = null;
   });
-  const by = (/** @type {number} */ way) => () => {
-    const wide = last - first + 1 >= count ? Math.max(1, Math.round(count / 20)) : last - first + 1;
-    const from = last - first + 1 >= count ? count : way > 0 ? last + 1 : first;
-    const start = Math.max(0, Math.min(count - wide, way > 0 ? from : from - wide));
-    show(start, start + wide - 1);
-  };
+  /** @param {number} way */
+  function by(way) {
+    return () => {
+      const wide =
+        last - first + 1 >= count ? Math.max(1, Math.round(count / 20)) : last - first + 1;
+      const from = last - first + 1 >= count ? count : way > 0 ? last + 1 : first;
+      const start = Math.max(0, Math.min(count - wide, way > 0 ? from : from - wide));
+      show(start, start + wide - 1);
+    };
+  }
   keys(area, { ArrowLeft: by(-1), ArrowRight: by(1), Escape: () => show(0, count - 1) });
   return el(
     "div",
@@ -111,18 +113,20 @@ function row(page, name, trends, starts) {
     low = Math.min(...known.filter((v) => v > 0));
   if (!known.length || (name === "bad" && !most)) return [];
   const logarithmic = name !== "bad" && name !== "seconds" && most > 20 * low;
-  const height = (/** @type {number} */ v) =>
-    logarithmic
+  /** @param {number} v */
+  function height(v) {
+    return logarithmic
       ? v > 0
         ? 0.08 + (0.92 * Math.log(v / low)) / Math.log(most / low)
         : 0
       : most
         ? v / most
         : 0;
+  }
   const points = values.flatMap((v, k) =>
     Number.isFinite(v) ? [`${starts[k] + 0.5},${(1 - height(v)) * (HIGH - 4) + 2}`] : [],
   );
-  const most_ = name === "seconds" ? time(most) : number(most, 3);
+  const most_ = name === "seconds" ? time(most) : name === "bad" ? count(most) : number(most, 3);
   const said = page.t("trend_of", {
     name: page.t(`trend.${name}`),
     count: trends.count,

@@ -1,13 +1,33 @@
-import type { Answers, BlockState, ElementsState, GraphState, Maps } from "./states";
+import type {
+  Answers,
+  BlockState,
+  ElementsState,
+  GraphState,
+  Maps,
+  Selection,
+  Traits,
+  Views,
+} from "./states";
+
+export type State = Views[keyof Views];
+
+/** What comes back for a question; its answer is in the first of the buffers beside it. */
+export interface Reply {
+  id: number;
+  error?: string;
+}
+
+/** Of a trait's change, which tells nothing, or of a message. */
+export type Listener = (reply: Reply, buffers: DataView[]) => void;
 
 /** What anywidget gives a module of the model that Python holds. */
 export interface Model {
-  get(name: string): any;
-  set(name: string, value: any): void;
+  get<K extends keyof Traits>(name: K): Traits[K];
+  set<K extends keyof Traits>(name: K, value: Traits[K]): void;
   save_changes(): void;
   send(content: Question & { id: number }): void;
-  on(event: string, listener: (...args: any[]) => void): void;
-  off(event: string, listener: (...args: any[]) => void): void;
+  on(event: string, listener: Listener): void;
+  off(event: string, listener: Listener): void;
   /** Only where no kernel is: whether the answer to a question was kept. */
   knows?(question: Question): boolean;
 }
@@ -18,28 +38,25 @@ export interface Question<K extends keyof Answers = keyof Answers> {
   [more: string]: unknown;
 }
 
-/** What is selected, in all views at once. */
-export interface Selection {
-  block?: [number, number];
-  entry?: [number, number];
-  call?: number;
-  node?: number;
-  line?: number;
-}
+export type { Selection };
 
 /** What every view gets: the words, the colours, the selection, and when to stop. */
 export interface Page {
   model: Model;
   root: HTMLElement;
   signal: AbortSignal;
-  t(id: string, params?: Record<string, any>): string;
+  t(id: string, params?: Record<string, string | number | null | undefined>): string;
   /** The reader's word for a fixed term such as `block` / `match`. */
   word(group: string, term: string): string;
   colours(): string[];
   onTheme(listener: () => void, until?: AbortSignal): void;
   /** What the graph's boxes tell of besides their names: "", "memory", "stale" or "gradients". */
   lens: import("./store").Store<string>;
+  /** Which of the tolerances is chosen. */
+  tolerance: import("./store").Store<number>;
   selection(): Selection;
+  /** The block to begin with. */
+  first: [number, number];
   select(change: Selection): void;
   onSelect(listener: (selection: Selection) => void, until?: AbortSignal): void;
   tabs: string[];

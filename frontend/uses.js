@@ -10,7 +10,8 @@ import { nameOf } from "./scene.js";
  */
 export function uses(layout, picture, boxAt, say) {
   let last = "";
-  const see = (/** @type {string} */ key) => {
+  /** @param {string} key */
+  function see(key) {
     if (key === last) return;
     last = key;
     const box = picture.boxes.get(key);
@@ -30,7 +31,7 @@ export function uses(layout, picture, boxAt, say) {
     const lit = new Set(paths);
     picture.mark("use", (k, path) => (path ? lit.has(path) : touched.has(k) || same.has(k)));
     say(chip ? nameOf(chip).split("\n")[0] : "");
-  };
+  }
   for (const event of ["pointerover", "focusin"])
     picture.drawing.addEventListener(event, (e) => see(boxAt(e) ?? ""));
   for (const event of ["pointerleave", "focusout"])

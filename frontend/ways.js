@@ -13,7 +13,10 @@ export function neighbour({ boxes, paths }, key, way) {
   if (way === "up") return paths.find((p) => p.target === key)?.source ?? key;
   const from = boxes.find((box) => box.key === key);
   if (!from) return key;
-  const centre = (/** @type {Box} */ b) => b.x + b.width / 2;
+  /** @param {Box} b */
+  function centre(b) {
+    return b.x + b.width / 2;
+  }
   const beside = boxes.filter(
     (b) =>
       b.y < from.y + from.height &&

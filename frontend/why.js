@@ -19,7 +19,7 @@ export function whyNone(page, state, picture, see) {
     "select",
     { "data-at": "why" },
     el("option", { value: "" }, page.t("choose_tensor")),
-    ...names.map((/** @type {string} */ name) => el("option", { value: name }, name)),
+    ...names.map((name) => el("option", { value: name }, name)),
   );
   select.value = asked?.name ?? "";
   select.addEventListener("change", () => {

@@ -16,7 +16,7 @@ import { progressView } from "./progress.js";
 import { decode, inflate } from "./wire.js";
 
 /** @typedef {import("./types").Model} Model */
-/** @typedef {import("./states").Views[keyof import("./states").Views]} State */
+/** @typedef {import("./types").State} State */
 
 /** @type {{[K in keyof import("./states").Views]: (page: import("./types").Page, state: import("./states").Views[K]) => Node}} */
 const VIEWS = {
@@ -29,8 +29,9 @@ const VIEWS = {
   progress: progressView,
 };
 
-/** @template {keyof typeof VIEWS} K @param {K} kind */
-const viewOf = (kind) => VIEWS[kind];
+/** @param {keyof typeof VIEWS} kind */
+const viewOf = (kind) =>
+  /** @type {(page: import("./types").Page, state: State) => Node} */ (VIEWS[kind]);
 
 /**
  * Draw the model's view into an element.
@@ -105,15 +106,16 @@ async function render({ model, el: element, signal }) {
 }
 
 const thawed = Symbol.for("nbautograd");
-const window_ = /** @type {any} */ (globalThis);
 
 /**
  * Show what a widget stored, where no kernel is: in the place of its static report, and of every copy of it.
- * @param {any} traits
+ * @param {{_anchor: string}} traits as they were stored
  */
 export async function thaw(traits) {
-  /** @type {Set<string>} */
-  const known = (window_[thawed] ??= new Set());
+  const shared = /** @type {Record<symbol, Set<string> | undefined>} */ (
+    /** @type {unknown} */ (globalThis)
+  );
+  const known = (shared[thawed] ??= new Set());
   if (known.has(traits._anchor)) return undefined;
   known.add(traits._anchor);
   return initialize({ model: await frozenModel(traits) });

@@ -10,17 +10,23 @@ export const inflate = (bytes) =>
       .pipeThrough(new DecompressionStream("deflate")),
   ).text();
 
-/** @param {any} stored with bytes as `{"$b64": text}` @returns {any} the same with bytes */
+/** @param {unknown} stored with bytes as `{"$b64": text}` @returns {unknown} the same with bytes */
 export function restored(stored) {
   if (Array.isArray(stored)) return stored.map(restored);
   if (!stored || typeof stored !== "object") return stored;
   if ("$b64" in stored)
-    return new DataView(Uint8Array.from(atob(stored.$b64), (c) => c.charCodeAt(0)).buffer);
+    return new DataView(Uint8Array.from(atob(String(stored.$b64)), (c) => c.charCodeAt(0)).buffer);
   return Object.fromEntries(Object.entries(stored).map(([name, part]) => [name, restored(part)]));
 }
 
-/** @param {DataView} bytes a state or an answer, as Python encoded it */
-export const decode = async (bytes) => restored(JSON.parse(await inflate(bytes)));
+/**
+ * @template T
+ * @param {DataView} bytes a state or an answer, as Python encoded it
+ * @returns {Promise<T>}
+ */
+export async function decode(bytes) {
+  return /** @type {T} */ (restored(JSON.parse(await inflate(bytes))));
+}
 
 let asked = 0;
 
@@ -39,7 +45,7 @@ export function ask(model, question, signal, late, patience = 20_000) {
   return new Promise((resolve, reject) => {
     const stop = () => (model.off("msg:custom", listen), clearTimeout(timer));
     const timer = setTimeout(() => (stop(), reject(new Error(late))), patience);
-    /** @param {any} content @param {DataView[]} buffers */
+    /** @type {import("./types").Listener} */
     function listen(content, buffers) {
       if (content?.id !== id) return;
       stop();

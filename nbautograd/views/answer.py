@@ -32,6 +32,7 @@ class Answer:
         findings: the causes, told in full; beside what is right the risk of its second derivatives.
         evidence: sentences with the numbers, then what to try.
         others: findings that did not fit, and those that are not bugs.
+        checked: how long the check took, and its seed; may be empty.
     """
 
     tone: Tone
@@ -40,6 +41,7 @@ class Answer:
     findings: tuple[Finding, ...] = ()
     evidence: tuple[str, ...] = ()
     others: tuple[Finding, ...] = ()
+    checked: str = ""
 
 
 def answer(report: FunctionReport | GradcheckReport) -> Answer:
@@ -54,7 +56,13 @@ def answer(report: FunctionReport | GradcheckReport) -> Answer:
     others = tuple(f for f in findings if f not in (*told, *reasons))
     headline, aside = _headline(check, told)
     aside = " ".join(part for part in (_remedy(check, told), aside) if part)
-    return Answer(check.verdict, headline, aside, told, _evidence(check), others)
+    return Answer(check.verdict, headline, aside, told, _evidence(check), others, _checked(check))
+
+
+def _checked(check: GradcheckReport) -> str:
+    if not check.seconds:  # a report that was put together by hand
+        return ""
+    return messages.text("views.evidence.checked", time=formats.time(check.seconds), seed=check.seed)
 
 
 def second_answer(check: GradcheckReport) -> Answer:

@@ -93,7 +93,35 @@ class Link:
     place: str = ""
 
 
-Span = str | Chip | Strong | Code | Faint | Sentence | Branch | Thumbnail | Link
+@dataclass(frozen=True)
+class BlockName:
+    """The name of a block of a Jacobian; in a live view a way to the block.
+
+    Attributes:
+        words: the name.
+        block: output and input.
+        tab: the part that shows the block; empty selects it where the name stands.
+    """
+
+    words: str
+    block: tuple[int, int]
+    tab: str = ""
+
+
+@dataclass(frozen=True)
+class Beyond:
+    """How many entries of a block differ by more than the tolerance of a live view's slider; only there it is seen.
+
+    Attributes:
+        counts: one for each tolerance; None where they are not known, and in the heading, which names the tolerance.
+        heading: True in the heading.
+    """
+
+    counts: tuple[int, ...] | None = None
+    heading: bool = False
+
+
+Span = str | Chip | Strong | Code | Faint | Sentence | Branch | Thumbnail | Link | BlockName | Beyond
 Cell = Span | tuple[Span, ...]  # in a cell plain words are taken as they are: what came from the user is no prose
 
 

@@ -16,7 +16,9 @@ from nbautograd.core.values import Value
 from nbautograd.views import svg, theme
 from nbautograd.views.document import (
     Beside,
+    Beyond,
     Block,
+    BlockName,
     Branch,
     Card,
     Cell,
@@ -169,12 +171,14 @@ def _span(span: Span, room: Room, sentence: bool = False) -> Markup:
             return chip(span.words, span.tone)
         case Strong():
             return tag("strong", None, prose(span.words))
-        case Code():
+        case Code() | BlockName():
             return tag("code", None, span.words)
         case Faint():
             return tag("span", {"style": FAINT}, prose(span.words)) if span.words else Markup("")
         case Sentence():
             return tag("div", {"style": "min-width:200px;white-space:normal"}, prose(span.words))
+        case Beyond():
+            return Markup("")
         case Branch():
             look = f"display:inline-block;width:{STEP * span.depth}px;text-align:right;opacity:0.5;padding-right:4px"
             return tag("span", {"style": look, "aria-hidden": "true"}, "└") if span.depth else Markup("")

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from nbautograd.views.document import (
     Beside,
+    Beyond,
     Block,
     Branch,
     Card,
@@ -108,7 +109,7 @@ def _span(span: Span) -> str:
             return "   " * (span.depth - 1) + "└─ " if span.depth else ""
         case Link():
             return span.words if span.place else ""
-        case Thumbnail():
+        case Thumbnail() | Beyond():
             return ""
         case _:
             return span.words

@@ -5,27 +5,26 @@ from __future__ import annotations
 from dataclasses import replace
 
 from nbautograd.core.checking.block import GradcheckReport
-from nbautograd.core.display import plain
 from nbautograd.views.answer import Answer, answer, second_answer
+from nbautograd.views.builders.blocks import weighed_blocks
 from nbautograd.views.builders.summary import answer_document, findings_document
 from nbautograd.views.words import line_of
 from nbautograd.widgets.asking import plain_text, questions
 from nbautograd.widgets.base import Question, ViewWidget
 from nbautograd.widgets.history import since_last
-from nbautograd.widgets.jacobian import block_questions, blocks_state
+from nbautograd.widgets.jacobian import beyond, block_questions, blocks_state, whole_blocks
 from nbautograd.widgets.states import AnswerState, CheckState, GradcheckState, Mark, SecondOrder
 
 
 def verdict_state(report: GradcheckReport) -> CheckState:
-    """The report without its heat maps: its verdict, how long it took, and what the second order says."""
+    """The report without its heat maps: its verdict, its blocks in rows, and what the second order says."""
     second = None
     if report.order2 is not None:
         second = SecondOrder(verdict=report.order2.verdict, answer=answer_state(second_answer(report)))
     return CheckState(
         function=report.function,
         verdict=report.verdict,
-        seconds=plain(report.seconds),
-        seed=report.seed,
+        table=weighed_blocks(report.blocks, {at: beyond(report.blocks[at]) for at in whole_blocks(report.blocks)}),
         since=since_last(report),
         order2=second,
     )

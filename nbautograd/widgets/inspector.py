@@ -9,6 +9,7 @@ from nbautograd.core.user_source import FunctionSource
 from nbautograd.core.values import Value
 from nbautograd.inspection.report import FunctionReport
 from nbautograd.views.answer import answer
+from nbautograd.views.builders.blocks import listed_blocks
 from nbautograd.views.words import line_of
 from nbautograd.widgets.asking import plain_text, questions
 from nbautograd.widgets.base import Question, ViewWidget
@@ -70,6 +71,7 @@ class InspectorWidget(ViewWidget):
             view=value.view,
             notes=list(map(str, value.notes)),
             answer=answer_state(answer(value)),
+            table=() if value.gradcheck is None else listed_blocks(value.gradcheck.blocks, "jacobian"),
             check=None if value.gradcheck is None else verdict_state(value.gradcheck),
             blocks=blocks_state(checked_blocks(value)),
             calls=calls_state(value.calls),

@@ -31,12 +31,18 @@ MOST_SORTED = 1_000_000
 
 def blocks_state(blocks: Blocks) -> list[BlockState]:
     """All blocks, of many only the interesting ones whole, the heat maps small enough for the budget together."""
-    many = len(blocks) > MOST_WHOLE and not os.environ.get(FREEZING)
-    whole = {id(block) for block in by_interest(list(blocks.values()))[: MOST_WHOLE if many else None]}
+    whole = whole_blocks(blocks)
     share = BUDGET / (24 * max(len(whole), 1))
     side = max(FEWEST, min(SIDE, int(share**0.5)))
-    states = (block_state(block, side) if id(block) in whole else brief_state(block) for block in blocks.values())
-    return [replace(state, output=o, input=i) for (o, i), state in zip(blocks, states, strict=True)]
+    states = {at: block_state(b, side) if at in whole else brief_state(b) for at, b in blocks.items()}
+    return [replace(state, output=o, input=i) for (o, i), state in states.items()]
+
+
+def whole_blocks(blocks: Blocks) -> set[Pair]:
+    """Return the places of the blocks that are sent with heat maps and evidence."""
+    many = len(blocks) > MOST_WHOLE and not os.environ.get(FREEZING)
+    chosen = {id(block) for block in by_interest(list(blocks.values()))[: MOST_WHOLE if many else None]}
+    return {place for place, block in blocks.items() if id(block) in chosen}
 
 
 def block_state(block: JacobianBlock, side: int = SIDE) -> BlockState:
@@ -50,7 +56,6 @@ def block_state(block: JacobianBlock, side: int = SIDE) -> BlockState:
         worst=None if block.worst is None else _entry(block.worst),
         methods=methods_document(block),
         curve=ErrorCurve(steps=array(steps), errors=array(errors)),
-        beyond=beyond(block),
     )
 
 
@@ -105,7 +110,7 @@ def _entry(entry: Entry) -> EntryState:
     )
 
 
-def beyond(block: JacobianBlock) -> list[int] | None:
+def beyond(block: JacobianBlock) -> tuple[int, ...] | None:
     """Count the entries that differ by more than each of ``TOLERANCES``; None when there are too many to sort."""
     kept = block.matrices
     stored = getattr(kept, "stored", None)
@@ -118,7 +123,7 @@ def beyond(block: JacobianBlock) -> list[int] | None:
     if difference.size > MOST_SORTED:
         return None
     sizes = np.sort(np.nan_to_num(np.abs(difference), nan=np.inf), axis=None)
-    return [int(n) for n in sizes.size - np.searchsorted(sizes, TOLERANCES, side="right")]
+    return tuple(int(n) for n in sizes.size - np.searchsorted(sizes, TOLERANCES, side="right"))
 
 
 def one_block(blocks: Blocks, question: Mapping[str, Any]) -> BlockAnswer:

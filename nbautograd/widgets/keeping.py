@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.views.jacobian import wrong_cells
 from nbautograd.views.to_json import array
 from nbautograd.widgets.encoding import encode
@@ -33,7 +34,9 @@ def kept(state: State, questions: Mapping[str, Ask], value: Any) -> State:
         return state
     parts = (getattr(value, "gradcheck", None), getattr(value, "jacobian", None), value)
     blocks: Any = next(filter(None, (getattr(part, "blocks", None) for part in parts)))
-    return replace(state, blocks=_with_whole(state.blocks, blocks), answers=_answers(state, questions))
+    seconds = next((part.seconds for part in parts if isinstance(part, GradcheckReport)), None) or QUICK
+    answers = _answers(state, questions, POINTS if seconds < QUICK else 0)
+    return replace(state, blocks=_with_whole(state.blocks, blocks), answers=answers)
 
 
 def question_key(question: Mapping[str, Any]) -> str:
@@ -65,13 +68,11 @@ def _with_whole(states: Sequence[BlockState], blocks: Mapping[tuple[int, int], A
     return [replace(state, whole=whole.get(k)) for k, state in enumerate(states)]
 
 
-def _answers(state: BlocksState, questions: Mapping[str, Ask]) -> dict[str, bytes]:
-    """Answers to what a reader is likely to ask: the microscope on worst entries, the text, other points."""
+def _answers(state: BlocksState, questions: Mapping[str, Ask], points: int) -> dict[str, bytes]:
+    """Answers to what a reader is likely to ask: the microscope on worst entries, the text, so many other points."""
     lenses = [_lens(block, block.worst) for block in state.blocks if block.worst is not None]
     asked = [*lenses[:MOST_LENSES], {"kind": "text"}]
-    check = getattr(state, "check", None)
-    if check is not None and (check.seconds or QUICK) < QUICK:
-        asked += [{"kind": "elsewhere", "seed": seed} for seed in range(1, POINTS + 1)]
+    asked += [{"kind": "elsewhere", "seed": seed} for seed in range(1, points + 1)]
     answers = {}
     for question in asked:
         if question["kind"] in questions:

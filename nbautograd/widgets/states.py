@@ -148,7 +148,6 @@ class BlockState:
         output_complex, input_complex: True where the last dimension is the pair of real and imaginary part.
         entries: how many it has.
         methods: what each independent method says.
-        beyond: how many entries differ by more than each tolerance of the slider.
     """
 
     output: int
@@ -169,7 +168,6 @@ class BlockState:
     worst: EntryState | None = None
     methods: Document | None = None
     curve: ErrorCurve | None = None
-    beyond: Sequence[int] | None = None
     whole: Whole | None = None
 
 
@@ -210,12 +208,11 @@ class Since:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckState:
-    """A check without its heat maps."""
+    """A check without its heat maps; ``table`` has a row for each block, weighed by the tolerance of a slider."""
 
     function: str
     verdict: str
-    seconds: float | None
-    seed: int | None
+    table: Document
     since: Since | None
     order2: SecondOrder | None
 
@@ -522,12 +519,17 @@ class GradcheckState(BlocksState):
 
 @dataclass(frozen=True, kw_only=True)
 class InspectorState(BlocksState):
-    """Everything that a report holds; a part that it does not hold is None and gets no tab."""
+    """Everything that a report holds; a part that it does not hold is None and gets no tab.
+
+    Attributes:
+        table: a row for each checked block, a way into the Jacobian.
+    """
 
     function: str
     view: str
     notes: Sequence[str]
     answer: AnswerState
+    table: Document
     check: CheckState | None
     calls: CallsState
     graph: GraphState | None
@@ -571,6 +573,37 @@ class Views:
     calls: CallsState
     document: DocumentState
     progress: ProgressState
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """What is selected, in all parts of a view at once.
+
+    Attributes:
+        block, entry: output and input, row and column.
+        call, node, line: their numbers.
+    """
+
+    block: Pair | None = None
+    entry: Pair | None = None
+    call: int | None = None
+    node: int | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True)
+class Traits:
+    """The traits of ``ViewWidget`` that a page reads; module, stylesheet and state are deflated."""
+
+    _module: bytes
+    _stylesheet: bytes
+    _kind: Literal["inspector", "graph", "jacobian", "gradcheck", "calls", "document", "progress"]
+    _anchor: str
+    _labels: Mapping[str, str]
+    _colours: Mapping[Literal["light", "dark"], Sequence[str]]
+    state: bytes
+    tab: str
+    selection: Selection
 
 
 State = (

@@ -45,7 +45,7 @@ def test_an_entry_leads_to_its_elements_its_line_and_its_call(show: Any, samples
     assert page.evaluate("nb.model.get('selection')") == {"block": [0, 1], "entry": [0, 4], "line": 23, "call": 1}
     expect(panel).to_contain_text("weight[1,1] = 4.0")
     panel.get_by_role("button", name="Show in Gradcheck").click()
-    expect(page.locator("tr.chosen")).to_contain_text("d output / d weight")
+    expect(page.locator("tr:has(> th > [aria-pressed='true'])")).to_contain_text("d output / d weight")
     page.get_by_role("tab", name="Source").click()
     expect(page.locator(".source .marked")).to_have_text(re.compile(r"23\s+b = 2"))
     page.get_by_role("tab", name="Calls").click()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 import typing
 from dataclasses import make_dataclass
 from pathlib import Path
 from typing import Any
 
+import anywidget
 import pytest
 from comm_wire import Wire, decoded
 
@@ -35,7 +37,7 @@ def test_another_field_of_a_state_makes_the_types_of_the_page_stale(
 
 def test_what_is_none_by_default_is_optional_on_the_page_and_what_is_not_can_be_null(generator: dict[str, Any]) -> None:
     lines = generator["state_types"]().split("\n")
-    assert "  beyond?: number[];" in lines
+    assert "  methods?: Block[];" in lines
     assert "  trends: TrendsState | null;" in lines
     assert "  layout: Layout;" in lines
 
@@ -61,3 +63,22 @@ def test_the_page_is_told_the_answer_to_every_question(wire: Wire, samples: Any)
     answer = view.questions()["block"]({"block": [0, 0]})
     assert type(answer) is told["block"]
     assert decoded(encode(answer))["block"]["entries"] == samples.gradcheck().blocks[0, 0].entries
+
+
+def test_the_page_is_told_every_trait_that_is_sent(wire: Wire, samples: Any) -> None:
+    view = samples.gradcheck().widget()
+    sent = set(view.keys) - set(anywidget.AnyWidget().keys)
+    told = typing.get_type_hints(states.Traits)
+    assert set(told) == sent
+    assert set(typing.get_args(told["_kind"])) == set(typing.get_type_hints(states.Views))
+
+
+@pytest.mark.parametrize(
+    "source", sorted(p for p in (ROOT / "frontend").iterdir() if p.suffix in (".js", ".ts")), ids=lambda p: p.name
+)
+def test_no_type_of_the_front_end_is_any(source: Path) -> None:
+    notes = re.findall(r"/\*\*.*?\*/", source.read_text(encoding="utf-8"), re.DOTALL)
+    written = (
+        notes if source.suffix == ".js" else [re.sub(r"/\*\*.*?\*/|//.*", "", source.read_text(), flags=re.DOTALL)]
+    )
+    assert not any(re.search(r"[<{(|:,] *any\b(?= *[>})|;,\[=])", one) for one in written)

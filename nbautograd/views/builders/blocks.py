@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from nbautograd.views.answer import answer, second_answer
 from nbautograd.views.builders import build
 from nbautograd.views.builders.summary import answer_document, findings_document
 from nbautograd.views.document import (
+    Beyond,
+    BlockName,
     Cell,
     Chip,
     Code,
@@ -40,7 +43,13 @@ MAX_COMPARED = 4  # blocks whose independent methods are listed
 MAX_OPENED = 4  # blocks that are shown at once, not folded
 MAX_WRITTEN = 8  # rows and columns of a block whose numbers are written out
 
+COLUMNS = ("block", "verdict", "wrong", "error", "structure")
+WEIGHED = ("block", "verdict", "wrong", "beyond", "error", "worst")  # where a tolerance can be chosen
+FLUSH_RIGHT = ("wrong", "beyond", "error")
 STATEMENT = ("witness", "says", "difference")  # columns of what a method says
+
+Blocks = Mapping[tuple[int, int], Block]
+Row = Callable[[Block], tuple[Cell, ...]]
 
 Array = np.ndarray[Any, Any]
 TONE: dict[str, Tone] = {
@@ -85,15 +94,54 @@ def blocks_document(blocks: Sequence[Block], methods: bool = True) -> Document:
         blocks: the blocks.
         methods: whether the independent methods of the first blocks follow.
     """
+    rows = _rows(blocks, COLUMNS, _row, MAX_ROWS)
+    return (*rows, *_methods(pick(blocks, MAX_LISTED)[0][:MAX_COMPARED], "nothing")) if methods else rows
+
+
+def listed_blocks(blocks: Blocks, tab: str) -> Document:
+    """Return the same rows for a live view: all of them, each name a way to its block.
+
+    Args:
+        blocks: the blocks by output and input.
+        tab: the part of the view that shows a block.
+    """
+
+    def row(block: Block) -> tuple[Cell, ...]:
+        return (_name(block, tab), *_row(block)[1:])
+
+    return _rows(_placed(blocks), COLUMNS, row)
+
+
+def weighed_blocks(blocks: Blocks, beyond: Mapping[tuple[int, int], tuple[int, ...] | None]) -> Document:
+    """Return the rows of a live view with a slider for the tolerance; each name selects its block.
+
+    Args:
+        blocks: the blocks by output and input.
+        beyond: how many entries of a block differ by more than each tolerance of the slider, where that is known.
+    """
+
+    def row(block: Block) -> tuple[Cell, ...]:
+        _, verdict, wrong, error, _ = _row(block)
+        counts = Beyond(beyond.get((block.output, block.input)))
+        return (_name(block), verdict, wrong, counts, error, _worst_entry(block))
+
+    return _rows(_placed(blocks), WEIGHED, row)
+
+
+def _placed(blocks: Blocks) -> list[Block]:
+    return [replace(block, output=output, input=column) for (output, column), block in blocks.items()]
+
+
+def _rows(blocks: Sequence[Block], columns: Sequence[str], row: Row, most: int | None = None) -> Document:
+    """Return a table of the telling blocks, at most so many of them, and folded one of those that agree."""
     shown, folded = pick(blocks, MAX_LISTED)
-    parts = [_grid(shown)] if shown else []
-    if len(shown) > MAX_ROWS:
-        parts.append((paragraph(counted("more_blocks", len(shown) - MAX_ROWS), look="faint"),))
-    if folded:
-        parts.append((Fold(counted("agreeing", len(folded)), _grid(folded), strong=False, in_text="title"),))
-    if methods:
-        parts.append(_methods(shown[:MAX_COMPARED], "nothing"))
-    return tuple(block for part in parts for block in part)
+    telling = (_grid(shown[:most], columns, row),) if shown else ()
+    left = len(shown) - len(shown[:most])
+    more = (paragraph(counted("more_blocks", left), look="faint"),) if left else ()
+    if not folded:
+        return (*telling, *more)
+    grid = _grid(folded[:most], columns, row)
+    return (*telling, *more, Fold(counted("agreeing", len(folded)), (grid,), strong=False, in_text="title"))
 
 
 def blocks_in_short(blocks: Sequence[Block]) -> str:
@@ -103,23 +151,31 @@ def blocks_in_short(blocks: Sequence[Block]) -> str:
     return messages.text("views.comma").join(words)
 
 
-def _grid(blocks: Sequence[Block]) -> Document:
-    header = tuple(messages.text(f"views.column.{c}") for c in ("block", "verdict", "wrong", "error", "structure"))
-    rows = tuple(map(_row, blocks[:MAX_ROWS]))
-    return (Table(header, rows, messages.text("views.caption.gradcheck"), right=(2, 3)),)
+def _grid(blocks: Sequence[Block], columns: Sequence[str], row: Row) -> Table:
+    header = tuple(Beyond(heading=True) if c == "beyond" else messages.text(f"views.column.{c}") for c in columns)
+    right = tuple(k for k, c in enumerate(columns) if c in FLUSH_RIGHT)
+    return Table(header, tuple(map(row, blocks)), messages.text("views.caption.gradcheck"), right)
 
 
 def _row(block: Block) -> tuple[Cell, ...]:
     chip = Chip(f"{MARKS[block.verdict]} {say('block', block.verdict)}", TONE[block.verdict])
     verdict = (chip, " ", Faint(f"({say('reason', block.reason)})")) if block.reason else chip
     wrong = f"{formats.count(block.wrong)}/{formats.count(block.entries)}"
-    return (
-        Code(block_name(block)),
-        verdict,
-        wrong,
-        formats.error(block.largest_error),
-        say("structure", block.structure),
-    )
+    return (_name(block), verdict, wrong, formats.error(block.largest_error), say("structure", block.structure))
+
+
+def _name(block: Block, tab: str = "") -> BlockName:
+    return BlockName(block_name(block), (block.output, block.input), tab)
+
+
+def _worst_entry(block: Block) -> Cell:
+    """Return the entry that differs most: by backward, by finite differences."""
+    entry = block.worst
+    if entry is None:
+        return formats.NOTHING
+    values, differs = (entry.analytical, entry.numerical), block.verdict == "mismatch"
+    analytical, numerical = formats.compared(*values) if differs else map(formats.number, values)
+    return (Code(entry_name(block, entry)), f" {analytical} ", Faint("≠" if differs else "≈"), f" {numerical}")
 
 
 def _methods(blocks: Sequence[Block], in_text: Any) -> Document:
@@ -162,7 +218,7 @@ def jacobian_document(report: JacobianReport) -> Document:
 def block_document(block: JacobianBlock) -> Document:
     """Return one block: its row and what each method says where it was checked, its pictures, its numbers."""
     if isinstance(block, Block):
-        return (*_grid([block]), *_methods([block], "body"), *_matrices(block))
+        return (_grid([block], COLUMNS, _row), *_methods([block], "body"), *_matrices(block))
     return _opened(block)
 
 

@@ -18,6 +18,7 @@ from nbautograd.views.document import (
     Fold,
     Item,
     Link,
+    PageOnly,
     Paragraph,
     Span,
     Strong,
@@ -35,7 +36,8 @@ def answer_document(told: Answer) -> Document:
     head = paragraph(mark, Strong(told.headline), told.aside, look="head")
     kinds = len(told.findings) > 1 or any(finding.kind != "bug" for finding in told.findings)
     causes = [Item(finding_document(finding, without_example(finding), kinds)) for finding in told.findings]
-    return (Card(told.tone, (head, *causes, *sentences(told.evidence))),)
+    checked = (PageOnly(sentences([told.checked], "faint")),) if told.checked else ()
+    return (Card(told.tone, (head, *causes, *sentences(told.evidence), *checked)),)
 
 
 @build.register
