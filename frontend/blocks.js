@@ -71,7 +71,7 @@ export const chosenBlock = (page) => String(page.selection().block ?? page.first
  */
 export function blockNameView(page, { words, block, tab = "" }) {
   const code = el("code", null, words);
-  if (tab && !page.tabs.includes(tab)) return code;
+  if (tab ? !page.tabs.includes(tab) : !page.first) return code;
   const name = button(code, go, "link");
   function go() {
     page.select(tab ? page.reach(block) : { block, entry: undefined });

@@ -113,6 +113,8 @@ function spanView(page, span, sentence = false) {
       return el("span", "faint", prose(span.words));
     case "sentence":
       return prose(span.words);
+    case "lines":
+      return el("span", null, ...span.lines.map((line) => el("span", "fact-line", line)));
     case "branch":
       return branchView(span.depth);
     case "thumbnail":

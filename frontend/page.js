@@ -36,7 +36,7 @@ export function page(model, root, signal) {
     onSelect: selection.on,
     lens: store(""),
     tolerance: store(FIRST_TOLERANCE),
-    first: [0, 0],
+    first: null,
     tabs: [],
     elements: { inputs: [], outputs: [], lines: {}, call: null },
     reach: (block, entry) => ({ block, entry }),

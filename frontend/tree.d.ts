@@ -31,6 +31,12 @@ export interface Sentence {
   words: string;
 }
 
+/** Plain words, each on a line of its own; text writes them in one line. */
+export interface Lines {
+  kind: "lines";
+  lines: string[];
+}
+
 /** The line in a cell that leads to what stands inside the row of a call above; nothing at depth 0. */
 export interface Branch {
   kind: "branch";
@@ -142,6 +148,6 @@ export interface Drawing {
   layout: import("./states").Layout | null;
 }
 
-export type Span = string | Chip | Strong | Code | Faint | Sentence | Branch | Thumbnail | Link | BlockName | Beyond;
+export type Span = string | Chip | Strong | Code | Faint | Sentence | Lines | Branch | Thumbnail | Link | BlockName | Beyond;
 export type Cell = Span | Span[];
 export type Block = Paragraph | Table | Fold | Change | Verbatim | Item | Card | Drawing | Beside;

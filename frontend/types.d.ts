@@ -55,8 +55,8 @@ export interface Page {
   /** Which of the tolerances is chosen. */
   tolerance: import("./store").Store<number>;
   selection(): Selection;
-  /** The block to begin with. */
-  first: [number, number];
+  /** The block to begin with; none where the view has no blocks to select. */
+  first: [number, number] | null;
   select(change: Selection): void;
   onSelect(listener: (selection: Selection) => void, until?: AbortSignal): void;
   tabs: string[];

@@ -211,7 +211,8 @@ def _drawn(program: Program) -> AutogradGraph | None:
     if not 0 < len(program.nodes()) <= MOST_NODES:
         return None
     try:
-        return graph(list(program.roots), names={"__name__": "", **program.tensors})
+        roots = list(program.roots)
+        return graph(roots if len(roots) > 1 else roots[0], names={"__name__": "", **program.tensors})
     except Exception:  # the picture is an extra; the answer stands without it
         return None
 

@@ -1325,6 +1325,7 @@ SENTENCES: dict[str, str] = {
     "views.headline.jacobian": "{function}：雅可比矩阵，{blocks}。",
     "views.aside.right.one": "{inputs} 的梯度是对的。",
     "views.aside.right.many": "{inputs} 的梯度都是对的。",
+    "views.aside.right.rest": "其余 {count} 个输入的梯度都是对的。",
     "views.evidence.wrong": "{counts}差得最多的是 {entry}：有限差分得到 {numerical}，你的 backward 给出 {analytical}。",
     "views.evidence.checked": "检查用时 {time}，随机种子 {seed}。",
     "views.evidence.wrong_entries": "{entries} 个元素中有 {wrong} 个不一致；",

@@ -17,6 +17,7 @@ from nbautograd.views.words import code, counted, entry_name, listed, say
 Tone = Literal["right", "wrong", "cannot tell", "unchecked"]
 TOLD = 3  # findings told in the answer; the rest follow below
 MANY = 10**6  # entries; from there on those that are zero by structure are counted apart
+NAMED = 4  # right inputs that are named, not counted
 SHORT = 72  # letters of a changed line that still fit into the first sentence
 JVP = {"jvp_wrong", "jvp_batched_wrong"}  # what is wrong is forward mode alone
 
@@ -125,8 +126,9 @@ def _headline(check: GradcheckReport, told: Sequence[Finding]) -> tuple[str, str
     headline = messages.text("views.headline.wrong_for", function=name, inputs=listed([code(n) for n in wrong]))
     if not right:
         return headline, ""
-    number = "one" if len(right) == 1 else "many"
-    return headline, messages.text(f"views.aside.right.{number}", inputs=listed([code(n) for n in right]))
+    number = "one" if len(right) == 1 else "many" if len(right) <= NAMED else "rest"
+    names = listed([code(n) for n in right])
+    return headline, messages.text(f"views.aside.right.{number}", inputs=names, count=len(right))
 
 
 def _remedy(check: GradcheckReport, told: Sequence[Finding]) -> str:

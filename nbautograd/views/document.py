@@ -61,6 +61,13 @@ class Sentence:
 
 
 @dataclass(frozen=True)
+class Lines:
+    """Plain words, each on a line of its own; text writes them in one line."""
+
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Branch:
     """The line in a cell that leads to what stands inside the row of a call above; nothing at depth 0."""
 
@@ -121,7 +128,7 @@ class Beyond:
     heading: bool = False
 
 
-Span = str | Chip | Strong | Code | Faint | Sentence | Branch | Thumbnail | Link | BlockName | Beyond
+Span = str | Chip | Strong | Code | Faint | Sentence | Lines | Branch | Thumbnail | Link | BlockName | Beyond
 Cell = Span | tuple[Span, ...]  # in a cell plain words are taken as they are: what came from the user is no prose
 
 

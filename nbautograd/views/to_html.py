@@ -31,6 +31,7 @@ from nbautograd.views.document import (
     Fold,
     Heatmaps,
     Item,
+    Lines,
     Link,
     PageOnly,
     Paragraph,
@@ -179,6 +180,8 @@ def _span(span: Span, room: Room, sentence: bool = False) -> Markup:
             return tag("div", {"style": "min-width:200px;white-space:normal"}, prose(span.words))
         case Beyond():
             return Markup("")
+        case Lines():
+            return join(tag("div", None, line) for line in span.lines)
         case Branch():
             look = f"display:inline-block;width:{STEP * span.depth}px;text-align:right;opacity:0.5;padding-right:4px"
             return tag("span", {"style": look, "aria-hidden": "true"}, "└") if span.depth else Markup("")

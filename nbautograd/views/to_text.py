@@ -20,6 +20,7 @@ from nbautograd.views.document import (
     Fold,
     Heatmaps,
     Item,
+    Lines,
     Link,
     PageOnly,
     Paragraph,
@@ -109,6 +110,8 @@ def _span(span: Span) -> str:
             return "   " * (span.depth - 1) + "└─ " if span.depth else ""
         case Link():
             return span.words if span.place else ""
+        case Lines():
+            return "; ".join(span.lines)
         case Thumbnail() | Beyond():
             return ""
         case _:

@@ -22,6 +22,7 @@ from nbautograd.views.document import (
     Document,
     Fold,
     Item,
+    Lines,
     Strong,
     Table,
     paragraph,
@@ -118,7 +119,8 @@ def _causes(report: AuditReport, in_python: bool) -> Iterator[Block]:
         details: Document = ()
         if situation.report is not None and i < DETAILS:
             title = messages.text("views.audit.report")
-            details = (Fold(title, build(situation.report), strong=False, in_text="nothing"),)
+            evidence = tuple(part for part in build(situation.report) if not isinstance(part, Card))  # told above
+            details = (Fold(title, evidence, strong=False, in_text="nothing"),)
         yield Item((about, *body, *(whole if situation.report is not None and in_python else ()), *details))
 
 
@@ -164,8 +166,8 @@ def _rows(function: AuditedFunction) -> Iterator[tuple[Cell, ...]]:
             yield "", "", words, (_verdict_chip(verdict),), calls
 
 
-def _inputs(situation: AuditedSituation) -> str:
-    return "; ".join(str(one).replace(":", "*:", 1) if one.requires_grad else str(one) for one in situation.inputs)
+def _inputs(situation: AuditedSituation) -> Lines:
+    return Lines(tuple(str(one).replace(":", "*:", 1) if one.requires_grad else str(one) for one in situation.inputs))
 
 
 def _verdict(situation: AuditedSituation) -> Cell:

@@ -10,7 +10,19 @@ from nbautograd.core.explaining.cause import Place
 from nbautograd.core.findings import Finding
 from nbautograd.inspection.explanation import Explanation
 from nbautograd.views.builders import build
-from nbautograd.views.document import Block, Card, Cell, Change, Code, Document, Drawing, Strong, Table, paragraph
+from nbautograd.views.document import (
+    Block,
+    Card,
+    Cell,
+    Change,
+    Code,
+    Document,
+    Drawing,
+    Faint,
+    Strong,
+    Table,
+    paragraph,
+)
 
 DRAWING = 16_000  # characters of the stored picture
 
@@ -48,7 +60,7 @@ def _rows(explanation: Explanation) -> tuple[tuple[Cell, ...], ...]:
     places = [(name, getattr(explanation, name)) for name in ("made", "saved", "did", "raised")]
     for name, place in places:
         if place is not None:
-            rows.append((messages.text(f"explain.row.{name}"), place_words(place), Code(place.text)))
+            rows.append((messages.text(f"explain.row.{name}"), Faint(place_words(place)), Code(place.text)))
     return tuple(rows)
 
 
