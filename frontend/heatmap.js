@@ -23,7 +23,7 @@ import { limit, isBeyond, NEGLIGIBLE } from "./scale.js";
 const EXTRA = 4; // the tables of views/palette.py are levels from -limit to +limit, then paper, NaN, +inf, -inf
 const LARGEST_CELL = 28; // px
 const TALLEST = 420; // px: a map that is higher does not fit a screen together with its reading
-const NUMBERED = 26; // px: from this size on a cell shows its number
+export const NUMBERED = 26; // px: from this size on a cell shows its number
 const SIGNED = 9; // px: from this size on a negative cell has a dash
 const CORNERED = 4; // px: from this size on a cell beyond the scale has its mark
 const CHARACTER = 6.2; // px: width of a digit

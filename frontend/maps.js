@@ -4,7 +4,7 @@ import { axesOf, axesView, margins } from "./axes.js";
 import { verdictWord } from "./blocks.js";
 import { el } from "./dom.js";
 import { compared, count, number } from "./formats.js";
-import { cellSize, draw, ramp } from "./heatmap.js";
+import { cellSize, draw, NUMBERED, ramp } from "./heatmap.js";
 import { cellName } from "./levels.js";
 import { colourings } from "./scale.js";
 
@@ -92,7 +92,7 @@ export function heatMaps(page, block, explore, signal) {
       axes = axesOf(block, level);
     const beside = shown().length;
     const [left] = margins(...axes);
-    const cell = cellSize(level.rows, level.cols, room(maps, beside) - left - 6);
+    const cell = largestCell(maps, level, beside, left + 6);
     const fonts = { font: getComputedStyle(maps).fontFamily, colours: page.colours() };
     const marks = { cursor: explore.cursor(), mark: explore.mark(), chosen: explore.chosen() };
     figures.forEach((one, k) => {
@@ -132,11 +132,18 @@ export function heatMaps(page, block, explore, signal) {
   };
 }
 
-/** @param {HTMLElement} maps @param {number} beside how many stand there @returns {number} px for each */
-function room(maps, beside) {
+/**
+ * As many maps beside each other as there is room for; fewer where numbers can then be written in their cells.
+ * @param {HTMLElement} maps @param {Level} level
+ * @param {number} beside how many stand there @param {number} margin px of each that are not cells
+ */
+function largestCell(maps, { rows, cols }, beside, margin) {
   const width = maps.clientWidth || 3 * NARROWEST;
-  const fit = Math.max(1, Math.min(beside, Math.floor((width + GAP) / (NARROWEST + GAP))));
-  return Math.floor((width - GAP * (fit - 1)) / fit);
+  const most = Math.max(1, Math.min(beside, Math.floor((width + GAP) / (NARROWEST + GAP))));
+  const sizes = Array.from({ length: most }, (_, k) =>
+    cellSize(rows, cols, Math.floor((width - GAP * (most - k - 1)) / (most - k)) - margin),
+  );
+  return sizes.find((cell) => cell >= NUMBERED) ?? sizes[0];
 }
 
 /** @param {string} name */
