@@ -61,7 +61,7 @@ export interface BlockName {
   tab?: string;
 }
 
-/** How many entries of a block differ by more than the tolerance of a live view's slider; only there it is seen. */
+/** Count of the entries of a block that differ by more than the tolerance of a live view's slider. */
 export interface Beyond {
   kind: "beyond";
   counts?: number[] | null;

@@ -117,7 +117,7 @@ class BlockName:
 
 @dataclass(frozen=True)
 class Beyond:
-    """How many entries of a block differ by more than the tolerance of a live view's slider; only there it is seen.
+    """Count of the entries of a block that differ by more than the tolerance of a live view's slider.
 
     Attributes:
         counts: one for each tolerance; None where they are not known, and in the heading, which names the tolerance.
