@@ -448,7 +448,7 @@ export interface Views {
   progress: ProgressState;
 }
 
-/** What is selected, in all parts of a view at once. */
+/** Selection that all parts of a view share. */
 export interface Selection {
   block?: [number, number];
   entry?: [number, number];

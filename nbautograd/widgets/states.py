@@ -577,7 +577,7 @@ class Views:
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """What is selected, in all parts of a view at once.
+    """Selection that all parts of a view share.
 
     Attributes:
         block, entry: output and input, row and column.
