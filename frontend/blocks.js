@@ -97,16 +97,16 @@ export function blockNameView(page, { words, block, tab = "" }) {
  * @param {import("./tree").Beyond} beyond
  */
 export function beyondView(page, { counts, heading }) {
-  const name = el("span", heading ? null : "heading"),
-    shown = el("span");
+  const shown = el("span");
   function weigh() {
-    const at = page.tolerance.get();
-    name.textContent = page.t("beyond", { tolerance: number(TOLERANCES[at], 2) });
-    if (!heading) shown.textContent = counts ? count(counts[at]) : number(null);
+    const at = page.tolerance.get(),
+      name = page.t("beyond", { tolerance: number(TOLERANCES[at], 2) });
+    if (!heading) shown.dataset.heading = name;
+    shown.textContent = heading ? name : counts ? count(counts[at]) : number(null);
   }
   page.tolerance.on(weigh, page.signal);
   weigh();
-  return el("span", null, name, shown);
+  return shown;
 }
 
 /**
