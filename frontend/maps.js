@@ -133,7 +133,7 @@ export function heatMaps(page, block, explore, signal) {
 }
 
 /**
- * As many maps beside each other as there is room for; fewer where numbers can then be written in their cells.
+ * As many maps beside each other as there is room for; where not all are, fewer if numbers then fit into their cells.
  * @param {HTMLElement} maps @param {Level} level
  * @param {number} beside how many stand there @param {number} margin px of each that are not cells
  */
@@ -143,7 +143,8 @@ function largestCell(maps, { rows, cols }, beside, margin) {
   const sizes = Array.from({ length: most }, (_, k) =>
     cellSize(rows, cols, Math.floor((width - GAP * (most - k - 1)) / (most - k)) - margin),
   );
-  return sizes.find((cell) => cell >= NUMBERED) ?? sizes[0];
+  const readable = most < beside && sizes.find((cell) => cell >= NUMBERED); // all beside each other are compared best
+  return readable || sizes[0];
 }
 
 /** @param {string} name */
