@@ -19,6 +19,7 @@ from nbautograd.core.findings import Finding
 from nbautograd.core.kernel.check import CONDITIONED, DRAWS, Outcome, check, coarsest
 from nbautograd.core.kernel.golden import Pair, run
 from nbautograd.core.kernel.sweep import (
+    LAYOUTS,
     Case,
     Result,
     compared,
@@ -305,10 +306,13 @@ def _findings_of(results: Sequence[Result], least: Case | None) -> Iterator[Find
     known: set[str] = set()
     for result in results:
         change = result.case.change
-        if not result.wrong or change in known:
+        if change in known or not result.findings:
             continue
         known.add(change)
         cause = result.findings[0]
+        if not result.wrong:
+            yield _refusal(result, change)
+            continue
         params: dict[str, Any] = {
             "shapes": ", ".join(map(str, shapes_of(result.case.inputs))),
             "cause": cause.phrase("what"),
@@ -326,6 +330,15 @@ def _findings_of(results: Sequence[Result], least: Case | None) -> Iterator[Find
         else:
             smaller = shapes_of(least.inputs) if least is not None else shapes_of(result.case.inputs)
             yield Finding("kernel_sizes", "bug", "kernel.sizes", {**params, "least": ", ".join(map(str, smaller))})
+
+
+def _refusal(result: Result, change: str) -> Finding:
+    """Return the risk that backward raises where the reference does not, at inputs that nobody asked for."""
+    params: dict[str, Any] = {"error": result.refused, "shapes": ", ".join(map(str, shapes_of(result.case.inputs)))}
+    if change in LAYOUTS:
+        params["layout"] = Phrase(f"kernel.layout_{change}")
+        return Finding("kernel_refuses", "lint", "kernel.refuses_layout", params)
+    return Finding("kernel_refuses", "lint", "kernel.refuses_sizes", params)
 
 
 def _case(result: Result) -> KernelCase:

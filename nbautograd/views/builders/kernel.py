@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 from nbautograd import messages
@@ -86,7 +85,7 @@ def _case(case: KernelCase) -> tuple[Cell, ...]:
 
 
 def _seen(report: KernelReport) -> list[str]:
-    if report.wrong or not math.isfinite(report.resolution):
+    if report.wrong or not report.resolution < 1:
         return []
     return [messages.text("views.kernel.seen", resolution=percent(report.resolution))]
 

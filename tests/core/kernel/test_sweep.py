@@ -12,6 +12,8 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from nbautograd import KernelReport, gradcheck, set_language
+from nbautograd.core.checking.problem import Problem
+from nbautograd.core.kernel.sweep import Case, compared, laid_in_order, transposed
 from nbautograd.errors import CallError
 
 
@@ -140,3 +142,50 @@ def test_a_gradient_that_vanishes_may_be_a_difference_of_rounded_terms() -> None
 def test_other_dtypes_are_tried() -> None:
     report = check(lambda d, g: d if g.dtype is torch.bfloat16 else 0.5 * d, 4, 40, shapes=(), dtypes=[torch.float16])
     assert [(case.dtype, case.verdict) for case in report.cases] == [("float16", "wrong")]
+
+
+def refuses_odd(d: Tensor, g: Tensor) -> Tensor:
+    if g.shape[-1] % 2:
+        raise ValueError("odd")
+    return d
+
+
+@pytest.mark.slow
+def test_a_backward_that_refuses_a_layout_loudly_is_a_risk_and_gives_nobody_a_wrong_gradient() -> None:
+    def backward(saved: Any, g: Tensor) -> Tensor:
+        (x,) = saved
+        return (g.float().reshape(-1) * (1 - torch.tanh(x.float().view(-1)) ** 2)).reshape(x.shape).to(x.dtype)
+
+    gaps = function(lambda x: (torch.tanh(x.float()).to(x.dtype), (x,)), backward, "tanh")
+    report = gradcheck(gaps, inputs(6, 40), reference=torch.tanh)
+    assert report.verdict == "right"
+    refused = [finding for finding in report.findings if finding.code == "kernel_refuses"]
+    assert {finding.kind for finding in refused} == {"lint"}
+    assert any("transposed inputs" in finding.message for finding in refused)
+    assert any(case.verdict == "cannot tell" and "view" in str(case.reason) for case in report.cases)
+    odd = check(refuses_odd, 4, 64)
+    assert (odd.verdict, odd.findings[0].code) == ("right", "kernel_refuses")
+
+
+def test_a_backward_that_raises_at_shapes_that_were_asked_for_is_wrong_there() -> None:
+    report = check(refuses_odd, 4, 64, shapes=[(4, 33)])
+    assert (report.verdict, report.findings[0].code) == ("wrong", "kernel_sizes")
+
+
+def misread(d: Tensor, g: Tensor) -> Tensor:
+    """Read grad_output by the order of its memory, as a kernel does that takes a pointer and a size."""
+    flat = g.as_strided((g.numel(),), (1,), g.storage_offset()) if g.numel() else g
+    return (flat.reshape(g.shape).float() / g.float() * d).nan_to_num()
+
+
+def test_a_layout_is_blamed_only_where_the_same_values_in_order_are_right() -> None:
+    x = inputs(40, 48)
+    rows = Case(x, "grad_transposed", transposed)
+    candidate, eager = Problem(tanh_backward(misread), x, 0), Problem(torch.tanh, x, 0)
+    with candidate.session(), eager.session():
+        assert compared(candidate, eager, rows, 0).wrong
+        assert not compared(candidate, eager, laid_in_order(rows), 0).wrong
+    always = Problem(tanh_backward(lambda d, _: 0.9 * d), x, 0)
+    with always.session(), eager.session():
+        assert compared(always, eager, laid_in_order(rows), 0).wrong
+        assert not compared(always, eager, rows, 0).wrong
