@@ -143,7 +143,8 @@ def _gradcheck(magic: str, line: str, namespace: Namespace) -> Any:
     call = parse_call(text, magic, namespace)
     order = int(options.order) if options.order else None
     if options.reference:
-        reference, _ = _reference(magic, call, expression(options.reference, magic), namespace)
+        node = expression(options.reference, magic)
+        reference = _named_function(node, namespace) or _reference(magic, call, node, namespace)[0]
         return gradcheck(call.function, call.arguments, reference=reference, order=order, budget=options.given_budget)
     return gradcheck(call.function, call.arguments, hints=options.hints, order=order, budget=options.given_budget)
 
@@ -231,6 +232,17 @@ def _parsed(text: str) -> ast.expr | None:
         return ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError):
         return None
+
+
+def _named_function(node: ast.expr, namespace: Namespace) -> Callable[..., Any] | None:
+    """Return the function that a name or attribute stands for, such as ``eager``; None for everything else."""
+    if not isinstance(node, (ast.Name, ast.Attribute)):
+        return None
+    try:
+        value = evaluate(node, namespace)
+    except EvaluationError:
+        return None
+    return value if callable(value) and not isinstance(value, torch.Tensor) else None
 
 
 def _reference(

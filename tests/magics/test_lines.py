@@ -194,3 +194,18 @@ def test_an_order_that_there_is_not_gets_the_choices(notebook):
 def test_hints_that_do_not_exist_get_the_nearest(notebook):
     notebook("x = torch.ones(2, dtype=torch.float64, requires_grad=True)")
     assert "--hints cannot be fx; did you mean fix?" in notebook("%gradcheck torch.sin(x) --hints fx").stderr
+
+
+@pytest.mark.parametrize("written", ["torch.mul", "torch.mul(a, b)", "a * b", "eager"])
+def test_a_reference_is_a_function_or_an_expression_of_the_same_arguments(filled, written):
+    filled("eager = lambda a, b: a * b\na, b = (v.detach().repeat(40).bfloat16().requires_grad_() for v in (a, b))")
+    result = filled(f"report = %gradcheck product(a, b) --reference {written}").result
+    assert result.success
+    report = filled.shell.user_ns["report"]
+    assert (type(report).__name__, report.function) == ("KernelReport", "Product")
+    assert report.verdict == "right"
+
+
+def test_a_reference_that_is_no_function_is_answered_with_a_sentence(filled):
+    with pytest.raises(UsageError, match="uses none of the first call's arguments"):
+        filled("%gradcheck product(a, b) --reference 3").result.raise_error()
