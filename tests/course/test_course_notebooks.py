@@ -161,7 +161,12 @@ def errors(cell):
 
 
 def said(cell):
-    return "\n".join(str(o.get("data", {}).get("text/plain", o.get("text", ""))) for o in cell.get("outputs", []))
+    """What a cell put out; a line of a stream may have come in several pieces."""
+    text = ""
+    for output in cell.get("outputs", []):
+        plain = output.get("data", {}).get("text/plain")
+        text += str(output.get("text", "")) if plain is None else f"\n{plain}\n"
+    return text
 
 
 def exercise_of(cell):
