@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +14,9 @@ from torch.nn.functional import softplus
 
 from nbautograd import KernelReport, gradcheck, set_language
 from nbautograd.core.checking.problem import Problem
+from nbautograd.core.findings import Finding
+from nbautograd.core.kernel import sweep
+from nbautograd.core.kernel.check import Outcome
 from nbautograd.core.kernel.sweep import Case, compared, laid_in_order, transposed
 from nbautograd.errors import CallError
 
@@ -189,3 +193,27 @@ def test_a_layout_is_blamed_only_where_the_same_values_in_order_are_right() -> N
     with always.session(), eager.session():
         assert compared(always, eager, laid_in_order(rows), 0).wrong
         assert not compared(always, eager, rows, 0).wrong
+
+
+@pytest.mark.parametrize(("factor", "wrong"), [(1.0, False), (1.02, True)])
+def test_what_is_closer_than_the_reference_itself_is_not_called_wrong_for_one_case(
+    monkeypatch: pytest.MonkeyPatch, factor: float, wrong: bool
+) -> None:
+    def eager(x: Tensor) -> Tensor:
+        for c in (1.1, 0.9, 1.3, 0.7, 1.7, 0.6):
+            x = x * c
+        return x
+
+    def by_chance(*args: Any, **options: Any) -> Outcome:
+        """Stand for one case of many that exceeds what rounding explains."""
+        chance = Finding("kernel_values", "bug", "kernel.values", {})
+        return replace(check_case(*args, **options), wrong=(0,), findings=(chance,))
+
+    check_case = sweep.check
+    monkeypatch.setattr(sweep, "check", by_chance)
+    whole = 1.1 * 0.9 * 1.3 * 0.7 * 1.7 * 0.6 * factor
+    fused = function(lambda x: (x.float() * whole, ()), lambda _, g: g.float() * whole, "fused")
+    x = inputs(40, 48)
+    candidate, reference = Problem(fused, x, 0), Problem(eager, x, 0)
+    with candidate.session(), reference.session():
+        assert compared(candidate, reference, Case(x), 0).wrong is wrong
