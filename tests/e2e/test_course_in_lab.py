@@ -75,7 +75,7 @@ def test_a_wrong_answer_its_sentence_and_the_table(page: Page, lab: App, artifac
     expect(answer).to_contain_text("✓ right", timeout=60_000)
     run(page, "%exercises")
     table = cell_with(page, "%exercises")
-    expect(table).to_contain_text("1 of 5 right", timeout=60_000)
+    expect(table).to_contain_text("1 of 6 right", timeout=60_000)
     picture(page, "%exercises", artifacts / "course-progress-dark.png")
     choose_theme(page, "JupyterLab Light")
     picture(page, "%exercises", artifacts / "course-progress.png")
