@@ -59,6 +59,7 @@ def run(module: str, function: str, *more: str, inputs: str = "make") -> int:
     )
 
 
+@pytest.mark.slow
 def test_exit_status_and_files(module: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page, data = tmp_path / "page.html", tmp_path / "report.json"
     assert run(module, "Tanh", "--json", str(data), "--html", str(page)) == 0

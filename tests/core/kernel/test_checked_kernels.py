@@ -39,6 +39,7 @@ def test_wrong_twins_are_wrong(kernel: Kernel, twin: str) -> None:
     assert report.findings
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("twin", "code", "param", "value"),
     [
