@@ -869,7 +869,7 @@ SENTENCES: dict[str, str] = {
     "explain.no_grad.integer_root": "`{root}` has dtype {dtype}, and only floating-point and complex tensors have gradients.",
     "explain.no_grad.left": "In line {line}, `{text}`, values of a tensor with a graph leave torch; there is no way back to it from what is computed of them outside.",
     "explain.no_grad.not_required": "Nothing that `{root}` is computed from requires grad: {name}.",
-    "explain.no_grad.frozen": "Of the parameters that `{root}` is computed from, {count} in all, none has `requires_grad=True`: {name}.",
+    "explain.no_grad.frozen": "No parameter that `{root}` is computed from has `requires_grad=True`, such as {name}.",
     "explain.no_grad.frozen_at": "That of the first was switched off by line {line}, `{text}`.",
     "explain.no_grad.nothing_requires": "`{root}` has no graph: no tensor that requires grad went into it through torch.",
     "explain.no_grad.advice": "Check that the parameters have `requires_grad=True`, and that nothing on the way is detached or computed under `torch.no_grad()`.",

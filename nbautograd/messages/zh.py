@@ -869,7 +869,7 @@ SENTENCES: dict[str, str] = {
     "explain.no_grad.integer_root": "`{root}` 的 dtype 是 {dtype}，只有浮点和复数张量才有梯度。",
     "explain.no_grad.left": "第 {line} 行 `{text}` 让带计算图的张量的数值离开了 torch；在外面由它们算出的结果没有路通回去。",
     "explain.no_grad.not_required": "计算 `{root}` 所用的张量都不需要梯度：{name}。",
-    "explain.no_grad.frozen": "计算 `{root}` 所用的 {count} 个参数的 `requires_grad` 都不是 True：{name}。",
+    "explain.no_grad.frozen": "计算 `{root}` 所用的参数，`requires_grad` 没有一个是 True，例如 {name}。",
     "explain.no_grad.frozen_at": "其中第一个是由第 {line} 行 `{text}` 关闭的。",
     "explain.no_grad.nothing_requires": "`{root}` 没有计算图：没有需要梯度的张量通过 torch 的运算参与计算。",
     "explain.no_grad.advice": "请检查参数是否 `requires_grad=True`，途中是否有 detach 或在 `torch.no_grad()` 下的计算。",

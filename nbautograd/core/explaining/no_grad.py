@@ -265,10 +265,11 @@ def _nothing_asked(program: Program, root: torch.Tensor, name: str) -> ErrorCaus
 
 def _frozen(program: Program, frozen: list[tuple[torch.Tensor, Place | None]], root: str) -> ErrorCause:
     """Explain a result of parameters none of which asks for a gradient, and which lines switched that off."""
-    names = [name for tensor, _ in frozen if (name := program.name_of(tensor))]
-    off = [place for _, place in frozen if place is not None]
-    did = off[0] if off else None
-    facts = [said("no_grad.frozen", None, name=", ".join(names[:MOST_NAMED]) or "?", root=root, count=len(frozen))]
+    # first those whose line is known, so that the line is that of the first name
+    named = [(program.name_of(tensor), place) for tensor, place in sorted(frozen, key=lambda one: one[1] is None)]
+    names = [name for name, _ in named if name]
+    did = next((place for name, place in named if name), None)
+    facts = [said("no_grad.frozen", None, name=", ".join(names[:MOST_NAMED]) or "?", root=root)]
     if did is not None:
         facts.append(said("no_grad.frozen_at", did, line=did.line, text=did.text))
     return ErrorCause("no_grad_frozen", (*facts, said("no_grad.advice_frozen")), (names or [root])[0], None, did)

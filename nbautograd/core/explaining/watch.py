@@ -7,6 +7,8 @@ torch that the program makes, before autograd does, so that the results come wit
 from __future__ import annotations
 
 import contextlib
+import itertools
+import linecache
 import re
 import sys
 import weakref
@@ -33,6 +35,7 @@ MOST_FROZEN = 16  # parameters that are remembered of one result
 LEAVES_TORCH = {"item", "tolist", "numpy", "__float__", "__int__", "__bool__", "__array__", "__index__", "__format__"}
 _ASKED_ONLY = {"__get__", "__repr__", "size", "dim", "is_floating_point", "is_complex", "__len__", "__hash__"}
 WRITES_CONSTANTS = {"masked_fill", "masked_fill_", "where", "full", "full_like", "fill_", "__setitem__", "tensor"}
+_SWITCHES = ("no_grad", "inference_mode", "set_grad_enabled")
 _VIEWS = {"data", "T", "mT", "H", "mH", "real", "imag"}
 
 
@@ -411,10 +414,18 @@ def _switch() -> Spot | None:
     while frame is not None and not is_users(frame.f_code.co_filename):
         function = frame.f_locals.get("func")
         if frame.f_code.co_name == "decorate_context" and isinstance(function, FunctionType):
-            code = function.__code__
-            return Spot(code, code.co_firstlineno, function.__globals__)
+            return Spot(function.__code__, _decorator_line(function), function.__globals__)
         frame = frame.f_back
     return None if frame is None else Spot(frame.f_code, frame.f_lineno, frame.f_globals)
+
+
+def _decorator_line(function: FunctionType) -> int:
+    """Return the line of the decorator that switches gradients off; the first one of the definition if none is read."""
+    first = function.__code__.co_firstlineno
+    lines = linecache.getlines(function.__code__.co_filename, function.__globals__)[first - 1 :]
+    above = itertools.takewhile(lambda line: not line.lstrip().startswith(("def ", "async def ")), lines)
+    off = (k for k, line in enumerate(above) if any(word in line for word in _SWITCHES))
+    return first + next(off, 0)
 
 
 def _named(tensor: torch.Tensor) -> str:

@@ -550,6 +550,11 @@ def scaled():
     return patch
 
 
+def logged(function):
+    return function
+
+
+@logged
 @torch.no_grad()
 def scored(net, x):
     return net(x)
@@ -601,3 +606,20 @@ def test_the_backward_of_a_loss_that_a_function_returns_is_tried():
 def test_a_tensor_without_a_name_is_not_called_by_an_empty_one():
     said = str(explain(torch.zeros(1, requires_grad=True).log().sum().log(), names={}))
     assert "``" not in said
+
+
+def frozen_in_parts():
+    deep = torch.nn.Sequential(*[torch.nn.Linear(2, 2) for _ in range(12)])
+    head = torch.nn.Linear(2, 1)
+    for p in deep.parameters():
+        p.requires_grad_(False)
+    head.weight = torch.nn.Parameter(head.weight.detach(), requires_grad=False)
+    head.bias = torch.nn.Parameter(head.bias.detach(), requires_grad=False)
+    head(deep(torch.ones(3, 2))).sum().backward()
+
+
+def test_the_line_that_froze_a_parameter_is_that_of_the_first_one_named():
+    found = explain(frozen_in_parts, apart=False)
+    assert (found.code, found.did.text) == ("no_grad_frozen", "p.requires_grad_(False)")
+    assert found.tensor.startswith("deep.")
+    assert "such as deep." in found.findings[0].message
