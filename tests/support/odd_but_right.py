@@ -245,16 +245,18 @@ class ReturnsStatisticsToLookAt(Function):
 
 
 @correct(lambda: (draw(4, 3),))
-class RoundsItsGradient(Function):
-    """Three digits are a risk; no mistake is proved where no gradient vanishes."""
+class KeepsSignsInFewBytes(Function):
+    """Half precision holds what it is used for exactly."""
 
     @staticmethod
     def forward(ctx, x):
-        return 2 * x
+        ctx.save_for_backward(x.sign().half())
+        return x.abs()
 
     @staticmethod
     def backward(ctx, g):
-        return (2 * g).half().to(g.dtype)
+        (signs,) = ctx.saved_tensors
+        return g * signs.to(g.dtype)
 
 
 @correct(lambda: (draw(4, 3), draw(3, seed=1)))

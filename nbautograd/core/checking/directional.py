@@ -59,6 +59,8 @@ def directional_derivative(
     cotangents: Sequence[Tensor | None],
     seed: int,
     lay: Callable[[Tensor], Tensor] | None = None,
+    *,
+    exact: bool = False,
 ) -> DirectionalDerivative | None:
     """Differentiate <v, f> in a random direction; None where differences are not clear (kink, noise, no domain).
 
@@ -70,6 +72,7 @@ def directional_derivative(
         seed: of the direction.
         lay: lays each differentiable input out in memory before the call; an input of one number seen everywhere
             moves as a whole.
+        exact: True to allow a gradient the rounding of differences alone, and not that of coarse numbers in backward.
     """
     position = subject.differentiable[which]
     x = inputs[position].detach()
@@ -88,7 +91,7 @@ def directional_derivative(
     if found is None:
         return None
     # each term of <g, u> is as coarse as what backward computes with
-    coarse = subject.casts.backward
+    coarse = 0.0 if exact else subject.casts.backward
     rel = max(found.agreement, (BACKWARD_ROUNDINGS if coarse < HALF else BACKWARD_ROUNDINGS_OF_HALF) * coarse)
     return DirectionalDerivative(which, u, found.value, found.error, rel)
 

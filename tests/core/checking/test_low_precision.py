@@ -139,18 +139,19 @@ class RoundedThroughNumpy(RoundedForAPrint):
         (RoundedForAPrint, 1.0, None, None),
         (HalfInBackward, 1e-9, "bug", "causes.backward_loses_values"),
         (HalfInBackward, 1e7, "bug", "causes.backward_loses_values"),
-        (HalfInBackward, 1.0, "lint", "causes.backward_loses_precision"),
+        (HalfInBackward, 1.0, "bug", "causes.backward_loses_precision"),
+        (SavedInFewBytes, 1.01, "bug", "causes.backward_loses_precision"),
         (HalfThroughout, 1.0, None, None),
     ],
 )
-def test_half_precision_in_backward_alone_is_a_risk_and_a_mistake_where_gradients_vanish(fn, size, kind, message):
+def test_half_precision_in_backward_alone_is_a_mistake_and_a_risk_where_it_holds_the_numbers_exactly(fn, size, kind, message):
     x, w = torch.linspace(0.5, 1.5, 5, dtype=torch.float64), torch.linspace(1.5, 0.7, 5, dtype=torch.float64)
     found = gradcheck(fn, ((size * x).requires_grad_(), w.requires_grad_()), order=1).findings
     told = [(f.kind, f.message_id) for f in found if f.code == "backward_loses_precision"]
     assert told == ([] if kind is None else [(kind, message)])
 
 
-def test_numbers_that_few_bytes_hold_exactly_are_right_here_and_no_mistake_elsewhere():
+def test_numbers_that_few_bytes_hold_exactly_are_right_here():
     x = torch.tensor([0.5, 0.75, 1.0, 1.25, 1.5], dtype=torch.float64, requires_grad=True)
     w = torch.linspace(1.5, 0.7, 5, dtype=torch.float64, requires_grad=True)
     report = gradcheck(SavedInFewBytes, (x, w), order=1)
@@ -170,8 +171,9 @@ def test_numbers_that_few_bytes_hold_exactly_are_right_here_and_no_mistake_elsew
 def test_the_precision_is_that_of_numbers_that_an_output_or_a_gradient_is_computed_from(fn, dtype):
     x, w = torch.linspace(0.53, 1.47, 5, dtype=torch.float64), torch.linspace(1.5, 0.7, 5, dtype=torch.float64)
     report = gradcheck(fn, (x.requires_grad_(), w.requires_grad_()), order=1)
-    assert report.verdict == "right"
-    assert (f"Computed in {dtype}" in str(report.reason)) if dtype else not report.reason
+    rounds_more = fn is SavedInFewBytes  # than forward, which is exact
+    assert report.verdict == ("wrong" if rounds_more else "right")
+    assert rounds_more or ((f"Computed in {dtype}" in str(report.reason)) if dtype else not report.reason)
 
 
 class Quantised(torch.autograd.Function):

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from nbautograd.core.checking import backward_lines, phrases
 from nbautograd.core.checking.backward_call import cotangents, gradient_tolerance, pull, rounding_level
+from nbautograd.core.checking.directional import DIRECTIONS, directional_derivative
 from nbautograd.core.checking.jacobian.backward_rounding import SMALL, ULPS, nudged
 from nbautograd.core.checking.phrases import about
 from nbautograd.core.checking.problem import Outputs, Problem
@@ -48,8 +49,9 @@ def linearity(subject: Problem, outputs: Outputs) -> Iterator[Finding]:
 def rounded_inside(subject: Problem, outputs: Outputs) -> Iterator[Finding]:
     """Tell of a backward that rounds to half precision where forward does not.
 
-    That is a risk; a mistake where gradients of the size that they have here vanish or overflow by it, as those of a
-    grad_output that is a power of two larger or smaller show: scaled back, they are others.
+    That is a mistake where a gradient is off by more than differences of the forward leave open, and where gradients
+    of the size that they have here vanish or overflow, as those of a grad_output that is a power of two larger or
+    smaller show. It is a risk where few digits hold the numbers at hand exactly.
     """
     ends = [t for t in (*outputs, *(subject.inputs[i] for i in subject.differentiable)) if t.is_floating_point()]
     spacing = max((float(torch.finfo(t.dtype).eps) for t in ends), default=1.0)
@@ -65,11 +67,19 @@ def rounded_inside(subject: Problem, outputs: Outputs) -> Iterator[Finding]:
         if g is not None and more is not None and less is not None:
             count = int((((g == 0) & (more != 0)) | (~g.isfinite() & less.isfinite())).sum())
             lost |= {position: {"wrong": count, "entries": g.numel()}} if count else {}
-    position = min(lost, default=0)
+    position = min(lost, default=subject.differentiable[0])
     names = {"input": subject.input_names[position], **lost.get(position, {})}
     sentence = "causes.backward_loses_values" if lost else "causes.backward_loses_precision"
     found = about(subject, "backward_loses_precision", line, sentence, **names)
-    yield dataclasses.replace(found, kind="bug") if lost else found
+    off = any(_off(subject, outputs, v, k, g) for k, g in enumerate(here))
+    yield dataclasses.replace(found, kind="bug") if lost or off else found
+
+
+def _off(subject: Problem, outputs: Outputs, v: Sequence[Tensor | None], k: int, gradient: Tensor | None) -> bool:
+    """Compare a gradient with differences of the forward, which does not round, along a few directions."""
+    seeds = range(subject.seed + 5, subject.seed + 5 + DIRECTIONS)
+    asked = (directional_derivative(subject, outputs.inputs, k, v, seed, exact=True) for seed in seeds)
+    return any(d is not None and not d.agrees(gradient) for d in asked)
 
 
 def _code(
