@@ -144,7 +144,9 @@ class RoundedThroughNumpy(RoundedForAPrint):
         (HalfThroughout, 1.0, None, None),
     ],
 )
-def test_half_precision_in_backward_alone_is_a_mistake_and_a_risk_where_it_holds_the_numbers_exactly(fn, size, kind, message):
+def test_half_precision_in_backward_alone_is_a_mistake_and_a_risk_where_it_holds_the_numbers_exactly(
+    fn, size, kind, message
+):
     x, w = torch.linspace(0.5, 1.5, 5, dtype=torch.float64), torch.linspace(1.5, 0.7, 5, dtype=torch.float64)
     found = gradcheck(fn, ((size * x).requires_grad_(), w.requires_grad_()), order=1).findings
     told = [(f.kind, f.message_id) for f in found if f.code == "backward_loses_precision"]
