@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import torch
 
@@ -29,47 +30,89 @@ def freed(program: Program) -> ErrorCause | None:
     here = program.caller
     name = _shared(program, set(gone))
     root = next((program.name_of(root) for root in program.roots), "")
-    again = did is not None and here is not None and (did.line, did.file) == (here.line, here.file)
     looped = any(source.line in source.in_loops for source in program.code)
-    made = _made(program, name, gone, earlier)
+    case = _Case(program, name, root, again=_is_same_line(did, here), looped=looped)
+    tie = next(tie for tie in _TIES if tie.holds(case))
+    made = _made(program, name)
     op = node_name(gone[0])
     shown = {"name": name or root, "root": root, "op": op, "line": did.line if did else 0}
     if did is None:
         facts = [said("freed.somewhere", None, **shown)]
-    elif again and looped:
+    elif case.again and looped:
         facts = [said("freed.same_line", did, **shown)]
     else:
         elsewhere = did.cell is not None and here is not None and did.cell != here.cell
         facts = [said("freed.by_cell" if elsewhere else "freed.by_line", did, cell=did.cell, **shown)]
-    kind = "freed_again"
-    advice = ""
-    if name and name != root:
-        kind = "freed_carried" if again and _carried(program, name) else "freed_shared"
-        outside = kind == "freed_shared" and again and looped and _made_in_loop(program, name) is False
-        facts.append(
-            said("freed.shared_outside_loop" if outside else f"freed.{kind.removeprefix('freed_')}", made, **shown)
-        )
-        advice = (
-            "outside_loop"
-            if outside
-            else "carried_inside"
-            if kind == "freed_carried" and not name.isidentifier()
-            else ""
-        )
-    elif again and _carried(program, root):
-        kind = "freed_carried"
-        facts.append(said("freed.carried", made, **shown))
-    elif again and not looped:
-        facts.append(said("freed.again", made, **shown))
-    elif again and _made_in_loop(program, root) is False:
-        facts.append(said("freed.graph_outside_loop", made, **shown))
-    elif again:  # an iteration before is a part of it, by a way that has no name here
-        kind, advice = "freed_carried", "carried_unnamed"
-        facts.append(said("freed.carried_unnamed", made, **shown))
-    facts.append(said(f"freed.advice_{advice or kind.removeprefix('freed_')}", None, **shown))
-    edits = (_retain(did),) if did is not None and kind != "freed_carried" and not again else ()
+    facts += [said(f"freed.{tie.what}", made, **shown)] if tie.what else []
+    facts.append(said(f"freed.advice_{tie.advice}", None, **shown))
+    edit = None if did is None or tie.kind == "freed_carried" or case.again else _retain(did)
     params = {"node": op, "root": root}
-    return ErrorCause(kind, tuple(facts), name or root, made, did, params, tuple(edit for edit in edits if edit))
+    return ErrorCause(tie.kind, tuple(facts), name or root, made, did, params, () if edit is None else (edit,))
+
+
+def _is_same_line(did: Place | None, here: Place | None) -> bool:
+    return did is not None and here is not None and (did.line, did.file) == (here.line, here.file)
+
+
+@dataclass
+class _Case:
+    """A second backward beside the first, and the variable that ties them.
+
+    Attributes:
+        name: the variable nearest to what was freed; empty where none is known.
+        root: what the second backward differentiates.
+        again: the same line ran both.
+        looped: that line stands in a loop.
+    """
+
+    program: Program
+    name: str
+    root: str
+    again: bool
+    looped: bool
+
+    @property
+    def shared(self) -> bool:
+        """Another variable than the root holds what was freed."""
+        return bool(self.name) and self.name != self.root
+
+    @property
+    def carried(self) -> bool:
+        """A loop reads the variable before it assigns it."""
+        return _carried(self.program, self.name if self.shared else self.root)
+
+    @property
+    def outside(self) -> bool:
+        """The variable is assigned outside the loop."""
+        return _made_in_loop(self.program, self.name if self.shared else self.root) is False
+
+
+class _Tie(NamedTuple):
+    """A kind of tie with its sentences: when it holds, the cause's code, the ids of what and of the advice."""
+
+    holds: Callable[[_Case], bool]
+    kind: str
+    what: str
+    advice: str
+
+
+_TIES = (  # the first that holds
+    _Tie(
+        lambda c: c.shared and c.again and c.carried and not c.name.isidentifier(),
+        "freed_carried", "carried", "carried_inside",
+    ),
+    _Tie(lambda c: c.again and c.carried, "freed_carried", "carried", "carried"),
+    _Tie(
+        lambda c: c.shared and c.again and c.looped and c.outside,
+        "freed_shared", "shared_outside_loop", "outside_loop",
+    ),
+    _Tie(lambda c: c.shared, "freed_shared", "shared", "shared"),
+    _Tie(lambda c: c.again and not c.looped, "freed_again", "again", "again"),
+    _Tie(lambda c: c.again and c.outside, "freed_again", "graph_outside_loop", "again"),
+    # an iteration before is a part of it, by a way that has no name here
+    _Tie(lambda c: c.again, "freed_carried", "carried_unnamed", "carried_unnamed"),
+    _Tie(lambda c: True, "freed_again", "", "again"),
+)  # fmt: skip
 
 
 def _freed_before(program: Program) -> list[Any]:
@@ -102,7 +145,7 @@ def _shared(program: Program, gone: set[Any]) -> str:
     return min(found, key=lambda name: (found[name], name.count("."), len(name))) if found else ""
 
 
-def _made(program: Program, name: str, gone: list[Any], earlier: Any) -> Place | None:
+def _made(program: Program, name: str) -> Place | None:
     tensor = program.tensors.get(name)
     if tensor is not None and (place := made_at(node_of(tensor))) is not None:
         return place

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from types import FrameType
 from typing import Any
 
 import torch
@@ -11,7 +9,8 @@ from torch import nn
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from nbautograd.core.explaining.cause import ErrorCause, Place, said
-from nbautograd.core.explaining.program import Program, is_users, place_of
+from nbautograd.core.explaining.program import Program, place_of, users_frame
+from nbautograd.core.graphs.names import variables_of
 
 MOST_NAMED = 4  # parameters in one sentence
 
@@ -39,10 +38,10 @@ class StepWatch:
     def _note(self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
         self._held |= {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
         others = [t for key, t in self._leaves.items() if key not in self._held and isinstance(t, nn.Parameter)]
-        frame = _users_frame()
+        frame = users_frame()
         if frame is None or not any(t.grad is not None for t in others):
             return
-        program = Program(scope={**frame.f_globals, **frame.f_locals})
+        program = Program(scope=variables_of(frame))
         place = place_of(frame.f_code, frame.f_lineno, frame.f_globals)
         for parameter in others:
             if parameter.grad is not None and (name := program.name_of(parameter)):
@@ -56,10 +55,3 @@ class StepWatch:
         names, did = ", ".join([*dict.fromkeys(name for name, _ in left)][:MOST_NAMED]), left[0][1]
         what = said("optimizer_left_out.what", did, name=names, line=did.line, text=did.text)
         return ErrorCause("optimizer_holds_others", (what, said("optimizer_left_out.advice")), left[0][0], None, did)
-
-
-def _users_frame() -> FrameType | None:
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and not is_users(frame.f_code.co_filename):
-        frame = frame.f_back
-    return frame

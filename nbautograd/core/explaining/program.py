@@ -8,7 +8,7 @@ import os
 import sys
 import sysconfig
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from types import CodeType, FrameType, ModuleType
 from typing import Any
@@ -34,6 +34,14 @@ def is_users(file: str) -> bool:
     if is_torch(file) or file.startswith((_OURS, "<frozen")) or any(host in file for host in _HOSTS):
         return False
     return not file.startswith(_STANDARD) or "site-packages" in file
+
+
+def users_frame(stop: Callable[[FrameType], bool] | None = None) -> FrameType | None:
+    """Return the innermost of the user's frames that run, or a frame inside it at which to stop."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and not is_users(frame.f_code.co_filename) and not (stop is not None and stop(frame)):
+        frame = frame.f_back
+    return frame
 
 
 def place_of(code: CodeType, line: int, scope: Mapping[str, Any]) -> Place:

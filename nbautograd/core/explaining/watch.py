@@ -10,7 +10,6 @@ import contextlib
 import itertools
 import linecache
 import re
-import sys
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,7 +23,8 @@ from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from nbautograd.core.explaining.cause import Place
-from nbautograd.core.explaining.program import is_users, node_of, nodes_behind, place_of, version
+from nbautograd.core.explaining.program import node_of, nodes_behind, place_of, users_frame, version
+from nbautograd.core.graphs.names import variables_of
 from nbautograd.core.torch_private.nodes import leaf_tensor, next_sequence_number, node_name, sequence_number
 from nbautograd.core.torch_private.tensors import storage_address
 
@@ -402,21 +402,17 @@ def _flat(value: Any) -> Iterator[Any]:
 
 
 def _spot() -> Spot | None:
-    frame = sys._getframe(2)
-    while frame is not None and not is_users(frame.f_code.co_filename):
-        frame = frame.f_back  # type: ignore[assignment]
+    frame = users_frame()
     return None if frame is None else Spot(frame.f_code, frame.f_lineno, frame.f_globals)
 
 
 def _switch() -> Spot | None:
     """Return the line that switches gradients off: that of the decorator, where a decorated function is entered."""
-    frame: Any = sys._getframe(2)
-    while frame is not None and not is_users(frame.f_code.co_filename):
-        function = frame.f_locals.get("func")
-        if frame.f_code.co_name == "decorate_context" and isinstance(function, FunctionType):
-            return Spot(function.__code__, _decorator_line(function), function.__globals__)
-        frame = frame.f_back
-    return None if frame is None else Spot(frame.f_code, frame.f_lineno, frame.f_globals)
+    frame = users_frame(lambda frame: frame.f_code.co_name == "decorate_context")
+    function = frame.f_locals.get("func") if frame is not None else None
+    if frame is not None and frame.f_code.co_name == "decorate_context" and isinstance(function, FunctionType):
+        return Spot(function.__code__, _decorator_line(function), function.__globals__)
+    return _spot()
 
 
 def _decorator_line(function: FunctionType) -> int:
@@ -430,9 +426,7 @@ def _decorator_line(function: FunctionType) -> int:
 
 def _named(tensor: torch.Tensor) -> str:
     """Return what the innermost of the user's frames calls a tensor now."""
-    frame: Any = sys._getframe(2)
-    while frame is not None and not is_users(frame.f_code.co_filename):
-        frame = frame.f_back
+    frame = users_frame()
     if frame is None:
         return ""
     spoken: list[str] = [name for name, value in frame.f_locals.items() if value is tensor and not name.startswith("_")]
@@ -445,15 +439,12 @@ def _named(tensor: torch.Tensor) -> str:
 
 def _module() -> tuple[str, str] | None:
     """Return torch's own module that runs with ``inplace=True``: what the user calls it, and how it is written."""
-    frame: Any = sys._getframe(2)
-    module = None
-    while frame is not None and not is_users(frame.f_code.co_filename):
-        owner = frame.f_locals.get("self")
-        module = owner if module is None and issubclass(type(owner), nn.Module) else module
-        frame = frame.f_back
+    frame = users_frame()
+    inside = users_frame(lambda frame: issubclass(type(frame.f_locals.get("self")), nn.Module))
+    module = inside.f_locals.get("self") if inside is not None else None
     if frame is None or not type(module).__module__.startswith("torch.") or getattr(module, "inplace", 0) is not True:
         return None
-    for name, value in {**frame.f_globals, **frame.f_locals}.items():
+    for name, value in variables_of(frame).items():
         for path, part in nn.Module.named_modules(value) if issubclass(type(value), nn.Module) else ():
             if part is module:
                 return re.sub(r"\.(\d+)", r"[\1]", f"{name}.{path}".rstrip(".")), repr(module)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import linecache
-import sys
 from collections.abc import Iterator, Sequence
 from types import FrameType
 from typing import Any
@@ -12,22 +11,19 @@ from typing import Any
 import torch
 from torch import nn
 
+from nbautograd.core.graphs.names import calling_frame, variables_of
 from nbautograd.core.graphs.source_cuts import CELLS, Cut, carried, cuts_in, find_change, find_cut, tree_of
 from nbautograd.core.graphs.source_dataflow import DataflowReader, Flow, Frame
-
-PACKAGE = __name__.partition(".")[0]
 
 
 class CallerCode:
     """The code that called this package, read when first asked for."""
 
     def __init__(self) -> None:
-        frame: FrameType | None = sys._getframe(1)
-        while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == PACKAGE:
-            frame = frame.f_back
+        frame = calling_frame()
         self._sources = [] if frame is None else [piece for piece in _sources(frame) if piece]
         self._line = 0 if frame is None else frame.f_lineno
-        self._values: dict[str, Any] = {} if frame is None else {**frame.f_globals, **frame.f_locals}
+        self._values: dict[str, Any] = variables_of(frame)
 
     def cut(self, name: str) -> Cut | None:
         """The line that cuts ``name`` off, in the calling code or the latest cell that has one."""

@@ -39,7 +39,9 @@ class Names:
         self.module_of: dict[int, int] = {}
         # a module's or a notebook's whole namespace names much that this graph has nothing to do with
         self.given = names is not None and not (isinstance(names, Mapping) and "__name__" in names)
-        found = _from_caller() if names is None else {"": names} if isinstance(names, nn.Module) else names
+        found = (
+            variables_of(calling_frame()) if names is None else {"": names} if isinstance(names, nn.Module) else names
+        )
         self._take(_spoken(found))
 
     def label(self, tensor: torch.Tensor | None) -> str:
@@ -107,11 +109,16 @@ def _inside(name: str, value: Any) -> Iterator[tuple[str, torch.Tensor]]:
             stack += [(f"{place}[{i}]", x, depth + 1) for i, x in reversed(list(enumerate(item[:WIDTH])))]
 
 
-def _from_caller() -> Mapping[str, Any]:
-    """The variables of the nearest frame outside this package; only read."""
+def calling_frame() -> FrameType | None:
+    """Return the nearest frame outside this package."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == PACKAGE:
         frame = frame.f_back
+    return frame
+
+
+def variables_of(frame: FrameType | None) -> dict[str, Any]:
+    """Return the variables that a line of a frame sees; only read."""
     return {} if frame is None else {**frame.f_globals, **frame.f_locals}
 
 
