@@ -90,7 +90,8 @@ def gradcheck(fn: Any, inputs: Any, *, reference: Any = None, **options: Any) ->
             nothing is compared with finite differences, so that bfloat16 and float16 can be checked.
         options: without a reference ``atol``, ``rtol``, ``eps``, ``order``, ``seed``, ``hints``, ``budget`` and
             ``progress``, see ``nbautograd.core.checking.gradcheck.gradcheck``; with one
-            ``seed``, ``budget`` and ``progress``, see ``check_kernel``.
+            ``shapes`` (sizes at which to compare as well; None chooses some, ``()`` takes none), ``dtypes`` (further
+            dtypes), ``seed``, ``budget`` and ``progress``, see ``check_kernel``.
 
     Returns:
         A ``GradcheckReport``, with a reference a ``KernelReport``. A wrong gradient never raises.
@@ -148,7 +149,8 @@ def check_kernel(
     Args:
         fn: a Function class, its ``apply``, or any callable that returns tensors.
         inputs: a tuple of arguments, tensors or not; those that require grad are differentiated.
-        reference: a callable that takes the same arguments and computes the same with torch's own operations.
+        reference: a callable that takes the same arguments and computes the same with torch's own operations. Both are
+            called with torch's random generators at the same seed.
         shapes: of the sweep, each one shape per tensor among the inputs, or that of the first alone, which tensors of
             the same sizes follow. None takes sizes around those of the inputs, powers of two and tiles, and other
             memory layouts; ``()`` sweeps nothing.
@@ -229,6 +231,8 @@ class KernelCheck:
             self.findings.append(Finding("kernel_raises", "bug", "kernel.raises", {"error": one_line(error)}))
             return
         self.findings += self.outcome.findings
+        if draw.random:
+            self.notes.append(Phrase("kernel.random", reference=self.reference.name))
         other = repeated(self.candidate, draw)
         if other is not None:
             params = {"name": other[0], "gap": other[1]}

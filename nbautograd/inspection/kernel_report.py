@@ -70,7 +70,7 @@ class KernelCase:
         shapes: of the tensors among the inputs.
         dtype: the coarsest among them.
         change: what is unusual: ``""``, ``"strided"``, ``"expanded"``, ``"transposed"``, ``"grad_expanded"``,
-            ``"grad_transposed"``, ``"repeated"``, ``"autocast"``, ``"large"``, ``"mixed"``.
+            ``"grad_strided"``, ``"grad_transposed"``, ``"autocast"``, ``"large"``, ``"mixed"``.
         verdict: on it.
         ratio: the largest error in units of what rounding explains; significant from 1 on.
         quantity: where that was.

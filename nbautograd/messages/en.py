@@ -1099,6 +1099,7 @@ SENTENCES: dict[str, str] = {
     "kernel.no_gradient_to_see": "The reference's gradients are all zero here, so there is nothing to see. Use inputs at which they are not.",
     "kernel.outputs_differ": "`{function}` returns {got} floating tensors, the reference {expected}: they cannot be compared. Let both return the same outputs in the same order.",
     "kernel.overflow": "{wrong} entries of {name} overflow in the reference in this dtype as well, and were left out.",
+    "kernel.random": "`{reference}` draws random numbers: both are called with torch's generators at the same seed. A kernel that draws its own has to take its mask as an argument: otherwise the two cannot agree.",
     "kernel.no_gradient.what": "No gradient comes for `{name}`, but the reference has one.",
     "kernel.no_gradient.advice": "Return it from backward in place of None.",
     "kernel.shape.what": "{quantity} has shape {got}, but in the reference it is {expected}.",

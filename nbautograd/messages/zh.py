@@ -1099,6 +1099,7 @@ SENTENCES: dict[str, str] = {
     "kernel.no_gradient_to_see": "参考实现的梯度在这里全为零，什么也看不出来。请换成梯度不为零的输入。",
     "kernel.outputs_differ": "`{function}` 返回 {got} 个浮点张量，参考实现返回 {expected} 个，无法比较。请让两者按相同顺序返回相同的输出。",
     "kernel.overflow": "{name} 有 {wrong} 个元素在参考实现用同一 dtype 计算时也溢出，未参与比较。",
+    "kernel.random": "`{reference}` 会抽取随机数：两边调用前都给 torch 的随机数生成器设同一种子。自己生成随机数的 kernel 需要把 mask 作为参数传入，否则结果无法相符。",
     "kernel.no_gradient.what": "`{name}` 没有得到梯度，而参考实现有。",
     "kernel.no_gradient.advice": "在 backward 中返回它，而不是 None。",
     "kernel.shape.what": "{quantity}的形状是 {got}，而参考实现中是 {expected}。",

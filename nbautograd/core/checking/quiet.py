@@ -93,6 +93,11 @@ def seed_all(seed: int) -> None:
         torch.cuda.manual_seed_all(seed)
 
 
+def random_states() -> list[torch.Tensor]:
+    """Return the states of torch's generators: of the CPU, and of CUDA where it is in use."""
+    return [torch.default_generator.get_state(), *(torch.cuda.get_rng_state_all() if _cuda_in_use() else ())]
+
+
 def _cuda_in_use() -> bool:
     return "torch.cuda" in sys.modules and torch.cuda.is_initialized()
 

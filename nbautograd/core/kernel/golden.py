@@ -18,8 +18,9 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from nbautograd.core.checking.problem import Problem
+from nbautograd.core.checking.quiet import random_states, seed_all
 from nbautograd.core.numerics.directional import random_direction
-from nbautograd.core.torch_private.precision import InFloat64, RandomRounding
+from nbautograd.core.torch_private.precision import InFloat64, RandomNumbers, RandomRounding
 
 MOVED = 0.25  # how far fresh inputs lie from the given ones, relative to the size of each element
 
@@ -32,11 +33,13 @@ class Draw:
         inputs: in the dtypes of the check.
         grad_outputs: one per differentiable output, in that output's dtype.
         seed: of the random generators while both run.
+        random: True where the reference draws random numbers.
     """
 
     inputs: tuple[Any, ...]
     grad_outputs: tuple[Tensor, ...]
     seed: int
+    random: bool = False
 
 
 @dataclass(frozen=True)
@@ -112,7 +115,10 @@ class Pair:
 
     def draw(self, inputs: tuple[Any, ...], seed: int) -> Draw:
         """Return a draw at these inputs, with random grad_outputs in the dtypes of the reference's outputs."""
+        seed_all(seed)
+        before = random_states()
         outputs = self.reference.call(copied(inputs), seed)
+        random = any(not torch.equal(a, b) for a, b in zip(before, random_states(), strict=True))
         generator = torch.Generator().manual_seed(seed + 7919)
         grads = tuple(
             torch.randn(y.shape, generator=generator, dtype=torch.float32).to(y.device, y.dtype)
@@ -121,17 +127,20 @@ class Pair:
         )
         if self.arrange is not None:
             grads = tuple(map(self.arrange, grads))
-        return Draw(inputs, grads, seed)
+        return Draw(inputs, grads, seed, random)
 
     def measure(self, draw: Draw, samples: int) -> Measured:
         """Run the Function and its reference at a draw."""
         wide = in_float64(draw)
+        numbers = RandomNumbers() if draw.random else None  # in float64 it would draw others
+        yardstick = run(self.reference, draw, numbers)
         with sdpa_kernel(SDPBackend.MATH):  # a fused attention of float64 would round in between as its author wrote it
-            golden = run(self.reference, wide, InFloat64())
+            golden = run(self.reference, wide, InFloat64(numbers))
             rounded = tuple(
-                run(self.reference, wide, RandomRounding(self.dtype, draw.seed + 101 * k)) for k in range(samples)
+                run(self.reference, wide, RandomRounding(self.dtype, draw.seed + 101 * k, numbers))
+                for k in range(samples)
             )
-        return Measured(draw, golden, run(self.reference, draw), rounded, run(self.candidate, draw))
+        return Measured(draw, golden, yardstick, rounded, run(self.candidate, draw))
 
 
 def run(problem: Problem, draw: Draw, mode: AbstractContextManager[Any] | None = None) -> Values:
@@ -165,7 +174,7 @@ def copied(inputs: Sequence[Any]) -> tuple[Any, ...]:
 def in_float64(draw: Draw) -> Draw:
     """Return the same draw in float64: the numbers are those of low precision."""
     inputs = tuple(_double(x) if isinstance(x, Tensor) else x for x in draw.inputs)
-    return Draw(inputs, tuple(g.to(torch.float64) for g in draw.grad_outputs), draw.seed)
+    return Draw(inputs, tuple(g.to(torch.float64) for g in draw.grad_outputs), draw.seed, draw.random)
 
 
 def moved(inputs: Sequence[Any], seed: int) -> tuple[Any, ...]:

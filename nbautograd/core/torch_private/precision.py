@@ -28,10 +28,72 @@ _FUSED = (
 )  # fmt: skip
 
 
+# operations that draw random numbers; others may use them inside, and their results are not random numbers alone
+_RANDOM = (
+    "bernoulli", "bernoulli_", "exponential_", "geometric_", "multinomial", "native_dropout", "normal_", "rand",
+    "rand_like", "randint", "randint_like", "randn", "randn_like", "random_", "randperm", "uniform_",
+)  # fmt: skip
+
+
+class RandomNumbers(TorchDispatchMode):
+    """Keeps the random numbers that a run draws, for runs in another precision, which would draw others.
+
+    Example:
+        >>> import torch
+        >>> from nbautograd.core.torch_private.precision import InFloat64, RandomNumbers
+        >>> with RandomNumbers() as numbers:
+        ...     drawn = torch.rand_like(torch.ones(3, dtype=torch.bfloat16))
+        >>> with InFloat64(numbers):
+        ...     bool((torch.rand_like(torch.ones(3, dtype=torch.float64)) == drawn).all())
+        True
+    """
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._drawn: dict[tuple[str, torch.Size], list[Tensor]] = {}
+
+    def __torch_dispatch__(
+        self, func: Callable[..., Any], types: Sequence[type], args: Sequence[Any] = (), kwargs: Any = None
+    ) -> Any:
+        """Run the operation and keep what it drew."""
+        result = func(*args, **(kwargs or {}))
+        if (name := _name(func)) in _RANDOM:
+            kept = result[1] if name == "native_dropout" else result  # the mask
+            self._drawn.setdefault((name, kept.shape), []).append(kept.clone())
+        return result
+
+    def again(self) -> Mapping[tuple[str, torch.Size], Iterator[Tensor]]:
+        """Return what was drawn, by operation and shape, from the beginning."""
+        return {key: iter(tensors) for key, tensors in self._drawn.items()}
+
+
+def _drawn_again(
+    func: Any, args: Sequence[Any], kwargs: dict[str, Any], drawn: Mapping[tuple[str, torch.Size], Iterator[Tensor]]
+) -> Any:
+    """Return what an operation drew in another run, in this one's dtype; NotImplemented where it drew nothing."""
+    name = _name(func)
+    if not drawn or name not in _RANDOM:
+        return NotImplemented
+    given = args[0] if args else kwargs.get("size", ())
+    shape = given.shape if isinstance(given, Tensor) else torch.Size([given] if isinstance(given, int) else given)
+    kept = next(drawn.get((name, shape), iter(())), None)
+    if kept is None:
+        return NotImplemented
+    if name == "native_dropout":
+        return given * kept / (1 - args[1]), kept
+    if name.endswith("_"):
+        return given.copy_(kept)
+    wide = kwargs.get("dtype") is torch.float64 or (isinstance(given, Tensor) and given.dtype is torch.float64)
+    return kept.to(torch.float64) if wide and kept.is_floating_point() else kept.clone()
+
+
 class InFloat64(TorchDispatchMode):
     """Computes in float64 what is written for less: casts and new tensors of coarser dtypes become float64.
 
     So ``x.float()`` inside a reference, or weights of bfloat16 that it holds, leave its results exact to 15 digits.
+
+    Args:
+        numbers: random numbers of another run, to take in place of drawing some.
 
     Example:
         >>> import torch
@@ -41,15 +103,17 @@ class InFloat64(TorchDispatchMode):
         tensor([0.3333, 0.3333], dtype=torch.float64)
     """
 
-    def __init__(self) -> None:
+    def __init__(self, numbers: RandomNumbers | None = None) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
+        self._drawn = {} if numbers is None else numbers.again()
 
     def __torch_dispatch__(
         self, func: Callable[..., Any], types: Sequence[type], args: Sequence[Any] = (), kwargs: Any = None
     ) -> Any:
         """Run the operation on float64 tensors."""
         args, kwargs = _widened(func, args, dict(kwargs or {}))
-        return func(*args, **kwargs)
+        drawn = _drawn_again(func, args, kwargs, self._drawn)
+        return func(*args, **kwargs) if drawn is NotImplemented else drawn
 
 
 class RandomRounding(TorchDispatchMode):
@@ -62,11 +126,13 @@ class RandomRounding(TorchDispatchMode):
     Args:
         dtype: what results are rounded to.
         seed: of the shifts.
+        numbers: random numbers of another run, to take in place of drawing some.
     """
 
-    def __init__(self, dtype: torch.dtype, seed: int) -> None:
+    def __init__(self, dtype: torch.dtype, seed: int, numbers: RandomNumbers | None = None) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._dtype, self._seed = dtype, seed
+        self._drawn = {} if numbers is None else numbers.again()
         self._generators: dict[torch.device, torch.Generator] = {}
 
     def __torch_dispatch__(
@@ -74,6 +140,9 @@ class RandomRounding(TorchDispatchMode):
     ) -> Any:
         """Run the operation, taken apart where torch fuses several, and round its floating results."""
         args, kwargs = _widened(func, args, dict(kwargs or {}))
+        drawn = _drawn_again(func, args, kwargs, self._drawn)
+        if drawn is not NotImplemented:
+            return drawn
         apart = _decompositions().get(func) if _name(func) in _FUSED else None
         if apart is not None:
             with self:

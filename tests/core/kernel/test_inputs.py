@@ -1,0 +1,114 @@
+"""What a Function and its reference may be given and may do: random numbers, and arguments that are no tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F  # noqa: N812
+from kernels import RMS, function
+from torch import Tensor
+
+from nbautograd import KernelReport, gradcheck, set_language
+from nbautograd.core.torch_private.precision import InFloat64, RandomNumbers, RandomRounding
+
+KEPT = 0.75
+
+
+@pytest.fixture(autouse=True)
+def _english() -> None:
+    set_language("en")
+
+
+def _flat(x: Tensor) -> Tensor:
+    return F.dropout(x, 1 - KEPT)
+
+
+def _drawn(x: Tensor) -> Tensor:
+    return x * (torch.rand_like(x) < KEPT) / KEPT  # of another dtype, other numbers
+
+
+def _filled(x: Tensor) -> Tensor:
+    return x * torch.empty_like(x).bernoulli_(KEPT) / KEPT
+
+
+def _in_float32(x: Tensor) -> Tensor:
+    return x * (torch.rand(x.shape, dtype=torch.float32) < KEPT) / KEPT
+
+
+def _fused(x: Tensor) -> Tensor:
+    return torch.ops.aten.native_dropout(x, 1 - KEPT, True)[0]
+
+
+REFERENCES = (_flat, _drawn, _filled, _in_float32, _fused)
+
+
+def _dropout(eager: Callable[[Tensor], Tensor], scale: float) -> Callable[..., Tensor]:
+    """A Function that draws the same mask as the reference does."""
+
+    def forward(x: Tensor) -> Any:
+        y = eager(x.detach())
+        return y, ((y != 0),)
+
+    return function(forward, lambda s, g: g.float() * s[0] * scale, "dropout")
+
+
+def _checked(eager: Callable[[Tensor], Tensor], scale: float) -> KernelReport:
+    x = (torch.randn(20, 60, generator=torch.Generator().manual_seed(3)) + 5).bfloat16().requires_grad_()
+    return gradcheck(_dropout(eager, scale), (x,), reference=eager, shapes=())
+
+
+@pytest.mark.parametrize("eager", REFERENCES)
+def test_a_reference_with_dropout_has_its_mask_in_float64_as_well(eager: Callable[[Tensor], Tensor]) -> None:
+    right = _checked(eager, 1 / KEPT)
+    assert (right.verdict, right.findings) == ("right", ())
+    assert all(one.yardstick < 0.01 for one in right.quantities)
+    assert "draws random numbers" in str(right)
+    wrong = _checked(eager, 1.0)
+    assert [(one.code, one.params["factor"]) for one in wrong.findings] == [
+        ("kernel_factor", pytest.approx(KEPT, abs=0.01))
+    ]
+
+
+def test_another_mask_is_wrong_and_not_called_zero() -> None:
+    x = (torch.randn(20, 60, generator=torch.Generator().manual_seed(3)) + 5).bfloat16().requires_grad_()
+    report = gradcheck(lambda x: x * (torch.rand_like(x) > KEPT) / (1 - KEPT), (x,), reference=_drawn, shapes=())
+    assert report.verdict == "wrong"
+    assert {one.code for one in report.findings} == {"kernel_values"}
+
+
+@pytest.mark.parametrize("mode", [InFloat64, lambda n: RandomRounding(torch.bfloat16, 0, n)])
+def test_what_was_drawn_is_taken_in_its_order_and_then_drawn_anew(mode: Callable[[RandomNumbers], Any]) -> None:
+    like = torch.ones(4, dtype=torch.bfloat16)
+    with RandomNumbers() as numbers:
+        first, second = torch.rand_like(like), torch.rand_like(like)
+    for _ in range(2):
+        with mode(numbers):
+            a, b, c = (torch.rand_like(like.double()) for _ in range(3))
+        assert torch.equal(a, first.double())
+        assert torch.equal(b, second.double())
+        assert not torch.equal(c, first.double())
+
+
+def test_arguments_that_are_no_tensors_are_handed_on() -> None:
+    seen: list[Any] = []
+
+    class Scaled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Tensor, times: int, scale: float, whole: bool, nothing: None) -> Tensor:
+            seen.append((times, scale, whole, nothing))
+            ctx.factor = times * scale if whole else 0.0
+            return (x.float() * ctx.factor).to(x.dtype)
+
+        @staticmethod
+        def backward(ctx: Any, g: Tensor) -> Any:
+            return (g.float() * ctx.factor).to(g.dtype), None, None, None, None
+
+    (x, _) = RMS.inputs(torch.bfloat16)
+    arguments = (x, 3, 0.5, True, None)
+    report = gradcheck(Scaled, arguments, reference=lambda x, n, c, *_: x * (n * c), shapes=[(4, 33)])
+    assert (report.verdict, report.findings) == ("right", ())
+    assert set(seen) == {(3, 0.5, True, None)}
+    assert report.inputs[1:] == ("times: 3", "scale: 0.5", "whole: True", "nothing: None")
