@@ -144,7 +144,7 @@ SENTENCES: dict[str, str] = {
     "causes.overwritten.what": "`{output}` 的好几个元素来自 `{input}` 的同一个元素，而你的梯度只算了其中一个：{entries} 份里丢了 {wrong} 份。",
     "causes.overwritten.advice": "下标重复出现时要累加而不是赋值（`index_add`、`scatter_add`、`index_put_(..., accumulate=True)`），请看{value}。",
     "causes.saved_then_changed.what": "forward 保存了 `{name}`，之后又原地修改了它，于是 backward 读到的是新的值。",
-    "causes.saved_then_changed.advice": "请保存一份拷贝，或者不要修改它；也请看{value}。",
+    "causes.saved_then_changed.advice": "请保存一份拷贝：用保存时的值，梯度就是正确的。",
     "causes.missing_entries.what": "`{input}` 的梯度有 {wrong} 个元素（共 {entries} 个）不该为零却为零，其余都对。",
     "causes.missing_entries.advice": "{value}里是不是漏了一部分，或者掩码盖得太宽？",
     "causes.missing_entries_where.what": "`{input}` 的梯度恰好在{of} `{where}` 处为零，而那里不该为零；其余都对。",

@@ -294,3 +294,11 @@ class Cube(torch.autograd.Function):
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
         return 3 * x**2 * grad
+
+
+@program
+def memory_efficient_attention_pytorch():
+    from memory_efficient_attention_pytorch.cosine_sim_flash_attention import FlashAttention
+
+    sizes = {"dim": 16, "heads": 2, "dim_head": 8, "causal": True, "q_bucket_size": 4, "k_bucket_size": 4}
+    down(FlashAttention(**sizes)(leaf(1, 9, 16)))

@@ -274,27 +274,61 @@ class _Watching(StubContext):
 
     __slots__ = ("copies",)
 
+    def __init__(self, needs_input_grad: tuple[bool, ...]) -> None:
+        super().__init__(needs_input_grad)
+        self.copies: tuple[Any, ...] = ()
+
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep the tensors, and copies of them."""
         super().save_for_backward(*tensors)
-        self.copies = [t.detach().clone() if isinstance(t, Tensor) else None for t in tensors]
+        self.copies = tuple(t.detach().clone() if isinstance(t, Tensor) else t for t in tensors)
 
 
 def changed_after_saving(subject: Problem) -> str:
-    """The name of a tensor that forward saves and then changes in place, so that backward reads other values; or ""."""
+    """Return the name of a tensor that forward saves and then changes in place, which is what makes backward wrong.
+
+    Backward is run with the values as they were saved, at points other than the inputs. Where its gradients are not
+    right with them, or nothing was changed, the answer is "".
+    """
     if subject.cls is None or not subject.direct or separate_context(subject.cls):
         return ""
-    given = tuple(x.detach() if isinstance(x, Tensor) else x for x in subject.fresh())
+    try:
+        changed = _changed_since_saved(_forward_watched(subject, subject.fresh()))
+        if not changed or not all(_right_as_saved(subject, subject.seed + seed) for seed in TWICE):
+            return ""
+    except Exception:  # a forward or a backward that needs the real ctx
+        return ""
+    names = subject.source.saved if subject.source is not None else None
+    return names[changed[0]] if names is not None and changed[0] < len(names) else f"saved_tensors[{changed[0]}]"
+
+
+def _forward_watched(subject: Problem, inputs: Sequence[Any]) -> _Watching:
+    given = [x.detach().clone() if isinstance(x, Tensor) else x for x in inputs]
     ctx = _Watching(tuple(i in subject.differentiable for i in range(len(given))))
     seed_all(subject.seed)
-    try:
-        with torch.no_grad():
-            subject.cls.forward(ctx, *given)  # type: ignore[attr-defined]
-    except Exception:  # a forward that needs the real ctx
-        return ""
-    pairs = zip(ctx.saved_tensors, getattr(ctx, "copies", ()), strict=True)
-    changed = [k for k, (t, was) in enumerate(pairs) if was is not None and not agree_bitwise(t, was)]
-    names = subject.source.saved if subject.source is not None else None
-    if not changed:
-        return ""
-    return names[changed[0]] if names is not None and changed[0] < len(names) else f"saved_tensors[{changed[0]}]"
+    with torch.no_grad():
+        subject.cls.forward(ctx, *given)  # type: ignore[union-attr]
+    return ctx
+
+
+def _changed_since_saved(ctx: _Watching) -> list[int]:
+    pairs = zip(ctx.saved_tensors, ctx.copies, strict=True)
+    return [k for k, (t, was) in enumerate(pairs) if isinstance(t, Tensor) and not agree_bitwise(t, was)]
+
+
+def _right_as_saved(subject: Problem, seed: int) -> bool:
+    """Return True if backward is right at nearby inputs with the values that tensors had when they were saved."""
+    inputs = nearby_inputs(subject, seed)
+    outputs = subject.call(inputs)
+    v = cotangents(subject, outputs, seed)
+    ctx = _forward_watched(subject, inputs)
+    ctx.to_save = ctx.copies
+    with torch.no_grad():
+        given = [torch.zeros_like(y) if g is None else g for y, g in zip(outputs, v, strict=True)]
+        returned = subject.cls.backward(ctx, *given)  # type: ignore[union-attr]
+    gradients = returned if isinstance(returned, tuple) else (returned,)
+    for k, position in enumerate(subject.differentiable):
+        truth = directional_derivative(subject, inputs, k, v, seed)
+        if truth is None or not truth.agrees(gradients[position]):
+            return False
+    return True
