@@ -15,7 +15,7 @@ from nbautograd.command.error import CommandError
 from nbautograd.command.page import require_ours
 from nbautograd.core.checking.budget import DEFAULT
 from nbautograd.errors import NbautogradError
-from nbautograd.inspection.kernel import check_kernel
+from nbautograd.inspection.kernel import gradcheck
 from nbautograd.inspection.kernel_report import KernelReport
 from nbautograd.messages import text
 from nbautograd.views.builders.kernel import kernel_document
@@ -50,7 +50,7 @@ def check(
     fn, eager, given = (_named(name) for name in (function, reference, inputs))
     try:
         arguments = given() if callable(given) else given
-        report = check_kernel(fn, arguments, eager, budget=DEFAULT if budget is None else budget)
+        report = gradcheck(fn, arguments, reference=eager, budget=DEFAULT if budget is None else budget)
     except NbautogradError as error:
         raise Unrunnable(str(error)) from None
     except Exception as error:

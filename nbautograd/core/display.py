@@ -101,6 +101,41 @@ class Displayable:
         return bundle
 
 
+class Plottable(Displayable):
+    """Base of the values that hold Jacobians."""
+
+    __slots__ = ()
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw what backward says, what finite differences say and the difference with matplotlib.
+
+        Args:
+            ax: an Axes to draw the most interesting block into; a new figure with up to six blocks when None.
+
+        Returns:
+            The Figure; the worst entry of a wrong block has a frame, exact zeros are white, NaN is hatched.
+
+        Raises:
+            InputError: when there is no block with entries.
+        """
+        return render("plot", self, ax=ax)
+
+
+class Redactable(Displayable):
+    """Base of the reports that can be passed on without the numbers of the user's data."""
+
+    __slots__ = ()
+
+    def redact(self) -> Any:
+        """Return the report without a number of your data, to be copied: shapes, verdicts, codes, sentences, lines.
+
+        Returns:
+            A RedactedReport, of an AuditReport an AuditReport; print it, or take its ``to_dict()``. Names and lines of
+            code stay.
+        """
+        return render("redact", self)
+
+
 def plain(value: Any) -> Any:
     """A value of dataclasses, tuples, mappings and arrays as JSON-ready data; see ``Displayable.to_dict``."""
     if value is None or isinstance(value, (bool, int, str)):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from nbautograd.core.checking.block import GradcheckReport, Verdict
-from nbautograd.core.display import Displayable, Phrase, render
+from nbautograd.core.display import Displayable, Phrase, Redactable, render
 from nbautograd.core.findings import Finding
 from nbautograd.errors import GradcheckError
 from nbautograd.version import __version__
@@ -151,7 +151,7 @@ class AuditedFunction(Displayable):
 
 
 @dataclass(frozen=True, repr=False)
-class AuditReport(Displayable):
+class AuditReport(Redactable):
     """Every custom gradient that a program used, checked where it was used.
 
     Attributes:
@@ -190,15 +190,6 @@ class AuditReport(Displayable):
     def without_blocks(self) -> AuditReport:
         """Return the report without the numbers of its Jacobians, small enough to be sent to another process."""
         return replace(self, functions=tuple(_without_blocks(function) for function in self.functions))
-
-    def redact(self) -> AuditReport:
-        """Return the report without a number of your data, to be copied: shapes, verdicts, codes, sentences, lines.
-
-        Returns:
-            A report of the same kind; print it, or take its ``to_dict()``. Names and lines of code stay.
-        """
-        report: AuditReport = render("redact", self)
-        return report
 
     def save_repro(self, folder: Any, *, include_data: bool = False) -> Any:
         """Write a script for each wrong Function that shows it with torch alone, ready for its author.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, overload
@@ -39,8 +38,6 @@ from nbautograd.core.values import describe
 from nbautograd.errors import CallError
 from nbautograd.inspection.kernel_report import KernelCase, KernelQuantity, KernelReport, worst_first
 
-ONLY_WITHOUT = ("atol", "rtol", "eps", "order")  # what finite differences alone can take
-
 
 @overload
 def gradcheck(
@@ -76,28 +73,82 @@ def gradcheck(
 
 @overload
 def gradcheck(
-    fn: Any, inputs: Any, *, reference: Callable[..., Any] | None, **options: Any
+    fn: Any,
+    inputs: Any,
+    *,
+    reference: Callable[..., Any] | None,
+    atol: float | None = ...,
+    rtol: float | None = ...,
+    eps: float | None = ...,
+    order: int | None = ...,
+    seed: int = ...,
+    hints: str = ...,
+    budget: Budget | float | None = ...,
+    progress: Tell | None = ...,
+    shapes: Sequence[Any] | None = ...,
+    dtypes: Sequence[torch.dtype] | None = ...,
 ) -> GradcheckReport | KernelReport: ...
 
 
-def gradcheck(fn: Any, inputs: Any, *, reference: Any = None, **options: Any) -> GradcheckReport | KernelReport:
+def gradcheck(
+    fn: Any,
+    inputs: Any,
+    *,
+    reference: Callable[..., Any] | None = None,
+    atol: float | None = None,
+    rtol: float | None = None,
+    eps: float | None = None,
+    order: int | None = None,
+    seed: int = 0,
+    hints: str = "fix",
+    budget: Budget | float | None = DEFAULT,
+    progress: Tell | None = None,
+    shapes: Sequence[Any] | None = None,
+    dtypes: Sequence[torch.dtype] | None = None,
+) -> GradcheckReport | KernelReport:
     """Check the backward of a Function: against finite differences, or in low precision against a reference.
+
+    Without a reference central differences at a ladder of steps, with Richardson's extrapolation, give each doubtful
+    entry an error bar; an entry is wrong when it is off by more than ten of them. With one there is no tolerance:
+    golden values are the reference's in float64 on the same inputs of low precision; the yardstick is the reference
+    in the dtype itself, and how far correct implementations may be apart is sampled by random rounding.
 
     Args:
         fn: a Function class, its ``apply``, or any callable that returns tensors.
-        inputs: a tuple of arguments, tensors or not; those that require grad are differentiated.
+        inputs: a tuple of arguments, tensors or not; those that require grad are differentiated. A single tensor will
+            do. Complex tensors count as pairs of real numbers.
         reference: a callable that takes the same arguments and computes the same with torch's own operations. With one
             nothing is compared with finite differences, so that bfloat16 and float16 can be checked.
-        options: without a reference ``atol``, ``rtol``, ``eps``, ``order``, ``seed``, ``hints``, ``budget`` and
-            ``progress``, see ``nbautograd.core.checking.gradcheck.gradcheck``; with one
-            ``shapes`` (sizes at which to compare as well; None chooses some, ``()`` takes none), ``dtypes`` (further
-            dtypes), ``seed``, ``budget`` and ``progress``, see ``check_kernel``.
+        atol, rtol: without a reference: an entry that is off by at most ``atol + rtol * |numerical|`` is right.
+        eps: without a reference: first step of the differences, absolute; by default by precision and size of the
+            input.
+        order: without a reference: 2 lets second derivatives count in ``bool(report)`` and ``raise_if_wrong()``; 1
+            does not look at them; None, the default, looks at them where the first ones are right, and tells what is
+            wrong as a risk.
+        seed: of the random cotangents, probes and draws, and given to all random generators before each call.
+        hints: without a reference, how much the findings give away: ``"none"`` that a gradient is wrong, ``"what"``
+            also what is wrong with it, ``"where"`` also the line, ``"fix"`` also what to do, with a change that was
+            tried if one is found.
+        budget: seconds and memory that the check may use: a ``Budget``, a number of seconds, or None for no limit.
+            By default a verdict takes as many runs as it needs, what explains it 60 seconds more, and the memory is
+            4 GiB; a call of the user's code that takes 60 seconds is interrupted. What was left out for lack of time
+            is told by a finding of code ``"stopped"``. The sweep of a check against a reference ends first.
+        progress: called with (steps done, steps in all, what is being done) as a large check goes on. A method
+            ``verdict_known`` of it is called once with a report that holds the blocks and the verdict on first
+            derivatives, as soon as that is known: before causes, fixes and second derivatives. An interrupt
+            (Ctrl-C, the stop button, or a KeyboardInterrupt that this raises) ends the check with what it has.
+        shapes: with a reference: of the sweep, each one shape per tensor among the inputs, or that of the first alone,
+            which tensors of the same sizes follow. None takes sizes around those of the inputs, powers of two and
+            tiles, and other memory layouts; ``()`` sweeps nothing.
+        dtypes: with a reference: further dtypes of the sweep.
 
     Returns:
-        A ``GradcheckReport``, with a reference a ``KernelReport``. A wrong gradient never raises.
+        A ``GradcheckReport``: its verdict on first derivatives, ``report.order2`` on second ones; with a reference a
+        ``KernelReport``. A wrong gradient never raises.
 
     Raises:
-        CallError: ``fn`` or ``reference`` cannot be called, the inputs are no tuple, or an option is not known.
+        CallError: ``fn`` or ``reference`` cannot be called, the inputs are no tuple, there are no such hints, order or
+            budget, the shapes do not fit, or an option belongs to the other of the two checks.
         InputError: nothing in the inputs can be differentiated.
 
     Example:
@@ -108,75 +159,26 @@ def gradcheck(fn: Any, inputs: Any, *, reference: Any = None, **options: Any) ->
         >>> y = torch.linspace(-2, 2, 300, dtype=torch.bfloat16, requires_grad=True)
         >>> nbautograd.gradcheck(torch.tanh, y, reference=lambda y: (2 * y).sigmoid() * 2 - 1).verdict
         'right'
-    """
-    if reference is None:
-        return without_reference.gradcheck(fn, inputs, **options)
-    refused = next((name for name in ONLY_WITHOUT if options.pop(name, None) is not None), None)
-    if refused is not None:
-        raise CallError("kernel.no_tolerance", option=refused)
-    options.pop("hints", None)
-    return check_kernel(fn, inputs, reference, **options)
-
-
-gradcheck.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-    [
-        *inspect.signature(without_reference.gradcheck).parameters.values(),
-        *(
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None)
-            for name in ("reference", "shapes", "dtypes")
-        ),
-    ],
-    return_annotation="GradcheckReport | KernelReport",
-)
-
-
-def check_kernel(
-    fn: Any,
-    inputs: Any,
-    reference: Callable[..., Any],
-    *,
-    shapes: Sequence[Any] | None = None,
-    dtypes: Sequence[torch.dtype] | None = None,
-    seed: int = 0,
-    budget: Budget | float | None = DEFAULT,
-    progress: Tell | None = None,
-) -> KernelReport:
-    """Compare a Function in low precision with a reference, without a tolerance.
-
-    Golden values are the reference's in float64 on the same inputs of low precision; the yardstick is the reference in
-    the dtype itself, and how far correct implementations may be apart is sampled by random rounding.
-
-    Args:
-        fn: a Function class, its ``apply``, or any callable that returns tensors.
-        inputs: a tuple of arguments, tensors or not; those that require grad are differentiated.
-        reference: a callable that takes the same arguments and computes the same with torch's own operations. Both are
-            called with torch's random generators at the same seed.
-        shapes: of the sweep, each one shape per tensor among the inputs, or that of the first alone, which tensors of
-            the same sizes follow. None takes sizes around those of the inputs, powers of two and tiles, and other
-            memory layouts; ``()`` sweeps nothing.
-        dtypes: further dtypes of the sweep.
-        seed: of the draws of inputs and grad_outputs.
-        budget: as for ``nbautograd.gradcheck``; the sweep ends first.
-        progress: called with (steps done, steps in all, what is being done).
-
-    Returns:
-        The report.
-
-    Raises:
-        CallError: ``fn`` or ``reference`` cannot be called, the inputs are no tuple, or shapes do not fit.
-        InputError: nothing in the inputs can be differentiated.
-
-    Example:
-        >>> import torch
-        >>> from nbautograd.inspection.kernel import check_kernel
-        >>> x = torch.linspace(-2, 2, 300, dtype=torch.bfloat16, requires_grad=True)
-        >>> check_kernel(lambda x: 1.01 * x.exp(), x, torch.exp, shapes=()).findings[0].code
+        >>> nbautograd.gradcheck(lambda y: 1.01 * y.exp(), y, reference=torch.exp, shapes=()).findings[0].code
         'kernel_factor'
     """
+    if reference is None:
+        _refuse("kernel.no_sweep", shapes=shapes, dtypes=dtypes)
+        return without_reference.gradcheck(
+            fn, inputs, atol=atol, rtol=rtol, eps=eps, order=order, seed=seed, hints=hints, budget=budget,
+            progress=progress,
+        )  # fmt: skip
+    _refuse("kernel.no_tolerance", atol=atol, rtol=rtol, eps=eps, order=order)
     candidate, eager = Problem(fn, inputs, seed), Problem(reference, inputs, seed)
     with budgeted(validated_budget(budget)) as clock, watched(progress) as tell, candidate.session(), eager.session():
         clock.codes |= codes_of(candidate.fn) | codes_of(eager.fn)
         return KernelCheck(candidate, eager, clock, tell, seed).run(shapes, dtypes or ())
+
+
+def _refuse(sentence: str, **options: Any) -> None:
+    given = next((name for name, value in options.items() if value is not None), None)
+    if given is not None:
+        raise CallError(sentence, option=given)
 
 
 class KernelCheck:

@@ -14,7 +14,7 @@ from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.progress import Tell, watched
 from nbautograd.core.contract.rules import FOR_A_CHECK_TO_PROVE, RANK
 from nbautograd.core.contract.source_rules import read_contract
-from nbautograd.core.display import Displayable, Phrase, render
+from nbautograd.core.display import Phrase, Plottable, Redactable
 from nbautograd.core.findings import Finding, limit_findings
 from nbautograd.core.findings import validated_hints as allowed
 from nbautograd.core.graphs.backward import backward
@@ -26,7 +26,7 @@ from nbautograd.inspection.comparison import Comparison, compare
 
 
 @dataclass(frozen=True, repr=False)
-class FunctionReport(Displayable):
+class FunctionReport(Plottable, Redactable):
     """Report of the magic: one Function called on one set of inputs.
 
     Attributes:
@@ -57,18 +57,6 @@ class FunctionReport(Displayable):
     def verdict(self) -> Verdict | None:
         """The checker's verdict; None when nothing was checked."""
         return None if self.gradcheck is None else self.gradcheck.verdict
-
-    def redact(self) -> Any:
-        """Return the report without a number of your data, to be copied: shapes, verdicts, codes, sentences, lines.
-
-        Returns:
-            A RedactedReport; print it, or take its ``to_dict()``. Names and lines of code stay.
-        """
-        return render("redact", self)
-
-    def plot(self, ax: Any = None) -> Any:
-        """Draw the Jacobian with matplotlib; returns the Figure."""
-        return render("plot", self, ax=ax)
 
     def __repr__(self) -> str:
         return f"<FunctionReport {self.function}: {self.verdict or 'not checked'}, {len(self.calls)} calls>"

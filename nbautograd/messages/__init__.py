@@ -35,6 +35,9 @@ def language() -> str:
 def set_language(name: str | None) -> None:
     """Choose the language of every report, ``"en"`` or ``"zh"``; None goes back to the environment's.
 
+    Args:
+        name: ``"en"``, ``"zh"`` or None. Reports that exist speak it too when they are shown again.
+
     Raises:
         ValueError: for a language that has no sentences.
 

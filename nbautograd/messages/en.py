@@ -1093,6 +1093,7 @@ SENTENCES: dict[str, str] = {
     "kernel.output_of": "The output `{name}`",
     "kernel.comparing": "Comparing `{function}` with `{reference}`",
     "kernel.no_tolerance": "gradcheck with a reference takes no `{option}`: it measures what rounding explains by the reference itself, and looks at first derivatives. Leave it out.",
+    "kernel.no_sweep": "gradcheck takes `{option}` only with a reference: without one it compares with finite differences at the inputs, and sweeps nothing. Pass `reference=`, or leave it out.",
     "kernel.interrupted": "The comparison was interrupted before its first result.",
     "kernel.golden_not_finite": "The reference itself is not finite in float64 for {names}, so there is nothing to compare with. Check it at other inputs.",
     "kernel.zero_passes": "A gradient of zeros would pass as well for {names}: at these inputs it is smaller than what rounding leaves. Use inputs at which it is larger.",

@@ -1093,6 +1093,7 @@ SENTENCES: dict[str, str] = {
     "kernel.output_of": "输出 `{name}`",
     "kernel.comparing": "正在比较 `{function}` 与 `{reference}`",
     "kernel.no_tolerance": "给了参考实现时，gradcheck 不接受 `{option}`：舍入能解释多大的误差，由参考实现本身测出，而且只看一阶导数。请去掉它。",
+    "kernel.no_sweep": "gradcheck 只有在给了参考实现时才接受 `{option}`：没有参考实现时，它在所给输入处与有限差分比较，不换别的形状和类型。请用 `reference=` 给出参考实现，或者去掉它。",
     "kernel.interrupted": "比较在得出第一个结果之前被中断。",
     "kernel.golden_not_finite": "参考实现在 float64 下对 {names} 就已经不是有限值，没有可以比较的对象。请换别的输入再检查。",
     "kernel.zero_passes": "对 {names} 来说，全零的梯度也会通过：在这些输入处，它比舍入留下的误差还小。请换成使它更大的输入。",

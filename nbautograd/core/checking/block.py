@@ -10,9 +10,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from nbautograd.core.checking.jacobian.layout import Matrices, Which, indices
-from nbautograd.core.display import Displayable, Phrase, plain
+from nbautograd.core.display import Displayable, Phrase, Plottable, Redactable, plain, render
 from nbautograd.core.findings import Finding
 from nbautograd.core.user_source import FunctionSource
+from nbautograd.errors import GradcheckError
 
 Array = np.ndarray[Any, Any]
 Verdict = Literal["right", "wrong", "cannot tell"]
@@ -144,9 +145,15 @@ class JacobianBlock(Displayable):
 
 @dataclass(frozen=True, repr=False)
 class Block(JacobianBlock):
-    """A block with a verdict.
+    """A block with a verdict: a ``JacobianBlock``, whose attributes come first.
 
     Attributes:
+        output, input: positions among forward's outputs and arguments (non-tensor arguments count).
+        output_name, input_name: the names that the source gives them.
+        output_shape, input_shape: shapes of the two tensors; ``shape`` is (output elements, input elements).
+        output_complex, input_complex: True for complex tensors, whose shapes have a last dimension of size 2 more.
+        structure, entries: ``"dense"``, ``"diagonal"``, ...; the number of entries, rows x columns.
+        matrices: where the numbers are kept; take them by ``analytical()``, ``numerical()`` and ``pooled()``.
         verdict: ``"match"``, ``"mismatch"``, ``"subgradient"`` (at a kink, within the one-sided derivatives),
             ``"flat"`` (straight-through, surrogate) or ``"undecided"``.
         reason: for verdicts other than match and mismatch why, one of ``"kink"``, ``"jump"``, ``"staircase"``,
@@ -184,7 +191,7 @@ class Block(JacobianBlock):
 
 
 @dataclass(frozen=True, repr=False)
-class JacobianReport(Displayable):
+class JacobianReport(Plottable):
     """Analytical and numerical Jacobian of a Function at one point, without a verdict.
 
     Attributes:
@@ -197,18 +204,12 @@ class JacobianReport(Displayable):
     blocks: Mapping[tuple[int, int], JacobianBlock]
     complete: bool = True
 
-    def plot(self, ax: Any = None) -> Any:
-        """Draw analytical, numerical and difference with matplotlib; returns the Figure."""
-        from nbautograd.core.display import render
-
-        return render("plot", self, ax=ax)
-
     def __repr__(self) -> str:
         return f"<JacobianReport {self.function}: {len(self.blocks)} blocks>"
 
 
 @dataclass(frozen=True, repr=False)
-class GradcheckReport(Displayable):
+class GradcheckReport(Plottable, Redactable):
     """Is the backward right, and if not, why.
 
     Attributes:
@@ -252,28 +253,9 @@ class GradcheckReport(Displayable):
 
     def raise_if_wrong(self) -> GradcheckReport:
         """Return the report itself, or raise GradcheckError with the report's text when ``wrong`` is True."""
-        from nbautograd.core.display import render
-        from nbautograd.errors import GradcheckError
-
         if self.wrong:
             raise GradcheckError("report.as_text", text=render("text", self))
         return self
-
-    def redact(self) -> Any:
-        """Return the report without a number of your data, to be copied: shapes, verdicts, codes, sentences, lines.
-
-        Returns:
-            A RedactedReport; print it, or take its ``to_dict()``. Names and lines of code stay.
-        """
-        from nbautograd.core.display import render
-
-        return render("redact", self)
-
-    def plot(self, ax: Any = None) -> Any:
-        """Draw the blocks with matplotlib; returns the Figure."""
-        from nbautograd.core.display import render
-
-        return render("plot", self, ax=ax)
 
     def __repr__(self) -> str:
         return f"<GradcheckReport {self.function}: {self.verdict}, {len(self.findings)} findings>"

@@ -83,6 +83,14 @@ def test_shapes_that_do_not_fit_are_refused(shapes: Any, says: str) -> None:
         gradcheck(RMS.function(), RMS.inputs(torch.bfloat16), reference=RMS.eager, shapes=shapes)
 
 
+def test_options_of_the_other_check_are_refused() -> None:
+    x = torch.ones(3, requires_grad=True)
+    with pytest.raises(CallError, match="takes `shapes` only with a reference"):
+        gradcheck(torch.exp, x, shapes=())
+    with pytest.raises(CallError, match="with a reference takes no `rtol`"):
+        gradcheck(torch.exp, x, reference=torch.exp, rtol=0.1)
+
+
 def test_strides_of_grad_output_that_are_misread() -> None:
     def misread(d: Tensor, g: Tensor) -> Tensor:
         contiguous = torch.as_strided(g, g.shape, (g.shape[1], 1)) if min(g.stride()) else g
