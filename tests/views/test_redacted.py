@@ -7,7 +7,6 @@ import pickle
 import re
 
 import numpy as np
-import own_mistakes
 import pytest
 import torch
 from torch.autograd import Function
@@ -16,7 +15,6 @@ import nbautograd
 from nbautograd.views.bundle import html
 
 F64 = torch.float64
-DECIMAL = re.compile(r"\d+\.\d{2,}(?:e[-+]?\d+)?")
 
 
 class Leaky(Function):
@@ -72,18 +70,6 @@ def test_no_entry_of_the_data_nor_its_repr_is_in_it(cls: type, seed: int) -> Non
     assert [s for s in shown if s in copied] == []
     assert "hunter2" not in copied
     assert "hunter2" in str(report) + json.dumps(report.to_dict())  # the whole report does hold it
-
-
-@pytest.mark.parametrize("made", own_mistakes.MISTAKES, ids=lambda made: made.name)
-def test_no_number_of_a_report_is_left_in_it(made: own_mistakes.Mistake) -> None:
-    torch.manual_seed(0)
-    report = nbautograd.gradcheck(made.fn, made.inputs())
-    redacted = report.redact()
-    code = "\n".join(f"{f.fix.before}\n{f.fix.source}" for f in report.findings if f.fix is not None)
-    kept = set(DECIMAL.findall(code)) | set(DECIMAL.findall(" ".join(redacted.versions.values())))
-    assert set(DECIMAL.findall(str(redacted))) <= kept
-    assert [f.code for f in redacted.findings] == [f.code for f in report.findings]
-    assert redacted.verdict == report.verdict
 
 
 def test_what_helps_is_in_it() -> None:

@@ -246,8 +246,9 @@ def change_functions(edit: Edit) -> None:
 
 
 def _functions(file: str) -> set[FunctionType]:
-    """Return the functions of a file: what the collector sees, and what modules and classes hold where it is frozen."""
-    spaces = [getattr(module, "__dict__", {}) for module in list(sys.modules.values())]
+    """Return the functions of a file: what the collector sees, and what its module holds where that was frozen."""
+    modules = [one for one in list(sys.modules.values()) if getattr(one, "__file__", None) == file]
+    spaces = [getattr(module, "__dict__", {}) for module in (*modules, sys.modules["__main__"])]
     held: list[Any] = [value for space in spaces for value in list(space.values())]
     methods = [value for cls in held if issubclass(type(cls), type) for value in list(vars(cls).values())]
     bound = [one.__func__ for one in methods if isinstance(one, (staticmethod, classmethod))]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-
 import pytest
 import torch
-from own_mistakes import MISTAKES, Mistake, draw
+from own_mistakes import MISTAKES, draw
 from torch.autograd import Function
 
 import nbautograd
@@ -76,28 +74,6 @@ def test_no_time_is_spent_on_a_fix_that_nobody_wants(hints: str, monkeypatch: py
 
     monkeypatch.setattr(search.Repair, "__init__", never)
     assert first(hints).fix is None
-
-
-@functools.cache
-def whole(mistake: Mistake) -> tuple[nbautograd.Finding, ...]:
-    """Its findings in full, without the search for a fix."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("nbautograd.core.checking.gradcheck.mended", lambda _, findings: findings)
-        return nbautograd.gradcheck(mistake.fn, mistake.inputs()).findings
-
-
-@pytest.mark.parametrize("language", ["en", "zh"])
-@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda m: m.name)
-def test_no_sentence_gives_away_more_than_it_may(mistake: Mistake, language: str) -> None:
-    findings = whole(mistake)
-    nbautograd.set_language(language)
-    for found in cutting.limit_findings(findings, "what"):
-        assert found.message
-        assert "line " not in found.message
-        assert found.message.count("`") % 2 == 0
-    for found in cutting.limit_findings(findings, "none"):
-        assert found.line is found.fix is None
-    assert [f.code for f in cutting.limit_findings(findings, "where")] == [f.code for f in findings]
 
 
 def test_lints_are_left_out_with_none() -> None:

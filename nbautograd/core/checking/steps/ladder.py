@@ -161,7 +161,7 @@ def _consistent(values: Array, errors: Array, round_off: Array) -> Array:
     for finer in range(1, len(values)):
         sure = 2 if finer == 1 else ERROR_BARS
         apart = np.abs(values[finer:] - values[:-finer]) - sure * round_off[finer:]
-        raised[:-finer] = np.maximum(raised[:-finer], np.nan_to_num(apart, nan=0.0, posinf=0.0))
+        raised[:-finer] = np.maximum(raised[:-finer], np.where(apart < np.inf, apart, 0.0))
     return raised
 
 
