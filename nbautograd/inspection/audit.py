@@ -55,7 +55,9 @@ from nbautograd.inspection.audit_report import (
 )
 from nbautograd.inspection.audited_calls import (
     close,
+    defaults,
     double,
+    dtype_of,
     hands_on,
     outputs_of,
     read_elsewhere,
@@ -344,7 +346,8 @@ class _Checks:
             return
         if seconds <= 0:
             return
-        report = self._gradcheck(case.target, case.inputs, None, "fix", seconds)
+        with defaults(case.call, case.inputs):
+            report = self._gradcheck(case.target, case.inputs, None, "fix", seconds)
         if report.verdict == outcome.verdict:
             case.outcome = dataclasses.replace(outcome, report=report)
 
@@ -396,14 +399,22 @@ class _Checks:
                 twin, doubled = reading(case.target, copied(arguments, double), names)
                 if same_function((target, inputs), (twin, doubled)):
                     target, inputs = twin, doubled
-                inputs, how = _manageable(target, inputs)
+                with defaults(call, inputs):
+                    inputs, how = _manageable(target, inputs)
         except OutOfBudgetError:
             return outcome, arguments
         except KeyboardInterrupt:
             raise
         except Exception as error:
             return dataclasses.replace(outcome, verdict="cannot tell", reason=_said(error)), arguments
-        left = end - time.perf_counter()
+        with defaults(call, inputs):
+            return self._judged(case, call, target, inputs, how, end)
+
+    def _judged(
+        self, case: _Case, call: KeptCall, target: Any, inputs: tuple[Any, ...], how: How, end: float
+    ) -> tuple[AuditedSituation, tuple[Any, ...]]:
+        """Check one call with these inputs until a moment, and weigh what the check says."""
+        outcome, left = case.outcome, end - time.perf_counter()
         try:
             if how == "directions":
                 report, inputs, how = self._along_directions(target, inputs, left)
@@ -413,14 +424,14 @@ class _Checks:
             return dataclasses.replace(outcome, verdict="cannot tell", reason=_said(error)), inputs
         if report is None:
             return outcome, inputs
-        dtype = _dtype(inputs)
+        dtype = dtype_of(inputs)
         verdict, reason = report.verdict, report.reason if report.verdict == "cannot tell" else ""
         if verdict == "wrong" and {f.code for f in report.findings if f.kind == "bug"} == {OTHER_GRADS}:
             verdict = "right"
         if report.complete is False and report.verdict != "wrong":
             verdict = "cannot tell"
         if verdict == "cannot tell":
-            reason = _holding_nan(outcome, arguments) or reason
+            reason = _holding_nan(outcome, (*call.arguments, *call.keywords.values())) or reason
         if verdict == "wrong":
             verdict, reason = self._reconsidered(case, target, inputs, report, end - time.perf_counter())
         done = dataclasses.replace(outcome, verdict=verdict, reason=reason, how=how, dtype=dtype, report=report)
@@ -584,11 +595,6 @@ def _target(cls: Any) -> tuple[Any, Sequence[str], FunctionSource | None]:
 
     call.__name__ = op.name
     return call, names, None
-
-
-def _dtype(inputs: Sequence[Any]) -> str:
-    kinds = [x.dtype for x in inputs if isinstance(x, Tensor) and (x.is_floating_point() or x.is_complex())]
-    return "" if not kinds else str(min(kinds, key=lambda kind: -torch.finfo(kind).eps)).removeprefix("torch.")
 
 
 def _manageable(target: Any, inputs: tuple[Any, ...]) -> tuple[tuple[Any, ...], How]:

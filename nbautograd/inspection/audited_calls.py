@@ -13,10 +13,12 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 from nbautograd.core.checking.backward_call import cotangents
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.recording.argument_copies import copied, is_structure, tensors_inside
+from nbautograd.core.recording.watching import KeptCall
 
 AS_CLOSE = 1e-2  # two precisions that differ by more, relative to the largest number, are not the same function
 
@@ -27,6 +29,45 @@ def double(item: Tensor) -> Tensor:
         return item
     wide = torch.complex128 if item.is_complex() else torch.float64
     return item.detach().to(wide).requires_grad_(item.requires_grad)
+
+
+class DoubleByDefault(TorchFunctionMode):
+    """Makes float64 what a tensor is made in, in this thread, where no dtype is asked for.
+
+    A forward that is called in double precision has its buffers and constants in it as well; other threads, which
+    ``torch.set_default_dtype`` would reach, go on as they were.
+    """
+
+    _FLOATING = frozenset({torch.zeros, torch.ones, torch.empty, torch.rand, torch.randn, torch.eye, torch.linspace})
+    _AS_THEIR_NUMBERS = frozenset({torch.full, torch.tensor, torch.arange, torch.scalar_tensor})
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run an operation; one that makes a floating tensor without a dtype makes it in float64."""
+        kwargs = kwargs or {}
+        numbers = func in self._AS_THEIR_NUMBERS and _holds_float([*args, *kwargs.values()])
+        if kwargs.get("dtype") is None and (func in self._FLOATING or numbers):
+            kwargs = {**kwargs, "dtype": torch.float64}
+        return func(*args, **kwargs)
+
+
+def _holds_float(items: Any) -> bool:
+    return any(isinstance(x, float) or (isinstance(x, (list, tuple)) and _holds_float(x)) for x in items)
+
+
+def defaults(call: KeptCall, inputs: Sequence[Any]) -> contextlib.AbstractContextManager[Any]:
+    """Give a forward that is called in another precision than the program's buffers of that precision."""
+    return contextlib.nullcontext() if as_called(call, inputs) else DoubleByDefault()
+
+
+def as_called(call: KeptCall, inputs: Sequence[Any]) -> bool:
+    """Return True where the inputs of a check have the precision that the program called with."""
+    return dtype_of((*call.arguments, *call.keywords.values())) == dtype_of(inputs)
+
+
+def dtype_of(inputs: Sequence[Any]) -> str:
+    """Return the name of the coarsest floating dtype among these; "" where there is none."""
+    kinds = [x.dtype for x in inputs if isinstance(x, Tensor) and (x.is_floating_point() or x.is_complex())]
+    return "" if not kinds else str(min(kinds, key=lambda kind: -torch.finfo(kind).eps)).removeprefix("torch.")
 
 
 def reading(target: Any, arguments: tuple[Any, ...], names: Sequence[str]) -> tuple[Any, tuple[Any, ...]]:
@@ -118,9 +159,10 @@ def same_function(own: tuple[Any, tuple[Any, ...]], doubled: tuple[Any, tuple[An
     if not changed:
         return True
     try:
-        first, second = Problem(*own), Problem(*doubled)
         weights: list[Tensor | None] = []
-        pairs = list(zip(_values(first, weights), _values(second, weights), strict=True))
+        first = _values(Problem(*own), weights)
+        with DoubleByDefault():
+            pairs = list(zip(first, _values(Problem(*doubled), weights), strict=True))
     except Exception:
         return False
     return all(close(a, b) for a, b in pairs)

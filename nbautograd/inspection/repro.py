@@ -18,7 +18,7 @@ import sysconfig
 import tempfile
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
@@ -32,6 +32,7 @@ from nbautograd.core.torch_private import library
 from nbautograd.core.user_source import as_written, read_source
 from nbautograd.inspection.audit import Kept, kept_of
 from nbautograd.inspection.audit_report import AuditedFunction, AuditReport
+from nbautograd.inspection.audited_calls import as_called, defaults
 
 TRIES = 12  # made-up inputs of each kind of values
 SECONDS = 120  # that a script may take to show it
@@ -92,6 +93,8 @@ def _reproduction(
     except NoScript as problem:
         return Reproduction(function.name, reason=problem.phrase)
     tensors = dict(_tensors(inputs))
+    if not as_called(kept.call, inputs):
+        definition = replace(definition, text=definition.text + _WIDE)
     text = _script(function.name, definition, arguments, stem, include_data, report, folder)
     with tempfile.TemporaryDirectory() as temporary:
         trial = Path(temporary) / f"{stem}.py"
@@ -138,8 +141,9 @@ def made_up(kept: Kept) -> tuple[Any, ...] | None:
             generator = torch.Generator().manual_seed(seed)
             inputs = tuple(_drawn(x, kind, generator) for x in kept.inputs)
             try:
-                if gradcheck(target, inputs, order=1, hints="what", budget=10.0).verdict == "wrong":
-                    return inputs
+                with defaults(kept.call, inputs):
+                    if gradcheck(target, inputs, order=1, hints="what", budget=10.0).verdict == "wrong":
+                        return inputs
             except Exception:
                 continue
     return None
@@ -419,6 +423,7 @@ def _script(
     return _TEMPLATE.format(name=name, kind=kind, torch=report.torch, stem=stem, arguments=arguments, **parts)
 
 
+_WIDE = "\n\ntorch.set_default_dtype(torch.float64)  # of the buffers that forward makes\n"
 _TEMPLATE = '''"""The gradient of {name} is not the derivative of its forward, at {kind}.
 
 Needs torch (seen with {torch}) and {stem}.pt beside it. Exits with 1 where the gradient is wrong, with 2 where it

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import threading
+from typing import ClassVar
 
 import pytest
 import torch
@@ -71,6 +72,34 @@ class SingleOnly(Right):
         if x.dtype is not torch.float32:
             raise TypeError("float32 only")
         return Right.forward(ctx, x)
+
+
+class Buffered(Right):
+    """Computes in a buffer that is made without a dtype, and fills it with what float32 holds and float64 exceeds."""
+
+    elsewhere: ClassVar[set[torch.dtype]] = set()  # what another thread makes meanwhile
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        thread = threading.Thread(target=lambda: Buffered.elsewhere.add(torch.zeros(1).dtype))
+        thread.start()
+        thread.join()
+        largest = torch.full(x.shape, -torch.finfo(x.dtype).max)
+        counts = torch.arange(x.numel())
+        assert counts.dtype is torch.int64
+        out = torch.zeros(x.shape)
+        out += torch.maximum(x, largest).exp()
+        return out
+
+
+class BufferedAndSlightlyOff(Buffered):
+    """Off by less than float32 can tell."""
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * x.exp() * (1 + 3e-6)
 
 
 class GarbageInDouble(Right):
@@ -165,6 +194,14 @@ def test_a_kernel_for_one_dtype_is_checked_in_it():
     report = audited((SingleOnly, leaf(3)), (GarbageInDouble, leaf(3)))
     assert verdicts(report) == {"SingleOnly": "right", "GarbageInDouble": "right"}
     assert {s.dtype for f in report.functions for s in f.situations} == {"float32"}
+
+
+def test_buffers_without_a_dtype_follow_a_check_in_double_precision_in_this_thread_alone():
+    report = audited((Buffered, leaf(3)), (BufferedAndSlightlyOff, leaf(3)))
+    assert verdicts(report) == {"Buffered": "right", "BufferedAndSlightlyOff": "wrong"}
+    assert {s.dtype for f in report.functions for s in f.situations} == {"float64"}
+    assert Buffered.elsewhere == {torch.float32}
+    assert "It is 1.000003 times the right one" in str(report)
 
 
 def test_a_gradient_is_judged_at_what_the_program_gave_it():

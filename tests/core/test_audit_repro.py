@@ -57,6 +57,15 @@ class Root(torch.autograd.Function):
         return grad / x.sqrt()
 
 
+class Buffered(Root):
+    """Computes in a buffer that is made without a dtype, and fills it with what float32 holds and float64 exceeds."""
+
+    @staticmethod
+    def forward(ctx, x):
+        least = torch.full(x.shape, -torch.finfo(x.dtype).max)
+        return Root.forward(ctx, torch.maximum(x, least))
+
+
 class Right(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
@@ -114,11 +123,12 @@ def test_each_wrong_function_has_a_script_that_shows_it_in_a_fresh_process(packa
     report = audited(
         (module.Gather.apply, x, torch.tensor([0, 2, 5]), 3),
         (module.Root.apply, positive),
+        (module.Buffered.apply, positive),
         (module.Right.apply, x),
         (module.cube, x),
     )
     made = report.save_repro(tmp_path / "repros")
-    assert sorted(one.function for one in made) == ["Gather", "Root", "nbautograd_repro::cube"]
+    assert sorted(one.function for one in made) == ["Buffered", "Gather", "Root", "nbautograd_repro::cube"]
     for one in made:
         assert one.made_up
         text = one.script.read_text()

@@ -52,8 +52,10 @@ def constant(e: Evidence) -> Cause | None:
 
 
 def number(c: float) -> str:
-    """A number as a person would write it: ``2``, ``0.5``, ``0.99949``."""
-    return f"{c + 0.0:.6g}"  # no "-0"
+    """Write a number as a person would: ``2``, ``0.5``, ``0.99949``, ``1.000003``."""
+    beyond = abs(abs(c) - 1)  # one that differs from 1 is not written as 1
+    digits = 6 if not 0 < beyond < 1e-3 else min(3 - math.floor(math.log10(beyond)), 12)
+    return f"{c + 0.0:.{digits}g}"  # no "-0"
 
 
 @dataclass(frozen=True)
