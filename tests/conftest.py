@@ -13,7 +13,7 @@ import pytest
 from browser import FLAGS, find_browser
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-os.environ.setdefault("NBAUTOGRAD_LANG", "en")  # the tests read English sentences; a test that wants Chinese says so
+os.environ["NBAUTOGRAD_LANG"] = "en"  # the tests read English sentences; a test that wants Chinese says so
 
 # jsonschema, which nbformat imports, can do without it: it compiles 38 grammars, about a second in each process
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
@@ -43,6 +43,13 @@ def pytest_runtest_setup() -> None:
     import torch
 
     torch.manual_seed(0)
+
+
+def pytest_runtest_teardown() -> None:
+    """Go back to English after a test that chose a language."""
+    from nbautograd.messages import set_language
+
+    set_language(None)
 
 
 @pytest.fixture

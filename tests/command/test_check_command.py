@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from nbautograd import set_language
 from nbautograd.command import main
 
 MODULE = """
@@ -47,7 +46,6 @@ def fails(x):
 
 @pytest.fixture
 def module(tmp_path: Path) -> str:
-    set_language("en")
     file = tmp_path / "tanh_kernels.py"
     file.write_text(MODULE)
     return str(file)
@@ -90,6 +88,5 @@ def test_what_cannot_be_run_is_a_sentence(
 
 
 def test_a_name_without_a_module_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
-    set_language("en")
     assert main(["check", "kernel", "--reference", "a:b", "--inputs", "a:c"]) == 2
     assert "write MODULE:NAME" in capsys.readouterr().err

@@ -233,8 +233,5 @@ def test_running_a_cell_again_replaces_the_registration(notebook) -> None:
 
 def test_chinese(notebook) -> None:
     messages.set_language("zh")
-    try:
-        assert "还没有被调用" in notebook(square()).text
-        assert "是不是想写 --inputs" in notebook(square("--input x")).stderr
-    finally:
-        messages.set_language(None)
+    assert "还没有被调用" in notebook(square()).text
+    assert "是不是想写 --inputs" in notebook(square("--input x")).stderr

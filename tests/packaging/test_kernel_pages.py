@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 import torch
 
-from nbautograd import set_language
 from nbautograd.command import main
 
 ROOT = Path(__file__).parents[2]
@@ -24,7 +23,6 @@ BLOCKS = re.findall(r"```(\w*)\n(.*?)```", PAGE, re.DOTALL)
 @pytest.fixture
 def module(tmp_path: Path) -> str:
     """The file that the page tells to write."""
-    set_language("en")
     file = tmp_path / "documented_kernels.py"
     file.write_text(next(block for language, block in BLOCKS if language == "python"), encoding="utf-8")
     return str(file)

@@ -171,10 +171,7 @@ def test_of_many_blocks_the_wrong_ones_come_whole_and_the_others_when_asked_for(
 
 def test_labels_cover_the_chosen_language(wire: Wire, samples: Any) -> None:
     nbautograd.set_language("zh")
-    try:
-        labels = samples.gradcheck().widget()._labels
-    finally:
-        nbautograd.set_language(None)
+    labels = samples.gradcheck().widget()._labels
     assert labels["tab.jacobian"] == "雅可比矩阵"
     assert labels["block.match"]
 

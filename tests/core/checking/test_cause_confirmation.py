@@ -16,13 +16,6 @@ from nbautograd.core.findings import Finding
 MASK = torch.tensor([[1.0, 1, 0], [1, 0, 0], [1, 1, 1], [0, 1, 1]], dtype=torch.float64)
 
 
-@pytest.fixture(autouse=True)
-def english():
-    nbautograd.set_language("en")
-    yield
-    nbautograd.set_language(None)
-
-
 def first(fn, *inputs) -> Finding:
     report = nbautograd.gradcheck(fn, inputs, order=1)
     assert report.verdict == "wrong"

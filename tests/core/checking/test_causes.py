@@ -20,13 +20,6 @@ from nbautograd.core.findings import Finding, limit_findings
 DECIMAL = re.compile(r"\d+\.\d{2,}(?:e[-+]?\d+)?")
 
 
-@pytest.fixture(autouse=True)
-def english():
-    nbautograd.set_language("en")
-    yield
-    nbautograd.set_language(None)
-
-
 @pytest.fixture(scope="module", params=MISTAKES, ids=lambda m: m.name)
 def mistake(request: pytest.FixtureRequest) -> Mistake:
     found: Mistake = request.param

@@ -13,13 +13,6 @@ from nbautograd.core.checking.repair import search
 from nbautograd.errors import CallError
 
 
-@pytest.fixture(autouse=True)
-def english():
-    nbautograd.set_language("en")
-    yield
-    nbautograd.set_language(None)
-
-
 class MeanOfProduct(Function):
     @staticmethod
     def forward(ctx, a, b):

@@ -11,13 +11,6 @@ import nbautograd
 from nbautograd.core.findings import Finding
 
 
-@pytest.fixture(autouse=True)
-def english():
-    nbautograd.set_language("en")
-    yield
-    nbautograd.set_language(None)
-
-
 def first(fn, *inputs) -> Finding:
     report = nbautograd.gradcheck(fn, inputs, order=1)
     assert report.verdict == "wrong"

@@ -237,11 +237,9 @@ class WithFlag(Function):
 
 
 def test_a_wrapper_with_its_arguments_in_another_order_names_value_line_and_change() -> None:
-    nbautograd.set_language("en")
     found = nbautograd.gradcheck(
         lambda w, a: WithFlag.apply("flag", a, w).tanh(), (draw(4, 4), draw(4, 4, seed=1))
     ).findings[0]
-    nbautograd.set_language(None)
     assert found.where == (0, 0)
     assert "`grad_weight` (the 3rd value returned" in found.message
     assert found.fix is not None

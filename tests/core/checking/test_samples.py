@@ -51,7 +51,6 @@ def test_one_error_in_all_entries_is_counted_everywhere_and_refined_in_a_sample(
 
 
 def test_the_report_says_what_was_refined():
-    nbautograd.set_language("en")
     report = nbautograd.gradcheck(cube_times(lambda x: 1.5), values(), hints="what")
     assert "200 of them (the worst and a random sample) were refined" in " ".join(render("text", report).split())
 

@@ -68,13 +68,6 @@ class ThroughNumpy(Function):
         return torch.from_numpy(g.numpy() * x.detach().cos().numpy())
 
 
-@pytest.fixture(autouse=True)
-def english():
-    nbautograd.set_language("en")
-    yield
-    nbautograd.set_language(None)
-
-
 def test_the_cube_with_both_shares_is_right_in_both_orders() -> None:
     report = nbautograd.gradcheck(lambda x: MyCube.apply(x)[0], (draw(4),))
     assert report.verdict == "right"
@@ -314,7 +307,6 @@ def test_a_suspicion_of_a_mistake_is_followed_further(monkeypatch: pytest.Monkey
 def test_what_takes_too_many_runs_is_left_out_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(OnlyNumbers, "WRONG", True)
     monkeypatch.setattr(second_order, "LEAST", 5)
-    nbautograd.set_language("en")
     _, report = counted_runs(None)
     assert report.verdict == "right"
     assert report.order2 is not None

@@ -14,13 +14,6 @@ import nbautograd
 UNSEEN = [*mistakes_in_layers.MISTAKES, *mistakes_in_plumbing.MISTAKES, *mistakes_in_reductions.MISTAKES]
 
 
-@pytest.fixture(autouse=True)
-def english():
-    nbautograd.set_language("en")
-    yield
-    nbautograd.set_language(None)
-
-
 @pytest.mark.parametrize("mistake", UNSEEN, ids=lambda m: m.name)
 def test_an_unseen_mistake_is_found_and_named_first(mistake: Mistake) -> None:
     report = nbautograd.gradcheck(mistake.fn, mistake.inputs(), hints="where")

@@ -66,14 +66,11 @@ def test_the_functions_own_jvp_is_heard(monkeypatch):
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_every_statement_is_a_sentence(language):
     set_language(language)
-    try:
-        for fn in (checked.Exp, checked.LinearWrong, torch.sin):
-            inputs = (doubles(2, 2), doubles(2, 2)) if fn is checked.LinearWrong else (doubles(2),)
-            for block in gradcheck(fn, inputs).blocks.values():
-                assert len(block.witnesses) == 4
-                assert all(str(s.says).endswith((".", "。")) for s in block.witnesses)
-    finally:
-        set_language(None)
+    for fn in (checked.Exp, checked.LinearWrong, torch.sin):
+        inputs = (doubles(2, 2), doubles(2, 2)) if fn is checked.LinearWrong else (doubles(2),)
+        for block in gradcheck(fn, inputs).blocks.values():
+            assert len(block.witnesses) == 4
+            assert all(str(s.says).endswith((".", "。")) for s in block.witnesses)
 
 
 def test_autograd_of_the_forward_reaches_through_a_wrapper():

@@ -214,13 +214,10 @@ def test_notes_are_read_in_the_language_of_the_moment():
     loss = x.exp().sum()
     loss.backward()
     graph = nbautograd.graph(loss, names={})
-    try:
-        nbautograd.set_language("en")
-        english = [str(note) for note in graph.notes]
-        nbautograd.set_language("zh")
-        chinese = [str(note) for note in graph.notes]
-    finally:
-        nbautograd.set_language(None)
+    nbautograd.set_language("en")
+    english = [str(note) for note in graph.notes]
+    nbautograd.set_language("zh")
+    chinese = [str(note) for note in graph.notes]
     assert len(english) == len(chinese) == 1
     assert "1" in english[0]
     assert english != chinese

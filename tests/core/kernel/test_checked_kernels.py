@@ -6,16 +6,11 @@ import pytest
 import torch
 from kernels import KERNELS, RMS, Kernel
 
-from nbautograd import gradcheck, set_language
+from nbautograd import gradcheck
 from nbautograd.inspection.kernel_report import KernelReport
 
 HALVES = (torch.bfloat16, torch.float16)
 TWINS = [(kernel, twin) for kernel in KERNELS for twin in kernel.wrong]
-
-
-@pytest.fixture(autouse=True)
-def _english() -> None:
-    set_language("en")
 
 
 def checked(kernel: Kernel, twin: str = "", dtype: torch.dtype = torch.bfloat16, seed: int = 0) -> KernelReport:

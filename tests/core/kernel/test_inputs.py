@@ -11,15 +11,10 @@ import torch.nn.functional as F  # noqa: N812
 from kernels import RMS, function
 from torch import Tensor
 
-from nbautograd import KernelReport, gradcheck, set_language
+from nbautograd import KernelReport, gradcheck
 from nbautograd.core.torch_private.precision import InFloat64, RandomNumbers, RandomRounding
 
 KEPT = 0.75
-
-
-@pytest.fixture(autouse=True)
-def _english() -> None:
-    set_language("en")
 
 
 def _flat(x: Tensor) -> Tensor:

@@ -12,18 +12,13 @@ from kernels import ATTENTION, RMS, function
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from nbautograd import KernelReport, gradcheck, set_language
+from nbautograd import KernelReport, gradcheck
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.findings import Finding
 from nbautograd.core.kernel import sweep
 from nbautograd.core.kernel.check import Outcome
 from nbautograd.core.kernel.sweep import Case, compared, laid_in_order, transposed
 from nbautograd.errors import CallError
-
-
-@pytest.fixture(autouse=True)
-def _english() -> None:
-    set_language("en")
 
 
 def tanh_backward(change: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Tensor]:
