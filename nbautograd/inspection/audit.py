@@ -41,6 +41,7 @@ from nbautograd.core.recording.watching import (
     compiled_meanwhile,
 )
 from nbautograd.core.torch_private import library
+from nbautograd.core.torch_private.collectives import without_collectives
 from nbautograd.core.user_source import FunctionSource, read_source
 from nbautograd.core.values import short_repr
 from nbautograd.errors import CallError, NbautogradError
@@ -279,18 +280,22 @@ class _Checks:
     def run(self) -> AuditReport:
         """Look at all situations briefly, then at those in full that are worst, and make the report."""
         try:
-            for case in self.cases:
-                self._step(case)
-                with self._time_of(case) as seconds:
-                    self._first_look(case, seconds)
-            for case in sorted(self.cases, key=lambda case: case.rank):
-                self._step(case)
-                with self._time_of(case) as seconds:
-                    self._second_look(case, seconds)
-                    self._registration(case, seconds)
+            with without_collectives():
+                self._look()
         except KeyboardInterrupt:
             self.complete = False
         return self._report()
+
+    def _look(self) -> None:
+        for case in self.cases:
+            self._step(case)
+            with self._time_of(case) as seconds:
+                self._first_look(case, seconds)
+        for case in sorted(self.cases, key=lambda case: case.rank):
+            self._step(case)
+            with self._time_of(case) as seconds:
+                self._second_look(case, seconds)
+                self._registration(case, seconds)
 
     def _step(self, case: _Case) -> None:
         if self.tell is not None:
@@ -441,9 +446,9 @@ class _Checks:
         self, case: _Case, target: Any, inputs: tuple[Any, ...], report: GradcheckReport, seconds: float
     ) -> tuple[Verdict, Phrase | str]:
         """Return verdict and reason of a gradient that a check calls wrong, by what an audit knows besides."""
-        if hands_on(target, inputs):
-            return "cannot tell", Phrase("audit.hands_on")
         mismatched = any(block.verdict == "mismatch" for block in report.blocks.values())
+        if mismatched and hands_on(target, inputs):
+            return "cannot tell", Phrase("audit.hands_on")
         if not mismatched and runs_once(target, inputs):
             return "cannot tell", Phrase("audit.runs_once")
         if mismatched and self._right_where_symmetric(target, inputs, seconds):

@@ -48,6 +48,7 @@ SENTENCES: dict[str, str] = {
     "audit.unexplained": "The gradient does not agree with finite differences. The time for saying why was used up.",
     "audit.wrong_with_objects": "The gradient does not agree with finite differences. Why was not looked for, since the Function is handed modules, functions or objects.",
     "audit.right_symmetric": "Right as long as its symmetric input stays symmetric, as it was in the program.",
+    "audit.other_processes": "Its forward or backward talks to other processes (`{operation}`), which are elsewhere in their program by now, so that it cannot be run again. Audit the program with one process.",
     "audit.runs_once": "Its backward works once and raises when it is run again on the same graph, so that gradients cannot be compared entry by entry.",
     "audit.hands_on": "Forward returns its input as it is, so the Function is there for another gradient than the derivative (reversed, scaled, clipped). Whether the one that backward returns is meant, only its author can tell.",
     "audit.profiled": "A profiler was recording, whose table a copy of the inputs would have changed.",

@@ -48,6 +48,7 @@ SENTENCES: dict[str, str] = {
     "audit.unexplained": "梯度与有限差分不一致。用于说明原因的时间已用完。",
     "audit.wrong_with_objects": "梯度与有限差分不一致。由于这个 Function 接收模块、函数或对象作为参数，没有进一步查找原因。",
     "audit.right_symmetric": "只要对称的输入保持对称（程序中正是如此），梯度就是正确的。",
+    "audit.other_processes": "它的前向或反向要与其他进程通信（`{operation}`），而那些进程此时已运行到程序的别处，因此无法再次运行。请用单个进程来审计该程序。",
     "audit.runs_once": "它的 backward 只能运行一次，在同一计算图上再次运行就会报错，因此无法逐个元素比较梯度。",
     "audit.hands_on": "前向原样返回输入，可见该 Function 是为导数以外的另一种梯度而写的（反转、缩放、裁剪）。backward 返回的梯度是否是有意的，只有作者知道。",
     "audit.profiled": "当时性能分析器正在记录，复制输入会改变它的结果。",

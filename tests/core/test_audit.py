@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
+import subprocess
+import sys
 import threading
 from typing import ClassVar
 
@@ -540,6 +543,69 @@ def test_reports_of_several_processes_are_joined():
     assert [note for note in whole.notes if note != Phrase("audit.compiled")] == []
     assert not first.without_blocks().functions[0].situations[0].report.blocks
     assert first.without_blocks().functions[0].situations[0].cause == first.functions[0].situations[0].cause
+
+
+RANKS = """
+import sys
+
+import torch
+import torch.distributed as dist
+
+import nbautograd
+
+rank = int(sys.argv[1])
+dist.init_process_group("gloo", store=dist.FileStore(sys.argv[2], 2), rank=rank, world_size=2)
+
+
+class Summed(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        total = x.clone()
+        dist.all_reduce(total)
+        return total
+
+    @staticmethod
+    def backward(ctx, grad):
+        total = grad.clone()
+        dist.all_reduce(total)
+        return total
+
+
+class Twice(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 2 * grad
+
+
+def step():
+    x = torch.full((3,), 1.0 + rank, requires_grad=True)
+    (Summed.apply(x) + Twice.apply(x)).sum().backward()
+
+
+if rank:  # this one checks nothing, and waits for the other only where the program does
+    step()
+else:
+    with nbautograd.audit() as audit:
+        step()
+    print(audit.report())
+dist.barrier()
+"""
+
+
+@pytest.mark.slow
+def test_a_check_waits_for_no_other_process(tmp_path):
+    script = tmp_path / "ranks.py"
+    script.write_text(RANKS)
+    command = [sys.executable, str(script)]
+    ranks = [subprocess.Popen([*command, rank, str(tmp_path / "store")], stdout=subprocess.PIPE) for rank in "01"]
+    said, _ = (rank.communicate()[0].decode() for rank in ranks)
+    assert [rank.returncode for rank in ranks] == [0, 0]
+    assert "talks to other processes (`allreduce_`)" in " ".join(said.split())
+    assert re.search(r"Twice .* right", said)
 
 
 def test_functions_under_autocast_and_those_that_are_differentiated_once_are_checked():

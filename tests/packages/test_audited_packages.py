@@ -36,9 +36,8 @@ EXPECTED = {
         **each(RIGHT, "Cube"),
         **each(WRONG, "CrossMapLRN2d"),  # the window of backward is off by one map
         **each(UNSURE, "CheckpointFunction"),  # only works with .backward()
-        **each(RIGHT, "_Broadcast"),
-        **each(UNSURE, "_AllGather _Gather"),  # of one process: hand their input on
-        **each(UNCHECKED, "_AllReduce _Reduce"),  # the kind of reduction is an object of torch that cannot be copied
+        **each(RIGHT, "_Broadcast _AllReduce _Reduce"),
+        **each(WRONG, "_AllGather _Gather"),  # where grad_output is not contiguous
     },
     "entmax": each(
         RIGHT,

@@ -113,7 +113,14 @@ def is_structure(item: Any) -> bool:
         return any(is_structure(one) for one in item.values())
     if isinstance(item, types.FunctionType):
         return any(not isinstance(one, _FIXED) for one in _held(item))
-    return not isinstance(item, (*_FIXED, Tensor, np.ndarray, np.generic)) and type(item) is not object
+    known = isinstance(item, (*_FIXED, Tensor, np.ndarray, np.generic))
+    return not known and type(item) is not object and not _is_member(item)
+
+
+def _is_member(item: Any) -> bool:
+    """Return True for a constant of an enumeration that was written in C++, such as a kind of reduction."""
+    kind = type(item)
+    return kind.__module__.startswith("torch._C") and isinstance(getattr(kind, "__members__", None), dict)
 
 
 class _Copier:
@@ -130,7 +137,7 @@ class _Copier:
 
     def copy(self, item: Any) -> Any:
         """Return the copy of one object."""
-        if isinstance(item, _FIXED) or type(item) is object:
+        if isinstance(item, _FIXED) or type(item) is object or _is_member(item):
             return item
         if id(item) not in self.done:
             if len(self.originals) >= MOST:
