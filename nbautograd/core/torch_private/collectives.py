@@ -16,6 +16,9 @@ except ImportError:  # then nothing is refused
 
 
 class _Refusing(TorchDispatchMode):
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func.namespace in ("c10d", "_c10d_functional"):
             raise CallError("audit.other_processes", operation=func.overloadpacket.__name__)
