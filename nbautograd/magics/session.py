@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import weakref
 from dataclasses import dataclass, field
 from typing import Any
 
 from nbautograd.core.checking.progress import watching
 from nbautograd.core.recording import api as log
 from nbautograd.core.recording import prints
+from nbautograd.core.recording.api import instrument, uninstrument
 from nbautograd.core.recording.class_creation import ClassCreation
 from nbautograd.core.torch_private import library
 from nbautograd.core.tracing.log import mark as dispatch_mark
@@ -18,7 +20,6 @@ from nbautograd.magics.exercise import Exercises
 from nbautograd.magics.options import MAGIC
 from nbautograd.magics.presenter import CellPresenter
 from nbautograd.magics.progress import Bars
-from nbautograd.magics.registry import Registry
 from nbautograd.magics.traced_classes import Traced, TraceDecoratorInserter, register_session, unregister
 from nbautograd.magics.transformer import Request
 
@@ -192,3 +193,35 @@ def _operations(generated: list[type]) -> list[type]:
 def _newest(classes: list[type]) -> list[type]:
     """One class per name, the last one."""
     return list({cls.__name__: cls for cls in classes}.values())
+
+
+class Registry:
+    """The classes that cells with the magic defined."""
+
+    def __init__(self) -> None:
+        self._classes: dict[str, list[weakref.ref[type]]] = {}
+        self._recorded: weakref.WeakSet[type] = weakref.WeakSet()
+
+    def record(self, classes: list[type]) -> None:
+        """Keep a cell's classes in the place of older ones of the same name, which are left as written."""
+        names = {cls.__qualname__ for cls in classes}
+        for name in names:
+            for old in self._living(name):
+                if old not in classes and "<locals>" not in name:
+                    uninstrument(old)
+            self._classes[name] = [weakref.ref(cls) for cls in classes if cls.__qualname__ == name]
+
+    def born(self, cls: type) -> None:
+        """Record a class from its birth on."""
+        instrument(cls)
+        self._recorded.add(cls)
+
+    def forget(self) -> None:
+        """Leave all classes as they were written."""
+        for cls in list(self._recorded):
+            uninstrument(cls)
+        self._recorded.clear()
+        self._classes.clear()
+
+    def _living(self, name: str) -> list[type]:
+        return [cls for reference in self._classes.get(name, ()) if (cls := reference()) is not None]

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import weakref
+from dataclasses import dataclass, replace
+from typing import Any
 
 from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.views.answer import Answer, answer, second_answer
 from nbautograd.views.builders.blocks import weighed_blocks
 from nbautograd.views.builders.summary import answer_document, findings_document
-from nbautograd.views.words import line_of
-from nbautograd.widgets.asking import plain_text, questions
+from nbautograd.views.words import block_name, line_of
 from nbautograd.widgets.base import Question, ViewWidget
-from nbautograd.widgets.history import since_last
-from nbautograd.widgets.jacobian import beyond, block_questions, blocks_state, whole_blocks
-from nbautograd.widgets.states import AnswerState, CheckState, GradcheckState, Mark, SecondOrder
+from nbautograd.widgets.jacobian import beyond, block_questions, blocks_state, plain_text, questions, whole_blocks
+from nbautograd.widgets.states import AnswerState, CheckState, GradcheckState, Mark, SecondOrder, Since
 
 
 def verdict_state(report: GradcheckReport) -> CheckState:
@@ -54,3 +54,53 @@ class GradcheckWidget(ViewWidget):
     def questions(self) -> dict[str, Question]:
         """The page may zoom, look at an entry through the microscope, and check at another point."""
         return {**block_questions(self.value.blocks), **questions(self.value), **plain_text(self.value)}
+
+
+MOST_REMEMBERED = 200  # Functions that are remembered
+
+
+@dataclass
+class _Run:
+    """Record of a shown check: which it is, what was wrong in it, and the same of the one before."""
+
+    report: weakref.ref[Any]
+    wrong: dict[str, str]
+    source: str
+    before: dict[str, str] | None
+
+
+_runs: dict[str, _Run] = {}
+
+
+def since_last(report: GradcheckReport | None) -> Since | None:
+    """Compare with the last check of a Function of this name: ``fixed``, ``new`` and ``still`` wrong.
+
+    Returns:
+        Sentences of the findings and names of the blocks; None when there was no check before, when its source is as
+        it was then, or when nothing was wrong then or is now.
+    """
+    if report is None:
+        return None
+    last = _runs.get(report.function)
+    if last is None or last.report() is not report:
+        text = "" if report.source is None else report.source.text
+        edited = last is not None and last.source != text
+        last = _Run(weakref.ref(report), _wrong(report), text, last.wrong if edited and last is not None else None)
+        _runs[report.function] = last
+        while len(_runs) > MOST_REMEMBERED:
+            del _runs[next(iter(_runs))]
+    if last.before is None or not (last.before or last.wrong):
+        return None
+    now, before = last.wrong, last.before
+    return Since(
+        fixed=[words for key, words in before.items() if key not in now],
+        new=[words for key, words in now.items() if key not in before],
+        still=[words for key, words in now.items() if key in before],
+    )
+
+
+def _wrong(report: GradcheckReport) -> dict[str, str]:
+    """Wrong blocks, and the bugs that are in none of them, each by a key that survives an edit of the source."""
+    blocks = {block_name(b): f"`{block_name(b)}`" for b in report.blocks.values() if b.verdict == "mismatch"}
+    bugs = [f for f in report.findings if f.kind == "bug" and (f.where is None or f.where not in report.blocks)]
+    return blocks | {f"{f.code} {f.where}": f.message for f in bugs}

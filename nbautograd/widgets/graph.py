@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from nbautograd import messages
 from nbautograd.core.display import plain
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
+from nbautograd.core.graphs.source_cuts import CELLS
+from nbautograd.core.graphs.why_none import Answer, ask, askable
 from nbautograd.core.recording.call import Call
 from nbautograd.errors import InputError
 from nbautograd.views.builders.calls import ctx_column, values_column
 from nbautograd.views.document import Document
+from nbautograd.views.layout import Layout, layout
 from nbautograd.views.layout.columns import WIDE
 from nbautograd.views.tensors import contents
 from nbautograd.views.to_json import array, matrix
-from nbautograd.widgets import graph_why
 from nbautograd.widgets.base import Question, ViewWidget
-from nbautograd.widgets.graph_lenses import lens_state
-from nbautograd.widgets.graph_links import calls_of, node_calls
-from nbautograd.widgets.graph_pictures import first_picture, picture
-from nbautograd.widgets.states import EdgeState, GradientState, GraphState, NodesAnswer, NodeState
+from nbautograd.widgets.calls import call_state
+from nbautograd.widgets.states import (
+    CallsAnswer,
+    EdgeState,
+    GradientState,
+    GraphState,
+    KeptMemory,
+    LensState,
+    NodesAnswer,
+    NodeState,
+    Picture,
+    PictureAnswer,
+    StaleState,
+)
 
 MOST_DETAILS = 1_500  # nodes whose details are sent at first; the page asks for those of the others
 MOST_ASKED = 60  # nodes whose details go in one answer
@@ -45,7 +61,7 @@ def graph_state(graph: AutogradGraph, calls: Iterable[Call] = ()) -> GraphState:
         notes=list(map(str, graph.notes)),
         complete=graph.complete,
         lenses=lens_state(graph),
-        names=graph_why.names(graph),
+        names=askable_names(graph),
         calls=node_calls(graph, calls),
     )
 
@@ -142,3 +158,232 @@ class GraphWidget(ViewWidget):
     def questions(self) -> dict[str, Question]:
         """The page may open scopes, ask why a gradient is missing, and ask for details."""
         return graph_questions(self.value)
+
+
+MOST_OPENED = 1_000  # boxes opened at once
+MOST_DRAWN = 30_000  # nodes that are laid out one by one
+TITLES = 300  # characters of a box's scope
+
+
+def picture_state(graph: AutogradGraph, made: Layout) -> Picture:
+    """The layout, and the module of each box; what is missing stands in the graph's own notes."""
+    scopes = {box.key: _scope(graph, box.nodes) for box in made.boxes}
+    return Picture(
+        layout=made,
+        scopes={key: scope for key, scope in scopes.items() if scope},
+        ghosts=[ghost.name for ghost in graph.ghosts],
+    )
+
+
+def _scope(graph: AutogradGraph, nodes: tuple[int, ...]) -> str:
+    """The innermost module that all of some nodes belong to."""
+    paths = [graph.nodes[i].scope.split(".") for i in nodes if i < len(graph.nodes)]
+    same = 0
+    while paths and all(len(path) > same and path[same] == paths[0][same] for path in paths):
+        same += 1
+    return ".".join(paths[0][:same])[:TITLES] if paths else ""
+
+
+def _is_width(wide: Any) -> bool:
+    return wide is None or (type(wide) is int and 0 < wide <= WIDE)
+
+
+def first_picture(graph: AutogradGraph) -> Picture:
+    """Return the picture that is drawn to begin with: the static one."""
+    return picture_state(graph, layout(replace(graph, notes=())))
+
+
+def picture(graph: AutogradGraph, question: Mapping[str, Any]) -> PictureAnswer:
+    """The picture that the page asks for.
+
+    Args:
+        graph: the whole graph.
+        question: ``opened`` (keys of boxes, or ``"all"``), ``lens``, ``name`` of a tensor whose gradient is missed, and
+            ``wide``, the px that there are where that is less than on a wide page.
+
+    Raises:
+        InputError: when it makes no sense.
+    """
+    opened, lens, wide = question.get("opened", []), question.get("lens") or "", question.get("wide")
+    sound = isinstance(opened, list) and len(opened) <= MOST_OPENED and all(isinstance(key, str) for key in opened)
+    whole = opened == "all" and len(graph.nodes) <= MOST_DRAWN
+    if not (sound or whole) or lens not in ("", "memory", "stale", "gradients") or not _is_width(wide):
+        raise InputError("widgets.no_box")
+    asked = why_none(graph, question) if question.get("name") else None
+    drawn = replace(graph if asked is None else with_ghost(graph, asked), notes=())
+    boxes = {"boxes": None} if whole else {"opened": opened}
+    made = layout(drawn, lens="memory" if lens == "memory" else "", wide=wide, **boxes)
+    answer = PictureAnswer(**vars(picture_state(graph, made)))
+    if asked is None:
+        return answer
+    at = drawn.ghosts.index(asked.ghost) if asked.ghost is not None else None
+    said = asked.finding
+    return replace(answer, message=said.message, line=said.line, node=asked.node, ghost=at)
+
+
+MOST_NAMES = 400
+
+
+def askable_names(graph: AutogradGraph) -> list[str]:
+    """The tensors that can be asked for: the graph's, then the others of the notebook."""
+    return askable(graph, notebook_variables())[:MOST_NAMES]
+
+
+def why_none(graph: AutogradGraph, question: Mapping[str, Any]) -> Answer:
+    """Say why the tensor that ``question["name"]`` names has no gradient.
+
+    Raises:
+        InputError: when it is no text.
+    """
+    name = question.get("name")
+    if not isinstance(name, str):
+        raise InputError("widgets.no_box")
+    return ask(graph, name, notebook_variables(), latest_cells())
+
+
+def with_ghost(graph: AutogradGraph, asked: Answer) -> AutogradGraph:
+    """The graph with the tensor that was asked for among its ghosts, unless it is drawn anyway."""
+    if asked.ghost is None or asked.ghost in graph.ghosts:
+        return graph
+    return replace(graph, ghosts=(*graph.ghosts, asked.ghost))
+
+
+def notebook_variables() -> Mapping[str, Any] | None:
+    """The notebook's variables; None where no notebook runs."""
+    space = getattr(_shell(), "user_ns", None)
+    return space if isinstance(space, dict) else None
+
+
+def latest_cells() -> list[str]:
+    """The notebook's latest cells, the last one first."""
+    run = (notebook_variables() or {}).get("In")
+    return [cell for cell in reversed(run[-CELLS:]) if isinstance(cell, str)] if isinstance(run, list) else []
+
+
+def _shell() -> Any:
+    ipython = sys.modules.get("IPython")
+    return None if ipython is None else ipython.get_ipython()
+
+
+MOST_SCOPES = 8  # modules whose memory is told
+MOST_STALE = 20
+NO_GRADIENT = -1.0  # in place of a norm; a gradient with NaN or Inf is NaN
+
+
+def lens_state(graph: AutogradGraph) -> LensState:
+    """Return the facts behind the lenses."""
+    return LensState(
+        kept=_kept(graph),
+        stale=[_stale(graph, node, i) for node in graph.nodes for i in range(len(node.stale))][:MOST_STALE],
+        norms=array(list(map(_norm, graph.edges)), "float32") if any(e.gradient for e in graph.edges) else None,
+        bad=first_bad(graph),
+    )
+
+
+def first_bad(graph: AutogradGraph) -> int | None:
+    """The first node, in the engine's order, that sends NaN or Inf on."""
+    bad = {edge.source for edge in graph.edges if _norm(edge) != _norm(edge)}
+    return next((i for i in (graph.ran or graph.order) if i in bad), None) if bad else None
+
+
+def _kept(graph: AutogradGraph) -> KeptMemory | None:
+    """List the storages of each node, as (number, bytes), and the totals of the modules, shared memory once."""
+    nodes = {node.id: [s[:2] for s in node.storages] for node in graph.nodes if node.storages}
+    if not nodes:
+        return None
+    sizes = graph.saved_bytes()
+    scopes = sorted(((size, scope) for scope, size in sizes.items() if scope and size), reverse=True)
+    holders = [s.number for node in graph.nodes for s in node.storages]
+    shared = {s.number: s.bytes for node in graph.nodes for s in node.storages if holders.count(s.number) > 1}
+    told = [(scope, size) for size, scope in scopes[:MOST_SCOPES]]
+    return KeptMemory(nodes=nodes, scopes=told, all=sizes[""], shared=sum(shared.values()))
+
+
+def _stale(graph: AutogradGraph, node: Node, position: int) -> StaleState:
+    """One saved tensor that was changed since, with the node of the op that changed it, where there is exactly one."""
+    stale = node.stale[position]
+    makers = [n.id for n in graph.nodes if n.id != node.id and n.label and n.label == stale.name]
+    named = [n.id for n in graph.nodes if n.name == stale.by]
+    maker = next((ids[0] for ids in (named, makers) if len(ids) == 1), None)
+    return StaleState(
+        node=node.id,
+        of=node.function or str(node.name),
+        name=stale.name or stale.slot,
+        maker=maker,
+        saved=stale.saved,
+        now=stale.now,
+        by=stale.by,
+        line=stale.line,
+    )
+
+
+def _norm(edge: Edge) -> float:
+    gradient = edge.gradient
+    if gradient is None:
+        return NO_GRADIENT
+    if gradient.nan or gradient.inf:
+        return float(np.nan)
+    norm = plain(gradient.norm)
+    return float(norm) if isinstance(norm, (int, float)) else NO_GRADIENT
+
+
+MOST_CALLS = 4  # of one node that are shown
+
+
+def node_calls(graph: AutogradGraph, calls: Iterable[Call]) -> dict[int, list[tuple[int, str]]]:
+    """For each custom Function's node the calls with its ctx, by number and method: its forward first.
+
+    Nodes and forwards of one class are put together from the last one backwards, both in the order in which they were
+    made, where what they keep on ctx looks the same.
+    """
+    recorded = list(calls)
+    later: dict[int, list[tuple[int, str]]] = {}
+    for call in recorded:
+        if call.forward is not None:
+            later.setdefault(call.forward, []).append((call.index, _title(call)))
+    found: dict[int, list[tuple[int, str]]] = {}
+    left = [call for call in recorded if call.method == "forward"]
+    for node in sorted((n for n in graph.nodes if n.kind == "function"), key=lambda n: -(n.sequence or 0)):
+        made = next((c for c in reversed(left) if c.function == _class(node) and _alike(node, c, recorded)), None)
+        if made is not None:
+            left = left[: left.index(made)]
+            found[node.id] = [(made.index, _title(made)), *later.get(made.index, [])]
+    return found
+
+
+def _title(call: Call) -> str:
+    return f"{call.method} {call.name}"
+
+
+def _class(node: Node) -> str:
+    return node.function or str(node.name).removesuffix("Backward")
+
+
+def _alike(node: Node, call: Call, calls: list[Call]) -> bool:
+    """Return True if a forward's ctx can be the node's: saved tensors of the same shapes, unless they are freed."""
+    setup = next((c for c in calls if c.method == "setup_context" and c.forward == call.index), call)
+    if node.ctx is None or node.ctx.freed or node.freed:
+        return True
+    shapes = [[v.tensor and v.tensor.shape for v in ctx.saved_tensors] for ctx in (node.ctx, setup.ctx)]
+    return shapes[0] == shapes[1]
+
+
+def calls_of(graph: AutogradGraph, question: Mapping[str, Any]) -> CallsAnswer:
+    """Answer the page's question for the recorded calls of one custom Function's node.
+
+    Args:
+        graph: the graph.
+        question: ``node``, its id.
+
+    Raises:
+        InputError: when the graph has no such node.
+    """
+    from nbautograd.core.recording.api import calls
+
+    number = question.get("node")
+    if type(number) is not int or not 0 <= number < len(graph.nodes):
+        raise InputError("widgets.no_box")
+    log = [call for call in calls() if call.function == _class(graph.nodes[number])]
+    wanted = {index for index, _ in node_calls(graph, log).get(number, [])[:MOST_CALLS]}
+    names = {call.index: call.name for call in log}
+    return CallsAnswer(calls=[call_state(call, names) for call in log if call.index in wanted])

@@ -11,13 +11,12 @@ from nbautograd.inspection.report import FunctionReport
 from nbautograd.views.answer import answer
 from nbautograd.views.builders.blocks import listed_blocks
 from nbautograd.views.words import line_of
-from nbautograd.widgets.asking import plain_text, questions
 from nbautograd.widgets.base import Question, ViewWidget
 from nbautograd.widgets.calls import calls_questions, calls_state
 from nbautograd.widgets.document import comparison_state
 from nbautograd.widgets.gradcheck import answer_state, verdict_state
 from nbautograd.widgets.graph import graph_questions, graph_state
-from nbautograd.widgets.jacobian import Blocks, block_questions, blocks_state
+from nbautograd.widgets.jacobian import Blocks, block_questions, blocks_state, plain_text, questions
 from nbautograd.widgets.states import ElementsState, Figure, InspectorState, SourceState
 
 MAX_SOURCE = 40_000  # characters of source that are sent

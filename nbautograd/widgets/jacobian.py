@@ -3,22 +3,39 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from nbautograd.core.checking.block import Block, Entry, JacobianBlock, JacobianReport
+from nbautograd.core.checking import entry_curve
+from nbautograd.core.checking.block import Block, Entry, GradcheckReport, JacobianBlock, JacobianReport
 from nbautograd.core.display import plain
 from nbautograd.errors import InputError
+from nbautograd.views.answer import answer
 from nbautograd.views.builders.blocks import methods_document
+from nbautograd.views.bundle import text
 from nbautograd.views.jacobian import by_interest, wrong_cells
 from nbautograd.views.to_json import Dtype, array
+from nbautograd.views.words import block_name
 from nbautograd.widgets.base import Question, ViewWidget
 from nbautograd.widgets.keeping import FREEZING
-from nbautograd.widgets.states import BlockAnswer, BlockState, EntryState, ErrorCurve, JacobianState, Maps, Pair
-from nbautograd.widgets.window import window
+from nbautograd.widgets.states import (
+    Answer,
+    BlockAnswer,
+    BlockState,
+    ElsewhereAnswer,
+    EntryCurveState,
+    EntryState,
+    ErrorCurve,
+    JacobianState,
+    Maps,
+    MicroscopeAnswer,
+    OtherBlock,
+    Pair,
+    TextAnswer,
+)
 
 Blocks = Mapping[tuple[int, int], JacobianBlock]
 SIDE = 64  # most cells of a heat map along one side
@@ -184,6 +201,102 @@ class JacobianWidget(ViewWidget):
 
     def questions(self) -> dict[str, Question]:
         """The page may zoom, and look at an entry through the microscope."""
-        from nbautograd.widgets.asking import questions
-
         return {**block_questions(self.value.blocks), **questions(self.value)}
+
+
+Array = np.ndarray[Any, Any]
+Range = tuple[int, int]
+MOST_ENTRIES = 4 * 10**8  # entries that are looked at for one window
+
+
+def window(block: JacobianBlock, rows: Range, cols: Range, side: int) -> tuple[Array, Array, Array, tuple[int, int]]:
+    """Analytical, numerical and difference in a window, pooled to at most ``side`` x ``side`` cells.
+
+    Args:
+        block: the block.
+        rows, cols: (first, past the last) row and column.
+        side: most cells along one side.
+
+    Returns:
+        The three arrays, of one shape, and how many (rows, columns) one cell stands for.
+
+    Raises:
+        InputError: when the window holds more entries than can be looked at while somebody waits.
+    """
+    if (rows[1] - rows[0]) * (cols[1] - cols[0]) > MOST_ENTRIES:
+        raise InputError("widgets.too_large")
+    height, width = (-(-(end - start) // side) for start, end in (rows, cols))
+    strips = [_strip(block, slice(r, min(r + height, rows[1])), slice(*cols), width) for r in range(*rows, height)]
+    analytical, numerical, difference = (np.stack(parts) for parts in zip(*strips, strict=True))
+    return analytical, numerical, difference, (height, width)
+
+
+def _strip(block: JacobianBlock, rows: slice, cols: slice, width: int) -> tuple[Array, Array, Array]:
+    """One row of cells of the three heat maps."""
+    analytical, numerical = np.asarray(block.analytical(rows, cols)), np.asarray(block.numerical(rows, cols))
+    return tuple(largest(a, width) for a in (analytical, numerical, analytical - numerical))  # type: ignore[return-value]
+
+
+def largest(values: Array, width: int) -> Array:
+    """The entry of largest size, its sign kept, of every ``width`` columns over all rows; NaN is larger than all.
+
+    Example:
+        >>> import numpy as np
+        >>> from nbautograd.widgets.jacobian import largest
+        >>> largest(np.array([[1.0, -3.0, 2.0], [0.0, 2.0, -5.0]]), 2).tolist()
+        [-3.0, -5.0]
+    """
+    starts = range(0, values.shape[1], width)
+    return np.array([_extreme(values[:, start : start + width].reshape(-1)) for start in starts])
+
+
+def _extreme(values: Array) -> Any:
+    return values[np.argmax(np.where(np.isnan(values), np.inf, np.abs(values)))]
+
+
+def questions(report: GradcheckReport | JacobianReport | None) -> dict[str, Question]:
+    """The questions about a check, by name; they run the user's Function, each time because a button was pressed."""
+    if report is None:
+        return {}
+    asked: dict[str, Callable[[Any, Mapping[str, Any]], Answer]] = {"microscope": microscope}
+    if isinstance(report, GradcheckReport):
+        asked["elsewhere"] = elsewhere
+    return {name: lambda question, reply=reply: reply(report, question) for name, reply in asked.items()}  # type: ignore[misc]
+
+
+def plain_text(value: Any) -> dict[str, Question]:
+    """Return the question for a report as plain text, by name; the page copies the answer."""
+    return {"text": lambda _question: TextAnswer(text=text(value))}
+
+
+def microscope(report: GradcheckReport | JacobianReport, question: Mapping[str, Any]) -> MicroscopeAnswer:
+    """The output along one input element, in both precisions, and what backward claims of it.
+
+    Args:
+        report: the check, or a Jacobian by itself.
+        question: ``block`` (output, input) and ``entry`` (row, column).
+    """
+    place, (row, col) = (_pair(question.get(name), None) for name in ("block", "entry"))
+    block = report.blocks.get(place)
+    if block is None or not (0 <= row < block.shape[0] and 0 <= col < block.shape[1]):
+        raise InputError("widgets.no_block")
+    curves = entry_curve.entry_curves(entry_curve.subject_of(report), place, (row, col))
+    claimed, found = (float(part([row], [col])[0, 0].real) for part in (block.analytical, block.numerical))
+    drawn = {
+        name: EntryCurveState(center=plain(curve.center), plus=array(curve.plus), minus=array(curve.minus))
+        for name, curve in curves.items()
+    }
+    return MicroscopeAnswer(steps=plain(entry_curve.STEPS), curves=drawn, claimed=plain(claimed), found=plain(found))
+
+
+def elsewhere(report: GradcheckReport, question: Mapping[str, Any]) -> ElsewhereAnswer:
+    """The check again at random inputs; its headline and a verdict per block."""
+    from nbautograd.core.checking.gradcheck import gradcheck
+
+    seed = question.get("seed")
+    if type(seed) is not int or not 0 <= seed < 2**31:
+        raise InputError("widgets.no_block")
+    subject = entry_curve.subject_of(report)
+    other = gradcheck(subject.fn, entry_curve.random_inputs(subject, seed), order=1, seed=seed)
+    blocks = [OtherBlock(name=block_name(b), verdict=b.verdict, wrong=b.wrong) for b in other.blocks.values()]
+    return ElsewhereAnswer(verdict=other.verdict, headline=answer(other).headline, blocks=blocks)

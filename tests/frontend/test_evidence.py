@@ -15,7 +15,7 @@ from widget_page import answer
 
 import nbautograd
 from nbautograd.core.user_source import FunctionSource, Returned
-from nbautograd.widgets.asking import elsewhere, microscope
+from nbautograd.widgets.jacobian import elsewhere, microscope
 
 pytestmark = pytest.mark.browser
 

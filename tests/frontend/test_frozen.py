@@ -130,7 +130,7 @@ def test_entries_that_were_not_kept_are_not_offered(thaw: Any, samples: Any, mon
 
 @pytest.mark.parametrize("rows", [(0, 200), (3, 190), (0, 64)])
 def test_windows_on_the_page_are_those_of_python(show: Any, samples: Any, rows: tuple[int, int]) -> None:
-    from nbautograd.widgets.window import window
+    from nbautograd.widgets.jacobian import window
 
     whole = block(samples, 200).blocks[0, 0]
     packed = [

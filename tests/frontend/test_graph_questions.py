@@ -132,11 +132,11 @@ def test_why_is_this_grad_none_names_the_cut_and_shows_it(asking: Any) -> None:
 
 
 def test_a_tensor_that_the_graph_does_not_know_becomes_a_ghost(asking: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from nbautograd.widgets import graph_why
+    from nbautograd.widgets import graph as graph_widget
 
     n = torch.arange(3)
     a = leaf()
-    monkeypatch.setattr(graph_why, "variables", lambda: {"n": n, "a": a})
+    monkeypatch.setattr(graph_widget, "notebook_variables", lambda: {"n": n, "a": a})
     value = graph((a * n).sum(), names={"a": a, "n": n})
     page = asking(value)
     assert page.locator(".box.ghost").count() == 0
@@ -237,7 +237,7 @@ def test_calls_go_to_the_nodes_that_they_made(samples: Any) -> None:
     later = [type(c)(**{**vars(c), "index": c.index + 2, "forward": 2 if c.forward == 0 else None}) for c in calls]
     nodes = samples.graph().nodes
     two = AutogradGraph((*[type(nodes[1])(i, "LinearFunctionBackward", "function", sequence=i) for i in (0, 1)],))
-    from nbautograd.widgets.graph_links import node_calls
+    from nbautograd.widgets.graph import node_calls
 
     assert node_calls(two, [*calls, *later]) == {
         0: [(0, "forward #0"), (1, "backward #1")],

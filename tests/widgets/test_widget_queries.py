@@ -19,11 +19,10 @@ from nbautograd.core.recording.call import CallLog
 from nbautograd.core.user_source import FunctionSource
 from nbautograd.errors import InputError
 from nbautograd.views.to_json import Packed
-from nbautograd.widgets.asking import elsewhere, microscope
 from nbautograd.widgets.calls import calls_state, one_call
 from nbautograd.widgets.encoding import encode
-from nbautograd.widgets.history import since_last
-from nbautograd.widgets.jacobian import TOLERANCES, beyond
+from nbautograd.widgets.gradcheck import since_last
+from nbautograd.widgets.jacobian import TOLERANCES, beyond, elsewhere, microscope
 from nbautograd.widgets.states import OtherBlock, Since
 
 
