@@ -69,6 +69,13 @@ CLAIMS = {
         ("implicit = torch.autograd.grad", r"implicit, 100 iterations: 3360 bytes"),
         ("def held_out", r"strength 0\.018 -> 11\.\d+, best on the grid 11\."),
     ),
+    "14_saving_memory": (
+        ("class Ledger", r"1\.57 MB at the top; one activation has 0\.066 MB"),
+        ("def chained", r"chained +keeps 5\.0 times.*\ntorch +keeps 1\.0 times.*\nyours +keeps 1\.0 times"),
+        ('"two layers"', r"two layers 1\.80 MB wait\nyours +0\.41 MB wait\nthe same gradients: True"),
+        ("class Behind", r"(as it is|in place|checkpoints|both) .*the same gradients: True\n" * 4),
+        ("class Behind", r"as it is +1\.57 MB[^\n]*\nin place +0\.79 MB[^\n]*\ncheckpoints +0\.52 MB"),
+    ),
 }
 
 

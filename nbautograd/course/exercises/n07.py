@@ -78,9 +78,9 @@ OTHER_OBJECT = {
     "zh": "传入的张量被改了，返回的却是另一个张量。请返回你改动的那一个，并标记它。",
 }
 UNMARKED = {
-    "en": "After h = 1 * x; ExpInPlace.apply(h), the gradient through h itself is 1: autograd takes h for what it was "
+    "en": "After h = 1 * x; {name}.apply(h), the gradient through h itself is 1: autograd takes h for what it was "
     "before. How does it learn that h was changed?",
-    "zh": "执行 h = 1 * x; ExpInPlace.apply(h) 之后，经过 h 本身的梯度是 1：自动求导以为 h 还是原来的 h。"
+    "zh": "执行 h = 1 * x; {name}.apply(h) 之后，经过 h 本身的梯度是 1：自动求导以为 h 还是原来的 h。"
     "怎样才能让它知道 h 已经被改了？",
 }
 
@@ -91,11 +91,13 @@ GRAD_OUTPUT = {
 }
 
 
-def _on_a_copy(answer: Any) -> Callable[..., Any]:
+def on_a_copy(answer: Any) -> Callable[..., Any]:
+    """Call a Function that writes into its input on a copy of it."""
     return lambda x: answer.apply(x.clone())
 
 
-def _in_place(answer: Any, draw: Draw) -> Iterator[Failure]:
+def in_place(answer: Any, draw: Draw) -> Iterator[Failure]:
+    """Yield a failure unless a Function of one tensor writes its result into that tensor and says so."""
     x = draw.normal(3).requires_grad_()
     h = 1 * x
     y = answer.apply(h)
@@ -104,7 +106,7 @@ def _in_place(answer: Any, draw: Draw) -> Iterator[Failure]:
     elif y.data_ptr() != h.data_ptr():
         yield Failure("other_object", OTHER_OBJECT)
     elif y is not h:
-        yield Failure("unmarked", UNMARKED)
+        yield Failure("unmarked", UNMARKED, {"name": answer.__name__})
     else:
         grad_output = torch.ones_like(y)
         torch.autograd.grad(y, x, grad_output)
@@ -143,7 +145,7 @@ EXERCISES = (
     Exercise("survivors", "survivors", "custom", own=_predicted),
     Exercise(
         "exp_in_place", "ExpInPlace", "value gradient linear custom edges",
-        formula=torch.exp, inputs=lambda draw: (draw.normal(2, 3),), apply=_on_a_copy, own=_in_place,
+        formula=torch.exp, inputs=lambda draw: (draw.normal(2, 3),), apply=on_a_copy, own=in_place,
         edges=elementwise(),
     ),
     Exercise(

@@ -1,0 +1,221 @@
+"""Exercises of notebook 14, saving memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from nbautograd.course.checks.context import saved_bytes
+from nbautograd.course.draw import Draw
+from nbautograd.course.exercise import Exercise, Failure
+from nbautograd.course.exercises.n07 import in_place, on_a_copy
+from nbautograd.course.exercises.shapes import elementwise
+
+# lean_cross_entropy
+
+
+def _smoothed(logits: Tensor, target: Tensor, smoothing: float) -> Tensor:
+    return functional.cross_entropy(logits, target, label_smoothing=smoothing)
+
+
+def _classified_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
+    yield torch.tensor([[0.0, 1000.0], [-1000.0, 0.0]], dtype=torch.float64), torch.tensor([0, 1]), 0.25
+    yield draw.normal(3, 4) + 1000, draw.integers(0, 4, 3), 0.0
+    yield draw.normal(1, 2), torch.tensor([1]), 0.5
+    yield draw.normal(3, 1), torch.zeros(3, dtype=torch.int64), 0.1
+    yield draw.normal(4, 3).t(), torch.tensor([3, 3, 0]), 0.9
+
+
+# recomputed_norm
+
+
+def _conv_norm(x: Tensor, weight: Tensor) -> Tensor:
+    return functional.batch_norm(functional.conv2d(x, weight), None, None, training=True)
+
+
+def _images(draw: Draw) -> tuple[Tensor, Tensor]:
+    return draw.normal(2, 2, 5, 5), draw.normal(4, 2, 2, 2)
+
+
+def _image_edges(draw: Draw) -> Iterable[tuple[Any, ...]]:
+    yield draw.normal(1, 2, 4, 4), draw.normal(3, 2, 3, 3)
+    yield draw.normal(3, 1, 4, 5), draw.normal(1, 1, 1, 1)
+    yield draw.normal(2, 3, 4, 3), draw.normal(2, 3, 2, 3)
+    yield draw.normal(2, 5, 4, 2).permute(0, 3, 1, 2), draw.normal(2, 2, 3, 2).transpose(2, 3)
+    yield torch.ones(2, 1, 3, 3, dtype=torch.float64), draw.normal(2, 1, 2, 2)  # no variance at all
+
+
+# checkpoint
+
+ROWS, COLUMNS, HIDDEN = 20, 8, 100
+BESIDES = 8192  # bytes: of the state of torch's random numbers, and a little more
+VALUE = {
+    "en": "With the same seed before it, `Checkpoint.apply(function, ...)` gives other numbers than `function(...)`.",
+    "zh": "先设同一个种子，`Checkpoint.apply(function, ...)` 得到的数与 `function(...)` 不同。",
+}
+BYTES = {
+    "en": "{got} bytes wait for backward; the inputs alone have {least}. What `function` computes on its way is not to"
+    " be kept.",
+    "zh": "有 {got} 字节在等反向传播，而输入只有 {least} 字节。`function` 中途算出的东西不要保存。",
+}
+RAISES = {
+    "en": "backward raises {error}: {said}",
+    "zh": "backward 抛出了 {error}：{said}",
+}
+NONE = {
+    "en": "Input {number} of `function` wants a gradient, and none arrives.",
+    "zh": "`function` 的第 {number} 个输入要梯度，却没有得到。",
+}
+GRADIENT = {
+    "en": "For a `function` without random numbers, too, the gradient of its input {number} is not the right one.",
+    "zh": "即使 `function` 里没有随机数，它的第 {number} 个输入的梯度也不对。",
+}
+OTHER_NUMBERS = {
+    "en": "Right for a `function` without random numbers, wrong for one with dropout, when random numbers were drawn"
+    " between forward and backward. Which elements does your second run drop?",
+    "zh": "`function` 里没有随机数时是对的；带 dropout、而且前向与反向之间又取过随机数时就错了。"
+    "第二次运行丢掉的是哪些元素？",
+}
+MOVED = {
+    "en": "backward leaves torch's random numbers in another state than it found them: whatever is drawn after it"
+    " depends on whether somebody used a checkpoint.",
+    "zh": "backward 之后，torch 随机数的状态和之前不一样了：此后取到的随机数，竟取决于有没有用过检查点。",
+}
+CALLS = {
+    "en": "`function` runs {forward} times in forward and {backward} times in backward; once each is enough.",
+    "zh": "`function` 在前向里运行了 {forward} 次，在反向里运行了 {backward} 次；各一次就够了。",
+}
+WITHOUT = {
+    "en": "An input that wants no gradient, a tensor of whole numbers, is too much for it: {error}: {said}",
+    "zh": "遇到不要梯度的输入（整数张量）就出错了：{error}：{said}",
+}
+
+
+def _block(x: Tensor, weight: Tensor) -> Tensor:
+    return torch.tanh(x @ weight).exp().sin()
+
+
+def _dropping(x: Tensor, weight: Tensor) -> Tensor:
+    return functional.dropout(_block(x, weight), 0.5)
+
+
+def _picking(x: Tensor, index: Tensor) -> Tensor:
+    return torch.tanh(x[index])
+
+
+def _error(error: Exception) -> dict[str, str]:
+    return {"error": type(error).__name__, "said": str(error).split("\n")[0][:160]}
+
+
+def _checkpoints(answer: Any, draw: Draw) -> Iterator[Failure]:
+    inputs = draw.normal(ROWS, COLUMNS).requires_grad_(), draw.normal(COLUMNS, HIDDEN).requires_grad_()
+    yield from _first(
+        lambda: _same_value(answer, inputs),
+        lambda: _few_bytes(answer, inputs),
+        lambda: _same_gradients(answer, _block, inputs, draw),
+        lambda: _same_gradients(answer, _dropping, inputs, draw),
+        lambda: _called_twice(answer, inputs),
+        lambda: _whole_numbers(answer, draw),
+    )
+
+
+def _first(*checks: Callable[[], Failure | None]) -> Iterator[Failure]:
+    """Yield the first failure; a later check would only say the same again."""
+    found = next((failure for check in checks if (failure := check()) is not None), None)
+    if found is not None:
+        yield found
+
+
+def _same_value(answer: Any, inputs: tuple[Tensor, ...]) -> Failure | None:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(1)
+        expected = _dropping(*inputs)
+        torch.manual_seed(1)
+        found = answer.apply(_dropping, *inputs)
+    same = isinstance(found, Tensor) and found.shape == expected.shape and torch.allclose(found, expected)
+    return None if same else Failure("other_value", VALUE)
+
+
+def _few_bytes(answer: Any, inputs: tuple[Tensor, ...]) -> Failure | None:
+    least = sum(x.numel() * x.element_size() for x in inputs)
+    got = saved_bytes(lambda *given: answer.apply(_block, *given), inputs)
+    return Failure("keeps_too_much", BYTES, {"got": got, "least": least}) if got > least + BESIDES else None
+
+
+def _same_gradients(
+    answer: Any, function: Callable[..., Tensor], inputs: tuple[Tensor, ...], draw: Draw
+) -> Failure | None:
+    cotangent = draw.normal(ROWS, HIDDEN)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(1)
+        expected = torch.autograd.grad(function(*inputs), inputs, cotangent)
+        torch.manual_seed(1)
+        y = answer.apply(function, *inputs)
+        torch.rand(3)  # somebody else draws in between
+        before = torch.get_rng_state()
+        try:
+            found = torch.autograd.grad(y, inputs, cotangent.clone(), allow_unused=True)
+        except Exception as error:
+            return Failure("backward_raises", RAISES, _error(error))
+        moved = not torch.equal(torch.get_rng_state(), before)
+    for number, (got, right) in enumerate(zip(found, expected, strict=True), 1):
+        if got is None:
+            return Failure("no_gradient", NONE, {"number": number})
+        if not torch.allclose(got, right):
+            code, sentence = ("gradient", GRADIENT) if function is _block else ("other_random_numbers", OTHER_NUMBERS)
+            return Failure(code, sentence, {"number": number})
+    return Failure("random_state_moved", MOVED) if moved else None
+
+
+def _called_twice(answer: Any, inputs: tuple[Tensor, ...]) -> Failure | None:
+    calls: list[int] = []
+
+    def counted(*given: Tensor) -> Tensor:
+        calls.append(1)
+        return _block(*given)
+
+    y = answer.apply(counted, *inputs)
+    forward = len(calls)
+    torch.autograd.grad(y.sum(), inputs)
+    backward = len(calls) - forward
+    if (forward, backward) != (1, 1):
+        return Failure("runs_too_often", CALLS, {"forward": forward, "backward": backward})
+    return None
+
+
+def _whole_numbers(answer: Any, draw: Draw) -> Failure | None:
+    x, index = draw.normal(4).requires_grad_(), torch.tensor([2, 0])
+    try:
+        (found,) = torch.autograd.grad(answer.apply(_picking, x, index).sum(), x)
+        (right,) = torch.autograd.grad(_picking(x, index).sum(), x)
+    except Exception as error:
+        return Failure("input_without_gradient", WITHOUT, _error(error))
+    return None if torch.allclose(found, right) else Failure("gradient", GRADIENT, {"number": 1})
+
+
+EXERCISES = (
+    Exercise(
+        "lean_cross_entropy", "LeanCrossEntropy", "value own_function gradient linear arity unchanged context edges",
+        formula=_smoothed, inputs=lambda draw: (draw.normal(6, 5), draw.integers(0, 5, 6), 0.2),
+        edges=_classified_edges,
+        saved_bytes=lambda logits, target, smoothing: 8 * (logits.numel() + 2 * len(target)),
+    ),
+    Exercise(
+        "recomputed_norm", "ConvNorm", "value own_function gradient linear arity shapes unchanged context edges",
+        formula=_conv_norm, inputs=_images, edges=_image_edges,
+        saved_bytes=lambda x, weight: 8 * (x.numel() + weight.numel() + 2 * len(weight)),
+    ),
+    Exercise(
+        "softplus_in_place", "SoftplusInPlace", "value own_function gradient linear custom context edges",
+        formula=functional.softplus, inputs=lambda draw: (draw.normal(2, 3),), apply=on_a_copy, own=in_place,
+        edges=lambda draw: (
+            *elementwise()(draw), (torch.tensor([-1000.0, -30.0, 0.0, 30.0, 1000.0], dtype=torch.float64),),
+        ),
+        saved_bytes=lambda x: 8 * x.numel(),
+    ),
+    Exercise("checkpoint", "Checkpoint", "custom", own=_checkpoints),
+)  # fmt: skip

@@ -1,0 +1,1488 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+#   nbautograd:
+#     course: "14"
+#     title_en: Saving memory
+#     title_zh: 节省内存
+#     minutes: 75
+# ---
+
+# %% [markdown] lang="en" pair="intro"
+# # 14 · Saving memory
+#
+# Training needs more memory than using a network, and most of it is neither weights nor gradients: it is what forward leaves for backward. You write both, so you decide how much that is.
+#
+# **After it you can**
+#
+# - measure what waits for backward, and watch it grow and shrink during a step;
+# - keep one tensor where a chain of operations keeps three;
+# - compute again what is cheap to compute and large to keep;
+# - write an activation in place, and take its derivative from the output;
+# - write a checkpoint that stays right when there are random numbers inside.
+#
+# **You need** notebooks 01 to 05 and 07. **Time**: about 75 minutes.
+
+# %% [markdown] lang="zh" pair="intro" of="124596cb"
+# # 14 · 节省内存
+#
+# 训练一个网络比使用它更费内存；多出来的大头既不是权重也不是梯度，而是前向留给反向的东西。前向和反向都由你来写，所以留多少也由你决定。
+#
+# **学完之后，你能够**
+#
+# - 量出有多少字节在等反向传播，并看着它在一步训练里涨起来又落下去；
+# - 一串运算要留三个张量的地方，只留一个；
+# - 算起来便宜、存起来很大的东西，到时重算一遍；
+# - 写一个原地的激活函数，从输出求出导数；
+# - 写一个检查点，即使中间有随机数也不出错。
+#
+# **预备知识**：01 到 05，以及 07。**用时**：约 75 分钟。
+
+# %% tags=["setup"]
+# In Colab, or wherever nbautograd is missing, this installs it; otherwise it does nothing.
+import importlib.util
+
+if importlib.util.find_spec("nbautograd") is None:
+    get_ipython().run_line_magic("pip", "install -q nbautograd")
+
+import matplotlib.pyplot as plt
+import torch
+from torch.autograd import Function
+from torch.nn import functional as F
+
+import nbautograd
+
+# %load_ext nbautograd
+
+# %% [markdown] lang="en" pair="mountain"
+# ## 1. What waits for backward
+#
+# torch calls two functions of yours, if you like: one whenever a tensor is saved for backward, one whenever it is taken out again (`saved_tensors_hooks`). `Ledger` hands out a slip for each saved tensor. When autograd drops the slip, the bytes are free again; a storage that is saved twice counts once, and the parameters, which are there anyway, do not count.
+#
+# **Predict** the curve of one training step of a network of twelve equal layers: where is its highest point, and what does it look like on both sides?
+
+# %% [markdown] lang="zh" pair="mountain" of="9df97c11"
+# ## 1. 什么在等反向传播
+#
+# 只要你愿意，每当一个张量为反向而保存，torch 就会调用你的一个函数；每当它被取出，再调用另一个（`saved_tensors_hooks`）。`Ledger`（账本）给每个保存的张量发一张小票；自动求导丢掉小票时，那些字节就空出来了。同一块存储保存两次只算一次，参数本来就在那里，不计算在内。
+#
+# **先猜一猜**：一个由十二个相同的层组成的网络，训练一步画出的曲线是什么样？最高点在哪里，两侧又是什么形状？
+
+# %%
+class Slip:
+    def __init__(self, ledger, tensor):
+        self.ledger, self.tensor = ledger, tensor
+        ledger.count(tensor, +1)
+
+    def __del__(self):
+        self.ledger.count(self.tensor, -1)
+
+
+class Ledger:
+    """Bytes that wait for backward, from moment to moment."""
+
+    def __init__(self, free=()):
+        self.free = {p.untyped_storage().data_ptr() for p in free}
+        self.slips, self.now, self.curve = {}, 0, [0]
+
+    def count(self, tensor, change):
+        storage = tensor.untyped_storage()
+        key = storage.data_ptr()
+        before = self.slips.get(key, 0)
+        self.slips[key] = before + change
+        if key not in self.free and (before == 0 or before + change == 0):
+            self.now += change * storage.nbytes()
+            self.curve.append(self.now)
+
+    def open(self):
+        return torch.autograd.graph.saved_tensors_hooks(lambda tensor: Slip(self, tensor), lambda slip: slip.tensor)
+
+
+def step(network, x):
+    """One forward and one backward; the bytes that wait, from moment to moment."""
+    ledger = Ledger([x, *network.parameters()])
+    network.zero_grad()
+    with ledger.open():
+        network(x).square().mean().backward()
+    return ledger.curve
+
+
+def waiting(run):
+    """The bytes that a forward leaves behind."""
+    ledger = Ledger()
+    with ledger.open():
+        result = run()
+    del result
+    return max(ledger.curve)
+
+
+torch.manual_seed(0)
+x = torch.randn(256, 64)
+layers = [torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.Softplus()) for _ in range(12)]
+plain = step(torch.nn.Sequential(*layers), x)
+plt.figure(figsize=(6, 2.5), layout="constrained")
+plt.plot([size / 1e6 for size in plain])
+plt.ylabel("MB that wait")
+plt.xlabel("forward, then backward")
+plt.show()
+print(f"{max(plain) / 1e6:.2f} MB at the top; one activation has {x.numel() * 4 / 1e6:.3f} MB")
+
+# %% [markdown] lang="en" pair="entropy-task"
+# A mountain: every layer of forward carries something up, every layer of backward takes it down. Its *top* is what must fit into memory, and each layer leaves two tensors there: the input of its activation, and the activation, which is the next layer's input. The rest of this notebook takes the mountain off, in four ways.
+#
+# ## 2. Keep one tensor
+#
+# In a language model the largest tensor is often the last: logits, one row for each word of text, one column for each word of the vocabulary. A loss written as a chain of operations keeps several of that size. For the loss with **label smoothing** $s$, where the right class should get $1 - s$ and the rest is spread evenly,
+#
+# $$L = -\frac1N \sum_n \sum_c q_{nc} \log p_{nc}, \qquad p = \operatorname{softmax}(x), \qquad q_{nc} = (1 - s)\,[c = t_n] + \frac sC,$$
+#
+# the derivative is as short as without smoothing: $\partial L / \partial x = (p - q) / N$.
+#
+# ### Exercise `lean_cross_entropy`
+#
+# Write `LeanCrossEntropy.apply(logits, target, smoothing)`. What waits for backward may be *one* tensor of the logits' size, and a number or two for each row. Everything in torch is allowed this time, except to ask autograd in backward. Logits of ±1000 are among the inputs.
+
+# %% [markdown] lang="zh" pair="entropy-task" of="e25e1dd4"
+# 是一座山：前向每过一层就往上搬一点，反向每过一层再搬下来。内存必须装得下的是*山顶*；每一层在那里留下两个张量：激活函数的输入，和激活的结果（也就是下一层的输入）。接下来用四种办法把这座山削低。
+#
+# ## 2. 只留一个张量
+#
+# 在语言模型里，最大的张量常常是最后一个：logits，文本的每个词一行，词表的每个词一列。把损失写成一串运算，就会留下好几个这么大的张量。带**标签平滑** $s$ 的损失，让正确的类得到 $1 - s$，其余平均分摊：
+#
+# $$L = -\frac1N \sum_n \sum_c q_{nc} \log p_{nc}, \qquad p = \operatorname{softmax}(x), \qquad q_{nc} = (1 - s)\,[c = t_n] + \frac sC,$$
+#
+# 它的导数和没有平滑时一样短：$\partial L / \partial x = (p - q) / N$。
+#
+# ### 练习 `lean_cross_entropy`
+#
+# 写出 `LeanCrossEntropy.apply(logits, target, smoothing)`。留给反向的，只能有*一个* logits 大小的张量，外加每行一两个数。这一次 torch 里的东西都可以用，只是不能在 backward 里去问自动求导。输入里会有 ±1000 的 logits。
+
+# %% exercise="lean_cross_entropy"
+# %%exercise lean_cross_entropy
+class LeanCrossEntropy(Function):
+    @staticmethod
+    def forward(ctx, logits, target, smoothing):
+        ### BEGIN SOLUTION
+        log_p = logits.log_softmax(1)
+        ctx.save_for_backward(log_p, target)
+        ctx.smoothing = smoothing
+        of_target = log_p.gather(1, target[:, None]).mean()
+        return -(1 - smoothing) * of_target - smoothing * log_p.mean()
+        ### END SOLUTION
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        ### BEGIN SOLUTION
+        log_p, target = ctx.saved_tensors
+        rows, classes = log_p.shape
+        slope = log_p.exp() - ctx.smoothing / classes
+        slope[torch.arange(rows), target] -= 1 - ctx.smoothing
+        return grad_output * slope / rows, None, None
+        ### END SOLUTION
+
+# %% tags=["right"] exercise="lean_cross_entropy"
+class LeanCrossEntropy(Function):
+    @staticmethod
+    def forward(logits, target, smoothing):
+        return F.cross_entropy(logits, target, label_smoothing=smoothing)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        logits, target, ctx.smoothing = inputs
+        ctx.save_for_backward(logits, target)
+
+    @staticmethod
+    def backward(ctx, g):
+        logits, target = ctx.saved_tensors
+        classes = logits.shape[1]
+        wanted = (1 - ctx.smoothing) * F.one_hot(target, classes) + ctx.smoothing / classes
+        return g * (logits.softmax(1) - wanted) / len(target), None, None
+
+# %% tags=["right"] exercise="lean_cross_entropy"
+class LeanCrossEntropy(Function):
+    @staticmethod
+    def forward(ctx, logits, target, smoothing):
+        # the gradient itself, made while everything is at hand: grad_output is one number
+        p = logits.softmax(1)
+        wanted = torch.full_like(p, smoothing / p.shape[1])
+        wanted[torch.arange(len(p)), target] += 1 - smoothing
+        loss = -(wanted * logits.log_softmax(1)).sum() / len(p)
+        ctx.save_for_backward((p - wanted) / len(p))
+        return loss
+
+    @staticmethod
+    def backward(ctx, g):
+        return ctx.saved_tensors[0] * g, None, None
+
+# %% tags=["wrong"] exercise="lean_cross_entropy" expects="saved_too_much"
+class LeanCrossEntropy(Function):
+    @staticmethod
+    def forward(ctx, logits, target, smoothing):
+        log_p = logits.log_softmax(1)
+        ctx.save_for_backward(log_p, target, log_p.exp())
+        ctx.smoothing = smoothing
+        of_target = log_p.gather(1, target[:, None]).mean()
+        return -(1 - smoothing) * of_target - smoothing * log_p.mean()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        log_p, target, p = ctx.saved_tensors
+        rows, classes = log_p.shape
+        slope = p - ctx.smoothing / classes
+        slope[torch.arange(rows), target] -= 1 - ctx.smoothing
+        return grad_output * slope / rows, None, None
+
+# %% tags=["wrong"] exercise="lean_cross_entropy" expects="saved_too_much"
+class LeanCrossEntropy(Function):
+    @staticmethod
+    def forward(ctx, logits, target, smoothing):
+        log_p = logits.log_softmax(1)
+        ctx.save_for_backward(log_p, target, logits)
+        ctx.smoothing = smoothing
+        of_target = log_p.gather(1, target[:, None]).mean()
+        return -(1 - smoothing) * of_target - smoothing * log_p.mean()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        log_p, target, logits = ctx.saved_tensors
+        rows, classes = log_p.shape
+        slope = log_p.exp() - ctx.smoothing / classes
+        slope[torch.arange(rows), target] -= 1 - ctx.smoothing
+        return grad_output * slope / rows, None, None
+
+# %% tags=["wrong"] exercise="lean_cross_entropy" expects="constant_factor"
+class LeanCrossEntropy(Function):
+    @staticmethod
+    def forward(ctx, logits, target, smoothing):
+        log_p = logits.log_softmax(1)
+        ctx.save_for_backward(log_p, target)
+        ctx.smoothing = smoothing
+        of_target = log_p.gather(1, target[:, None]).mean()
+        return -(1 - smoothing) * of_target - smoothing * log_p.mean()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        log_p, target = ctx.saved_tensors
+        rows, classes = log_p.shape
+        slope = log_p.exp() - ctx.smoothing / classes
+        slope[torch.arange(rows), target] -= 1 - ctx.smoothing
+        return grad_output * slope, None, None
+
+# %% tags=["wrong"] exercise="lean_cross_entropy" expects="check:gradient"
+class LeanCrossEntropy(Function):
+    @staticmethod
+    def forward(ctx, logits, target, smoothing):
+        log_p = logits.log_softmax(1)
+        ctx.save_for_backward(log_p, target)
+        ctx.smoothing = smoothing
+        of_target = log_p.gather(1, target[:, None]).mean()
+        return -(1 - smoothing) * of_target - smoothing * log_p.mean()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        log_p, target = ctx.saved_tensors
+        rows, classes = log_p.shape
+        slope = log_p - ctx.smoothing / classes
+        slope[torch.arange(rows), target] -= 1 - ctx.smoothing
+        return grad_output * slope / rows, None, None
+
+# %% tags=["wrong"] exercise="lean_cross_entropy" expects="check:gradient"
+class LeanCrossEntropy(Function):
+    @staticmethod
+    def forward(ctx, logits, target, smoothing):
+        log_p = logits.log_softmax(1)
+        ctx.save_for_backward(log_p, target)
+        ctx.smoothing = smoothing
+        of_target = log_p.gather(1, target[:, None]).mean()
+        return -(1 - smoothing) * of_target - smoothing * log_p.mean()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        log_p, target = ctx.saved_tensors
+        rows, classes = log_p.shape
+        slope = log_p.exp()
+        slope[torch.arange(rows), target] -= 1 - ctx.smoothing
+        return grad_output * slope / rows, None, None
+
+# %% tags=["wrong"] exercise="lean_cross_entropy" expects="check:gradient"
+class LeanCrossEntropy(Function):
+    @staticmethod
+    def forward(ctx, logits, target, smoothing):
+        log_p = logits.log_softmax(1)
+        ctx.save_for_backward(log_p, target)
+        ctx.smoothing = smoothing
+        of_target = log_p.gather(1, target[:, None]).mean()
+        return -(1 - smoothing) * of_target - smoothing * log_p.mean()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        log_p, target = ctx.saved_tensors
+        rows, classes = log_p.shape
+        slope = log_p.exp() - ctx.smoothing / classes
+        slope[torch.arange(rows), target] -= 1
+        return grad_output * slope / rows, None, None
+
+# %% tags=["wrong"] exercise="lean_cross_entropy" expects="sign"
+class LeanCrossEntropy(Function):
+    @staticmethod
+    def forward(ctx, logits, target, smoothing):
+        log_p = logits.log_softmax(1)
+        ctx.save_for_backward(log_p, target)
+        ctx.smoothing = smoothing
+        of_target = log_p.gather(1, target[:, None]).mean()
+        return -(1 - smoothing) * of_target - smoothing * log_p.mean()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        log_p, target = ctx.saved_tensors
+        rows, classes = log_p.shape
+        slope = log_p.exp() - ctx.smoothing / classes
+        slope[torch.arange(rows), target] -= 1 - ctx.smoothing
+        return -grad_output * slope / rows, None, None
+
+# %% tags=["wrong"] exercise="lean_cross_entropy" expects="ignores_grad_output"
+class LeanCrossEntropy(Function):
+    @staticmethod
+    def forward(ctx, logits, target, smoothing):
+        log_p = logits.log_softmax(1)
+        ctx.save_for_backward(log_p, target)
+        ctx.smoothing = smoothing
+        of_target = log_p.gather(1, target[:, None]).mean()
+        return -(1 - smoothing) * of_target - smoothing * log_p.mean()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        log_p, target = ctx.saved_tensors
+        rows, classes = log_p.shape
+        slope = log_p.exp() - ctx.smoothing / classes
+        slope[torch.arange(rows), target] -= 1 - ctx.smoothing
+        return slope / rows, None, None
+
+# %% tags=["wrong"] exercise="lean_cross_entropy" expects="forward_value"
+class LeanCrossEntropy(Function):
+    @staticmethod
+    def forward(ctx, logits, target, smoothing):
+        log_p = logits.log_softmax(1)
+        ctx.save_for_backward(log_p, target)
+        ctx.smoothing = smoothing
+        of_target = log_p.gather(1, target[:, None]).mean()
+        return -(1 - smoothing) * of_target - smoothing * log_p.sum()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        log_p, target = ctx.saved_tensors
+        rows, classes = log_p.shape
+        slope = log_p.exp() - ctx.smoothing / classes
+        slope[torch.arange(rows), target] -= 1 - ctx.smoothing
+        return grad_output * slope / rows, None, None
+
+# %% tags=["wrong"] exercise="lean_cross_entropy" expects="forward_value"
+class LeanCrossEntropy(Function):
+    @staticmethod
+    def forward(ctx, logits, target, smoothing):
+        log_p = logits.log_softmax(1)
+        ctx.save_for_backward(log_p, target)
+        ctx.smoothing = smoothing
+        of_target = log_p.gather(1, target[:, None]).mean()
+        return -(1 - smoothing) * of_target 
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        log_p, target = ctx.saved_tensors
+        rows, classes = log_p.shape
+        slope = log_p.exp() - ctx.smoothing / classes
+        slope[torch.arange(rows), target] -= 1 - ctx.smoothing
+        return grad_output * slope / rows, None, None
+
+# %% tags=["wrong"] exercise="lean_cross_entropy" expects="edge_value"
+class LeanCrossEntropy(Function):
+    @staticmethod
+    def forward(ctx, logits, target, smoothing):
+        log_p = logits - logits.exp().sum(1, keepdim=True).log()
+        ctx.save_for_backward(log_p, target)
+        ctx.smoothing = smoothing
+        of_target = log_p.gather(1, target[:, None]).mean()
+        return -(1 - smoothing) * of_target - smoothing * log_p.mean()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        log_p, target = ctx.saved_tensors
+        rows, classes = log_p.shape
+        slope = log_p.exp() - ctx.smoothing / classes
+        slope[torch.arange(rows), target] -= 1 - ctx.smoothing
+        return grad_output * slope / rows, None, None
+
+# %% tags=["wrong"] exercise="lean_cross_entropy" expects="exception_number_of_gradients"
+class LeanCrossEntropy(Function):
+    @staticmethod
+    def forward(ctx, logits, target, smoothing):
+        log_p = logits.log_softmax(1)
+        ctx.save_for_backward(log_p, target)
+        ctx.smoothing = smoothing
+        of_target = log_p.gather(1, target[:, None]).mean()
+        return -(1 - smoothing) * of_target - smoothing * log_p.mean()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        log_p, target = ctx.saved_tensors
+        rows, classes = log_p.shape
+        slope = log_p.exp() - ctx.smoothing / classes
+        slope[torch.arange(rows), target] -= 1 - ctx.smoothing
+        return grad_output * slope / rows
+
+# %% tags=["wrong"] exercise="lean_cross_entropy" expects="native_autograd"
+class LeanCrossEntropy(Function):
+    @staticmethod
+    def forward(ctx, logits, target, smoothing):
+        log_p = logits.log_softmax(1)
+        ctx.save_for_backward(log_p, target)
+        ctx.smoothing = smoothing
+        of_target = log_p.gather(1, target[:, None]).mean()
+        return -(1 - smoothing) * of_target - smoothing * log_p.mean()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        log_p, target = ctx.saved_tensors
+        with torch.enable_grad():
+            again = log_p.detach().requires_grad_()
+            loss = F.cross_entropy(again, target, label_smoothing=ctx.smoothing)
+        return torch.autograd.grad(loss, again, grad_output)[0], None, None
+
+# %% [markdown] lang="en" pair="entropy-measured"
+# Compare with the chain, and with torch's own, which is fused as well, at 2000 words of a vocabulary of 1000:
+
+# %% [markdown] lang="zh" pair="entropy-measured" of="afac40cc"
+# 再和那一串运算比一比，也和 torch 自带的（它同样是融合的）比一比；文本有 2000 个词，词表 1000 个词：
+
+# %%
+def chained(logits, target, smoothing):
+    shifted = logits - logits.amax(1, keepdim=True)
+    p = shifted.exp() / shifted.exp().sum(1, keepdim=True)
+    wanted = torch.full_like(p, smoothing / p.shape[1])
+    wanted = wanted.scatter_add(1, target[:, None], torch.full_like(p[:, :1], 1 - smoothing))
+    return -(wanted * p.log()).sum(1).mean()
+
+
+logits, target = torch.randn(2000, 1000, requires_grad=True), torch.randint(0, 1000, (2000,))
+losses = {
+    "chained": chained,
+    "torch": lambda x, t, s: F.cross_entropy(x, t, label_smoothing=s),
+    "yours": LeanCrossEntropy.apply,
+}
+for name, loss in losses.items():
+    (slope,) = torch.autograd.grad(loss(logits, target, 0.1), logits)
+    size = waiting(lambda loss=loss: loss(logits, target, 0.1))
+    print(f"{name:<8} keeps {size / logits.nbytes:.1f} times the logits, sum of |gradient| {slope.abs().sum():.4f}")
+
+# %% [markdown] lang="en" pair="norm-task"
+# ## 3. Compute it again
+#
+# A convolution keeps its input. A batch norm behind it keeps *its* input, which is the convolution's output: as large again, and often larger. But from input and weight that output can be had a second time, for the price of one more convolution. This is **recomputation**, the trade of time for memory.
+#
+# With $y = \operatorname{conv}(x, w)$, and mean $\mu$ and (biased) variance $\sigma^2$ of each channel over batch and image, $z = (y - \mu)\,r$ with $r = 1/\sqrt{\sigma^2 + 10^{-5}}$:
+#
+# $$\frac{\partial L}{\partial y} = r \left( g - \overline{g} - z\, \overline{g z} \right)$$
+#
+# where a bar is the mean over the same elements (notebook 05 has the same three paths, along rows). From there, torch has both gradients of a convolution: `torch.nn.grad.conv2d_input(x.shape, w, grad_y)` and `torch.nn.grad.conv2d_weight(x, w.shape, grad_y)`.
+#
+# ### Exercise `recomputed_norm`
+#
+# Write `ConvNorm.apply(x, weight)`: `F.conv2d`, then normalised with the statistics of this batch. Keep the two inputs, and at most two numbers for each channel.
+
+# %% [markdown] lang="zh" pair="norm-task" of="b3c55d84"
+# ## 3. 重新算一遍
+#
+# 卷积要留下它的输入。后面的批归一化也要留下*自己的*输入，也就是卷积的输出：又是这么大，往往更大。可是有了输入和权重，那个输出随时可以再得到一次，代价是多做一次卷积。这就是**重算**：用时间换内存。
+#
+# 记 $y = \operatorname{conv}(x, w)$；每个通道在整批、整幅图上的均值是 $\mu$，（有偏）方差是 $\sigma^2$；$z = (y - \mu)\,r$，其中 $r = 1/\sqrt{\sigma^2 + 10^{-5}}$：
+#
+# $$\frac{\partial L}{\partial y} = r \left( g - \overline{g} - z\, \overline{g z} \right)$$
+#
+# 上面的横线表示对同样那些元素取均值（05 里沿着行，也是这三条路径）。再往前，卷积的两个梯度 torch 都有：`torch.nn.grad.conv2d_input(x.shape, w, grad_y)` 和 `torch.nn.grad.conv2d_weight(x, w.shape, grad_y)`。
+#
+# ### 练习 `recomputed_norm`
+#
+# 写出 `ConvNorm.apply(x, weight)`：先 `F.conv2d`，再用这一批的统计量归一化。只留两个输入，外加每个通道至多两个数。
+
+# %% exercise="recomputed_norm"
+# %%exercise recomputed_norm
+class ConvNorm(Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ### BEGIN SOLUTION
+        ctx.save_for_backward(x, weight)
+        y = F.conv2d(x, weight)
+        mean, var = y.mean((0, 2, 3), keepdim=True), y.var((0, 2, 3), correction=0, keepdim=True)
+        return (y - mean) * (var + 1e-5).rsqrt()
+        ### END SOLUTION
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        ### BEGIN SOLUTION
+        x, weight = ctx.saved_tensors
+        y = F.conv2d(x, weight)
+        mean, var = y.mean((0, 2, 3), keepdim=True), y.var((0, 2, 3), correction=0, keepdim=True)
+        r = (var + 1e-5).rsqrt()
+        z = (y - mean) * r
+        along = (grad_output * z).mean((0, 2, 3), keepdim=True)
+        grad_y = r * (grad_output - grad_output.mean((0, 2, 3), keepdim=True) - z * along)
+        grad_x = torch.nn.grad.conv2d_input(x.shape, weight, grad_y)
+        return grad_x, torch.nn.grad.conv2d_weight(x, weight.shape, grad_y)
+        ### END SOLUTION
+
+# %% tags=["right"] exercise="recomputed_norm"
+class ConvNorm(Function):
+    @staticmethod
+    def forward(x, weight):
+        return F.batch_norm(F.conv2d(x, weight), None, None, training=True)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, weight = ctx.saved_tensors
+        y = F.conv2d(x, weight).transpose(0, 1)
+        rows, h = y.flatten(1), g.transpose(0, 1).flatten(1)
+        r = (rows.var(1, correction=0, keepdim=True) + 1e-5) ** -0.5
+        z = (rows - rows.mean(1, keepdim=True)) * r
+        slope = r * (h - h.mean(1, keepdim=True) - z * (h * z).mean(1, keepdim=True))
+        slope = slope.reshape(y.shape).transpose(0, 1)
+        grad_x = grad_weight = None
+        if ctx.needs_input_grad[0]:
+            grad_x = F.conv_transpose2d(slope, weight)
+        if ctx.needs_input_grad[1]:
+            grad_weight = F.conv2d(x.transpose(0, 1), slope.transpose(0, 1)).transpose(0, 1)
+        return grad_x, grad_weight
+
+# %% tags=["right"] exercise="recomputed_norm"
+class ConvNorm(Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        y = F.conv2d(x, weight)
+        mean, var = y.mean((0, 2, 3), keepdim=True), y.var((0, 2, 3), correction=0, keepdim=True)
+        r = (var + 1e-5).rsqrt()
+        ctx.save_for_backward(x, weight, mean, r)
+        return (y - mean) * r
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight, mean, r = ctx.saved_tensors
+        y = F.conv2d(x, weight)
+        z = (y - mean) * r
+        along = (grad_output * z).mean((0, 2, 3), keepdim=True)
+        grad_y = r * (grad_output - grad_output.mean((0, 2, 3), keepdim=True) - z * along)
+        grad_x = torch.nn.grad.conv2d_input(x.shape, weight, grad_y)
+        return grad_x, torch.nn.grad.conv2d_weight(x, weight.shape, grad_y)
+
+# %% tags=["wrong"] exercise="recomputed_norm" expects="saved_too_much"
+class ConvNorm(Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        y = F.conv2d(x, weight)
+        ctx.save_for_backward(x, weight, y)
+        mean, var = y.mean((0, 2, 3), keepdim=True), y.var((0, 2, 3), correction=0, keepdim=True)
+        return (y - mean) * (var + 1e-5).rsqrt()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight, y = ctx.saved_tensors
+        mean, var = y.mean((0, 2, 3), keepdim=True), y.var((0, 2, 3), correction=0, keepdim=True)
+        r = (var + 1e-5).rsqrt()
+        z = (y - mean) * r
+        along = (grad_output * z).mean((0, 2, 3), keepdim=True)
+        grad_y = r * (grad_output - grad_output.mean((0, 2, 3), keepdim=True) - z * along)
+        grad_x = torch.nn.grad.conv2d_input(x.shape, weight, grad_y)
+        return grad_x, torch.nn.grad.conv2d_weight(x, weight.shape, grad_y)
+
+# %% tags=["wrong"] exercise="recomputed_norm" expects="saved_too_much"
+class ConvNorm(Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        y = ctx.y = F.conv2d(x, weight)
+        mean, var = y.mean((0, 2, 3), keepdim=True), y.var((0, 2, 3), correction=0, keepdim=True)
+        return (y - mean) * (var + 1e-5).rsqrt()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        y = ctx.y
+        mean, var = y.mean((0, 2, 3), keepdim=True), y.var((0, 2, 3), correction=0, keepdim=True)
+        r = (var + 1e-5).rsqrt()
+        z = (y - mean) * r
+        along = (grad_output * z).mean((0, 2, 3), keepdim=True)
+        grad_y = r * (grad_output - grad_output.mean((0, 2, 3), keepdim=True) - z * along)
+        grad_x = torch.nn.grad.conv2d_input(x.shape, weight, grad_y)
+        return grad_x, torch.nn.grad.conv2d_weight(x, weight.shape, grad_y)
+
+# %% tags=["wrong"] exercise="recomputed_norm" expects="check:gradient"
+class ConvNorm(Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        y = F.conv2d(x, weight)
+        mean, var = y.mean((0, 2, 3), keepdim=True), y.var((0, 2, 3), correction=0, keepdim=True)
+        return (y - mean) * (var + 1e-5).rsqrt()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        y = F.conv2d(x, weight)
+        mean, var = y.mean((0, 2, 3), keepdim=True), y.var((0, 2, 3), correction=0, keepdim=True)
+        r = (var + 1e-5).rsqrt()
+        z = (y - mean) * r
+        along = (grad_output * z).mean((0, 2, 3), keepdim=True)
+        grad_y = r * (grad_output - grad_output.mean((0, 2, 3), keepdim=True))
+        grad_x = torch.nn.grad.conv2d_input(x.shape, weight, grad_y)
+        return grad_x, torch.nn.grad.conv2d_weight(x, weight.shape, grad_y)
+
+# %% tags=["wrong"] exercise="recomputed_norm" expects="check:gradient"
+class ConvNorm(Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        y = F.conv2d(x, weight)
+        mean, var = y.mean((0, 2, 3), keepdim=True), y.var((0, 2, 3), correction=0, keepdim=True)
+        return (y - mean) * (var + 1e-5).rsqrt()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        y = F.conv2d(x, weight)
+        mean, var = y.mean((0, 2, 3), keepdim=True), y.var((0, 2, 3), correction=0, keepdim=True)
+        r = (var + 1e-5).rsqrt()
+        z = (y - mean) * r
+        along = (grad_output * z).mean((0, 2, 3), keepdim=True)
+        grad_y = r * (grad_output - z * along)
+        grad_x = torch.nn.grad.conv2d_input(x.shape, weight, grad_y)
+        return grad_x, torch.nn.grad.conv2d_weight(x, weight.shape, grad_y)
+
+# %% tags=["wrong"] exercise="recomputed_norm" expects="check:gradient"
+class ConvNorm(Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        y = F.conv2d(x, weight)
+        mean, var = y.mean((0, 2, 3), keepdim=True), y.var((0, 2, 3), correction=0, keepdim=True)
+        return (y - mean) * (var + 1e-5).rsqrt()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        y = F.conv2d(x, weight)
+        mean, var = y.mean((0, 2, 3), keepdim=True), y.var((0, 2, 3), correction=0, keepdim=True)
+        r = (var + 1e-5).rsqrt()
+        z = (y - mean) * r
+        along = (grad_output * z).mean((0, 2, 3), keepdim=True)
+        grad_y = r * grad_output
+        grad_x = torch.nn.grad.conv2d_input(x.shape, weight, grad_y)
+        return grad_x, torch.nn.grad.conv2d_weight(x, weight.shape, grad_y)
+
+# %% tags=["wrong"] exercise="recomputed_norm" expects="check:gradient"
+class ConvNorm(Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        y = F.conv2d(x, weight)
+        mean, var = y.mean((0, 2, 3), keepdim=True), y.var((0, 2, 3), correction=0, keepdim=True)
+        return (y - mean) * (var + 1e-5).rsqrt()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        y = F.conv2d(x, weight)
+        mean, var = y.mean((0, 2, 3), keepdim=True), y.var((0, 2, 3), correction=0, keepdim=True)
+        r = (var + 1e-5).rsqrt()
+        z = (y - mean) * r
+        along = (grad_output * z).mean((0, 2, 3), keepdim=True)
+        grad_y = (grad_output - grad_output.mean((0, 2, 3), keepdim=True) - z * along)
+        grad_x = torch.nn.grad.conv2d_input(x.shape, weight, grad_y)
+        return grad_x, torch.nn.grad.conv2d_weight(x, weight.shape, grad_y)
+
+# %% tags=["wrong"] exercise="recomputed_norm" expects="check:gradient"
+class ConvNorm(Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        y = F.conv2d(x, weight)
+        mean, var = y.mean((0, 2, 3), keepdim=True), y.var((0, 2, 3), correction=0, keepdim=True)
+        return (y - mean) * (var + 1e-5).rsqrt()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        y = F.conv2d(x, weight)
+        mean, var = y.mean((0, 2, 3), keepdim=True), y.var((0, 2, 3), correction=0, keepdim=True)
+        r = (var + 1e-5).rsqrt()
+        z = (y - mean) * r
+        along = (grad_output * z).mean((0, 2, 3), keepdim=True)
+        grad_y = r * (grad_output - grad_output.mean((2, 3), keepdim=True) - z * along)
+        grad_x = torch.nn.grad.conv2d_input(x.shape, weight, grad_y)
+        return grad_x, torch.nn.grad.conv2d_weight(x, weight.shape, grad_y)
+
+# %% tags=["wrong"] exercise="recomputed_norm" expects="forward_value"
+class ConvNorm(Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        y = F.conv2d(x, weight)
+        mean, var = y.mean((0, 2, 3), keepdim=True), y.var((0, 2, 3), keepdim=True)
+        return (y - mean) * (var + 1e-5).rsqrt()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        y = F.conv2d(x, weight)
+        mean, var = y.mean((0, 2, 3), keepdim=True), y.var((0, 2, 3), correction=0, keepdim=True)
+        r = (var + 1e-5).rsqrt()
+        z = (y - mean) * r
+        along = (grad_output * z).mean((0, 2, 3), keepdim=True)
+        grad_y = r * (grad_output - grad_output.mean((0, 2, 3), keepdim=True) - z * along)
+        grad_x = torch.nn.grad.conv2d_input(x.shape, weight, grad_y)
+        return grad_x, torch.nn.grad.conv2d_weight(x, weight.shape, grad_y)
+
+# %% tags=["wrong"] exercise="recomputed_norm" expects="forward_value"
+class ConvNorm(Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        y = F.conv2d(x, weight)
+        mean, var = y.mean((2, 3), keepdim=True), y.var((2, 3), correction=0, keepdim=True)
+        return (y - mean) * (var + 1e-5).rsqrt()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        y = F.conv2d(x, weight)
+        mean, var = y.mean((0, 2, 3), keepdim=True), y.var((0, 2, 3), correction=0, keepdim=True)
+        r = (var + 1e-5).rsqrt()
+        z = (y - mean) * r
+        along = (grad_output * z).mean((0, 2, 3), keepdim=True)
+        grad_y = r * (grad_output - grad_output.mean((0, 2, 3), keepdim=True) - z * along)
+        grad_x = torch.nn.grad.conv2d_input(x.shape, weight, grad_y)
+        return grad_x, torch.nn.grad.conv2d_weight(x, weight.shape, grad_y)
+
+# %% tags=["wrong"] exercise="recomputed_norm" expects="exception_shape"
+class ConvNorm(Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        y = F.conv2d(x, weight)
+        mean, var = y.mean((0, 2, 3), keepdim=True), y.var((0, 2, 3), correction=0, keepdim=True)
+        return (y - mean) * (var + 1e-5).rsqrt()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        y = F.conv2d(x, weight)
+        mean, var = y.mean((0, 2, 3), keepdim=True), y.var((0, 2, 3), correction=0, keepdim=True)
+        r = (var + 1e-5).rsqrt()
+        z = (y - mean) * r
+        along = (grad_output * z).mean((0, 2, 3), keepdim=True)
+        grad_y = r * (grad_output - grad_output.mean((0, 2, 3), keepdim=True) - z * along)
+        grad_x = torch.nn.grad.conv2d_input(x.shape, weight, grad_y)
+        return torch.nn.grad.conv2d_weight(x, weight.shape, grad_y), grad_x
+
+# %% tags=["wrong"] exercise="recomputed_norm" expects="none_gradient"
+class ConvNorm(Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        y = F.conv2d(x, weight)
+        mean, var = y.mean((0, 2, 3), keepdim=True), y.var((0, 2, 3), correction=0, keepdim=True)
+        return (y - mean) * (var + 1e-5).rsqrt()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        y = F.conv2d(x, weight)
+        mean, var = y.mean((0, 2, 3), keepdim=True), y.var((0, 2, 3), correction=0, keepdim=True)
+        r = (var + 1e-5).rsqrt()
+        z = (y - mean) * r
+        along = (grad_output * z).mean((0, 2, 3), keepdim=True)
+        grad_y = r * (grad_output - grad_output.mean((0, 2, 3), keepdim=True) - z * along)
+        grad_x = torch.nn.grad.conv2d_input(x.shape, weight, grad_y)
+        return grad_x, None
+
+# %% tags=["wrong"] exercise="recomputed_norm" expects="mutates_grad_output"
+class ConvNorm(Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        y = F.conv2d(x, weight)
+        mean, var = y.mean((0, 2, 3), keepdim=True), y.var((0, 2, 3), correction=0, keepdim=True)
+        return (y - mean) * (var + 1e-5).rsqrt()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        y = F.conv2d(x, weight)
+        mean, var = y.mean((0, 2, 3), keepdim=True), y.var((0, 2, 3), correction=0, keepdim=True)
+        r = (var + 1e-5).rsqrt()
+        z = (y - mean) * r
+        grad_mean = grad_output.mean((0, 2, 3), keepdim=True)
+        along = (grad_output * z).mean((0, 2, 3), keepdim=True)
+        grad_y = r * (grad_output.sub_(grad_mean) - z * along)
+        grad_x = torch.nn.grad.conv2d_input(x.shape, weight, grad_y)
+        return grad_x, torch.nn.grad.conv2d_weight(x, weight.shape, grad_y)
+
+# %% tags=["wrong"] exercise="recomputed_norm" expects="native_autograd"
+class ConvNorm(Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        y = F.conv2d(x, weight)
+        mean, var = y.mean((0, 2, 3), keepdim=True), y.var((0, 2, 3), correction=0, keepdim=True)
+        return (y - mean) * (var + 1e-5).rsqrt()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        y = F.conv2d(x, weight)
+        mean, var = y.mean((0, 2, 3), keepdim=True), y.var((0, 2, 3), correction=0, keepdim=True)
+        r = (var + 1e-5).rsqrt()
+        z = (y - mean) * r
+        along = (grad_output * z).mean((0, 2, 3), keepdim=True)
+        grad_y = r * (grad_output - grad_output.mean((0, 2, 3), keepdim=True) - z * along)
+        with torch.enable_grad():
+            x, weight = x.detach().requires_grad_(), weight.detach().requires_grad_()
+            y = F.conv2d(x, weight)
+        return torch.autograd.grad(y, (x, weight), grad_y)
+
+# %% [markdown] lang="en" pair="norm-measured"
+# **Predict**: eight channels in, thirty-two out. By which factor does the memory shrink, and what does it cost?
+
+# %% [markdown] lang="zh" pair="norm-measured" of="5cf00eb6"
+# **先猜一猜**：输入 8 个通道，输出 32 个。内存会缩小到几分之一？代价是什么？
+
+# %%
+images, weight = torch.randn(16, 8, 28, 28, requires_grad=True), torch.randn(32, 8, 3, 3, requires_grad=True)
+pairs = {
+    "two layers": lambda: F.batch_norm(F.conv2d(images, weight), None, None, training=True),
+    "yours": lambda: ConvNorm.apply(images, weight),
+}
+for name, run in pairs.items():
+    print(f"{name:<10} {waiting(run) / 1e6:.2f} MB wait")
+cotangent = torch.randn(16, 32, 26, 26)
+both = [torch.autograd.grad(run(), (images, weight), cotangent) for run in pairs.values()]
+print("the same gradients:", all(torch.allclose(a, b, rtol=1e-3, atol=1e-3) for a, b in zip(*both, strict=True)))
+
+# %% [markdown] lang="en" pair="inplace-task"
+# ## 4. In place, and backward from the output
+#
+# A layer's activation keeps its own input although nobody else wants it. If the activation can be undone, its derivative can be had from the *output*, which the next layer keeps anyway; then the input may be overwritten. The softplus $y = \log(1 + e^x)$ is such a one:
+#
+# $$\frac{dy}{dx} = \frac{e^x}{1 + e^x} = 1 - e^{-y}$$
+#
+# ### Exercise `softplus_in_place`
+#
+# Write `SoftplusInPlace`: it writes its result into the very tensor that it was given, says so to autograd (`ctx.mark_dirty`, notebook 07), returns it, and keeps nothing else. Inputs as large as ±1000 must come out right; near $y = 0$ there is a function in torch that does not lose the digits of $1 - e^{-y}$.
+
+# %% [markdown] lang="zh" pair="inplace-task" of="f68ab90e"
+# ## 4. 原地，从输出反向
+#
+# 一层的激活函数会留下自己的输入，尽管别人都用不着它。如果激活函数能倒推回去，导数就能从*输出*得到，而输出反正是下一层要留的；那么输入就可以被覆盖。softplus，$y = \log(1 + e^x)$，就是这样一个函数：
+#
+# $$\frac{dy}{dx} = \frac{e^x}{1 + e^x} = 1 - e^{-y}$$
+#
+# ### 练习 `softplus_in_place`
+#
+# 写出 `SoftplusInPlace`：把结果写进传入的那个张量本身，告诉自动求导（`ctx.mark_dirty`，见 07），返回它，别的都不留。输入大到 ±1000 也要算对；在 $y = 0$ 附近，torch 里有一个函数不会丢掉 $1 - e^{-y}$ 的有效数字。
+
+# %% exercise="softplus_in_place"
+# %%exercise softplus_in_place
+class SoftplusInPlace(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ### BEGIN SOLUTION
+        x.copy_(F.softplus(x))
+        ctx.mark_dirty(x)
+        ctx.save_for_backward(x)
+        return x
+        ### END SOLUTION
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        ### BEGIN SOLUTION
+        (y,) = ctx.saved_tensors
+        return -grad_output * torch.expm1(-y)
+        ### END SOLUTION
+
+# %% tags=["right"] exercise="softplus_in_place"
+class SoftplusInPlace(Function):
+    @staticmethod
+    def forward(x):
+        # max(x, 0) + log(1 + exp(-|x|)): nothing overflows
+        rest = x.abs().neg_().exp_().log1p_()
+        return x.clamp_(min=0).add_(rest)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.mark_dirty(inputs[0])
+        ctx.save_for_backward(output)
+
+    @staticmethod
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        return g * (1 - (-y).exp())
+
+# %% tags=["wrong"] exercise="softplus_in_place" expects="not_in_place"
+class SoftplusInPlace(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = F.softplus(x)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return -grad_output * torch.expm1(-y)
+
+# %% tags=["wrong"] exercise="softplus_in_place" expects="unmarked"
+class SoftplusInPlace(Function):
+    @staticmethod
+    def forward(ctx, x):
+        x.copy_(F.softplus(x))
+        ctx.save_for_backward(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return -grad_output * torch.expm1(-y)
+
+# %% tags=["wrong"] exercise="softplus_in_place" expects="other_object"
+class SoftplusInPlace(Function):
+    @staticmethod
+    def forward(ctx, x):
+        x.copy_(F.softplus(x))
+        ctx.save_for_backward(x)
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return -grad_output * torch.expm1(-y)
+
+# %% tags=["wrong"] exercise="softplus_in_place" expects="check:value"
+class SoftplusInPlace(Function):
+    @staticmethod
+    def forward(ctx, x):
+        x.exp_().log_()
+        ctx.mark_dirty(x)
+        ctx.save_for_backward(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return -grad_output * torch.expm1(-y)
+
+# %% tags=["wrong"] exercise="softplus_in_place" expects="edge_value"
+class SoftplusInPlace(Function):
+    @staticmethod
+    def forward(ctx, x):
+        x.exp_().log1p_()
+        ctx.mark_dirty(x)
+        ctx.save_for_backward(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return -grad_output * torch.expm1(-y)
+
+# %% tags=["wrong"] exercise="softplus_in_place" expects="check:gradient"
+class SoftplusInPlace(Function):
+    @staticmethod
+    def forward(ctx, x):
+        x.copy_(F.softplus(x))
+        ctx.mark_dirty(x)
+        ctx.save_for_backward(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output * torch.sigmoid(y)
+
+# %% tags=["wrong"] exercise="softplus_in_place" expects="sign"
+class SoftplusInPlace(Function):
+    @staticmethod
+    def forward(ctx, x):
+        x.copy_(F.softplus(x))
+        ctx.mark_dirty(x)
+        ctx.save_for_backward(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output * torch.expm1(-y)
+
+# %% tags=["wrong"] exercise="softplus_in_place" expects="check:gradient"
+class SoftplusInPlace(Function):
+    @staticmethod
+    def forward(ctx, x):
+        x.copy_(F.softplus(x))
+        ctx.mark_dirty(x)
+        ctx.save_for_backward(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output * (-y).exp()
+
+# %% tags=["wrong"] exercise="softplus_in_place" expects="ignores_grad_output"
+class SoftplusInPlace(Function):
+    @staticmethod
+    def forward(ctx, x):
+        x.copy_(F.softplus(x))
+        ctx.mark_dirty(x)
+        ctx.save_for_backward(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return -torch.expm1(-y)
+
+# %% tags=["wrong"] exercise="softplus_in_place" expects="mutates_grad_output"
+class SoftplusInPlace(Function):
+    @staticmethod
+    def forward(ctx, x):
+        x.copy_(F.softplus(x))
+        ctx.mark_dirty(x)
+        ctx.save_for_backward(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output.mul_(-torch.expm1(-y))
+
+# %% tags=["wrong"] exercise="softplus_in_place" expects="saved_too_much"
+class SoftplusInPlace(Function):
+    @staticmethod
+    def forward(ctx, x):
+        before = x.clone()
+        x.copy_(F.softplus(x))
+        ctx.mark_dirty(x)
+        ctx.save_for_backward(x, before)
+        return x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        y, before = ctx.saved_tensors
+        return -grad_output * torch.expm1(-y)
+
+# %% tags=["wrong"] exercise="softplus_in_place" expects="saved_too_much"
+class SoftplusInPlace(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.slope = torch.sigmoid(x)
+        x.copy_(F.softplus(x))
+        ctx.mark_dirty(x)
+        ctx.save_for_backward(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output * ctx.slope
+
+# %% [markdown] lang="en" pair="checkpoint-task"
+# ## 5. A checkpoint
+#
+# Recomputation needs no formula of yours if autograd does it: keep the *inputs* of a whole block, run it without a graph, and in backward run it again, this time with one. That is a **checkpoint**.
+#
+# Three things go wrong if nobody thinks of them. The second run needs gradients switched on, and leaves that are its own: the graph must end at the block's inputs. And if the block draws **random numbers**, as dropout does, the second run drops other elements than the first, and the gradient belongs to another function. `torch.get_rng_state()` and `torch.set_rng_state(state)` take torch back to a moment; `with torch.random.fork_rng(devices=[])` puts things back as they were.
+#
+# **Predict**: would a test that compares gradients without dropout notice?
+#
+# ### Exercise `checkpoint`
+#
+# Write `Checkpoint.apply(function, *inputs)` for a `function` that returns one tensor. It runs once in forward and once in backward; some inputs may want no gradient, and may be whole numbers. After backward the random numbers continue as if it had not run anything. `torch.autograd.grad` is allowed here.
+
+# %% [markdown] lang="zh" pair="checkpoint-task" of="9cde0d8b"
+# ## 5. 检查点
+#
+# 让自动求导来做，重算就用不着你推公式：只留整个块的*输入*，前向不建图地运行一遍，反向时再运行一遍，这次建图。这就是**检查点**（checkpoint）。
+#
+# 有三件事，不留心就会出错。第二遍运行要打开梯度，还要有自己的叶子：图必须在块的输入处截止。另外，如果块里取了**随机数**（例如 dropout），第二遍丢掉的元素就和第一遍不同，得到的是另一个函数的梯度。`torch.get_rng_state()` 与 `torch.set_rng_state(state)` 能让 torch 回到某个时刻；`with torch.random.fork_rng(devices=[])` 结束后会恢复原状。
+#
+# **先猜一猜**：不带 dropout 来比较梯度，测得出这个错误吗？
+#
+# ### 练习 `checkpoint`
+#
+# 写出 `Checkpoint.apply(function, *inputs)`，`function` 返回一个张量。它在前向里运行一次，反向里运行一次；有的输入不要梯度，可能是整数。反向之后，随机数要像什么都没运行过一样继续下去。这里允许用 `torch.autograd.grad`。
+
+# %% exercise="checkpoint"
+# %%exercise checkpoint
+class Checkpoint(Function):
+    @staticmethod
+    def forward(ctx, function, *inputs):
+        ### BEGIN SOLUTION
+        ctx.function, ctx.state = function, torch.get_rng_state()
+        ctx.save_for_backward(*inputs)
+        return function(*inputs)
+        ### END SOLUTION
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        ### BEGIN SOLUTION
+        wanted = ctx.needs_input_grad[1:]
+        copies = [x.detach().requires_grad_(w) for x, w in zip(ctx.saved_tensors, wanted, strict=True)]
+        with torch.random.fork_rng(devices=[]), torch.enable_grad():
+            torch.set_rng_state(ctx.state)
+            y = ctx.function(*copies)
+        found = iter(torch.autograd.grad(y, [x for x in copies if x.requires_grad], grad_output))
+        return None, *(next(found) if w else None for w in wanted)
+        ### END SOLUTION
+
+# %% tags=["right"] exercise="checkpoint"
+class Checkpoint(Function):
+    @staticmethod
+    def forward(ctx, function, *inputs):
+        ctx.function, ctx.state = function, torch.random.get_rng_state()
+        ctx.save_for_backward(*inputs)
+        return function(*inputs)
+
+    @staticmethod
+    def backward(ctx, g):
+        now = torch.random.get_rng_state()
+        torch.random.set_rng_state(ctx.state)
+        try:
+            with torch.enable_grad():
+                own = [x.detach() for x in ctx.saved_tensors]
+                leaves = [x.requires_grad_() for x in own if x.is_floating_point()]
+                (ctx.function(*own) * g).sum().backward()
+        finally:
+            torch.random.set_rng_state(now)
+        return (None, *(x.grad for x in own)) if leaves else (None,) * (1 + len(own))
+
+# %% tags=["wrong"] exercise="checkpoint" expects="other_random_numbers"
+class Checkpoint(Function):
+    @staticmethod
+    def forward(ctx, function, *inputs):
+        ctx.function, ctx.state = function, torch.get_rng_state()
+        ctx.save_for_backward(*inputs)
+        return function(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        wanted = ctx.needs_input_grad[1:]
+        copies = [x.detach().requires_grad_(w) for x, w in zip(ctx.saved_tensors, wanted, strict=True)]
+        with torch.enable_grad():
+            y = ctx.function(*copies)
+        found = iter(torch.autograd.grad(y, [x for x in copies if x.requires_grad], grad_output))
+        return None, *(next(found) if w else None for w in wanted)
+
+# %% tags=["wrong"] exercise="checkpoint" expects="other_random_numbers"
+class Checkpoint(Function):
+    @staticmethod
+    def forward(ctx, function, *inputs):
+        ctx.function, ctx.state = function, torch.get_rng_state()
+        ctx.save_for_backward(*inputs)
+        return function(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        wanted = ctx.needs_input_grad[1:]
+        copies = [x.detach().requires_grad_(w) for x, w in zip(ctx.saved_tensors, wanted, strict=True)]
+        with torch.random.fork_rng(devices=[]), torch.enable_grad():
+            y = ctx.function(*copies)
+        found = iter(torch.autograd.grad(y, [x for x in copies if x.requires_grad], grad_output))
+        return None, *(next(found) if w else None for w in wanted)
+
+# %% tags=["wrong"] exercise="checkpoint" expects="random_state_moved"
+class Checkpoint(Function):
+    @staticmethod
+    def forward(ctx, function, *inputs):
+        ctx.function, ctx.state = function, torch.get_rng_state()
+        ctx.save_for_backward(*inputs)
+        return function(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        wanted = ctx.needs_input_grad[1:]
+        copies = [x.detach().requires_grad_(w) for x, w in zip(ctx.saved_tensors, wanted, strict=True)]
+        torch.set_rng_state(ctx.state)
+        with torch.enable_grad():
+            y = ctx.function(*copies)
+        found = iter(torch.autograd.grad(y, [x for x in copies if x.requires_grad], grad_output))
+        return None, *(next(found) if w else None for w in wanted)
+
+# %% tags=["wrong"] exercise="checkpoint" expects="other_value"
+class Checkpoint(Function):
+    @staticmethod
+    def forward(ctx, function, *inputs):
+        ctx.function, ctx.state = function, torch.get_rng_state()
+        ctx.save_for_backward(*inputs)
+        torch.manual_seed(0)
+        return function(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        wanted = ctx.needs_input_grad[1:]
+        copies = [x.detach().requires_grad_(w) for x, w in zip(ctx.saved_tensors, wanted, strict=True)]
+        with torch.random.fork_rng(devices=[]), torch.enable_grad():
+            torch.manual_seed(0)
+            y = ctx.function(*copies)
+        found = iter(torch.autograd.grad(y, [x for x in copies if x.requires_grad], grad_output))
+        return None, *(next(found) if w else None for w in wanted)
+
+# %% tags=["wrong"] exercise="checkpoint" expects="backward_raises"
+class Checkpoint(Function):
+    @staticmethod
+    def forward(ctx, function, *inputs):
+        ctx.function, ctx.state = function, torch.get_rng_state()
+        ctx.save_for_backward(*inputs)
+        return function(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        wanted = ctx.needs_input_grad[1:]
+        copies = [x.detach().requires_grad_(w) for x, w in zip(ctx.saved_tensors, wanted, strict=True)]
+        with torch.random.fork_rng(devices=[]):
+            torch.set_rng_state(ctx.state)
+            y = ctx.function(*copies)
+        found = iter(torch.autograd.grad(y, [x for x in copies if x.requires_grad], grad_output))
+        return None, *(next(found) if w else None for w in wanted)
+
+# %% tags=["wrong"] exercise="checkpoint" expects="backward_raises"
+class Checkpoint(Function):
+    @staticmethod
+    def forward(ctx, function, *inputs):
+        ctx.function, ctx.state = function, torch.get_rng_state()
+        ctx.save_for_backward(*inputs)
+        return function(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        wanted = ctx.needs_input_grad[1:]
+        copies = [x.detach().requires_grad_(w) for x, w in zip(ctx.saved_tensors, wanted, strict=True)]
+        with torch.random.fork_rng(devices=[]), torch.enable_grad():
+            torch.set_rng_state(ctx.state)
+            y = ctx.function(*copies)
+        found = iter(torch.autograd.grad(y, [x for x in copies if x.requires_grad], grad_output))
+        return (*(next(found) if w else None for w in wanted),)
+
+# %% tags=["wrong"] exercise="checkpoint" expects="keeps_too_much"
+class Checkpoint(Function):
+    @staticmethod
+    def forward(ctx, function, *inputs):
+        ctx.function, ctx.state = function, torch.get_rng_state()
+        ctx.save_for_backward(*inputs)
+        with torch.enable_grad():
+            ctx.inside = [x.detach().requires_grad_(x.is_floating_point()) for x in inputs]
+            ctx.y = function(*ctx.inside)
+        return ctx.y.detach()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        wanted = ctx.needs_input_grad[1:]
+        copies = [x.detach().requires_grad_(w) for x, w in zip(ctx.saved_tensors, wanted, strict=True)]
+        copies, y = ctx.inside, ctx.y
+        found = iter(torch.autograd.grad(y, [x for x in copies if x.requires_grad], grad_output))
+        return None, *(next(found) if w else None for w in wanted)
+
+# %% tags=["wrong"] exercise="checkpoint" expects="gradient"
+class Checkpoint(Function):
+    @staticmethod
+    def forward(ctx, function, *inputs):
+        ctx.function, ctx.state = function, torch.get_rng_state()
+        ctx.save_for_backward(*inputs)
+        return function(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        wanted = ctx.needs_input_grad[1:]
+        copies = [x.detach().requires_grad_(w) for x, w in zip(ctx.saved_tensors, wanted, strict=True)]
+        with torch.random.fork_rng(devices=[]), torch.enable_grad():
+            torch.set_rng_state(ctx.state)
+            y = ctx.function(*copies)
+        found = iter(torch.autograd.grad(y, [x for x in copies if x.requires_grad], torch.ones_like(y)))
+        return None, *(next(found) if w else None for w in wanted)
+
+# %% tags=["wrong"] exercise="checkpoint" expects="gradient"
+class Checkpoint(Function):
+    @staticmethod
+    def forward(ctx, function, *inputs):
+        ctx.function, ctx.state = function, torch.get_rng_state()
+        ctx.save_for_backward(*inputs)
+        return function(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        wanted = ctx.needs_input_grad[1:]
+        copies = [x.detach().requires_grad_(w) for x, w in zip(ctx.saved_tensors, wanted, strict=True)]
+        with torch.random.fork_rng(devices=[]), torch.enable_grad():
+            torch.set_rng_state(ctx.state)
+            y = ctx.function(*copies)
+        found = iter(torch.autograd.grad(y, [x for x in copies if x.requires_grad], grad_output))
+        return None, *(-next(found) if w else None for w in wanted)
+
+# %% tags=["wrong"] exercise="checkpoint" expects="no_gradient"
+class Checkpoint(Function):
+    @staticmethod
+    def forward(ctx, function, *inputs):
+        ctx.function, ctx.state = function, torch.get_rng_state()
+        ctx.save_for_backward(*inputs)
+        return function(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        wanted = ctx.needs_input_grad[1:]
+        copies = [x.detach().requires_grad_(w) for x, w in zip(ctx.saved_tensors, wanted, strict=True)]
+        with torch.random.fork_rng(devices=[]), torch.enable_grad():
+            torch.set_rng_state(ctx.state)
+            y = ctx.function(*copies)
+        found = iter(torch.autograd.grad(y, [x for x in copies if x.requires_grad], grad_output))
+        return None, *(next(found) if w and k == 0 else None for k, w in enumerate(wanted))
+
+# %% tags=["wrong"] exercise="checkpoint" expects="runs_too_often"
+class Checkpoint(Function):
+    @staticmethod
+    def forward(ctx, function, *inputs):
+        ctx.function, ctx.state = function, torch.get_rng_state()
+        ctx.save_for_backward(*inputs)
+        return function(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        wanted = ctx.needs_input_grad[1:]
+        copies = [x.detach().requires_grad_(w) for x, w in zip(ctx.saved_tensors, wanted, strict=True)]
+        with torch.random.fork_rng(devices=[]), torch.enable_grad():
+            torch.set_rng_state(ctx.state)
+            y = ctx.function(*copies)
+        with torch.random.fork_rng(devices=[]), torch.enable_grad():
+            torch.set_rng_state(ctx.state)
+            y = ctx.function(*copies)
+        found = iter(torch.autograd.grad(y, [x for x in copies if x.requires_grad], grad_output))
+        return None, *(next(found) if w else None for w in wanted)
+
+# %% tags=["wrong"] exercise="checkpoint" expects="runs_too_often"
+class Checkpoint(Function):
+    @staticmethod
+    def forward(ctx, function, *inputs):
+        ctx.function, ctx.state = function, torch.get_rng_state()
+        ctx.save_for_backward(*inputs)
+        function(*inputs)
+        torch.set_rng_state(ctx.state)
+        return function(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        wanted = ctx.needs_input_grad[1:]
+        copies = [x.detach().requires_grad_(w) for x, w in zip(ctx.saved_tensors, wanted, strict=True)]
+        with torch.random.fork_rng(devices=[]), torch.enable_grad():
+            torch.set_rng_state(ctx.state)
+            y = ctx.function(*copies)
+        found = iter(torch.autograd.grad(y, [x for x in copies if x.requires_grad], grad_output))
+        return None, *(next(found) if w else None for w in wanted)
+
+# %% tags=["wrong"] exercise="checkpoint" expects="input_without_gradient"
+class Checkpoint(Function):
+    @staticmethod
+    def forward(ctx, function, *inputs):
+        ctx.function, ctx.state = function, torch.get_rng_state()
+        ctx.save_for_backward(*inputs)
+        return function(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        wanted = ctx.needs_input_grad[1:]
+        copies = [x.detach().requires_grad_() for x, w in zip(ctx.saved_tensors, wanted, strict=True)]
+        with torch.random.fork_rng(devices=[]), torch.enable_grad():
+            torch.set_rng_state(ctx.state)
+            y = ctx.function(*copies)
+        found = iter(torch.autograd.grad(y, [x for x in copies if x.requires_grad], grad_output))
+        return None, *(next(found) if w else None for w in wanted)
+
+# %% [markdown] lang="en" pair="range"
+# ## 6. The mountain again
+#
+# Twelve layers, as above, in four ways: as they are; with your softplus in place; each pair of layers behind a checkpoint; both. (In the checkpoint the parameters are inputs too: only what goes in as an input gets a gradient.)
+#
+# **Predict**: what does the curve of the checkpoint look like on its way down?
+
+# %% [markdown] lang="zh" pair="range" of="7b4c57df"
+# ## 6. 再看那座山
+#
+# 还是那十二层，四种做法：原样；用你的原地 softplus；每两层放进一个检查点；两样都用。（检查点里，参数也是输入：只有作为输入传进去的才会得到梯度。）
+#
+# **先猜一猜**：用检查点时，下山的那一侧是什么样子？
+
+# %%
+class InPlace(torch.nn.Module):
+    def forward(self, h):
+        return SoftplusInPlace.apply(h)
+
+
+class Behind(torch.nn.Module):
+    """A block behind a checkpoint."""
+
+    def __init__(self, block):
+        super().__init__()
+        self.block, self.names = block, [name for name, _ in block.named_parameters()]
+
+    def run(self, x, *parameters):
+        return torch.func.functional_call(self.block, dict(zip(self.names, parameters, strict=True)), (x,))
+
+    def forward(self, x):
+        return Checkpoint.apply(self.run, x, *self.block.parameters())
+
+
+def in_pairs(layers):
+    return [Behind(torch.nn.Sequential(*layers[k : k + 2])) for k in range(0, len(layers), 2)]
+
+
+linear = [layer[0] for layer in layers]
+in_place = [torch.nn.Sequential(layer, InPlace()) for layer in linear]
+ways = {"as it is": layers, "in place": in_place, "checkpoints": in_pairs(layers), "both": in_pairs(in_place)}
+plt.figure(figsize=(7, 3), layout="constrained")
+first = None
+for name, chosen in ways.items():
+    curve = step(torch.nn.Sequential(*chosen), x)
+    slopes = [layer.weight.grad.clone() for layer in linear]
+    first = first or slopes
+    same = all(torch.allclose(a, b, rtol=1e-3, atol=1e-7) for a, b in zip(first, slopes, strict=True))
+    plt.plot([k / (len(curve) - 1) for k in range(len(curve))], [size / 1e6 for size in curve], label=name)
+    print(f"{name:<12} {max(curve) / 1e6:.2f} MB at the top, the same gradients: {same}")
+plt.ylabel("MB that wait")
+plt.xlabel("forward, then backward")
+plt.legend()
+plt.show()
+
+# %% [markdown] lang="en" pair="end"
+# **What to keep**
+#
+# - What counts is the top of the mountain: what waits when forward ends, and what a recomputed block adds on the way down.
+# - Fuse: one Function in place of a chain keeps what its own derivative needs, not what each step needs.
+# - Recompute what is large and cheap. What the rest of the network keeps anyway costs you nothing: prefer to save inputs and outputs.
+# - In place pays where the derivative can be read off the output; `mark_dirty` keeps it honest.
+# - Whoever runs something twice runs it with the same random numbers, and leaves the others as they were. torch has all of this ready made: `torch.utils.checkpoint`.
+
+# %% [markdown] lang="zh" pair="end" of="74654914"
+# **记住这些**
+#
+# - 要紧的是山顶：前向结束时等着的那些，加上下山途中重算一个块时多出来的。
+# - 融合：一个 Function 代替一串运算，留下的只是它自己的导数所需，而不是每一步所需。
+# - 大而便宜的，重算。网络的其他部分反正要留的东西，你留着不花代价：优先保存输入和输出。
+# - 导数能从输出读出来时，原地写入才划算；`mark_dirty` 保证它不说谎。
+# - 谁要把一件事做两遍，就用同样的随机数做，并让别的随机数保持原样。这些 torch 都有现成的：`torch.utils.checkpoint`。
+
+# %%
+# %exercises
