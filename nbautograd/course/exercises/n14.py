@@ -158,6 +158,7 @@ def _same_gradients(
         torch.rand(3)  # somebody else draws in between
         before = torch.get_rng_state()
         try:
+            found: tuple[Tensor | None, ...]
             found = torch.autograd.grad(y, inputs, cotangent.clone(), allow_unused=True)
         except Exception as error:
             return Failure("backward_raises", RAISES, _error(error))
