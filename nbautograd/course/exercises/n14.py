@@ -158,8 +158,7 @@ def _same_gradients(
         torch.rand(3)  # somebody else draws in between
         before = torch.get_rng_state()
         try:
-            found: tuple[Tensor | None, ...]
-            found = torch.autograd.grad(y, inputs, cotangent.clone(), allow_unused=True)
+            found = _gradients(y, inputs, cotangent.clone())
         except Exception as error:
             return Failure("backward_raises", RAISES, _error(error))
         moved = not torch.equal(torch.get_rng_state(), before)
@@ -170,6 +169,10 @@ def _same_gradients(
             code, sentence = ("gradient", GRADIENT) if function is _block else ("other_random_numbers", OTHER_NUMBERS)
             return Failure(code, sentence, {"number": number})
     return Failure("random_state_moved", MOVED) if moved else None
+
+
+def _gradients(y: Tensor, inputs: tuple[Tensor, ...], cotangent: Tensor) -> tuple[Tensor | None, ...]:
+    return torch.autograd.grad(y, inputs, cotangent, allow_unused=True)
 
 
 def _called_twice(answer: Any, inputs: tuple[Tensor, ...]) -> Failure | None:
