@@ -278,7 +278,7 @@ class KernelCheck:
             None if self.smallest is None else shapes_of(self.smallest.inputs),
             dtype="" if outcome is None else str(outcome.trial.pair.dtype).removeprefix("torch."),
             inputs=tuple(f"{name}: {_kind(x)}" for name, x in own),
-            draws=0 if outcome is None else DRAWS,
+            draws=0 if outcome is None else outcome.draws,
             notes=(*_overflows(tracks), *self.notes),
             seconds=time.perf_counter() - self._start,
             seed=self.seed,

@@ -14,8 +14,8 @@ from nbautograd.core.checking.diagnosis.masks import slice_of
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.findings import Finding, Phrase
 from nbautograd.core.kernel.golden import Draw, Pair, copied, in_float64, like, run
-from nbautograd.core.kernel.trial import Region, Track, Trial
-from nbautograd.core.kernel.yardstick import NOISE, Deviation, System, blocks, rms, spreads
+from nbautograd.core.kernel.trial import FEW, Region, Track, Trial
+from nbautograd.core.kernel.yardstick import NOISE, Deviation, System, blocks, rms
 from nbautograd.core.torch_private.precision import InFloat64
 
 DRAWS = 3
@@ -23,7 +23,8 @@ FRESH = 1_000_003  # added to the seed for draws at which nothing was looked for
 AGAIN = 0.7  # of what is significant, that the same sum must reach at fresh draws
 CONDITIONED = 100.0  # amplification of relative errors from which on it is named
 EXPLAINED = 0.9  # share of the squared error along a tensor from which on a term with it is named
-FEW = 8  # entries of a line, with fewer of which an error lies along anything
+SHORT = 8  # entries of a line, with fewer of which an error lies along anything
+SMALL = 2**14  # elements of all inputs and draws together, up to which there are more draws where a tensor has few
 NUDGE = 1e-7  # relative change of the inputs by which it is measured: half the digits of float64
 
 
@@ -36,12 +37,14 @@ class Outcome:
         wrong: positions among the trial's tracks of what is wrong, confirmed at fresh draws.
         findings: what stands against them.
         conditions: amplification of a relative error of the inputs, by position of the track; where it is large.
+        draws: in how many faults were looked for.
     """
 
     trial: Trial
     wrong: tuple[int, ...] = ()
     findings: tuple[Finding, ...] = ()
     conditions: dict[int, float] = field(default_factory=dict)
+    draws: int = 0
 
 
 def coarsest(tensors: Sequence[Any]) -> torch.dtype | None:
@@ -63,6 +66,7 @@ def check(
     dtype: torch.dtype | None = None,
     again: int | None = None,
     terms: bool = True,
+    fresh: Callable[[int], tuple[Any, ...]] | None = None,
     done: Callable[[], None] | None = None,
 ) -> Outcome:
     """Compare a Function with its reference at several draws; confirm at fresh ones what is wrong.
@@ -71,29 +75,38 @@ def check(
         candidate, reference: both in a session.
         inputs: where; None takes the candidate's own.
         seed: of the draws.
-        draws: how many.
+        draws: how many; more where a tensor has few elements.
         samples: of random rounding for each.
         power: True tries wrong gradients as well.
         arrange: lays out the grad_outputs in memory.
         dtype: what both compute in; None takes the coarsest among inputs and outputs.
         again: how many fresh draws confirm what is wrong; None takes as many.
         terms: True looks for errors along other tensors as well.
+        fresh: makes the inputs of another draw, of a seed; None moves the given ones.
         done: called after each draw.
     """
     given = candidate.inputs if inputs is None else inputs
+    draws, again = (_enough(count, given, candidate.differentiable) for count in (draws, again or draws))
     outputs = reference.call(copied(given), seed)
     dtype = dtype or coarsest([*(given[i] for i in candidate.differentiable), *outputs])
     pair = Pair(candidate, reference, dtype or torch.float32, arrange)
-    trial = Trial(pair, power, terms=terms).run(pair.draws(draws, seed, given), samples, done)
+    trial = Trial(pair, power, terms=terms).run(pair.draws(draws, seed, given, fresh), samples, done)
     suspects = [k for k, track in enumerate(trial.tracks) if track.broken or track.exceeded()]
     conditions = _conditions(pair, trial, given, seed) if power else {}
     if not suspects:
-        return Outcome(trial, conditions=conditions)
+        return Outcome(trial, conditions=conditions, draws=draws)
     regions = {k: candidate_regions(trial.tracks[k]) for k in suspects}
-    fresh = Trial(pair, regions=regions).run(pair.draws(again or draws, seed + FRESH, given), samples, done).tracks
-    wrong = tuple(k for k in suspects if _confirmed(trial.tracks[k], fresh[k]))
+    fresh = Trial(pair, regions=regions).run(pair.draws(again, seed + FRESH, given, fresh), samples).tracks
+    wrong = tuple(k for k in suspects if confirmed(trial.tracks[k], fresh[k]))
     findings = tuple(finding(trial.tracks[k], regions[k], fresh[k]) for k in wrong)
-    return Outcome(trial, wrong, findings, conditions)
+    return Outcome(trial, wrong, findings, conditions, draws)
+
+
+def _enough(draws: int, inputs: Sequence[Any], differentiable: Sequence[int]) -> int:
+    """Return at how many draws to compare, so that each gradient has enough entries to tell noise from a factor."""
+    sizes = [x.numel() for x in inputs if isinstance(x, Tensor)]
+    least = min((inputs[k].numel() for k in differentiable), default=0)
+    return max(draws, min(-(-FEW // least), SMALL // sum(sizes))) if least else draws
 
 
 def _conditions(pair: Pair, trial: Trial, inputs: tuple[Any, ...], seed: int) -> dict[int, float]:
@@ -114,10 +127,12 @@ def _conditions(pair: Pair, trial: Trial, inputs: tuple[Any, ...], seed: int) ->
     return found
 
 
-def _confirmed(track: Track, fresh: Track) -> bool:
+def confirmed(track: Track, fresh: Track) -> bool:
+    """Return True where what is wrong with a quantity shows at fresh draws as well."""
     if track.broken:
         return fresh.broken
-    return bool(track.exceeded().keys() & fresh.exceeded(AGAIN).keys())
+    again = {system for system, e in fresh.exceeded(AGAIN).items() if e.ratio >= 1.0 or system.level != "entries"}
+    return bool(track.exceeded().keys() & again)  # a sum is the same one again, an entry any of them
 
 
 def finding(track: Track, regions: Sequence[Region], fresh: Track) -> Finding:
@@ -164,7 +179,7 @@ def _unplaced(track: Track, params: dict[str, Any], place: tuple[int, int] | Non
         return Finding("kernel_noise", "bug", "kernel.noise", params, place)
     shares = {name: min(one.deviation.share(name) for one in (track, fresh)) for name in track.deviation.along}
     along = max(shares, key=lambda name: shares[name], default="golden")
-    if len(track.shape) > 0 and along != "golden" and track.shape[-1] > FEW and shares[along] >= EXPLAINED:
+    if len(track.shape) > 0 and along != "golden" and track.shape[-1] > SHORT and shares[along] >= EXPLAINED:
         if along == "ones":
             return Finding("kernel_offset", "bug", "kernel.offset", params, place)
         return Finding("kernel_term", "bug", "kernel.term", {**params, "along": along}, place)
@@ -194,6 +209,8 @@ def candidate_regions(track: Track) -> list[Region]:
 
 def _run_alone(track: Track) -> tuple[int, int, int] | None:
     """Return the dimension, start and stop of the run that holds all of a systematic error; None where none does."""
+    if track.entries < FEW:  # its draws are the first dimension
+        return None
     runs = [e for e in track.exceeded().values() if e.system.level == "blocks" and e.system.draws]
     for excess in sorted(runs, key=lambda excess: -excess.ratio):
         system = System(excess.system.direction, excess.system.kept, "blocks")
@@ -203,7 +220,7 @@ def _run_alone(track: Track) -> tuple[int, int, int] | None:
         if whole is None or system.direction not in ("golden", "ones") or stop - start == track.shape[axis]:
             continue
         elsewhere = float(whole.error[0] - sums.error[excess.group])
-        if abs(elsewhere) <= float(whole.floor[0] + spreads(1) * whole.variance[0].sqrt()):
+        if abs(elsewhere) <= float(whole.bound[0]):
             return axis, start, stop
     return None
 

@@ -107,11 +107,18 @@ class Pair:
     ) -> None:
         self.candidate, self.reference, self.dtype, self.arrange = candidate, reference, dtype, arrange
 
-    def draws(self, count: int, seed: int, inputs: tuple[Any, ...] | None = None) -> Iterator[Draw]:
-        """Yield draws: the first at the given inputs, the others around them."""
+    def draws(
+        self,
+        count: int,
+        seed: int,
+        inputs: tuple[Any, ...] | None = None,
+        fresh: Callable[[int], tuple[Any, ...]] | None = None,
+    ) -> Iterator[Draw]:
+        """Yield draws: the first at the given inputs, the others around them, or fresh ones of a seed."""
         base = self.candidate.inputs if inputs is None else inputs
         for k in range(count):
-            yield self.draw(base if k == 0 else moved(base, seed + 17 * k), seed + 17 * k)
+            s = seed + 17 * k
+            yield self.draw(base if k == 0 else fresh(s) if fresh is not None else moved(base, s), s)
 
     def draw(self, inputs: tuple[Any, ...], seed: int) -> Draw:
         """Return a draw at these inputs, with random grad_outputs in the dtypes of the reference's outputs."""
@@ -140,7 +147,11 @@ class Pair:
                 run(self.reference, wide, RandomRounding(self.dtype, draw.seed + 101 * k, numbers))
                 for k in range(samples)
             )
-        return Measured(draw, golden, yardstick, rounded, run(self.candidate, draw))
+        return Measured(draw, golden, yardstick, rounded, self.compute(draw))
+
+    def compute(self, draw: Draw) -> Values:
+        """Run the Function at a draw."""
+        return run(self.candidate, draw)
 
 
 def run(problem: Problem, draw: Draw, mode: AbstractContextManager[Any] | None = None) -> Values:

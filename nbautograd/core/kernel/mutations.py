@@ -12,7 +12,7 @@ ALMOST = 0.99
 
 
 def mutations(
-    gradient: Tensor, like: Mapping[str, Tensor], grad_outputs: Sequence[Tensor]
+    gradient: Tensor, like: Mapping[str, Tensor], grad_outputs: Sequence[Tensor], dims: int | None = None
 ) -> Iterator[tuple[str, Tensor]]:
     """Yield a code and the gradient with that fault.
 
@@ -20,6 +20,7 @@ def mutations(
         gradient: float64, of any shape.
         like: the other tensors of its shape by name: inputs, grad_outputs, outputs.
         grad_outputs: those of the draw.
+        dims: how many of its last dimensions are the gradient's own, where several draws are stacked.
 
     Yields:
         ``"zero"``, ``"almost"`` (0.99 of it), ``"tail_row"``, ``"tail_column"``, ``"tail_tile"`` (set to zero), and
@@ -28,7 +29,7 @@ def mutations(
     """
     yield "zero", torch.zeros_like(gradient)
     yield "almost", ALMOST * gradient
-    dims = gradient.dim()
+    dims = gradient.dim() if dims is None else dims
     if dims > 1 and gradient.shape[-2] > 1:
         yield "tail_row", _without(gradient, -2, gradient.shape[-2] - 1)
     if dims and gradient.shape[-1] > 1:

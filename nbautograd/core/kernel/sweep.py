@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -46,6 +47,7 @@ class Case:
         fatal: False where a fault is a risk rather than a bug of the Function.
         dtype: what both compute in, where inputs and outputs do not say.
         asked: True for shapes that the caller named, at which backward may not raise either.
+        fresh: makes other inputs of these shapes, of a seed; None moves these.
     """
 
     inputs: tuple[Any, ...]
@@ -55,6 +57,7 @@ class Case:
     fatal: bool = True
     dtype: torch.dtype | None = None
     asked: bool = False
+    fresh: Callable[[int], tuple[Any, ...]] | None = None
 
 
 @dataclass(frozen=True)
@@ -111,9 +114,10 @@ def size_cases(reference: Problem, seed: int) -> Iterator[Case]:
         near = {1: 0, size + 1: 1, size - 1: 2}
         tries += [(near.get(n, 3), group, n) for n in sizes(size)]
     for _, group, n in sorted(tries, key=lambda one: one[0])[:MOST]:
-        inputs = with_size(reference.inputs, group, n, seed)
+        fresh = functools.partial(with_size, reference.inputs, group, n)
+        inputs = fresh(seed)
         if works(reference, inputs):
-            yield Case(inputs)
+            yield Case(inputs, fresh=fresh)
 
 
 def with_size(inputs: Sequence[Any], group: Sequence[Slot], size: int, seed: int) -> tuple[Any, ...]:
@@ -143,14 +147,20 @@ def given_cases(reference: Problem, shapes: Sequence[Any], seed: int) -> Iterato
     tensors = [k for k, x in enumerate(reference.inputs) if isinstance(x, Tensor)]
     for one in shapes:
         wanted = _per_tensor(reference, tensors, one)
-        generator = torch.Generator().manual_seed(seed + 17)
-        inputs = list(reference.inputs)
-        for k, shape in zip(tensors, wanted, strict=True):
-            if tuple(inputs[k].shape) != shape:
-                inputs[k] = refilled(inputs[k], shape, generator)
-        if not works(reference, tuple(inputs)):
+        fresh = functools.partial(with_shapes, reference.inputs, dict(zip(tensors, wanted, strict=True)))
+        inputs = fresh(seed)
+        if not works(reference, inputs):
             raise CallError("kernel.shape_refused", shapes=", ".join(map(str, wanted)), reference=reference.name)
-        yield Case(tuple(inputs), asked=True)
+        yield Case(inputs, asked=True, fresh=fresh)
+
+
+def with_shapes(given: Sequence[Any], shapes: Mapping[int, tuple[int, ...]], seed: int) -> tuple[Any, ...]:
+    """Return inputs of these shapes by position, filled with values like the given ones where they have another."""
+    generator = torch.Generator().manual_seed(seed + 17)
+    return tuple(
+        refilled(x, shapes[k], generator) if k in shapes and tuple(x.shape) != shapes[k] else x
+        for k, x in enumerate(given)
+    )
 
 
 def _per_tensor(reference: Problem, tensors: Sequence[int], one: Any) -> list[tuple[int, ...]]:
@@ -231,6 +241,7 @@ def compared(candidate: Problem, reference: Problem, case: Case, seed: int, draw
             return Result(case, refused=one_line(error))
         try:
             options: dict[str, Any] = {"arrange": case.arrange, "dtype": case.dtype, "draws": draws, "again": 2}
+            options["fresh"] = case.fresh
             options["terms"] = False  # that the formula lacks a term shows at the given inputs
             outcome = check(candidate, reference, case.inputs, seed=seed, samples=1, **options)
         except Exception as error:
@@ -297,7 +308,7 @@ def smallest(candidate: Problem, reference: Problem, case: Case, seed: int) -> C
             left -= 1
             if left < 0:
                 return best
-            smaller = replace(best, inputs=inputs)
+            smaller = replace(best, inputs=inputs, fresh=functools.partial(with_size, best.inputs, group, size))
             if compared(candidate, reference, smaller, seed + 3).wrong:
                 best = smaller
                 break

@@ -9,12 +9,16 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from nbautograd.core.kernel.golden import Measured, Pair, Quantity, Values
+from nbautograd.core.kernel.golden import Draw, Measured, Pair, Quantity, Values
 from nbautograd.core.kernel.mutations import mutations
-from nbautograd.core.kernel.yardstick import Deviation, Excess, Sums, System, Yardstick, rms, spreads
+from nbautograd.core.kernel.yardstick import Deviation, Excess, Sums, System, Yardstick, rms
 
 # Samples of random rounding for each draw, beside the yardstick: with three draws nine correct errors of each sum.
 SAMPLES = 2
+
+# Entries of a quantity below which its draws are judged as one tensor: of fewer, no draw by itself tells noise from a
+# factor.
+FEW = 32
 
 # What an injected error that is rounded to the dtype may lose of its size (E 1/m over mantissas m is 0.69, its rounded
 # steps are 0.75 of a spacing), so that what lies above a resolution is found in fact.
@@ -116,7 +120,7 @@ class Track:
         """The smallest relative error of the whole quantity that would have been seen; infinite where none would."""
         if self.whole is None or self.golden == 0.0:
             return math.inf
-        bound = _share(self.whole.floor + spreads(1) * self.whole.variance.sqrt(), self.whole)
+        bound = _share(self.whole.bound, self.whole)
         return ROUNDED_AWAY * (bound + abs(self.bias))
 
     @property
@@ -156,13 +160,23 @@ class Trial:
         self.pair, self.power, self.regions, self.terms = pair, power, regions or {}, terms
         self.tracks: list[Track] = []
         self.flowing = 0.0  # size of the grad_outputs of the draw in hand
+        self._few: dict[int, list[Taken]] = {}
 
-    def run(self, draws: Iterable[object], samples: int = SAMPLES, done: Callable[[], None] | None = None) -> Trial:
+    def run(self, draws: Iterable[Draw], samples: int = SAMPLES, done: Callable[[], None] | None = None) -> Trial:
         """Measure at draws and close the sums."""
         for draw in draws:
-            self.add(self.pair.measure(draw, samples))  # type: ignore[arg-type]
+            self.add(self.pair.measure(draw, samples))
             if done is not None:
                 done()
+        return self.close()
+
+    def close(self) -> Trial:
+        """Judge what all draws together show."""
+        for k, taken in self._few.items():
+            _judge(self.tracks[k], _stacked(taken), self, self.regions.get(k, ()))
+            if self.tracks[k].deviation.wrong is not None:
+                self.tracks[k].deviation.wrong = self.tracks[k].deviation.wrong.any(0)
+        self._few.clear()
         for track in self.tracks:
             track.deviation.close()
             for one in (*track.mutants.values(), *track.elsewhere):
@@ -182,8 +196,13 @@ class Trial:
             coarse = [t.dtype for t in (measured.yardstick.tensors[k],) if t is not None]
             track.unit = max((float(torch.finfo(dtype).eps) / 2 for dtype in (*coarse, self.pair.dtype)), default=0.0)
             got = candidate.tensors[k] if k < len(candidate.tensors) else None
-            asked = self.regions.get(k, ())
-            _take(track, golden[k], yardstick[k], samples, got, self._directions(measured, k), self, asked)
+            taken = _taken(track, golden[k], yardstick[k], samples, got, self._directions(measured, k), self)
+            if taken is None:
+                continue
+            if track.entries < FEW:
+                self._few.setdefault(k, []).append(taken)
+            else:
+                _judge(track, taken, self, self.regions.get(k, ()))
 
     def _quantities(self, golden: Values) -> list[Quantity]:
         names, candidate = self.pair.reference.output_names, self.pair.candidate
@@ -210,7 +229,26 @@ class Trial:
         }
 
 
-def _take(
+@dataclass(frozen=True)
+class Taken:
+    """Values of one quantity at one draw, all in float64; zero where they are not finite.
+
+    Attributes:
+        golden, yardstick, candidate: values.
+        samples: of the reference with random rounding.
+        directions: the other tensors of its shape, by name.
+        tiny: what a number near zero may be off by.
+    """
+
+    golden: Tensor
+    yardstick: Tensor
+    candidate: Tensor
+    samples: list[Tensor]
+    directions: Mapping[str, Tensor]
+    tiny: float
+
+
+def _taken(
     track: Track,
     golden: Tensor | None,
     yardstick: Tensor | None,
@@ -218,13 +256,12 @@ def _take(
     candidate: Tensor | None,
     directions: Mapping[str, Tensor],
     trial: Trial,
-    regions: Sequence[Region] = (),
-) -> None:
-    """Take in one quantity of one draw."""
+) -> Taken | None:
+    """Return the values of one quantity at one draw; None where there is nothing to compare."""
     if golden is None:
         golden = None if candidate is None else torch.zeros_like(candidate, dtype=torch.float64)
         if golden is None:
-            return
+            return None
     yardstick = torch.zeros_like(golden) if yardstick is None else yardstick
     track.shape, track.entries = tuple(golden.shape), golden.numel()
     if candidate is None:
@@ -232,10 +269,10 @@ def _take(
         candidate = torch.zeros_like(golden, dtype=trial.pair.dtype)
     if candidate.shape != golden.shape:
         track.other_shape = tuple(candidate.shape)
-        return
+        return None
     track.dtype = candidate.dtype
     if golden.numel() == 0:
-        return
+        return None
     got = candidate.to(torch.float64)
     rounded = [torch.zeros_like(golden) if s is None else s for s in samples]
     known, expected = torch.isfinite(golden), torch.isfinite(yardstick)
@@ -252,7 +289,25 @@ def _take(
     tiny = float(torch.finfo(trial.pair.dtype).smallest_normal) * float(torch.finfo(trial.pair.dtype).eps)
     if track.quantity.kind == "gradient" and rms(golden) <= VANISHING * trial.flowing:
         tiny += DIFFERENCE * track.unit * trial.flowing
-    yard = Yardstick(golden, yardstick - golden, [s - golden for s in rounded], track.unit, tiny, directions)
+    return Taken(golden, yardstick, got, rounded, directions, tiny)
+
+
+def _stacked(draws: Sequence[Taken]) -> Taken:
+    """Return the values of several draws as those of one, with the draws as first dimension."""
+    golden, yardstick, candidate = (
+        torch.stack([getattr(one, name) for one in draws]) for name in ("golden", "yardstick", "candidate")
+    )
+    samples = [torch.stack(alike) for alike in zip(*(one.samples for one in draws), strict=True)]
+    names = [name for name in draws[0].directions if all(name in one.directions for one in draws)]
+    directions = {name: torch.stack([one.directions[name] for one in draws]) for name in names}
+    return Taken(golden, yardstick, candidate, samples, directions, max(one.tiny for one in draws))
+
+
+def _judge(track: Track, taken: Taken, trial: Trial, regions: Sequence[Region]) -> None:
+    """Look for what rounding does not explain."""
+    golden, got, directions = taken.golden, taken.candidate, taken.directions
+    errors = [sample - golden for sample in taken.samples]
+    yard = Yardstick(golden, taken.yardstick - golden, errors, track.unit, taken.tiny, directions)
     error = got - golden
     track.deviation.add(yard, error)
     track.elsewhere = track.elsewhere or [Deviation() for _ in regions]
@@ -263,13 +318,12 @@ def _take(
     track.yardstick += float(yard.error.square().sum())
     track.level = max(track.level, yard.level)
     if yard.size > 0 and trial.power:
-        track.allowed = min(track.allowed, float(yard.allowed.median()) / yard.size)
+        track.allowed = min(track.allowed, float(yard.allowed(error.reshape(yard.golden.shape)).median()) / yard.size)
     if trial.power and track.quantity.kind == "gradient" and yard.size > 0:
-        for code, wrong in mutations(
-            got, directions, [t for n, t in directions.items() if n.startswith("grad_output")]
-        ):
+        flowing = [t for name, t in directions.items() if name.startswith("grad_output")]
+        for code, wrong in mutations(got, directions, flowing, len(track.shape)):
             mutant = track.mutants.setdefault(code, Deviation())
-            mutant.add(yard, wrong.to(candidate.dtype).to(torch.float64) - golden)
+            mutant.add(yard, wrong.to(track.dtype).to(torch.float64) - golden)
 
 
 def _relative(squares: float, golden: float) -> float:

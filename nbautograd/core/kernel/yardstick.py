@@ -37,6 +37,8 @@ ROUGHER = 3.0
 # as so many samples.
 SPREADS, PRIOR = 5.0, 4.0
 
+SOME = 2048  # entries by whose median the noise of a Function is estimated
+
 
 @dataclass(frozen=True)
 class System:
@@ -83,6 +85,8 @@ class Sums:
         variance: of what correct implementations give for ``error``.
         floor: what may be there with one sign.
         golden: of the golden values times the direction.
+        known: from how many correct errors of single entries the variance was estimated.
+        noisier: how many times the noise of correct implementations the Function has, 1 to ``NOISE``.
     """
 
     error: Tensor
@@ -90,24 +94,42 @@ class Sums:
     variance: Tensor
     floor: Tensor
     golden: Tensor
+    known: int
+    noisier: float
 
     def add(self, other: Sums) -> Sums:
         """Return the sums over the draws of both."""
-        names = ("error", "norm", "variance", "floor", "golden")
-        return Sums(*(getattr(self, name) + getattr(other, name) for name in names))
+        names = ("error", "norm", "variance", "floor", "golden", "known")
+        added = (getattr(self, name) + getattr(other, name) for name in names)
+        return Sums(*added, max(self.noisier, other.noisier))
+
+    @property
+    def bound(self) -> Tensor:
+        """The largest error that rounding explains."""
+        return self.floor + self.noisier * spreads(self.error.numel(), self.known) * self.variance.sqrt()
 
     def excess(self, system: System) -> Excess:
         """Return the worst group."""
-        ratio = _quotient(self.error.abs(), self.floor + spreads(self.error.numel()) * self.variance.sqrt())
+        ratio = _quotient(self.error.abs(), self.bound)
         group = int(ratio.argmax())
         size = float(self.norm.reshape(-1)[group] if system.direction == "golden" else self.golden.reshape(-1)[group])
         relative = float(self.error.reshape(-1)[group]) / size if size else math.inf
         return Excess(system, float(ratio.reshape(-1)[group]), group, relative)
 
 
-def spreads(groups: int) -> float:
-    """Return how many spreads the largest of so many sums may be off by: E max |N(0, 1)| is about sqrt(2 log n)."""
-    return SPREADS + math.sqrt(2 * math.log(1 + groups))
+def spreads(groups: int, known: int) -> float:
+    """Return how many spreads the largest of so many sums may be off by: E max |N(0, 1)| is about sqrt(2 log n).
+
+    A spread that is estimated from few numbers may be too small itself: Student's t in place of the normal, by the
+    expansion of Cornish and Fisher.
+
+    Args:
+        groups: how many sums there are.
+        known: from how many numbers the spread was estimated.
+    """
+    z = SPREADS
+    student = z + (z**3 + z) / (4 * known) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * known**2)
+    return student + math.sqrt(2 * math.log(1 + groups))
 
 
 class Yardstick:
@@ -137,27 +159,48 @@ class Yardstick:
         self.size = rms(self.golden)
         self.noise = max(rms(self.error), 0.3 * unit * self.size)
         self.correct = [self.error, *(self._limited(s.reshape(self.golden.shape)) for s in samples)]
+        self.known = len(self.correct) * self.golden.numel()
         self.level = max(map(rms, self.correct))
         ones = torch.ones((), dtype=torch.float64, device=golden.device).expand(self.golden.shape)
         self.directions = {"golden": self.golden, "ones": ones, **(directions or {})}
         self._known: dict[System, tuple[Tensor, Tensor, Tensor, Tensor]] = {}
-        self._entries: Tensor | None = None
+        self._entries: tuple[Tensor, Tensor] | None = None
 
     def _limited(self, sample: Tensor) -> Tensor:
         noise = rms(sample)
         return sample * min(1.0, ROUGHER * self.noise / noise) if noise > 0 else sample
 
-    @property
-    def allowed(self) -> Tensor:
-        """The largest error that each entry may have."""
+    def _entry_bounds(self) -> tuple[Tensor, Tensor]:
+        """Return what each entry may be off by with one sign, and the spread of its noise."""
         if self._entries is None:
             squares = sum((r.square() for r in self.correct), torch.zeros_like(self.golden))
             dim = -1 if self.golden.shape[-1] >= 8 else tuple(range(self.golden.dim()))
             pooled = squares.mean(dim, keepdim=True) / len(self.correct)
             variance = (squares + PRIOR * pooled) / (len(self.correct) + PRIOR)
-            floor = ENTRY * self.unit * self.golden.abs() + self.tiny
-            self._entries = floor + spreads(self.golden.numel()) * variance.sqrt()
+            self._entries = ENTRY * self.unit * self.golden.abs() + self.tiny, variance.sqrt()
         return self._entries
+
+    def allowed(self, error: Tensor) -> Tensor:
+        """Return the largest error that each entry may have, of a Function as noisy as the middle of its errors is."""
+        floor, spread = self._entry_bounds()
+        return floor + self._noisier(error) * spreads(self.golden.numel(), self.known) * spread
+
+    def _noisier(self, error: Tensor, direction: str = "") -> float:
+        """Return how many times the noise of correct implementations an error has, by the median of both.
+
+        What may be ``NOISE`` times as noisy has its largest errors so many times further out: without this one entry
+        in hundreds would be beyond. An error of one place does not move the median, and one along the direction is
+        taken away before.
+        """
+        spread = _some(self._entry_bounds()[1])
+        correct = torch.stack([_some(one) for one in self.correct])
+        some = _some(error)
+        if direction:
+            v = _some(self.directions[direction])
+            some = some - v * _quotient((some * v).sum(), (v * v).sum())
+        middle = float(_quotient(correct.abs(), spread).median())
+        ratio = float(_quotient(some.abs(), spread).median()) / middle if middle > 0 else 1.0
+        return min(max(ratio, 1.0), NOISE)
 
     def systems(self) -> Iterator[System]:
         """Yield the families of groups."""
@@ -178,9 +221,10 @@ class Yardstick:
         for direction, v in self.directions.items():
             product = error if direction == "ones" else error * v
             self._measure(direction)
+            noisier = self._noisier(error, direction)
             for system in self.systems():
                 if system.direction == direction:
-                    found[system] = Sums(_summed(product, system), *self._known[system])
+                    found[system] = Sums(_summed(product, system), *self._known[system], self.known, noisier)
         return found
 
     def _measure(self, direction: str) -> None:
@@ -201,12 +245,15 @@ class Yardstick:
             variance = (count * squares + PRIOR * pooled) / (count + PRIOR)
             golden = norm if direction == "golden" else _summed(along, system)
             coherent = COHERENT if system.level == "whole" else COHERENT_LINE
-            self._known[system] = norm, variance, coherent * self.unit * golden.abs() + self.tiny * norm.sqrt(), golden
+            # a constant per row that was rounded leaves as much in a sum of golden values that is zero by chance
+            typical = (_quotient(golden.square(), norm).mean() * norm).sqrt()
+            size = golden if direction == "golden" else torch.maximum(golden.abs(), typical)
+            self._known[system] = norm, variance, coherent * self.unit * size + self.tiny * norm.sqrt(), golden
 
     def excesses(self, error: Tensor, sums: Mapping[System, Sums]) -> Iterator[Excess]:
         """Yield what a single draw shows: entries, their noise, groups, and the size of their sums."""
         error = error.reshape(self.golden.shape)
-        ratio = error.abs() / self.allowed
+        ratio = error.abs() / self.allowed(error)
         worst = int(ratio.argmax())
         value, wrong = float(self.golden.reshape(-1)[worst]), float(error.reshape(-1)[worst])
         relative = wrong / value if value else math.inf
@@ -250,10 +297,11 @@ class Deviation:
 
     def add(self, yardstick: Yardstick, error: Tensor) -> None:
         """Take in the error at one draw."""
+        error = error.reshape(yardstick.golden.shape)
         sums = yardstick.sums(error)
         for excess in yardstick.excesses(error, sums):
             self._note(excess)
-        beyond = error.reshape(yardstick.golden.shape).abs() > yardstick.allowed
+        beyond = error.abs() > yardstick.allowed(error)
         self.wrong = beyond if self.wrong is None else self.wrong | beyond
         self.squares += float(error.square().sum())
         lines = tuple(range(yardstick.golden.dim() - 1))
@@ -287,6 +335,12 @@ class Deviation:
 def rms(tensor: Tensor) -> float:
     """Return the root of the mean square."""
     return math.sqrt(float(tensor.square().mean())) if tensor.numel() else 0.0
+
+
+def _some(tensor: Tensor) -> Tensor:
+    """Return up to some thousand entries, from all over a tensor."""
+    flat = tensor.reshape(-1)
+    return flat[:: len(flat) // SOME | 1]
 
 
 def blocks(size: int) -> list[tuple[int, int]]:

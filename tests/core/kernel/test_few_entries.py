@@ -1,0 +1,95 @@
+"""What is said of few entries, of noise, and of its largest ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from kernels import ATTENTION, function
+from torch import Tensor
+
+from nbautograd import gradcheck
+from nbautograd.core.kernel.yardstick import SPREADS, Yardstick, spreads
+
+
+def other_tanh(x: Tensor) -> Tensor:
+    """The same function, with a cancellation that tanh does not have."""
+    return 2 * torch.sigmoid(2 * x) - 1
+
+
+def inputs(seed: int, dtype: torch.dtype = torch.bfloat16) -> tuple[Tensor]:
+    return (torch.randn(4, 40, generator=torch.Generator().manual_seed(seed)).to(dtype).requires_grad_(),)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_another_formula_is_right_at_sizes_of_one(seed: int, dtype: torch.dtype) -> None:
+    sizes = [(1, 1), (1, 2), (1, 3)]
+    report = gradcheck(other_tanh, inputs(seed, dtype), reference=torch.tanh, shapes=sizes, seed=seed)
+    assert [case.verdict for case in report.cases] == ["right"] * 3
+
+
+@pytest.mark.parametrize("factor", [0.0, 0.9])
+def test_what_is_wrong_at_a_size_of_one_is_found(factor: float) -> None:
+    def backward(saved: Any, g: Tensor) -> Tensor:
+        return g.float() * (1 - torch.tanh(saved[0].float()) ** 2) * (factor if g.numel() == 1 else 1.0)
+
+    fn = function(lambda x: (torch.tanh(x.float()), (x,)), backward)
+    report = gradcheck(fn, inputs(0), reference=torch.tanh, shapes=[(1, 1), (1, 2)])
+    assert {case.shapes: case.verdict for case in report.cases} == {((1, 1),): "wrong", ((1, 2),): "right"}
+
+
+def test_a_scalar_is_compared_at_more_draws() -> None:
+    x = torch.tensor(0.7, dtype=torch.bfloat16, requires_grad=True)
+    assert gradcheck(torch.exp, x, reference=torch.exp, shapes=()).draws == 32
+    wrong = gradcheck(lambda x: 1.05 * x.exp(), x, reference=torch.exp, shapes=())
+    assert {one.code for one in wrong.findings} == {"kernel_factor"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+@pytest.mark.parametrize("seed", range(4))
+def test_an_attention_that_saves_its_sums_in_low_precision_is_right(seed: int, dtype: torch.dtype) -> None:
+    def forward(q: Tensor, k: Tensor, v: Tensor) -> Any:
+        s = q.float() @ k.float().transpose(-1, -2) * q.shape[-1] ** -0.5
+        top = s.amax(-1, keepdim=True)
+        p = torch.exp(s - top)
+        total = p.sum(-1, keepdim=True)
+        out = p @ v.float() / total
+        return out, (q, k, v, out.to(q.dtype), top + total.to(q.dtype).float().log())
+
+    generator = torch.Generator().manual_seed(seed)
+    given = tuple(torch.randn((2, 3, 60, 30), generator=generator).to(dtype).requires_grad_() for _ in range(3))
+    fn = function(forward, ATTENTION.backward)
+    report = gradcheck(fn, given, reference=ATTENTION.eager, shapes=(), seed=seed)
+    assert (report.verdict, report.findings) == ("right", ())
+
+
+def test_spreads_of_few_numbers_are_wider() -> None:
+    assert spreads(1, 10**9) == pytest.approx(SPREADS + 1.1774, abs=1e-3)
+    assert spreads(1, 9) > 1.8 * spreads(1, 10**9)
+    assert spreads(1, 2) > 10 * spreads(1, 10**9)
+
+
+@pytest.mark.parametrize(("noise", "expected"), [(0.5, 1.0), (2.0, 2.0), (50.0, 3.0)])
+def test_noise_is_measured_by_the_middle_of_the_errors(noise: float, expected: float) -> None:
+    generator = torch.Generator().manual_seed(0)
+    golden, yardstick, sample, error = torch.randn(4, 60, 70, dtype=torch.float64, generator=generator)
+    yard = Yardstick(golden, 1e-3 * yardstick, [1e-3 * sample], 2**-9, 0.0)
+    ratio = float(yard.allowed(1e-3 * noise * error).sum() / yard.allowed(0 * error).sum())
+    error[:, -1] = 1e6  # what is wrong in one place does not make all else noisier
+    placed = float(yard.allowed(1e-3 * noise * error).sum() / yard.allowed(0 * error).sum())
+    assert ratio == pytest.approx(placed, rel=0.03)
+    floor = float((2 * 2**-9 * golden.abs()).sum())
+    none = float(yard.allowed(0 * error).sum())
+    assert (ratio * none - floor) / (none - floor) == pytest.approx(expected, rel=0.05)
+
+
+def test_a_factor_is_no_noise() -> None:
+    generator = torch.Generator().manual_seed(0)
+    golden, yardstick, sample, error = torch.randn(4, 60, 70, dtype=torch.float64, generator=generator)
+    yard = Yardstick(golden, 1e-3 * yardstick, [1e-3 * sample], 2**-9, 0.0)
+    sums = yard.sums(1e-3 * error + 0.02 * golden)
+    noisier = {system.direction: one.noisier for system, one in sums.items()}
+    assert noisier == {"golden": pytest.approx(1.0, abs=0.05), "ones": 3.0}
