@@ -96,9 +96,9 @@ def check(
     if not suspects:
         return Outcome(trial, conditions=conditions, draws=draws)
     regions = {k: candidate_regions(trial.tracks[k]) for k in suspects}
-    fresh = Trial(pair, regions=regions).run(pair.draws(again, seed + FRESH, given, fresh), samples).tracks
-    wrong = tuple(k for k in suspects if confirmed(trial.tracks[k], fresh[k]))
-    findings = tuple(finding(trial.tracks[k], regions[k], fresh[k]) for k in wrong)
+    later = Trial(pair, regions=regions).run(pair.draws(again, seed + FRESH, given, fresh), samples).tracks
+    wrong = tuple(k for k in suspects if confirmed(trial.tracks[k], later[k]))
+    findings = tuple(finding(trial.tracks[k], regions[k], later[k]) for k in wrong)
     return Outcome(trial, wrong, findings, conditions, draws)
 
 

@@ -173,9 +173,9 @@ class Trial:
     def close(self) -> Trial:
         """Judge what all draws together show."""
         for k, taken in self._few.items():
+            deviation = self.tracks[k].deviation
             _judge(self.tracks[k], _stacked(taken), self, self.regions.get(k, ()))
-            if self.tracks[k].deviation.wrong is not None:
-                self.tracks[k].deviation.wrong = self.tracks[k].deviation.wrong.any(0)
+            deviation.wrong = None if deviation.wrong is None else deviation.wrong.any(0)
         self._few.clear()
         for track in self.tracks:
             track.deviation.close()

@@ -100,8 +100,8 @@ class Sums:
     def add(self, other: Sums) -> Sums:
         """Return the sums over the draws of both."""
         names = ("error", "norm", "variance", "floor", "golden", "known")
-        added = (getattr(self, name) + getattr(other, name) for name in names)
-        return Sums(*added, max(self.noisier, other.noisier))
+        added = {name: getattr(self, name) + getattr(other, name) for name in names}
+        return Sums(**added, noisier=max(self.noisier, other.noisier))
 
     @property
     def bound(self) -> Tensor:
