@@ -41,3 +41,13 @@ class InputError(NbautogradError, ValueError):
 
 class GradcheckError(NbautogradError, AssertionError):
     """Raised by ``GradcheckReport.raise_if_wrong``; its message is the report's text."""
+
+
+class CommandError(Exception):
+    """Something that a person who typed a command can mend; its message, one sentence, says how. No traceback is shown.
+
+    Attributes:
+        status: the exit status of the command.
+    """
+
+    status = 1

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from nbautograd import __version__
-from nbautograd.command.error import CommandError
 from nbautograd.command.places import GUIDES
+from nbautograd.errors import CommandError
 from nbautograd.messages import LANGUAGES, language, set_language, text
 
 

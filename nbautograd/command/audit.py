@@ -12,8 +12,8 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
-from nbautograd.command.error import CommandError
 from nbautograd.command.page import require_ours
+from nbautograd.errors import CommandError
 from nbautograd.inspection.audit import Audit
 from nbautograd.inspection.audit_report import AuditReport
 from nbautograd.messages import language, text

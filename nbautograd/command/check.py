@@ -11,10 +11,9 @@ from types import ModuleType
 from typing import Any
 
 from nbautograd.command.audit import COULD_NOT_RUN, FOUND, Unrunnable, write_page_of
-from nbautograd.command.error import CommandError
 from nbautograd.command.page import require_ours
 from nbautograd.core.checking.budget import DEFAULT
-from nbautograd.errors import NbautogradError
+from nbautograd.errors import CommandError, NbautogradError
 from nbautograd.inspection.kernel import gradcheck
 from nbautograd.inspection.kernel_report import KernelReport
 from nbautograd.messages import text

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nbautograd.command.error import CommandError
 from nbautograd.command.places import notebooks
+from nbautograd.errors import CommandError
 from nbautograd.messages import text
 
 

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from nbautograd import __version__
-from nbautograd.command.error import CommandError
-from nbautograd.command.page import as_html, require_ours
-from nbautograd.command.running import read, run
+from nbautograd.command.page import as_html, read, require_ours, run
+from nbautograd.errors import CommandError
 from nbautograd.messages import text
 from nbautograd.widgets.front_ends import fresh_anchor
 

@@ -9,8 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from nbautograd.command.error import CommandError
 from nbautograd.command.places import guide, own_copy
+from nbautograd.errors import CommandError
 from nbautograd.messages import set_language, text
 
 

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 import nbautograd
-from nbautograd.command.error import CommandError
+from nbautograd.errors import CommandError
 from nbautograd.messages import text
 
 GUIDES = ("demo", "torch_errors", "audit")

@@ -6,8 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from nbautograd.command.error import CommandError
-from nbautograd.errors import NbautogradError
+from nbautograd.errors import CommandError, NbautogradError
 from nbautograd.messages import LANGUAGES, text
 
 

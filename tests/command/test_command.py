@@ -9,8 +9,8 @@ import pytest
 import nbautograd
 from nbautograd.command import lab as lab_module
 from nbautograd.command import main
-from nbautograd.command.error import CommandError
 from nbautograd.command.places import GUIDES, guide, notebook, own_copy
+from nbautograd.errors import CommandError
 from nbautograd.messages import set_language
 
 

@@ -11,8 +11,7 @@ import pytest
 
 from nbautograd.command import doctor as doctor_module
 from nbautograd.command import main
-from nbautograd.command.doctor import Check, doctor, installed
-from nbautograd.command.jupyter import BrowserSide, browser_side, kernel_python, same_python
+from nbautograd.command.doctor import BrowserSide, Check, browser_side, doctor, installed, kernel_python, same_python
 
 
 def test_all_is_well_here(capsys):

@@ -14,8 +14,8 @@ import pytest
 from comm_wire import decoded
 
 from nbautograd.command import main
-from nbautograd.command.error import CommandError
 from nbautograd.command.freeze import LIVE, STORED, freeze, frozen
+from nbautograd.errors import CommandError
 
 ANCHOR = "nbag-0123456789abcdef"
 OURS = {

@@ -3,8 +3,8 @@
 import nbformat
 import pytest
 
-from nbautograd.command.error import CommandError
 from nbautograd.command.page import write_page
+from nbautograd.errors import CommandError
 
 
 def written(folder, *cells):

@@ -75,13 +75,14 @@ def test_headless_writes_a_page_that_needs_nothing_else(headless, page, artifact
 
 @pytest.mark.notebooks
 def test_headless_twice_writes_its_own_page_again_but_no_one_elses(headless, capsys, monkeypatch):
-    from nbautograd.command import error, page
+    from nbautograd.command import page
+    from nbautograd.errors import CommandError
 
     written, _ = headless
     monkeypatch.setattr(page, "run", lambda *_: "")
     notebook = written.with_suffix(".ipynb")
     assert page.write_page(notebook) == written
     written.write_text("mine")
-    with pytest.raises(error.CommandError, match="was not written by nbautograd"):
+    with pytest.raises(CommandError, match="was not written by nbautograd"):
         page.write_page(notebook)
     assert written.read_text() == "mine"

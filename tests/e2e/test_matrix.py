@@ -17,7 +17,7 @@ from jupyter_app import App, ours, visit
 from playwright.sync_api import expect
 
 from nbautograd.command.freeze import freeze
-from nbautograd.command.running import run
+from nbautograd.command.page import run
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import torch
 
-from nbautograd.core.explaining.cause import ErrorCause, Place, said
+from nbautograd.core.explaining.cause import ErrorCause, said
 from nbautograd.core.explaining.no_grad import differentiated
-from nbautograd.core.explaining.program import Program, node_of
-from nbautograd.core.explaining.watch import made_at
+from nbautograd.core.explaining.program import Program
+from nbautograd.core.explaining.watch import line_that_made
 
 # kind -> which of the tensors that the line mentions torch means
 MEANT: dict[str, Callable[[torch.Tensor], bool]] = {
@@ -42,7 +42,7 @@ def at_the_line(program: Program, kind: str) -> ErrorCause | None:
     if kind == "numpy" and (owner := _owner(program, "numpy")):
         found = [(owner, program.tensors.get(owner))]
     name, tensor = found[0] if found else ("", None)
-    made = _made(program, name, tensor)
+    made = line_that_made(program, name, tensor)
     shape = "" if tensor is None else f"{tuple(tensor.shape)}"
     dtype = "" if tensor is None else str(tensor.dtype).removeprefix("torch.")
     shown = {"name": name or "?", "shape": shape, "dtype": dtype, "line": did.line, "text": did.text}
@@ -79,14 +79,6 @@ def _owner(program: Program, method: str) -> str:
         owners = [f.value for f in calls if isinstance(f, ast.Attribute) and f.attr == method]
         return ast.unparse(owners[0]) if len(owners) == 1 else ""
     return ""
-
-
-def _made(program: Program, name: str, tensor: torch.Tensor | None) -> Place | None:
-    if tensor is None:
-        return None
-    if (place := made_at(node_of(tensor))) is not None:
-        return place
-    return program.line_of_tensor(name)
 
 
 def _view_of_leaf(tensor: torch.Tensor) -> bool:

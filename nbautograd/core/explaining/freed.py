@@ -11,7 +11,7 @@ import torch
 
 from nbautograd.core.explaining.cause import Edit, ErrorCause, Place, said
 from nbautograd.core.explaining.program import Program, Source, behind, node_of, targets
-from nbautograd.core.explaining.watch import freed_by, made_at
+from nbautograd.core.explaining.watch import freed_by, line_that_made
 from nbautograd.core.graphs.source_cuts import tree_of
 from nbautograd.core.torch_private.nodes import all_gone, function_of, node_name, raw_slots, sequence_number
 
@@ -33,7 +33,7 @@ def freed(program: Program) -> ErrorCause | None:
     looped = any(source.line in source.in_loops for source in program.code)
     case = _Case(program, name, root, again=_is_same_line(did, here), looped=looped)
     tie = next(tie for tie in _TIES if tie.holds(case))
-    made = _made(program, name)
+    made = line_that_made(program, name, program.tensors.get(name))
     op = node_name(gone[0])
     shown = {"name": name or root, "root": root, "op": op, "line": did.line if did else 0}
     if did is None:
@@ -143,13 +143,6 @@ def _shared(program: Program, gone: set[Any]) -> str:
             if inside & gone:
                 found[name] = len(inside)
     return min(found, key=lambda name: (found[name], name.count("."), len(name))) if found else ""
-
-
-def _made(program: Program, name: str) -> Place | None:
-    tensor = program.tensors.get(name)
-    if tensor is not None and (place := made_at(node_of(tensor))) is not None:
-        return place
-    return program.line_of_tensor(name)
 
 
 def _earlier_line(program: Program, gone: set[Any]) -> Place | None:

@@ -28,9 +28,8 @@ import torch
 
 from nbautograd.core.explaining.cause import Edit
 from nbautograd.core.explaining.not_finite import BackwardWatch
-from nbautograd.core.explaining.optimizers import StepWatch
 from nbautograd.core.explaining.program import Program
-from nbautograd.core.explaining.watch import Pass, Watch, tensors_of
+from nbautograd.core.explaining.watch import Pass, StepWatch, Watch, tensors_of
 from nbautograd.core.torch_private.nodes import leaf_tensor
 
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND

@@ -19,11 +19,12 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 from torch.nn.modules.module import register_module_parameter_registration_hook
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from nbautograd.core.explaining.cause import Place
-from nbautograd.core.explaining.program import node_of, nodes_behind, place_of, users_frame, version
+from nbautograd.core.explaining.cause import ErrorCause, Place, said
+from nbautograd.core.explaining.program import Program, node_of, nodes_behind, place_of, users_frame, version
 from nbautograd.core.graphs.names import variables_of
 from nbautograd.core.torch_private.nodes import leaf_tensor, next_sequence_number, node_name, sequence_number
 from nbautograd.core.torch_private.tensors import storage_address
@@ -371,6 +372,13 @@ def made_at(node: Any) -> Place | None:
     return None if spot is None else spot.place()
 
 
+def line_that_made(program: Program, name: str, tensor: torch.Tensor | None) -> Place | None:
+    """Return the line that made a tensor: where a watched run saw it, else where its name is assigned once."""
+    if tensor is None:
+        return None
+    return made_at(node_of(tensor)) or program.line_of_tensor(name)
+
+
 def cuts_into(node: Any) -> list[Cut]:
     """Return the cuts of the tensors that went into a node, where a watched run saw it."""
     cuts: list[Cut] = mark(node).get("cuts", [])
@@ -456,3 +464,48 @@ def _storage(tensor: torch.Tensor) -> int:
         return storage_address(tensor)
     except Exception:  # sparse and wrapped tensors have none
         return id(tensor)
+
+
+MOST_NAMED = 4  # parameters in one sentence
+
+
+class StepWatch:
+    """Sees the steps of all optimizers while it is entered.
+
+    Args:
+        leaves: identity -> leaf that some backward reached so far; read at each step.
+    """
+
+    def __init__(self, leaves: dict[int, torch.Tensor]) -> None:
+        self._leaves = leaves
+        self._held: set[int] = set()
+        self._left_out: dict[int, tuple[str, Place]] = {}
+        self._handle: Any = None
+
+    def __enter__(self) -> StepWatch:
+        self._handle = register_optimizer_step_pre_hook(self._note)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._handle.remove()
+
+    def _note(self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
+        self._held |= {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
+        others = [t for key, t in self._leaves.items() if key not in self._held and isinstance(t, nn.Parameter)]
+        frame = users_frame()
+        if frame is None or not any(t.grad is not None for t in others):
+            return
+        program = Program(scope=variables_of(frame))
+        place = place_of(frame.f_code, frame.f_lineno, frame.f_globals)
+        for parameter in others:
+            if parameter.grad is not None and (name := program.name_of(parameter)):
+                self._left_out.setdefault(id(parameter), (name, place))
+
+    def cause(self) -> ErrorCause | None:
+        """Return which parameters had a gradient at a step and were held by no optimizer that stepped."""
+        left = [where for key, where in self._left_out.items() if key not in self._held]
+        if not left:
+            return None
+        names, did = ", ".join([*dict.fromkeys(name for name, _ in left)][:MOST_NAMED]), left[0][1]
+        what = said("optimizer_left_out.what", did, name=names, line=did.line, text=did.text)
+        return ErrorCause("optimizer_holds_others", (what, said("optimizer_left_out.advice")), left[0][0], None, did)
