@@ -42,7 +42,19 @@ def pytest_runtest_setup() -> None:
     """Begin each test with the same random numbers, whichever tests ran before it."""
     import torch
 
-    torch.manual_seed(0)
+    torch.default_generator.manual_seed(0)  # torch.manual_seed formats a stack for each device that is not there
+
+
+@pytest.fixture
+def fixes() -> None:
+    """Look for fixes as well, in a module whose other tests are ``without_fixes``."""
+
+
+@pytest.fixture
+def without_fixes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out the search for a fix, which takes two thirds of the check of a wrong backward."""
+    if "fixes" not in request.fixturenames:
+        monkeypatch.setattr("nbautograd.core.checking.gradcheck.mended", lambda _, findings: findings)
 
 
 def pytest_runtest_teardown() -> None:

@@ -239,6 +239,7 @@ class HalfSolved(Solved):
         return matrix / 2, b
 
 
+@pytest.mark.slow
 def test_a_gradient_for_symmetric_matrices_is_judged_for_them():
     root, b = torch.randn(3, 3), torch.randn(3, 1)
     matrix = (root @ root.mT + 3 * torch.eye(3)).requires_grad_()

@@ -108,6 +108,7 @@ def constructed():
             yield "broken", words[0], words[2] if len(words) > 2 else ""
 
 
+@pytest.mark.slow
 def test_every_finding_has_its_sentence_in_parts():
     """What the code names in so many words as a finding's message; a sentence alone could not be shortened."""
     stems = {argument for function, _, argument in constructed() if function == "Finding"}

@@ -40,6 +40,7 @@ def pasted(ipython: InteractiveShell) -> Pasted:
         return Pasted([empty(snippet) for snippet in PYTHON], dict(empty.shell.user_ns))
 
 
+@pytest.mark.slow
 def test_every_snippet_runs_when_pasted_in_order(pasted: Pasted) -> None:
     assert len(pasted.ran) >= 5
     assert [ran.error for ran in pasted.ran] == [None] * len(pasted.ran)
@@ -53,6 +54,7 @@ def test_the_first_cell_shows_what_the_picture_shows(pasted: Pasted) -> None:
     assert "backward is wrong for x; the line to change, with the change that was tried; weight is right" in README
 
 
+@pytest.mark.slow
 def test_the_offered_line_mends_the_cell(pasted: Pasted, bare: Notebook) -> None:
     names = pasted.names
     report = nbautograd.gradcheck(names["RMSNorm"], (names["x"], names["weight"]))
@@ -68,6 +70,7 @@ def test_the_script_says_what_its_comments_say(pasted: Pasted) -> None:
     assert pasted.names["report"].function == "RMSNorm"  # of the callable around it
 
 
+@pytest.mark.slow
 def test_the_test_of_the_readme_fails_with_the_report(bare: Notebook) -> None:
     for snippet in (*PYTHON[:2], *(snippet for snippet in PYTHON if "def test_" in snippet)):
         bare(snippet)

@@ -57,6 +57,7 @@ def test_no_registry_host():
     assert finds(REGISTRY, tracked()) == []
 
 
+@pytest.mark.slow
 def test_no_docstring_begins_with_a_question():
     files = sorted((ROOT / "nbautograd").rglob("*.py"))
     assert len(files) > 100
@@ -71,6 +72,7 @@ def long_functions(source: str, most: int = 60) -> list[str]:
     return [n.name for n in functions if (n.end_lineno or 0) - n.lineno - documented[n] >= most]
 
 
+@pytest.mark.slow
 def test_functions_have_60_lines_at_most_and_files_800():
     files = [f for f in sorted((ROOT / "nbautograd").rglob("*.py")) if f.parent.name != "messages"]
     texts = {str(file.relative_to(ROOT)): file.read_text(encoding="utf-8") for file in files}

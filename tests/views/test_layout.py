@@ -219,6 +219,7 @@ def test_folding_keeps_to_the_number_of_boxes(boxes):
     assert "302" in made.note
 
 
+@pytest.mark.slow
 @given(st.text(max_size=60), st.integers(20, 200))
 def test_a_fitted_text_is_as_narrow_as_asked(text, width):
     assert text_width(fit(text, width), "text") <= max(width, text_width("…"))

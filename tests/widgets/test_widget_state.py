@@ -101,6 +101,7 @@ def weight(wire: Wire) -> int:
     return len(json.dumps(state)) + sum(map(len, buffers))
 
 
+@pytest.mark.slow
 def test_nothing_is_heavier_than_a_megabyte_until_it_is_asked_for(wire: Wire, samples: Any) -> None:
     big = np.random.default_rng(0).normal(size=(300, 400))
     check = nbautograd.GradcheckReport("F", "wrong", blocks={(0, i): samples.block(big, big + 1) for i in range(30)})

@@ -14,6 +14,8 @@ import nbautograd
 from nbautograd.core.checking import backward_lines
 from nbautograd.core.checking.problem import Problem
 
+pytestmark = pytest.mark.usefixtures("without_fixes")
+
 
 def said(fn, *inputs) -> str:
     """The text of the line that the first finding names."""

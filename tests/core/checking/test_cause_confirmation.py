@@ -13,6 +13,8 @@ from nbautograd.core.checking import other_points
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.findings import Finding
 
+pytestmark = pytest.mark.usefixtures("without_fixes")
+
 MASK = torch.tensor([[1.0, 1, 0], [1, 0, 0], [1, 1, 1], [0, 1, 1]], dtype=torch.float64)
 
 
@@ -319,6 +321,7 @@ class Product(Function):
         return g * h.conj(), g * z
 
 
+@pytest.mark.usefixtures("fixes")
 def test_nothing_complex_is_said_of_a_real_input() -> None:
     def real(z, re, im):
         return torch.view_as_real(Product.apply(torch.view_as_complex(z), torch.complex(re, im)))
@@ -633,6 +636,7 @@ class ScaleForgotten(Function):
         return r * gw - x * r**3 * (gw * x).mean(-1, keepdim=True), (g * x).sum(0)
 
 
+@pytest.mark.usefixtures("fixes")
 @pytest.mark.parametrize(
     ("fn", "shapes", "message", "change"),
     [

@@ -14,6 +14,8 @@ from nbautograd import gradcheck
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.run import GradcheckRun
 
+pytestmark = pytest.mark.usefixtures("without_fixes")
+
 SIZE = 40
 RANDOM = np.random.default_rng(0)
 MATRIX = RANDOM.uniform(0.5, 2.0, (SIZE, SIZE)) * RANDOM.choice([-1.0, 1.0], (SIZE, SIZE))

@@ -11,6 +11,8 @@ from torch.autograd import Function
 import nbautograd
 from nbautograd.core.checking import functions_inside
 
+pytestmark = pytest.mark.usefixtures("without_fixes")
+
 F64 = torch.float64
 
 
@@ -115,6 +117,7 @@ def test_the_wrong_function_in_a_model_is_named_with_its_line_and_its_mended_lin
     assert "Sine" not in str(report)
 
 
+@pytest.mark.usefixtures("fixes")
 def test_a_function_that_is_right_is_not_blamed_for_what_stands_around_it(x):
     report = check(lambda x: Sine.apply(x * x.detach()), x)
     assert report.verdict == "wrong"
@@ -137,6 +140,7 @@ def test_every_style_of_forward_is_checked_alone(cls, x):
     assert inside(report) == [cls.__name__]
 
 
+@pytest.mark.usefixtures("fixes")
 def test_the_only_function_keeps_its_name_where_it_is_wrong_by_itself(x):
     report = check(lambda x: Apart.apply(x, 3.0).sin(), x)
     assert report.function == "Apart"
@@ -181,6 +185,7 @@ def test_classes_are_left_as_they_were(x):
         nbautograd.uninstrument(Scaled)
 
 
+@pytest.mark.usefixtures("fixes")
 def test_hints_cut_what_is_said_of_a_function_inside(x):
     assert "Scaled" not in str(check(Network(), x, hints="none"))
     report = check(Network(), x, hints="what")
@@ -281,6 +286,7 @@ class Quantised(Function):
         return grad_codes + d, x.new_zeros(ctx.shape).index_add_(0, index, -d)
 
 
+@pytest.mark.slow
 def test_an_output_that_hands_its_gradient_through_is_not_the_first_to_blame():
     generator = torch.Generator().manual_seed(0)
     inputs = [torch.randn(n, 3, dtype=F64, generator=generator).requires_grad_() for n in (4, 2)]

@@ -23,6 +23,8 @@ from nbautograd.core.checking.diagnosis.hypothesis import (
     Hypothesis,
 )
 
+pytestmark = pytest.mark.usefixtures("without_fixes")
+
 
 def holds(e):
     return Cause("sign", "sign")

@@ -9,6 +9,8 @@ import torch
 
 from nbautograd import gradcheck
 
+pytestmark = pytest.mark.usefixtures("without_fixes")
+
 DTYPES = [torch.float16, torch.bfloat16, torch.float32]
 
 

@@ -51,6 +51,7 @@ def cubic(x, p):
     return x**3 + p * x
 
 
+@pytest.mark.slow
 def test_an_implicit_differentiation_is_mended_within_its_bounds() -> None:
     report = nbautograd.gradcheck(Root, (cubic, draw(4), draw(4, seed=1, low=0.5, high=1.5)), order=1)
     assert report.verdict == "wrong"

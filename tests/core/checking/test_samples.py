@@ -15,6 +15,8 @@ from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.steps.refine import DRAWN, WORST
 from nbautograd.core.display import render
 
+pytestmark = pytest.mark.usefixtures("without_fixes")
+
 COUNT = 3000
 
 
@@ -41,6 +43,7 @@ def cube_times(factor, kink=False):
     return Cube
 
 
+@pytest.mark.usefixtures("fixes")
 def test_one_error_in_all_entries_is_counted_everywhere_and_refined_in_a_sample():
     report = nbautograd.gradcheck(cube_times(lambda x: 1.5), values())
     [block] = report.blocks.values()
@@ -95,6 +98,7 @@ def test_the_sample_goes_by_the_seed_and_the_verdict_does_not():
     assert other.wrong == first.wrong == COUNT
 
 
+@pytest.mark.slow
 def test_wrong_entries_take_at_most_three_times_the_evaluations_of_right_ones(monkeypatch):
     """Counted in elements that forward was evaluated at, so that every machine says the same."""
 

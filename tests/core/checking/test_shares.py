@@ -10,6 +10,8 @@ from torch.autograd import Function
 import nbautograd
 from nbautograd.core.findings import Finding
 
+pytestmark = pytest.mark.usefixtures("without_fixes")
+
 
 def first(fn, *inputs) -> Finding:
     report = nbautograd.gradcheck(fn, inputs, order=1)

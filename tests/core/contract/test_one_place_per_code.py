@@ -50,6 +50,7 @@ def places(sources: dict[str, str]) -> dict[str, list[str]]:
     return found
 
 
+@pytest.mark.slow
 def test_each_code_is_made_at_one_place() -> None:
     found = places(SOURCES)
     assert {code: files for code, files in found.items() if len(files) != 1} == {}
@@ -141,6 +142,7 @@ def detectors(sources: dict[str, str]) -> dict[str, dict[str, set[str]]]:
     return found
 
 
+@pytest.mark.slow
 def test_rules_with_two_kinds_of_evidence_are_those_that_the_documentation_gives_a_reason_for() -> None:
     told: dict[str, set[str]] = {}
     for line in PAGE.read_text(encoding="utf-8").splitlines():

@@ -23,7 +23,7 @@ def program(case: Case) -> Run:
     linecache.cache[file] = (len(case.text), None, case.text.splitlines(keepends=True), file)
 
     def call(text: str) -> None:
-        torch.manual_seed(0)
+        torch.default_generator.manual_seed(0)
         exec(compile(text, file, "exec"), {"torch": torch, "__name__": "__main__"})
 
     return Run(call, file, case.text)

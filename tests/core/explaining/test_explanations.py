@@ -121,6 +121,7 @@ def test_a_second_where_is_tried(function, changed):
     assert "the same value, finite gradients" in str(found)
 
 
+@pytest.mark.slow
 def test_a_change_that_alters_the_gradients_is_not_offered():
     """``y = y.detach()`` ends the error as well, and is no answer."""
     line = broken.__code__.co_firstlineno + 3

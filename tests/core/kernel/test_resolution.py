@@ -34,6 +34,7 @@ def injected(kernel: Kernel, dtype: torch.dtype, position: int) -> None:
         assert report(kernel, dtype, 1 + sign * BELOW * seen, position).verdict == "right"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("position", [0, 1])
 def test_the_resolution_of_rms_norm_is_true(position: int) -> None:
     injected(RMS, torch.bfloat16, position)
