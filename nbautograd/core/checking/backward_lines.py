@@ -177,6 +177,23 @@ def marking_line(subject: Problem) -> int | None:
     return next((call.lineno for call in calls), None)
 
 
+def saving_line(subject: Problem, attribute: str) -> int | None:
+    """Return the line of forward or setup_context that keeps something for backward.
+
+    Args:
+        subject: what is checked.
+        attribute: of ctx by which backward gets it: ``"saved_tensors"``, or any that is assigned to.
+    """
+    codes = {} if subject.cls is None else methods_of(subject.cls).codes
+    trees = [user_source.method_at(codes[name]) for name in ("setup_context", "forward") if name in codes]
+    found = [tree for tree in trees if tree is not None]
+    if attribute == "saved_tensors":
+        return next((call.lineno for tree in found for call in user_source.calls_of(tree, "save_for_backward")), None)
+    targets = (n for tree in found for n in user_source.own_nodes(tree) if isinstance(n, ast.Attribute))
+    stores = (n for n in targets if isinstance(n.ctx, ast.Store) and n.attr == attribute)
+    return next((n.lineno for n in stores), None)
+
+
 def rounding_line(subject: Problem) -> int | None:
     """Return the first line that names a dtype of half precision: of backward, else of what saves for it."""
     codes = {} if subject.cls is None else methods_of(subject.cls).codes
@@ -256,10 +273,11 @@ def _sliced(target: ast.expr) -> bool:
 def _only_made(statement: ast.stmt) -> bool:
     value = getattr(statement, "value", None)
     values = value.elts if isinstance(value, ast.Tuple) else [value]
-    return all(map(_is_maker, values))
+    return all(map(is_maker, values))
 
 
-def _is_maker(value: ast.expr | None) -> bool:
+def is_maker(value: ast.expr | None) -> bool:
+    """Return True for a call that makes a tensor to be filled, or copies one to be changed."""
     function = value.func if isinstance(value, ast.Call) else None
     name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
     return name.startswith(MAKERS)

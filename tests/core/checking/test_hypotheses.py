@@ -117,10 +117,16 @@ def test_the_variable_that_only_wrong_gradients_use_is_named() -> None:
     wrong = [f for f in report.findings if f.kind == "bug"]
     assert {f.where[1] for f in wrong} == {0, 1}
     for found in wrong:
-        shared = found.params["shared"]
-        assert (shared.params["name"], shared.params["inputs"]) == ("ds", "`q`, `k`")
-        assert shared.params["line"] == found.line
-        assert "computed from `ds`" in found.message
+        assert (found.params["name"], found.params["at"]) == ("ds", found.line)
+        assert "in place of `ds` it is right" in found.message
+
+
+def test_so_it_is_where_a_callable_stands_around_the_function() -> None:
+    def around(q, k, v):
+        return AttentionWrong.apply(q, k, v)
+
+    report = nbautograd.gradcheck(around, (draw(4, 3), draw(4, 3, seed=1), draw(4, 2, seed=2)), order=1)
+    assert any("computed from `ds`" in f.message for f in report.findings)
 
 
 class Masked(Function):

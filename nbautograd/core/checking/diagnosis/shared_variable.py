@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from nbautograd.core import user_source
@@ -47,7 +47,7 @@ def shared_variable(subject: Problem, blocks: Mapping[tuple[int, int], Block]) -
         argument = subject.arguments.get(i)
         if argument is None or argument >= len(value.elts):
             return None
-        used[i] = _reached(_read(value.elts[argument]), sources)
+        used[i] = _reached(names_read(value.elts[argument]), sources)
     shared = frozenset.intersection(*(used[i] for i in wrong)) - frozenset[str]().union(*(used[i] for i in right))
     last = max((name for name in shared if name in lines), key=lambda name: lines[name], default=None)
     return None if last is None else SharedVariable(last, lines[last], wrong)
@@ -60,43 +60,48 @@ def _assigned_from(function: ast.FunctionDef) -> tuple[dict[str, frozenset[str]]
     """
     sources: dict[str, frozenset[str]] = {}
     lines: dict[str, int] = {}
-    for target, value in _assignments(function):
-        read = _read(value)
+    for target, value in assigned(user_source.own_nodes(function)):
+        read = names_read(value)
         from_ctx = isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name) and value.value.id == "ctx"
-        for name in _written(target):
+        for name in names_written(target):
             sources[name] = sources.get(name, frozenset()) | read
             if not from_ctx:
                 lines[name] = value.lineno
     return sources, lines
 
 
-def _assignments(function: ast.FunctionDef) -> Iterator[tuple[ast.expr, ast.expr]]:
-    for node in user_source.own_nodes(function):
+def assigned(nodes: Iterable[ast.AST]) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Yield the target and the value of each assignment among these nodes, changes in place among them."""
+    for node in nodes:
         if isinstance(node, ast.Assign):
             yield from ((target, node.value) for target in node.targets)
         elif isinstance(node, (ast.AugAssign, ast.AnnAssign, ast.NamedExpr)) and node.value is not None:
             yield node.target, node.value
         elif isinstance(node, ast.For):
             yield node.target, node.iter
-        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            method = node.value.func
-            if isinstance(method, ast.Attribute) and method.attr.endswith("_"):  # changed in place
-                yield method.value, node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and in_place(node.func.attr):
+            yield node.func.value, node
 
 
-def _read(value: ast.expr) -> frozenset[str]:
+def in_place(method: str) -> bool:
+    """Return True for the name of a method that changes its tensor."""
+    return method.endswith("_") and not method.startswith("_")
+
+
+def names_read(value: ast.expr) -> frozenset[str]:
+    """Return the names that an expression reads."""
     return frozenset(n.id for n in ast.walk(value) if isinstance(n, ast.Name))
 
 
-def _written(target: ast.expr) -> Iterator[str]:
-    """The variables that an assignment writes to, whole or in part."""
+def names_written(target: ast.expr) -> Iterator[str]:
+    """Yield the variables that an assignment writes to, whole or in part."""
     while isinstance(target, (ast.Subscript, ast.Attribute, ast.Starred)):
         target = target.value
     if isinstance(target, ast.Name):
         yield target.id
     elif isinstance(target, (ast.Tuple, ast.List)):
         for item in target.elts:
-            yield from _written(item)
+            yield from names_written(item)
 
 
 def _reached(names: frozenset[str], sources: Mapping[str, frozenset[str]]) -> frozenset[str]:

@@ -25,6 +25,7 @@ from nbautograd.core.checking.diagnosis.hypothesis import (
     Fresh,
     Hypothesis,
 )
+from nbautograd.core.checking.diagnosis.intermediates import WrongVariable, wrong_variable
 from nbautograd.core.checking.diagnosis.patterns import number
 from nbautograd.core.checking.diagnosis.ratio_confirmation import MEASURED_RATIO
 from nbautograd.core.checking.diagnosis.shared_variable import SharedVariable, shared_variable
@@ -37,6 +38,10 @@ Blocks = Mapping[tuple[int, int], Block]
 UNEXPLAINED = ("wrong_derivative", "wrong_derivative_part", "wrong_unclassified", "wrong_unclassified_part")
 # sentences of a term that is missing, and not of where it comes from
 TERMS = ("missing_coupling", "missing_coupling_dims", "lost_mean", "lost_sum")
+# sentences that say which entries are wrong, in place of which a condition that does it is named
+ENTRIES = ("missing_entries", "extra_entries", "extra_entries_wide", "localized", "none_gradient")
+# causes that are no matter of how a value is computed
+NOT_COMPUTED = ("none_gradient", "swapped_inputs", "output_grad_ignored", "nonfinite")
 # sentences that are true of an input whatever comes through other outputs
 WHOLE = (*UNEXPLAINED, "none_gradient", "output_grad_ignored", "swapped_outputs", "nonfinite")
 
@@ -148,6 +153,7 @@ def causes(
     told: set[tuple[Any, ...]] = set()
     shared = shared_variable(subject, blocks)
     found: dict[tuple[int, int], tuple[Evidence, Cause]] = {}
+    variable = functools.cache(functools.partial(wrong_variable, subject))
     # an output that backward hands the gradient of through, flat in forward, is the last to blame
     through = {o for (o, _), block in blocks.items() if block.verdict == "flat"}
     for (o, i), block in sorted(blocks.items(), key=lambda item: item[0][0] in through):
@@ -161,7 +167,10 @@ def causes(
             told.add(key)
             others = {k: block for k, block in blocks.items() if k[1] == i and k[0] != o}
             alone = any(_key(found[k][1]) != _key(cause) if k in found else _alive(b) for k, b in others.items())
-            yield _finding(subject, e, cause, shared, alone and cause.message not in WHOLE)
+            via = variable(i) if cause.code not in NOT_COMPUTED else None
+            if cause.code == "none_gradient":  # only under a condition
+                via = known if (known := variable(i)) is not None and known.condition else None
+            yield _finding(subject, e, cause, via or _of(shared, e, cause), alone and cause.message not in WHOLE)
 
 
 def _key(cause: Cause) -> tuple[str, ...]:
@@ -206,26 +215,48 @@ def _fresh_at(subject: Problem, place: Place | None, where: tuple[int, int]) -> 
     return Fresh(e, place.resized, place.argument, place.spread, lambda: _fresh_at(subject, place.again(), where))
 
 
-def _finding(subject: Problem, e: Evidence, cause: Cause, shared: SharedVariable | None, alone: bool) -> Finding:
+def _of(shared: SharedVariable | None, e: Evidence, cause: Cause) -> SharedVariable | None:
+    """Return the variable that all wrong gradients share where a cause says no more than that one is wrong."""
+    mine = shared is not None and e.block.input in shared.inputs and cause.message in UNEXPLAINED
+    return shared if mine else None
+
+
+def _finding(
+    subject: Problem, e: Evidence, cause: Cause, via: WrongVariable | SharedVariable | None, alone: bool
+) -> Finding:
     """Put a cause into a finding; one that holds for the block's output alone is said of what comes through it."""
     block, position = e.block, e.block.input
-    found = _written(subject, e, cause)
+    found, plain = _written(subject, e, cause), cause.message in UNEXPLAINED
     line = found.line if found is not None else None
-    via = shared if shared is not None and position in shared.inputs and cause.message in UNEXPLAINED else None
     output, name, value = block.output_name, block.input_name, phrases.value(subject, position, found)
+    message, said = cause.message, dict[str, Any]()
+    if isinstance(via, WrongVariable):
+        if not (via.whole and via.parts):  # which line wrote the wrong elements is known
+            line = via.line(subject)
+            if via.whole and via.site.text:
+                value = phrases.value(subject, position, Returned(via.site.name, line, via.site.text))
+        if not via.whole:
+            place = "causes.value_of_condition" if via.condition else "causes.value_from_line"
+            value = Phrase(place, input=name, line=line, expression=phrases.short(via.site.statement))
+        if not via.whole and (plain or (via.condition and message in ENTRIES)):
+            message, said = via.message, via.params(via.line(subject))
+    elif via is not None:
+        line = via.line or line
+    if plain and message == cause.message:
+        said["shared"] = "" if via is None else _through(subject, via, line)
     params = {
         "input": Phrase("causes.input_through", input=name, output=output) if alone else name,
         "output": output,
         "value": Phrase("causes.value_through", value=value, output=output) if alone else value,
         "example": _example(block),
         **({"right": factors.whole(e)} if not e.A.any() and np.isfinite(e.N).all() else {}),
-        **({"shared": "" if via is None else _through(subject, via)} if cause.message in UNEXPLAINED else {}),
+        **said,
         **cause.params,
     }
     end = backward_lines.return_statement(subject) if line is None else None
-    line = (None if via is None else via.line) or line or (end.line if end is not None else None)
+    line = line or (end.line if end is not None else None)
     line = line or phrases.backward_line(subject)
-    return Finding(cause.code, "bug", f"causes.{cause.message}", params, (block.output, position), line)
+    return Finding(cause.code, "bug", f"causes.{message}", params, (block.output, position), line)
 
 
 def _written(subject: Problem, e: Evidence, cause: Cause) -> Returned | None:
@@ -244,9 +275,12 @@ def _written(subject: Problem, e: Evidence, cause: Cause) -> Returned | None:
     return backward_lines.written(subject, found, np.asarray(wrong.any(-1)) if block.input_complex else wrong)
 
 
-def _through(subject: Problem, shared: SharedVariable) -> Phrase:
-    names = ", ".join(f"`{subject.input_names[k]}`" for k in sorted(shared.inputs))
-    return Phrase("causes.shared_variable", inputs=names, name=shared.name, line=shared.line)
+def _through(subject: Problem, via: WrongVariable | SharedVariable, line: int | None) -> Phrase | str:
+    """Return what is known of the variable through which the gradient goes wrong."""
+    if isinstance(via, WrongVariable):
+        return Phrase("causes.all_right_before", line=line, name=via.site.name) if via.alone else ""
+    names = ", ".join(f"`{subject.input_names[k]}`" for k in sorted(via.inputs))
+    return Phrase("causes.shared_variable", inputs=names, name=via.name, line=via.line)
 
 
 def _example(block: Block) -> Phrase | str:

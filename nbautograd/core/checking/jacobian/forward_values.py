@@ -17,6 +17,7 @@ from nbautograd.core.checking.budget import allowed_elements
 from nbautograd.core.checking.prepared_inputs import unreadable_kind
 from nbautograd.core.checking.problem import Outputs, Problem, separate_context
 from nbautograd.core.checking.progress import Progress
+from nbautograd.core.checking.quiet import seed_all
 from nbautograd.core.numerics.arrays import (
     Array,
     as_array,
@@ -29,6 +30,7 @@ from nbautograd.core.numerics.arrays import (
 )
 from nbautograd.core.numerics.compare import agree_within_rounding
 from nbautograd.core.torch_private.casts import CastWatch, spacing
+from nbautograd.core.torch_private.tensors import gradients
 
 
 class StubContext:
@@ -69,17 +71,23 @@ class StubContext:
         """Nothing is needed."""
 
 
-def forward_without_autograd(subject: Problem) -> Callable[..., tuple[Any, ...]] | None:
+def forward_without_autograd(
+    subject: Problem, forward: Callable[..., Any] | None = None
+) -> Callable[..., tuple[Any, ...]] | None:
     """The forward as a plain function from the subject's inputs to a tuple of outputs; None where there is none.
 
     For a Function class this is its ``forward`` with a stand-in ctx; for a callable in whose graph no Function was
     seen it is the callable; a callable around one Function class is run with that class's ``apply`` replaced for the
     time by its forward, which does not reach an ``apply`` that was kept elsewhere (``f = MyFunction.apply``).
+
+    Args:
+        subject: what is checked.
+        forward: takes the place of the class's own; by default that.
     """
     if subject.cls is None:
         return None if subject.has_functions else lambda *args: tuple(subject.flat(subject.fn(*args)))
     cls = subject.cls
-    forward = getattr(cls, "forward", None)
+    forward = forward or getattr(cls, "forward", None)
     if forward is None:
         return None
     separate = separate_context(cls)
@@ -93,6 +101,47 @@ def forward_without_autograd(subject: Problem) -> Callable[..., tuple[Any, ...]]
             return tuple(subject.flat(subject.fn(*args)))
 
     return (lambda *args: tuple(subject.flat(alone(*args)))) if subject.direct else within
+
+
+def by_autograd(
+    subject: Problem, outputs: Outputs, forward: Callable[..., Any] | None = None
+) -> tuple[Any, ...] | None:
+    """Run a forward with autograd at the inputs of a call; return its leaves and outputs, None where it cannot be.
+
+    Args:
+        subject: what was checked.
+        outputs: of the call.
+        forward: takes the place of the class's own, which stays as it is.
+    """
+    run = forward_without_autograd(subject, forward)
+    if run is None:
+        return None
+    leaves = [x.detach().clone() if isinstance(x, Tensor) else x for x in outputs.inputs]
+    for i in subject.differentiable:
+        leaves[i].requires_grad_()
+    seed_all(subject.seed)
+    with torch.enable_grad():
+        return leaves, run(*leaves)
+
+
+def pulled(outputs: Sequence[Tensor], to: Sequence[Tensor], v: Sequence[Tensor | None]) -> tuple[Tensor | None, ...]:
+    """Return the gradients of these tensors for these cotangents of the outputs."""
+    pairs = [(y, c) for y, c in zip(outputs, v, strict=True) if c is not None and y.requires_grad]
+    if not pairs:
+        return (None,) * len(to)
+    tensors, cotangents = zip(*pairs, strict=True)
+    return gradients(tensors, to, cotangents)
+
+
+def gradients_of_forward(
+    subject: Problem, outputs: Outputs, v: Sequence[Tensor | None]
+) -> tuple[Tensor | None, ...] | None:
+    """Return the gradients of the differentiable inputs by autograd of the forward; None where it cannot be run so."""
+    try:
+        found = by_autograd(subject, outputs)
+        return None if found is None else pulled(found[1], [found[0][i] for i in subject.differentiable], v)
+    except Exception:
+        return None
 
 
 @contextlib.contextmanager

@@ -279,12 +279,11 @@ class Repair:
 
     def _near(self, finding: Finding) -> list[int]:
         assert self.script is not None
-        lines = [finding.line] if finding.line is not None else []
-        if finding.where is not None:
-            found = phrases.returned(self.subject, finding.where[1])
-            lines += [found.line] if found is not None and found.line is not None else []
-        inside = [n - self.script.first_line + 1 for n in lines]
-        return [n for n in inside if n > 1]
+        found = None if finding.where is None else phrases.returned(self.subject, finding.where[1])
+        lines = (finding.line, None if found is None else found.line)
+        inside = (n - self.script.first_line + 1 for n in lines if n is not None)
+        last = len(self.script.text.split("\n"))
+        return [n for n in inside if 1 < n <= last][:1]
 
     def _names(self) -> list[str]:
         assert self.script is not None

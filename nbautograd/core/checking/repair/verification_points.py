@@ -59,11 +59,12 @@ class Stage:
     original: Gradients | None = None
     raised: str = ""
     _known: dict[int, list[DirectionalDerivative | None]] = field(default_factory=dict)
+    _larger: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         meter = Meter()
         try:
-            with backward_replaced(self.node, meter.around(self.own)):
+            with backward_replaced(self.node, meter.around(_noted(self.own, self._larger, self._shapes()))):
                 self.original = pull(self.subject, self.outputs, self.v)
         except Exception as error:
             self.raised = str(error)
@@ -87,12 +88,19 @@ class Stage:
     def gradients(self, backward: Callable[..., Any]) -> Gradients | str:
         """Return what this backward gives within its bounds; the text of what it raises instead."""
         outputs, node = (self.outputs, self.node) if not self.tidy else self._anew()
-        bounded = Meter(self.usage.allowance()).around(_watched(backward) if self.tidy else backward)
+        given = _shaped(backward, {k: shape for k, shape in self._shapes().items() if k not in self._larger})
+        bounded = Meter(self.usage.allowance()).around(_watched(given) if self.tidy else given)
         try:
             with backward_replaced(node, bounded):
                 return pull(self.subject, outputs, self.v)
         except Exception as error:
             return str(error)
+
+    def _shapes(self) -> dict[int, torch.Size]:
+        """Return the shapes of the arguments that gradients are for; the engine sums a larger one silently."""
+        inputs = self.outputs.inputs
+        handed = self.subject.arguments
+        return {handed[i]: inputs[i].shape for i in self.subject.differentiable if i in handed}
 
     def right(self, which: int, gradient: Tensor | None, directions: int = 2) -> bool | None:
         """Compare a gradient with the forward in so many directions; None where differences tell nothing.
@@ -113,6 +121,36 @@ class Stage:
         """The call made again, since the backward before may have changed what it left."""
         outputs = self.subject.call(self.outputs.inputs)
         return outputs, own_node(self.subject, outputs)
+
+
+def _others(result: Any, shapes: dict[int, torch.Size]) -> set[int]:
+    """Return the arguments for which gradients of another shape were returned."""
+    returned = result if isinstance(result, tuple) else (result,)
+    there = {k: returned[k] for k in shapes if k < len(returned)}
+    return {k for k, g in there.items() if isinstance(g, Tensor) and g.shape != shapes[k]}
+
+
+def _noted(backward: Callable[..., Any], larger: set[int], shapes: dict[int, torch.Size]) -> Callable[..., Any]:
+    """The same backward, which notes the arguments for which it leaves it to the engine to sum."""
+
+    def noting(ctx: Any, *grads: Any) -> Any:
+        result = backward(ctx, *grads)
+        larger.update(_others(result, shapes))
+        return result
+
+    return noting
+
+
+def _shaped(backward: Callable[..., Any], shapes: dict[int, torch.Size]) -> Callable[..., Any]:
+    """The same backward; raises when it returns a gradient of another shape than that of its argument."""
+
+    def shaped(ctx: Any, *grads: Any) -> Any:
+        result = backward(ctx, *grads)
+        if _others(result, shapes):
+            raise RuntimeError("another shape")
+        return result
+
+    return shaped
 
 
 def _watched(backward: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,0 +1,511 @@
+"""The variable of backward that goes wrong: with the right value in its place, the gradient is right.
+
+Autograd of the class's own forward knows the value of each expression of forward, and the gradient that arrives at it.
+A variable of backward that depends on grad_output stands for such a gradient, any other for such a value. The mistake
+is in the statement that made the first variable which, replaced by one of them, mends the gradient, or before it: a
+later one would mend it too, an earlier one does not. What is replaced is sought at the inputs given and borne out at
+others, of other sizes among them.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nbautograd.core import user_source
+from nbautograd.core.checking import backward_lines, other_points
+from nbautograd.core.checking.backward_call import (
+    backward_replaced,
+    cotangents,
+    gradient_tolerance,
+    own_node,
+    pull,
+    user_backward,
+)
+from nbautograd.core.checking.diagnosis.rewritten import Wrapped, expressions, method, recompiled
+from nbautograd.core.checking.diagnosis.shared_variable import assigned, names_read, names_written
+from nbautograd.core.checking.directional import directional_derivative
+from nbautograd.core.checking.jacobian.forward_values import by_autograd, pulled
+from nbautograd.core.checking.problem import Problem
+from nbautograd.core.contract import rules
+from nbautograd.core.findings import Phrase
+from nbautograd.core.numerics.compare import agree_relative
+from nbautograd.core.numerics.constants import SIGNIFICANT
+
+MOST = 200  # backwards with another value that are tried
+PLACES = 3  # at which a value has to mend the gradient: where it was found, and elsewhere
+SOLVED = 64  # elements of a variable up to which other values of it are solved for
+ELEMENTS = 20_000  # of the inputs up to which values are tried
+REPEATED = (ast.For, ast.While, ast.Try)
+HELD, SEEN = "_held", "_seen"  # what the calls around variables and expressions are named
+
+Key = tuple[str, int]  # "gradient" or "value", and the number of an expression of forward
+
+
+@dataclass(frozen=True)
+class Site:
+    """A variable of backward after a statement that wrote it.
+
+    Attributes:
+        name: of the variable.
+        line: of the statement, in the cell or file.
+        text: of the value that is assigned to the variable, else of the statement; of a loop empty.
+        from_ctx: the attribute of ctx where it is only taken from there, else empty.
+        reads: the names that the statement computes it from.
+        made: True where it is only allocated, to be filled.
+        assigned: True where the statement is an assignment to this variable alone.
+        condition: True for a comparison, or what an ``if`` tests, in place of a variable.
+    """
+
+    name: str
+    line: int
+    text: str
+    from_ctx: str
+    reads: frozenset[str]
+    made: bool
+    assigned: bool
+    condition: bool = False
+
+    @property
+    def statement(self) -> str:
+        """The statement as text; of a loop the variable alone."""
+        return f"{self.name} = {self.text}" if self.assigned else self.text or self.name
+
+
+@dataclass(frozen=True)
+class WrongVariable:
+    """The first variable of backward that goes wrong.
+
+    Attributes:
+        site: the variable, and the statement that made it.
+        kind: ``"gradient"`` or ``"value"``: what belongs in its place; ``"condition"`` for one that is turned over,
+            ``"solved"`` for a variable of which it is only known that other values of it are right.
+        expression: of forward, whose gradient or value that is.
+        made_in: the expression's line; None for an argument.
+        whole: True when it is the gradient of the input itself.
+        alone: True when all that the statement computes it from is right.
+        flipped: where a condition is to be turned over.
+        parts: True when the variable is written in parts.
+    """
+
+    site: Site
+    kind: str
+    expression: str
+    made_in: int | None
+    whole: bool
+    alone: bool = False
+    flipped: Phrase | str = ""
+    parts: bool = False
+
+    def line(self, subject: Problem) -> int:
+        """Return the line that goes wrong: the one that saves it, for what is only taken from ctx."""
+        saved = backward_lines.saving_line(subject, self.site.from_ctx) if self.site.from_ctx else None
+        return saved or self.site.line
+
+    @property
+    def condition(self) -> bool:
+        """Return True where a condition is wrong."""
+        return self.site.condition or self.kind == "condition"
+
+    @property
+    def message(self) -> str:
+        """The sentence that says what belongs in the variable's place."""
+        return "wrong_saved" if self.site.from_ctx else f"wrong_variable_{self.kind}"
+
+    def params(self, line: int) -> dict[str, Any]:
+        """Return what that sentence speaks of."""
+        known = Phrase("causes.all_right_before" if self.alone else "causes.or_before", line=line, name=self.site.name)
+        made_in = "" if self.made_in is None else Phrase("causes.of_forward", line=self.made_in)
+        said = {"name": self.site.name, "at": line, "expression": self.expression, "made_in": made_in}
+        return {**said, "statement": rules.short(self.site.statement), "known": known, "flipped": self.flipped}
+
+
+def wrong_variable(subject: Problem, position: int) -> WrongVariable | None:
+    """Find the first variable of backward that goes wrong on the way to an input's gradient; None where none is known.
+
+    Args:
+        subject: what was checked; a session of it must be open.
+        position: of the input whose gradient is wrong.
+    """
+    size = sum(x.numel() for x in subject.inputs if isinstance(x, Tensor))
+    if subject.cls is None or not subject.direct or size > ELEMENTS:
+        return None
+    try:
+        bench = _Bench(subject, position)
+        return bench.search() if bench.sites else None
+    except Exception:
+        return None  # where backward or forward cannot be run so, nothing is claimed
+
+
+class _Bench:
+    """A backward and a forward of which each intermediate value can be seen, and those of backward be replaced.
+
+    Args:
+        subject: what was checked.
+        position: of the input whose gradient is wrong.
+    """
+
+    def __init__(self, subject: Problem, position: int) -> None:
+        self.subject, self.position = subject, position
+        self.which = subject.differentiable.index(position)
+        self.sites: list[Site] = []
+        cls: Any = subject.cls
+        forward, backward = method(cls.forward), method(user_backward(cls))
+        if forward is None or backward is None:
+            return
+        self.nodes = expressions(forward[1])
+        self.labels = _labels(forward[1], self.nodes)
+        seeing = Wrapped(self.nodes, SEEN).visit(copy.deepcopy(forward[1]))
+        self.forward = recompiled(forward[0], seeing, {SEEN: self._seen})
+        tree, self.arguments = copy.deepcopy(backward[1]), user_source.parameters(backward[1])[1:]
+        tree.body = list(self._held_after(tree.body, set(self.arguments)))
+        self.backward = recompiled(backward[0], tree, {HELD: self._held})
+        self.replaced: tuple[int, Any] | None = None
+        self.seen: dict[int, Any] = {}
+        self.held: dict[int, Any] = {}
+
+    def _held_after(self, statements: Sequence[ast.stmt], known: set[str]) -> Iterator[ast.stmt]:
+        """The statements, each variable handed through a call after the one that wrote it; a loop counts as one."""
+        for statement in statements:
+            sites = list(self._written(statement, known))
+            if not isinstance(statement, (*REPEATED, ast.With, ast.FunctionDef, ast.ClassDef)):
+                self._hold_conditions(statement)
+            for name in ("body", "orelse") if isinstance(statement, (ast.If, ast.With)) else ():
+                inner = getattr(statement, name, None)
+                if inner:
+                    setattr(statement, name, list(self._held_after(inner, known)))
+            yield statement
+            for site in sites:
+                call = f"{site.name} = {HELD}({len(self.sites)}, {site.name})"
+                self.sites.append(site)
+                known.add(site.name)
+                yield ast.copy_location(ast.parse(call).body[0], statement)
+
+    def _written(self, statement: ast.stmt, known: set[str]) -> Iterator[Site]:
+        """The variables that a statement writes; of what may not run those that were there before."""
+        if isinstance(statement, (ast.If, ast.With, ast.FunctionDef, ast.ClassDef, ast.Return, ast.Raise)):
+            return
+        pairs, inside = list(assigned(ast.walk(statement))), isinstance(statement, REPEATED)
+        plain = isinstance(statement, ast.Assign) and all(isinstance(t, ast.Name) for t in statement.targets)
+        for name in dict.fromkeys(n for target, _ in pairs for n in names_written(target) if n != "ctx"):
+            mine = [(target, value) for target, value in pairs if name in names_written(target)]
+            if inside and name not in known:
+                continue
+            alone, reads = plain and len(mine) == 1, (names_read(v) for _, v in (pairs if inside else mine))
+            new = any(isinstance(t, (ast.Name, ast.Tuple, ast.List)) for t, _ in mine)
+            changed = inside or isinstance(statement, ast.AugAssign) or not new
+            value = mine[0][1]
+            yield Site(
+                name,
+                max(v.lineno for _, v in mine),
+                "" if inside else ast.unparse(value if alone else statement),
+                _from_ctx(value),
+                frozenset().union(*reads) | ({name} if changed else set()),
+                not changed and all(map(backward_lines.is_maker, getattr(value, "elts", [value]))),
+                alone,
+            )
+
+    def _hold_conditions(self, statement: ast.stmt) -> None:
+        """Hand each comparison, and what an ``if`` tests, through a call; of an ``if`` statement the test alone."""
+        root = statement.test if isinstance(statement, ast.If) else statement
+        tests = [n.test for n in ast.walk(statement) if isinstance(n, ast.IfExp)]
+        tests += [statement.test] if isinstance(statement, ast.If) else []
+        local = {id(n) for f in ast.walk(root) if isinstance(f, (ast.Lambda, ast.comprehension)) for n in ast.walk(f)}
+        whole = {id(getattr(statement, "value", None))}  # what is assigned is seen as the variable
+        nodes = [n for n in (*tests, *ast.walk(root)) if isinstance(n, ast.Compare) or any(n is t for t in tests)]
+        kept = {id(n): n for n in nodes if id(n) not in local | whole and isinstance(n, ast.expr)}
+        wrapped = Wrapped(list(kept.values()), HELD, len(self.sites))
+        for node in kept.values():
+            text = ast.unparse(node)
+            self.sites.append(Site(text, node.lineno, text, "", names_read(node), False, False, True))
+        for name, child in ast.iter_fields(statement):
+            if isinstance(statement, ast.If) and name != "test":
+                continue
+            if isinstance(child, ast.AST):
+                setattr(statement, name, wrapped.visit(child))
+
+    def _seen(self, number: int, value: Any) -> Any:
+        self.seen[number] = None if number in self.seen else value  # of what runs more than once nothing is known
+        return value
+
+    def _held(self, number: int, value: Any) -> Any:
+        self.held[number] = value
+        if self.replaced is None or self.replaced[0] != number:
+            return value
+        return self.replaced[1].clone() if isinstance(self.replaced[1], Tensor) else self.replaced[1]
+
+    def search(self) -> WrongVariable | None:
+        """Find the variable, and what belongs in its place, at the first place; bear it out at the others."""
+        if self.forward is None or self.backward is None:
+            return None
+        places = list(itertools.islice((p for p in map(self._place, self._inputs()) if p is not None), PLACES))
+        if len(places) < PLACES:
+            return None
+        first, self.left, right = places[0], MOST, set(self.arguments)
+        for number, value, kind in first.values:
+            site = self.sites[number]
+            if site.made:
+                continue  # what only allocates is never wrong by itself
+            pool = first.pool(kind, value) if isinstance(value, Tensor) else []
+            same = [key for key, tensor in pool if tensor.shape == value.shape and _equal(value, tensor, first.rel)]
+            faithful = not site.from_ctx or any(self._label(key) == site.name for key in same)
+            right.discard(site.name)
+            if same and faithful:
+                right.add(site.name)
+                if site.from_ctx or any(self._label(key) == site.name for key in same):
+                    continue
+            found = self._known(places, number, [item for item in pool if item[0] not in same])
+            found = found or (None if site.from_ctx else self._other(places, number, value, kind))
+            if found is not None:
+                alone = not site.from_ctx and site.reads <= right | {"ctx"} | self._constant()
+                parts = any(s.name == site.name and not s.assigned for s in self.sites)
+                return replace(found, alone=alone, parts=parts)
+        return None
+
+    def _known(self, places: Sequence[_Place], number: int, pool: Sequence[tuple[Key, Tensor]]) -> WrongVariable | None:
+        """Try what forward has in the place of a variable."""
+        first, *others = places
+        for key, tensor in pool:
+            self.left -= 1
+            if self.left < 0:
+                return None
+            whole = key == ("gradient", -1 - self.position)
+            if (whole or first.is_whole(tensor)) and not first.returned(number, tensor):
+                continue  # what follows would mend more than it can: it projects, or masks
+            if first.mended(number, tensor) and all(p.borne_out(number, key) for p in others):
+                expression, line = self.labels[key[1]] if key[1] >= 0 else self._argument(key)
+                return WrongVariable(self.sites[number], key[0], expression, line, whole)
+        return None
+
+    def _other(self, places: Sequence[_Place], number: int, value: Any, kind: str) -> WrongVariable | None:
+        """Look for other values of a variable, whatever they are, that mend the gradient everywhere."""
+        site, condition = self.sites[number], isinstance(value, bool) or value.dtype is torch.bool
+        if not condition and (kind != "gradient" or value.dtype is not torch.float64):
+            return None  # only in a gradient is backward linear
+        first = places[0].other_value(number)
+        if first is None or any(p.other_value(number) is None for p in places[1:]):
+            return None
+        count, entries = first
+        wrong = Phrase("causes.turned_over", count=count, entries=entries) if entries > 1 else Phrase("causes.turned")
+        return WrongVariable(site, "condition" if condition else "solved", "", None, False, False, wrong)
+
+    def _constant(self) -> set[str]:
+        """Return the names that backward never assigns a tensor to: modules, functions, numbers."""
+        tensors = {self.sites[n].name for n, value in self.held.items() if isinstance(value, Tensor)}
+        names = {name for site in self.sites for name in site.reads}
+        return names - tensors - set(self.arguments)
+
+    def _label(self, key: Key) -> str:
+        return (self.labels[key[1]] if key[1] >= 0 else self._argument(key))[0]
+
+    def _argument(self, key: Key) -> tuple[str, None]:
+        return self.subject.input_names[-1 - key[1]], None
+
+    def _inputs(self) -> Iterator[tuple[Any, ...]]:
+        """The inputs given, those of another size, others near them and of both signs."""
+        subject = self.subject
+        yield subject.fresh()
+        yield from itertools.islice(other_points.together(subject, subject.seed + 93), 1)
+        yield other_points.nearby_inputs(subject, subject.seed + 91)
+        yield other_points.in_domain(subject, subject.seed + 92)
+        yield other_points.nearby_inputs(subject, subject.seed + 94)
+
+    def _place(self, inputs: tuple[Any, ...]) -> _Place | None:
+        try:
+            place = _Place(self, inputs)
+        except Exception:
+            return None
+        return place if place.wrong else None
+
+
+class _Place:
+    """One call, its right gradients, and what each expression of forward and its gradient are.
+
+    Args:
+        bench: of the Function.
+        inputs: of the call.
+
+    Attributes:
+        wrong: True where autograd of the forward is right, and backward gives something else.
+        rel: relative difference up to which two gradients are the same.
+    """
+
+    def __init__(self, bench: _Bench, inputs: tuple[Any, ...]) -> None:
+        self.bench, subject = bench, bench.subject
+        self.outputs, self.wrong = subject.call(inputs), False
+        self.node = own_node(subject, self.outputs)
+        self.v = cotangents(subject, self.outputs, subject.seed + 95)
+        bench.seen = {}
+        found = by_autograd(subject, self.outputs, bench.forward)
+        self.rel = max(SIGNIFICANT, gradient_tolerance(self.outputs, subject.inputs))
+        if found is None or self.node is None:
+            return
+        leaves, outputs = found
+        known = {k: t for k, t in bench.seen.items() if isinstance(t, Tensor)}
+        values = {-1 - i: x for i, x in enumerate(leaves) if isinstance(x, Tensor)} | known
+        asked = {k: t for k, t in values.items() if t.requires_grad}
+        got = dict(zip(asked, pulled(outputs, list(asked.values()), self.v), strict=True))
+        self.right = [got.get(-1 - i) for i in subject.differentiable]
+        self.candidates: dict[Key, Tensor] = {("value", k): t.detach() for k, t in values.items()}
+        self.candidates |= {("gradient", k): g for k, g in got.items() if g is not None}
+        self.given = self.run(None)
+        slope = directional_derivative(subject, self.outputs.inputs, bench.which, self.v, subject.seed + 96)
+        trusted = slope is not None and slope.agrees(self.right[bench.which])
+        self.wrong = trusted and not self._right(self.given, bench.which)
+
+    def run(self, replaced: tuple[int, Any] | None, v: Sequence[Tensor | None] | None = None) -> Sequence[Any]:
+        """Return the gradients that backward gives with one variable replaced."""
+        bench = self.bench
+        bench.held, bench.replaced = {}, replaced
+        assert bench.backward is not None
+        try:
+            with backward_replaced(self.node, bench.backward):
+                return pull(bench.subject, self.outputs, self.v if v is None else v)
+        finally:
+            bench.replaced = None
+
+    @cached_property
+    def values(self) -> list[tuple[int, Any, str]]:
+        """The variables of backward that are tensors, and its conditions, as they came: number, value, kind."""
+        self.run(None)
+        here = dict(self.bench.held)
+        self.run(None, cotangents(self.bench.subject, self.outputs, self.bench.subject.seed + 97))
+        there = self.bench.held
+        found: list[tuple[int, Any, str]] = []
+        for number, value in here.items():
+            if self.bench.sites[number].condition and not isinstance(value, Tensor):
+                found.append((number, bool(value), "value"))
+            elif isinstance(value, Tensor) and value.numel():
+                moves = not isinstance(there.get(number), Tensor) or not torch.equal(value, there[number])
+                found.append((number, value, "gradient" if moves else "value"))
+        return found
+
+    def pool(self, kind: str, value: Tensor) -> list[tuple[Key, Tensor]]:
+        """What may belong in the place of a variable: of its kind and number of elements, each tensor once."""
+        found: list[tuple[Key, Tensor]] = []
+        for key, tensor in self.candidates.items():
+            laid = _laid_out(tensor, value) if key[0] == kind else None
+            if laid is not None and not any(torch.equal(laid, other) for _, other in found):
+                found.append((key, laid))
+        return sorted(found, key=lambda item: (item[1].shape != value.shape, self.bench._label(item[0]) == ""))
+
+    def other_value(self, number: int) -> tuple[int, int] | None:
+        """Find a value of a variable that mends the gradient; return how many elements differ, and how many it has.
+
+        A gradient is linear in what it is computed from, and so is each element of it in a mask: the change of each
+        element is tried, and what of it adds up to the right gradients is solved for. There have to be more of these
+        than of elements, or any gradient could be had.
+        """
+        self.run(None)
+        value = self.bench.held.get(number)
+        if not isinstance(value, Tensor):
+            return (1, 1) if value is not None and self.mended(number, not value) else None
+        wrong = [k for k in range(len(self.given)) if not self._right(self.given, k)]
+        entries = len(self._flat(self.right, wrong))
+        mask = value.dtype is torch.bool
+        if (
+            value.numel() > SOLVED
+            or (not mask and 2 * value.numel() > entries)
+            or any(self.right[k] is None for k in wrong)
+        ):
+            return None
+        base = self._flat(self.given, wrong)
+        columns = []
+        for k in range(value.numel()):
+            changed = value.clone().reshape(-1)
+            changed[k] = ~changed[k] if mask else changed[k] + 1
+            columns.append(self._flat(self.run((number, changed.reshape(value.shape))), wrong) - base)
+        matrix = torch.stack(columns, 1)
+        steps = torch.linalg.lstsq(matrix, (self._flat(self.right, wrong) - base)[:, None], driver="gelsd").solution[
+            :, 0
+        ]
+        other = value ^ (steps > 0.5).reshape(value.shape) if mask else value + steps.reshape(value.shape)
+        return (int((other != value).sum()), value.numel()) if self.mended(number, other) else None
+
+    def _flat(self, gradients: Sequence[Any], which: Sequence[int]) -> Tensor:
+        """The gradients of these inputs as one row of real numbers; None as zeros."""
+        leaves = self.bench.subject.differentiable
+        likes = [self.outputs.inputs[leaves[k]] for k in which]
+        parts = [
+            torch.zeros_like(x) if gradients[k] is None else gradients[k] for k, x in zip(which, likes, strict=True)
+        ]
+        return torch.cat([(torch.view_as_real(t) if t.is_complex() else t).reshape(-1).double() for t in parts])
+
+    def is_whole(self, tensor: Tensor) -> bool:
+        """Return True for what is the right gradient of the input itself."""
+        right = self.right[self.bench.which]
+        if right is None or right.numel() != tensor.numel() or right.dtype != tensor.dtype:
+            return False
+        return _equal(tensor.reshape(right.shape), right, self.rel)
+
+    def mended(self, number: int, tensor: Any) -> bool:
+        """Return True if the gradient is right with this value, and no other is worse than before."""
+        try:
+            got = self.run((number, tensor))
+        except Exception:
+            return False
+        which = self.bench.which
+        return self._right(got, which) and all(
+            self._right(got, k) or agree_relative(got[k], self.given[k], self.rel)
+            for k in range(len(got))
+            if k != which
+        )
+
+    def returned(self, number: int, tensor: Tensor) -> bool:
+        """Return True if whatever value a variable has is the gradient that comes out."""
+        noise = torch.randn(tensor.shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+        other = tensor + noise.to(tensor)
+        try:
+            got = self.run((number, other))[self.bench.which]
+        except Exception:
+            return False
+        return got is not None and got.numel() == other.numel() and _equal(got.reshape(other.shape), other, self.rel)
+
+    def borne_out(self, number: int, key: Key) -> bool:
+        """Return True if what mends the gradient elsewhere does so here."""
+        tensor = self.candidates.get(key)
+        self.run(None)
+        value = self.bench.held.get(number)
+        laid = _laid_out(tensor, value) if tensor is not None and isinstance(value, Tensor) else None
+        return laid is not None and self.mended(number, laid)
+
+    def _right(self, gradients: Sequence[Any], which: int) -> bool:
+        return agree_relative(gradients[which], self.right[which], self.rel)
+
+
+def _laid_out(tensor: Tensor, like: Tensor) -> Tensor | None:
+    """Return a tensor in the shape of another, where it has as many elements in the same order, or transposed."""
+    if tensor.dtype != like.dtype or tensor.numel() != like.numel():
+        return None
+    if tensor.dim() == like.dim() > 1 and tensor.shape != like.shape:
+        return tensor.mT if tensor.mT.shape == like.shape else None
+    return tensor.reshape(like.shape)
+
+
+def _equal(a: Tensor, b: Tensor, rel: float) -> bool:
+    return agree_relative(a.detach(), b, rel) if a.is_floating_point() or a.is_complex() else torch.equal(a, b)
+
+
+def _labels(tree: ast.FunctionDef, nodes: Sequence[ast.expr]) -> dict[int, tuple[str, int]]:
+    """The text and line of each expression: the variable's name where it is assigned to one."""
+    named = {
+        id(n.value): n.targets[0].id
+        for n in user_source.own_nodes(tree)
+        if isinstance(n, ast.Assign) and len(n.targets) == 1 and isinstance(n.targets[0], ast.Name)
+    }
+    return {k: (named.get(id(n)) or rules.short(ast.unparse(n)), n.lineno) for k, n in enumerate(nodes)}
+
+
+def _from_ctx(value: ast.expr) -> str:
+    """Return the attribute of what only takes one from ctx, such as ``ctx.saved_tensors[0]``; else an empty string."""
+    attribute = value.value if isinstance(value, ast.Subscript) else value
+    named = isinstance(attribute, ast.Attribute) and isinstance(attribute.value, ast.Name)
+    return attribute.attr if named and attribute.value.id == "ctx" else ""  # type: ignore[attr-defined]

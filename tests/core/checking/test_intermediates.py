@@ -1,0 +1,202 @@
+"""The variable or condition of backward that goes wrong is found by putting the right value in its place."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+import torch
+from own_mistakes import draw
+from torch.autograd import Function
+
+import nbautograd
+from nbautograd.core.findings import Finding
+
+
+@pytest.fixture(autouse=True)
+def english():
+    nbautograd.set_language("en")
+    yield
+    nbautograd.set_language(None)
+
+
+def first(cls, *inputs) -> tuple[Finding, str]:
+    """Return the first finding of a check, and the text of the line that it names."""
+    report = nbautograd.gradcheck(cls, inputs, order=1)
+    assert report.verdict == "wrong"
+    found = report.findings[0]
+    with open(inspect.getfile(cls), encoding="utf-8") as file:
+        lines = file.read().split("\n")
+    return found, lines[found.line - 1].strip()
+
+
+class Norm(Function):
+    """What forward adds before the root is forgotten where backward computes it again."""
+
+    @staticmethod
+    def forward(ctx, x, weight):
+        r = torch.rsqrt(x.square().mean(-1, keepdim=True) + 0.3)
+        ctx.save_for_backward(x, weight)
+        return x * r * weight
+
+    @staticmethod
+    def backward(ctx, g):
+        x, weight = ctx.saved_tensors
+        r = torch.rsqrt(x.square().mean(-1, keepdim=True))
+        gn = g * weight
+        gx = r * gn - x * r**3 * (gn * x).mean(-1, keepdim=True)
+        return gx, (g * x * r).sum(0)
+
+
+class Attention(Function):
+    """The rows of the gradient of the scores are not centred with the probabilities as weights."""
+
+    @staticmethod
+    def forward(ctx, q, k, v):
+        scores = q @ k.t()
+        p = torch.softmax(scores, -1)
+        ctx.save_for_backward(q, k, v, p)
+        return p @ v
+
+    @staticmethod
+    def backward(ctx, g):
+        q, k, v, p = ctx.saved_tensors
+        gv = p.t() @ g
+        gp = g @ v.t()
+        gs = p * (gp - (gp * p).mean(-1, keepdim=True))
+        return gs @ k, gs.t() @ q, gv
+
+
+class Huber(Function):
+    """Backward has another threshold than forward."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        inner = x.abs() < 1.5
+        return torch.where(inner, 0.5 * x * x, 1.5 * (x.abs() - 0.75)).sum()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        slope = torch.where(x.abs() < 0.8, x, 1.5 * x.sign())
+        return g * slope
+
+
+class Saves(Function):
+    """What backward takes for the output is the input."""
+
+    @staticmethod
+    def forward(ctx, x):
+        y = x.sigmoid()
+        z = y * 2
+        ctx.save_for_backward(x)
+        return z
+
+    @staticmethod
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        slope = y * (1 - y)
+        return 2 * g * slope
+
+
+class Guarded(Function):
+    """The gradient of the bias waits for another input to need one."""
+
+    @staticmethod
+    def forward(ctx, x, bias):
+        return x.square() + bias
+
+    @staticmethod
+    def backward(ctx, g):
+        gb = None
+        if ctx.needs_input_grad[0]:
+            gb = g.sum(0)
+        return None, gb
+
+
+class Centred(Function):
+    """Where it goes wrong is the return: what comes before, made right, would be right after it as well."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.cumsum(0) - x.mean(0)
+
+    @staticmethod
+    def backward(ctx, g):
+        part = g.flip(0).cumsum(0).flip(0) * 1.0
+        return part + 0.25 * (part.mean(0) - g.mean(0))
+
+
+def test_a_value_that_backward_computes_again() -> None:
+    found, line = first(Norm, draw(4, 5), draw(5, seed=1))
+    assert found.message_id == "causes.wrong_variable_value"
+    assert line == "r = torch.rsqrt(x.square().mean(-1, keepdim=True))"
+    assert "All that line" in found.message
+
+
+def test_a_gradient_on_the_way() -> None:
+    found, line = first(Attention, draw(4, 3), draw(5, 3, seed=1), draw(5, 2, seed=2))
+    assert line == "gs = p * (gp - (gp * p).mean(-1, keepdim=True))"
+    assert "gradient of `scores`" in found.message
+
+
+def test_a_condition() -> None:
+    found, line = first(Huber, torch.linspace(-2, 2.1, 9, dtype=torch.float64, requires_grad=True))
+    assert line == "slope = torch.where(x.abs() < 0.8, x, 1.5 * x.sign())"
+    assert "With what `inner` is in forward" in found.message
+
+
+def test_a_condition_that_forward_has_no_name_for() -> None:
+    class Unnamed(Huber):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return (0.5 * x.clamp(-1.5, 1.5).square() + 1.5 * (x.abs() - 1.5).clamp(min=0)).sum()
+
+    found, _ = first(Unnamed, torch.linspace(-2, 2.1, 9, dtype=torch.float64, requires_grad=True))
+    assert found.message_id == "causes.wrong_variable_condition"
+    assert "turned over for 3 of 9 elements" in found.message
+
+
+def test_what_is_saved() -> None:
+    found, line = first(Saves, draw(3, 4))
+    assert found.message_id == "causes.wrong_saved"
+    assert line == "ctx.save_for_backward(x)"
+
+
+def test_the_condition_under_which_nothing_comes() -> None:
+    found, line = first(Guarded, draw(3, 4).detach(), draw(4, seed=1))
+    assert (found.code, line) == ("none_gradient", "if ctx.needs_input_grad[0]:")
+
+
+def test_nothing_is_said_of_a_variable_before_a_wrong_return() -> None:
+    found, line = first(Centred, draw(6, 3))
+    assert line.startswith("return")
+    assert not found.message_id.startswith("causes.wrong_variable")
+
+
+def test_the_class_stays_as_it_is_while_it_is_checked() -> None:
+    met = set()
+
+    class Watched(Attention):
+        @staticmethod
+        def forward(ctx, q, k, v):
+            met.add((id(vars(Watched)["forward"]), id(vars(Watched)["backward"])))
+            scores = q @ k.t()
+            p = torch.softmax(scores, -1)
+            ctx.save_for_backward(q, k, v, p)
+            return p @ v
+
+        @staticmethod
+        def backward(ctx, g):
+            q, k, v, p = ctx.saved_tensors
+            gp = g @ v.t()
+            gs = p * gp
+            return gs @ k, gs.t() @ q, p.t() @ g
+
+    own = id(vars(Watched)["forward"]), id(vars(Watched)["backward"])
+    inputs = draw(4, 3), draw(5, 3, seed=1), draw(5, 2, seed=2)
+    assert nbautograd.gradcheck(Watched, inputs, order=1).verdict == "wrong"
+    assert met == {own}
