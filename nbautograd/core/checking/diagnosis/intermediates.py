@@ -389,7 +389,7 @@ class _Place:
         return found
 
     def pool(self, kind: str, value: Tensor) -> list[tuple[Key, Tensor]]:
-        """What may belong in the place of a variable: of its kind and number of elements, each tensor once."""
+        """Return what may belong in the place of a variable: of its kind and number of elements, each tensor once."""
         found: list[tuple[Key, Tensor]] = []
         for key, tensor in self.candidates.items():
             laid = _laid_out(tensor, value) if key[0] == kind else None
