@@ -71,6 +71,7 @@ from nbautograd.inspection.audited_calls import (
 SECONDS = 120.0  # of all checks together
 SECONDS_EACH = 10.0  # of one Function
 LARGE = 20_000  # elements of inputs and outputs above which not each entry is looked at: about a second
+QUICK = 1_000  # elements of inputs that are looked at one by one in less time than directions take to be sure
 ROWS = 2  # of the batch that are left of a large input
 DIRECTIONS = 4  # along which a large input moves
 SMALL = 600  # elements that a large wrong one is cut down to, to be explained
@@ -405,7 +406,7 @@ class _Checks:
                 if same_function((target, inputs), (twin, doubled)):
                     target, inputs = twin, doubled
                 with defaults(call, inputs):
-                    inputs, how = _manageable(target, inputs)
+                    part, how = _manageable(target, inputs)
         except OutOfBudgetError:
             return outcome, arguments
         except KeyboardInterrupt:
@@ -413,18 +414,15 @@ class _Checks:
         except Exception as error:
             return dataclasses.replace(outcome, verdict="cannot tell", reason=_said(error)), arguments
         with defaults(call, inputs):
-            return self._judged(case, call, target, inputs, how, end)
+            return self._judged(case, call, (target, inputs), (part, how), end)
 
     def _judged(
-        self, case: _Case, call: KeptCall, target: Any, inputs: tuple[Any, ...], how: How, end: float
+        self, case: _Case, call: KeptCall, whole: tuple[Any, tuple[Any, ...]], looked_at: tuple[Any, How], end: float
     ) -> tuple[AuditedSituation, tuple[Any, ...]]:
-        """Check one call with these inputs until a moment, and weigh what the check says."""
-        outcome, left = case.outcome, end - time.perf_counter()
+        """Check one call with these inputs, or a part of them, until a moment, and weigh what the check says."""
+        outcome, (target, inputs) = case.outcome, whole
         try:
-            if how == "directions":
-                report, inputs, how = self._along_directions(target, inputs, left)
-            else:
-                report = self._verdict(target, inputs, left)
+            report, inputs, how = self._told(target, inputs, *looked_at, end)
         except Exception as error:
             return dataclasses.replace(outcome, verdict="cannot tell", reason=_said(error)), inputs
         if report is None:
@@ -442,11 +440,25 @@ class _Checks:
         done = dataclasses.replace(outcome, verdict=verdict, reason=reason, how=how, dtype=dtype, report=report)
         return done, inputs
 
+    def _told(
+        self, target: Any, inputs: tuple[Any, ...], part: tuple[Any, ...], how: How, end: float
+    ) -> tuple[GradcheckReport | None, tuple[Any, ...], How]:
+        """Compare along random directions first, which is quick, then entry by entry as long as there is time."""
+        if how != "directions" and _elements(part) <= QUICK:
+            return self._verdict(target, part, end - time.perf_counter()), part, how
+        along, small, by = self._along_directions(target, inputs, end - time.perf_counter())
+        if how == "directions" or along is None or along.verdict == "wrong":
+            return along, small, by
+        report = self._verdict(target, part, end - time.perf_counter())
+        if along.verdict == "right" and not report.complete and report.verdict == "cannot tell":
+            return along, inputs, "directions"
+        return report, part, how
+
     def _reconsidered(
         self, case: _Case, target: Any, inputs: tuple[Any, ...], report: GradcheckReport, seconds: float
     ) -> tuple[Verdict, Phrase | str]:
         """Return verdict and reason of a gradient that a check calls wrong, by what an audit knows besides."""
-        mismatched = any(block.verdict == "mismatch" for block in report.blocks.values())
+        mismatched = not report.blocks or any(block.verdict == "mismatch" for block in report.blocks.values())
         if mismatched and hands_on(target, inputs):
             return "cannot tell", Phrase("audit.hands_on")
         if not mismatched and runs_once(target, inputs):

@@ -16,6 +16,7 @@ from torch import nn
 
 import nbautograd
 from nbautograd.core.checking import gradcheck as core_gradcheck
+from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.display import Phrase
 from nbautograd.errors import CallError, GradcheckError
 from nbautograd.inspection import audit as auditing
@@ -121,6 +122,24 @@ class WrongAbove(Right):
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
         return grad * x.exp() * (1 + (x > 0))
+
+
+class Twofold(Right):
+    @staticmethod
+    def backward(ctx, grad):
+        return 2 * Right.backward(ctx, grad)
+
+
+class Reversal(torch.autograd.Function):
+    """Hands its input on and turns its gradient round, as is meant."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return -grad
 
 
 class Failing(Right):
@@ -242,6 +261,23 @@ def test_a_right_gradient_of_a_large_input_is_right_along_directions():
 
     [situation] = audited((Centred, leaf(300, 100))).functions[0].situations
     assert (situation.verdict, situation.how, situation.findings) == ("right", "directions", ())
+
+
+def test_directions_tell_first_of_what_takes_long_entry_by_entry(monkeypatch):
+    looked_at = []
+
+    def out_of_time(checks, target, inputs, seconds):
+        looked_at.append(target.__name__)
+        return GradcheckReport(target.__name__, "cannot tell", complete=False)
+
+    monkeypatch.setattr(auditing._Checks, "_verdict", out_of_time)
+    size = auditing.QUICK + 1
+    report = audited(
+        (Right, leaf(size)), (Twofold, leaf(size)), (WrongAbove, -leaf(size).abs()), (Reversal, leaf(size))
+    )
+    assert verdicts(report) == {"Right": "right", "Twofold": "wrong", "WrongAbove": "right", "Reversal": "cannot tell"}
+    assert looked_at == ["Right", "WrongAbove"]
+    assert {f.name: f.situations[0].how for f in report.functions}["Right"] == "directions"
 
 
 def test_a_call_that_raises_when_it_is_run_again_is_a_sentence():
