@@ -18,7 +18,7 @@ from nbautograd.core.explaining.cause import ErrorCause, Place
 from nbautograd.core.explaining.explain import cause_of_error, cause_of_tensor
 from nbautograd.core.explaining.no_grad import without_gradient
 from nbautograd.core.explaining.not_finite import of_gradients
-from nbautograd.core.explaining.program import Program, is_users, node_of
+from nbautograd.core.explaining.program import Program, cells_behind, node_of, users_frame
 from nbautograd.core.explaining.torch_errors import ending
 from nbautograd.core.explaining.trial import GradientWatch, Refused, Run, ends_finite, in_copy, mends
 from nbautograd.core.explaining.watch import tensors_of
@@ -129,15 +129,23 @@ def _of_error(error: BaseException) -> Explanation:
         return Explanation("not_torch", (_note("not_torch"),))
     explanation = _explained(cause, program)
     if cause.did is None and cause.code in UNSEEN:
-        return replace(explanation, findings=(*explanation.findings, _note("run_it")))
+        return replace(explanation, findings=(*explanation.findings, _run_it(cause, program)))
     return explanation
 
 
+def _run_it(cause: ErrorCause, program: Program) -> Finding:
+    """Return how to see the line: by a run of the cells that it is in, or of the one that raised."""
+    cells = cells_behind(program, cause.tensor)
+    return _note("run_cells", cells=" ".join(map(str, cells))) if len(cells) > 1 else _note("run_it")
+
+
 def _of_tensor(tensor: torch.Tensor, names: Mapping[str, Any] | None) -> Explanation:
-    frame: Any = sys._getframe(2)
+    frame: Any = users_frame() or sys._getframe(2)
     scope = {**frame.f_globals, **frame.f_locals} if names is None else names
     program = Program(scope={_typed(frame): tensor, **scope} if names is None else scope, roots=(tensor,))
-    if names is None and is_users(frame.f_code.co_filename):
+    if names is None or frame.f_globals.get("In", frame) is names.get(
+        "In"
+    ):  # the magic hands over the notebook's names
         program.frames.append((frame, frame.f_lineno))
     if tensor.is_leaf and tensor.requires_grad and bool(tensor.detach().isfinite().all()):
         return _of_leaf(tensor, program)
@@ -201,9 +209,12 @@ def _note(which: str, **params: Any) -> Finding:
 
 
 def _explained(cause: ErrorCause, program: Program, run: str = "no") -> Explanation:
-    facts = cause.findings if run == "no" else (*cause.findings, _note(f"ran_{run}"))
-    found = Explanation(cause.code, facts, cause.tensor, cause.made, cause.did, graph=_drawn(program), run=run)
     raised = program.caller if program.error is not None else None
+    facts = cause.findings if run == "no" else (*cause.findings, _note(f"ran_{run}"))
+    here = program.caller
+    if cause.did is not None and cause.did.cell not in (None, here.cell if here is not None else None):
+        facts = (facts[0], _note("in_cell", line=cause.did.line, cell=cause.did.cell), *facts[1:])
+    found = Explanation(cause.code, facts, cause.tensor, cause.made, cause.did, graph=_drawn(program), run=run)
     return replace(found, raised=raised, params=dict(cause.params), saved=cause.saved)
 
 
@@ -244,6 +255,9 @@ def _of_run(run: Run, before: Explanation | None, apart: bool, ended: str | None
         again = _note("did_not_happen_again")
         return explanation if before is None else replace(before, findings=(*before.findings, again), run="copy")
     explanation = _fuller(explanation, before)
+    if before is not None and explanation.did is None:
+        others = [finding for finding in before.findings if finding.code == "explain_run_cells"]
+        explanation = replace(explanation, findings=(*explanation.findings, *others))
     for edit in cause.edits:
         kind = cause.code.partition("_")[0]
         if ends_finite(run, edit) if kind == "not" else mends(run, edit, "in_place" if kind == "in" else "freed"):

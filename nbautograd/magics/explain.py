@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import linecache
+import re
 import sys
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from IPython.core.error import UsageError
+from IPython.core.history import extract_hist_ranges
 from IPython.core.magic import Magics, line_magic, magics_class, no_var_expand
 from IPython.display import display
 
 from nbautograd import messages
+from nbautograd.core.explaining.cells import note
 from nbautograd.errors import NbautogradError
 from nbautograd.magics import output
 from nbautograd.magics.call_expression import EvaluationError, evaluate, expression
@@ -18,6 +23,7 @@ from nbautograd.magics.inputs import one_line
 from nbautograd.magics.options import EXPLAIN
 
 WORDS = ("on", "off")
+CELLS = re.compile(r"\d+(-\d+)?(\s+\d+(-\d+)?)*").fullmatch
 
 
 @magics_class
@@ -34,6 +40,7 @@ class ExplainMagics(Magics):
 
     def after_cell(self, result: Any) -> None:
         """IPython's ``post_run_cell``: one line, or the answer, beneath the traceback of an error of torch's."""
+        self._note_cell(result)
         error = getattr(result, "error_in_exec", None)
         if error is None or error is self._last:
             return
@@ -53,6 +60,19 @@ class ExplainMagics(Magics):
             words = f"{type(problem).__name__}: {problem}"
             output.show_message("magics.stumbled", magic="%autograd_explain", error=words)
 
+    def _note_cell(self, result: Any) -> None:
+        """Note how far a cell ran, which a look at the cells before an error needs to know."""
+        number, texts = getattr(result, "execution_count", None), self._shell.user_ns.get("In")
+        if number is None or not isinstance(texts, list) or number >= len(texts):
+            return
+        line = None if result.success else 0
+        if result.error_in_exec is not None:
+            from nbautograd.core.explaining.torch_errors import entries
+
+            frames = ((e.tb_frame.f_globals, e.tb_lineno) for e in entries(result.error_in_exec))
+            line = next((line for scope, line in frames if scope is self._shell.user_ns), 0)
+        note(number, texts[number], line)
+
     @no_var_expand
     @line_magic
     def autograd_explain(self, line: str) -> Any:
@@ -63,16 +83,20 @@ class ExplainMagics(Magics):
             output.show_message(f"explain.turned_{text}")
             return None
         try:
-            if text:
+            cells = [n for _, a, b in extract_hist_ranges(text) for n in range(a, b or a + 1)] if CELLS(text) else []
+            if text and not cells:
                 value = evaluate(expression(text, "%autograd_explain"), self._shell.user_ns)
                 return _explain(value, names={text: value, **self._shell.user_ns})
             error = self._last or self._other or getattr(sys, "last_value", None)
-            if error is None or isinstance(error, UsageError):
+            if not cells and (error is None or isinstance(error, UsageError)):
                 raise UsageError(messages.text("explain.no_error"))
-            if self._last is not None and self._other is not None:
+            if not cells and self._last is not None and self._other is not None:
                 which = "explain.earlier" if self._cell is None else "explain.earlier_in_cell"
                 output.show_message(which, error=type(self._other).__name__, cell=self._cell)
-            return _explain(error, run=_cell_again(error, self._shell.user_ns) if options.get("run") else None)
+            again = _cells_again(error, cells, self._shell.user_ns) if cells or options.get("run") else None
+            if cells and (self._last is None or self._cell not in cells):
+                return _explain(again)
+            return _explain(error, run=again)
         except EvaluationError as error:
             raise UsageError(
                 messages.text("magics.line_failed", magic="%autograd_explain", error=one_line(error))
@@ -100,17 +124,33 @@ def _explain(target: Any, **options: Any) -> Any:
     return explain(target, **options)
 
 
-def _cell_again(error: BaseException, namespace: dict[str, Any]) -> Any:
-    """Return a run of the cell that ended in an error, with the notebook's variables as they are now."""
+def _cells_again(error: BaseException | None, numbers: Sequence[int], namespace: dict[str, Any]) -> Any:
+    """Return a run of cells, or of the one that ended in an error, with the variables as they are now.
+
+    As in the notebook, the next cell runs also after one that raised there.
+    """
+    from nbautograd.core.explaining.cells import RAN, file_of
     from nbautograd.core.explaining.program import Program
     from nbautograd.core.explaining.trial import Run
 
-    frames = Program(error).frames
-    if not frames:
-        raise UsageError(messages.text("explain.no_error"))
-    file = frames[0][0].f_code.co_filename
+    if numbers:
+        cells = [namespace["In"][n] if 0 < n < len(namespace["In"]) else "" for n in numbers]
+        if "" in cells:
+            raise UsageError(messages.text("explain.no_cell", number=numbers[cells.index("")]))
+        texts = {file_of(cell) or f"<cell {n}>": cell for n, cell in zip(numbers, cells, strict=True)}
+    else:
+        frames = Program(error).frames
+        if not frames:
+            raise UsageError(messages.text("explain.no_error"))
+        file = frames[0][0].f_code.co_filename
+        texts = {file: "".join(linecache.getlines(file))}
 
-    def call(text: str) -> None:
-        exec(compile(text, file, "exec"), namespace)
+    raised = {text for text, line in RAN.values() if line is not None}
+    last = list(texts)[-1]
 
-    return Run(call, file, "".join(linecache.getlines(file)))
+    def call(changed: Mapping[str, str]) -> None:
+        for file, text in changed.items():
+            with contextlib.suppress(*([Exception] if texts[file] in raised and file != last else [])):
+                exec(compile(text, file, "exec"), namespace)
+
+    return Run(call, texts)

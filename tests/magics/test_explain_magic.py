@@ -114,7 +114,7 @@ def test_an_earlier_cell_that_freed_the_graph_is_named(notebook):
     found = notebook["explained"]
     assert (found.code, found.did.line, ran.error) == ("freed_again", 3, None)
     assert found.did.cell == found.raised.cell - 1
-    assert f"cell {found.did.cell}, line 3" in str(found)
+    assert f"Line 3 there is of cell {found.did.cell}" in str(found)
 
 
 def test_a_mistake_of_ours_is_a_sentence(notebook, monkeypatch):
@@ -127,7 +127,8 @@ def test_a_mistake_of_ours_is_a_sentence(notebook, monkeypatch):
 
 def test_a_wrong_line_is_a_sentence(notebook):
     assert "no_such" in notebook("%autograd_explain no_such").stderr
-    assert "takes an error, a tensor, or a function" in notebook("%autograd_explain 3").stderr
+    assert "takes an error, a tensor, or a function" in notebook("%autograd_explain 'three'").stderr
+    assert "No cell 999 ran in this session" in notebook("%autograd_explain 999").stderr
 
 
 def test_a_cell_without_an_error_is_not_looked_at(notebook, monkeypatch):
@@ -164,3 +165,94 @@ def test_the_keyword_before_a_statement_is_no_part_of_its_expression(notebook):
 
 def test_a_value_without_a_name_is_called_as_it_stands_behind_the_magic(notebook):
     assert "`torch.ones(2) * 3` has no graph" in notebook("%autograd_explain torch.ones(2) * 3").text
+
+
+def number(notebook, cell):
+    """Run a cell, and return its number."""
+    return notebook(cell).result.execution_count
+
+
+def explained(notebook, what=""):
+    assert notebook(f"explained = %autograd_explain {what}").error is None
+    return notebook["explained"]
+
+
+def test_the_line_of_an_earlier_cell_that_wrote_is_named(notebook):
+    notebook("y = torch.ones(3)\ny += 5")  # another tensor of this name
+    made = number(notebook, "w = torch.ones(3, requires_grad=True)\ny = w.exp()")
+    notebook("loss = y.sum()")
+    wrote = number(notebook, "k = 1\ny += k")
+    notebook("loss.backward()")
+    found = explained(notebook)
+    assert (found.code, found.tensor, found.did.cell, found.did.line) == ("in_place", "y", wrote, 2)
+    assert f"Line 2 there is of cell {wrote}" in str(found)
+    assert found.made is None or found.made.cell == made
+
+
+def test_lines_of_other_cells_are_candidates_until_those_cells_are_run_again(notebook):
+    made = number(notebook, "def halve(t):\n    t /= 2\na = torch.ones(3, requires_grad=True)\nb = a.exp()")
+    notebook("halve(b)")
+    looped = number(notebook, "for k in range(2):\n    b.mul_(2)")
+    last = number(notebook, "b.sum().backward()")
+    found = explained(notebook)
+    assert found.did is None
+    assert f"not shown to be the one: cell {looped}, line 2, `b.mul_(2)`" in str(found)
+    cells = " ".join(str(cell) for cell in range(made, last + 1))
+    assert f"`%autograd_explain {cells}`" in " ".join(str(found).split())
+    state = notebook["b"].clone()
+    for asked in (cells, f"{made}-{last}"):
+        found = explained(notebook, asked)
+        assert (found.did.cell, found.did.line, found.did.function, found.run) == (made, 2, "halve", "copy")
+    assert torch.equal(notebook["b"], state)
+
+
+def test_a_cell_that_raised_counts_as_far_as_it_ran(notebook):
+    notebook("w = torch.ones(3, requires_grad=True)\ny = w.exp()\nloss = y.sum()")
+    notebook("1 / 0\ny += 1")  # does not write
+    wrote = number(notebook, "y.mul_(2)\ny[0] = 3\nmissing")
+    notebook("loss.backward()")
+    found = explained(notebook)
+    assert (found.did.cell, found.did.line) == (wrote, 1)
+    notebook("for k in range(2):\n    y.add_(1)\n    if k: raise KeyError")
+    notebook("loss.backward()")
+    assert explained(notebook).did is None  # a loop that raised may have written before it
+
+
+def test_cells_from_before_the_extension_are_not_read(bare):
+    bare("x = torch.ones(3, requires_grad=True)\ny = x.exp()\nloss = y.sum()\ny += 1")
+    bare("%load_ext nbautograd")
+    bare("loss.backward()")
+    found = explained(bare)
+    assert (found.code, found.tensor, found.did) == ("in_place", "y", None)
+
+
+def test_a_graph_that_is_cut_in_an_earlier_cell(notebook):
+    notebook("net = torch.nn.Linear(3, 3)\nh = net(torch.ones(2, 3)).tanh()")
+    cut = number(notebook, "h = h.detach()")
+    notebook("loss = h.sum()")
+    notebook("loss.backward()")
+    for found in (explained(notebook), explained(notebook, "loss")):
+        assert (found.code, found.tensor, found.did.cell, found.did.line) == ("no_grad_detach", "h", cut, 1)
+
+
+def test_a_graph_freed_by_a_loss_of_the_same_name(notebook):
+    first = number(notebook, "p = torch.ones(3, requires_grad=True)\nq = p.exp()\nloss = q.sum()\nloss.backward()")
+    notebook("loss = (q * 2).sum()\nloss.backward()")
+    found = explained(notebook)
+    assert (found.code, found.tensor, found.did.cell, found.did.line) == ("freed_shared", "q", first, 4)
+
+
+def test_a_loss_that_was_computed_anew_did_not_free_the_graph(notebook):
+    notebook("p = torch.ones(3, requires_grad=True)\nloss = p.exp().sum()\nloss.backward()")
+    notebook("loss = p.exp().sum()")
+    freed = number(notebook, "loss.backward()")
+    notebook("loss.backward()")
+    found = explained(notebook)
+    assert (found.did.cell, found.did.line) == (freed, 1)
+
+
+def test_cells_are_run_without_an_error_too(notebook):
+    cells = [number(notebook, "x = torch.zeros(2, requires_grad=True)"), number(notebook, "loss = x.sqrt().sum()")]
+    cells.append(number(notebook, "loss.backward()"))
+    found = explained(notebook, " ".join(map(str, cells)))
+    assert (found.code, found.did.cell, found.run) == ("not_finite_sqrt_at_zero", cells[1], "copy")

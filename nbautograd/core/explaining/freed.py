@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -12,7 +12,6 @@ import torch
 from nbautograd.core.explaining.cause import Edit, ErrorCause, Place, said
 from nbautograd.core.explaining.program import Program, Source, behind, node_of, targets
 from nbautograd.core.explaining.watch import freed_by, line_that_made
-from nbautograd.core.graphs.source_cuts import tree_of
 from nbautograd.core.torch_private.nodes import all_gone, function_of, node_name, raw_slots, sequence_number
 
 DIFFERENTIATES = ("backward", "grad")
@@ -41,8 +40,7 @@ def freed(program: Program) -> ErrorCause | None:
     elif case.again and looped:
         facts = [said("freed.same_line", did, **shown)]
     else:
-        elsewhere = did.cell is not None and here is not None and did.cell != here.cell
-        facts = [said("freed.by_cell" if elsewhere else "freed.by_line", did, cell=did.cell, **shown)]
+        facts = [said("freed.by_line", did, **shown)]
     facts += [said(f"freed.{tie.what}", made, **shown)] if tie.what else []
     facts.append(said(f"freed.advice_{tie.advice}", None, **shown))
     edit = None if did is None or tie.kind == "freed_carried" or case.again else _retain(did)
@@ -155,23 +153,41 @@ def _earlier_line(program: Program, gone: set[Any]) -> Place | None:
         calls = [s for s in source.statements if s.lineno <= source.line and _differentiates(s)]
         others = [s for s in calls if not s.lineno <= source.line <= (s.end_lineno or s.lineno)]
         for statement in others:
-            if statement.lineno not in source.uncertain and _goes_through(statement, source.variables, gone):
+            if statement.lineno not in source.uncertain and _goes_through(statement, source, gone):
                 return source.place(statement.lineno)
-        if not others and calls and _later_iteration(source):
+        here = [s for s in others if s.lineno > source.offset]  # in the same cell
+        if not here and calls and _later_iteration(source):
             return source.place(source.line)
-        if others:
+        if here:
             return None
-    return _earlier_cell(program, gone)
+    return None
 
 
-def _goes_through(statement: ast.stmt, variables: Mapping[str, Any], gone: set[Any]) -> bool:
+def _goes_through(statement: ast.stmt, source: Source, gone: set[Any]) -> bool:
     """Return True where what a statement differentiates is computed from a tensor whose graph holds freed nodes."""
-    if any(isinstance(n, ast.Attribute) and n.attr in ("detach", "data") for n in ast.walk(statement)):
-        return False
     roots = [root for call in ast.walk(statement) if isinstance(call, ast.Call) for root in _root(call)]
-    names = [n.id for root in roots for n in ast.walk(root) if isinstance(n, ast.Name)]
-    tensors = [variables[name] for name in names if isinstance(variables.get(name), torch.Tensor)]
-    return any(behind(tensor) & gone for tensor in tensors)
+    return any(_leads(root, statement.lineno, source, gone) for root in roots)
+
+
+def _leads(expression: ast.expr, line: int, source: Source, gone: set[Any]) -> bool:
+    """Return True where a value that a line used was computed from a tensor whose graph holds freed nodes.
+
+    A variable that has another value by now counts by what it was assigned, where torch alone computed that.
+    """
+    if any(isinstance(n, ast.Attribute) and n.attr in ("detach", "data") for n in ast.walk(expression)):
+        return False
+    for name in {n.id for n in ast.walk(expression) if isinstance(n, ast.Name)}:
+        setting = [s for s in source.ran if name in targets(s)]
+        if all(s.lineno <= line for s in setting):
+            value = source.variables.get(name)
+            if isinstance(value, torch.Tensor) and behind(value) & gone:
+                return True
+            continue
+        last = max((s for s in setting if s.lineno < line), key=lambda s: s.lineno, default=None)
+        plain = isinstance(last, ast.Assign) and last.lineno not in source.uncertain and not source.runs_more(last)
+        if plain and isinstance(last, ast.Assign) and _leads(last.value, last.lineno - 1, source, gone):
+            return True
+    return False
 
 
 def _root(call: ast.Call) -> list[ast.expr]:
@@ -204,27 +220,6 @@ def _later_iteration(source: Source) -> bool:
 
 def _calls(expression: ast.expr, name: str) -> bool:
     return isinstance(expression, ast.Call) and isinstance(expression.func, ast.Name) and expression.func.id == name
-
-
-def _earlier_cell(program: Program, gone: set[Any]) -> Place | None:
-    """Return the line of an earlier cell that freed the graph, by the variables that it still shares with this one.
-
-    Of the cells only those count that ran since the loss was assigned for the last time.
-    """
-    cells = program.variables.get("In")
-    here = program.caller
-    if not isinstance(cells, list) or here is None or here.cell is None:
-        return None
-    trees = {i: tree_of(cell) for i, cell in enumerate(cells) if isinstance(cell, str) and i <= here.cell}
-    ran = [(i, statement) for i, tree in trees.items() if tree is not None for statement in tree.body]
-    roots = {program.name_of(root) for root in program.roots} - {""}
-    since = max((i for i, statement in ran if targets(statement) & roots), default=None)
-    later = [(i, s) for i, s in ran if since is not None and since <= i != here.cell and _differentiates(s)]
-    found = [(i, s) for i, s in later if _goes_through(s, program.variables, gone)]
-    if len(found) != 1:
-        return None
-    number, statement = found[0]
-    return Place(statement.lineno, cells[number].splitlines()[statement.lineno - 1].strip(), "", "", number)
 
 
 def _differentiates(statement: ast.stmt) -> bool:
@@ -266,8 +261,8 @@ def _is(node: ast.AST, name: str, ctx: type) -> bool:
 
 def _made_in_loop(program: Program, name: str) -> bool | None:
     """Return True for a variable that a loop assigns, False for one assigned outside; None where that is not shown."""
-    places = [(source, source.assigned(name)) for source in program.code]
-    inside = [place.line in source.in_loops for source, place in places if place is not None]
+    lines = [(source, source.assigned_line(name)) for source in program.code]
+    inside = [line in source.in_loops for source, line in lines if line is not None]
     return inside[0] if inside else None
 
 

@@ -9,12 +9,14 @@ from typing import Any
 import torch
 
 from nbautograd.core.explaining.cause import Edit, ErrorCause, Place, said
-from nbautograd.core.explaining.program import Program, Source, shares
+from nbautograd.core.explaining.program import Program, Source, shares, targets
 from nbautograd.core.explaining.watch import Write, made_at
 from nbautograd.core.findings import Finding
 from nbautograd.core.graphs.saved import changed_slots
 from nbautograd.core.torch_private.nodes import function_of, node_name
 from nbautograd.core.torch_private.tensors import storage_address
+
+MOST_CANDIDATES = 3  # lines that are named though none of them is shown
 
 
 def in_place(program: Program) -> ErrorCause | None:
@@ -25,7 +27,8 @@ def in_place(program: Program) -> ErrorCause | None:
     node, slot, tensor, saved, now = broken
     name = program.name_of(tensor)
     write = _first_write(program, tensor, saved)
-    statement = None if write is not None else _only_statement(program, tensor, saved, now)
+    candidates = [] if write is not None else _candidates(program, tensor)
+    statement = _only_statement(program, candidates, saved, now)
     did = write.spot.place() if write is not None and write.spot is not None else None
     if did is None and statement is not None:
         did = statement[0].place(statement[1].lineno)
@@ -35,6 +38,9 @@ def in_place(program: Program) -> ErrorCause | None:
     made = saved_at if own else _made(program, name)
     step = did is not None and ".step(" in did.text
     facts = _facts(node, slot, name, saved_at, did, step, write, now - saved)
+    if did is None:
+        places = [source.place(s.lineno) for source, s, _ in candidates[:MOST_CANDIDATES]]
+        facts = (*facts, *map(_candidate, places))
     params = {"node": node_name(node), "slot": slot, "saved": saved, "now": now, "shape": tuple(tensor.shape)}
     edits = () if did is None or step else tuple(out_of_place(did, name))
     return ErrorCause(
@@ -89,34 +95,53 @@ def _first_write(program: Program, tensor: torch.Tensor, saved: int) -> Write | 
     return next((w for w in reversed(writes) if w.before <= saved < w.after), None)
 
 
-def _only_statement(program: Program, tensor: torch.Tensor, saved: int, now: int) -> tuple[Source, ast.stmt] | None:
+def _candidates(program: Program, tensor: torch.Tensor) -> list[tuple[Source, ast.stmt, str]]:
+    """Return the statements that write into a tensor, as the source reads, since its variables have their value."""
+    names = set(program.names_sharing(tensor))
+    return [
+        (source, s, kind)
+        for source in program.code
+        for s in source.ran
+        if (kind := writes(s, names, program, tensor)) and not _anew(source, s, names)
+    ]
+
+
+def _candidate(place: Place) -> Finding:
+    which = "in_place.candidate" if place.cell is None else "in_place.candidate_in_cell"
+    return said(which, place, line=place.line, text=place.text, cell=place.cell)
+
+
+def _anew(source: Source, statement: ast.stmt, names: set[str]) -> bool:
+    """Return True where a later statement gives a variable that this one mentions another value."""
+    mentioned = {ast.unparse(n) for n in ast.walk(statement) if isinstance(n, (ast.Name, ast.Attribute))} & names
+    later = (s for s in source.ran if s.lineno > statement.lineno and s.lineno not in source.uncertain)
+    return any(targets(s) & mentioned and not isinstance(s, ast.AugAssign) for s in later)
+
+
+def _only_statement(
+    program: Program, found: list[tuple[Source, ast.stmt, str]], saved: int, now: int
+) -> tuple[Source, ast.stmt] | None:
     """Return the statement that moved a tensor from the version that was saved to the next, where that is certain.
 
     A tensor's version counts the writes into its memory. Outside loops, when as many statements write as the version
     says, they are all there is, and they ran in the order in which they stand. An optimizer's step counts once where
     what is differentiated was computed before it, and no other statement writes.
     """
-    names = set(program.names_sharing(tensor))
-    found = [
-        (source, s, kind)
-        for source in program.code
-        for s in source.statements
-        if s.lineno <= source.line and (kind := writes(s, names, program, tensor))
-    ]
     if len({source.text for source, _, _ in found}) != 1:
         return None
     source, (statement, kind) = found[0][0], found[0][1:]
-    looped = any(s.lineno in source.uncertain for _, s, _ in found)
+    looped = any(s.lineno in source.uncertain or s.lineno > source.line for _, s, _ in found)
     if kind == "write" and not looped and len(found) == now:
-        found.sort(key=lambda one: one[1].lineno)
+        found = sorted(found, key=lambda one: one[1].lineno)
         return found[saved][0], found[saved][1]
-    roots = [source.assigned(name) for name, t in program.tensors.items() if any(t is root for root in program.roots)]
-    before = [root for root in roots if root is not None and root.line < statement.lineno]
+    roots = [name for name, t in program.tensors.items() if any(t is root for root in program.roots)]
+    lines = [line for name in roots if (line := source.assigned_line(name)) is not None]
+    before = [line for line in lines if line < statement.lineno]
     if (
         kind == "step"
         and len(found) == 1
         and before
-        and before[0].line not in source.uncertain
+        and before[0] not in source.uncertain
         and statement.lineno not in source.uncertain
     ):
         return source, statement
@@ -166,10 +191,10 @@ def _steps(call: ast.Call, program: Program, tensor: torch.Tensor) -> bool:
 
 
 def _base(expression: ast.expr) -> str:
-    """Return the variable that an expression such as ``y[0]``, ``y.data`` or ``y.view(-1)`` is a part of."""
+    """Return the variable that an expression such as ``y[0]`` is a part of; ``y.data`` has versions of its own."""
     while True:
         text = ast.unparse(expression)
-        transposed = isinstance(expression, ast.Attribute) and expression.attr in ("data", "T", "mT")
+        transposed = isinstance(expression, ast.Attribute) and expression.attr in ("T", "mT")
         if isinstance(expression, ast.Subscript) or transposed:
             expression = expression.value  # type: ignore[attr-defined]
         elif isinstance(expression, ast.Call) and isinstance(expression.func, ast.Attribute):

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from nbautograd.core.explaining.cause import ErrorCause, Place, said
-from nbautograd.core.explaining.program import Program, Source, node_of, nodes_behind, place_of, shares
+from nbautograd.core.explaining.program import Program, Source, node_of, nodes_behind, shares
 from nbautograd.core.explaining.watch import Cut as WatchedCut
 from nbautograd.core.explaining.watch import Spot, cuts_into, made_at
 from nbautograd.core.findings import Finding
@@ -240,7 +240,7 @@ def differentiated(program: Program) -> str:
 
 
 def _place(source: Source, cut: Cut) -> Place:
-    return place_of(source.code, cut.line, source.scope)
+    return source.place(cut.line)
 
 
 def _unread(program: Program) -> bool:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import linecache
 import os
+import re
 import sys
 import sysconfig
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import CodeType, FrameType, ModuleType
 from typing import Any
@@ -17,6 +18,7 @@ import torch
 from torch import nn
 
 from nbautograd.core.explaining.cause import Place
+from nbautograd.core.explaining.cells import RAN, earlier, file_of
 from nbautograd.core.explaining.torch_errors import entries, is_torch
 from nbautograd.core.graphs.names import Names, tensors_in
 from nbautograd.core.graphs.source_cuts import tree_of
@@ -173,14 +175,41 @@ class Program:
 
     @cached_property
     def code(self) -> list[Source]:
-        """The source of the user's frames: of a function its own lines, of a cell all of it."""
+        """The source of the user's frames: of a function its own lines, of a cell those before it as well."""
         found: dict[tuple[str, str], Source] = {}
         for frame, line in reversed(self.frames):
             code = frame.f_code
             text = "".join(linecache.getlines(code.co_filename, frame.f_globals))
-            source = Source(code, text, frame.f_globals, line, frame.f_locals)
+            number = cell_number(code.co_filename, frame.f_globals) if code.co_name == "<module>" else None
+            before = [] if number is None else earlier(number, frame.f_globals)
+            source = Source(code, text, frame.f_globals, line, frame.f_locals, before)
             found.setdefault((code.co_filename, code.co_name), source)
         return list(found.values())
+
+
+def cells_behind(program: Program, name: str) -> list[int]:
+    """Return the cells that a run of what was differentiated begins with, back to the one that made a tensor.
+
+    They are those that assign what the next ones use or that mention the tensor; none where its own is not known.
+    """
+    sources = [source for source in program.code if source.offset]
+    own, *others = [_first_name(n) for n in (name, *map(program.name_of, program.roots))]
+    for source in sources:
+        first = source.assigned_line(own)
+        if first is None:
+            continue
+        wanted, found = {own, *others}, {source.number(source.line)}
+        for statement in reversed([s for s in source.ran if first <= s.lineno]):
+            names = {n.id: n.ctx for n in ast.walk(statement) if isinstance(n, ast.Name)}
+            if own in names or {_first_name(target) for target in targets(statement)} & wanted:
+                found.add(source.number(statement.lineno))
+                wanted |= names.keys()
+        return sorted(found)
+    return []
+
+
+def _first_name(path: str) -> str:
+    return re.split(r"[.\[]", path, maxsplit=1)[0]
 
 
 class Source:
@@ -192,12 +221,26 @@ class Source:
         scope: the frame's globals.
         line: the line that ran last.
         variables: the frame's own.
+        before: of a cell, numbers and texts of those that ran before it; its lines are counted behind theirs.
     """
 
     def __init__(
-        self, code: CodeType, text: str, scope: Mapping[str, Any], line: int, variables: Mapping[str, Any]
+        self,
+        code: CodeType,
+        text: str,
+        scope: Mapping[str, Any],
+        line: int,
+        variables: Mapping[str, Any],
+        before: Sequence[tuple[int, str]] = (),
     ) -> None:
-        self.code, self.text, self.scope, self.line, self.variables = code, text, scope, line, variables
+        self.code, self.scope, self.variables = code, scope, variables
+        self._cells: list[tuple[int, int]] = []  # the lines before a cell, its number
+        self.offset, rows = 0, list[str]()
+        for number, cell in before:
+            self._cells.append((len(rows), number))
+            rows += cell.splitlines()
+        self.offset = len(rows)
+        self.text, self.line = "\n".join([*rows, text]), line + self.offset
 
     @cached_property
     def statements(self) -> list[ast.stmt]:
@@ -218,12 +261,28 @@ class Source:
         loops = [s for s in self.statements if isinstance(s, (ast.For, ast.While))]
         return {line for loop in loops for line in range(loop.lineno, (loop.end_lineno or loop.lineno) + 1)}
 
+    def number(self, line: int) -> int:
+        """Return the number of the cell that a line is in, 0 where the source is no cell."""
+        own = cell_number(self.code.co_filename, self.scope) or 0
+        return own if line > self.offset else max(cell for cell in self._cells if cell[0] < line)[1]
+
     def place(self, line: int) -> Place:
         """Return a line of this source as a place."""
-        return place_of(self.code, line, self.scope)
+        if line > self.offset:
+            return place_of(self.code, line - self.offset, self.scope)
+        first, number = max(cell for cell in self._cells if cell[0] < line)
+        text = self.text.splitlines()[line - 1].strip()
+        return Place(line - first, text, "", file_of(RAN[number][0]), number)
+
+    @cached_property
+    def ran(self) -> list[ast.stmt]:
+        """The statements that have run, or may have: up to the last line, and the rest of the loops around it."""
+        around = [s for s in self.statements if isinstance(s, (ast.For, ast.While)) and s.lineno <= self.line]
+        end = max([self.line, *(s.end_lineno or 0 for s in around)])
+        return [s for s in self.statements if s.lineno <= end]
 
     def assigned(self, name: str, tensor: torch.Tensor | None = None) -> Place | None:
-        """Return the line that gives a variable its value, where there is only one such line before the last.
+        """Return the line that gave a variable the value that it has, where that is certain.
 
         Args:
             name: the variable.
@@ -231,29 +290,37 @@ class Source:
         """
         if tensor is not None and self.variables.get(name) is not tensor:
             return None
-        lines = {s.lineno for s in self.statements if s.lineno <= self.line and name in targets(s)}
-        return self.place(lines.pop()) if len(lines) == 1 else None
+        line = self.assigned_line(name)
+        return None if line is None else self.place(line)
+
+    def assigned_line(self, name: str) -> int | None:
+        """Return that line, counted from the source's first: the only one, or the last outside loops and branches."""
+        setting = {s.lineno: s for s in self.ran if name in targets(s)}
+        last = max(setting, default=0)
+        # what ``+=`` assigns is the same tensor, or a new one where it was a number
+        plain = last not in self.uncertain and last <= self.line and not isinstance(setting.get(last), ast.AugAssign)
+        return last if setting and (plain or len(setting) == 1) else None
 
     def line_of_node(self, node: Any) -> Place | None:
         """Return the line that made a node: it is behind what the line assigned, and behind nothing that it used."""
         for statement in self.statements:
-            if not isinstance(statement, ast.Assign) or statement.lineno > self.line or self._runs_more(statement):
+            if not isinstance(statement, ast.Assign) or statement.lineno > self.line or self.runs_more(statement):
                 continue
             made = [self.variables.get(name) for name in targets(statement)]
             used = [self.variables.get(n.id) for n in ast.walk(statement.value) if isinstance(n, ast.Name)]
             # what was written into since has nodes of later lines behind it
             tensors = [value for value in made if isinstance(value, torch.Tensor) and version(value) == 0]
-            if not tensors or not all(self._settled(name, statement.lineno) for name in targets(statement)):
+            if not tensors or any(self.assigned_line(name) != statement.lineno for name in targets(statement)):
                 continue
             names = {n.id for n in ast.walk(statement.value) if isinstance(n, ast.Name)} & self._assigned_names
-            if not all(self._settled(name) and self._first(name) < statement.lineno for name in names):
+            if not all((self.assigned_line(name) or self.line) < statement.lineno for name in names):
                 continue
             inside = any(node in behind(tensor) for tensor in tensors)
             if inside and not any(isinstance(value, torch.Tensor) and node in behind(value) for value in used):
                 return self.place(statement.lineno)
         return None
 
-    def _runs_more(self, statement: ast.Assign) -> bool:
+    def runs_more(self, statement: ast.Assign) -> bool:
         """Return True for a statement that calls anything but torch, whose own lines would be the ones to name."""
         return not all(self._of_torch(call.func) for call in ast.walk(statement.value) if isinstance(call, ast.Call))
 
@@ -271,13 +338,6 @@ class Source:
     @cached_property
     def _assigned_names(self) -> set[str]:
         return {name for s in self.statements for name in targets(s)}
-
-    def _settled(self, name: str, line: int | None = None) -> bool:
-        lines = {s.lineno for s in self.statements if name in targets(s)}
-        return len(lines) == 1 and (line is None or line in lines)
-
-    def _first(self, name: str) -> int:
-        return min(s.lineno for s in self.statements if name in targets(s))
 
 
 def nodes_behind(*roots: Any) -> list[Any]:

@@ -18,8 +18,8 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -189,25 +189,23 @@ class Run:
     """A program that can be run once more.
 
     Attributes:
-        call: runs it.
-        file: the cell or file that ``call`` compiles anew, so that an edit of it needs no function to be changed.
-        text: the source of it.
+        call: runs it, given its texts.
+        texts: the cells or files that ``call`` compiles anew, so that an edit of them needs no function to be changed.
         returned: what a function returns, as it is written.
     """
 
-    call: Callable[[str], Any]
-    file: str = ""
-    text: str = ""
+    call: Callable[[Mapping[str, str]], Any]
+    texts: Mapping[str, str] = field(default_factory=dict)
     returned: str = ""
 
     def __call__(self, edit: Edit | None = None) -> Any:
         """Run it, changed or as it is."""
-        text = self.text
-        if edit is not None and edit.file == self.file:
-            text = edited(text, edit)
+        texts = dict(self.texts)
+        if edit is not None and edit.file in texts:
+            texts[edit.file] = edited(texts[edit.file], edit)
         elif edit is not None:
             change_functions(edit)
-        return self.call(text)
+        return self.call(texts)
 
 
 def edited(text: str, edit: Edit) -> str:

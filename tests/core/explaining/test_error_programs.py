@@ -22,11 +22,11 @@ def program(case: Case) -> Run:
     file = f"<program {case.name}>"
     linecache.cache[file] = (len(case.text), None, case.text.splitlines(keepends=True), file)
 
-    def call(text: str) -> None:
+    def call(texts: dict[str, str]) -> None:
         torch.default_generator.manual_seed(0)
-        exec(compile(text, file, "exec"), {"torch": torch, "__name__": "__main__"})
+        exec(compile(texts[file], file, "exec"), {"torch": torch, "__name__": "__main__"})
 
-    return Run(call, file, case.text)
+    return Run(call, {file: case.text})
 
 
 def error_of(run: Run) -> Exception:
