@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from nbautograd.core.display import Displayable
+from nbautograd.core.display import Redactable
 from nbautograd.core.explaining.cause import ErrorCause, Place
 from nbautograd.core.explaining.explain import cause_of_error, cause_of_tensor
 from nbautograd.core.explaining.no_grad import without_gradient
@@ -42,7 +42,7 @@ UNSEEN = (
 
 
 @dataclass(frozen=True, repr=False)
-class Explanation(Displayable):
+class Explanation(Redactable):
     """The cause of one of torch's gradient errors.
 
     Attributes:

@@ -17,6 +17,7 @@ from nbautograd.core.findings import Finding, limit_findings
 from nbautograd.core.recording.call import Call
 from nbautograd.core.values import Value
 from nbautograd.inspection.audit_report import AuditedFunction, AuditReport
+from nbautograd.inspection.explanation import Explanation
 from nbautograd.inspection.report import FunctionReport
 from nbautograd.version import __version__
 
@@ -92,8 +93,12 @@ class RedactedReport(Displayable):
         return f"<RedactedReport {self.function}: {self.verdict or 'not checked'}, {len(self.findings)} findings>"
 
 
-def redacted(report: FunctionReport | GradcheckReport | AuditReport) -> RedactedReport | AuditReport:
+def redacted(
+    report: FunctionReport | GradcheckReport | AuditReport | Explanation,
+) -> RedactedReport | AuditReport | Explanation:
     """Return a report without the user's values: what ``report.redact()`` calls."""
+    if isinstance(report, Explanation):
+        return _explanation(report)
     if isinstance(report, AuditReport):
         return dataclasses.replace(report, functions=tuple(map(_audited, report.functions)), notes=_notes(report.notes))
     check = report.gradcheck if isinstance(report, FunctionReport) else report
@@ -111,6 +116,16 @@ def redacted(report: FunctionReport | GradcheckReport | AuditReport) -> Redacted
             "Python": platform.python_version(),
         },
     )
+
+
+def _explanation(explanation: Explanation) -> Explanation:
+    """Return an explanation without its graph, whose nodes may hold numbers; the text of a line is code and stays."""
+
+    def params(given: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: value if name == "text" else _without_numbers(name, value) for name, value in given.items()}
+
+    findings = tuple(dataclasses.replace(one, params=params(one.params)) for one in explanation.findings)
+    return dataclasses.replace(explanation, findings=findings, graph=None, params=params(explanation.params))
 
 
 def _audited(function: AuditedFunction) -> AuditedFunction:

@@ -59,6 +59,9 @@ def test_line_numbers_and_tracebacks_are_those_of_the_cell(disabled) -> None:
         "%jacobian Cube.apply(a);",
         "%autograd_graph Cube.apply(a)",
         "%autograd_compare Cube.apply(a) a ** 3",
+        "%gradcheck Cube.apply(a) --reference torch.pow(a, 3)",
+        "%gradcheck --budget 5 Cube.apply(a) --reference 'torch.pow(a, 3)'",
+        "%autograd_audit Cube.apply(a)",
     ],
 )
 def test_a_line_makes_its_call_once_and_gives_its_value(disabled, line: str) -> None:
@@ -70,11 +73,39 @@ def test_a_line_makes_its_call_once_and_gives_its_value(disabled, line: str) -> 
     assert torch.equal(disabled["value"], torch.ones(2, dtype=torch.double))
 
 
-@pytest.mark.parametrize("line", ["%autograd_calls Cube", "%autograd_graph a", "%exercises", "%autograd_dispatches"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "%autograd_calls Cube",
+        "%autograd_graph a",
+        "%exercises",
+        "%autograd_dispatches",
+        "%autograd_explain",
+        "%autograd_explain --run",
+        "%autograd_explain on",
+    ],
+)
 def test_a_line_without_a_call_does_nothing(disabled, line: str) -> None:
     ran = disabled(line)
     assert ran.result.success
     assert (ran.stdout, ran.bundles) == ("", [])
+
+
+def test_a_cell_to_be_audited_runs_alone(disabled) -> None:
+    disabled(CELL)
+    ran = disabled("%%autograd_audit --order 2\nCube.apply(a).sum().backward()")
+    assert ran.result.success
+    assert (ran.stdout, ran.bundles) == ("forward\n", [])
+    assert torch.equal(disabled["a"].grad, torch.ones(2, dtype=torch.double))
+    assert "_audit" not in disabled.shell.user_ns
+    assert type(vars(disabled["Cube"])["forward"]) is staticmethod
+
+
+def test_a_gradient_error_has_its_traceback_alone(disabled) -> None:
+    ran = disabled("y = a.exp()\ny += 1\ny.sum().backward()")
+    assert isinstance(ran.error, RuntimeError)
+    assert ran.bundles == []
+    assert "nbautograd" not in ran.stdout
 
 
 def test_an_error_of_the_call_is_the_users(disabled) -> None:

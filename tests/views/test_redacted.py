@@ -38,7 +38,7 @@ class Raising(Leaky):
         raise ValueError(f"cannot take {ctx.saved_tensors[0][0, 1].item()} with {ctx.secret}")
 
 
-def everything(redacted: nbautograd.RedactedReport) -> str:
+def everything(redacted: nbautograd.RedactedReport | nbautograd.Explanation) -> str:
     """All that anybody can copy of it."""
     return "\n".join(
         [str(redacted), repr(redacted), html(redacted), json.dumps(redacted.to_dict(), ensure_ascii=False)]
@@ -114,3 +114,32 @@ def test_right_and_cannot_tell_have_their_sentence_and_chinese_is_there() -> Non
     assert kink.redact().verdict == kink.verdict
     nbautograd.set_language("zh")
     assert "略去" in str(nbautograd.gradcheck(torch.sin, x).redact())
+
+
+DATA = torch.rand(2, dtype=F64, generator=torch.Generator().manual_seed(3))
+
+
+def what_an_error_left() -> nbautograd.Explanation:
+    x = DATA.clone().requires_grad_() * 1
+    y = x ** DATA[0].item()
+    x += 1
+    with pytest.raises(RuntimeError, match="inplace") as caught:
+        y.sum().backward()
+    return nbautograd.explain(caught.value)
+
+
+def of_an_error_that_quotes() -> nbautograd.Explanation:
+    return nbautograd.explain(lambda: int(str(DATA[0].item())))
+
+
+@pytest.mark.usefixtures("saved_tensors_shown")
+@pytest.mark.parametrize("explained", [what_an_error_left, of_an_error_that_quotes])
+def test_an_explanation_keeps_its_lines_and_no_value(explained) -> None:
+    found = explained()
+    shown = spellings(DATA.numpy())
+    assert any(one in str(found) for one in shown) == (found.code == "not_torch")  # the error's words quote one
+    copied = found.redact()
+    assert [one for one in shown if one in everything(copied)] == []
+    assert (copied.code, copied.tensor, copied.did, copied.fix) == (found.code, found.tensor, found.did, found.fix)
+    assert [f.code for f in copied.findings] == [f.code for f in found.findings]
+    assert found.raised is None or found.raised.text in str(copied)
