@@ -72,7 +72,6 @@ export interface CallState {
   printed: boolean;
   forward?: number;
   exception?: string;
-  during?: string;
   document?: Block[];
   ctx?: Block[];
 }

@@ -18,7 +18,7 @@ from nbautograd.course.result import Result
 from nbautograd.course.run import check, placeholder
 from nbautograd.course.source import without_magics
 from nbautograd.magics.options import EXERCISE
-from nbautograd.magics.output import replace_with_message, show_message
+from nbautograd.magics.output import show_interrupted, show_message
 from nbautograd.magics.progress import ProgressBar
 
 
@@ -77,7 +77,7 @@ class Exercises:
         try:
             self._show(request, source, succeeded, bar)
         except KeyboardInterrupt:
-            replace_with_message(bar, "magics.interrupted")
+            show_interrupted(bar)
         except Exception as error:  # a mistake of ours is a sentence
             show_message("magics.stumbled", magic=EXERCISE.magic, error=f"{type(error).__name__}: {error}")
 

@@ -28,14 +28,14 @@ class CellFailedError(Exception):
         return []
 
 
-def show_message(message_id: str, code: str = "", **params: Any) -> None:
+def show_message(message_id: str, **params: Any) -> None:
     """Show one sentence as a result."""
-    show(Notice((Phrase(message_id, **params),), code))
+    show(Notice((Phrase(message_id, **params),)))
 
 
-def replace_with_message(bar: ProgressBar, message_id: str) -> None:
-    """Show one sentence as a result, in the place of the bar where there is one."""
-    notice = Notice((Phrase(message_id),))
+def show_interrupted(bar: ProgressBar) -> None:
+    """Say that a check was interrupted, in the place of its bar where there is one."""
+    notice = Notice((Phrase("magics.interrupted"),))
     if not bar.close(mimebundle(notice)):
         show(notice)
 

@@ -144,7 +144,7 @@ class CellPresenter:
                 raise
             output.show_users_error(self.shell, result, error)
         except KeyboardInterrupt:
-            output.replace_with_message(bar, "magics.interrupted")
+            output.show_interrupted(bar)
             if not bar.stopped:
                 output.count_as_interrupted(self.shell, result)
         if report is None:

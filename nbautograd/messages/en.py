@@ -1242,7 +1242,6 @@ SENTENCES: dict[str, str] = {
     "magics.card_last": "Recording {names}: {total} calls are kept, these are the last {last}. All: `%autograd_calls {function}`",
     "magics.hint": "Call it anywhere and its calls appear here; `%gradcheck {function}.apply({arguments})` checks it, and `--inputs {arguments}` on the magic's line does both at once.",
     "magics.hint_legacy": "Run the class below in its place, then call `{after}`.",
-    "magics.at_line": "{message} (line {line})",
     "magics.migrated": "`{function}` as torch runs it today, ready to copy:",
     "magics.interrupted": "Interrupted before the report was ready. The cell itself ran, and its Functions are defined and recorded.",
     "magics.progress": "{progress} (Interrupt the kernel to stop; partial results are kept.)",

@@ -1242,7 +1242,6 @@ SENTENCES: dict[str, str] = {
     "magics.card_last": "正在记录 {names}：保留了 {total} 次调用，这里是最后 {last} 次。查看全部：`%autograd_calls {function}`",
     "magics.hint": "在任何地方调用它，调用就会出现在这里；`%gradcheck {function}.apply({arguments})` 可以检查它，在魔法命令那一行加上 `--inputs {arguments}` 则两件事一起做。",
     "magics.hint_legacy": "请先用下面的类代替它运行，然后调用 `{after}`。",
-    "magics.at_line": "{message}（第 {line} 行）",
     "magics.migrated": "`{function}` 按今天的 torch 改写后的样子，可以直接复制：",
     "magics.interrupted": "报告还没有完成就被中断了。单元格本身已经运行，其中的 Function 已经定义并被记录。",
     "magics.progress": "{progress}（按内核的停止按钮可以结束，已完成的部分会保留。）",

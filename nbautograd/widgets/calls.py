@@ -25,10 +25,10 @@ COLUMNS = 800  # of a trend
 
 def call_state(call: Call, names: Mapping[int, str]) -> CallState:
     """One call with its values, ctx, prints and warnings."""
-    return replace(brief_state(call, names), document=method_document(call, names), ctx=ctx_column(call.ctx))
+    return replace(brief_state(call), document=method_document(call, names), ctx=ctx_column(call.ctx))
 
 
-def brief_state(call: Call, names: Mapping[int, str]) -> CallState:
+def brief_state(call: Call) -> CallState:
     """Return what the time line shows of a call."""
     return CallState(
         index=call.index,
@@ -37,7 +37,6 @@ def brief_state(call: Call, names: Mapping[int, str]) -> CallState:
         method=call.method,
         forward=call.forward,
         exception=call.exception,
-        during=None if call.parent is None else names.get(call.parent),
         seconds=plain(call.seconds),
         noticed=len(call.warnings),
         bytes=call.ctx.bytes,
@@ -52,7 +51,7 @@ def calls_state(log: CallLog) -> CallsState:
     measured = trends(log)
     states, room = [], WHOLE
     for call in reversed(shown):
-        state = call_state(call, names) if room > 0 else brief_state(call, names)
+        state = call_state(call, names) if room > 0 else brief_state(call)
         room -= encoded_size(state) if room > 0 else 0
         states.append(state)
     return CallsState(
@@ -97,8 +96,7 @@ def some_calls(log: CallLog, question: Mapping[str, Any]) -> CallsAnswer:
     calls = log.calls
     if type(first) is not int or type(count) is not int or not 0 <= first < len(calls) or count < 1:
         raise InputError("widgets.no_call")
-    names = log.names
-    return CallsAnswer(calls=[brief_state(call, names) for call in calls[first : first + min(count, MOST_CALLS)]])
+    return CallsAnswer(calls=[brief_state(call) for call in calls[first : first + min(count, MOST_CALLS)]])
 
 
 def one_call(log: CallLog, question: Mapping[str, Any]) -> CallsAnswer:

@@ -28,7 +28,6 @@ class CallState:
         name: its name among the calls of its Function.
         forward: number of the forward whose ctx it has.
         exception: what it raised.
-        during: name of the call in which it was made.
         noticed: how many warnings there were.
         bytes: memory that its ctx keeps.
         printed: True where it wrote to stdout.
@@ -46,7 +45,6 @@ class CallState:
     printed: bool
     forward: int | None = None
     exception: str | None = None
-    during: str | None = None
     document: Document | None = None
     ctx: Document | None = None
 

@@ -38,7 +38,6 @@ report""", "report.widget()", "6 * 7")  # fmt: skip
 SAYS = "backward is wrong for x"
 REPORT = ".nbautograd, .nbag-live"
 NO_KERNEL = {"name": "none", "display_name": "None", "language": "none"}
-WIDGET_STATE = "application/vnd.jupyter.widget-state+json"
 
 
 @pytest.fixture(scope="module")

@@ -61,20 +61,6 @@ class Nothing(Function):
         return grad_output * 2, None
 
 
-class Tied(nn.Module):
-    """One weight used by two layers, and a residual path."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first = nn.Linear(4, 4)
-        self.second = nn.Linear(4, 4, bias=False)
-        self.second.weight = self.first.weight
-
-    def forward(self, x):
-        y = torch.tanh(self.first(x))
-        return (self.second(y) + y).pow(2).mean()
-
-
 def mlp():
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 2))

@@ -77,17 +77,6 @@ def _rms_backward(saved: Any, g: Tensor, factor: float = 1.0, lost: bool = False
     return dx, (g * xh).sum(tuple(range(x.dim() - 1)))
 
 
-def _cut(backward: Callable[..., Any], index: Any, scale: float = 0.0) -> Callable[..., Any]:
-    def cut(saved: Any, g: Tensor) -> Any:
-        first, *rest = (grads := backward(saved, g)) if isinstance(backward(saved, g), tuple) else (backward(saved, g),)
-        del grads
-        first = first.clone()
-        first[index] *= scale
-        return (first, *rest)
-
-    return cut
-
-
 RMS = Kernel(
     "rms_norm",
     _rms,

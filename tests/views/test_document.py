@@ -33,7 +33,6 @@ from nbautograd.views.to_html import to_html
 from nbautograd.views.to_json import to_json
 from nbautograd.views.to_text import to_text
 
-PICTURED = samples.value("w", [[1.0, 2.0]])
 EVERYTHING = (
     Card("wrong", (paragraph(Chip("✗ wrong", "wrong", plain=""), Strong("`f` is wrong."), ""), *sentences(["One."]))),
     Item((Paragraph((Chip("bug", "bug", plain="bug:"), " ", "Look at `x`. ", Link("show", "source", line=3))),)),

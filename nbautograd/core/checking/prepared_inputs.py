@@ -137,11 +137,6 @@ def _overlaps(item: Tensor) -> bool:
     return False
 
 
-def overlapping(item: Any) -> bool:
-    """Return True for a tensor of which several elements share memory."""
-    return isinstance(item, Tensor) and unreadable_kind(item) is None and _overlaps(item)
-
-
 def is_differentiable(item: Any) -> bool:
     """Return True for a floating or complex tensor that requires grad."""
     return isinstance(item, Tensor) and item.requires_grad and (item.is_floating_point() or item.is_complex())

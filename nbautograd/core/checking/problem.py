@@ -104,7 +104,6 @@ class Problem:
         meter: counts how often forward and backward were run.
         read_outside: positions of inputs that the function also reads, or only, from outside its arguments.
         casts: what numbers are rounded to inside; filled in by the first call, and by backwards that are watched.
-        overlapped: positions of inputs that were made contiguous since their elements shared memory.
         sampled: True for a function along a few directions of the inputs that stands for one of all elements.
         shared: the tensors that the function reaches besides its inputs, during a session.
 
@@ -126,7 +125,6 @@ class Problem:
         self.fn = prepared_inputs.callable_of(fn)
         self.inputs = prepared_inputs.prepare(inputs)
         given = (inputs,) if isinstance(inputs, Tensor) else inputs
-        self.overlapped = tuple(i for i, item in enumerate(given) if prepared_inputs.overlapping(item))
         self.differentiable = tuple(i for i, item in enumerate(self.inputs) if prepared_inputs.is_differentiable(item))
         self.seed = seed
         self.cls: type | None = function_class(fn)

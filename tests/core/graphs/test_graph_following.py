@@ -21,14 +21,6 @@ def written(line):
         return file.readlines()[line - 1]
 
 
-def told(tensor, loss, marker):
-    """The finding about a tensor, whose line must hold the marker of this file."""
-    found = nbautograd.why_none(tensor, loss)
-    assert found.line is not None, found.message
-    assert f"# {marker}" in written(found.line), found.message
-    return found
-
-
 def helper(value):
     scaled = value * 2
     return scaled.detach() + 1  # helper
