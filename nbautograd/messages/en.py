@@ -156,6 +156,8 @@ SENTENCES: dict[str, str] = {
     "causes.share_missing.advice": "It is what it would be if `{expression}` in line {at} were a constant: add the share that comes through it to {value}.",
     "causes.share_sign.what": "The gradient of `{input}` has the wrong sign in the share that comes through one expression of forward.",
     "causes.share_sign.advice": "The expression is `{expression}` in line {at}; all that does not come through it is right. Look at that share in {value}.",
+    "causes.share_sized.what": "The gradient of `{input}` is scaled wrongly in the share that comes through one expression of forward.",
+    "causes.share_sized.advice": "The expression is `{expression}` in line {at}: its share is {ratio} times the right one here and another multiple of it at other sizes, and all that does not come through it is right. A size or a count is missing there, or one too many, in {value}.",
     "causes.share_scaled.what": "The gradient of `{input}` is scaled wrongly in the share that comes through one expression of forward.",
     "causes.share_scaled.advice": "The expression is `{expression}` in line {at}: its share is {ratio} times the right one, and all that does not come through it is right. Look at that share in {value}.",
     "causes.overwritten.what": "Several elements of `{output}` come from the same element of `{input}`, but your gradient counts only one of them: {wrong} of {entries} contributions are lost.",

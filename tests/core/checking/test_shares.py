@@ -99,6 +99,27 @@ def test_the_share_may_be_scaled() -> None:
     assert (found.message_id, found.params["ratio"]) == ("causes.share_scaled", "0.5")
 
 
+class Normed(Function):
+    """Forgets that the mean of the squares is divided by their number."""
+
+    @staticmethod
+    def forward(ctx, x):
+        r = torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6)
+        ctx.save_for_backward(x, r)
+        return x * r
+
+    @staticmethod
+    def backward(ctx, g):
+        x, r = ctx.saved_tensors
+        return g * r - x * r**3 * (g * x).sum(-1, keepdim=True)
+
+
+def test_a_factor_that_depends_on_a_size_is_said_to() -> None:
+    found = first(Normed, draw(2, 4))
+    assert (found.message_id, found.params["ratio"]) == ("causes.share_sized", "4")
+    assert "another multiple of it at other sizes" in found.message
+
+
 class Unrelated(Function):
     """No expression of forward that is constant has this gradient."""
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Collection, Iterator, Sequence
 from types import FunctionType
 from typing import Any
 
@@ -32,7 +33,8 @@ from nbautograd.core.numerics.constants import SIGNIFICANT, STEADY
 
 MOST = 80  # expressions of forward that are tried: a forward and a backward each
 DETACH = "_detached"  # what the call around an expression is named while it is tried
-SENTENCES = ("share_missing", "share_sign", "share_scaled")  # the likeliest first
+SIZES = 3  # at which the share is looked at besides those of the inputs
+SENTENCES = ("share_missing", "share_sign", "share_sized", "share_scaled")  # the likeliest first
 
 
 def plausible(e: Evidence) -> Cause | None:
@@ -48,8 +50,8 @@ def share(case: Case) -> tuple[str, dict[str, Any]] | None:
         case: of the wrong block.
 
     Returns:
-        The sentence, ``"share_missing"``, ``"share_sign"`` or ``"share_scaled"``, and what it speaks of, borne out at
-        the inputs given and at fresh ones; None where there is no such expression.
+        The sentence, one of ``SENTENCES``, and what it speaks of, borne out at the inputs given, at fresh ones and at
+        other sizes; None where there is no such expression.
     """
     subject, block = case.subject, case.evidence.block
     cls: Any = subject.cls
@@ -64,9 +66,14 @@ def share(case: Case) -> tuple[str, dict[str, Any]] | None:
     inside = _inside(tree) if len(places) > 2 else []
     for node in inside[:MOST]:
         constant = Wrapped([node], DETACH).visit(copy.deepcopy(tree))
-        k = _steady(places, recompiled(function, constant, {DETACH: _detach}))
-        if k is not None:
+        changed = recompiled(function, constant, {DETACH: _detach})
+        factors = [] if changed is None else list(_factors(places, changed))
+        same = {k for k, place in zip(factors, places, strict=False) if place.shapes == places[0].shapes}
+        if len(factors) == len(places) and _alike(same):
+            k = factors[0]
             message = "share_missing" if _is(k, -1) else "share_sign" if _is(k, -2) else "share_scaled"
+            if not _alike(factors):
+                message = "share_sized"
             text = ast.unparse(node)
             again = sum(ast.unparse(other) == text and other.lineno == node.lineno for other in inside) > 1
             at = f"{node.lineno}:{node.col_offset + 1}" if again else str(node.lineno)
@@ -81,15 +88,17 @@ def _is(k: float, whole: int) -> bool:
     return abs(k - whole) <= STEADY
 
 
-def _steady(places: Sequence[_Place], changed: FunctionType | None) -> float | None:
-    """Return the k of the formula above where it is the same at all places."""
-    first: float | None = None
-    for place in places if changed is not None else ():
+def _factors(places: Sequence[_Place], changed: FunctionType) -> Iterator[float]:
+    """Yield the k of the formula above for each place, until there is none."""
+    for place in places:
         k = place.excess(changed)
-        if k is None or (first is not None and abs(k - first) > STEADY * abs(first)):
-            return None
-        first = k
-    return first
+        if k is None:
+            return
+        yield k
+
+
+def _alike(factors: Collection[float]) -> bool:
+    return max(factors) - min(factors) <= STEADY * max(abs(k) for k in factors)
 
 
 def _confirmed(hypothesis: Hypothesis, found: Cause, case: Case) -> Cause | None:
@@ -103,9 +112,7 @@ def _inputs(subject: Problem) -> Iterator[tuple[Any, ...]]:
     yield subject.fresh()
     yield other_points.nearby_inputs(subject, subject.seed + 81)
     yield other_points.in_domain(subject, subject.seed + 82)
-    for inputs in other_points.together(subject, subject.seed + 83):
-        yield inputs
-        return
+    yield from itertools.islice(other_points.together(subject, subject.seed + 83), SIZES)
 
 
 class _Place:
@@ -118,6 +125,7 @@ class _Place:
         seed: of the cotangents.
 
     Attributes:
+        shapes: of the inputs that are tensors.
         given: what backward gives.
         right: what autograd of the forward gives.
         wrong: True where autograd of the forward is right, and backward gives something else.
@@ -128,6 +136,7 @@ class _Place:
         try:
             outputs = subject.call(inputs)
             self.outputs = outputs
+            self.shapes = [x.shape for x in outputs.inputs if isinstance(x, Tensor)]
             self.v = cotangents(subject, outputs, seed, self.output)
             self.given = pull(subject, outputs, self.v)[self.which]
             self.right = self._by_autograd(None)
