@@ -15,7 +15,7 @@ from nbautograd.core.explaining.cause import Edit, ErrorCause, Place, said
 from nbautograd.core.explaining.program import Program, node_of
 from nbautograd.core.explaining.watch import Bad, all_finite, made_at
 from nbautograd.core.findings import Finding
-from nbautograd.core.torch_private.nodes import node_name
+from nbautograd.core.torch_private.nodes import leaf_tensor, node_name
 
 Test = Callable[[torch.Tensor], torch.Tensor]
 
@@ -138,8 +138,8 @@ class BackwardWatch:
     handles: list[Any] = field(default_factory=list)
 
     def attach(self, nodes: Sequence[Any]) -> None:
-        """Hook every node."""
-        self.handles += [node.register_hook(self._hook(node)) for node in nodes]
+        """Hook every node that computes a gradient."""
+        self.handles += [node.register_hook(self._hook(node)) for node in nodes if leaf_tensor(node) is None]
 
     def remove(self) -> None:
         """Take the hooks away again."""
@@ -155,7 +155,7 @@ class BackwardWatch:
         return hook
 
     def _look(self, node: Any, grad_inputs: Any, grad_outputs: Any) -> None:
-        if self.node or node_name(node) == "AccumulateGrad":
+        if self.node:
             return
         bad = next((g for g in grad_inputs if g is not None and not all_finite(g)), None)
         if bad is not None and all(g is None or all_finite(g) for g in grad_outputs):

@@ -10,7 +10,7 @@ import sys
 import sysconfig
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from types import CodeType, FrameType, ModuleType
 from typing import Any
 
@@ -31,6 +31,7 @@ _HOSTS = tuple(f"{os.sep}{name}{os.sep}" for name in ("IPython", "ipykernel", "n
 MOST_NODES = 100_000  # of a graph that is looked at
 
 
+@lru_cache(maxsize=1_000)  # a watched run asks of every frame of every call
 def is_users(file: str) -> bool:
     """Return True for a file or cell that is neither torch's, nor this package's, nor the notebook's machinery."""
     if is_torch(file) or file.startswith((_OURS, "<frozen")) or any(host in file for host in _HOSTS):

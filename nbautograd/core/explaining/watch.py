@@ -6,6 +6,7 @@ torch that the program makes, before autograd does, so that the results come wit
 
 from __future__ import annotations
 
+import cmath
 import contextlib
 import itertools
 import linecache
@@ -26,7 +27,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 from nbautograd.core.explaining.cause import ErrorCause, Place, said
 from nbautograd.core.explaining.program import Program, node_of, nodes_behind, place_of, users_frame, version
 from nbautograd.core.graphs.names import variables_of
-from nbautograd.core.torch_private.nodes import leaf_tensor, next_sequence_number, node_name, sequence_number
+from nbautograd.core.torch_private.nodes import leaf_tensor, next_sequence_number, sequence_number
 from nbautograd.core.torch_private.tensors import storage_address
 
 MARK = "nbautograd"  # what a node is marked with, in the dict that torch keeps for anybody
@@ -220,7 +221,8 @@ class Watch(TorchFunctionMode):
             if (node := node_of(tensor)) is not None:
                 self._results[_storage(tensor)] = weakref.ref(tensor)
                 mark_new(node, first, spot)
-                mark(node).setdefault("cuts", []).extend(self.cuts[t] for t in given if t in self.cuts)
+                if len(self.cuts):
+                    mark(node).setdefault("cuts", []).extend(self.cuts[t] for t in given if t in self.cuts)
             elif new and not tensor.requires_grad:
                 if (cut := self._cut(name, args, given, tensor, spot)) is not None:
                     self.cuts[tensor] = cut
@@ -295,7 +297,8 @@ class Watch(TorchFunctionMode):
 
     def _note_bad(self, name: str, args: Any, given: list[torch.Tensor], tensor: Any, spot: Spot | None) -> None:
         if all_finite(tensor):
-            self.bad.pop(tensor, None)
+            if len(self.bad):
+                self.bad.pop(tensor, None)
             return
         count = int(tensor.detach().isfinite().logical_not_().sum())
         what = "NaN" if bool(tensor.detach().isnan().any()) else "Inf"
@@ -341,7 +344,7 @@ def all_finite(tensor: torch.Tensor) -> bool:
     if not (tensor.is_floating_point() or tensor.is_complex()):
         return True
     plain = tensor.detach()
-    return bool(plain.sum().isfinite()) or bool(plain.isfinite().all())
+    return cmath.isfinite(plain.sum().item()) or bool(plain.isfinite().all())
 
 
 def mark(node: Any) -> dict[str, Any]:
@@ -359,8 +362,10 @@ def mark_new(root: Any, first: int | None, spot: Spot | None) -> None:
     while stack:
         node = stack.pop()
         number = sequence_number(node)
+        if number is None or first is None or number < first or leaf_tensor(node) is not None:
+            continue
         known = mark(node)
-        if "spot" in known or number is None or first is None or number < first or node_name(node) == "AccumulateGrad":
+        if "spot" in known:
             continue
         known["spot"] = spot
         stack += [following for following, _ in node.next_functions if following is not None]
