@@ -649,3 +649,27 @@ def test_a_summand_and_what_is_summed_up_are_mended(fn, shapes, message: str, ch
     assert found.message_id == message
     assert found.fix is not None
     assert change in found.fix.source
+
+
+class FirstTwo(Function):
+    """Wrong at the first two elements, where b happens to be small; what changes that is refused."""
+
+    @staticmethod
+    def forward(ctx, a, b):
+        small = b.abs() < 1
+        if a.shape != (6,) or not small.equal(torch.arange(6) < 2):
+            raise ValueError("outside")
+        ctx.save_for_backward(a, b)
+        return a.square() * b
+
+    @staticmethod
+    def backward(ctx, g):
+        a, b = ctx.saved_tensors
+        share = torch.cat([a[:2].sin(), 2 * a[2:]])
+        return g * share * b, g * a.square()
+
+
+def test_a_condition_that_holds_at_the_same_elements_wherever_it_is_asked_is_none():
+    b = torch.tensor([0.4, -0.5, 1.6, -2.0, 1.7, 2.1], dtype=torch.float64, requires_grad=True)
+    found = first(FirstTwo.apply, torch.linspace(-1.2, 1.3, 6, dtype=torch.float64, requires_grad=True), b)
+    assert "where" not in found.params

@@ -164,6 +164,7 @@ def _at_fresh_inputs(hypothesis: Hypothesis, found: Cause, case: Case) -> Cause 
 def _borne_out(hypothesis: Hypothesis, found: Cause, case: Case, twice: bool) -> Cause | None:
     """Return the cause, perhaps with less said; with ``twice`` only what two points of a kind refute is refuted."""
     asked, named, lesser = 0, True, hypothesis.less.values()
+    told_apart = not _of_values(found)
     for place in case.fresh():
         if place.spread and "where" not in found.params:
             continue  # far from the inputs, only conditions are told apart
@@ -185,9 +186,20 @@ def _borne_out(hypothesis: Hypothesis, found: Cause, case: Case, twice: bool) ->
             if about is not None and not (place.argument and other.params.get("about") == about):
                 return None  # with another argument the constant may be another, the rest may not
         asked += 1
-    if not asked:
+        told_apart |= _elsewhere(case.evidence, place.evidence)
+    if not asked or not told_apart:
         return None
     return found if named else Cause(found.code, hypothesis.less[found.message], found.params)
+
+
+def _of_values(found: Cause) -> bool:
+    """Return True for a condition on values, which may hold at certain elements for another reason."""
+    return "where" in found.params and not found.params.get("of")
+
+
+def _elsewhere(here: Evidence, there: Evidence) -> bool:
+    """Return True where other elements are wrong, so that a condition that fits both is not one by chance."""
+    return here.wrong.shape != there.wrong.shape or bool((here.wrong != there.wrong).any())
 
 
 AT_HAND = Confirmation("its own entries", _at_hand, claims=False)
