@@ -26,6 +26,7 @@ from nbautograd.core.checking.run import GradcheckRun
 from nbautograd.core.contract import rules
 from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.compare import agree_relative
+from nbautograd.core.torch_private import library
 from nbautograd.core.user_source import read_source
 
 CALLS = 3  # of one class that are checked
@@ -105,7 +106,7 @@ def with_findings_inside(
         bugs = (rules.state_outside_ctx(rules.Seen(_state_line(cls))) for cls in disturbed)
         return ranked((*bugs, *(f for f in found if f.kind != "bug" or f.where is None)))
     if run.complete and checked and all(one.right for one in checked):
-        names = ", ".join(f"`{one.cls.__name__}`" for one in checked)
+        names = ", ".join(f"`{library.name_of(one.cls)}`" for one in checked)
         note = Finding("functions_right_inside", "note", "checking.functions_right_inside", {"functions": names})
         return ranked((*found, note))
     causes = [(one.cls, one.wrong.findings[0]) for one in checked if one.wrong is not None]
@@ -116,7 +117,7 @@ def with_findings_inside(
         rest = found
     else:
         rest = tuple(f for f in found if not causes or f.kind != "bug" or f.where is None)
-    return ranked((*(_blamed(cls.__name__, cause) for cls, cause in causes), *rest))
+    return ranked((*(_blamed(library.name_of(cls), cause) for cls, cause in causes), *rest))
 
 
 def _blamed(function: str, cause: Finding) -> Finding:
@@ -127,9 +128,10 @@ def _blamed(function: str, cause: Finding) -> Finding:
 
 
 def _checked(cls: type, calls: CallsOfClass, check: Check) -> CheckedInside:
-    verdicts = []
+    verdicts, written = [], library.written_as(cls)
     for arguments in calls.arguments:
-        report = _report(cls, arguments, check)
+        given = arguments if written is cls else library.arguments_of(cls, arguments)[0]
+        report = _report(written, given, check)
         if report is not None and report.verdict == "wrong" and report.findings:
             return CheckedInside(cls, report, right=False)
         verdicts.append(None if report is None else report.verdict)

@@ -279,6 +279,8 @@ class Problem:
             found = functions_of(tensors)
             self.has_functions = bool(found)
             self.cls = found.pop() if len(found) == 1 else None
+            if self.cls is not None and library.written_as(self.cls) is not self.cls:
+                self.cls = None  # torch's Function around an operation: what its author wrote is checked by itself
             self.source = None if self.cls is None else _source(self.cls)
             self.state = ClassState(self.cls)
             self.arguments = _handed_on(tensors, self.cls, given or ())
