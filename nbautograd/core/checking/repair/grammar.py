@@ -58,6 +58,13 @@ class Context:
         return product(self.script, node)
 
     @cached_property
+    def guards(self) -> frozenset[int]:
+        """Ids of all nodes inside the index of a ``ctx.needs_input_grad``."""
+        asked = (n for n in ast.walk(self.script.tree) if isinstance(n, ast.Subscript))
+        inside = (n.slice for n in asked if getattr(n.value, "attr", "") == "needs_input_grad")
+        return frozenset(id(node) for index in inside for node in ast.walk(index))
+
+    @cached_property
     def numbers_on_ctx(self) -> list[str]:
         """Attributes of ctx that may take part."""
         return [name for name in self.names if name.startswith("ctx.")]
@@ -293,6 +300,8 @@ def _constant(c: Context, node: ast.expr) -> Iterator[Edit]:
     number = getattr(node, "value", None)
     if not isinstance(node, ast.Constant) or isinstance(number, bool) or not isinstance(number, (int, float)):
         return
+    if id(node) in c.guards:
+        return  # any other input that needs a gradient here would do as well
     others = [-number, number + 1, number - 1, 2 * number, number / 2, 1 - number] + ([1 / number] if number else [])
     if isinstance(number, float) and abs(number - 3.14159265) < 0.01:
         others.insert(0, 3.141592653589793)
@@ -691,6 +700,14 @@ def _number_of_gradients(c: Context) -> Iterator[Edit]:
             yield Edit(value, ", ".join([*texts[:i], *texts[i + 1 :]]), 1.55)
         for count in (1, 2):
             yield Edit(value, ", ".join([*texts, *["None"] * count]), 1.0 + count / 4)
+
+
+@kind("index of needs_input_grad", "whole")
+def _index_of_needs(c: Context) -> Iterator[Edit]:
+    for node in ast.walk(c.script.tree):
+        index = node.slice if isinstance(node, ast.Subscript) and id(node.slice) in c.guards else None
+        if isinstance(index, ast.Constant):
+            yield from (Edit(index, repr(p), 0.8) for p in c.hints.positions if p != index.value)
 
 
 @kind("times grad_output", "whole")

@@ -46,6 +46,7 @@ class Hints:
         dims: dimensions and tuples of them in the forward, as text.
         lost: dimensions along which a mean or a sum of the gradient is missing.
         masks: conditions outside of which a gradient should be zero, in names of backward.
+        positions: of the arguments whose gradients are wrong.
     """
 
     factors: tuple[str, ...] = ()
@@ -56,6 +57,7 @@ class Hints:
     dims: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
     masks: tuple[str, ...] = ()
+    positions: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

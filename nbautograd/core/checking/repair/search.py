@@ -298,7 +298,7 @@ class Repair:
         output = next((f.where[0] for f in findings if f.where is not None), 0)
         node = self._node()
         sizes = [f"ctx.{n}.numel()" for n, v in vars(node).items() if isinstance(v, torch.Size)] if node else []
-        own = tuple(dims(forward)) if forward is not None else ()
+        own, handed = tuple(dims(forward)) if forward is not None else (), self.subject.arguments
         on_ctx = frozenset(vars(node)) if node else frozenset()
         return Hints(
             (*_named(findings, "factor", "name"), *sizes),
@@ -309,6 +309,7 @@ class Repair:
             own,
             tuple(dict.fromkeys(d for f in findings for d in _lost(f, own))),
             tuple(dict.fromkeys(m for f in findings for m in _masks(f, on_ctx))),
+            tuple(dict.fromkeys(handed[f.where[1]] for f in findings if f.where is not None and f.where[1] in handed)),
         )
 
 
