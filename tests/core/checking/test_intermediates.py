@@ -171,6 +171,32 @@ def test_the_condition_under_which_nothing_comes() -> None:
     assert (found.code, line) == ("none_gradient", "if ctx.needs_input_grad[0]:")
 
 
+def test_the_index_of_the_condition_is_that_of_the_input() -> None:
+    report = nbautograd.gradcheck(Guarded, (draw(3, 4).detach(), draw(4, seed=1)), order=1)
+    assert report.findings[0].fix.source.strip() == "if ctx.needs_input_grad[1]:"
+
+
+def test_the_line_of_an_operation_inside_a_callable_is_its_authors() -> None:
+    @torch.library.custom_op("nbautograd_tests::swish_inside", mutates_args=())
+    def swish(x: torch.Tensor) -> torch.Tensor:
+        return x * torch.sigmoid(x)
+
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(inputs[0])
+
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        s = torch.sigmoid(x)
+        return g * (s + x * s)
+
+    swish.register_autograd(backward, setup_context=setup_context)
+    report = nbautograd.gradcheck(lambda x: 2 * swish(x), draw(5), order=1)
+    found = report.findings[0]
+    with open(__file__, encoding="utf-8") as file:
+        line = file.read().split("\n")[found.line - 1].strip()
+    assert (report.verdict, line) == ("wrong", "return g * (s + x * s)")
+
+
 def test_nothing_is_said_of_a_variable_before_a_wrong_return() -> None:
     found, line = first(Centred, draw(6, 3))
     assert line.startswith("return")

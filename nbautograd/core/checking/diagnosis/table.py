@@ -238,7 +238,8 @@ def _finding(
         if not via.whole:
             place = "causes.value_of_condition" if via.condition else "causes.value_from_line"
             value = Phrase(place, input=name, line=line, expression=phrases.short(via.site.statement))
-        if not via.whole and (plain or (via.condition and message in ENTRIES)):
+        vague = plain or message == "small_systematic" or (via.condition and message in ENTRIES)
+        if vague and not via.whole:
             message, said = via.message, via.params(via.line(subject))
     elif via is not None:
         line = via.line or line
