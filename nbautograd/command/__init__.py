@@ -112,6 +112,7 @@ def _parser() -> argparse.ArgumentParser:
     for name in ("json", "html"):
         check.add_argument(f"--{name}", type=Path, metavar="FILE", help=text(f"command.help.check.{name}"))
     check.add_argument("--budget", type=float, metavar="SECONDS", help=text("command.help.check.budget"))
+    check.add_argument("--compile", action="store_true", help=text("command.help.check.compile"))
 
     _add(commands, "doctor", _doctor)
     return parser
@@ -168,7 +169,8 @@ def _check(options: argparse.Namespace) -> int:
     from nbautograd.command.check import check
 
     files = {"json_file": options.json, "html_file": options.html}
-    return check(options.function, options.reference, options.inputs, budget=options.budget, **files)
+    given = {"budget": options.budget, "compile": options.compile, **files}
+    return check(options.function, options.reference, options.inputs, **given)
 
 
 def _doctor(_: argparse.Namespace) -> int:

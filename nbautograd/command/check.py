@@ -29,6 +29,7 @@ def check(
     json_file: Path | None = None,
     html_file: Path | None = None,
     budget: float | None = None,
+    compile: bool = False,
 ) -> int:
     """Check a Function against a reference and print the report.
 
@@ -36,6 +37,7 @@ def check(
         function, reference, inputs: ``MODULE:NAME`` each; ``inputs`` is a tuple or a callable that returns one.
         json_file, html_file: where the report is written besides.
         budget: seconds that the check may take; None takes the default.
+        compile: True compares it under torch.compile as well.
 
     Returns:
         0 when the Function is right, 1 when it is wrong, 2 when it cannot be told.
@@ -49,7 +51,8 @@ def check(
     fn, eager, given = (_named(name) for name in (function, reference, inputs))
     try:
         arguments = given() if callable(given) else given
-        report = gradcheck(fn, arguments, reference=eager, budget=DEFAULT if budget is None else budget)
+        seconds = DEFAULT if budget is None else budget
+        report = gradcheck(fn, arguments, reference=eager, budget=seconds, compile=compile or None)
     except NbautogradError as error:
         raise Unrunnable(str(error)) from None
     except Exception as error:

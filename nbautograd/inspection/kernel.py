@@ -36,6 +36,7 @@ from nbautograd.core.kernel.sweep import (
 from nbautograd.core.kernel.trial import Track
 from nbautograd.core.values import describe
 from nbautograd.errors import CallError
+from nbautograd.inspection.compile_witness import witnessed
 from nbautograd.inspection.kernel_report import KernelCase, KernelQuantity, KernelReport, worst_first
 
 
@@ -64,6 +65,7 @@ def gradcheck(
     reference: Callable[..., Any],
     shapes: Sequence[Any] | None = ...,
     dtypes: Sequence[torch.dtype] | None = ...,
+    compile: bool | Sequence[Any] | None = ...,
     seed: int = ...,
     hints: str = ...,
     budget: Budget | float | None = ...,
@@ -87,6 +89,7 @@ def gradcheck(
     progress: Tell | None = ...,
     shapes: Sequence[Any] | None = ...,
     dtypes: Sequence[torch.dtype] | None = ...,
+    compile: bool | Sequence[Any] | None = ...,
 ) -> GradcheckReport | KernelReport: ...
 
 
@@ -105,6 +108,7 @@ def gradcheck(
     progress: Tell | None = None,
     shapes: Sequence[Any] | None = None,
     dtypes: Sequence[torch.dtype] | None = None,
+    compile: bool | Sequence[Any] | None = None,
 ) -> GradcheckReport | KernelReport:
     """Check the backward of a Function: against finite differences, or in low precision against a reference.
 
@@ -141,6 +145,9 @@ def gradcheck(
             which tensors of the same sizes follow. None takes sizes around those of the inputs, powers of two and
             tiles, and other memory layouts; ``()`` sweeps nothing.
         dtypes: with a reference: further dtypes of the sweep.
+        compile: with a reference: True compares the same call under torch.compile as well, with torch's backends that
+            compile here; or the backends. That takes seconds, with inductor up to a minute, which the budget does not
+            count. What torch.compile changes is told as a risk.
 
     Returns:
         A ``GradcheckReport``: its verdict on first derivatives, ``report.order2`` on second ones; with a reference a
@@ -163,7 +170,7 @@ def gradcheck(
         'kernel_factor'
     """
     if reference is None:
-        _refuse("kernel.no_sweep", shapes=shapes, dtypes=dtypes)
+        _refuse("kernel.no_sweep", shapes=shapes, dtypes=dtypes, compile=compile)
         return without_reference.gradcheck(
             fn, inputs, atol=atol, rtol=rtol, eps=eps, order=order, seed=seed, hints=hints, budget=budget,
             progress=progress,
@@ -172,7 +179,8 @@ def gradcheck(
     candidate, eager = Problem(fn, inputs, seed), Problem(reference, inputs, seed)
     with budgeted(validated_budget(budget)) as clock, watched(progress) as tell, candidate.session(), eager.session():
         clock.codes |= codes_of(candidate.fn) | codes_of(eager.fn)
-        return KernelCheck(candidate, eager, clock, tell, seed).run(shapes, dtypes or ())
+        report = KernelCheck(candidate, eager, clock, tell, seed).run(shapes, dtypes or ())
+    return witnessed(report, fn, reference, candidate.inputs, compile) if compile else report
 
 
 def _refuse(sentence: str, **options: Any) -> None:

@@ -88,6 +88,34 @@ class KernelCase:
     reason: Phrase | str = ""
 
 
+@dataclass(frozen=True)
+class KernelCompiled:
+    """The same call under torch.compile.
+
+    Attributes:
+        backend: of torch.compile; empty where nothing came to be compiled.
+        way: ``"backward"`` (the call is compiled, backward is an ordinary one), ``"func_grad"`` (``torch.func.grad``
+            stands inside of what is compiled) or ``"twice"`` (as the first, with one tensor as two arguments).
+        verdict: ``"right"`` where it agrees with the reference as the Function itself does, ``"wrong"`` where
+            torch.compile changes it, ``"cannot tell"`` where it could not be compiled.
+        quantity: the output or gradient that is changed, or the worst.
+        error: its error, relative to the golden values, root mean square.
+        ratio: the same in units of the reference's in the dtype itself.
+        reason: what is changed, or what torch said; ``str`` of it.
+        script: a program that shows it with torch alone, where one could be written; it exits with 1 where the
+            gradient is changed.
+    """
+
+    backend: str
+    way: str
+    verdict: Verdict
+    quantity: str = ""
+    error: float = 0.0
+    ratio: float = 0.0
+    reason: Phrase | str = ""
+    script: str = ""
+
+
 @dataclass(frozen=True, repr=False)
 class KernelReport(Displayable):
     """A Function beside its reference, measured with the rounding that its dtype has.
@@ -110,6 +138,7 @@ class KernelReport(Displayable):
         complete: False where the check was interrupted.
         torch, nbautograd: versions.
         module, file, line: where the Function is defined.
+        compiled: the same call under torch.compile, where that was asked for.
     """
 
     function: str
@@ -132,6 +161,7 @@ class KernelReport(Displayable):
     module: str = ""
     file: str | None = None
     line: int | None = None
+    compiled: tuple[KernelCompiled, ...] = ()
 
     def __bool__(self) -> bool:
         """Return True where the verdict is "right"."""
@@ -182,6 +212,7 @@ class KernelReport(Displayable):
             "situations": [situation, *map(_situation, self.cases)],
             "findings": [],
             "smallest": plain(self.smallest),
+            "compiled": [_bare(one) for one in self.compiled],
         }
         return {
             "functions": [function],

@@ -142,11 +142,14 @@ def _gradcheck(magic: str, line: str, namespace: Namespace) -> Any:
     options = Options(**given)  # type: ignore[arg-type]
     call = parse_call(text, magic, namespace)
     order = int(options.order) if options.order else None
+    reference = None
     if options.reference:
         node = expression(options.reference, magic)
         reference = _named_function(node, namespace) or _reference(magic, call, node, namespace)[0]
-        return gradcheck(call.function, call.arguments, reference=reference, order=order, budget=options.given_budget)
-    return gradcheck(call.function, call.arguments, hints=options.hints, order=order, budget=options.given_budget)
+    return gradcheck(
+        call.function, call.arguments, reference=reference, order=order, hints=options.hints,
+        budget=options.given_budget, compile=options.compile or None,
+    )  # fmt: skip
 
 
 def _audit(magic: str, line: str, namespace: Namespace) -> Any:

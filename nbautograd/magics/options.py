@@ -49,6 +49,7 @@ TABLE = (
     Option(("--inputs", "-i"), "inputs", "EXPR"),
     Option(("--name", "-n"), "name", "NAME"),
     Option(("--reference",), "reference", "EXPR"),
+    Option(("--compile",), "compile"),
     Option(("--gradcheck",), "gradcheck"),
     Option(("--no-gradcheck",), "gradcheck", value=False),
     Option(("--hints",), "hints", "HINTS", get_args(Hints)),
@@ -159,10 +160,12 @@ _WORD = re.compile(
 _SECONDS = re.compile(r"(?=.*[1-9])\d*\.?\d*s?")
 _QUOTED = re.compile(r"""\"[^"]*\"|'[^']*'""")
 
-FUNCTION = Grammar(MAGIC, TABLE)
+FUNCTION = Grammar(MAGIC, tuple(option for option in TABLE if option.field != "compile"))
 EXERCISE = Grammar("%%exercise", (Option(("--hints", "-h"), "hints", "HINTS", ("1", "2", "3")),), operand="exercise")
 GRADCHECK = Grammar(
-    "%gradcheck", tuple(o for o in TABLE if o.field in ("hints", "order", "budget", "reference")), operand="expression"
+    "%gradcheck",
+    tuple(o for o in TABLE if o.field in ("hints", "order", "budget", "reference", "compile")),
+    operand="expression",
 )
 _BUDGET = tuple(option for option in TABLE if option.field == "budget")
 AUDIT = Grammar("%autograd_audit", _BUDGET, operand="expression")
@@ -194,6 +197,7 @@ class Options:
         inputs: expression for the arguments of the Function, or empty.
         name: which of the cell's Functions, or empty for the last one.
         reference: expression for what to compare with, or empty.
+        compile: True compares with the reference under torch.compile as well.
         gradcheck: False after ``--no-gradcheck``.
         hints: how much the findings give away.
         order: "2" lets second derivatives count, "1" leaves them out; empty looks at them as a risk.
@@ -205,6 +209,7 @@ class Options:
     inputs: str = ""
     name: str = ""
     reference: str = ""
+    compile: bool = False
     gradcheck: bool = True
     hints: str = "fix"
     order: str = ""

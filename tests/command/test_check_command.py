@@ -90,3 +90,18 @@ def test_what_cannot_be_run_is_a_sentence(
 def test_a_name_without_a_module_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "kernel", "--reference", "a:b", "--inputs", "a:c"]) == 2
     assert "write MODULE:NAME" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_it_is_compiled_where_that_is_asked_for(
+    module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("nbautograd.inspection.compile_witness.BACKENDS", ("aot_eager",))
+    data = tmp_path / "report.json"
+    assert run(module, "Tanh", "--compile", "--json", str(data)) == 0
+    assert "Under torch.compile (aot_eager) it agrees as well." in capsys.readouterr().out
+    (function,) = json.loads(data.read_text())["functions"]
+    assert [(row["way"], row["verdict"]) for row in function["compiled"]] == [
+        ("backward", "right"),
+        ("func_grad", "cannot tell"),
+    ]

@@ -64,9 +64,9 @@ def test_options_and_choices(notebook, line: str, expected: list[str]) -> None:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("%gradcheck --", ["--hints", "--order", "--budget", "--reference"]),
+        ("%gradcheck --", ["--hints", "--order", "--budget", "--reference", "--compile"]),
         ("%gradcheck linear(a) --order ", ["1", "2"]),
-        ("%gradcheck --hints what linear(a) --", ["--order", "--budget", "--reference"]),
+        ("%gradcheck --hints what linear(a) --", ["--order", "--budget", "--reference", "--compile"]),
         ("%gradcheck linear(a) --budget ", ["none"]),
         ("%gradcheck linear(a) --hi", ["--hints"]),
         ("%gradcheck --hints wh", ["what", "where"]),

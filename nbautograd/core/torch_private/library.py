@@ -87,10 +87,16 @@ def as_function(fn: Any) -> Any:
     Returns:
         The Function; anything else, and an operation without a gradient, as it is.
     """
+    op = described(fn)
+    return fn if op is None else function_of(op) or fn
+
+
+def described(fn: Any) -> Operation | None:
+    """Return what was registered for an operation with a gradient; None for anything else."""
     definition = _definition(fn)
     if getattr(definition, "_backward_fn", None) is None:
-        return fn
-    return function_of(_described(definition._opoverload, definition, _takes_lists(definition._opoverload))) or fn
+        return None
+    return _described(definition._opoverload, definition, _takes_lists(definition._opoverload))
 
 
 def _definition(fn: Any) -> Any:

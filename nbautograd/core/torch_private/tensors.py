@@ -127,6 +127,25 @@ def _skip_strategy(with_calls: bool) -> Any:
     return strategy(action.SKIP, action.SKIP if with_calls else action.DEFAULT)
 
 
+@contextmanager
+def uncounted_by_dynamo() -> Iterator[None]:
+    """Leave what ``torch.compile`` has counted in this process as it was: what is compiled meanwhile is ours."""
+    counters = _dynamo_counters()
+    before = {name: dict(counts) for name, counts in counters.items()}
+    try:
+        yield
+    finally:
+        counters = _dynamo_counters()
+        for name in [*counters]:
+            counters[name].clear()
+            counters[name].update(before.get(name, {}))
+
+
+def _dynamo_counters() -> Any:
+    utils = sys.modules.get("torch._dynamo.utils")
+    return {} if utils is None else getattr(utils, "counters", {})
+
+
 def skip_in_dynamo(*codes: CodeType, with_calls: bool) -> None:
     """Keep ``torch.compile`` from compiling these frames of ours, and what they call where that is ours too."""
     set_strategy = _probe("_C._dynamo.eval_frame.set_code_exec_strategy", None)

@@ -1,0 +1,247 @@
+"""torch.compile as a witness: the same call compiled, where the Function itself agrees with its reference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from types import FunctionType
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nbautograd.core.checking.prepared_inputs import callable_of
+from nbautograd.core.checking.problem import Problem
+from nbautograd.core.checking.quiet import seed_all
+from nbautograd.core.findings import Finding
+from nbautograd.core.kernel.check import FRESH, candidate_regions, coarsest, confirmed, finding
+from nbautograd.core.kernel.golden import Draw, Measured, Pair, Values, copied
+from nbautograd.core.kernel.trial import Region, Track, Trial
+from nbautograd.core.torch_private.tensors import uncounted_by_dynamo
+
+BACKENDS = ("eager", "aot_eager", "inductor")
+DRAWS = 2
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A way to compile a Function, and what came of it.
+
+    Attributes:
+        backend: of torch.compile.
+        way: ``"backward"`` (the call is compiled, backward is an ordinary one), ``"func_grad"`` (torch.func.grad is
+            inside of what is compiled) or ``"twice"`` (as the first, with one tensor as two arguments).
+        track: the output or gradient that is wrong though the Function's is right, else the worst; None where there
+            was nothing to compare.
+        found: what is wrong with it, confirmed at fresh draws.
+        error: what torch said where it could not be compiled, or the Function takes no torch.func.grad.
+    """
+
+    backend: str
+    way: str
+    track: Track | None = None
+    found: Finding | None = None
+    error: str = ""
+
+
+class Way(Pair):
+    """A Function as it is compiled in one way, and its reference.
+
+    Args:
+        fn: the Function as the caller gave it: an operation counts as what torch.compile sees.
+        reference: what it should compute.
+        inputs: of both.
+        dtype: of the check.
+        seed: of the draws.
+    """
+
+    name = "backward"
+
+    def __init__(
+        self, fn: Any, reference: Any, inputs: tuple[Any, ...], dtype: torch.dtype | None, seed: int = 0
+    ) -> None:
+        self.function = callable_of(fn)
+        self._compiled: Callable[..., Any] | None = None
+        candidate, eager = Problem(self._call, inputs, seed), Problem(reference, inputs, seed)
+        outputs = candidate.call()  # what is learnt of it is learnt uncompiled
+        given = dtype or coarsest([*(inputs[i] for i in candidate.differentiable), *outputs])
+        super().__init__(candidate, eager, given or torch.float32)
+        candidate.input_names = self._names(fn, inputs)
+        self.flows = tuple(k for k, y in enumerate(outputs) if y.requires_grad)
+
+    def _names(self, fn: Any, inputs: tuple[Any, ...]) -> tuple[str, ...]:
+        return Problem(fn, inputs).input_names
+
+    def compiled_by(self, backend: Any) -> None:
+        """Compile anew with a backend; None runs it as it is."""
+        self._compiled = None if backend is None else torch.compile(_anew(self.program()), backend=backend)
+
+    def program(self) -> Callable[..., Any]:
+        """Return what is compiled."""
+        return self.function
+
+    def _call(self, *args: Any) -> Any:
+        return (self._compiled or self.function)(*args)
+
+
+class Twice(Way):
+    """One tensor as two arguments.
+
+    Args:
+        pair: positions of the two, the second of which is no input any more.
+    """
+
+    name = "twice"
+
+    def __init__(self, fn: Any, reference: Any, inputs: tuple[Any, ...], pair: tuple[int, int], **options: Any) -> None:
+        self.slots = pair
+        fewer = tuple(x for k, x in enumerate(inputs) if k != pair[1])
+        super().__init__(fn, lambda *args: reference(*self._doubled(args)), fewer, **options)
+
+    def _doubled(self, args: Sequence[Any]) -> tuple[Any, ...]:
+        first, second = self.slots
+        return (*args[:second], args[first], *args[second:])
+
+    def _names(self, fn: Any, inputs: tuple[Any, ...]) -> tuple[str, ...]:
+        names = super()._names(fn, self._doubled(inputs))
+        return (*names[: self.slots[1]], *names[self.slots[1] + 1 :])
+
+    def _call(self, *args: Any) -> Any:
+        return super()._call(*self._doubled(args))
+
+
+class FuncGrad(Way):
+    """``torch.func.grad`` inside of what is compiled."""
+
+    name = "func_grad"
+
+    def program(self) -> Callable[..., Any]:
+        """Return the function of inputs and grad_outputs that has outputs and gradients."""
+        function, flows, which = self.function, self.flows, self.candidate.differentiable
+
+        def loss(args: tuple[Tensor, ...], others: tuple[Any, ...], flowing: tuple[Tensor, ...]) -> Any:
+            given = list(others)
+            for k, x in zip(which, args, strict=True):
+                given[k] = x
+            raw = function(*given)
+            outputs = list(raw) if isinstance(raw, (list, tuple)) else [raw]
+            total = sum((outputs[k] * g).sum() for k, g in zip(flows, flowing, strict=True))
+            return total, [y for y in outputs if isinstance(y, Tensor) and y.is_floating_point()]
+
+        return torch.func.grad(loss, has_aux=True)
+
+    def compute(self, draw: Draw) -> Values:
+        """Run it at a draw."""
+        which = self.candidate.differentiable
+        given = [x.detach() if isinstance(x, Tensor) else x for x in copied(draw.inputs)]
+        others = tuple(None if k in which else x for k, x in enumerate(given))
+        seed_all(draw.seed)
+        call = self._compiled or self.program()
+        gradients, outputs = call(tuple(given[k] for k in which), others, draw.grad_outputs)
+        return Values((*(y.detach() for y in outputs), *(g.detach() for g in gradients)), len(outputs))
+
+
+def compiled(
+    fn: Any,
+    reference: Any,
+    inputs: tuple[Any, ...],
+    backends: Sequence[Any] = BACKENDS,
+    dtype: torch.dtype | None = None,
+    seed: int = 0,
+) -> Iterator[Compiled]:
+    """Yield what comes of a call that is compiled, of a Function that agrees with its reference as it is.
+
+    Args:
+        fn, reference: as the caller gave them.
+        inputs: arguments of both.
+        backends: of torch.compile, by name or callable.
+        dtype: of the check.
+        seed: of the draws.
+    """
+    makers: list[tuple[str, Callable[[], Way]]] = [
+        ("backward", lambda: Way(fn, reference, inputs, dtype, seed)),
+        ("func_grad", lambda: FuncGrad(fn, reference, inputs, dtype, seed)),
+    ]
+    pair = _alike(inputs)
+    if pair is not None:
+        makers.append(("twice", lambda: Twice(fn, reference, inputs, pair, dtype=dtype, seed=seed)))
+    for name, make in makers:
+        try:
+            way = make()
+            with way.candidate.session(), way.reference.session(), uncounted_by_dynamo():
+                yield from list(_ways(way, backends, seed))
+        except Exception as error:  # noqa: PERF203 - what one way says leaves the others
+            yield Compiled("", name, error=said(error))
+
+
+def _alike(inputs: Sequence[Any]) -> tuple[int, int] | None:
+    """Return the positions of two inputs for which one tensor may stand."""
+    known: dict[tuple[Any, ...], int] = {}
+    for k, x in enumerate(inputs):
+        if isinstance(x, Tensor) and x.requires_grad:
+            first = known.setdefault((x.shape, x.dtype, x.device), k)
+            if first != k:
+                return first, k
+    return None
+
+
+def _ways(way: Way, backends: Sequence[Any], seed: int) -> Iterator[Compiled]:
+    measured, fresh = (_measured(way, s) for s in (seed + 11, seed + 11 + FRESH))
+    alone = Trial(way)
+    for one in measured:
+        alone.add(one)
+    alone.close()
+    if any(track.broken or track.exceeded() for track in alone.tracks):
+        return  # then it is not torch.compile that changes it
+    for backend in backends:
+        named = str(getattr(backend, "__name__", backend))
+        try:
+            way.compiled_by(backend)
+            trial = _judged(way, measured)
+            suspects = [k for k, track in enumerate(trial.tracks) if _changed(track, alone.tracks[k])]
+            again = (
+                _judged(way, fresh, {k: candidate_regions(trial.tracks[k]) for k in suspects}) if suspects else trial
+            )
+        except Exception as error:
+            yield Compiled(named, way.name, error=said(error))
+            continue
+        wrong = [k for k in suspects if confirmed(trial.tracks[k], again.tracks[k])]
+        if wrong:
+            track = trial.tracks[wrong[0]]
+            cause = finding(track, candidate_regions(track), again.tracks[wrong[0]])
+            yield Compiled(named, way.name, track, cause)
+        else:
+            yield Compiled(named, way.name, max(trial.tracks, key=lambda track: track.ratio, default=None))
+
+
+def _measured(way: Way, seed: int) -> list[Measured]:
+    way.compiled_by(None)
+    return [way.measure(draw, 2) for draw in way.draws(DRAWS, seed)]
+
+
+def _judged(way: Way, measured: Sequence[Measured], regions: dict[int, list[Region]] | None = None) -> Trial:
+    """Compare what is compiled at draws whose golden values and yardstick are known."""
+    trial = Trial(way, regions=regions)
+    for one in measured:
+        trial.add(replace(one, candidate=way.compute(one.draw)))
+    return trial.close()
+
+
+def _changed(track: Track, alone: Track) -> bool:
+    """Return True for what rounding does not explain, and which is further off than without compiling."""
+    return track.broken or bool(track.exceeded() and track.error > alone.error)
+
+
+def _anew(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of code of its own: torch.compile keeps what it compiled with the code, eight times at most."""
+
+    def call(*args: Any) -> Any:
+        return function(*args)
+
+    return FunctionType(call.__code__.replace(), call.__globals__, "call", None, call.__closure__)
+
+
+def said(error: Exception) -> str:
+    """Return the type of an exception and the first line that it says."""
+    lines = [line for line in str(error).splitlines() if line.strip()] or [""]
+    return f"{type(error).__name__}: {lines[0].strip()}"[:300]

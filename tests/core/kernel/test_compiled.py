@@ -1,0 +1,160 @@
+"""torch.compile beside a right backward: what it keeps, what it changes, and the script that shows it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from compiled_functions import Kept, Straight, WithCtx, eager, no_fake, straight, times
+from torch import Tensor
+
+from nbautograd import KernelReport, gradcheck
+from nbautograd.core.recording.watching import compiled_meanwhile
+from nbautograd.core.torch_private.tensors import uncounted_by_dynamo
+from nbautograd.errors import CallError
+from nbautograd.inspection.kernel_report import KernelCompiled
+
+QUICK = ("eager", "aot_eager")
+
+
+def inputs(dtype: torch.dtype = torch.bfloat16) -> tuple[Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    x, weight = (torch.randn(6, 40, generator=generator).to(dtype).requires_grad_() for _ in range(2))
+    return x, weight
+
+
+def checked(fn: Any, reference: Any, compile: Any = QUICK) -> KernelReport:
+    return gradcheck(fn, inputs(), reference=reference, shapes=(), compile=compile)
+
+
+def rows(report: KernelReport) -> dict[tuple[str, str], str]:
+    return {(row.way, row.backend): row.verdict for row in report.compiled}
+
+
+def test_nothing_is_compiled_unless_it_is_asked_for() -> None:
+    report = gradcheck(Kept, inputs(), reference=eager, shapes=())
+    assert report.compiled == ()
+    assert "torch.compile" not in str(report)
+    with pytest.raises(CallError, match="`compile` only with a reference"):
+        gradcheck(Kept, inputs(torch.float64), compile=True)
+
+
+@pytest.mark.slow
+def test_what_the_check_compiles_is_not_taken_for_the_programs() -> None:
+    before = compiled_meanwhile()
+    assert len(checked(Kept, eager, ("eager",)).compiled) == 3
+    assert compiled_meanwhile() == before
+    with uncounted_by_dynamo():
+        assert torch.equal(torch.compile(lambda x: 2 * x, backend="eager")(torch.ones(2)), torch.full((2,), 2.0))
+        assert compiled_meanwhile()
+    assert compiled_meanwhile() == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fn", [Kept, Kept.apply, eager], ids=["class", "apply", "function"])
+def test_a_gradient_that_is_kept(fn: Any) -> None:
+    report = checked(fn, eager)
+    assert (report.verdict, report.findings) == ("right", ())
+    assert rows(report) == {(way, b): "right" for way in ("backward", "func_grad", "twice") for b in QUICK}
+    assert "Under torch.compile (eager, aot_eager) it agrees as well" in str(report)
+
+
+@pytest.mark.slow
+def test_a_custom_op_is_compiled_as_an_operation() -> None:
+    report = checked(times, eager)
+    assert report.verdict == "right"
+    assert {rows(report)["backward", b] for b in QUICK} == {"right"}
+    without = checked(no_fake, eager, ("aot_eager",))
+    assert without.verdict == "right"
+    assert rows(without)["backward", "aot_eager"] == "cannot tell"
+    assert "fake tensor" in str(without)
+
+
+@pytest.mark.slow
+def test_func_grad_inside_of_compile_leaves_backward_out(tmp_path: Path) -> None:
+    report = checked(Straight, straight)
+    assert report.verdict == "right"
+    changed = [row for row in report.compiled if row.verdict == "wrong"]
+    assert [(row.way, row.backend, row.quantity) for row in changed] == [("func_grad", b, "x") for b in QUICK]
+    (finding,) = report.findings
+    assert (finding.code, finding.kind) == ("kernel_compile", "lint")
+    assert "Your backward is right; torch.compile changes it" in finding.message
+    assert torch.__version__ in finding.message
+    assert "eager, aot_eager" in finding.message
+    status, said = run(changed[0], tmp_path)
+    assert (status, "WRONG: the gradient of input 0" in said) == (1, True)
+
+
+@pytest.mark.slow
+def test_a_script_passes_where_the_gradient_is_kept(tmp_path: Path) -> None:
+    (wrong,) = (row for row in checked(Straight, straight, ("eager",)).compiled if row.script)
+    mended = wrong.script.replace("Straight", "Kept")
+    assert run(wrong, tmp_path, mended) == (0, f"torch {torch.__version__}\n")
+
+
+def run(row: KernelCompiled, folder: Path, script: str = "") -> tuple[int, str]:
+    """Run the script in a fresh process, without nbautograd."""
+    file = folder / "shown.py"
+    file.write_text(script or row.script)
+    assert "nbautograd" not in file.read_text().replace(str(folder), "")
+    done = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, cwd=folder, check=False)
+    return done.returncode, done.stdout + done.stderr * bool(done.returncode != 0)
+
+
+@pytest.mark.slow
+def test_what_torch_does_not_take_is_said() -> None:
+    report = checked(WithCtx, eager, ("eager", "no such backend"))
+    assert report.verdict == "right"
+    found = rows(report)
+    assert found["backward", "eager"] == "right"
+    assert found["backward", "no such backend"] == found["func_grad", ""] == "cannot tell"
+    assert "setup_context" in str(report)
+    assert "no such backend" in str(report)
+
+
+def spoiled(way: str) -> Callable[..., Any]:
+    """A backend that gets a product wrong: the gradient, or the output."""
+
+    def backend(graph: torch.fx.GraphModule, example: Any) -> Callable[..., Any]:
+        def call(*args: Any) -> Any:
+            outputs = graph.forward(*args)
+            return tuple(
+                y if not isinstance(y, Tensor) else 2 * y - (y.detach() * (way == "gradient")) for y in outputs
+            )
+
+        return call
+
+    backend.__name__ = f"spoiled_{way}"
+    return backend
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["gradient", "output"])
+def test_what_a_backend_gets_wrong_is_found(way: str) -> None:
+    report = checked(Kept, eager, [spoiled(way)])
+    assert report.verdict == "right"
+    assert rows(report)["backward", f"spoiled_{way}"] == "wrong"
+    quantity = next(row.quantity for row in report.compiled)
+    assert quantity == ("x" if way == "gradient" else "output")
+    assert f"backend spoiled_{way}" in report.findings[0].message
+
+
+@pytest.mark.slow
+def test_a_wrong_function_is_not_compiled() -> None:
+    report = checked(lambda x, w: 1.1 * eager(x, w), eager)
+    assert (report.verdict, report.compiled) == ("wrong", ())
+    assert "torch.compile was not tried" in str(report)
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(shutil.which("g++") is None, reason="inductor needs a C++ compiler")
+def test_inductor_keeps_it_and_rounds_in_its_own_way() -> None:
+    report = checked(Kept, eager, True)
+    assert (report.verdict, report.findings) == ("right", ())
+    assert rows(report)["backward", "inductor"] == "right"
