@@ -116,7 +116,7 @@ def migrate(text: str, name: str) -> Migration | None:
     methods = {n.name: n for n in cls.body if isinstance(n, ast.FunctionDef)} if cls is not None else {}
     if "forward" not in methods or not user_source.parameters(methods["forward"]):
         return None
-    extra = _names(_extra(methods))
+    extra = [name for name, _ in _extra(methods)]
     migrated = _apply(text, list(_edits(text, name, dict(methods))))
     try:
         ast.parse(migrated)
@@ -139,10 +139,6 @@ def _extra(methods: dict[str, ast.FunctionDef]) -> list[tuple[str, str | None]]:
     named = list(zip((a.arg for a in arguments), defaults, strict=False))
     only = zip(init.args.kwonlyargs, init.args.kw_defaults, strict=True)
     return named + [(a.arg, None if d is None else ast.unparse(d)) for a, d in only]
-
-
-def _names(extra: list[tuple[str, str | None]]) -> list[str]:
-    return [name for name, _ in extra]
 
 
 def _in_front(methods: dict[str, ast.FunctionDef]) -> bool:

@@ -100,7 +100,11 @@ def redacted(
     if isinstance(report, Explanation):
         return _explanation(report)
     if isinstance(report, AuditReport):
-        return dataclasses.replace(report, functions=tuple(map(_audited, report.functions)), notes=_notes(report.notes))
+        return dataclasses.replace(
+            report,
+            functions=tuple(map(_audited, report.functions)),
+            notes=tuple(_without_numbers("", note) for note in report.notes),
+        )
     check = report.gradcheck if isinstance(report, FunctionReport) else report
     return RedactedReport(
         function=report.function,
@@ -147,10 +151,6 @@ def _checked(report: GradcheckReport | None) -> GradcheckReport | None:
         return None
     findings, reason = tuple(map(_finding, report.findings)), _without_numbers("", report.reason)
     return dataclasses.replace(report, findings=findings, blocks={}, reason=reason, order2=_checked(report.order2))
-
-
-def _notes(notes: Sequence[Phrase]) -> tuple[Phrase, ...]:
-    return tuple(_without_numbers("", note) for note in notes)
 
 
 def _finding(finding: Finding) -> Finding:

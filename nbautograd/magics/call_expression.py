@@ -95,7 +95,9 @@ def evaluate_call(node: ast.Call, magic: str, namespace: Namespace) -> CallExpre
     function = evaluate(node.func, namespace)
     function_text = ast.unparse(node.func)
     if not callable(function):
-        raise UsageError(messages.text("magics.not_callable", magic=magic, text=function_text, type=_type(function)))
+        raise UsageError(
+            messages.text("magics.not_callable", magic=magic, text=function_text, type=type(function).__name__)
+        )
     arguments = evaluate(ast.Tuple(node.args, ast.Load()), namespace)
     if node.keywords:
         keywords = evaluate(ast.Call(ast.Name("dict", ast.Load()), [], node.keywords), {**namespace, "dict": dict})
@@ -203,7 +205,3 @@ def _has_setup_context(cls: type) -> bool:
     import torch
 
     return cls.setup_context is not torch.autograd.Function.setup_context  # type: ignore[attr-defined]
-
-
-def _type(value: Any) -> str:
-    return type(value).__name__

@@ -19,7 +19,7 @@ from nbautograd.inspection.report import run_inspection
 from nbautograd.magics import output
 from nbautograd.magics.call_expression import argument_names
 from nbautograd.magics.card import Cards
-from nbautograd.magics.inputs import Inputs, read_inputs, read_reference
+from nbautograd.magics.inputs import read_inputs, read_reference
 from nbautograd.magics.options import Options
 from nbautograd.magics.progress import ProgressBar
 from nbautograd.magics.traced_classes import Traced
@@ -120,7 +120,7 @@ class CellPresenter:
         report = None
         try:
             inputs = read_inputs(options.inputs, cls, self.shell.user_ns)
-            reference = self._reference(options, inputs)
+            reference = read_reference(options.reference, inputs, self.shell.user_ns) if options.reference else None
             with bar:
                 report = run_inspection(
                     cls,
@@ -155,9 +155,6 @@ class CellPresenter:
         out_of_budget = check is not None and any(finding.code in NOT_INTERRUPTED for finding in check.findings)
         if check is not None and not check.complete and not bar.stopped and not out_of_budget:
             output.count_as_interrupted(self.shell, result)
-
-    def _reference(self, options: Options, inputs: Inputs) -> Any:
-        return read_reference(options.reference, inputs, self.shell.user_ns) if options.reference else None
 
 
 def _is_function(value: Any) -> bool:

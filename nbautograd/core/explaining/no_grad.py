@@ -43,7 +43,7 @@ def no_grad(program: Program) -> ErrorCause | None:
         # with gradients off it is no single tensor that is cut off
         named = _written(cut, program) or ("" if cut.reason == "no_grad" else leaf)
         return _caused(cut.reason, cut.text, named, name, place)
-    if program.watch is None and _unread(program):
+    if program.watch is None and any(tensor.requires_grad for tensor in program.tensors.values()):
         return ErrorCause("no_grad", (said("no_grad.somewhere", None, root=name), said("no_grad.advice")), name)
     return _nothing_asked(program, root, name)
 
@@ -66,7 +66,7 @@ def unused(program: Program) -> ErrorCause | None:
     cut = _follow(program, tensor, name, root)
     if cut is not None:
         return _caused(cut[0].reason, cut[0].text, _written(cut[0], program) or name, root, _place(cut[1], cut[0]))
-    watched = _taken_out(program, tensor)
+    watched = next((cut for node in program.nodes() for cut in cuts_into(node) if cut.was(tensor)), None)
     if watched is not None:
         return replace(_watched(watched, root), tensor=name)
     made = made_at(node_of(tensor)) or program.line_of_tensor(name)
@@ -160,11 +160,6 @@ def _leads_to(node: Any, tensor: torch.Tensor) -> bool:
     return any(getattr(other, "variable", None) is tensor for other in nodes_behind(node))
 
 
-def _taken_out(program: Program, tensor: torch.Tensor) -> WatchedCut | None:
-    """Return where a watched run took a tensor out of the graph and used what came of it in what is differentiated."""
-    return next((cut for node in program.nodes() for cut in cuts_into(node) if cut.was(tensor)), None)
-
-
 def _watched(cut: WatchedCut, root: str) -> ErrorCause:
     place = cut.spot.place() if cut.spot is not None else None
     return _caused(cut.reason, place.text if place is not None else cut.op, cut.source, root, place, cut.off)
@@ -243,11 +238,6 @@ def _place(source: Source, cut: Cut) -> Place:
     return source.place(cut.line)
 
 
-def _unread(program: Program) -> bool:
-    """Return True where something alive needs a gradient, so that a cut may lie in code that is not read."""
-    return any(tensor.requires_grad for tensor in program.tensors.values())
-
-
 def _nothing_asked(program: Program, root: torch.Tensor, name: str) -> ErrorCause:
     if not (root.is_floating_point() or root.is_complex()):
         facts = (said("no_grad.integer_root", None, root=name, dtype=str(root.dtype).removeprefix("torch.")),)
@@ -299,7 +289,7 @@ def _used(program: Program, root: str) -> list[str]:
                     found |= {f"{name}.{path}": None for path, _ in learned[:MOST_NAMED]}
             if not isinstance(tensor, torch.Tensor):
                 continue
-            if _mentioned_tensors(program, name):
+            if any(isinstance(program.variables.get(other), torch.Tensor) for other in _mentioned(program, name)):
                 waiting.append(name)
             elif tensor.is_floating_point() and not tensor.requires_grad:
                 found[name] = None
@@ -318,10 +308,6 @@ def _mentioned(program: Program, name: str) -> list[str]:
         if values:
             return [n.id for value in values for n in ast.walk(value) if isinstance(n, ast.Name)]
     return []
-
-
-def _mentioned_tensors(program: Program, name: str) -> bool:
-    return any(isinstance(program.variables.get(other), torch.Tensor) for other in _mentioned(program, name))
 
 
 def _names_of(statement: ast.Assign | ast.AugAssign) -> set[str]:

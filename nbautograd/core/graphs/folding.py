@@ -160,10 +160,6 @@ def _fold_the_rest(graph: AutogradGraph, segments: list[Segment], most: int) -> 
     return [*segments[:kept], Segment("", rest)] if rest else segments
 
 
-def _homes(segments: Sequence[Segment]) -> dict[int, int]:
-    return {i: place for place, segment in enumerate(segments) for i in segment.nodes}
-
-
 def _own_leaves(graph: AutogradGraph, segments: Sequence[Segment]) -> dict[int, bool]:
     """Leaves with a box of their own: those that several segments use, or a single node.
 
@@ -196,7 +192,7 @@ def contract(graph: AutogradGraph, parts: Sequence[Segment | Plain]) -> Autograd
         parts: every inner node once; the nodes of each follow one another in ``graph.order``.
     """
     segments = [Segment(*part) for part in parts]
-    homes = _homes(segments)
+    homes = {i: place for place, segment in enumerate(segments) for i in segment.nodes}
     own = _own_leaves(graph, segments)
     members = [list(segment.nodes) for segment in segments]
     for edge in graph.edges:

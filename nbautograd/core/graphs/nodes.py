@@ -10,7 +10,7 @@ from nbautograd.core.graphs.graph import Node, Slot
 from nbautograd.core.graphs.names import Names
 from nbautograd.core.graphs.saved import SavedMemory, SavedReader
 from nbautograd.core.torch_private import library
-from nbautograd.core.torch_private.nodes import function_of, gradient_slots, node_name
+from nbautograd.core.torch_private.nodes import all_gone, function_of, gradient_slots, node_name
 
 EMPTY = Slot()
 
@@ -91,7 +91,7 @@ class Describer:
         )
 
     def _op(self, i: int, node: Any, slots: tuple[Slot, ...], known: Known) -> Node:
-        saved, freed = self._reader.op(node) if self._saved_of_ops else ((), self._reader.freed(node))
+        saved, freed = self._reader.op(node) if self._saved_of_ops else ((), all_gone(node))
         storages, stale = self._memory.read(node, ()) if self._saved_of_ops else ((), ())
         first = slots[0] if slots else EMPTY
         return Node(

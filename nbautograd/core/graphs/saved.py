@@ -17,7 +17,6 @@ import torch
 from nbautograd.core.graphs.caller_code import CallerCode
 from nbautograd.core.graphs.graph import Stale, Storage
 from nbautograd.core.torch_private.nodes import (
-    all_gone,
     forward_line,
     function_of,
     node_name,
@@ -78,10 +77,6 @@ class SavedReader:
                 elif state in UNSEEN:
                     values.append(Value(f"{name}{where}", "Tensor", UNSEEN[state]))
         return tuple(values), slots == gone and refuses(node)
-
-    def freed(self, node: Any) -> bool:
-        """Return True where the saved tensors of one of torch's own nodes were freed."""
-        return all_gone(node)
 
     def op_line(self, node: Any) -> int | None:
         """The user's line that made one of torch's own nodes, known only under ``detect_anomaly``."""

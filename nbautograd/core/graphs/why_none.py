@@ -39,7 +39,7 @@ def why_none(
     """
     walk = Walk(tensors, Names(names))
     name = walk.names.label(tensor) or f"{type(tensor).__name__} {tuple(tensor.shape)}"
-    reason = of_tensor(tensor) or _of_outputs(walk)
+    reason = of_tensor(tensor) or ("no_graph" if all(root is None for root, _ in walk.roots) else "")
     if reason:
         return reason_finding(reason, name=name)
     if tensor.is_leaf and tensor.grad is not None:
@@ -77,11 +77,6 @@ def of_tensor(tensor: torch.Tensor) -> str:
     return ""
 
 
-def _of_outputs(walk: Walk) -> str:
-    """A reason that lies in what was differentiated."""
-    return "no_graph" if all(root is None for root, _ in walk.roots) else ""
-
-
 def of_edges(ran: AutogradGraph, place: int, name: str) -> Finding:
     """The tensor is a part of the graph: what came, or did not come, along its edges."""
     edges = [edge for edge in ran.edges if edge.target == place]
@@ -89,11 +84,13 @@ def of_edges(ran: AutogradGraph, place: int, name: str) -> Finding:
     if silent is None:
         return reason_finding("not_reached", name=name)
     source = ran.nodes[silent.source]
-    return reason_finding("returned_none", source.line, name=name, source=_called(source), argument=silent.name or name)
-
-
-def _called(node: Node) -> str:
-    return node.function or str(node.name)
+    return reason_finding(
+        "returned_none",
+        source.line,
+        name=name,
+        source=source.function or str(source.name),
+        argument=silent.name or name,
+    )
 
 
 def _listed(names: Sequence[str | Phrase]) -> Phrase | str:

@@ -195,7 +195,7 @@ def copied_from_device(tensor: torch.Tensor, sample: bool) -> Copied:
     kind = tensor.device.type
     if not device_values or private.only_kernels is None:
         return None, None, Phrase("recording.missing.device", device=kind)
-    if _capturing(kind):
+    if kind == "cuda" and torch.cuda.is_current_stream_capturing():
         return None, None, Phrase("recording.missing.capture")
     try:
         with private.only_kernels():
@@ -224,11 +224,6 @@ def _sampled(tensor: torch.Tensor) -> torch.Tensor:
         at = at // size
     span = 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
     return tensor.as_strided((span,), (1,)).index_select(0, offset)
-
-
-def _capturing(kind: str) -> bool:
-    """Return True while a CUDA graph is captured: a copy would become part of it."""
-    return kind == "cuda" and torch.cuda.is_current_stream_capturing()
 
 
 def _event(kind: str) -> Any:

@@ -91,15 +91,6 @@ def uses_argument(ctx, x):
     return x * x
 
 
-def on_class(ctx, x):
-    ctx.cls.kept = x.sum().item()
-    return x * ctx.cls.kept
-
-
-def on_class_backward(ctx, g):
-    return g * ctx.cls.kept
-
-
 def buffered():
     buffer = torch.zeros(3, dtype=torch.float64)
 
