@@ -6,6 +6,7 @@ A class is looked at, never called. The text of a file or cell is parsed once; e
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import inspect
 import linecache
@@ -137,6 +138,16 @@ def unwrap(entry: Any) -> Any:
             break
         function = inner
     return getattr(function, "__func__", function)
+
+
+def closure(function: Any) -> dict[str, Any]:
+    """Return the variables of the functions around a function, by name; those that are not yet set are left out."""
+    found = {}
+    names = getattr(getattr(function, "__code__", None), "co_freevars", ())
+    for name, cell in zip(names, getattr(function, "__closure__", None) or (), strict=False):
+        with contextlib.suppress(ValueError):  # an empty cell
+            found[name] = cell.cell_contents
+    return found
 
 
 def codes_in(code: CodeType) -> Iterator[CodeType]:

@@ -10,7 +10,8 @@ import recorded_functions as functions
 import torch
 
 from nbautograd.core.recording.api import instrument, uninstrument
-from nbautograd.core.user_source import function_class, read_source
+from nbautograd.core.recording.record import value_around
+from nbautograd.core.user_source import closure, function_class, read_source
 
 
 def line_of(text):
@@ -96,3 +97,16 @@ def test_function_class():
     assert function_class(functools.partial(functools.partial(linear.apply, 1), 2)) is linear
     for other in (torch.mul, linear.forward, 3, None, torch.nn.Linear, torch.nn.Linear(1, 1).forward):
         assert function_class(other) is None
+
+
+def test_variables_around_a_function_leave_out_those_not_yet_set():
+    factor = 2
+
+    def scaled(x):
+        return later * factor * x
+
+    before = closure(scaled), value_around(scaled, "later"), value_around(scaled, "torch")
+    later = 3
+    assert before == ({"factor": 2}, None, torch)
+    assert closure(scaled) == {"factor": 2, "later": 3}
+    assert closure(torch.sin) == {}

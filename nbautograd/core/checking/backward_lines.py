@@ -131,7 +131,7 @@ def state_line(cls: type | None) -> int | None:
     function = None if code is None else user_source.method_at(code)
     if cls is None or function is None:
         return None
-    outside = {**getattr(method, "__globals__", {}), **inspect.getclosurevars(method).nonlocals}  # type: ignore[arg-type]
+    outside = {**getattr(method, "__globals__", {}), **user_source.closure(method)}
     lines = []
     for node in user_source.own_nodes(function):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from nbautograd.core.checking.prepared_inputs import unreadable_kind
 from nbautograd.core.numerics.compare import agree_bitwise
-from nbautograd.core.user_source import METHODS, codes_in, unwrap
+from nbautograd.core.user_source import METHODS, closure, codes_in, unwrap
 
 LARGEST = 100_000  # elements of tensors, and items of containers, that are copied; larger ones are data, not state
 DEPTH = 3  # containers within containers
@@ -139,9 +139,7 @@ def names_outside(fn: Any, cls: type | None) -> Iterator[tuple[str, Any]]:
     """Yield the names, with their values, that a callable and a class's methods read outside their arguments."""
     entries = [fn, *(vars(base).get(m) for base in (cls.__mro__ if cls is not None else ()) for m in METHODS)]
     for function in filter(lambda one: isinstance(one, FunctionType), map(unwrap, entries)):
-        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=False):
-            with contextlib.suppress(ValueError):  # an empty cell
-                yield name, cell.cell_contents
+        yield from closure(function).items()
         for name in _names(function):
             if name in function.__globals__:
                 yield name, function.__globals__[name]

@@ -14,13 +14,13 @@ import sysconfig
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from types import CellType, CodeType, FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
 from torch import nn
 
 from nbautograd.core.graphs.source_cuts import CUTTING, Cut, silence
-from nbautograd.core.user_source import method_at
+from nbautograd.core.user_source import closure, method_at
 
 OTHERS = ("torch", "numpy", __name__.partition(".")[0])  # packages whose source is not looked into
 LIBRARIES = tuple({os.path.realpath(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib")})
@@ -313,7 +313,8 @@ class DataflowReader:
         if source is None or self._depth >= DEEPEST or self._calls > MOST_CALLS:
             return otherwise
         names = [argument.arg for argument in (*source.args.posonlyargs, *source.args.args)]
-        frame = Frame({**found.function.__globals__, **_closure(found)}, where=found.name)
+        around = {name: value for name, value in closure(found.function).items() if value is not None}
+        frame = Frame({**found.function.__globals__, **around}, where=found.name)
         if found.owner is not None and names:
             frame.values[names[0]] = found.owner
             frame.alive |= {f"{names[0]}.{rest}" for rest in inner}
@@ -372,16 +373,3 @@ def _joined(flows: Iterable[Flow]) -> Flow:
 def _to_integers(node: ast.Call) -> bool:
     kinds = [ast.unparse(argument) for argument in [*node.args, *[keyword.value for keyword in node.keywords]]]
     return any(kind.startswith("torch.") and kind.removeprefix("torch.").startswith(INTEGERS) for kind in kinds)
-
-
-def _closure(found: Callee) -> dict[str, Any]:
-    """The variables of enclosing functions."""
-    cells = zip(found.function.__code__.co_freevars, found.function.__closure__ or (), strict=False)
-    return {name: value for name, cell in cells if (value := _content(cell)) is not None}
-
-
-def _content(cell: CellType) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # not yet set
-        return None

@@ -19,7 +19,6 @@ from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.compare import agree_relative
 from nbautograd.core.numerics.constants import BACKWARD_ROUNDINGS, LINEAR, LOOSEST, OF_SUMS, ROUNDED, SCALED
 
-Gradients = tuple[Tensor | None, ...]
 HALF = float(torch.finfo(torch.float16).eps)
 
 

@@ -32,6 +32,7 @@ from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.compare import agree_relative
 from nbautograd.core.numerics.constants import OF_SUMS
 from nbautograd.core.torch_private.tensors import gradients
+from nbautograd.core.user_source import closure
 
 MOST = 4  # inputs of which all subsets are tried
 
@@ -55,18 +56,9 @@ def functions_named(fn: Any) -> list[type]:
     code = getattr(fn, "__code__", None)
     if not isinstance(code, CodeType):
         return []
-    cells = zip(code.co_freevars, getattr(fn, "__closure__", None) or (), strict=False)
-    known = {**fn.__globals__, **{name: cell.cell_contents for name, cell in cells if _filled(cell)}}
+    known = {**fn.__globals__, **closure(fn)}
     found = [known.get(name) for name in (*code.co_names, *code.co_freevars)]
     return [c for c in found if isinstance(c, type) and issubclass(c, torch.autograd.Function)]
-
-
-def _filled(cell: Any) -> bool:
-    try:
-        cell.cell_contents  # noqa: B018 - an empty cell raises
-    except ValueError:
-        return False
-    return True
 
 
 def outputs_alone(subject: Problem, outputs: Outputs) -> Iterator[Finding]:

@@ -26,6 +26,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from nbautograd.core import user_source
+from nbautograd.core.recording.record import value_around
 
 ELEMENTS = 1 << 23  # of all results together; 64 MiB of doubles
 CALLS = 500  # of torch: far more than what one edit adds to a backward of a few lines
@@ -258,13 +259,9 @@ def indexes(tree: ast.AST) -> bool:
 
 def _resolved(name: str, function: FunctionType) -> Any:
     """Look up a name in a function; None where it stands for nothing yet."""
-    if name in function.__code__.co_freevars:
-        cell = (function.__closure__ or ())[function.__code__.co_freevars.index(name)]
-        try:
-            return cell.cell_contents
-        except ValueError:
-            return None
-    return function.__globals__.get(name, getattr(builtins, name, None))
+    if name in function.__code__.co_freevars or name in function.__globals__:
+        return value_around(function, name)
+    return getattr(builtins, name, None)
 
 
 def reachable(value: Any, inside: tuple[Any, ...] = ()) -> bool:

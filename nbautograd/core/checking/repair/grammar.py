@@ -80,10 +80,6 @@ class Context:
         return f"{name}[:, None]" if "[:, None]" in self.script.text else f"{name}.unsqueeze(-1)"
 
 
-Rule = Callable[[Context, ast.expr], Iterator[Edit]]
-Whole = Callable[[Context], Iterator[Edit]]
-
-
 @dataclass(frozen=True)
 class Kind:
     """One kind of edit.
