@@ -1,20 +1,23 @@
-"""Photographs our panels beside JupyterLab's own, light and dark, so that what looks foreign can be seen and mended.
+"""Photographs all views beside JupyterLab's own panels and treescope's, so that what looks foreign is seen and mended.
 
-    PYTHONPATH=tests/support python docs/make_look_sheet.py FOLDER
+    PYTHONPATH=tests/support python docs/make_look_sheet.py FOLDER [en|zh] [VIEW...]
 
-writes FOLDER/look-light.png and FOLDER/look-dark.png
+runs one notebook and writes FOLDER/look-LANGUAGE-PAGE-THEME-NUMBER.png: each view on a page 1280 and 480 px wide and
+at 200 %, in light, dark and forced colours. treescope's are there where it is installed.
 """
 
 from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from browser import FLAGS, find_browser
-from jupyter_app import app, cell, choose_theme, execute, run_all, write
-from make_tour import IMPORTS, LINEAR, NET, WRONG
+from jupyter_app import READY, app, cell, choose_theme, execute, run_all, write
+from make_tour import COMPARE, IMPORTS, LINEAR, NET, SCALAR, WRONG
+from PIL import Image
 from playwright.sync_api import sync_playwright
 
 TABLE = """\
@@ -29,73 +32,195 @@ import ipywidgets
 tab = ipywidgets.Tab([ipywidgets.Button(description="Button"), ipywidgets.Dropdown(options=["one", "two"])])
 tab.titles = ["First", "Second"]
 ipywidgets.VBox([tab, ipywidgets.IntSlider(4), ipywidgets.IntProgress(4), ipywidgets.Text("text")])"""
-CELLS = [IMPORTS, TABLE, CONTROLS, LINEAR.format(grad_weight=WRONG), NET]
-THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}
+TREESCOPE = """\
+try:
+    import treescope
+    display(treescope.render_array(LinearFunction.apply(x, w).detach().numpy(), around_zero=True))
+except ImportError:
+    print("treescope is not installed")"""
+BLOCKS = """\
+%%autograd_function --inputs a,b,c,d,e,f
+class Mixed(Function):
+    @staticmethod
+    def forward(ctx, a, b, c, d, e, a_parameter_with_a_name_of_about_sixty_letters_as_they_do):
+        ctx.save_for_backward(a, b, c)
+        return a * b + d, c.sin() + e, a.sum() * a_parameter_with_a_name_of_about_sixty_letters_as_they_do
+
+    @staticmethod
+    def backward(ctx, first, second, third):
+        a, b, c = ctx.saved_tensors
+        return first * b, first * b, second * c.cos(), first, second, None
+a, b, c, d, e, f = torch.randn(6, 3, 4, dtype=torch.float64).requires_grad_().unbind()"""
+TRAINING = """\
+weight = torch.randn(2, 4, dtype=torch.float64, requires_grad=True)
+for step in range(40):
+    (LinearFunction.apply(x, weight) * (float("nan") if step == 31 else 1.0 + step)).sum().backward()
+%autograd_calls LinearFunction"""
+LARGE = """\
+%%autograd_function --inputs long
+class Cube(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x ** 3
+
+    @staticmethod
+    def backward(ctx, g):
+        return 3 * ctx.saved_tensors[0] * g
+long = torch.linspace(-2, 2, 1_000_000, dtype=torch.float64).reshape(1000, 1000).requires_grad_()"""
+ODD = """\
+%%autograd_function --inputs odd
+class Root(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sqrt()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g / (2 * ctx.saved_tensors[0].sqrt())
+odd = torch.tensor([0.0, 4.0, float("inf"), float("nan"), -1.0], dtype=torch.float64, requires_grad=True)"""
+WIDE = """\
+wide = torch.randn(3, 100, dtype=torch.float64, requires_grad=True)
+nbautograd.jacobian(torch.sin, (wide,))"""
+AUDIT = """\
+%%autograd_audit
+h = LinearFunction.apply(x, w)
+(product(h, h).sum() + Cube.apply(h).sum()).backward()"""
+EXPLAIN = """\
+def step():
+    h = (x @ w).exp()
+    out = h.tanh() * h
+    h += 1
+    out.sum().backward()
+nbautograd.explain(step)"""
+KERNEL = """\
+def eager(x, weight):
+    wide = x.float()
+    scaled = wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + 1e-6)
+    return (scaled * weight.float()).to(x.dtype)
+
+class RMSNorm(Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return eager(x, weight)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        scale = torch.rsqrt(x.float().square().mean(-1, keepdim=True) + 1e-6)
+        scaled, flowing = x.float() * scale, grad_output.float() * weight.float()
+        grad_x = scale * (flowing - scaled * (flowing * scaled).mean(-1, keepdim=True))
+        return grad_x.to(x.dtype), (grad_output.float() * scaled).sum(0).to(weight.dtype) / 2
+half = torch.randn(8, 256, dtype=torch.bfloat16, requires_grad=True)
+gain = torch.rand(256, dtype=torch.bfloat16, requires_grad=True)
+nbautograd.gradcheck(RMSNorm, (half, gain), reference=eager)"""
+MODEL = """\
+class Block(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.attention, self.norm = torch.nn.Linear(8, 8), torch.nn.LayerNorm(8)
+        self.mlp = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.GELU(), torch.nn.Linear(16, 8))
+    def forward(self, x):
+        h = x + self.attention(x)
+        return h + self.mlp(self.norm(h))
+model = torch.nn.Sequential(*(Block() for _ in range(4)), torch.nn.Linear(8, 1))
+nbautograd.backward(model(torch.randn(5, 8)).square().mean(), names={"model": model})"""
+TABS = ("Summary", "Calls", "Graph", "Jacobian", "Gradcheck")
+# each view: the cell that shows it, and the number of the tab that is opened there
+CELLS = {
+    "table": TABLE, "controls": CONTROLS, "linear": LINEAR.format(grad_weight=WRONG), "treescope": TREESCOPE,
+    "blocks": BLOCKS, "net": NET, "compare": COMPARE, "trace": SCALAR, "training": TRAINING, "large": LARGE,
+    "odd": ODD, "wide": WIDE, "audit": AUDIT, "explain": EXPLAIN, "kernel": KERNEL, "model": MODEL,
+}  # fmt: skip
+TABBED = {"linear": TABS, "blocks": TABS[::3] + TABS[4:], "large": TABS, "odd": TABS}
+PAGES = {"1280": (1280, 2400, 1), "480": (480, 2400, 1), "zoomed": (640, 1700, 2)}  # width, height, zoom
+THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark", "forced": "JupyterLab Light"}
 
 
-def lab_panels(page: Any, shots: Path) -> list[Path]:
-    """JupyterLab's own: settings with fields and buttons, a dialog, the property inspector, a menu, outputs."""
-    taken = [shot(cell(page, number).locator(".jp-OutputArea").first, shots, f"lab-{number}") for number in (2, 3)]
+def panels(page: Any, shots: Path, views: list[str]) -> Iterator[Path]:
+    """Take one picture of each view, and of each tab of those that have tabs."""
+    for number, name in enumerate(CELLS, 2):
+        shown = cell(page, number).locator(".jp-OutputArea").first
+        for k, tab in enumerate(TABBED.get(name, ("",))):
+            if views and not any(f"{name}-{tab}".startswith(view) for view in views):
+                continue
+            if tab:
+                shown.get_by_role("tab").nth(TABS.index(tab)).click()
+                page.wait_for_timeout(400)
+            if k or not tab or tab == "Summary":
+                page.mouse.move(0, 0)
+                target = shots / f"{name}-{tab}.png"
+                shown.screenshot(path=target)
+                yield target
+
+
+def lab_panels(page: Any, shots: Path) -> Iterator[Path]:
+    """Take pictures of JupyterLab's own: the property inspector, a dialog, a menu."""
     execute(page, "property-inspector:show-panel")
-    taken.append(shot(page.locator("#jp-property-inspector, .jp-PropertyInspector").first, shots, "lab-inspector"))
+    yield shot(page.locator("#jp-property-inspector, .jp-PropertyInspector").first, shots / "lab-inspector.png")
     page.evaluate("() => { window.jupyterapp.commands.execute('help:about'); }")
-    taken.append(shot(page.locator(".jp-Dialog-content").first, shots, "lab-dialog"))
+    yield shot(page.locator(".jp-Dialog-content").first, shots / "lab-dialog.png")
     page.keyboard.press("Escape")
-    page.get_by_role("menuitem", name="Kernel").first.click()
-    taken.append(shot(page.locator(".lm-Menu").first, shots, "lab-menu"))
+    page.get_by_role("menuitem").nth(4).click()
+    yield shot(page.locator(".lm-Menu").first, shots / "lab-menu.png")
     page.keyboard.press("Escape")
-    return taken
+    execute(page, "application:toggle-right-area")
 
 
-def our_panels(page: Any, shots: Path) -> list[Path]:
-    """Ours: three tabs of the inspector, and a graph."""
-    taken = []
-    for name in ("Summary", "Calls", "Gradcheck"):
-        cell(page, 4).get_by_role("tab", name=name).click()
-        taken.append(shot(cell(page, 4).locator(".jp-OutputArea").first, shots, f"our-{name}"))
-    return [*taken, shot(cell(page, 5).locator(".jp-OutputArea").first, shots, "our-graph")]
-
-
-def shot(locator: Any, shots: Path, name: str) -> Path:
-    """One picture."""
+def shot(locator: Any, target: Path) -> Path:
+    """Take one picture."""
     locator.wait_for()
-    return Path(str(locator.screenshot(path=shots / f"{name}.png") and shots / f"{name}.png"))
+    locator.screenshot(path=target)
+    return target
 
 
-def sheet(columns: list[list[Path]], target: Path) -> None:
-    """Pictures in columns beside each other."""
-    from PIL import Image
+def sheets(pictures: list[Path], target: str, width: int = 1500, height: int = 1700) -> None:
+    """Set pictures in columns beside each other, on as many sheets as it takes."""
+    x = y = column = number = 0
+    whole = Image.new("RGB", (width, height), "#808080")
+    for file in pictures:
+        picture = Image.open(file).convert("RGB")
+        picture = picture.crop((0, 0, min(picture.width, width), min(picture.height, height)))
+        if y and y + picture.height > height:
+            x, y, column = x + column + 12, 0, 0
+        if x and x + picture.width > width:
+            whole.save(f"{target}-{number}.png")
+            whole, number = Image.new("RGB", (width, height), "#808080"), number + 1
+            x = y = column = 0
+        whole.paste(picture, (x, y))
+        y, column = y + picture.height + 12, max(column, picture.width)
+    whole.save(f"{target}-{number}.png")
 
-    pictures = [[Image.open(file).convert("RGB") for file in column] for column in columns]
-    widths = [max(picture.width for picture in column) + 12 for column in pictures]
-    height = max(sum(picture.height + 12 for picture in column) for column in pictures)
-    whole = Image.new("RGB", (sum(widths), height), "#808080")
-    for k, column in enumerate(pictures):
-        top = 0
-        for picture in column:
-            whole.paste(picture, (sum(widths[:k]), top))
-            top += picture.height + 12
-    whole.save(target)
 
-
-def main(folder: Path) -> None:
-    """Write both sheets."""
+def main(folder: Path, language: str = "en", *views: str) -> None:
+    """Write all sheets."""
+    folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch, sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=find_browser(), args=FLAGS)
-        page = browser.new_page(viewport={"width": 1500, "height": 1000}, reduced_motion="reduce")
         with app("lab", Path(scratch) / "lab", Path(scratch) / "lab.log") as served:
-            name = write(served, "look.ipynb", *CELLS)
-            page.goto(served.address(name).replace("/doc/tree/", "/lab/tree/"))
-            page.wait_for_function(
-                "() => window.jupyterapp?.shell?.currentWidget?.sessionContext?.isReady", timeout=90_000
-            )
-            run_all(page)
-            for look, theme in THEMES.items():
-                choose_theme(page, theme)
-                columns = [our_panels(page, Path(scratch)), lab_panels(page, Path(scratch))]
-                sheet(columns, folder / f"look-{look}.png")
+            imports = f"{IMPORTS}\nnbautograd.set_language({language!r})"
+            name = write(served, "look.ipynb", imports, *CELLS.values())
+            for look, (width, height, scale) in PAGES.items():
+                page = browser.new_page(
+                    viewport={"width": width, "height": height}, device_scale_factor=scale, reduced_motion="reduce"
+                )
+                page.goto(served.address(name).replace("/doc/tree/", "/lab/tree/"))
+                page.wait_for_function(READY, timeout=90_000)
+                if not page.evaluate("() => window.jupyterapp.shell.leftCollapsed"):
+                    execute(page, "application:toggle-left-area")
+                run_all(page)
+                cell(page, len(CELLS) + 1).locator(".nbag-live").first.wait_for()
+                for colours, theme in THEMES.items():
+                    choose_theme(page, theme)
+                    page.emulate_media(forced_colors="active" if colours == "forced" else "none")
+                    taken = list(panels(page, Path(scratch), list(views)))
+                    taken += lab_panels(page, Path(scratch)) if look == "1280" and not views else ()
+                    sheets(taken, str(folder / f"look-{language}-{look}-{colours}"), 1500 if scale == 1 else 2600)
+                page.close()
         browser.close()
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), *sys.argv[2:])

@@ -3,25 +3,10 @@
 import { ask } from "./wire.js";
 import { button, el, keys } from "./dom.js";
 import { count, number } from "./formats.js";
+import { RANKS, SIGNS } from "./verdicts.js";
 
 /** @typedef {import("./types").Page} Page */
 /** @typedef {import("./states").BlockState} Block */
-
-/** @type {Record<string, [string, string]>} a sign and a class for each verdict, of a block or of a report */
-const SIGNS = {
-  match: ["✓", "good"],
-  right: ["✓", "good"],
-  mismatch: ["✗", "bad"],
-  wrong: ["✗", "bad"],
-  subgradient: ["∠", "open"],
-  flat: ["—", "open"],
-  undecided: ["?", "open"],
-  "cannot tell": ["?", "open"],
-  unchecked: ["•", "plain"],
-};
-
-/** @param {string} verdict */
-export const tone = (verdict) => (SIGNS[verdict] ?? ["", "open"])[1];
 
 /**
  * @param {Page} page
@@ -38,9 +23,6 @@ export function verdictWord(page, verdict, group = "block") {
     page.word(group, verdict),
   );
 }
-
-/** @type {Record<string, number>} as views/jacobian.py */
-const RANKS = { mismatch: 0, undecided: 1, flat: 2, subgradient: 3, match: 5 };
 
 /** @param {Block[]} blocks @returns {Block[]} wrong ones first, then those that were not decided, then the others */
 export function byInterest(blocks) {
@@ -182,6 +164,8 @@ export function matrix(page, blocks, choose) {
   }
   /** @param {"output" | "input"} side @param {number} k */
   const name = (side, k) => blocks.find((b) => b[side] === k)?.[`${side}_name`];
+  /** @param {"col" | "row"} scope @param {string | undefined} words */
+  const heading = (scope, words) => el("th", { scope, title: words }, el("div", null, words));
   const table = el(
     "table",
     { class: "chooser", role: "grid", "aria-label": page.t("blocks") },
@@ -192,7 +176,7 @@ export function matrix(page, blocks, choose) {
         "tr",
         null,
         el("td", "corner", page.t("output_by_input")),
-        ...inputs.map((i) => el("th", { scope: "col" }, name("input", i))),
+        ...inputs.map((i) => heading("col", name("input", i))),
       ),
     ),
     el(
@@ -202,7 +186,7 @@ export function matrix(page, blocks, choose) {
         el(
           "tr",
           null,
-          el("th", { scope: "row" }, name("output", o)),
+          heading("row", name("output", o)),
           ...inputs.map((i) => el("td", null, buttons.get(`${o},${i}`))),
         ),
       ),

@@ -5,20 +5,12 @@ import { copyButton } from "./clipboard.js";
 import { button, el, prose, svg } from "./dom.js";
 import { arrowHead, boxGroup, pathGroup } from "./scene.js";
 import { smallMap } from "./values.js";
+import { TONES } from "./verdicts.js";
 
 /** @typedef {import("./types").Page} Page */
 /** @typedef {import("./tree").Block} Block */
 /** @typedef {import("./tree").Span} Span */
 /** @typedef {import("./tree").Cell} Cell */
-
-/** @type {Record<string, string>} a class for the tone of a chip or a card */
-export const TONES = {
-  right: "good",
-  wrong: "bad",
-  bug: "bad",
-  "cannot tell": "open",
-  lint: "open",
-};
 
 /** @param {string} tone */
 const toneClass = (tone) => TONES[tone] ?? "plain";
@@ -140,7 +132,7 @@ function branchView(depth) {
  */
 function tableView(page, { header, rows, caption, right = [], wrap = true }) {
   const columns = Math.max(0, ...rows.map((row) => row.length));
-  const named = wrap && header.length > 2 && header.every((cell) => cell !== ""); // its rows can be read alone
+  const named = wrap && header.length > 2 && header.slice(1).every((cell) => cell !== ""); // its rows can be read alone
   /** @param {Cell} cell @param {number} k @param {"col" | "row" | ""} scope of a heading */
   function cellView(cell, k, scope) {
     const words = [cell].flat().map((span) => spanView(page, span));

@@ -1,4 +1,4 @@
-"""Write what the front end takes from Python: the colours of widget.css, the types of documents, states and answers.
+"""Write what the front end takes from Python: colours, signs of verdicts, the types of documents, states and answers.
 
 ``python frontend/generate.py``, then ``npm run build``. A test asks `stale`.
 """
@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 import types
 import typing
@@ -13,7 +14,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from nbautograd.views import document, layout, theme, to_json
+from nbautograd.views import document, jacobian, layout, theme, to_json, words
+from nbautograd.views.builders.blocks import TONE
 from nbautograd.views.to_json import NOT_FOR_PAGES
 from nbautograd.widgets import states
 
@@ -50,7 +52,35 @@ def generated() -> dict[str, str]:
         "widget.css": COLOURS.sub(lambda _: f"{theme.style_variables()}\n", sheet),
         "tree.d.ts": document_types(),
         "states.d.ts": state_types(),
+        "verdicts.js": verdicts(),
     }
+
+
+def verdicts() -> str:
+    """Return a class for each tone, a sign and a class for each verdict, and the order in which blocks are listed."""
+    classes = {getattr(theme, name).light: name.lower() for name in ("GOOD", "BAD", "OPEN", "PLAIN")}
+    tones = {tone: classes[colour] for tone, colour in theme.TONES.items()}
+    of_blocks = {verdict: [mark, tones[TONE[verdict]]] for verdict, mark in words.MARKS.items()}
+    of_reports = {verdict: [mark, tones[verdict]] for verdict, mark in words.VERDICT_MARKS.items()}
+    parts = (
+        "// Written by frontend/generate.py from nbautograd/views/: theme.py, words.py, jacobian.py.",
+        _table("Record<string, string>", "a class for the tone of a chip or a card", "TONES", tones),
+        _table(
+            "Record<string, [string, string]>",
+            "a sign and a class for each verdict, of a block or of a report",
+            "SIGNS",
+            {**of_blocks, **of_reports},
+        ),
+        _table("Record<string, number>", "blocks that tell most come first", "RANKS", jacobian.RANK),
+    )
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(kind: str, words: str, name: str, table: Mapping[str, Any]) -> str:
+    """Return a constant as prettier writes it."""
+    shown = {key: key if key.isidentifier() else json.dumps(key) for key in table}
+    lines = (f"  {shown[key]}: {json.dumps(value, ensure_ascii=False)}," for key, value in table.items())
+    return "\n".join((f"/** @type {{{kind}}} {words} */", f"export const {name} = {{", *lines, "};"))
 
 
 def document_types() -> str:

@@ -135,9 +135,9 @@ function heading(page, block, toWorst, out) {
     `${sizes(block.output_shape, block.output_complex)} × ${sizes(block.input_shape, block.input_complex)}`,
     page.word("structure", block.structure),
   ];
-  if (block.wrong !== undefined)
+  if (block.verdict === "match" || block.verdict === "mismatch")
     facts.push(
-      page.t("wrong_entries", { wrong: count(block.wrong), entries: count(block.entries) }),
+      page.t("wrong_entries", { wrong: count(block.wrong ?? 0), entries: count(block.entries) }),
     );
   return el(
     "div",

@@ -35,7 +35,12 @@ export function smallMap(page, alt, packed, { name, shape: sizes, exact, sampled
   /** @param {number} cell @param {number} value */
   function say(cell, value) {
     if (exact) return `${name}${index(unravel(cell, sizes))} = ${number(value)}`;
-    return page.t(sampled ? "cell_sampled" : "cell_pooled", { value: number(value) });
+    const part = Math.floor(cell / cols) + 1;
+    return page.t(sampled ? "cell_sampled" : "cell_pooled", {
+      value: number(value),
+      part,
+      parts: rows,
+    });
   }
   const grid = { rows, cols, values: numbers(packed) };
   return thumbnail(page, grid, thumbnailWidth(rows, cols, exact), alt, { say });

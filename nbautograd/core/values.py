@@ -6,7 +6,7 @@ Plain data on the CPU: no tensor, no graph and no ctx stays alive because it was
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,7 +34,7 @@ class TensorSummary(Displayable):
         min, max, mean, std, norm: over the finite elements (of the absolute value for complex); None when not known.
             ``std`` is the population's; ``norm`` is Euclidean.
         nan, inf, zeros: how many elements are NaN, infinite, exactly zero; None when not known.
-        sampled: True when the statistics come from a sample of the elements.
+        sampled: how many elements the statistics come from where they are a sample, from first to last; else 0.
         thumbnail: array of at most 32x32 (rows x columns), pooled by the entry of largest size; of a
             sample its runs below each other; None when not known.
         values: all elements in row-major order when there are at most 64, for showing them; else None.
@@ -56,14 +56,13 @@ class TensorSummary(Displayable):
     nan: int | None = None
     inf: int | None = None
     zeros: int | None = None
-    sampled: bool = False
+    sampled: int = 0
     thumbnail: np.ndarray[Any, Any] | None = field(default=None, compare=False)
     values: tuple[Any, ...] | None = None
     reason: Phrase | str | None = None
 
     def __repr__(self) -> str:
-        shape = "×".join(map(str, self.shape)) or "scalar"
-        return f"<TensorSummary {self.dtype} {shape}>"
+        return f"<TensorSummary {tensor_repr(self)}>"
 
 
 @dataclass(frozen=True, repr=False)
@@ -196,7 +195,17 @@ def describe(name: str, value: Any, same_as: str = "") -> Value:
 
 def tensor_repr(summary: TensorSummary) -> str:
     """Dtype and shape in a few characters: ``"float64 2×3"``."""
-    return f"{summary.dtype} {'×'.join(map(str, summary.shape)) or 'scalar'}"
+    return f"{summary.dtype} {sizes_text(summary.shape)}"
+
+
+def dtype_and_shape(tensor: torch.Tensor) -> str:
+    """Return ``"float64 2×3"`` of a tensor that nothing else is asked of."""
+    return f"{str(tensor.dtype).removeprefix('torch.')} {sizes_text(tensor.shape)}"
+
+
+def sizes_text(sizes: Iterable[int]) -> str:
+    """Return ``"2×3"``, and ``"scalar"`` where there is no dimension."""
+    return "×".join(map(str, sizes)) or "scalar"
 
 
 def short_repr(value: Any) -> str:
@@ -218,7 +227,7 @@ class _Short(reprlib.Repr):
 
     def repr1(self, x: Any, level: int) -> str:
         if isinstance(x, torch.Tensor):
-            return f"<{type(x).__name__} {str(x.dtype).removeprefix('torch.')} {tuple(x.shape)}>"
+            return f"<{type(x).__name__} {dtype_and_shape(x)}>"
         return super().repr1(x, level)
 
 

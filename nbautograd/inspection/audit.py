@@ -43,7 +43,7 @@ from nbautograd.core.recording.watching import (
 from nbautograd.core.torch_private import library
 from nbautograd.core.torch_private.collectives import without_collectives
 from nbautograd.core.user_source import FunctionSource, read_source
-from nbautograd.core.values import short_repr
+from nbautograd.core.values import dtype_and_shape, short_repr
 from nbautograd.errors import CallError, NbautogradError
 from nbautograd.inspection.audit_report import (
     OTHER_GRADS,
@@ -579,10 +579,9 @@ def _input(names: Sequence[str], k: int, key: Any, given: tuple[Any, ...] | None
         return AuditedInput(name, short_repr(kind[1]) if isinstance(kind, tuple) else dtype)
     if not isinstance(item, Tensor):
         return AuditedInput(name, _code_name(item) if is_structure(item) else short_repr(item))
-    dtype = str(item.dtype).removeprefix("torch.")
     notes = [] if item.device.type == "cpu" else [str(item.device)]
     notes += [] if item.is_contiguous() else ["not contiguous"]
-    return AuditedInput(name, f"{dtype} {tuple(item.shape)}", item.requires_grad, tuple(notes))
+    return AuditedInput(name, dtype_and_shape(item), item.requires_grad, tuple(notes))
 
 
 def _code_name(item: Any) -> str:

@@ -34,7 +34,7 @@ from nbautograd.core.kernel.sweep import (
     smallest,
 )
 from nbautograd.core.kernel.trial import Track
-from nbautograd.core.values import describe
+from nbautograd.core.values import describe, dtype_and_shape, sizes_text
 from nbautograd.errors import CallError
 from nbautograd.inspection.compile_witness import witnessed
 from nbautograd.inspection.kernel_report import KernelCase, KernelQuantity, KernelReport, worst_first
@@ -328,7 +328,7 @@ def _findings_of(results: Sequence[Result], least: Case | None) -> Iterator[Find
             yield _refusal(result, change)
             continue
         params: dict[str, Any] = {
-            "shapes": ", ".join(map(str, shapes_of(result.case.inputs))),
+            "shapes": _shapes(result.case),
             "cause": cause.phrase("what"),
             "count": sum(one.wrong for one in results if one.case.change == change),
         }
@@ -342,13 +342,12 @@ def _findings_of(results: Sequence[Result], least: Case | None) -> Iterator[Find
             params["layout"] = Phrase(f"kernel.layout_{change}")
             yield Finding("kernel_layout", "bug", "kernel.layout", params)
         else:
-            smaller = shapes_of(least.inputs) if least is not None else shapes_of(result.case.inputs)
-            yield Finding("kernel_sizes", "bug", "kernel.sizes", {**params, "least": ", ".join(map(str, smaller))})
+            yield Finding("kernel_sizes", "bug", "kernel.sizes", {**params, "least": _shapes(least or result.case)})
 
 
 def _refusal(result: Result, change: str) -> Finding:
     """Return the risk that backward raises where the reference does not, at inputs that nobody asked for."""
-    params: dict[str, Any] = {"error": result.refused, "shapes": ", ".join(map(str, shapes_of(result.case.inputs)))}
+    params: dict[str, Any] = {"error": result.refused, "shapes": _shapes(result.case)}
     if change in LAYOUTS:
         params["layout"] = Phrase(f"kernel.layout_{change}")
         return Finding("kernel_refuses", "lint", "kernel.refuses_layout", params)
@@ -370,10 +369,15 @@ def _case(result: Result) -> KernelCase:
     )
 
 
+def _shapes(case: Case) -> str:
+    """Return ``"8×256, 256"``."""
+    return ", ".join(map(sizes_text, shapes_of(case.inputs)))
+
+
 def _kind(x: Any) -> str:
     if not isinstance(x, torch.Tensor):
         return str(describe("", x).repr)
-    return f"{str(x.dtype).removeprefix('torch.')} {tuple(x.shape)}"
+    return dtype_and_shape(x)
 
 
 def _quantity(track: Track, wrong: bool, condition: float) -> KernelQuantity:

@@ -80,11 +80,20 @@ def paragraph(sentences: Iterable[str]) -> str:
 
 
 def text(message_id: str, /, **params: Any) -> str:
-    """Return the sentence with this id in the chosen language, its parameters filled in.
+    """Return the sentence with this id in the chosen language, its parameters filled in; a shape reads as ``2×3``.
 
     A sentence that is missing in Chinese is shown in English; an id that no language has is a ``KeyError``.
     """
     template = catalogue(language()).get(message_id)
     if template is None:
         template = catalogue("en")[message_id]
-    return template.format(**params)
+    return template.format(**{name: _shape(value) if _is_shape(value) else value for name, value in params.items()})
+
+
+def _is_shape(value: Any) -> bool:
+    """Return whether a parameter is the sizes of a tensor: nothing else is a sequence of whole numbers."""
+    return isinstance(value, (tuple, list)) and all(type(size) is int for size in value)
+
+
+def _shape(sizes: Iterable[int]) -> str:
+    return "×".join(map(str, sizes)) or text("views.tensor.scalar")

@@ -1536,7 +1536,7 @@ SENTENCES: dict[str, str] = {
     "views.tensor.inf": "{n} infinite",
     "views.tensor.zeros": "all zeros",
     "views.tensor.range": "{min} to {max}, mean {mean}, norm {norm}",
-    "views.tensor.sampled": "from a sample",
+    "views.tensor.sampled": "of a sample: {n} of {total} elements, from first to last",
     "views.tensor.same": "same object as {other}",
     "views.tensor.input": "input {number}",
     "views.tensor.output": "output {number}",
@@ -1734,7 +1734,7 @@ SENTENCES: dict[str, str] = {
     "widgets.printed": "printed",
     "widgets.nothing": "nothing",
     "widgets.cell_pooled": "largest here: {value}",
-    "widgets.cell_sampled": "sampled, largest here: {value}",
+    "widgets.cell_sampled": "part {part} of {parts} of the sample, largest here: {value}",
     "widgets.freed": "saved tensors freed",
     # Graph
     "widgets.save_as": "Save the whole graph as {format}",

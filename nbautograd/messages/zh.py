@@ -1536,7 +1536,7 @@ SENTENCES: dict[str, str] = {
     "views.tensor.inf": "{n} 个无穷大",
     "views.tensor.zeros": "全为零",
     "views.tensor.range": "{min} 到 {max}，均值 {mean}，范数 {norm}",
-    "views.tensor.sampled": "取自抽样",
+    "views.tensor.sampled": "以上取自抽样：从头到尾 {total} 个元素中的 {n} 个",
     "views.tensor.same": "与{other} 是同一对象",
     "views.tensor.input": "输入 {number}",
     "views.tensor.output": "输出 {number}",
@@ -1734,7 +1734,7 @@ SENTENCES: dict[str, str] = {
     "widgets.printed": "打印的内容",
     "widgets.nothing": "无",
     "widgets.cell_pooled": "此处最大：{value}",
-    "widgets.cell_sampled": "抽样，此处最大：{value}",
+    "widgets.cell_sampled": "抽样的第 {part} 段（共 {parts} 段），此处最大：{value}",
     "widgets.freed": "保存的张量已释放",
     # Graph
     "widgets.save_as": "把整张图存为 {format}",

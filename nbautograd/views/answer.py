@@ -196,7 +196,7 @@ def _wrong(check: GradcheckReport) -> list[str]:
     sampled = sampled if any(b.not_refined for b in blocks) else []
     entries, stored = (sum(map(count, blocks)) for count in (lambda b: b.entries, _stored))
     how_many = {"wrong": formats.count(sum(b.wrong for b in blocks)), "entries": formats.count(entries)}
-    if entries >= MANY > stored:
+    if entries >= MANY and entries > stored:
         counts = messages.text("views.evidence.wrong_stored", **how_many, stored=formats.count(stored))
     else:
         counts = messages.text("views.evidence.wrong_entries", **how_many)

@@ -13,12 +13,12 @@ from nbautograd.core.checking.block import Block, JacobianBlock, Pooled
 Array = np.ndarray[Any, Any]
 AnyBlock = TypeVar("AnyBlock", bound=JacobianBlock)
 PANELS = ("analytical", "numerical", "difference")
-_RANK = {"mismatch": 0, "undecided": 1, "flat": 2, "subgradient": 3, "match": 4}
+RANK = {"mismatch": 0, "undecided": 1, "flat": 2, "subgradient": 3, "match": 4}
 
 
 def by_interest(blocks: Sequence[AnyBlock]) -> list[AnyBlock]:
     """Wrong blocks first, then those that were not decided, then the others; the order is kept within each."""
-    return sorted(blocks, key=lambda b: _RANK[b.verdict] if isinstance(b, Block) else 4)
+    return sorted(blocks, key=lambda b: RANK[b.verdict] if isinstance(b, Block) else 4)
 
 
 def pick(blocks: Sequence[AnyBlock], most: int) -> tuple[list[AnyBlock], list[AnyBlock]]:

@@ -35,12 +35,15 @@ def brief(value: Value) -> str:
 
 
 def contents(tensor: TensorSummary, digits: int = 4) -> str:
-    """The elements when they are few, else range, mean and norm; what is odd comes after."""
+    """The elements when they are few, else range, mean and norm, and what is odd; nothing where none of it is known."""
     if tensor.reason:
         return messages.text("views.tensor.unknown", reason=tensor.reason)
     if not tensor.numel:
         return messages.text("views.tensor.empty")
-    return messages.text("views.comma").join((_elements(tensor, digits), *oddities(tensor)))
+    if tensor.values is not None and len(tensor.values) <= FEW:
+        return ", ".join(formats.number(v, digits) for v in tensor.values)
+    range_ = () if tensor.min is None else (_range(tensor, digits),)
+    return messages.text("views.comma").join((*range_, *oddities(tensor)))
 
 
 def oddities(tensor: TensorSummary) -> tuple[str, ...]:
@@ -53,7 +56,8 @@ def oddities(tensor: TensorSummary) -> tuple[str, ...]:
     if tensor.zeros and tensor.zeros == tensor.numel > FEW:
         found.append(messages.text("views.tensor.zeros"))
     if tensor.sampled:
-        found.append(messages.text("views.tensor.sampled"))
+        n, total = formats.count(tensor.sampled), formats.count(tensor.numel)
+        found.append(messages.text("views.tensor.sampled", n=n, total=total))
     return tuple(found)
 
 
@@ -74,10 +78,6 @@ def _place(name: str) -> str:
     return messages.text(f"views.tensor.{kind}", number=number) if known else name
 
 
-def _elements(tensor: TensorSummary, digits: int) -> str:
-    if tensor.values is not None and len(tensor.values) <= FEW:
-        return ", ".join(formats.number(v, digits) for v in tensor.values)
-    if tensor.min is None:
-        return "-"
+def _range(tensor: TensorSummary, digits: int) -> str:
     low, high, mean, norm = (formats.number(x, digits) for x in (tensor.min, tensor.max, tensor.mean, tensor.norm))
     return messages.text("views.tensor.range", min=low, max=high, mean=mean, norm=norm)

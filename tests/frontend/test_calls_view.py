@@ -113,7 +113,7 @@ def test_a_large_tensor_is_pooled_and_a_sample_says_so(show: Any) -> None:
     page = show(log)
     picture = page.locator("section", has_text="Inputs").get_by_role("img").first
     picture.hover(position={"x": 3, "y": 3})
-    expect(page.locator(".thumb .tip:visible")).to_contain_text("sampled, largest here: ")
+    expect(page.locator(".thumb .tip:visible")).to_contain_text("of the sample, largest here: ")
     page.get_by_role("img", name=re.compile("grad_output")).first.hover(position={"x": 3, "y": 3})
     expect(page.locator(".thumb .tip:visible")).to_contain_text("largest here: 1.0")
 

@@ -236,7 +236,8 @@ def test_one_call_tells_everything():
     [
         (np.zeros((0, 3)), "float64 0×3  no elements"),
         (np.array(2.5), "float64 scalar  2.5"),
-        (np.array([1.0, np.nan, np.inf]), "float64 3  1.0, NaN, ∞, 1 NaN, 1 infinite"),
+        (np.array([1.0, np.nan, np.inf]), "float64 3  1.0, NaN, ∞"),
+        (np.full(9, np.nan), "float64 9  9 NaN"),
         (np.zeros(9), "float64 9  0.0 to 0.0, mean 0.0, norm 0.0, all zeros"),
         (np.arange(100.0), "float64 100  0.0 to 99.0, mean 49.5, norm 573.0"),
         (np.array([1 + 2j]), "float64 1  1.0+2.0j"),
@@ -247,8 +248,8 @@ def test_tensors_in_words(values, expected):
 
 
 def test_a_tensor_of_a_million_elements_is_a_summary():
-    summary = replace(samples.tensor(np.ones(4)), numel=10**6, values=None, sampled=True)
-    assert text(summary).endswith("norm 2.0, from a sample")
+    summary = replace(samples.tensor(np.ones(4)), numel=10**6, values=None, sampled=512)
+    assert text(summary).endswith("norm 2.0, of a sample: 512 of 1,000,000 elements, from first to last")
 
 
 def test_a_tensor_that_could_not_be_read_says_so():

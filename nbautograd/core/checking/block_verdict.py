@@ -437,7 +437,9 @@ def _by_differences(raw: FirstPass, judged: Judged) -> Statement:
 
 
 def _two_digits(value: float) -> str:
-    """Write a size in two digits: 0.25, 3,100, 4.2e-11."""
+    """Write a size in two digits: 0.25, 3,100, 4.2e-11, ∞."""
+    if value == float("inf"):
+        return "∞"
     return f"{value:,.0f}" if 100 <= value < 1e6 else f"{value:.2g}"
 
 

@@ -15,6 +15,7 @@ from nbautograd.core.graphs.caller_code import CallerCode
 from nbautograd.core.graphs.graph import AutogradGraph, Ghost, Node
 from nbautograd.core.graphs.names import Names
 from nbautograd.core.graphs.source_cuts import Cut, find_cut
+from nbautograd.core.values import sizes_text
 
 
 def why_none(
@@ -38,7 +39,7 @@ def why_none(
         'grad_none_no_graph'
     """
     walk = Walk(tensors, Names(names))
-    name = walk.names.label(tensor) or f"{type(tensor).__name__} {tuple(tensor.shape)}"
+    name = walk.names.label(tensor) or f"{type(tensor).__name__} {sizes_text(tensor.shape)}"
     reason = of_tensor(tensor) or ("no_graph" if all(root is None for root, _ in walk.roots) else "")
     if reason:
         return reason_finding(reason, name=name)

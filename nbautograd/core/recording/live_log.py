@@ -224,7 +224,7 @@ def summary_of(one: TensorSnapshot) -> TensorSummary:
         return TensorSummary(**described, reason=one.reason)
     if one.strides is None:
         runs = array.reshape(RUNS, -1) if array.size % RUNS == 0 else array
-        return TensorSummary(**described, **statistics(array), sampled=True, thumbnail=thumbnail(runs))
+        return TensorSummary(**described, **statistics(array), sampled=array.size, thumbnail=thumbnail(runs))
     repeats = described["numel"] // array.size if array.size else 1
     if repeats > 1:
         return TensorSummary(**described, **_repeated(statistics(array), repeats), thumbnail=thumbnail(array))

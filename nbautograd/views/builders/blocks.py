@@ -175,7 +175,8 @@ def _worst_entry(block: Block) -> Cell:
         return formats.NOTHING
     values, differs = (entry.analytical, entry.numerical), block.verdict == "mismatch"
     analytical, numerical = formats.compared(*values) if differs else map(formats.number, values)
-    return (Code(entry_name(block, entry)), f" {analytical} ", Faint("≠" if differs else "≈"), f" {numerical}")
+    sign = "≠" if differs else "?" if block.verdict in ("undecided", "flat") else "≈"
+    return (Code(entry_name(block, entry)), f" {analytical} ", Faint(sign), f" {numerical}")
 
 
 def _methods(blocks: Sequence[Block], in_text: Any) -> Document:

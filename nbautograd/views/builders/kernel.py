@@ -54,7 +54,8 @@ def _table(report: KernelReport) -> Document:
 
 
 def _row(one: KernelQuantity) -> tuple[Cell, ...]:
-    name = messages.text(f"views.kernel.{one.kind}", name=one.name)
+    named = one.kind == "output" and one.name.startswith("output")
+    name = one.name if named else messages.text(f"views.kernel.{one.kind}", name=one.name)
     verdict = Chip(f"{VERDICT_MARKS[one.verdict]} {say('verdict', one.verdict)}", one.verdict)
     numbers = (one.error, one.yardstick, one.ratio, one.bias, one.resolution, one.entry_resolution)
     return (name, *map(formats.error, numbers), (verdict,))
@@ -68,7 +69,7 @@ def _cases(report: KernelReport) -> Document:
     counts = {"right": formats.count(right), "count": formats.count(len(report.cases))}
     told = [messages.text("views.kernel.sweep", **counts)]
     if report.smallest is not None:
-        shapes = messages.text("views.comma").join(map(str, report.smallest))
+        shapes = listed([formats.shape(shape) or messages.text("views.tensor.scalar") for shape in report.smallest])
         told.append(messages.text("views.kernel.smallest", shapes=shapes))
     header: tuple[Cell, ...] = tuple(messages.text(f"views.kernel.{column}") for column in CASE_COLUMNS)
     table = Table(header, tuple(map(_case, report.cases[:ROWS])), messages.text("views.kernel.cases"), right=(3,))
