@@ -58,6 +58,8 @@ CAPTION = f"caption-side:top;text-align:left;padding:0 0 3px 0;font-size:0.9em;{
 ROW = f"border-bottom:{LINE};background-color:transparent"
 CODE = "font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;font-size:0.92em"
 WRAPPED = "white-space:pre-wrap;overflow-x:auto"  # on paper nothing scrolls
+LONG = 30  # characters of a name; a longer one is written over several lines
+NARROW = "display:inline-block;max-width:14em;white-space:normal;overflow-wrap:break-word"
 PICTURE = "display:block;max-width:100%;height:auto;margin:2px 0 8px 0"
 FIGURE = "display:inline-block;vertical-align:top;margin:0 16px 6px 0;max-width:100%"
 STEP = 18  # pixels that a row inside another is moved to the right
@@ -173,7 +175,7 @@ def _span(span: Span, room: Room, sentence: bool = False) -> Markup:
         case Strong():
             return tag("strong", None, prose(span.words))
         case Code() | BlockName():
-            return tag("code", None, span.words)
+            return tag("code", {"style": NARROW if len(span.words) > LONG else None}, span.words)
         case Faint():
             return tag("span", {"style": FAINT}, prose(span.words)) if span.words else Markup("")
         case Sentence():
@@ -220,7 +222,7 @@ def _table(block: Table, room: Room) -> Markup:
 
 
 def _wide_row(cell: Cell, columns: int, room: Room) -> Markup:
-    look = f"text-align:left;padding:4px 14px 4px 0;{FAINT}"
+    look = f"text-align:left;padding:4px 12px 4px 0;{FAINT}"
     return tag("tr", {"style": ROW}, tag("td", {"colspan": columns, "style": look}, _cell(cell, room)))
 
 
@@ -229,7 +231,7 @@ def _row(cells: Sequence[Cell], block: Table, room: Room, header: bool = False) 
     for k, cell in enumerate(cells):
         head = cell != "" and (header or k == 0)  # an empty heading would be announced as one
         scope = None if not head else "col" if header else "row"
-        look = f"text-align:{'right' if k in block.right else 'left'};padding:4px 14px 4px 0"
+        look = f"text-align:{'right' if k in block.right else 'left'};padding:4px 12px 4px 0"
         look += ";font-weight:600" if header else ";font-weight:400" if head else ""
         look += "" if block.wrap else ";white-space:nowrap"
         written.append(tag("th" if head else "td", {"scope": scope, "style": look}, _cell(cell, room)))

@@ -28,6 +28,7 @@ STYLES = {
     r"display": "block|inline-block",
     r"font-family": r"[\w, -]+",
     r"font-weight": "400|600",
+    r"overflow-wrap": "normal|break-word",
     r"overflow-x": "auto",
     r"table-layout": "auto",
     r"text-align": "left|right",

@@ -89,7 +89,11 @@ def value_document(value: Value) -> Document:
 def tensor_document(tensor: TensorSummary) -> Document:
     """Return a summary as a row."""
     name = kind(tensor)
-    return (Table((), ((Code(name), contents(tensor), Thumbnail(Value(name, "Tensor", "", tensor))),), wrap=False),)
+    return (
+        Table(
+            (), ((Code(name), contents(tensor), Thumbnail(Value(name, "Tensor", "", tensor))),), wrap=False, cut=False
+        ),
+    )
 
 
 def values_table(groups: Sequence[tuple[str, Sequence[Value]]], pictures: bool = False) -> Document:
