@@ -1719,7 +1719,7 @@ SENTENCES: dict[str, str] = {
     "widgets.elsewhere": "Another random point",
     "widgets.elsewhere_says": "Random point {seed}:",
     "widgets.since": "Since the last check of this Function",
-    "widgets.since.fixed": "fixed",
+    "widgets.since.fixed": "was wrong, now right",
     "widgets.since.new": "new",
     "widgets.since.still": "still wrong",
     # Calls

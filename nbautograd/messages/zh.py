@@ -1719,7 +1719,7 @@ SENTENCES: dict[str, str] = {
     "widgets.elsewhere": "换一个随机点",
     "widgets.elsewhere_says": "随机点 {seed}：",
     "widgets.since": "与这个 Function 的上一次检查相比",
-    "widgets.since.fixed": "已修好",
+    "widgets.since.fixed": "原来错，现在对",
     "widgets.since.new": "新出现",
     "widgets.since.still": "仍然不对",
     # Calls

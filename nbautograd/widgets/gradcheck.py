@@ -92,8 +92,9 @@ def since_last(report: GradcheckReport | None) -> Since | None:
     if last.before is None or not (last.before or last.wrong):
         return None
     now, before = last.wrong, last.before
+    right = {block_name(b) for b in report.blocks.values() if b.verdict in ("match", "subgradient")}
     return Since(
-        fixed=[words for key, words in before.items() if key not in now],
+        fixed=[words for key, words in before.items() if key not in now and (key in right or words != _block(key))],
         new=[words for key, words in now.items() if key not in before],
         still=[words for key, words in now.items() if key in before],
     )
@@ -101,6 +102,10 @@ def since_last(report: GradcheckReport | None) -> Since | None:
 
 def _wrong(report: GradcheckReport) -> dict[str, str]:
     """Wrong blocks, and the bugs that are in none of them, each by a key that survives an edit of the source."""
-    blocks = {block_name(b): f"`{block_name(b)}`" for b in report.blocks.values() if b.verdict == "mismatch"}
+    blocks = {block_name(b): _block(block_name(b)) for b in report.blocks.values() if b.verdict == "mismatch"}
     bugs = [f for f in report.findings if f.kind == "bug" and (f.where is None or f.where not in report.blocks)]
     return blocks | {f"{f.code} {f.where}": f.message for f in bugs}
+
+
+def _block(name: str) -> str:
+    return f"`{name}`"

@@ -69,7 +69,8 @@ def _cases(report: KernelReport) -> Document:
     counts = {"right": formats.count(right), "count": formats.count(len(report.cases))}
     told = [messages.text("views.kernel.sweep", **counts)]
     if report.smallest is not None:
-        shapes = listed([formats.shape(shape) or messages.text("views.tensor.scalar") for shape in report.smallest])
+        sizes = [formats.shape(shape) or messages.text("views.tensor.scalar") for shape in report.smallest]
+        shapes = messages.text("views.comma").join(sizes)
         told.append(messages.text("views.kernel.smallest", shapes=shapes))
     header: tuple[Cell, ...] = tuple(messages.text(f"views.kernel.{column}") for column in CASE_COLUMNS)
     table = Table(header, tuple(map(_case, report.cases[:ROWS])), messages.text("views.kernel.cases"), right=(3,))
