@@ -81,6 +81,7 @@ def since_last(report: GradcheckReport | None) -> Since | None:
     """
     if report is None:
         return None
+    right = {block_name(b) for b in report.blocks.values() if b.verdict in ("match", "subgradient")}
     last = _runs.get(report.function)
     if last is None or last.report() is not report:
         text = "" if report.source is None else report.source.text
@@ -92,7 +93,6 @@ def since_last(report: GradcheckReport | None) -> Since | None:
     if last.before is None or not (last.before or last.wrong):
         return None
     now, before = last.wrong, last.before
-    right = {block_name(b) for b in report.blocks.values() if b.verdict in ("match", "subgradient")}
     return Since(
         fixed=[words for key, words in before.items() if key not in now and (key in right or words != _block(key))],
         new=[words for key, words in now.items() if key not in before],
