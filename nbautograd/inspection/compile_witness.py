@@ -1,4 +1,4 @@
-"""What torch.compile makes of a Function that agrees with its reference, in a kernel report, with a script each."""
+"""Changes that torch.compile makes to a Function that agrees with its reference, each with a script, in a kernel report."""
 
 from __future__ import annotations
 
