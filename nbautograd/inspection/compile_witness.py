@@ -1,4 +1,4 @@
-"""Changes that torch.compile makes to a Function that agrees with its reference, each with a script, in a kernel report."""
+"""Changes that torch.compile makes to a Function that agrees with its reference, each with a script."""
 
 from __future__ import annotations
 

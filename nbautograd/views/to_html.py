@@ -80,12 +80,14 @@ class Room:
         heatmaps: False leaves out the pictures of blocks.
         drawings: False leaves out pictures of graphs.
         thumbnails: False leaves out small heat maps.
+        narrow: True writes long names over several lines, as in the cells of a table that may wrap.
     """
 
     series: int = 34_000
     heatmaps: bool = True
     drawings: bool = True
     thumbnails: bool = True
+    narrow: bool = False
 
 
 def to_html(document: Document, room: Room = Room()) -> Markup:
@@ -175,7 +177,7 @@ def _span(span: Span, room: Room, sentence: bool = False) -> Markup:
         case Strong():
             return tag("strong", None, prose(span.words))
         case Code() | BlockName():
-            return tag("code", {"style": NARROW if len(span.words) > LONG else None}, span.words)
+            return tag("code", {"style": NARROW if room.narrow and len(span.words) > LONG else None}, span.words)
         case Faint():
             return tag("span", {"style": FAINT}, prose(span.words)) if span.words else Markup("")
         case Sentence():
@@ -212,6 +214,7 @@ def _fold(block: Fold, room: Room) -> Markup:
 
 def _table(block: Table, room: Room) -> Markup:
     """Write a real table that scrolls by itself when it is too wide."""
+    room = replace(room, narrow=block.wrap)
     columns = max(map(len, block.rows), default=0)
     rows = [_wide_row(r[0], columns, room) if len(r) == 1 < columns else _row(r, block, room) for r in block.rows]
     parts = [tag("caption", {"style": CAPTION}, block.caption)] if block.caption else []

@@ -16,7 +16,9 @@ from nbautograd.core.findings import Finding, Fix
 from nbautograd.core.graphs.graph import AutogradGraph, Node
 from nbautograd.core.recording.call import CallLog
 from nbautograd.core.values import CtxSnapshot, Value
+from nbautograd.views import to_html
 from nbautograd.views.bundle import html, mimebundle
+from nbautograd.views.document import Code, Table, paragraph
 from nbautograd.views.markup import escape
 
 EVIL = "<img src=x onerror=alert(1)>\"'&{0}"
@@ -299,3 +301,12 @@ def test_a_stored_report_says_how_to_get_the_live_one_where_there_is_one():
     assert hint in mimebundle(samples.report(), "nba-1", live=True)["text/html"]
     assert hint not in mimebundle(samples.report(), "nba-1", live=True)["text/plain"]
     assert hint not in mimebundle(samples.report())["text/html"]
+
+
+def test_a_long_name_is_written_over_several_lines_where_its_table_may_wrap():
+    name = "a_parameter_with_a_name_of_about_sixty_letters_as_they_come_now"
+    narrow = f'<code style="{to_html.NARROW}">{name}</code>'
+    for wrap in (True, False):
+        made = to_html.to_html((Table((), ((Code(name), Code("short")),), wrap=wrap),))
+        assert (narrow in made, "<code>short</code>" in made) == (wrap, True)
+    assert narrow not in to_html.to_html((paragraph(Code(name)),))

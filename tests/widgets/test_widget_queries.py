@@ -154,3 +154,13 @@ def test_older_calls_are_sent_when_asked_for(wire: Wire, samples: Any) -> None:
     assert np.frombuffer(thumbnail["buffer"], thumbnail["dtype"]).tolist() == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
     with pytest.raises(InputError):
         one_call(log, {"calls": [10**9]})
+
+
+def test_a_block_that_nobody_can_decide_now_is_not_called_mended(samples: Any) -> None:
+    def run(wrong: bool, text: str, verdict: str) -> Any:
+        report = samples.gradcheck(wrong, function="Undecided", source=FunctionSource("U", "", 1, text, "combined"))
+        blocks = {at: replace(b, verdict=verdict) if not wrong else b for at, b in report.blocks.items()}
+        return replace(report, blocks=blocks)
+
+    assert since_last(run(True, "a", "")) is None
+    assert since_last(run(False, "b", "undecided")) == Since(fixed=[], new=[], still=[])
