@@ -55,6 +55,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 141
 
 
+YES_OR_NO = argparse.BooleanOptionalAction
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="nbautograd", description=text("command.help"), epilog=text("command.help.more")
@@ -84,8 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     freeze = _add(commands, "freeze", _freeze, more=True)
     freeze.add_argument("notebook", type=Path, metavar="NB.ipynb", help=text("command.help.freeze.notebook"))
     freeze.add_argument("-o", "--out", type=Path, metavar="OUT", help=text("command.help.freeze.out"))
-    run = argparse.BooleanOptionalAction
-    freeze.add_argument("--execute", action=run, default=None, help=text("command.help.freeze.execute"))
+    freeze.add_argument("--execute", action=YES_OR_NO, default=None, help=text("command.help.freeze.execute"))
 
     release = _add(commands, "release", _release, more=True)
     release.add_argument("source", type=Path, nargs="+", metavar="SRC", help=text("command.help.release.source"))
