@@ -69,6 +69,11 @@ CLAIMS = {
         ("implicit = torch.autograd.grad", r"implicit, 100 iterations: 3360 bytes"),
         ("def held_out", r"strength 0\.018 -> 11\.\d+, best on the grid 11\."),
     ),
+    "15_an_operation_of_your_own": (
+        ("tests = [it_runs", r"'it_runs': 0, 'right_values': 0, 'at_ones': 8, 'one_row': 16, 'upstream_ones': 18"),
+        ("tests = [it_runs", r"'all_random': 20"),
+        ("own_tests = shipped", r"score: 20 of 20"),
+    ),
     "14_saving_memory": (
         ("class Ledger", r"1\.57 MB at the top; one activation has 0\.066 MB"),
         ("def chained", r"chained +keeps 5\.0 times.*\ntorch +keeps 1\.0 times.*\nyours +keeps 1\.0 times"),

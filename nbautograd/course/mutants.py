@@ -1,0 +1,155 @@
+"""Mutants: a Function whose backward has one small edit, wrong in its values alone; what a test of it has to notice."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nbautograd.core.checking.quiet import quiet
+from nbautograd.core.checking.repair.grammar import edits
+from nbautograd.core.checking.repair.script import Edit, Hints, Script, constants, dims, names, read
+from nbautograd.course.attempt import Gradients, close, cotangents, forward, ready, vjp
+
+COUNT = 20
+CLEARLY = 1e-3  # by how much of the largest element a mutant's gradient must be off
+Test = Callable[[Any], object]
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A Function with one edit in its backward.
+
+    Attributes:
+        function: the Function, named as the right one is.
+        kind: of the edit, such as ``"transpose"``.
+        before: the line of the right backward.
+        after: the same line, edited.
+    """
+
+    function: Any
+    kind: str
+    before: str
+    after: str
+
+    def __str__(self) -> str:
+        return f"- {self.before.strip()}\n+ {self.after.strip()}"
+
+
+def copy(function: Any) -> Any:
+    """Return the same Function as another class, as a mutant is one, without an edit; None when it cannot be read."""
+    script = read(function)
+    return None if script is None else _subclass(function, script, script.text)
+
+
+def mutants(function: Any, points: Iterable[tuple[Any, ...]], count: int = COUNT, seed: int = 0) -> tuple[Mutant, ...]:
+    """Make mutants of a Function: edits of its backward that run, give finite values, and are wrong.
+
+    Args:
+        function: the Function, with a right backward.
+        points: inputs, each a tuple; a mutant is off at one of them at least, and not as another one is at all.
+        count: how many are wanted at most.
+        seed: of the choice among the edits; all kinds of edits are chosen from in turn.
+
+    Returns:
+        The mutants; fewer than ``count`` when the backward has too little to edit, none when it cannot be read.
+
+    Example:
+        >>> import torch
+        >>> from nbautograd.course.mutants import mutants
+        >>> class Cube(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         ctx.save_for_backward(x)
+        ...         return x ** 3
+        ...     @staticmethod
+        ...     def backward(ctx, g):
+        ...         (x,) = ctx.saved_tensors
+        ...         return g * 3 * x ** 2
+        >>> made = mutants(Cube, [(torch.randn(3, dtype=torch.float64),) for _ in range(3)], count=2)
+        >>> [mutant.before.strip() for mutant in made]
+        ['return g * 3 * x ** 2', 'return g * 3 * x ** 2']
+    """
+    script, given = read(function), [ready(inputs) for inputs in points]
+    with quiet():
+        right = [_gradients(function, inputs, k) for k, inputs in enumerate(given)]
+    if script is None or any(gradients is None for gradients in right):
+        return ()
+    made: list[Mutant] = []
+    seen = [right]
+    for edit in _in_turn(_edits(script, function), random.Random(seed)):
+        text = script.changed(edit.nodes, edit.replacement)
+        mutated = _subclass(function, script, text)
+        if mutated is None or text == script.text:
+            continue
+        with quiet():
+            found = [_gradients(mutated, inputs, k) for k, inputs in enumerate(given)]
+        if any(gradients is None for gradients in found) or any(_same(found, other) for other in seen):
+            continue
+        seen.append(found)
+        after, before, _ = script.difference(text)
+        made.append(Mutant(mutated, edit.kind, before, after))
+        if len(made) == count:
+            break
+    return tuple(made)
+
+
+def kills(test: Test, function: Any) -> bool:
+    """Return True if a test objects to a Function: it raises, as an assert does, or returns False."""
+    with quiet():
+        try:
+            return test(function) is False
+        except Exception:
+            return True
+
+
+def _edits(script: Script, function: Any) -> list[Edit]:
+    arguments = script.tree.args.args
+    hints = Hints(
+        grad_output=arguments[1].arg if len(arguments) > 1 else "grad_output",
+        constants=tuple(constants(function.forward)), dims=tuple(dims(function.forward)),
+    )  # fmt: skip
+    return edits(script, names(script), hints, ())
+
+
+def _in_turn(found: Sequence[Edit], chance: random.Random) -> Iterator[Edit]:
+    """One edit of each kind, then another one of each."""
+    kinds: dict[str, list[Edit]] = {}
+    for edit in found:
+        kinds.setdefault(edit.kind, []).append(edit)
+    order = list(kinds.values())
+    chance.shuffle(order)
+    for of_kind in order:
+        chance.shuffle(of_kind)
+    for row in itertools.zip_longest(*order):
+        yield from (edit for edit in row if edit is not None)
+
+
+def _subclass(function: Any, script: Script, text: str) -> Any:
+    backward = script.compiled(text)
+    return None if backward is None else type(function.__name__, (function,), {"backward": staticmethod(backward)})
+
+
+def _gradients(function: Any, inputs: tuple[Any, ...], number: int) -> Gradients | None:
+    """The gradients at one point, zeros for None; None when it raises or gives a number that is not finite."""
+    try:
+        run = forward(function.apply, inputs)
+        found = vjp(run, cotangents(run.outputs, number))
+    except Exception:
+        return None
+    finite = all(x is None or bool(torch.isfinite(x).all()) for x in found)
+    return found if finite else None
+
+
+def _same(found: Sequence[Gradients | None], other: Sequence[Gradients | None]) -> bool:
+    pairs = ((a, b) for one, two in zip(found, other, strict=True) for a, b in zip(one or (), two or (), strict=True))
+    return all(_close(a, b) for a, b in pairs)
+
+
+def _close(a: Tensor | None, b: Tensor | None) -> bool:
+    return close(a, b, CLEARLY)

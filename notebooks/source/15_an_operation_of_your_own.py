@@ -1,0 +1,1025 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+#   nbautograd:
+#     course: "15"
+#     title_en: An operation of your own
+#     title_zh: 你自己的运算
+#     minutes: 90
+# ---
+
+# %% [markdown] lang="en" pair="intro"
+# # 15 · An operation of your own
+#
+# The last notebook. You choose an operation, write it, and ship it with a test. Whether the operation is right you know by now how to find out. Whether the *test* is any good is another question, and there is a way to ask it: spoil the backward a little, twenty times in twenty ways, and count how many of these **mutants** the test notices.
+#
+# **After it you can**
+#
+# - say how good a test is, by a number;
+# - choose inputs at which mistakes show;
+# - ship an operation with evidence.
+#
+# **You need** notebooks 01 to 05. **Time**: about 90 minutes.
+
+# %% [markdown] lang="zh" pair="intro" of="2a28d772"
+# # 15 · 你自己的运算
+#
+# 最后一册。你来选一个运算，写出来，连同检验一起交付。运算对不对，你现在已经知道怎样查了。那么*检验*好不好呢？这是另一个问题，也有办法来问：把 backward 弄坏一点点，用二十种方式弄坏二十次，再数数这些**变异体**（mutant）有多少逃不过检验。
+#
+# **学完之后，你能够**
+#
+# - 用一个数说明一个检验有多好；
+# - 选出能让错误露馅的输入；
+# - 交付一个有凭有据的运算。
+#
+# **预备知识**：01 到 05。**用时**：约 90 分钟。
+
+# %% tags=["setup"]
+# In Colab, or wherever nbautograd is missing, this installs it; otherwise it does nothing.
+import importlib.util
+
+if importlib.util.find_spec("nbautograd") is None:
+    get_ipython().run_line_magic("pip", "install -q nbautograd")
+
+import matplotlib.pyplot as plt
+import torch
+from torch.autograd import Function
+
+import nbautograd
+from nbautograd.course.mutants import kills, mutants
+
+# %load_ext nbautograd
+
+# %% [markdown] lang="en" pair="mutants"
+# ## 1. Twenty ways to be wrong
+#
+# `Pool` is a mean of values, weighted by the softmax of scores: attention, for one query. Its backward is right. `mutants` makes twenty copies of it with one edit each, by the same grammar from which nbautograd proposes its fixes, only in the other direction: a transpose too many, a sum over the other axis, a sign, a factor, two names exchanged. Every one of them runs, autograd takes what it returns without a word, and it is wrong.
+#
+# **Predict**: which of them would be hardest to notice?
+
+# %% [markdown] lang="zh" pair="mutants" of="16d09bbc"
+# ## 1. 二十种错法
+#
+# `Pool` 是一组值的加权平均，权重是分数的 softmax：就是只有一个查询的注意力。它的 backward 是对的。`mutants` 把它复制二十份，每份改动一处，用的就是 nbautograd 提出修改建议的那套语法，只不过方向相反：多转置一次、沿另一个轴求和、改个正负号、多乘一个因子、对调两个名字。每一份都能运行，返回的东西自动求导一声不响地收下，但都是错的。
+#
+# **先猜一猜**：哪些最难察觉？
+
+# %%
+class Pool(Function):
+    @staticmethod
+    def forward(ctx, scores, values):
+        p = scores.softmax(1)
+        ctx.save_for_backward(p, values)
+        return (p * values).sum(1)
+
+    @staticmethod
+    def backward(ctx, g):
+        p, values = ctx.saved_tensors
+        mean = (p * values).sum(1, keepdim=True)
+        grad_scores = g[:, None] * p * (values - mean)
+        return grad_scores, g[:, None] * p
+
+
+def random(*shape):
+    return torch.randn(*shape, dtype=torch.float64)
+
+
+torch.manual_seed(0)
+points = torch.randn(4, 2, 12, dtype=torch.float64).unflatten(2, (3, 4))
+spoiled = mutants(Pool, [(scores, values) for scores, values in points], seed=9)
+for number, mutant in enumerate(spoiled, 1):
+    print(f"{number:>2}  {mutant.kind:<34} {mutant.after.strip()}")
+
+# %% [markdown] lang="en" pair="tests"
+# ## 2. Six tests, each better than the one before
+#
+# A test gets the Function and objects, with `assert`, or does not. `kills(test, function)` is True when it objects. Here are six, from none at all to a good one. The right gradients come from autograd of the same formula in plain torch.
+#
+# **Predict** the six numbers before you run it.
+
+# %% [markdown] lang="zh" pair="tests" of="54d056bb"
+# ## 2. 六个检验，一个比一个好
+#
+# 检验拿到一个 Function，要么用 `assert` 提出异议，要么不提。它提出异议时，`kills(test, function)` 为 True。下面是六个检验，从形同虚设到像样的。正确的梯度来自对同一个公式（用普通的 torch 写）求自动求导。
+#
+# 运行之前，**先猜一猜**那六个数。
+
+# %%
+def plain(scores, values):
+    return (scores.softmax(1) * values).sum(1)
+
+
+def compare(function, scores, values, g):
+    leaves = scores.clone().requires_grad_(), values.clone().requires_grad_()
+    right = torch.autograd.grad(plain(*leaves), leaves, g)
+    found = torch.autograd.grad(function.apply(*leaves), leaves, g.clone(), materialize_grads=True)
+    assert all(torch.allclose(a, b) for a, b in zip(found, right, strict=True))
+
+
+def it_runs(function):
+    random_x = random(3, 4).requires_grad_()
+    function.apply(random_x, random_x).sum().backward()
+
+
+def right_values(function):
+    scores, values = random(3, 4), random(3, 4)
+    assert torch.allclose(function.apply(scores, values), plain(scores, values))
+
+
+def at_ones(function):
+    compare(function, torch.ones(3, 3, dtype=torch.float64), torch.ones(3, 3, dtype=torch.float64), torch.ones(3, dtype=torch.float64))
+
+
+def one_row(function):
+    compare(function, random(1, 4), random(1, 4), torch.ones(1, dtype=torch.float64))
+
+
+def upstream_ones(function):
+    compare(function, random(3, 4), random(3, 4), torch.ones(3, dtype=torch.float64))
+
+
+def all_random(function):
+    compare(function, random(3, 4), random(3, 4), random(3))
+
+
+tests = [it_runs, right_values, at_ones, one_row, upstream_ones, all_random]
+table = [[kills(test, mutant.function) for mutant in spoiled] for test in tests]
+plt.figure(figsize=(8, 2.8), layout="constrained")
+plt.pcolormesh(table, cmap="RdYlGn", edgecolors="white", linewidth=2, vmin=-0.2, vmax=1.2)
+plt.yticks([k + 0.5 for k in range(6)], [f"{t.__name__}  {sum(row)}/{len(row)}" for t, row in zip(tests, table, strict=True)])
+plt.xticks([k + 0.5 for k in range(len(spoiled))], range(1, len(spoiled) + 1))
+plt.xlabel("mutant: green is found, red gets through")
+plt.gca().invert_yaxis()
+plt.show()
+print({test.__name__: sum(row) for test, row in zip(tests, table, strict=True)})
+
+# %% [markdown] lang="en" pair="telling-task"
+# Green grows downwards. Tests that only run the code, or look at values, see nothing of a backward. Ones are the worst numbers to test with: whatever is multiplied by them, summed or averaged over them, exchanged among them, stays the same.
+#
+# ### Exercise `telling_inputs`
+#
+# Find one point that tells: three float64 tensors `telling = (scores, values, grad_output)`, with numbers that *you write down*, as small as you can, at which the comparison alone kills all twenty. How few numbers are enough?
+
+# %% [markdown] lang="zh" pair="telling-task" of="f5e7a473"
+# 绿色往下越来越多。只把代码跑一遍的检验、只看数值的检验，对 backward 一无所知。拿 1 来检验最糟：乘上它、对它求和或求平均、把它们互换，结果都不变。
+#
+# ### 练习 `telling_inputs`
+#
+# 找出一个能说明问题的点：三个 float64 张量 `telling = (scores, values, grad_output)`，里面的数由*你自己写下*，张量尽量小；只在这一点上比较，就能杀死全部二十个。最少要几个数？
+
+# %% exercise="telling_inputs"
+# %%exercise telling_inputs
+telling = (
+    ### BEGIN SOLUTION
+    torch.tensor([[0.3, -1.2, 0.8], [1.5, 0.1, -0.4]], dtype=torch.float64),
+    torch.tensor([[2.0, -0.7, 1.1], [-1.6, 0.9, 0.4]], dtype=torch.float64),
+    torch.tensor([1.3, -0.6], dtype=torch.float64),
+    ### END SOLUTION
+)
+
+# %% tags=["right"] exercise="telling_inputs"
+torch.manual_seed(5)
+telling = torch.randn(4, 3).double(), torch.randn(4, 3).double(), torch.randn(4).double()
+
+# %% tags=["wrong"] exercise="telling_inputs" expects="upstream_ones"
+telling = (torch.linspace(-1, 2, 6, dtype=torch.float64).reshape(2, 3), torch.tensor([[2.0, -0.7, 1.1], [-1.6, 0.9, 0.4]], dtype=torch.float64), torch.ones(2, dtype=torch.float64))
+
+# %% tags=["wrong"] exercise="telling_inputs" expects="upstream_ones"
+telling = (torch.ones(2, 3, dtype=torch.float64), torch.ones(2, 3, dtype=torch.float64), torch.ones(2, dtype=torch.float64))
+
+# %% tags=["wrong"] exercise="telling_inputs" expects="survivors"
+telling = (torch.eye(2).double(), torch.eye(2).double(), torch.tensor([1.0, -1.0], dtype=torch.float64))
+
+# %% tags=["wrong"] exercise="telling_inputs" expects="constant"
+telling = (torch.linspace(-1, 2, 6, dtype=torch.float64).reshape(2, 3), torch.ones(2, 3, dtype=torch.float64), torch.tensor([1.3, -0.6], dtype=torch.float64))
+
+# %% tags=["wrong"] exercise="telling_inputs" expects="one_row"
+telling = (torch.linspace(-1, 2, 6, dtype=torch.float64).reshape(2, 3)[:1], torch.tensor([[2.0, -0.7, 1.1], [-1.6, 0.9, 0.4]], dtype=torch.float64)[:1], torch.tensor([1.3, -0.6], dtype=torch.float64)[:1])
+
+# %% tags=["wrong"] exercise="telling_inputs" expects="not_three"
+telling = (torch.linspace(-1, 2, 6, dtype=torch.float64).reshape(2, 3), torch.tensor([[2.0, -0.7, 1.1], [-1.6, 0.9, 0.4]], dtype=torch.float64), torch.tensor([1.3, -0.6], dtype=torch.float64)[:, None])
+
+# %% tags=["wrong"] exercise="telling_inputs" expects="not_three"
+telling = (torch.linspace(-1, 2, 6, dtype=torch.float64).reshape(2, 3).float(), torch.tensor([[2.0, -0.7, 1.1], [-1.6, 0.9, 0.4]], dtype=torch.float64).float(), torch.tensor([1.3, -0.6], dtype=torch.float64).float())
+
+# %% tags=["wrong"] exercise="telling_inputs" expects="not_three"
+telling = (torch.linspace(-1, 2, 6, dtype=torch.float64).reshape(2, 3), torch.tensor([[2.0, -0.7, 1.1], [-1.6, 0.9, 0.4]], dtype=torch.float64))
+
+# %% tags=["wrong"] exercise="telling_inputs" expects="not_three"
+telling = ([[0.3, -1.2]], [[2.0, -0.7]], [1.3])
+
+# %% [markdown] lang="en" pair="own-task"
+# ## 3. Yours
+#
+# Now choose. Some that are worth having, and long enough: the cosine similarity of rows; squared distances between two sets of points; logsumexp with a temperature; a soft maximum, $\sum x\,e^{tx} / \sum e^{tx}$; the Huber loss with its mean; a polynomial by Horner's rule; bilinear interpolation; the geometric mean; $x^{\mathsf T} A x$ for each row; a Gaussian's log density. Better still, one from your own work.
+#
+# ### Exercise `own_operation`
+#
+# Write `Own`. Besides `forward` and `backward` it has two static methods: `plain(*inputs)`, the same in torch's own operations, short rather than fast; and `example(seed)`, a tuple of inputs, other ones for each seed, floating tensors in float64. They are the declaration by which your operation is judged like every exercise of this course; and twenty mutants must be possible.
+
+# %% [markdown] lang="zh" pair="own-task" of="313e3734"
+# ## 3. 你的运算
+#
+# 现在来选。下面几个值得一写，也够长：两组行向量的余弦相似度；两组点之间的距离平方；带温度的 logsumexp；软最大值 $\sum x\,e^{tx} / \sum e^{tx}$；取平均的 Huber 损失；用秦九韶算法求多项式；双线性插值；几何平均；逐行的 $x^{\mathsf T} A x$；高斯分布的对数密度。要是你自己工作里用得到的，那更好。
+#
+# ### 练习 `own_operation`
+#
+# 写出 `Own`。除 `forward` 与 `backward` 之外，它还有两个静态方法：`plain(*inputs)`，用 torch 自带的运算写同一件事，求短不求快；`example(seed)`，返回一个输入元组，种子不同，数也不同，浮点张量用 float64。有了这份声明，你的运算就能像本课程的每道练习一样接受检查；此外，还要能做出二十个变异体。
+
+# %% exercise="own_operation"
+# %%exercise own_operation
+class Own(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ### BEGIN SOLUTION
+        length_a, length_b = a.norm(dim=1, keepdim=True), b.norm(dim=1, keepdim=True)
+        along_a, along_b = a / length_a, b / length_b
+        y = (along_a * along_b).sum(1, keepdim=True)
+        ctx.save_for_backward(length_a, length_b, along_a, along_b, y)
+        return y[:, 0]
+        ### END SOLUTION
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        ### BEGIN SOLUTION
+        length_a, length_b, along_a, along_b, y = ctx.saved_tensors
+        g = grad_output[:, None]
+        grad_a = g * (along_b - y * along_a) / length_a
+        grad_b = g * (along_a - y * along_b) / length_b
+        return grad_a, grad_b
+        ### END SOLUTION
+
+    @staticmethod
+    def plain(a, b):
+        ### BEGIN SOLUTION
+        return torch.cosine_similarity(a, b, dim=1)
+        ### END SOLUTION
+
+    @staticmethod
+    def example(seed):
+        ### BEGIN SOLUTION
+        generator = torch.Generator().manual_seed(seed)
+        draw = torch.randn(2, 3, 4, dtype=torch.float64, generator=generator)
+        return draw[0], draw[1]
+        ### END SOLUTION
+
+# %% tags=["right"] exercise="own_operation"
+class Own(Function):
+    """Squared distances between two sets of points."""
+
+    @staticmethod
+    def forward(a, b):
+        return (a * a).sum(1)[:, None] - 2 * a @ b.T + (b * b).sum(1)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, g):
+        a, b = ctx.saved_tensors
+        grad_a = 2 * (g.sum(1)[:, None] * a - g @ b)
+        grad_b = 2 * (g.sum(0)[:, None] * b - g.T @ a)
+        return grad_a, grad_b
+
+    @staticmethod
+    def plain(a, b):
+        return (a[:, None] - b).square().sum(2)
+
+    @staticmethod
+    def example(seed):
+        torch.manual_seed(seed)
+        return torch.randn(3, 2, dtype=torch.float64), torch.randn(4, 2, dtype=torch.float64)
+
+# %% tags=["right"] exercise="own_operation"
+class Own(Function):
+    """A soft maximum, with a temperature that is no tensor."""
+
+    @staticmethod
+    def forward(ctx, x, t):
+        p = torch.softmax(t * x, 1)
+        y = (p * x).sum(1)
+        ctx.save_for_backward(x, p, y)
+        ctx.t = t
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        x, p, y = ctx.saved_tensors
+        slope = p * (1 + ctx.t * (x - y[:, None]))
+        return g[:, None] * slope, None
+
+    @staticmethod
+    def plain(x, t):
+        w = torch.exp(t * x)
+        return (x * w).sum(1) / w.sum(1)
+
+    @staticmethod
+    def example(seed):
+        return torch.randn(4, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(seed)), 1.5
+
+# %% tags=["wrong"] exercise="own_operation" expects="not_a_function"
+def Own(a, b):
+    return (a * b).sum()
+
+# %% tags=["wrong"] exercise="own_operation" expects="no_plain"
+class Own(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        length_a, length_b = a.norm(dim=1, keepdim=True), b.norm(dim=1, keepdim=True)
+        along_a, along_b = a / length_a, b / length_b
+        y = (along_a * along_b).sum(1, keepdim=True)
+        ctx.save_for_backward(length_a, length_b, along_a, along_b, y)
+        return y[:, 0]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        length_a, length_b, along_a, along_b, y = ctx.saved_tensors
+        g = grad_output[:, None]
+        grad_a = g * (along_b - y * along_a) / length_a
+        grad_b = g * (along_a - y * along_b) / length_b
+        return grad_a, grad_b
+
+    @staticmethod
+    def formula(a, b):
+        return torch.cosine_similarity(a, b, dim=1)
+
+    @staticmethod
+    def example(seed):
+        generator = torch.Generator().manual_seed(seed)
+        draw = torch.randn(2, 3, 4, dtype=torch.float64, generator=generator)
+        return draw[0], draw[1]
+
+# %% tags=["wrong"] exercise="own_operation" expects="no_example"
+class Own(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        length_a, length_b = a.norm(dim=1, keepdim=True), b.norm(dim=1, keepdim=True)
+        along_a, along_b = a / length_a, b / length_b
+        y = (along_a * along_b).sum(1, keepdim=True)
+        ctx.save_for_backward(length_a, length_b, along_a, along_b, y)
+        return y[:, 0]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        length_a, length_b, along_a, along_b, y = ctx.saved_tensors
+        g = grad_output[:, None]
+        grad_a = g * (along_b - y * along_a) / length_a
+        grad_b = g * (along_a - y * along_b) / length_b
+        return grad_a, grad_b
+
+    @staticmethod
+    def plain(a, b):
+        return torch.cosine_similarity(a, b, dim=1)
+
+    @staticmethod
+    def inputs(seed):
+        generator = torch.Generator().manual_seed(seed)
+        draw = torch.randn(2, 3, 4, dtype=torch.float64, generator=generator)
+        return draw[0], draw[1]
+
+# %% tags=["wrong"] exercise="own_operation" expects="example_unusable"
+class Own(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        length_a, length_b = a.norm(dim=1, keepdim=True), b.norm(dim=1, keepdim=True)
+        along_a, along_b = a / length_a, b / length_b
+        y = (along_a * along_b).sum(1, keepdim=True)
+        ctx.save_for_backward(length_a, length_b, along_a, along_b, y)
+        return y[:, 0]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        length_a, length_b, along_a, along_b, y = ctx.saved_tensors
+        g = grad_output[:, None]
+        grad_a = g * (along_b - y * along_a) / length_a
+        grad_b = g * (along_a - y * along_b) / length_b
+        return grad_a, grad_b
+
+    @staticmethod
+    def plain(a, b):
+        return torch.cosine_similarity(a, b, dim=1)
+
+    @staticmethod
+    def example(seed):
+        generator = torch.Generator().manual_seed(seed)
+        draw = torch.randn(2, 3, 4, generator=generator)
+        return draw[0], draw[1]
+
+# %% tags=["wrong"] exercise="own_operation" expects="example_unusable"
+class Own(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        length_a, length_b = a.norm(dim=1, keepdim=True), b.norm(dim=1, keepdim=True)
+        along_a, along_b = a / length_a, b / length_b
+        y = (along_a * along_b).sum(1, keepdim=True)
+        ctx.save_for_backward(length_a, length_b, along_a, along_b, y)
+        return y[:, 0]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        length_a, length_b, along_a, along_b, y = ctx.saved_tensors
+        g = grad_output[:, None]
+        grad_a = g * (along_b - y * along_a) / length_a
+        grad_b = g * (along_a - y * along_b) / length_b
+        return grad_a, grad_b
+
+    @staticmethod
+    def plain(a, b):
+        return torch.cosine_similarity(a, b, dim=1)
+
+    @staticmethod
+    def example(seed):
+        generator = torch.Generator().manual_seed(seed)
+        draw = torch.randn(2, 3, 4, dtype=torch.float64, generator=generator)
+        return 1.0, 2.0
+
+# %% tags=["wrong"] exercise="own_operation" expects="same_example"
+class Own(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        length_a, length_b = a.norm(dim=1, keepdim=True), b.norm(dim=1, keepdim=True)
+        along_a, along_b = a / length_a, b / length_b
+        y = (along_a * along_b).sum(1, keepdim=True)
+        ctx.save_for_backward(length_a, length_b, along_a, along_b, y)
+        return y[:, 0]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        length_a, length_b, along_a, along_b, y = ctx.saved_tensors
+        g = grad_output[:, None]
+        grad_a = g * (along_b - y * along_a) / length_a
+        grad_b = g * (along_a - y * along_b) / length_b
+        return grad_a, grad_b
+
+    @staticmethod
+    def plain(a, b):
+        return torch.cosine_similarity(a, b, dim=1)
+
+    @staticmethod
+    def example(seed):
+        generator = torch.Generator().manual_seed(0)
+        draw = torch.randn(2, 3, 4, dtype=torch.float64, generator=generator)
+        return draw[0], draw[1]
+
+# %% tags=["wrong"] exercise="own_operation" expects="plain_is_own"
+class Own(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        length_a, length_b = a.norm(dim=1, keepdim=True), b.norm(dim=1, keepdim=True)
+        along_a, along_b = a / length_a, b / length_b
+        y = (along_a * along_b).sum(1, keepdim=True)
+        ctx.save_for_backward(length_a, length_b, along_a, along_b, y)
+        return y[:, 0]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        length_a, length_b, along_a, along_b, y = ctx.saved_tensors
+        g = grad_output[:, None]
+        grad_a = g * (along_b - y * along_a) / length_a
+        grad_b = g * (along_a - y * along_b) / length_b
+        return grad_a, grad_b
+
+    @staticmethod
+    def plain(a, b):
+        return Own.apply(a, b)
+
+    @staticmethod
+    def example(seed):
+        generator = torch.Generator().manual_seed(seed)
+        draw = torch.randn(2, 3, 4, dtype=torch.float64, generator=generator)
+        return draw[0], draw[1]
+
+# %% tags=["wrong"] exercise="own_operation" expects="forward_value"
+class Own(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        length_a, length_b = a.norm(dim=1, keepdim=True), b.norm(dim=1, keepdim=True)
+        along_a, along_b = a / length_a, b / length_b
+        y = (along_a * along_b).sum(1, keepdim=True)
+        ctx.save_for_backward(length_a, length_b, along_a, along_b, y)
+        return y[:, 0]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        length_a, length_b, along_a, along_b, y = ctx.saved_tensors
+        g = grad_output[:, None]
+        grad_a = g * (along_b - y * along_a) / length_a
+        grad_b = g * (along_a - y * along_b) / length_b
+        return grad_a, grad_b
+
+    @staticmethod
+    def plain(a, b):
+        return torch.cosine_similarity(a, b, dim=0).sum() + (a * b).sum(1)
+
+    @staticmethod
+    def example(seed):
+        generator = torch.Generator().manual_seed(seed)
+        draw = torch.randn(2, 3, 4, dtype=torch.float64, generator=generator)
+        return draw[0], draw[1]
+
+# %% tags=["wrong"] exercise="own_operation" expects="check:custom"
+class Own(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        length_a, length_b = a.norm(dim=1, keepdim=True), b.norm(dim=1, keepdim=True)
+        along_a, along_b = a / length_a, b / length_b
+        y = (along_a * along_b).sum(1, keepdim=True)
+        ctx.save_for_backward(length_a, length_b, along_a, along_b, y)
+        return y[:, 0]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        length_a, length_b, along_a, along_b, y = ctx.saved_tensors
+        g = grad_output[:, None]
+        grad_a = g * (along_b) / length_a
+        grad_b = g * (along_a - y * along_b) / length_b
+        return grad_a, grad_b
+
+    @staticmethod
+    def plain(a, b):
+        return torch.cosine_similarity(a, b, dim=1)
+
+    @staticmethod
+    def example(seed):
+        generator = torch.Generator().manual_seed(seed)
+        draw = torch.randn(2, 3, 4, dtype=torch.float64, generator=generator)
+        return draw[0], draw[1]
+
+# %% tags=["wrong"] exercise="own_operation" expects="check:custom"
+class Own(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        length_a, length_b = a.norm(dim=1, keepdim=True), b.norm(dim=1, keepdim=True)
+        along_a, along_b = a / length_a, b / length_b
+        y = (along_a * along_b).sum(1, keepdim=True)
+        ctx.save_for_backward(length_a, length_b, along_a, along_b, y)
+        return y[:, 0]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        length_a, length_b, along_a, along_b, y = ctx.saved_tensors
+        g = grad_output[:, None]
+        grad_a = g * (along_b - y * along_a) / length_a
+        grad_b = g * (along_a - y * along_b)
+        return grad_a, grad_b
+
+    @staticmethod
+    def plain(a, b):
+        return torch.cosine_similarity(a, b, dim=1)
+
+    @staticmethod
+    def example(seed):
+        generator = torch.Generator().manual_seed(seed)
+        draw = torch.randn(2, 3, 4, dtype=torch.float64, generator=generator)
+        return draw[0], draw[1]
+
+# %% tags=["wrong"] exercise="own_operation" expects="sign"
+class Own(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        length_a, length_b = a.norm(dim=1, keepdim=True), b.norm(dim=1, keepdim=True)
+        along_a, along_b = a / length_a, b / length_b
+        y = (along_a * along_b).sum(1, keepdim=True)
+        ctx.save_for_backward(length_a, length_b, along_a, along_b, y)
+        return y[:, 0]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        length_a, length_b, along_a, along_b, y = ctx.saved_tensors
+        g = grad_output[:, None]
+        grad_a = g * (along_b - y * along_a) / length_a
+        grad_b = -g * (along_a - y * along_b) / length_b
+        return grad_a, grad_b
+
+    @staticmethod
+    def plain(a, b):
+        return torch.cosine_similarity(a, b, dim=1)
+
+    @staticmethod
+    def example(seed):
+        generator = torch.Generator().manual_seed(seed)
+        draw = torch.randn(2, 3, 4, dtype=torch.float64, generator=generator)
+        return draw[0], draw[1]
+
+# %% tags=["wrong"] exercise="own_operation" expects="swapped_inputs"
+class Own(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        length_a, length_b = a.norm(dim=1, keepdim=True), b.norm(dim=1, keepdim=True)
+        along_a, along_b = a / length_a, b / length_b
+        y = (along_a * along_b).sum(1, keepdim=True)
+        ctx.save_for_backward(length_a, length_b, along_a, along_b, y)
+        return y[:, 0]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        length_a, length_b, along_a, along_b, y = ctx.saved_tensors
+        g = grad_output[:, None]
+        grad_a = g * (along_b - y * along_a) / length_a
+        grad_b = g * (along_a - y * along_b) / length_b
+        return grad_b, grad_a
+
+    @staticmethod
+    def plain(a, b):
+        return torch.cosine_similarity(a, b, dim=1)
+
+    @staticmethod
+    def example(seed):
+        generator = torch.Generator().manual_seed(seed)
+        draw = torch.randn(2, 3, 4, dtype=torch.float64, generator=generator)
+        return draw[0], draw[1]
+
+# %% tags=["wrong"] exercise="own_operation" expects="none_gradient"
+class Own(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        length_a, length_b = a.norm(dim=1, keepdim=True), b.norm(dim=1, keepdim=True)
+        along_a, along_b = a / length_a, b / length_b
+        y = (along_a * along_b).sum(1, keepdim=True)
+        ctx.save_for_backward(length_a, length_b, along_a, along_b, y)
+        return y[:, 0]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        length_a, length_b, along_a, along_b, y = ctx.saved_tensors
+        g = grad_output[:, None]
+        grad_a = g * (along_b - y * along_a) / length_a
+        grad_b = g * (along_a - y * along_b) / length_b
+        return grad_a, None
+
+    @staticmethod
+    def plain(a, b):
+        return torch.cosine_similarity(a, b, dim=1)
+
+    @staticmethod
+    def example(seed):
+        generator = torch.Generator().manual_seed(seed)
+        draw = torch.randn(2, 3, 4, dtype=torch.float64, generator=generator)
+        return draw[0], draw[1]
+
+# %% tags=["wrong"] exercise="own_operation" expects="native_autograd"
+class Own(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        length_a, length_b = a.norm(dim=1, keepdim=True), b.norm(dim=1, keepdim=True)
+        along_a, along_b = a / length_a, b / length_b
+        y = (along_a * along_b).sum(1, keepdim=True)
+        ctx.save_for_backward(length_a, length_b, along_a, along_b, y)
+        return y[:, 0]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        length_a, length_b, along_a, along_b, y = ctx.saved_tensors
+        with torch.enable_grad():
+            a, b = (x.detach().requires_grad_() for x in (along_a * length_a, along_b * length_b))
+            again = torch.cosine_similarity(a, b, dim=1)
+        return torch.autograd.grad(again, (a, b), grad_output)
+
+    @staticmethod
+    def plain(a, b):
+        return torch.cosine_similarity(a, b, dim=1)
+
+    @staticmethod
+    def example(seed):
+        generator = torch.Generator().manual_seed(seed)
+        draw = torch.randn(2, 3, 4, dtype=torch.float64, generator=generator)
+        return draw[0], draw[1]
+
+# %% tags=["wrong"] exercise="own_operation" expects="linear_operation"
+class Own(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return -x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return -grad_output
+
+    @staticmethod
+    def plain(x):
+        return -x
+
+    @staticmethod
+    def example(seed):
+        return (torch.randn(3, dtype=torch.float64, generator=torch.Generator().manual_seed(seed)),)
+
+# %% tags=["wrong"] exercise="own_operation" expects="too_short"
+class Own(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    backward = staticmethod(lambda ctx, g: g * 3 * ctx.saved_tensors[0] ** 2)
+
+    @staticmethod
+    def plain(x):
+        return x * x * x
+
+    @staticmethod
+    def example(seed):
+        return (torch.randn(3, dtype=torch.float64, generator=torch.Generator().manual_seed(seed)),)
+
+# %% [markdown] lang="en" pair="test-task"
+# ## 4. Your test
+#
+# What you ship is the pair: the operation, and the test that whoever changes it later will run.
+#
+# ### Exercise `own_test`
+#
+# Write `test(function)`: it objects, with `assert`, when a Function that claims to be yours has a wrong gradient. It may use `plain`, differences, `torch.autograd.gradcheck`, whatever you have learnt to trust. It is run on your operation, which it must accept whatever the random numbers are, and on twenty mutants of it; eighteen must die.
+
+# %% [markdown] lang="zh" pair="test-task" of="9d04cf86"
+# ## 4. 你的检验
+#
+# 交付的是一对：运算本身，还有检验，供日后改动它的人来运行。
+#
+# ### 练习 `own_test`
+#
+# 写出 `test(function)`：一个 Function 自称是你的运算，梯度却不对时，它要用 `assert` 提出异议。可以用 `plain`，用差分，用 `torch.autograd.gradcheck`，用你学到的任何信得过的办法。它会在你的运算上运行（无论随机数是多少，都必须接受），还会在二十个变异体上运行，至少要杀死十八个。
+
+# %% exercise="own_test"
+# %%exercise own_test
+def test(function):
+    ### BEGIN SOLUTION
+    for seed in range(3):
+        leaves = [x.clone().requires_grad_() for x in Own.example(seed)]
+        expected = Own.plain(*leaves)
+        y = function.apply(*leaves)
+        assert torch.allclose(y, expected)
+        g = torch.randn(y.shape, dtype=y.dtype)
+        right = torch.autograd.grad(expected, leaves, g)
+        found = torch.autograd.grad(y, leaves, g.clone(), allow_unused=True)
+        assert all(a is not None and torch.allclose(a, b) for a, b in zip(found, right, strict=True))
+    ### END SOLUTION
+
+
+shipped = Own, test
+
+# %% tags=["right"] exercise="own_test"
+def test(function):
+    leaves = [x.clone().requires_grad_() for x in Own.example(7)]
+    assert torch.autograd.gradcheck(function.apply, leaves)
+
+
+shipped = Own, test
+
+# %% tags=["right"] exercise="own_test"
+def test(function):
+    torch.manual_seed(0)
+    for seed in (3, 4):
+        leaves = [x.clone().requires_grad_() for x in Own.example(seed)]
+        g = torch.randn(3, dtype=torch.float64)
+        found = torch.autograd.grad((function.apply(*leaves) * g).sum(), leaves, allow_unused=True)
+        for leaf, slope in zip(leaves, found, strict=True):
+            way = torch.randn_like(leaf)
+            with torch.no_grad():
+                ahead = [x + 1e-6 * way if x is leaf else x for x in leaves]
+                behind = [x - 1e-6 * way if x is leaf else x for x in leaves]
+                slope_by_difference = ((Own.plain(*ahead) - Own.plain(*behind)) * g).sum() / 2e-6
+            if slope is None or abs((slope * way).sum() - slope_by_difference) > 1e-6:
+                return False
+
+
+shipped = Own, test
+
+# %% tags=["wrong"] exercise="own_test" expects="none_killed"
+def test(function):
+    pass
+
+
+shipped = Own, test
+
+# %% tags=["wrong"] exercise="own_test" expects="none_killed"
+def test(function):
+    a, b = Own.example(0)
+    assert torch.allclose(function.apply(a, b), Own.plain(a, b))
+
+
+shipped = Own, test
+
+# %% tags=["wrong"] exercise="own_test" expects="none_killed"
+def test(function):
+    a, b = (x.clone().requires_grad_() for x in Own.example(0))
+    function.apply(a, b).sum().backward()
+    assert a.grad is not None
+
+
+shipped = Own, test
+
+# %% tags=["wrong"] exercise="own_test" expects="survivors"
+def test(function):
+    for seed in range(3):
+        leaves = [torch.ones(3, 4, dtype=torch.float64, requires_grad=True) for _ in range(2)]
+        expected = Own.plain(*leaves)
+        y = function.apply(*leaves)
+        assert torch.allclose(y, expected)
+        g = torch.randn(y.shape, dtype=y.dtype)
+        right = torch.autograd.grad(expected, leaves, g)
+        found = torch.autograd.grad(y, leaves, g.clone(), allow_unused=True)
+        assert all(a is not None and torch.allclose(a, b) for a, b in zip(found, right, strict=True))
+
+
+shipped = Own, test
+
+# %% tags=["wrong"] exercise="own_test" expects="survivors"
+def test(function):
+    for seed in range(3):
+        leaves = [x.clone().requires_grad_() for x in Own.example(seed)]
+        expected = Own.plain(*leaves)
+        y = function.apply(*leaves)
+        assert torch.allclose(y, expected)
+        g = torch.randn(y.shape, dtype=y.dtype)
+        right = torch.autograd.grad(expected, leaves, g)
+        found = torch.autograd.grad(y, leaves, g.clone(), allow_unused=True)
+        assert all(a is not None and torch.allclose(a, b) for a, b in list(zip(found, right, strict=True))[:1])
+
+
+shipped = Own, test
+
+# %% tags=["wrong"] exercise="own_test" expects="none_killed"
+def test(function):
+    for seed in range(3):
+        leaves = [x.clone().requires_grad_() for x in Own.example(seed)]
+        expected = Own.plain(*leaves)
+        y = function.apply(*leaves)
+        assert torch.allclose(y, expected)
+        g = torch.randn(y.shape, dtype=y.dtype)
+        right = torch.autograd.grad(expected, leaves, g)
+        found = torch.autograd.grad(y, leaves, g.clone(), allow_unused=True)
+        assert all(a is not None and torch.allclose(a, b, atol=5.0) for a, b in zip(found, right, strict=True))
+
+
+shipped = Own, test
+
+# %% tags=["wrong"] exercise="own_test" expects="survivors"
+def test(function):
+    for seed in range(3):
+        leaves = [x.clone().requires_grad_() for x in Own.example(seed)]
+        expected = Own.plain(*leaves)
+        y = function.apply(*leaves)
+        assert torch.allclose(y, expected)
+        g = torch.randn(y.shape, dtype=y.dtype)
+        right = torch.autograd.grad(expected, leaves, g)
+        found = torch.autograd.grad(y, leaves, g.clone(), allow_unused=True)
+        assert all(a is not None and abs(a.sum() - b.sum()) < 3.0 for a, b in zip(found, right, strict=True))
+
+
+shipped = Own, test
+
+# %% tags=["wrong"] exercise="own_test" expects="none_killed"
+def test(function):
+    for seed in range(3):
+        leaves = [x.clone().requires_grad_() for x in Own.example(seed)]
+        expected = Own.plain(*leaves)
+        y = function.apply(*leaves)
+        assert torch.allclose(y, expected)
+        g = torch.randn(y.shape, dtype=y.dtype)
+        right = torch.autograd.grad(expected, leaves, g)
+        found = torch.autograd.grad(y, leaves, g.clone(), allow_unused=True)
+        assert all(a is not None and a.shape == b.shape and a.dtype == b.dtype and bool(torch.isfinite(a).all()) for a, b in zip(found, right, strict=True))
+
+
+shipped = Own, test
+
+# %% tags=["wrong"] exercise="own_test" expects="right_refused"
+def test(function):
+    for seed in range(3):
+        leaves = [x.clone().requires_grad_() for x in Own.example(seed)]
+        expected = Own.plain(*leaves)
+        y = function.apply(*leaves)
+        assert torch.allclose(y, expected)
+        g = torch.randn(y.shape, dtype=y.dtype)
+        right = torch.autograd.grad(expected, leaves, g)
+        found = torch.autograd.grad(y, leaves, g.clone(), allow_unused=True)
+        assert all(a is not None and torch.equal(a, b) for a, b in zip(found, right, strict=True))
+
+
+shipped = Own, test
+
+# %% tags=["wrong"] exercise="own_test" expects="right_refused"
+def test(function):
+    assert function is Own
+
+
+shipped = Own, test
+
+# %% tags=["wrong"] exercise="own_test" expects="right_refused"
+def test(function):
+    return False
+
+
+shipped = Own, test
+
+# %% tags=["wrong"] exercise="own_test" expects="right_refused"
+def test(function):
+    assert function.backward is Own.backward
+    for seed in range(3):
+        leaves = [x.clone().requires_grad_() for x in Own.example(seed)]
+        expected = Own.plain(*leaves)
+        y = function.apply(*leaves)
+        assert torch.allclose(y, expected)
+        g = torch.randn(y.shape, dtype=y.dtype)
+        right = torch.autograd.grad(expected, leaves, g)
+        found = torch.autograd.grad(y, leaves, g.clone(), allow_unused=True)
+        assert all(a is not None and torch.allclose(a, b) for a, b in zip(found, right, strict=True))
+
+
+shipped = Own, test
+
+# %% tags=["wrong"] exercise="own_test" expects="not_a_pair"
+def test(function):
+    for seed in range(3):
+        leaves = [x.clone().requires_grad_() for x in Own.example(seed)]
+        expected = Own.plain(*leaves)
+        y = function.apply(*leaves)
+        assert torch.allclose(y, expected)
+        g = torch.randn(y.shape, dtype=y.dtype)
+        right = torch.autograd.grad(expected, leaves, g)
+        found = torch.autograd.grad(y, leaves, g.clone(), allow_unused=True)
+        assert all(a is not None and torch.allclose(a, b) for a, b in zip(found, right, strict=True))
+
+
+shipped = test
+
+# %% tags=["wrong"] exercise="own_test" expects="not_a_pair"
+def test(function):
+    for seed in range(3):
+        leaves = [x.clone().requires_grad_() for x in Own.example(seed)]
+        expected = Own.plain(*leaves)
+        y = function.apply(*leaves)
+        assert torch.allclose(y, expected)
+        g = torch.randn(y.shape, dtype=y.dtype)
+        right = torch.autograd.grad(expected, leaves, g)
+        found = torch.autograd.grad(y, leaves, g.clone(), allow_unused=True)
+        assert all(a is not None and torch.allclose(a, b) for a, b in zip(found, right, strict=True))
+
+
+shipped = Own, test(Own)
+
+# %% tags=["wrong"] exercise="own_test" expects="operation_not_ready"
+def test(function):
+    for seed in range(3):
+        leaves = [x.clone().requires_grad_() for x in Own.example(seed)]
+        expected = Own.plain(*leaves)
+        y = function.apply(*leaves)
+        assert torch.allclose(y, expected)
+        g = torch.randn(y.shape, dtype=y.dtype)
+        right = torch.autograd.grad(expected, leaves, g)
+        found = torch.autograd.grad(y, leaves, g.clone(), allow_unused=True)
+        assert all(a is not None and torch.allclose(a, b) for a, b in zip(found, right, strict=True))
+
+
+shipped = Pool, test
+
+# %% [markdown] lang="en" pair="score"
+# Your score, mutant by mutant. If one gets through, its edit stands beneath: is it a mistake that somebody could make?
+
+# %% [markdown] lang="zh" pair="score" of="78b30f2f"
+# 你的成绩，逐个变异体列出。有漏网的，下面就写着它改了什么：这样的错误，真有人会犯吗？
+
+# %%
+own, own_tests = shipped
+made = mutants(own, [own.example(seed) for seed in range(4)])
+killed = [kills(own_tests, mutant.function) for mutant in made]
+plt.figure(figsize=(8, 0.9), layout="constrained")
+plt.pcolormesh([killed], cmap="RdYlGn", edgecolors="white", linewidth=2, vmin=-0.2, vmax=1.2)
+plt.yticks([])
+plt.xticks([k + 0.5 for k in range(len(made))], range(1, len(made) + 1))
+plt.title(f"{sum(killed)} of {len(made)} killed")
+plt.show()
+print(f"score: {sum(killed)} of {len(made)}")
+for number, (mutant, found) in enumerate(zip(made, killed, strict=True), 1):
+    if not found:
+        print(f"{number} gets through:\n{mutant}")
+
+# %% [markdown] lang="en" pair="end"
+# **What to keep**
+#
+# - A test is worth what it notices. Mutants count it.
+# - Random numbers of both signs, shapes that are not square, more than one row, a random `grad_output`: four habits that cost nothing.
+# - The plain formula is the specification; ship it with the operation.
+# - Values are not everything: dtypes, what is written in place, second derivatives and vmap have checks of their own (03, 04, 07, 08, 09), and `nbautograd.gradcheck` asks for them together.
+#
+# That was the course. `%exercises` shows what is left.
+
+# %% [markdown] lang="zh" pair="end" of="30ab658e"
+# **记住这些**
+#
+# - 检验值多少，看它能发现多少；变异体把这个数了出来。
+# - 有正有负的随机数、不是方阵的形状、不止一行、随机的 `grad_output`：四个不花代价的好习惯。
+# - 朴素的公式就是规格说明，请和运算一起交付。
+# - 数值并非一切：dtype、原地写入、二阶导数、vmap 都各有检查（03、04、07、08、09），`nbautograd.gradcheck` 会一并过问。
+#
+# 课程到这里就结束了。`%exercises` 会告诉你还剩下什么。
+
+# %%
+# %exercises
