@@ -183,7 +183,7 @@ def _declared(answer: Any) -> Exercise:
 
 
 def _undeclared(answer: Any) -> Failure | None:
-    """What is missing before anything can be judged."""
+    """Return the failure for the first thing missing without which nothing can be judged."""
     if function_class(answer) is None:
         return Failure("not_a_function", NO_FUNCTION)
     for name in ("plain", "example"):
