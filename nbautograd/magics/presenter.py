@@ -68,13 +68,13 @@ class CellPresenter:
         if chosen is None:
             if not failed and not traced:
                 output.show_message("magics.no_function")
-        elif library.stands_for_operation(chosen) and not failed and not options.inputs:
+        elif _unrecorded(chosen) and not failed and not options.inputs:
             arguments = ", ".join(argument_names(chosen)) or "..."
             output.show_message("magics.operation", operation=chosen.__name__, arguments=arguments)
         elif failed or not options.inputs or recognise(chosen) is not None:
             self._card(functions or [chosen], since)
         else:
-            self._report(chosen, options, result)
+            self._report(library.checked_as(chosen), options, result)
 
     def _choose(self, options: Options, functions: list[type]) -> type | None:
         if not options.name:
@@ -105,7 +105,8 @@ class CellPresenter:
             hint = Phrase("magics.hint_legacy", after=old[-1].after)
         else:
             arguments = ", ".join(argument_names(functions[-1])) or "..."
-            hint = Phrase("magics.hint", function=names[-1], arguments=arguments)
+            which = "magics.hint_operation" if library.stands_for_operation(functions[-1]) else "magics.hint"
+            hint = Phrase(which, function=names[-1], arguments=arguments)
         self.cards.add(RecordingCard(names, findings=findings, hint=hint, offers=offers), since)
 
     def _offer(self, legacy: Legacy) -> Notice:
@@ -115,7 +116,7 @@ class CellPresenter:
             self.shell.set_next_input(legacy.migrated)
         return Notice((Phrase("magics.migrated", function=legacy.name),), legacy.migrated)
 
-    def _report(self, cls: type, options: Options, result: Any) -> None:
+    def _report(self, cls: Any, options: Options, result: Any) -> None:
         bar = ProgressBar(self.shell, messages.text("magics.running"))
         report = None
         try:
@@ -155,6 +156,10 @@ class CellPresenter:
         out_of_budget = check is not None and any(finding.code in NOT_INTERRUPTED for finding in check.findings)
         if check is not None and not check.complete and not bar.stopped and not out_of_budget:
             output.count_as_interrupted(self.shell, result)
+
+
+def _unrecorded(cls: type) -> bool:
+    return library.stands_for_operation(cls) and not library.looked_before(cls)
 
 
 def _is_function(value: Any) -> bool:

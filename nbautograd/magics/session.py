@@ -34,7 +34,6 @@ class Cell:
         first_call: index of the first call that it can make.
         first_dispatch: index of the first dispatch that it can make.
         new_functions: the Functions that it defined so far.
-        generated: those that torch made for operations of ``torch.library`` meanwhile.
         handled_by_inner_cell: True when a cell inside it (run by another cell magic above ours) does what is asked.
         cleanup: what is undone when it ends.
     """
@@ -44,7 +43,6 @@ class Cell:
     first_call: int = 0
     first_dispatch: int = 0
     new_functions: list[type] = field(default_factory=list)
-    generated: list[type] = field(default_factory=list)
     handled_by_inner_cell: bool = False
     cleanup: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
@@ -155,8 +153,9 @@ class Session:
 
     def _show(self, cell: Cell, result: Any) -> None:
         if cell.request is not None and not cell.handled_by_inner_cell:
-            functions = _newest([*cell.new_functions, *_operations(cell.generated)])
-            self.registry.record(cell.new_functions)
+            operations = self.registry.new_operations()
+            functions = _newest([*cell.new_functions, *operations])
+            self.registry.record([*cell.new_functions, *operations])
             self.cards.retire(tuple(cls.__name__ for cls in functions))
             self.presenter.show(cell.request.options, functions, cell.first_call, result, cell.first_dispatch)
         self.cards.refresh()
@@ -171,8 +170,8 @@ class Session:
         cell.cleanup.callback(lambda: transformers.remove(ours) if ours in transformers else None)
 
     def _born(self, cell: Cell, cls: type) -> None:
-        if library.is_generated(cls):  # its gradient is registered later
-            cell.generated.append(cls)
+        if library.is_generated(cls):
+            self.registry.operation_born(cls)
         if cls.__module__ == "__main__":
             self.registry.born(cls)
             cell.new_functions.append(cls)
@@ -181,13 +180,6 @@ class Session:
 def _stumbled(error: Exception) -> None:
     """A mistake of ours is a sentence; the user's cell goes on."""
     output.show_message("magics.stumbled", magic=MAGIC, error=f"{type(error).__name__}: {error}")
-
-
-def _operations(generated: list[type]) -> list[type]:
-    """Return for operations whose gradient was written in a cell Functions of the same methods."""
-    found = (library.operation_of(cls) for cls in generated)
-    made = (library.function_of(op) for op in found if op is not None)
-    return [cls for cls in made if cls is not None and cls.__module__ == "__main__"]
 
 
 def _newest(classes: list[type]) -> list[type]:
@@ -201,6 +193,8 @@ class Registry:
     def __init__(self) -> None:
         self._classes: dict[str, list[weakref.ref[type]]] = {}
         self._recorded: weakref.WeakSet[type] = weakref.WeakSet()
+        self._generated: weakref.WeakKeyDictionary[type, None] = weakref.WeakKeyDictionary()  # in their order
+        self._shown: weakref.WeakSet[type] = weakref.WeakSet()
 
     def record(self, classes: list[type]) -> None:
         """Keep a cell's classes in the place of older ones of the same name, which are left as written."""
@@ -216,11 +210,28 @@ class Registry:
         instrument(cls)
         self._recorded.add(cls)
 
+    def operation_born(self, generated: type) -> None:
+        """Record an operation of ``torch.library`` from its birth on; its gradient is registered later."""
+        self._generated[generated] = None
+        if library.written_in_main(generated):
+            self.born(generated)
+
+    def new_operations(self) -> list[type]:
+        """Return for operations whose gradient was registered since the last time Functions of the same methods."""
+        made = [made for cls in list(self._generated) if (made := library.function_made_for(cls)) is not None]
+        new = [cls for cls in made if cls.__module__ == "__main__" and cls not in self._shown]
+        for cls in new:
+            self._shown.add(cls)
+            self.born(cls)
+        return new
+
     def forget(self) -> None:
         """Leave all classes as they were written."""
         for cls in list(self._recorded):
             uninstrument(cls)
         self._recorded.clear()
+        self._generated.clear()
+        self._shown.clear()
         self._classes.clear()
 
     def _living(self, name: str) -> list[type]:

@@ -1255,6 +1255,7 @@ SENTENCES: dict[str, str] = {
     "magics.card_called": "Recording {names}.",
     "magics.card_last": "Recording {names}: {total} calls are kept, these are the last {last}. All: `%autograd_calls {function}`",
     "magics.hint": "Call it anywhere and its calls appear here; `%gradcheck {function}.apply({arguments})` checks it, and `--inputs {arguments}` on the magic's line does both at once.",
+    "magics.hint_operation": "Call it anywhere and its calls appear here; `--inputs {arguments}` on the magic's line checks its gradient as well.",
     "magics.hint_legacy": "Run the class below in its place, then call `{after}`.",
     "magics.migrated": "`{function}` as torch runs it today, ready to copy:",
     "magics.interrupted": "Interrupted before the report was ready. The cell itself ran, and its Functions are defined and recorded.",
@@ -1268,6 +1269,7 @@ SENTENCES: dict[str, str] = {
     # ---- recording ----
     # what could not be done
     "recording.no_function": "{caller}() needs a subclass of torch.autograd.Function (or its apply), but got {got}. Pass the class, such as {caller}(LinearFunction).",
+    "recording.operation": "`{operation}` is an operation of torch.library whose functions this torch keeps elsewhere: its calls are not recorded as they happen.",
     "recording.no_such_level": "There is no recording level {level}; choose one of: {levels}.",
     "recording.not_callable": "{function}.{method} is not recorded: it is neither a function nor a static method, so it runs unchanged.",
     "recording.no_backward_class": "{function}.forward is not recorded and runs unchanged: this PyTorch creates no backward class for it.",

@@ -1255,6 +1255,7 @@ SENTENCES: dict[str, str] = {
     "magics.card_called": "正在记录 {names}。",
     "magics.card_last": "正在记录 {names}：保留了 {total} 次调用，这里是最后 {last} 次。查看全部：`%autograd_calls {function}`",
     "magics.hint": "在任何地方调用它，调用就会出现在这里；`%gradcheck {function}.apply({arguments})` 可以检查它，在魔法命令那一行加上 `--inputs {arguments}` 则两件事一起做。",
+    "magics.hint_operation": "在任何地方调用它，调用就会出现在这里；在魔法命令那一行加上 `--inputs {arguments}` 还会检查它的梯度。",
     "magics.hint_legacy": "请先用下面的类代替它运行，然后调用 `{after}`。",
     "magics.migrated": "`{function}` 按今天的 torch 改写后的样子，可以直接复制：",
     "magics.interrupted": "报告还没有完成就被中断了。单元格本身已经运行，其中的 Function 已经定义并被记录。",
@@ -1268,6 +1269,7 @@ SENTENCES: dict[str, str] = {
     # ---- recording ----
     # what could not be done
     "recording.no_function": "{caller}() 需要 torch.autograd.Function 的子类（或它的 apply），得到的却是 {got}。请传入类本身，例如 {caller}(LinearFunction)。",
+    "recording.operation": "`{operation}` 是 torch.library 的运算，当前版本的 torch 把它的函数放在别处：它的调用不会被实时记录。",
     "recording.no_such_level": "没有 {level} 这个记录级别，可选：{levels}。",
     "recording.not_callable": "{function}.{method} 没有被记录：它既不是函数也不是静态方法，因此照原样运行。",
     "recording.no_backward_class": "{function}.forward 没有被记录：这个版本的 PyTorch 没有为该类建立反向类。它照原样运行。",

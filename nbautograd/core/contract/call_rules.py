@@ -71,7 +71,7 @@ def hidden(record: CallRecord) -> Iterator[Finding]:
     for name in record.hidden:
         if _reads(record, name):
             yield rules.hidden_input(_seen(record), name=name)
-    for i, one in enumerate(record.inputs):
+    for i, one in enumerate(() if record.function.operation else record.inputs):
         if one.type in _CONTAINERS and not isinstance(one, TensorSnapshot) and NEEDS_GRADIENT in one.repr:
             where = _seen(record, position=i)
             yield rules.hidden_input(where, "causes.hidden_input_in_container", input=labels[i], type=one.type)
@@ -217,7 +217,7 @@ def gradient_forms(record: CallRecord, forward: CallRecord, saver: CallRecord | 
     if pairs is None:
         yield rules.number_of_gradients(_seen(record), len(record.outputs), inputs)
     for i, gradient, given in pairs or ():
-        if gradient.type == "NoneType":
+        if gradient.type == "NoneType" or (record.function.operation and gradient.type == given.type == "list"):
             continue
         seen = _seen(record, getattr(rules.returned(record.function.source, i), "line", None), i)
         if not isinstance(gradient, TensorSnapshot):

@@ -15,14 +15,16 @@ from nbautograd.core.recording import prints
 from nbautograd.core.recording.call import CallLog
 from nbautograd.core.recording.in_place import InPlaceEngine
 from nbautograd.core.recording.live_log import DecodedCalls, LiveLog
+from nbautograd.core.recording.operations import OperationCalls
 from nbautograd.core.recording.record import InstrumentedFunction, Ring, local
 from nbautograd.core.recording.recorder import Recorder, abandon
 from nbautograd.core.recording.snapshot import LEVELS
 from nbautograd.core.recording.spy import SpyEngine
+from nbautograd.core.torch_private import library
 from nbautograd.core.user_source import function_class
 from nbautograd.errors import CallError, InputError
 
-C = TypeVar("C", bound=type)
+C = TypeVar("C")
 
 _ring = Ring()
 _recorder = Recorder(_ring)
@@ -36,13 +38,14 @@ def instrument(cls: C) -> C:
     The class behaves as before: same results, same errors, same source, same pickles. Doing it twice changes nothing.
 
     Args:
-        cls: a subclass of ``torch.autograd.Function``, or its ``apply``.
+        cls: a subclass of ``torch.autograd.Function``, or its ``apply``; an operation made by
+            ``torch.library.custom_op`` is recorded once its gradient is registered.
 
     Returns:
         The class itself (or what was given).
 
     Raises:
-        CallError: for anything that is no Function.
+        CallError: for anything that is no Function and no such operation.
 
     Example:
         >>> import torch, nbautograd
@@ -60,6 +63,9 @@ def instrument(cls: C) -> C:
         >>> nbautograd.uninstrument(Double) is Double
         True
     """
+    definition = library.definition_of(cls)
+    if _follow(definition) and library.recorded_as(definition) is None:
+        return cls
     function = _function(cls, "instrument")
     if function not in _functions:
         _install(function, LEVELS["summary"])
@@ -70,7 +76,7 @@ def uninstrument(cls: C) -> C:
     """Stop recording a Function: the class is again exactly as it was written, object by object.
 
     Args:
-        cls: a Function class; one that is not recorded is left as it is.
+        cls: a Function class or an operation; one that is not recorded is left as it is.
 
     Returns:
         The class itself.
@@ -81,6 +87,12 @@ def uninstrument(cls: C) -> C:
         >>> nbautograd.uninstrument(nbautograd.instrument(InplaceFunction)) is InplaceFunction
         True
     """
+    definition = library.definition_of(cls)
+    made = library.recorded_as(definition)
+    if made is cls or not library.stands_for_operation(cls):  # another is what the operation was before
+        _leave(definition)
+    if definition is not None and made is None:
+        return cls
     function = _function(cls, "uninstrument")
     if _functions.pop(function, None) is not None:
         _engine().remove(function)
@@ -229,7 +241,30 @@ def problems() -> tuple[Phrase, ...]:
     return tuple(notices)
 
 
+def _follow(definition: Any) -> bool:
+    """Have the calls of an operation recorded from the moment on when it has a gradient."""
+    return library.look_before(definition, OperationCalls(definition, _made_anew, _recorder))
+
+
+def _leave(definition: Any) -> None:
+    calls = library.leave(definition)
+    if calls is not None:
+        calls.leave()
+
+
+def _made_anew(cls: type, before: type | None) -> InstrumentedFunction:
+    """Return how a Function made of an operation's functions is recorded, in the place of that of older ones."""
+    if cls not in _functions:
+        old = None if before is None else _functions.get(before)
+        if before is not None:
+            uninstrument(before)
+        _install(cls, LEVELS["summary"] if old is None else old.level)
+    return _functions[cls]
+
+
 def _function(cls: Any, caller: str) -> type:
+    if not library.stands_for_operation(cls):
+        cls = library.recorded_as(library.definition_of(cls)) or cls
     function = function_class(cls)
     if function is None or function is torch.autograd.Function:
         raise CallError("recording.no_function", caller=caller, got=getattr(cls, "__name__", type(cls).__name__))
@@ -256,6 +291,8 @@ def _install(cls: type, level: int) -> None:
     if problems:
         _problems[cls.__name__] = problems
     _functions[cls] = function
+    if library.stands_for_operation(cls) and not _follow(library.definition_of(cls)):
+        _problems.setdefault(cls.__name__, []).append(Phrase("recording.operation", operation=cls.__name__))
     prints.listen()
 
 

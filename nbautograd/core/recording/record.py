@@ -19,6 +19,7 @@ from typing import Any
 from nbautograd.core.recording.call import Call
 from nbautograd.core.recording.snapshot import SUMMARY, Known, Snapshot
 from nbautograd.core.torch_private import ctx as private
+from nbautograd.core.torch_private import library
 from nbautograd.core.user_source import (
     FunctionSource,
     Methods,
@@ -47,6 +48,7 @@ class InstrumentedFunction:
         sets_up: True when ctx is filled by setup_context and forward gets none.
         backward_class: gives the hidden class of ctx.
         next_number: gives the number of the next call of any of its methods.
+        operation: True when it stands for an operation of ``torch.library``, which may take and return lists.
         compiled: True once torch.compile was seen to read a method: then it runs without us.
     """
 
@@ -56,6 +58,7 @@ class InstrumentedFunction:
         self.level = level
         self.methods: Methods = methods_of(cls)
         self.sets_up = "setup_context" in self.methods.codes
+        self.operation = library.stands_for_operation(cls)
         self.compiled = False
         self.next_number = itertools.count(1).__next__
         self._cls = weakref.ref(cls)

@@ -284,7 +284,7 @@ class SetupRecorder(MethodRecorder):
 
     def arguments(self, args: tuple[Any, ...]) -> Sequence[Any]:
         """Return forward's inputs, then its outputs."""
-        return (*args[1], *(args[2] if type(args[2]) is tuple else (args[2],)))
+        return (*args[1], *(args[-1] if type(args[-1]) is tuple else (args[-1],)))
 
     def link(self, record: CallRecord, args: tuple[Any, ...], state: ThreadState, frame: FrameType | None) -> None:
         """Tie ctx to the forward before."""
@@ -386,15 +386,16 @@ def recording_wrapper(method: Callable[..., Any], recorder: MethodRecorder) -> C
     """Return a function that runs the user's and has the call recorded; it takes itself out of tracebacks."""
     begin, end, fail = recorder.begin, recorder.end, recorder.fail
 
-    def run(*args: Any) -> Any:  # PyTorch passes everything by position
+    def run(*given: Any, **named: Any) -> Any:  # by name PyTorch passes only to operations of ``torch.library``:
         __tracebackhide__ = True
+        args = given or tuple(named.values())  # everything, or what has no gradient
         state: ThreadState = local.state
         stack = state.stack
         depth = len(stack)
         try:
             record = begin(args, state, _get_frame(1))
             try:
-                result = method(*args)
+                result = method(*given, **named)
             except BaseException as error:
                 if error.__traceback__ is not None:
                     error.__traceback__ = error.__traceback__.tb_next

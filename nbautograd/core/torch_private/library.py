@@ -2,15 +2,18 @@
 
 torch makes a Function for each (``GeneratedBackwardFor_mylib_swish_default``) whose forward and backward are closures
 in torch's files around the user's. Private names: the closures' ``op`` and ``info``, and the attributes of
-``CustomOpDef``; without them an operation is a Function like any other.
+``CustomOpDef``, which torch reads anew for each call; without them an operation is a Function like any other, and its
+calls are not recorded.
 """
 
 from __future__ import annotations
 
 import inspect
 import weakref
+from collections import UserDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from types import FunctionType
 from typing import Any
 
@@ -23,6 +26,9 @@ except ImportError:  # a torch that keeps them elsewhere
     _custom_ops = None  # type: ignore[assignment,unused-ignore]
 
 _MODULE = "torch._library.autograd"
+_ENTRIES = {"_setup_context_fn": "setup_context", "_backward_fn": "backward", "_vmap_fn": "vmap"}
+
+Look = Callable[[str, Any], Any]  # given a method and what torch would call for it: what it shall call
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,7 @@ class Operation:
         vmap: the rule for batches, where one is registered.
         nested: True where it takes or returns lists of tensors.
         keywords: True where some of its arguments are keyword-only.
+        definition: where torch keeps these functions, a ``CustomOpDef`` where the decorator made the operation.
     """
 
     name: str
@@ -47,6 +54,7 @@ class Operation:
     vmap: Callable[..., Any] | None
     nested: bool
     keywords: bool
+    definition: Any
 
 
 def is_generated(cls: type) -> bool:
@@ -63,15 +71,20 @@ def operation_of(cls: type) -> Operation | None:
     if nested:
         inside = _closure(inside["orig_forward"])
     op, info = inside.get("op"), inside.get("info")
-    return None if op is None or getattr(info, "_backward_fn", None) is None else _described(op, info, nested)
+    return None if op is None or _raw(info, "_backward_fn") is None else _described(op, info, nested)
 
 
 def _described(op: Any, info: Any, nested: bool) -> Operation:
     schema = op._schema
     name = schema.name + (f".{schema.overload_name}" if schema.overload_name else "")
     keywords = any(argument.kwarg_only for argument in schema.arguments)
-    setup, vmap = getattr(info, "_setup_context_fn", None), getattr(info, "_vmap_fn", None)
-    return Operation(name, op, _forward(op, info), setup, info._backward_fn, vmap, nested, keywords)
+    setup, backward, vmap = (_raw(info, entry) for entry in _ENTRIES)
+    return Operation(name, op, _forward(op, info), setup, backward, vmap, nested, keywords, info)
+
+
+def _raw(info: Any, name: str) -> Any:
+    """Return what the user registered; ``look_before`` may stand before it."""
+    return getattr(info, "__dict__", {}).get(name)
 
 
 def _takes_lists(op: Any) -> bool:
@@ -93,13 +106,21 @@ def as_function(fn: Any) -> Any:
 
 def described(fn: Any) -> Operation | None:
     """Return what was registered for an operation with a gradient; None for anything else."""
-    definition = _definition(fn)
-    if getattr(definition, "_backward_fn", None) is None:
+    definition = definition_of(fn)
+    if _raw(definition, "_backward_fn") is None:
         return None
     return _described(definition._opoverload, definition, _takes_lists(definition._opoverload))
 
 
-def _definition(fn: Any) -> Any:
+def definition_of(fn: Any) -> Any:
+    """Return the ``CustomOpDef`` of an operation; None for one that was made otherwise, and for anything else.
+
+    Args:
+        fn: the definition itself, the operation in ``torch.ops``, or a Function that torch or ``function_of`` made.
+    """
+    if isinstance(fn, type):
+        kept = _made_for.get(fn)
+        fn = _closure(vars(fn).get("forward")).get("info") if is_generated(fn) else None if kept is None else kept()
     overload = fn
     if isinstance(fn, torch._ops.OpOverloadPacket):
         overload = getattr(fn, "default", None)
@@ -121,17 +142,82 @@ def function_of(op: Operation) -> type | None:
 
     Its backward is right exactly when the operation's is, and a check that looks at its source sees the user's lines.
     """
-    if op.nested or op.keywords or not _in_order(op.setup_context):
-        return None
-    known = _made.get(op.backward)
-    if known is None or getattr(vars(known).get("vmap"), "__func__", None) is not op.vmap:
-        known = _made[op.backward] = _function(op)
-    return known
+    return None if op.nested or op.keywords or not _in_order(op.setup_context) else made_of(op)
+
+
+def recorded_as(definition: Any) -> type | None:
+    """Return the Function under whose name and lines an operation's calls are recorded; None without a gradient."""
+    op = described(definition)
+    return None if op is None else made_of(op)
+
+
+def function_made_for(generated: type) -> type | None:
+    """Return the Function that stands for one that torch made; None without a gradient, or where nothing can use it."""
+    op = operation_of(generated)
+    return None if op is None else recorded_as(definition_of(generated)) or function_of(op)
+
+
+def checked_as(cls: type) -> Any:
+    """Return what is called to check a Function: the operation, where that cannot be called as it stands for it."""
+    definition = definition_of(cls) if stands_for_operation(cls) else None
+    return cls if definition is None else as_function(definition)
 
 
 def stands_for_operation(cls: type) -> bool:
-    """Return True for a Function that ``function_of`` made."""
-    return cls in _made.values()
+    """Return True for a Function that was made of an operation's functions."""
+    return cls in _made_for
+
+
+def look_before(definition: Any, look: Look) -> bool:
+    """Have torch call ``look(method, function)`` in the place of each function of an operation.
+
+    The definition gets a class of its own, whose attributes are read through ``look``; what it keeps stays as it is,
+    whatever is registered later.
+
+    Returns:
+        True where it is so; False where this torch keeps the functions elsewhere.
+    """
+    kept, kind = getattr(definition, "__dict__", {}), type(definition)
+    known = isinstance(kept.get("_backend_fns"), dict) and _ENTRIES.keys() | {"_init_fn"} <= kept.keys()
+    if not known or "_look" in vars(kind):
+        return known
+    entries: dict[str, Any] = {name: _entry(name, partial(look, method)) for name, method in _ENTRIES.items()}
+    entries["_backend_fns"] = _entry("_backend_fns", lambda kernels: _Kernels(kernels, look))
+    names = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "__doc__": kind.__doc__}
+    definition.__class__ = type(kind.__name__, (kind,), {**names, **entries, "_look": staticmethod(look)})
+    return True
+
+
+def looked_before(fn: Any) -> bool:
+    """Return True for an operation, or a Function made for it, that ``look_before`` changed."""
+    return "_look" in vars(type(definition_of(fn)))
+
+
+def written_in_main(fn: Any) -> bool:
+    """Return True for an operation that was written in a script or a notebook."""
+    return getattr(_raw(definition_of(fn), "_init_fn"), "__module__", "") == "__main__"
+
+
+def leave(definition: Any) -> Any:
+    """Undo ``look_before``; returns what it was given, None where nothing is to be undone."""
+    look = vars(type(definition)).get("_look")
+    if look is not None:
+        definition.__class__ = type(definition).__base__
+    return None if look is None else look.__func__
+
+
+def _entry(name: str, seen: Callable[[Any], Any]) -> property:
+    return property(lambda self: seen(self.__dict__[name]), lambda self, value: self.__dict__.__setitem__(name, value))
+
+
+class _Kernels(UserDict[Any, Any]):
+    """The implementations of an operation by device, as torch is to call them; changes go to torch's own dict."""
+
+    def __init__(self, kernels: dict[Any, Any], look: Look) -> None:
+        self.data, self._look = kernels, look
+
+    def __getitem__(self, device: Any) -> Any:
+        return self._look("forward", self.data[device])
 
 
 def written_as(cls: type) -> type:
@@ -146,19 +232,27 @@ def name_of(cls: type) -> str:
     return cls.__name__ if op is None else op.name
 
 
-_made: weakref.WeakKeyDictionary[Any, type] = weakref.WeakKeyDictionary()
+# by overload, the functions and the Function made of them; by Function, the definition
+_made: weakref.WeakKeyDictionary[Any, tuple[tuple[Any, ...], type]] = weakref.WeakKeyDictionary()
+_made_for: weakref.WeakKeyDictionary[type, Callable[[], Any]] = weakref.WeakKeyDictionary()
 
 
-def _function(op: Operation) -> type:
-    methods = {
-        "forward": staticmethod(op.forward),
-        "setup_context": staticmethod(op.setup_context or _nothing),
-        "backward": staticmethod(op.backward),
-    }
+def made_of(op: Operation) -> type:
+    """Return the Function made of an operation's functions, the same one until others are registered.
+
+    Where ``function_of`` gives none it cannot be called, and only tells who wrote what.
+    """
+    parts = (op.forward, op.setup_context, op.backward, op.vmap)
+    known = _made.get(op.overload)
+    if known is not None and known[0] == parts:
+        return known[1]
+    methods = {"forward": op.forward, "setup_context": op.setup_context or _nothing, "backward": op.backward}
     if op.vmap is not None:
-        methods["vmap"] = staticmethod(op.vmap)
-    module = getattr(op.backward, "__module__", "")
-    return FunctionMeta(op.name, (torch.autograd.Function,), {**methods, "__module__": module})
+        methods["vmap"] = op.vmap
+    made = FunctionMeta(op.name, (torch.autograd.Function,), {name: staticmethod(one) for name, one in methods.items()})
+    made.__module__ = getattr(op.backward, "__module__", "")  # only now: who is told of the user's classes is not of this
+    _made[op.overload], _made_for[made] = (parts, made), weakref.ref(op.definition)
+    return made
 
 
 def _nothing(ctx: Any, inputs: Any, output: Any) -> None:
@@ -175,8 +269,7 @@ def _in_order(setup: Callable[..., Any] | None) -> bool:
 
 def _forward(op: Any, info: Any) -> Callable[..., Any]:
     """Return the user's implementation where it is the only one, so that its source can be read."""
-    kernels = getattr(info, "_backend_fns", None)
-    init = getattr(info, "_init_fn", None)
+    kernels, init = _raw(info, "_backend_fns"), _raw(info, "_init_fn")
     alone = isinstance(kernels, dict) and set(kernels) <= {None} and isinstance(init, FunctionType)
     return init if alone and init is not None else op  # type: ignore[no-any-return]
 

@@ -1,0 +1,182 @@
+"""Calls of operations of torch.library are recorded as those of a Function with the same three methods."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+from torch import Tensor
+
+import nbautograd
+from nbautograd.core.recording import api
+from nbautograd.core.torch_private import library
+from nbautograd.errors import CallError
+
+
+def forward(x: Tensor, beta: float) -> Tensor:
+    print("forward")
+    y = x * torch.sigmoid(beta * x)
+    return y
+
+
+def setup_context(ctx, inputs, output):
+    x, ctx.beta = inputs
+    ctx.save_for_backward(x)
+
+
+def backward(ctx, grad):
+    (x,) = ctx.saved_tensors
+    s = torch.sigmoid(ctx.beta * x)
+    grad_x = grad * (s + ctx.beta * x * s * (1 - s))
+    return grad_x, None
+
+
+class Swish(torch.autograd.Function):
+    pass
+
+
+Swish.forward, Swish.backward = staticmethod(forward), staticmethod(backward)
+Swish.setup_context = staticmethod(setup_context)
+
+
+def defined(name: str):
+    op = torch.library.custom_op(f"nbautograd_recorded::{name}", forward, mutates_args=())
+    op.register_fake(lambda x, beta: torch.empty_like(x))
+    return op
+
+
+@pytest.fixture
+def swish(request):
+    op = defined("swish")
+    op.register_autograd(backward, setup_context=setup_context)
+    nbautograd.instrument(op)
+    nbautograd.instrument(Swish)
+    api.clear()
+    yield op
+    nbautograd.uninstrument(op)
+    nbautograd.uninstrument(Swish)
+
+
+def x_of(*values: float) -> Tensor:
+    return torch.tensor(values, dtype=torch.double, requires_grad=True)
+
+
+def told(of) -> list[dict]:
+    """What the calls tell, but when, how long, and as which number."""
+    calls = nbautograd.calls(of)
+    first = calls[0].index
+    ours = [call.to_dict() for call in calls]
+    for one in ours:
+        for name in ("index", "forward", "parent", "first"):
+            one[name] = None if one.get(name) is None else one[name] - first
+        del one["seconds"], one["function"], one["caller_line"]
+    return ours
+
+
+def test_its_calls_tell_what_those_of_a_function_of_the_same_methods_tell(swish):
+    for call in (Swish.apply, swish):
+        y = call(x_of(0.5, -1.0), 2.0)
+        y.sum().backward(retain_graph=True)
+        y.sum().backward()
+    assert told(swish) == told(Swish)
+    assert [call.method for call in nbautograd.calls(swish)] == ["forward", "setup_context", "backward", "backward"]
+    assert {call.function for call in nbautograd.calls(swish)} == {"nbautograd_recorded::swish"}
+
+
+def test_lines_prints_ctx_and_gradients_are_the_users(swish):
+    swish(x_of(0.5, -1.0), 2.0).sum().backward()
+    first, _, last = nbautograd.calls(swish)
+    assert (first.line, first.stdout) == (forward.__code__.co_firstlineno, "forward\n")
+    assert [value.name for value in (*first.inputs, *first.outputs)] == ["x", "beta", "y"]
+    assert ([value.name for value in last.ctx.saved_tensors], last.ctx.attributes["beta"].repr) == (["x"], "2.0")
+    assert (first.ctx.needs_input_grad, last.line) == ((True, False), backward.__code__.co_firstlineno)
+    assert [value.name for value in last.outputs][:1] == ["grad_x"]
+
+
+def test_a_forward_without_grad_is_linked_to_nothing(swish):
+    with torch.no_grad():
+        swish(x_of(1.0), 2.0)
+    swish(torch.ones(1, device="meta", requires_grad=True), 2.0).sum().backward()  # torch runs the fake forward
+    swish(x_of(1.0), 3.0).sum().backward()
+    calls = nbautograd.calls(swish)
+    forwards = [call.index for call in calls if call.method == "forward"]
+    assert len(forwards) == 2
+    of = [(call.method, call.forward) for call in calls if call.method != "forward"]
+    assert of == [("setup_context", None), ("backward", None), ("setup_context", forwards[1]), ("backward", forwards[1])]
+
+
+def test_a_backward_of_one_without_setup_context_knows_its_forward():
+    thrice = torch.library.custom_op("nbautograd_recorded::thrice", lambda x: x * 3, mutates_args=(), schema="(Tensor x) -> Tensor")
+    thrice.register_autograd(lambda ctx, grad: grad * 3)
+    nbautograd.instrument(thrice)
+    a, b = thrice(x_of(1.0)), thrice(x_of(2.0))
+    b.sum().backward()
+    a.sum().backward()
+    one, two, of_two, of_one = nbautograd.calls(thrice)
+    assert (of_two.forward, of_one.forward) == (two.index, one.index)
+    nbautograd.uninstrument(thrice)
+
+
+def test_what_is_registered_later_is_recorded():
+    op = nbautograd.instrument(defined("later"))
+    op(torch.ones(2), 2.0)
+    with pytest.raises(CallError):  # no gradient, no Function
+        nbautograd.calls(op)
+    op.register_autograd(backward, setup_context=setup_context)
+    op(x_of(1.0), 2.0).sum().backward()
+    assert [call.method for call in nbautograd.calls(op)] == ["forward", "setup_context", "backward"]
+    op.register_autograd(lambda ctx, grad: (grad * 7, None), setup_context=setup_context)
+    op.register_kernel("cpu", lambda x, beta: x * 7)
+    (gradient,) = torch.autograd.grad(op(x_of(1.0), 2.0).sum(), op_input := [x_of(1.0)], allow_unused=True)
+    assert gradient is None
+    assert op_input
+    again = nbautograd.calls(op)
+    assert [call.method for call in again][-2:] == ["forward", "setup_context"]
+    assert again[-2].outputs[0].tensor.values == (7.0,)
+    nbautograd.uninstrument(op)
+    assert not [cls for cls in nbautograd.core.recording.api.instrumented() if cls.__name__ == "nbautograd_recorded::later"]
+
+
+def test_the_vmap_rule_is_recorded(swish):
+    swish.register_vmap(lambda info, in_dims, x, beta: (swish(x, beta), in_dims[0]))
+    torch.func.vmap(swish, (0, None))(torch.ones(3), 2.0)
+    assert [call.method for call in nbautograd.calls(swish)] == ["vmap", "forward"]
+
+
+def test_a_compiled_call_records_what_runs(swish):
+    torch._dynamo.reset()
+    fast = torch.compile(lambda x: swish(x, 2.0), backend="aot_eager", fullgraph=True)
+    fast(x_of(1.0)).sum().backward()
+    assert [call.method for call in nbautograd.calls(swish)] == ["forward"]  # backward is in the compiled graph
+    assert not api._recorder.errors
+
+
+def test_recording_for_a_while_and_level_off(swish):
+    nbautograd.uninstrument(swish)
+    kind = type(swish)
+    with nbautograd.recording(swish, level="values") as log:
+        swish(x_of(1.0), 2.0)
+    swish(x_of(1.0), 2.0)
+    assert len(log) == 2
+    assert type(swish) is kind
+    nbautograd.instrument(swish)
+    with nbautograd.recording(swish, level="off") as log:
+        swish(x_of(1.0), 2.0)
+    assert len(log) == 0
+
+
+def test_where_torch_keeps_its_functions_elsewhere_that_is_said():
+    elsewhere = SimpleNamespace(_backward_fn=backward)
+    assert not library.look_before(elsewhere, lambda method, original: None)
+    assert type(elsewhere) is SimpleNamespace
+    assert library.leave(elsewhere) is None
+
+
+def test_one_of_define_and_register_autograd_cannot_be_recorded():
+    with torch.library._scoped_library("nbautograd_defined", "FRAGMENT") as lib:
+        lib.define("twice(Tensor x) -> Tensor")
+        lib.impl("twice", lambda x: x * 2, "CompositeExplicitAutograd")
+        torch.library.register_autograd("nbautograd_defined::twice", lambda ctx, grad: grad * 2, lib=lib)
+        with pytest.raises(CallError):
+            nbautograd.instrument(torch.ops.nbautograd_defined.twice)
