@@ -1276,6 +1276,7 @@ SENTENCES: dict[str, str] = {
     "recording.failed_to_install": "{function} is not recorded and runs unchanged: {error}.",
     "recording.no_engine": "Nothing is recorded here: no way of recording passed its self-test with torch {torch}.",
     "recording.traced": "torch.compile has traced {function}: compiled code runs without calling its methods, so those calls are not in the log.",
+    "recording.traced_operation": "torch.compile has traced {function}: compiled code calls its forward alone, so its other calls are not in the log.",
     "recording.error": "The recorder itself failed {count} times ({error}). Your run was not affected; those records are incomplete.",
     "recording.incomplete": "The record of this call is incomplete: {reason}.",
     "recording.gradient_of": "gradient of {input}",

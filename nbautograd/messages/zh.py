@@ -1276,6 +1276,7 @@ SENTENCES: dict[str, str] = {
     "recording.failed_to_install": "{function} 没有被记录，照原样运行：{error}。",
     "recording.no_engine": "这里无法记录：在 torch {torch} 上没有一种记录方式通过自检。",
     "recording.traced": "torch.compile 读取了 {function}：在编译后的代码里它的方法不再被调用，所以那些调用不在记录中。",
+    "recording.traced_operation": "torch.compile 读取了 {function}：编译后的代码只调用它的 forward，所以其余的调用不在记录中。",
     "recording.error": "记录器自身出错 {count} 次（{error}）。你的运行没有受影响，只是这些记录不完整。",
     "recording.incomplete": "这次调用的记录不完整：{reason}。",
     "recording.gradient_of": "{input} 的梯度",

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from torch._library.custom_ops import CustomOpDef
+
+import nbautograd
 
 CELL = """\
 %%autograd_function {options}
@@ -40,7 +43,7 @@ def test_its_gradient_is_reported_with_the_names_lines_and_a_tried_fix_of_the_ce
 
 def test_without_inputs_it_is_told_how_to_check_it(filled) -> None:
     ran = filled(CELL.format(options="", name="told"))
-    assert "--inputs x, beta" in ran.bundles[-1]["text/plain"]
+    assert "--inputs x, beta" in " ".join(ran.bundles[-1]["text/plain"].split())
 
 
 def test_the_line_magic_takes_the_operation_itself(filled) -> None:
@@ -48,3 +51,57 @@ def test_the_line_magic_takes_the_operation_itself(filled) -> None:
     report = filled("%gradcheck swish(a, 2.0)").result.result
     assert (report.function, report.verdict) == ("nbautograd_cell::line", "wrong")
     assert filled("%gradcheck torch.ops.nbautograd_cell.line(a, 1.0)").result.result.verdict == "right"
+
+
+def test_calls_in_the_cell_and_after_it_are_on_its_card(filled) -> None:
+    ran = filled(CELL.format(options="", name="called") + "swish(a, 2.0).sum().backward()\n")
+    text = ran.bundles[-1]["text/plain"]
+    assert text.startswith("Recording `nbautograd_cell::called`.")
+    filled("swish(a, 3.0).sum().backward()")
+    calls = nbautograd.calls(filled["swish"])
+    assert [call.method for call in calls] == ["forward", "setup_context", "backward"] * 2
+    assert [call.line for call in calls][:3] == [3, 6, 10]
+    assert calls[-1].ctx.attributes["beta"].repr == "3.0"
+
+
+def test_running_the_cell_again_records_the_new_operation_alone(filled) -> None:
+    filled(CELL.format(options="--quiet", name="again"))
+    old = filled["swish"]
+    filled(CELL.format(options="--quiet", name="again"))
+    new = filled["swish"]
+    assert [type(old) is CustomOpDef, type(new) is CustomOpDef] == [True, False]
+    filled("swish(a, 2.0).sum().backward()")
+    assert len(nbautograd.calls(new)) == 3
+    filled("%unload_ext nbautograd")
+    assert type(new) is CustomOpDef
+
+
+def test_a_gradient_that_is_registered_in_a_later_cell_is_recorded_there(filled) -> None:
+    cell = CELL.format(options="", name="later")
+    definition, _, gradient = cell.partition("def setup_context")
+    assert "defined no torch.autograd.Function" in filled(definition).bundles[-1]["text/plain"]
+    ran = filled(f"%%autograd_function\ndef setup_context{gradient}swish(a, 2.0).sum().backward()\n")
+    assert ran.bundles[-1]["text/plain"].startswith("Recording `nbautograd_cell::later`.")
+    assert [call.method for call in nbautograd.calls(filled["swish"])] == ["forward", "setup_context", "backward"]
+
+
+LISTS = """\
+%%autograd_function {options}
+@torch.library.custom_op("nbautograd_cell::{name}", mutates_args=())
+def joined(xs: list[torch.Tensor], *, by: float) -> torch.Tensor:
+    return torch.stack(xs).sum(0) * by
+
+def setup_context(ctx, inputs, keyword_only_inputs, output):
+    ctx.count, ctx.by = len(inputs[0]), keyword_only_inputs["by"]
+
+joined.register_autograd(lambda ctx, grad: [grad * ctx.by] * ctx.count, setup_context=setup_context)
+joined([a, a], by=2.0).sum().backward()
+"""
+
+
+def test_one_of_lists_and_keywords_is_recorded_and_nothing_is_said_against_it(filled) -> None:
+    text = filled(LISTS.format(options="", name="joined")).bundles[-1]["text/plain"]
+    assert text.startswith("Recording `nbautograd_cell::joined`.")
+    calls = nbautograd.calls(filled["joined"])
+    assert [call.method for call in calls] == ["forward", "setup_context", "backward"]
+    assert not [warning for call in calls for warning in call.warnings]

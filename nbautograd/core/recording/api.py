@@ -235,8 +235,8 @@ def problems() -> tuple[Phrase, ...]:
     notices = [notice for notices in _problems.values() for notice in notices]
     if _choose() is None:
         notices.append(Phrase("recording.no_engine", torch=torch.__version__))
-    compiled = [function.name for function in _functions.values() if function.compiled]
-    notices += [Phrase("recording.traced", function=name) for name in compiled]
+    compiled = [function for function in _functions.values() if function.compiled]
+    notices += [Phrase(f"recording.traced{'_operation' * one.operation}", function=one.name) for one in compiled]
     notices += [Phrase("recording.error", error=e, count=n) for e, n in _recorder.errors.items()]
     return tuple(notices)
 

@@ -14,7 +14,13 @@ from typing import Any
 import torch
 
 from nbautograd.core.recording.record import CallRecord, InstrumentedFunction, Link, ThreadState, local
-from nbautograd.core.recording.recorder import MethodRecorder, Recorder, SetupRecorder, method_recorder, recording_wrapper
+from nbautograd.core.recording.recorder import (
+    MethodRecorder,
+    Recorder,
+    SetupRecorder,
+    method_recorder,
+    recording_wrapper,
+)
 from nbautograd.core.torch_private import ctx as private_ctx
 from nbautograd.core.torch_private import library
 from nbautograd.core.torch_private import tensors as private
@@ -54,7 +60,9 @@ class OperationCalls:
             if function.cls is not self._before():
                 self._before = weakref.ref(cls)
                 self._wrappers.clear()
-            if not function.level:
+            tracing = torch.compiler.is_compiling()
+            function.compiled = function.compiled or tracing
+            if tracing or not function.level:
                 return original
             known = self._wrappers.get((method, id(original)))
             if known is None:
@@ -134,8 +142,9 @@ def _nothing() -> None:
 
 def _needed(argument: Any, flags: Any) -> bool:
     """Return True for an argument of which anything needs a gradient."""
-    nested = isinstance(argument, list) and all(isinstance(one, torch.Tensor) for one in argument)
-    return any([next(flags, False) for _ in argument]) if nested else next(flags, False)
+    if isinstance(argument, list) and all(isinstance(one, torch.Tensor) for one in argument):
+        return True in [next(flags, False) for _ in argument]
+    return next(flags, False) is True
 
 
 private.skip_in_dynamo(OperationCalls.__call__.__code__, OperationSetupRecorder.tie.__code__, with_calls=True)

@@ -88,6 +88,7 @@ class MethodRecorder:
         self.ring = recorder.ring
         self.links = recorder.ring.links
         self.rereads = function.may_write_unseen(method)
+        self.several = (tuple,) if function.operation else (tuple, list)  # kinds of what is returned that are many
 
     def begin(self, args: tuple[Any, ...], state: ThreadState, frame: FrameType | None) -> CallRecord | None:
         """Take down what a method is given.
@@ -131,7 +132,7 @@ class MethodRecorder:
             _without_modes(state, self.end, record, args, result, state)
             return
         try:
-            values = result if type(result) is tuple or type(result) is list else (result,)
+            values = result if type(result) in self.several else (result,)
             self.observe(record, args, values)
             self.leave(record, args, values, state)
         except Exception as error:

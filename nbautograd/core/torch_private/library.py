@@ -66,12 +66,15 @@ def operation_of(cls: type) -> Operation | None:
     """Return the operation that torch made a Function for; None for other Functions, or where this torch tells less."""
     if not is_generated(cls):
         return None
-    inside = _closure(vars(cls).get("forward"))
-    nested = "orig_forward" in inside
-    if nested:
-        inside = _closure(inside["orig_forward"])
+    inside, nested = _inside(cls)
     op, info = inside.get("op"), inside.get("info")
     return None if op is None or _raw(info, "_backward_fn") is None else _described(op, info, nested)
+
+
+def _inside(generated: type) -> tuple[dict[str, Any], bool]:
+    """Return the variables around torch's forward, and True where another is around it that sees to lists."""
+    inside = _closure(vars(generated).get("forward"))
+    return (_closure(inside["orig_forward"]), True) if "orig_forward" in inside else (inside, False)
 
 
 def _described(op: Any, info: Any, nested: bool) -> Operation:
@@ -119,8 +122,7 @@ def definition_of(fn: Any) -> Any:
         fn: the definition itself, the operation in ``torch.ops``, or a Function that torch or ``function_of`` made.
     """
     if isinstance(fn, type):
-        kept = _made_for.get(fn)
-        fn = _closure(vars(fn).get("forward")).get("info") if is_generated(fn) else None if kept is None else kept()
+        fn = _inside(fn)[0].get("info") if is_generated(fn) else _made_for.get(fn, _nowhere)()
     overload = fn
     if isinstance(fn, torch._ops.OpOverloadPacket):
         overload = getattr(fn, "default", None)
@@ -163,7 +165,7 @@ def checked_as(cls: type) -> Any:
     return cls if definition is None else as_function(definition)
 
 
-def stands_for_operation(cls: type) -> bool:
+def stands_for_operation(cls: Any) -> bool:
     """Return True for a Function that was made of an operation's functions."""
     return cls in _made_for
 
@@ -250,9 +252,15 @@ def made_of(op: Operation) -> type:
     if op.vmap is not None:
         methods["vmap"] = op.vmap
     made = FunctionMeta(op.name, (torch.autograd.Function,), {name: staticmethod(one) for name, one in methods.items()})
-    made.__module__ = getattr(op.backward, "__module__", "")  # only now: who is told of the user's classes is not of this
+    made.__module__ = getattr(
+        op.backward, "__module__", ""
+    )  # only now: who is told of the user's classes is not of this
     _made[op.overload], _made_for[made] = (parts, made), weakref.ref(op.definition)
     return made
+
+
+def _nowhere() -> None:
+    """Stand for a reference to no definition."""
 
 
 def _nothing(ctx: Any, inputs: Any, output: Any) -> None:

@@ -74,7 +74,9 @@ def joined_setup(ctx, inputs, output):
     ctx.count = len(inputs[0])
 
 
-joined.register_autograd(lambda ctx, grad: ([grad.clone() for _ in range(ctx.count)], grad * 1), setup_context=joined_setup)
+joined.register_autograd(
+    lambda ctx, grad: ([grad.clone() for _ in range(ctx.count)], grad * 1), setup_context=joined_setup
+)
 
 
 @torch.library.custom_op("nbautograd_fidelity::raising", mutates_args=())
@@ -199,7 +201,7 @@ def test_results_gradients_and_graph_are_the_same(recorded, way: str) -> None:
 
 def what_is_raised(where: str) -> tuple[Any, ...]:
     x = torch.ones(3, requires_grad=True)
-    with pytest.raises(Exception) as caught:  # noqa: PT011, B017
+    with pytest.raises(Exception) as caught:  # noqa: PT011
         raising(x, where).sum().backward()
     frames = [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
     return type(caught.value), str(caught.value), frames
