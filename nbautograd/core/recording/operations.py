@@ -44,7 +44,8 @@ class OperationCalls:
     ) -> None:
         self._definition: Callable[[], Any] = _nothing if definition is None else weakref.ref(definition)
         self._function_for, self._recorder = function_for, recorder
-        self._before: Callable[[], type | None] = _nothing
+        self._registered: tuple[Any, ...] = ()
+        self._function: InstrumentedFunction | None = None
         self._torchs: weakref.WeakSet[type] = weakref.WeakSet()
         self._wrappers: dict[tuple[str, int], tuple[Any, Any]] = {}
 
@@ -53,13 +54,14 @@ class OperationCalls:
         if local.state.paused or (original is None and method != "setup_context"):
             return original
         try:
-            cls = library.recorded_as(self._definition())
-            if cls is None:
+            definition = self._definition()
+            registered = library.registered(definition)
+            if registered != self._registered:
+                self._read(definition)
+                self._registered = registered
+            function = self._function
+            if function is None:
                 return original
-            function = self._function_for(cls, self._before())
-            if function.cls is not self._before():
-                self._before = weakref.ref(cls)
-                self._wrappers.clear()
             tracing = torch.compiler.is_compiling()
             function.compiled = function.compiled or tracing
             if tracing or not function.level:
@@ -71,6 +73,13 @@ class OperationCalls:
         except Exception as error:  # ours, never the user's
             self._recorder.note(error)
             return original
+
+    def _read(self, definition: Any) -> None:
+        """Find the Function that the operation's functions make up, since others may have been registered."""
+        cls, before = library.recorded_as(definition), self._function
+        if cls is not None:
+            self._function = self._function_for(cls, None if before is None else before.cls)
+        self._wrappers.clear()
 
     def leave(self) -> None:
         """Undo what was done to the Functions that torch made."""

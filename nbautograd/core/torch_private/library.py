@@ -109,7 +109,7 @@ def as_function(fn: Any) -> Any:
 
 def described(fn: Any) -> Operation | None:
     """Return what was registered for an operation with a gradient; None for anything else."""
-    definition = definition_of(fn)
+    definition: Any = None if isinstance(fn, type) else definition_of(fn)
     if _raw(definition, "_backward_fn") is None:
         return None
     return _described(definition._opoverload, definition, _takes_lists(definition._opoverload))
@@ -163,6 +163,12 @@ def checked_as(cls: type) -> Any:
     """Return what is called to check a Function: the operation, where that cannot be called as it stands for it."""
     definition = definition_of(cls) if stands_for_operation(cls) else None
     return cls if definition is None else as_function(definition)
+
+
+def registered(definition: Any) -> tuple[Any, ...]:
+    """Return what ``recorded_as`` rests on: while it is the same, so is the Function."""
+    kept = definition.__dict__
+    return kept["_init_fn"], *kept["_backend_fns"], *[kept[name] for name in _ENTRIES]
 
 
 def stands_for_operation(cls: Any) -> bool:
