@@ -56,12 +56,12 @@ class WithCtx(torch.autograd.Function):
 
 
 def eager(x: Tensor, weight: Tensor) -> Tensor:
-    """What ``Kept`` computes."""
+    """Compute what ``Kept`` does."""
     return x.sin() * weight
 
 
 def straight(x: Tensor, weight: Tensor) -> Tensor:
-    """What ``Straight`` computes, with its gradient."""
+    """Compute what ``Straight`` does, with its gradient."""
     return ((x.round() - x).detach() + x) * weight
 
 

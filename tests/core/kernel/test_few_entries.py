@@ -1,4 +1,4 @@
-"""What is said of few entries, of noise, and of its largest ones."""
+"""Verdicts on few entries, on noise, and on the largest errors of a noisy Function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a Function and its reference may be given and may do: random numbers, and arguments that are no tensors."""
+"""Inputs of a Function and its reference: random numbers, and arguments that are no tensors."""
 
 from __future__ import annotations
 
