@@ -14,13 +14,13 @@ from typing import Any
 import torch
 
 from nbautograd.core.display import Redactable
-from nbautograd.core.explaining.cause import ErrorCause, Place
+from nbautograd.core.explaining.cause import Edit, ErrorCause, Place
 from nbautograd.core.explaining.explain import cause_of_error, cause_of_tensor
 from nbautograd.core.explaining.no_grad import without_gradient
 from nbautograd.core.explaining.not_finite import of_gradients
 from nbautograd.core.explaining.program import Program, cells_behind, node_of, users_frame
 from nbautograd.core.explaining.torch_errors import ending
-from nbautograd.core.explaining.trial import GradientWatch, Refused, Run, ends_finite, in_copy, mends
+from nbautograd.core.explaining.trial import GradientWatch, Refused, Run, ends_finite, in_copy, mends, reaches
 from nbautograd.core.explaining.watch import tensors_of
 from nbautograd.core.findings import Finding, Fix
 from nbautograd.core.graphs.build import graph
@@ -259,10 +259,18 @@ def _of_run(run: Run, before: Explanation | None, apart: bool, ended: str | None
         others = [finding for finding in before.findings if finding.code == "explain_run_cells"]
         explanation = replace(explanation, findings=(*explanation.findings, *others))
     for edit in cause.edits:
-        kind = cause.code.partition("_")[0]
-        if ends_finite(run, edit) if kind == "not" else mends(run, edit, "in_place" if kind == "in" else "freed"):
+        if _works(run, edit, cause.code):
             return replace(explanation, fix=Fix(edit.after, True, edit.line, edit.before))
     return explanation
+
+
+def _works(run: Run, edit: Edit, code: str) -> bool:
+    """Return True where a changed line mends an error; what is to be shown of it depends on the error."""
+    if code.startswith("not_finite"):
+        return ends_finite(run, edit)
+    if code.startswith(("no_grad", "freed_carried")):
+        return reaches(run, edit)
+    return mends(run, edit, "in_place" if code.startswith("in_place") else "freed")
 
 
 def _differs(watched: str, bare: str, where: str, before: Explanation | None) -> Explanation:

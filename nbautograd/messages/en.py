@@ -832,6 +832,7 @@ SENTENCES: dict[str, str] = {
     "explain.row.raised": "raised at",
     "explain.tried": "tried: no error, and the gradients are those of a second, independent computation",
     "explain.tried_finite": "tried: the same value, finite gradients, and the same ones wherever they were finite",
+    "explain.tried_reaches": "tried: it runs to its end, what is differentiated up to there has the same values, and gradients arrive",
     "explain.hint": "nbautograd can say which tensor and which line: `%autograd_explain`",
     "explain.caption": "The tensor and the lines of this error",
     "explain.turned_on": "From now on, the explanation stands beneath every gradient error of torch's; `%autograd_explain off` ends that.",

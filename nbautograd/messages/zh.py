@@ -832,6 +832,7 @@ SENTENCES: dict[str, str] = {
     "explain.row.raised": "报错处",
     "explain.tried": "已试过：不再报错，梯度与另一种独立算法一致",
     "explain.tried_finite": "已试过：数值不变，梯度有限，并且原来有限的梯度不变",
+    "explain.tried_reaches": "已试过：能运行到底，到那里为止求导的值不变，并且梯度能到达",
     "explain.hint": "nbautograd 可以说出是哪个张量、哪一行：`%autograd_explain`",
     "explain.caption": "这个错误涉及的张量和代码行",
     "explain.turned_on": "从现在起，每个 torch 梯度错误下面都会直接给出解释；用 `%autograd_explain off` 关闭。",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
 
 from nbautograd.core.explaining.cause import Edit, ErrorCause, Place, said
+from nbautograd.core.explaining.edits import detached
 from nbautograd.core.explaining.program import Program, Source, behind, node_of, targets
 from nbautograd.core.explaining.watch import freed_by, line_that_made
 from nbautograd.core.torch_private.nodes import all_gone, function_of, node_name, raw_slots, sequence_number
@@ -43,9 +44,23 @@ def freed(program: Program) -> ErrorCause | None:
         facts = [said("freed.by_line", did, **shown)]
     facts += [said(f"freed.{tie.what}", made, **shown)] if tie.what else []
     facts.append(said(f"freed.advice_{tie.advice}", None, **shown))
-    edit = None if did is None or tie.kind == "freed_carried" or case.again else _retain(did)
+    if tie.kind == "freed_carried":
+        edits = tuple(_end_of_graph(program, name or root)) if here is not None else ()
+    else:
+        edits = () if did is None or case.again or (edit := _retain(did)) is None else (edit,)
     params = {"node": op, "root": root}
-    return ErrorCause(tie.kind, tuple(facts), name or root, made, did, params, () if edit is None else (edit,))
+    return ErrorCause(tie.kind, tuple(facts), name or root, made, did, params, edits)
+
+
+def _end_of_graph(program: Program, name: str) -> Iterator[Edit]:
+    """Yield the backward that raised with what is carried detached behind it."""
+    path = name.partition("[")[0]
+    first, *attributes = path.split(".")
+    value = program.variables.get(first)
+    for attribute in attributes:
+        value = getattr(value, attribute, None)
+    if program.caller is not None and value is not None:
+        yield from detached(program.caller, path, value)
 
 
 def _is_same_line(did: Place | None, here: Place | None) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from nbautograd.core.explaining.cause import ErrorCause, Place, said
+from nbautograd.core.explaining.edits import asking, let_through
 from nbautograd.core.explaining.program import Program, Source, node_of, nodes_behind, shares
 from nbautograd.core.explaining.watch import Cut as WatchedCut
 from nbautograd.core.explaining.watch import Spot, cuts_into, made_at
@@ -173,9 +174,9 @@ def _caused(reason: str, text: str, source: str, root: str, did: Place | None, o
     if off is not None:
         switch = off.place()
         facts.append(said("no_grad.switched_off", switch, line=switch.line, text=switch.text))
-    return ErrorCause(
-        f"no_grad_{reason}", (*facts, said(f"no_grad.advice_{reason}", None, **shown)), source or root, None, did
-    )
+    facts.append(said(f"no_grad.advice_{reason}", None, **shown))
+    edits = () if did is None else tuple(let_through(reason, did, None if off is None else off.place()))
+    return ErrorCause(f"no_grad_{reason}", tuple(facts), source or root, None, did, edits=edits)
 
 
 def _read(program: Program, root: str) -> tuple[str, Cut, Source] | None:
@@ -250,7 +251,11 @@ def _nothing_asked(program: Program, root: torch.Tensor, name: str) -> ErrorCaus
     if program.watch is not None and (frozen := program.watch.frozen_in(root)):
         return _frozen(program, frozen, name)
     used = _used(program, name)
-    return ErrorCause("no_grad_not_required", _not_required(", ".join(used), name), used[0] if used else name)
+    made = program.line_of_tensor(used[0]) if len(used) == 1 else None  # of several it is not known which is meant
+    edits = () if made is None else tuple(asking(made))
+    return ErrorCause(
+        "no_grad_not_required", _not_required(", ".join(used), name), used[0] if used else name, edits=edits
+    )
 
 
 def _frozen(program: Program, frozen: list[tuple[torch.Tensor, Place | None]], root: str) -> ErrorCause:

@@ -29,7 +29,7 @@ import torch
 from nbautograd.core.explaining.cause import Edit
 from nbautograd.core.explaining.not_finite import BackwardWatch
 from nbautograd.core.explaining.program import Program
-from nbautograd.core.explaining.watch import Pass, StepWatch, Watch, tensors_of
+from nbautograd.core.explaining.watch import Pass, StepWatch, Watch, all_finite, tensors_of
 from nbautograd.core.torch_private.nodes import leaf_tensor
 
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
@@ -269,6 +269,7 @@ class GradientWatch(Watch):
     Attributes:
         backward: the first NaN or infinity of the backwards that ran.
         roots: what was differentiated last.
+        values: of all that was differentiated, in order, as arrays; not kept where NaN is looked for.
         steps: the steps of optimizers, where it is entered beside this watch.
     """
 
@@ -276,6 +277,7 @@ class GradientWatch(Watch):
         super().__init__(finite)
         self.together = together
         self.backward = BackwardWatch()
+        self.values: list[Any] = []
         self.roots: tuple[torch.Tensor, ...] = ()
         self._leaves: dict[int, torch.Tensor] = {}
         self.steps = StepWatch(self._leaves)
@@ -289,6 +291,8 @@ class GradientWatch(Watch):
         asked = args[:1] or (kwargs.get("tensors"), kwargs.get("outputs"), kwargs.get("self"))
         self.roots = tuple(tensors_of(asked))
         nodes = Program(roots=self.roots).nodes()
+        if not self.finite:
+            self.values += map(_array, self.roots)
         for node in nodes:
             if (leaf := leaf_tensor(node)) is not None:
                 self._leaves.setdefault(id(leaf), leaf)
@@ -316,8 +320,15 @@ class GradientWatch(Watch):
 
     def gradients(self) -> list[Any]:
         """Return the gradients that the program has now, and what was differentiated last, as arrays."""
-        found = [*(leaf.grad for leaf in self._leaves.values()), *self._returned, *self.roots]
-        return [None if g is None else g.detach().to_dense().cpu().double().numpy() for g in found]
+        return [None if g is None else _array(g) for g in (*self.arrived(), *self.roots)]
+
+    def arrived(self) -> list[torch.Tensor | None]:
+        """Return the gradients of all leaves that were reached, and those that were returned."""
+        return [*(leaf.grad for leaf in self._leaves.values()), *self._returned]
+
+
+def _array(tensor: torch.Tensor) -> Any:
+    return tensor.detach().to_dense().cpu().double().numpy().copy()
 
 
 def mends(run: Run, edit: Edit, kind: str) -> bool:
@@ -343,6 +354,33 @@ def ends_finite(run: Run, edit: Edit) -> bool:
     pairs = [(one, other) for one, other in zip(before, after, strict=True) if one is not None]
     finite = all(other is not None and np.isfinite(other).all() for _, other in pairs)
     return finite and all(_agree(one[np.isfinite(one)], other[np.isfinite(one)]) for one, other in pairs)
+
+
+def reaches(run: Run, edit: Edit) -> bool:
+    """Return True where a changed program ends without an error, differentiates the same values, and gradients arrive.
+
+    Of a graph that is cut on purpose, or that was cut, there is no other way to have the gradients.
+    """
+    before, after = in_copy(lambda: _reached(run, None)), in_copy(lambda: _reached(run, edit))
+    if isinstance(before, Refused) or isinstance(after, Refused):
+        return False
+    values, changed = before[0], after[0]
+    same = 0 < len(values) <= len(changed) and all(map(_agree, values, changed))
+    return same and bool(after[1])
+
+
+def _reached(run: Run, edit: Edit | None) -> tuple[list[Any], bool]:
+    """Return the values of what a program differentiates, and True where it ends and finite gradients arrive."""
+    watch = GradientWatch()
+    try:
+        with watch:
+            roots = list(tensors_of(run(edit)))
+            for root in [] if watch.passes else roots[:1]:  # its backward is left to its caller
+                root.sum().backward()
+    except Exception:
+        return watch.values, False
+    gradients = [gradient for gradient in watch.arrived() if gradient is not None]
+    return watch.values, bool(gradients) and all(map(all_finite, gradients))
 
 
 def _gradients(run: Run, edit: Edit | None, around: Any, together: bool) -> list[Any] | None:

@@ -36,7 +36,8 @@ def explanation_document(explanation: Explanation) -> Document:
     body: list[Block] = [head, *facts]
     if explanation.fix is not None:
         fix = explanation.fix
-        tried = "explain.tried_finite" if explanation.code.startswith("not_finite") else "explain.tried"
+        kinds = {"not_finite": "_finite", "no_grad": "_reaches", "freed_carried": "_reaches"}
+        tried = "explain.tried" + next((kinds[k] for k in kinds if explanation.code.startswith(k)), "")
         where = messages.text("views.fix.at", line=fix.line)
         body.append(Change(fix.before, fix.source, f"{where}; {messages.text(tried)}", tried=True))
     rows = _rows(explanation)

@@ -10,8 +10,9 @@ import torch
 from gradient_errors import FINITE, MISLEADING, OTHERS, PROGRAMS, Case, cases
 
 from nbautograd import explain
+from nbautograd.core.explaining.cause import Edit
 from nbautograd.core.explaining.torch_errors import kind_of
-from nbautograd.core.explaining.trial import Run
+from nbautograd.core.explaining.trial import Run, reaches
 from nbautograd.inspection.explanation import Explanation
 
 pytestmark = pytest.mark.usefixtures("saved_tensors_shown")
@@ -50,6 +51,52 @@ def test_a_watched_run_names_the_tensor_and_the_lines(case):
     assert lines(found)["made"] in (case.made, None) or case.made is None
     assert lines(found)["saved"] == case.saved or case.saved is None
     assert found.run == "here"
+
+
+TRIED = {
+    "state carried over": "loss.backward()\nh = h.detach()",
+    "a loss kept in a list of an object": "objective.backward()\n"
+    "smooth.recent = [part.detach() for part in smooth.recent]",
+    "losses added up over iterations": "total.backward()\ntotal = total.detach()",
+    "no_grad block": "with torch.enable_grad():",
+    "no_grad decorator": "@torch.enable_grad()",
+    "set_grad_enabled": "with torch.set_grad_enabled(True):",
+    "detach of the prediction": "err = pred - 1",
+    "data": "y = w * 2",
+    "torch.tensor of a tensor": "z = y",
+    "gradient penalty without a graph": "g, = torch.autograd.grad(y, x, create_graph=True)",
+    "frozen parameters": "x = torch.randn(2, 3).requires_grad_()",
+    # two lines would have to change, or no one knows which tensor is meant
+    **dict.fromkeys(("item", "numpy round trip", "argmax", "numbers through a list", "nothing requires grad")),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("optimizers_imported")
+@pytest.mark.parametrize("name", TRIED)
+def test_a_changed_line_lets_gradients_through(name):
+    run = program(next(case for case in cases(PROGRAMS) if case.name == name))
+    fix = explain(error_of(run), run=run).fix
+    assert (fix.source if fix is not None else None) == TRIED[name]
+    assert fix is None or fix.verified
+
+
+@pytest.mark.usefixtures("optimizers_imported")
+@pytest.mark.parametrize(
+    ("after", "works"),
+    [
+        ("y = x * 2", True),
+        ("y = x * 3", False),  # another loss
+        ("y = x.detach() * 2", False),  # as before
+        ("y = x * 2 + 0 * x.sqrt().log()", False),  # gradients that are not finite
+        ("y = missing", False),
+    ],
+)
+def test_a_change_is_offered_only_where_it_leaves_the_values_and_lets_gradients_arrive(after, works):
+    text = "x = torch.ones(3, requires_grad=True)\ny = x.data * 2\ny.sum().backward()\n"
+    text = text.replace("ones", "zeros") if "sqrt" in after else text
+    run = program(Case("tried", "", "", text))
+    assert reaches(run, Edit("<program tried>", 2, "y = x.data * 2", after)) == works
 
 
 @pytest.mark.parametrize("case", cases(PROGRAMS), ids=lambda case: case.name)
