@@ -191,6 +191,28 @@ for step in range(3):
     h = rnn(torch.randn(1, 2), h)  # made
     loss = h.pow(2).sum()
     loss.backward()  # did
+=== states of an lstm | freed_carried | state[0]
+lstm, head = torch.nn.LSTM(2, 3, batch_first=True), torch.nn.Linear(3, 1)
+state = None
+for batch in torch.randn(3, 4, 5, 2):
+    out, state = lstm(batch, state)  # made
+    loss = head(out).pow(2).mean()
+    loss.backward()  # did
+=== values kept for the next steps | freed_carried | memory[0]
+actor, memory = torch.nn.Linear(3, 1), []
+for t in range(3):
+    value = actor(torch.randn(1, 3)).square().mean()  # made
+    memory.append(value)
+    loss = torch.stack(memory[-2:]).pow(2).mean()
+    loss.backward()  # did
+=== a parameter that is scaled in between | in_place | net.weight
+net = torch.nn.Linear(3, 3)
+x = torch.randn(2, 3, requires_grad=True)
+y = net(x).tanh().sum()  # saved
+with torch.no_grad():
+    for p in net.parameters():
+        p.mul_(0.99)  # did
+y.backward()
 === same loss twice | freed_again | loss
 x = torch.randn(3, requires_grad=True)
 loss = x.exp().sum()  # made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -119,6 +120,11 @@ _TIES = (  # the first that holds
         lambda c: c.shared and c.again and c.looped and c.outside,
         "freed_shared", "shared_outside_loop", "outside_loop",
     ),
+    _Tie(
+        lambda c: c.shared and c.looped and c.carried and not c.name.isidentifier(),
+        "freed_carried", "carried_on", "carried_inside",
+    ),
+    _Tie(lambda c: c.shared and c.looped and c.carried, "freed_carried", "carried_on", "carried"),
     _Tie(lambda c: c.shared, "freed_shared", "shared", "shared"),
     _Tie(lambda c: c.again and not c.looped, "freed_again", "again", "again"),
     _Tie(lambda c: c.again and c.outside, "freed_again", "graph_outside_loop", "again"),
@@ -149,13 +155,12 @@ def is_freed(node: Any) -> bool:
 def _shared(program: Program, gone: set[Any]) -> str:
     """Return the variable nearest to what was freed, of those that hold a part of the graph with a freed node."""
     live = set(program.nodes())
-    found: dict[str, int] = {}
-    for name, tensor in program.tensors.items():
-        if node_of(tensor) in live:
-            inside = behind(tensor)
-            if inside & gone:
-                found[name] = len(inside)
-    return min(found, key=lambda name: (found[name], name.count("."), len(name))) if found else ""
+    graphs = {name: behind(tensor) for name, tensor in program.tensors.items()}
+    found = {name: len(inside) for name, inside in graphs.items() if inside & gone}
+    # in a loop what is carried ties the iterations, not what this one computed of it
+    carried = [name for name in found if _carried(program, name)]
+    tied = carried or [name for name in found if node_of(program.tensors[name]) in live]
+    return min(tied, key=lambda name: (found[name], name.count("."), len(name)), default="")
 
 
 def _earlier_line(program: Program, gone: set[Any]) -> Place | None:
@@ -262,12 +267,20 @@ def _carried(program: Program, name: str) -> bool:
 
 
 def _read_first(loop: ast.For | ast.While, name: str) -> bool:
-    root = name.partition(".")[0].partition("[")[0]
-    stored = [n for n in ast.walk(loop) if _is(n, name, ast.Store)]
-    read = [n for n in ast.walk(loop) if _is(n, name, ast.Load)]
+    root = re.split(r"[.\[]", name, maxsplit=1)[0]
+    owner = name.partition("[")[0]  # of an element the container
+    stored = [n for n in ast.walk(loop) if _is(n, owner, ast.Store)]
+    read = [n for n in ast.walk(loop) if _is(n, owner, ast.Load)]
     if not stored:
-        return "." in name and root != name
+        return ("." in name and root != name) or (owner != name and _grows(loop, owner))
     return bool(read) and min(n.lineno for n in read) <= min(n.lineno for n in stored)  # type: ignore[attr-defined]
+
+
+def _grows(loop: ast.For | ast.While, container: str) -> bool:
+    """Return True where a loop calls a method of a container or assigns a place in it."""
+    methods = [n.func.value for n in ast.walk(loop) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
+    places = [n.value for n in ast.walk(loop) if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)]
+    return any(ast.unparse(part) == container for part in (*methods, *places))
 
 
 def _is(node: ast.AST, name: str, ctx: type) -> bool:

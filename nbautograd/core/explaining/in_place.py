@@ -37,7 +37,9 @@ def in_place(program: Program) -> ErrorCause | None:
     own = slot.startswith("result") and function_of(node) is None  # the node made what it saved
     made = saved_at if own else _made(program, name)
     step = did is not None and ".step(" in did.text
-    facts = _facts(node, slot, name, saved_at, did, step, write, now - saved)
+    own_tensor = program.tensors.get(name)
+    leaf = own_tensor is not None and own_tensor.is_leaf and own_tensor.requires_grad
+    facts = _facts(node, slot, name, saved_at, did, step, write, now - saved, leaf)
     if did is None:
         places = [source.place(s.lineno) for source, s, _ in candidates[:MOST_CANDIDATES]]
         facts = (*facts, *map(_candidate, places))
@@ -57,6 +59,7 @@ def _facts(
     step: bool,
     write: Write | None,
     versions: int,
+    leaf: bool,
 ) -> tuple[Finding, ...]:
     op = node_name(node).removesuffix("Backward0").removesuffix("Backward1").removesuffix("Backward")
     shown: dict[str, Any] = {"name": name, "op": op, "versions": versions}
@@ -77,7 +80,8 @@ def _facts(
     which = which if saved_at is None else f"{which}_at"
     which += unnamed if "saved_input" in which else ""
     facts.append(said(which, saved_at, **shown, line=saved_at.line if saved_at else 0))
-    advice = "advice_module" if "module" in shown else "advice_step" if step else f"advice{unnamed}"
+    plain = "advice_leaf" if leaf else f"advice{unnamed}"
+    advice = "advice_module" if "module" in shown else "advice_step" if step else plain
     facts.append(said(f"in_place.{advice}", None, **shown))
     return tuple(facts)
 

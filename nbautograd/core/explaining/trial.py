@@ -322,6 +322,10 @@ class GradientWatch(Watch):
         """Return the gradients that the program has now, and what was differentiated last, as arrays."""
         return [None if g is None else _array(g) for g in (*self.arrived(), *self.roots)]
 
+    def leaves(self) -> list[Any]:
+        """Return the leaves that backwards reached, as they are now, as arrays."""
+        return [_array(leaf) for leaf in self._leaves.values()]
+
     def arrived(self) -> list[torch.Tensor | None]:
         """Return the gradients of all leaves that were reached, and those that were returned."""
         return [*(leaf.grad for leaf in self._leaves.values()), *self._returned]
@@ -337,11 +341,12 @@ def mends(run: Run, edit: Edit, kind: str) -> bool:
     For what was changed in place the other way is the program as it is, where torch clones what it saved; for a second
     backward, all backwards run as one.
     """
-    changed = in_copy(lambda: _gradients(run, edit, contextlib.nullcontext(), together=False))
+    written = kind == "in_place"  # a parameter has to be written into as well
+    changed = in_copy(lambda: _gradients(run, edit, contextlib.nullcontext(), together=False, leaves=written))
     if not isinstance(changed, list) or not changed:
         return False
-    saving = torch.autograd.graph.allow_mutation_on_saved_tensors if kind == "in_place" else contextlib.nullcontext
-    other = in_copy(lambda: _gradients(run, None, saving(), together=kind != "in_place"))
+    saving = torch.autograd.graph.allow_mutation_on_saved_tensors if written else contextlib.nullcontext
+    other = in_copy(lambda: _gradients(run, None, saving(), together=not written, leaves=written))
     return isinstance(other, list) and len(other) == len(changed) and all(map(_agree, changed, other))
 
 
@@ -383,7 +388,7 @@ def _reached(run: Run, edit: Edit | None) -> tuple[list[Any], bool]:
     return watch.values, bool(gradients) and all(map(all_finite, gradients))
 
 
-def _gradients(run: Run, edit: Edit | None, around: Any, together: bool) -> list[Any] | None:
+def _gradients(run: Run, edit: Edit | None, around: Any, together: bool, leaves: bool = False) -> list[Any] | None:
     watch = GradientWatch(together=together)
     try:
         with around:
@@ -392,7 +397,7 @@ def _gradients(run: Run, edit: Edit | None, around: Any, together: bool) -> list
             watch.finish()
     except Exception:  # the changed program, or the other way, does not come to its end: no evidence
         return None
-    return watch.gradients()
+    return watch.gradients() + (watch.leaves() if leaves else [])
 
 
 def _agree(one: Any, other: Any) -> bool:

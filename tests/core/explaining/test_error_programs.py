@@ -55,6 +55,9 @@ def test_a_watched_run_names_the_tensor_and_the_lines(case):
 
 TRIED = {
     "state carried over": "loss.backward()\nh = h.detach()",
+    "states of an lstm": "loss.backward()\nstate = tuple(part.detach() for part in state)",
+    "values kept for the next steps": "loss.backward()\nmemory = [part.detach() for part in memory]",
+    "a parameter that is scaled in between": None,  # a new tensor in its place would leave it as it is
     "a loss kept in a list of an object": "objective.backward()\n"
     "smooth.recent = [part.detach() for part in smooth.recent]",
     "losses added up over iterations": "total.backward()\ntotal = total.detach()",
