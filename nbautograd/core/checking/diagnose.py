@@ -55,14 +55,9 @@ def diagnose(
     """
     outputs, found = first_run(subject)
     yield from found
-    if outputs is not None:
-        yield from _all(subject, outputs, blocks, between)
-
-
-def _all(
-    subject: Problem, outputs: Outputs, blocks: Mapping[tuple[int, int], Block], between: Callable[[], None]
-) -> Iterator[Finding]:
-    if not _repeats(subject, outputs):
+    if outputs is None:
+        return
+    if not all(agree_bitwise(a, b) for a, b in zip(outputs, subject.call(), strict=True)):
         # what changes from call to call cannot be compared; the verdict says so
         yield phrases.about(subject, "nondeterministic_forward", phrases.forward_line(subject))
         return
@@ -79,12 +74,6 @@ def _all(
     steady = not any(f.code in (*UNSTEADY, "mutates_grad_output") and f.kind == "bug" for f in first)
     # what changes its own data fails most other probes too; one cause is enough
     yield from after_values(subject, outputs, blocks, between) if steady else ()
-
-
-def _repeats(subject: Problem, outputs: Outputs) -> bool:
-    again = subject.call()
-    pairs = zip(outputs, again, strict=True)
-    return all(agree_bitwise(a, b) for a, b in pairs)
 
 
 def _values(subject: Problem, outputs: Outputs, blocks: Mapping[tuple[int, int], Block]) -> Iterator[Finding]:

@@ -148,8 +148,16 @@ class GradcheckRun:
             ends = (*self.outputs, *(self.subject.inputs[i] for i in self.subject.differentiable))
             self.lacking = budget.bytes_lacking(sum(map(real_size, ends)))
             self.complete = self.lacking is None
+            if not self.complete:
+                return
         try:
-            self._take(self.outputs)
+            self.assembly = assembly = Assembly(self.subject, self.outputs, self.eps, self.progress)
+            forward = assembly.forward
+            self.progress.plan([math.prod(shape) for shape in forward.shapes], [point.size for point in forward.points])
+            for (i, j), raw in assembly.blocks():
+                where = (assembly.wanted[i], self.subject.differentiable[j])
+                self.blocks[where] = self._block((i, j), where, raw)
+                self.raws[where] = raw
         except Exception as error:
             if REENTRANT in str(error):
                 self.lacking = Finding("reentrant_checkpoint", "note", "checking.reentrant_checkpoint")
@@ -162,17 +170,6 @@ class GradcheckRun:
             if self.assembly is None or all(rows.error is not error for rows in self.assembly.rows):
                 raise  # not backward's doing
             self.error = error
-
-    def _take(self, outputs: Outputs) -> None:
-        if self.lacking is not None:
-            return
-        self.assembly = assembly = Assembly(self.subject, outputs, self.eps, self.progress)
-        forward = assembly.forward
-        self.progress.plan([math.prod(shape) for shape in forward.shapes], [point.size for point in forward.points])
-        for (i, j), raw in assembly.blocks():
-            where = (assembly.wanted[i], self.subject.differentiable[j])
-            self.blocks[where] = self._block((i, j), where, raw)
-            self.raws[where] = raw
 
     def _block(self, ij: tuple[int, int], where: tuple[int, int], raw: FirstPass) -> Block:
         assert self.assembly is not None
