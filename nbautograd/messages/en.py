@@ -1396,6 +1396,7 @@ SENTENCES: dict[str, str] = {
     "views.try.unchecked": "To check it, call `nbautograd.gradcheck({function}, inputs)` or add `--inputs`.",
     "views.and": "{first} and {last}",
     "views.comma": ", ",
+    "views.semicolon": "; ",
     "views.colon": ": ",
     "views.calls.one": "1 call",
     "views.calls.many": "{n} calls",

@@ -39,7 +39,11 @@ def explanation_document(explanation: Explanation) -> Document:
         kinds = {"not_finite": "_finite", "no_grad": "_reaches", "freed_carried": "_reaches"}
         tried = "explain.tried" + next((kinds[k] for k in kinds if explanation.code.startswith(k)), "")
         where = messages.text("views.fix.at", line=fix.line)
-        body.append(Change(fix.before, fix.source, f"{where}; {messages.text(tried)}", tried=True))
+        body.append(
+            Change(
+                fix.before, fix.source, messages.text("views.semicolon").join((where, messages.text(tried))), tried=True
+            )
+        )
     rows = _rows(explanation)
     table: tuple[Block, ...] = (Table((), rows, messages.text("explain.caption"), cut=False),) if rows else ()
     tone = "bug" if explanation else "note"
