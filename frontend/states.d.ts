@@ -365,10 +365,6 @@ export interface PictureAnswer {
   ghost?: number;
 }
 
-/** Nothing but that the question was heard. */
-export interface HeardAnswer {
-}
-
 /** The answer to each question that a page may ask, by the question's kind. */
 export interface Answers {
   zoom: Maps;
@@ -381,8 +377,6 @@ export interface Answers {
   function: CallsAnswer;
   nodes: NodesAnswer;
   picture: PictureAnswer;
-  ready: HeardAnswer;
-  stop: HeardAnswer;
 }
 
 /** The blocks of a check or a Jacobian. */
@@ -424,18 +418,6 @@ export interface InspectorState {
   elements: ElementsState;
 }
 
-/** Progress of long work. */
-export interface ProgressState {
-  percent: number | null;
-  left: number | null;
-  what: string;
-  seconds: number;
-  over: boolean;
-  tone: "right" | "wrong" | "cannot tell" | "unchecked" | "bug" | "lint" | "note" | "";
-  headline: string;
-  kernel?: string;
-}
-
 /** The state of each view, by the view's kind. */
 export interface Views {
   inspector: InspectorState;
@@ -444,7 +426,6 @@ export interface Views {
   gradcheck: GradcheckState;
   calls: CallsState;
   document: DocumentState;
-  progress: ProgressState;
 }
 
 /** Selection that all parts of a view share. */
@@ -460,7 +441,7 @@ export interface Selection {
 export interface Traits {
   _module: DataView;
   _stylesheet: DataView;
-  _kind: "inspector" | "graph" | "jacobian" | "gradcheck" | "calls" | "document" | "progress";
+  _kind: "inspector" | "graph" | "jacobian" | "gradcheck" | "calls" | "document";
   _anchor: string;
   _labels: Record<string, string>;
   _colours: Record<"light" | "dark", string[]>;

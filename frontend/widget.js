@@ -12,7 +12,6 @@ import { jacobianView } from "./jacobian.js";
 import { resume } from "./memory.js";
 import { page } from "./page.js";
 import { takePlace } from "./place.js";
-import { progressView } from "./progress.js";
 import { decode, inflate } from "./wire.js";
 
 /** @typedef {import("./types").Model} Model */
@@ -26,7 +25,6 @@ const VIEWS = {
   gradcheck: gradcheckView,
   calls: callsView,
   document: pageOf,
-  progress: progressView,
 };
 
 /** @param {keyof typeof VIEWS} kind */

@@ -146,15 +146,14 @@ class CellPresenter:
             output.show_users_error(self.shell, result, error)
         except KeyboardInterrupt:
             output.show_interrupted(bar)
-            if not bar.stopped:
-                output.count_as_interrupted(self.shell, result)
+            output.count_as_interrupted(self.shell, result)
         if report is None:
             return
         if not bar.show_instead(report):
             display(report)
         check = report.gradcheck
         out_of_budget = check is not None and any(finding.code in NOT_INTERRUPTED for finding in check.findings)
-        if check is not None and not check.complete and not bar.stopped and not out_of_budget:
+        if check is not None and not check.complete and not out_of_budget:
             output.count_as_interrupted(self.shell, result)
 
 

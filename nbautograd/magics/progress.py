@@ -1,16 +1,17 @@
-"""A bar for work that takes a while: how far it is, and a button that ends it with what is done by then."""
+"""A bar for work that takes a while: how far it is, and that an interrupt of the kernel leaves what is done by then."""
 
 from __future__ import annotations
 
-import _thread
 import contextlib
+import contextvars
 import math
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
 from nbautograd import messages
 from nbautograd.core.checking.block import GradcheckReport
@@ -23,22 +24,33 @@ from nbautograd.views.document import Tone
 from nbautograd.views.markup import prose, tag
 from nbautograd.views.to_html import chip
 from nbautograd.views.words import VERDICT_MARKS, say
-from nbautograd.widgets import front_ends, live
-from nbautograd.widgets.states import ProgressState
-
-if TYPE_CHECKING:
-    from nbautograd.widgets.progress import Work
 
 PATIENCE = 0.7  # seconds before a bar appears: what is quicker needs none
 PAUSE = 0.2  # seconds between two updates
 NOTHING = {"text/plain": "", "text/html": ""}
-SELDOM = 3.0  # seconds between two updates of the static bar under a live one that has not answered
-GRACE = 0.5  # seconds from the stop button to an interrupt, for work that nobody counts
 SURE = 2.0  # seconds of work from which on it is said how long the rest takes
 ROUND = 10  # seconds that this is rounded to
 
 _TRACK = f"height:6px;max-width:420px;margin-top:6px;border-radius:3px;background-color:{theme.TRACK_ON_ANY}"
 _FILLED = "height:6px;width:{}%;border-radius:3px;background-color:" + theme.BRAND.light
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Progress of long work.
+
+    Attributes:
+        percent: None when nobody counts.
+        left: seconds that the rest takes; None where that is not known.
+        what: what is in work.
+        tone, headline: of the verdict; empty until it is known.
+    """
+
+    percent: int | None
+    left: int | None
+    what: str
+    tone: Tone | Literal[""] = ""
+    headline: str = ""
 
 
 class ProgressBar:
@@ -54,9 +66,6 @@ class ProgressBar:
         counted: False when the work does other work that counts for itself.
         now: the clock, in seconds.
 
-    Attributes:
-        stopped: True once the bar's own button was pressed.
-
     Example:
         >>> from nbautograd.magics.progress import ProgressBar
         >>> with ProgressBar(None) as bar:
@@ -68,7 +77,6 @@ class ProgressBar:
     def __init__(
         self, shell: Any, what: str = "", *, counted: bool = True, now: Callable[[], float] = time.monotonic
     ) -> None:
-        self.stopped = False
         self.over = False
         self.known: tuple[Tone, str] | None = None  # tone and headline of the verdict
         self._left: float | None = None  # seconds that the rest took when that was last estimated
@@ -78,26 +86,25 @@ class ProgressBar:
         self._told = (0, 0, what)
         self._counted = counted
         self._now = now
-        self._begin = self._last = self._static = now()
+        self._begin = self._last = now()
         self._output = LiveOutput()
         self._end = threading.Event()
         self._lock = threading.RLock()
-        self._views: tuple[str, Any] | None = None  # the static bar's class and the live one
-        self._seen = self._ended = False
-        self._answered = 0  # how often it is still to be said that the kernel is at work
 
     @property
     def shown(self) -> bool:
         """Return True if there is a bar on the page."""
-        return self._views is not None
+        return self._output.shown
 
     def __enter__(self) -> ProgressBar:
         self._begin, self._end = self._now(), threading.Event()
-        self.stopped = self._ended = self.over = False
+        self.over = False
         self.known = self._left = None
         self._percent = 0
         if math.isfinite(PATIENCE) and self._publisher is not None:
-            threading.Thread(target=self._watch, args=(self._end,), name="nbautograd progress", daemon=True).start()
+            # ipykernel 7.0 knows by the context which cell an output belongs to; a thread has an empty one
+            run = contextvars.copy_context().run
+            threading.Thread(target=run, args=(self._watch, self._end), name="nbautograd progress", daemon=True).start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: BaseException | TracebackType | None) -> None:
@@ -107,20 +114,11 @@ class ProgressBar:
                 self.over = True
         if kind is not None and not issubclass(kind, KeyboardInterrupt):
             self.close()
-        elif self._views is not None and self._views[1] is not None:
-            self._views[1].tell()
 
     def __call__(self, done: int, total: int, what: str) -> None:
-        """Take note of (steps done, steps in all, what is being done).
-
-        Raises:
-            KeyboardInterrupt: when the bar's button was pressed.
-        """
+        """Take note of (steps done, steps in all, what is being done)."""
         if self._counted:
             self._told = (done, total, what)
-        if self.stopped and not self.over:
-            self._ended = True
-            raise KeyboardInterrupt
         if self._end.is_set() or not self._counted:
             return
         self._show_when_due()
@@ -129,13 +127,13 @@ class ProgressBar:
         """Show the verdict on first derivatives as soon as the bar is there; the rest follows in the report."""
         told = answer(report)
         self.known = told.tone, told.headline
-        self._last = self._static = -math.inf  # at once
+        self._last = -math.inf  # at once
 
     def time_left(self, seconds: float) -> None:
         """Take note of an estimate of the time that the rest takes; the bar is then by time, not by steps."""
         self._left, self._estimated = seconds, self._now()
 
-    def state(self) -> ProgressState:
+    def state(self) -> Progress:
         """Return how far the work is, for the bar on the page; nobody can say so once the verdict is known."""
         now, (done, total, what) = self._now(), self._told
         passed = now - self._begin
@@ -149,52 +147,27 @@ class ProgressBar:
             rest = max(0.0, self._left - (now - self._estimated))
             left = round(rest / ROUND) * ROUND if passed >= SURE else None
             percent = self._percent = max(self._percent, int(100 * passed / max(passed + rest, 1e-9)))
-        return ProgressState(
-            percent=percent,
-            left=left,
-            what=what,
-            seconds=int(passed),
-            over=self.over,
-            tone=tone,
-            headline=headline,
-        )
-
-    def stop(self) -> None:
-        """End the work with what it has: where it next says how far it is, else wherever it is."""
-        if not self.stopped:
-            self.stopped = True
-            insist = threading.Timer(GRACE, self._insist)
-            insist.daemon = True
-            insist.start()
-
-    def seen(self) -> None:
-        """The page shows the live bar: the static one needs no more updates."""
-        self._seen, self._answered = True, 3
+        return Progress(percent, left, what, tone, headline)
 
     def show_instead(self, value: Any) -> bool:
         """Put a result in the bar's place; False when there was no bar, so that the caller shows it as usual."""
-        if self._views is None or not self._changes:
+        if not self.shown or not self._changes:
             return False
         self._output.replace(value)
-        self._forget()
+        self._output = LiveOutput()
         return True
 
     def close(self, bundle: dict[str, str] = NOTHING) -> bool:
         """Take the bar away, or put a sentence in its place; False when there was none, as for ``show_instead``."""
-        replaced = self._views is not None and self._changes
+        replaced = self.shown and self._changes
         if replaced:
             self._output.show(bundle, self._publisher)
-        self._forget()
+        self._output = LiveOutput()
         return replaced
 
     @property
     def _changes(self) -> bool:
         return can_update(self._publisher)
-
-    def _insist(self) -> None:
-        with self._lock:
-            if not self.over and not self._ended:
-                _thread.interrupt_main()
 
     def _watch(self, end: threading.Event) -> None:
         pause = PATIENCE
@@ -211,31 +184,8 @@ class ProgressBar:
             if self.over or now - self._begin < PATIENCE or (self.shown and now - self._last < PAUSE):
                 return
             self._last = now
-            if self._views is None:
-                self._open()
-            elif self._changes:
-                self._update(now)
-
-    def _open(self) -> None:
-        self._views = live_bar(self)
-        self._output.show(static_bar(self.state(), self._views[0]), self._publisher)
-
-    def _update(self, now: float) -> None:
-        assert self._views is not None
-        anchor, widget = self._views
-        if widget is not None:
-            widget.tell()
-        if self._answered:  # the kernel says idle some time after the answer: once may be too early
-            self._answered -= 1
-            front_ends.still_busy()
-        if widget is None or (not self._seen and now - self._static > SELDOM):
-            self._static = now
-            self._output.show(static_bar(self.state(), anchor), self._publisher)
-
-    def _forget(self) -> None:
-        if self._views is not None and self._views[1] is not None:
-            self._views[1].close()
-        self._views, self._output = None, LiveOutput()
+            if not self.shown or self._changes:
+                self._output.show(drawn(self.state()), self._publisher)
 
 
 class Bars:
@@ -293,19 +243,6 @@ class Bars:
         return self._shell.display_formatter.ipython_display_formatter
 
 
-def live_bar(work: Work) -> tuple[str, Any]:
-    """The class of the static bar, and the live bar that takes its place; None where a page cannot show one there."""
-    anchor = front_ends.fresh_anchor()
-    if live.kernel() is None or front_ends.shows_views_only():
-        return anchor, None
-    try:
-        from nbautograd.widgets.progress import ProgressWidget
-
-        return anchor, ProgressWidget(work, anchor=anchor)
-    except Exception:  # the static bar says the same
-        return anchor, None
-
-
 def time_left(seconds: float | None) -> str:
     """Return the words for the time that the rest takes; nothing where that is not known.
 
@@ -316,11 +253,11 @@ def time_left(seconds: float | None) -> str:
     """
     if seconds is None:
         return ""
-    return messages.text("widgets.time_left", time=formats.time(seconds)) if seconds else messages.text("widgets.soon")
+    return messages.text("magics.time_left", time=formats.time(seconds)) if seconds else messages.text("magics.soon")
 
 
-def static_bar(state: ProgressState, anchor: str) -> dict[str, str]:
-    """The bar as it stands in the output: it names the kernel's own stop button."""
+def drawn(state: Progress) -> dict[str, str]:
+    """The bar as it stands in the output: it names the kernel's own stop button, which every front end has."""
     percent, left = state.percent, state.left
     parts = ["" if percent is None else f"{percent} %", state.what, time_left(left)]
     words = messages.text("magics.progress", progress=" · ".join(part for part in parts if part))
@@ -330,5 +267,5 @@ def static_bar(state: ProgressState, anchor: str) -> dict[str, str]:
         verdict = tag("div", None, mark, " ", tag("strong", None, prose(state.headline)))
     bar = tag("div", {"style": _TRACK}, tag("div", {"style": _FILLED.format(100 if percent is None else percent)}))
     plain = "\n".join(part for part in (state.headline, words) if part)
-    page = tag("div", {"class": f"nbautograd {anchor}"}, verdict or "", prose(words), bar)
+    page = tag("div", {"class": "nbautograd"}, verdict or "", prose(words), bar)
     return {"text/plain": plain, "text/html": str(page)}

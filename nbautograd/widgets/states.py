@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from nbautograd.core.checking.block import BlockVerdict
-from nbautograd.views.document import Document, Tone
+from nbautograd.views.document import Document
 from nbautograd.views.layout import Layout
 from nbautograd.views.to_json import Packed
 
@@ -464,11 +464,6 @@ class PictureAnswer(Picture):
     ghost: int | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class HeardAnswer:
-    """Nothing but that the question was heard."""
-
-
 @dataclass(frozen=True)
 class Answers:
     """The answer to each question that a page may ask, by the question's kind."""
@@ -483,8 +478,6 @@ class Answers:
     function: CallsAnswer
     nodes: NodesAnswer
     picture: PictureAnswer
-    ready: HeardAnswer
-    stop: HeardAnswer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -536,30 +529,6 @@ class InspectorState(BlocksState):
     elements: ElementsState
 
 
-@dataclass(frozen=True, kw_only=True)
-class ProgressState:
-    """Progress of long work.
-
-    Attributes:
-        percent: None when nobody counts.
-        left: seconds that the rest takes; None where that is not known.
-        what: what is in work.
-        seconds: since it began.
-        over: True when it ended.
-        tone, headline: of the verdict; empty until it is known.
-        kernel: which kernel does it, for pages that can only interrupt that.
-    """
-
-    percent: int | None
-    left: int | None
-    what: str
-    seconds: int
-    over: bool
-    tone: Tone | Literal[""]
-    headline: str
-    kernel: str | None = None
-
-
 @dataclass(frozen=True)
 class Views:
     """The state of each view, by the view's kind."""
@@ -570,7 +539,6 @@ class Views:
     gradcheck: GradcheckState
     calls: CallsState
     document: DocumentState
-    progress: ProgressState
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -595,7 +563,7 @@ class Traits:
 
     _module: bytes
     _stylesheet: bytes
-    _kind: Literal["inspector", "graph", "jacobian", "gradcheck", "calls", "document", "progress"]
+    _kind: Literal["inspector", "graph", "jacobian", "gradcheck", "calls", "document"]
     _anchor: str
     _labels: Mapping[str, str]
     _colours: Mapping[Literal["light", "dark"], Sequence[str]]
@@ -604,17 +572,7 @@ class Traits:
     selection: Selection
 
 
-State = (
-    InspectorState | GraphState | JacobianState | GradcheckState | CallsState | DocumentState | ProgressState
-)  # of a view
+State = InspectorState | GraphState | JacobianState | GradcheckState | CallsState | DocumentState  # of a view
 Answer = (
-    Maps
-    | BlockAnswer
-    | MicroscopeAnswer
-    | ElsewhereAnswer
-    | TextAnswer
-    | CallsAnswer
-    | NodesAnswer
-    | PictureAnswer
-    | HeardAnswer
+    Maps | BlockAnswer | MicroscopeAnswer | ElsewhereAnswer | TextAnswer | CallsAnswer | NodesAnswer | PictureAnswer
 )  # to a question

@@ -125,6 +125,8 @@ def _between(attempt: Attempt, inputs: tuple[Any, ...]) -> Failure | None:
         check.find_blocks()
     if check.error is not None:
         raise check.error
+    if not check.complete:  # what was checked by then is no grade
+        raise KeyboardInterrupt
     for block in check.blocks.values():
         worst = block.worst
         if block.verdict == "mismatch" or (worst is not None and worst.analytical != worst.analytical):
