@@ -107,7 +107,12 @@ def _parser() -> argparse.ArgumentParser:
     options = "[-h] [--json FILE] [--html FILE] [--repro DIR]\n                        [--budget SECONDS]"
     audit.usage = f"%(prog)s {options} ({forms}) [ARGS ...]"
 
-    check = _add(commands, "check", _check, more=True)
+    _add_kernel(_add(commands, "check", _check, more=True))
+    _add(commands, "doctor", _doctor)
+    return parser
+
+
+def _add_kernel(check: argparse.ArgumentParser) -> None:
     check.add_argument("function", metavar="MODULE:FN", help=text("command.help.check.function"))
     for name, metavar in (("reference", "MODULE:EAGER"), ("inputs", "MODULE:MAKE")):
         check.add_argument(f"--{name}", required=True, metavar=metavar, help=text(f"command.help.check.{name}"))
@@ -115,9 +120,6 @@ def _parser() -> argparse.ArgumentParser:
         check.add_argument(f"--{name}", type=Path, metavar="FILE", help=text(f"command.help.check.{name}"))
     check.add_argument("--budget", type=float, metavar="SECONDS", help=text("command.help.check.budget"))
     check.add_argument("--compile", action="store_true", help=text("command.help.check.compile"))
-
-    _add(commands, "doctor", _doctor)
-    return parser
 
 
 def _add(
