@@ -1595,6 +1595,8 @@ SENTENCES: dict[str, str] = {
     "views.audit.verdict": "Gradient",
     "views.audit.calls": "Calls",
     "views.audit.by_slice": "checked on {rows} rows of the batch",
+    "views.audit.smaller": "Worked out on a smaller copy of the inputs ({sizes}): counts and factors are those there.",
+    "views.audit.slice": "Worked out on the first rows of the batch ({sizes}): counts and factors are those there.",
     "views.audit.by_smaller": "found wrong on a smaller copy of the inputs as well",
     "views.audit.by_directions": "checked along {count} random directions",
     "views.audit.second": "second derivatives wrong",

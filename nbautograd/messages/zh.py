@@ -1595,6 +1595,8 @@ SENTENCES: dict[str, str] = {
     "views.audit.verdict": "梯度",
     "views.audit.calls": "调用次数",
     "views.audit.by_slice": "在批次的 {rows} 行上检查",
+    "views.audit.smaller": "以上在缩小的输入副本（{sizes}）上得出：其中的个数与倍数以该副本为准。",
+    "views.audit.slice": "以上在批次的前几行（{sizes}）上得出：其中的个数与倍数以这几行为准。",
     "views.audit.by_smaller": "在缩小的输入副本上同样错误",
     "views.audit.by_directions": "沿 {count} 个随机方向检查",
     "views.audit.second": "二阶导数错误",

@@ -114,6 +114,7 @@ def _causes(report: AuditReport, in_python: bool) -> Iterator[Block]:
         cause = situation.cause
         about = paragraph(Strong(code(function.name)), place(function))
         body = sentences([situation.message]) if cause is None else finding_document(cause, kind=False)
+        body = (*body, *sentences(_cut_down(situation)))
         expression = f"{report.name}.functions[{i}].situations[0].report"
         whole = sentences([messages.text("views.audit.open", expression=expression)], "small")
         details: Document = ()
@@ -122,6 +123,15 @@ def _causes(report: AuditReport, in_python: bool) -> Iterator[Block]:
             evidence = tuple(part for part in build(situation.report) if not isinstance(part, Card))  # told above
             details = (Fold(title, evidence, strong=False, in_text="nothing"),)
         yield Item((about, *body, *(whole if situation.report is not None and in_python else ()), *details))
+
+
+def _cut_down(situation: AuditedSituation) -> list[str]:
+    """Return whose counts and factors a cause tells, where they are not those of the program's own inputs."""
+    if situation.report is None or situation.how not in ("smaller", "slice"):
+        return []
+    sizes = {b.input_name: formats.shape(b.input_shape) for b in situation.report.blocks.values()}
+    words = messages.text("views.comma").join(f"{code(name)} {size}" for name, size in sizes.items())
+    return [messages.text(f"views.audit.{situation.how}", sizes=words)] if sizes else []
 
 
 def place(function: AuditedFunction) -> str:
