@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -97,8 +99,9 @@ def test_off_unless_asked_for(monkeypatch):
 
 def test_nothing_is_copied_while_a_graph_is_captured(monkeypatch):
     monkeypatch.setattr(memory, "device_values", True)
-    monkeypatch.setattr(memory, "_capturing", lambda kind: True)
-    copy, _, reason = memory.copied_from_device(torch.ones(3), sample=True)
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
+    on_a_gpu = SimpleNamespace(device=torch.device("cuda"))  # nothing else of it is looked at
+    copy, _, reason = memory.copied_from_device(on_a_gpu, sample=True)
     assert copy is None
     assert "captured" in str(reason)
 
