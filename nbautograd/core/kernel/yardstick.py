@@ -165,6 +165,7 @@ class Yardstick:
         self.directions = {"golden": self.golden, "ones": ones, **(directions or {})}
         self._known: dict[System, tuple[Tensor, Tensor, Tensor, Tensor]] = {}
         self._entries: tuple[Tensor, Tensor] | None = None
+        self._some: tuple[Tensor, float] | None = None
 
     def _limited(self, sample: Tensor) -> Tensor:
         noise = rms(sample)
@@ -192,15 +193,21 @@ class Yardstick:
         in hundreds would be beyond. An error of one place does not move the median, and one along the direction is
         taken away before.
         """
-        spread = _some(self._entry_bounds()[1])
-        correct = torch.stack([_some(one) for one in self.correct])
+        spread, middle = self._middle()
         some = _some(error)
         if direction:
             v = _some(self.directions[direction])
             some = some - v * _quotient((some * v).sum(), (v * v).sum())
-        middle = float(_quotient(correct.abs(), spread).median())
         ratio = float(_quotient(some.abs(), spread).median()) / middle if middle > 0 else 1.0
         return min(max(ratio, 1.0), NOISE)
+
+    def _middle(self) -> tuple[Tensor, float]:
+        """Return the spread of some entries, and the median of correct errors in units of it."""
+        if self._some is None:
+            spread = _some(self._entry_bounds()[1])
+            correct = torch.stack([_some(one) for one in self.correct])
+            self._some = spread, float(_quotient(correct.abs(), spread).median())
+        return self._some
 
     def systems(self) -> Iterator[System]:
         """Yield the families of groups."""
@@ -250,10 +257,14 @@ class Yardstick:
             size = golden if direction == "golden" else torch.maximum(golden.abs(), typical)
             self._known[system] = norm, variance, coherent * self.unit * size + self.tiny * norm.sqrt(), golden
 
-    def excesses(self, error: Tensor, sums: Mapping[System, Sums]) -> Iterator[Excess]:
-        """Yield what a single draw shows: entries, their noise, groups, and the size of their sums."""
-        error = error.reshape(self.golden.shape)
-        ratio = error.abs() / self.allowed(error)
+    def excesses(self, error: Tensor, ratio: Tensor, sums: Mapping[System, Sums]) -> Iterator[Excess]:
+        """Yield what a single draw shows: entries, their noise, groups, and the size of their sums.
+
+        Args:
+            error: of the shape of the golden values.
+            ratio: of its size to what is allowed.
+            sums: of it.
+        """
         worst = int(ratio.argmax())
         value, wrong = float(self.golden.reshape(-1)[worst]), float(error.reshape(-1)[worst])
         relative = wrong / value if value else math.inf
@@ -299,9 +310,10 @@ class Deviation:
         """Take in the error at one draw."""
         error = error.reshape(yardstick.golden.shape)
         sums = yardstick.sums(error)
-        for excess in yardstick.excesses(error, sums):
+        ratio = error.abs() / yardstick.allowed(error)
+        for excess in yardstick.excesses(error, ratio, sums):
             self._note(excess)
-        beyond = error.abs() > yardstick.allowed(error)
+        beyond = ratio > 1
         self.wrong = beyond if self.wrong is None else self.wrong | beyond
         self.squares += float(error.square().sum())
         lines = tuple(range(yardstick.golden.dim() - 1))
