@@ -864,6 +864,7 @@ SENTENCES: dict[str, str] = {
     "explain.in_place.saved_input_at_unnamed": "`{op}`, in line {line}, needs the value that it had there to compute its derivative.",
     "explain.in_place.saved_input_unnamed": "`{op}` needs the value that it had then to compute its derivative.",
     "explain.in_place.advice_unnamed": "Make a new tensor there instead of changing it, or change a `.clone()` of it.",
+    "explain.hidden": "torch {version} does not show what a node saved without unpacking it, so that it cannot be said which tensor it is about.",
     "explain.in_place.known": "A tensor that was saved for backward was changed in place; the graph is gone, so it cannot be said which one.",
     # second backward
     "explain.freed.by_line": "This part of the graph was freed by an earlier backward: line {line}.",

@@ -864,6 +864,7 @@ SENTENCES: dict[str, str] = {
     "explain.in_place.saved_input_at_unnamed": "第 {line} 行的 `{op}` 计算导数时需要它当时的值。",
     "explain.in_place.saved_input_unnamed": "`{op}` 计算导数时需要它当时的值。",
     "explain.in_place.advice_unnamed": "在那里生成一个新张量，而不是修改它；或者修改它的 `.clone()`。",
+    "explain.hidden": "torch {version} 不解包就看不到节点保存了什么，所以说不出是哪个张量。",
     "explain.in_place.known": "一个为 backward 保存的张量被原地修改了；计算图已经不在，无法说出是哪一个。",
     # second backward
     "explain.freed.by_line": "计算图的这一部分已被之前的一次 backward 释放：第 {line} 行。",

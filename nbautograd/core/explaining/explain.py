@@ -16,6 +16,7 @@ from nbautograd.core.explaining.not_finite import BackwardWatch, not_finite
 from nbautograd.core.explaining.program import Program
 from nbautograd.core.explaining.returned import returned
 from nbautograd.core.explaining.torch_errors import kind_of
+from nbautograd.core.torch_private.nodes import SHOWS_SAVED
 
 NODE = re.compile(r"Function '?(\w+)'? returned nan")  # anomaly mode's own word for it
 OF_FUNCTIONS = (
@@ -58,6 +59,8 @@ def _only_kind(kind: str, program: Program) -> ErrorCause:
     """Return what is known where the evidence is gone: the kind of error, and what it means."""
     if kind == "not_finite" and (node := NODE.search(str(program.error))) is not None:
         return ErrorCause(kind, (said("not_finite.known_node", None, node=node[1]),), params={"node": node[1]})
+    if kind in ("in_place", "freed") and not SHOWS_SAVED:
+        return ErrorCause(kind, (said("hidden", None, version=torch.__version__),))
     return ErrorCause(kind, (said(f"{kind}.known"),))
 
 
