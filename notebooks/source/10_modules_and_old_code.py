@@ -1294,143 +1294,30 @@ class Repaired(nn.Module):
 # %% [markdown] lang="en" pair="dead"
 # ## 4. What died, and what took its place
 #
-# ### Exercise `what_died`
+# Six lines that you will meet in old notebooks, and their lines of today:
 #
-# Six lines that you will meet in old notebooks. Give each its line of today, out of these:
-#
-# - `torch.randn(3, requires_grad=True)`
-# - `Linear.apply(input, weight)`
-# - `ctx.needs_input_grad[0]`
-# - `loss.item()`
-# - `with torch.no_grad():`
-# - `torch.utils.cpp_extension`
+# | then | today |
+# |---|---|
+# | `Variable(torch.randn(3), requires_grad=True)` | `torch.randn(3, requires_grad=True)` |
+# | `Linear()(input, weight)` | `Linear.apply(input, weight)` |
+# | `self.needs_input_grad[0]` | `ctx.needs_input_grad[0]` |
+# | `loss.data[0]` | `loss.item()` |
+# | `Variable(x, volatile=True)` | `with torch.no_grad():` |
+# | `torch.utils.ffi` | `torch.utils.cpp_extension` |
 
-# %% [markdown] lang="zh" pair="dead" of="2efa310f"
+# %% [markdown] lang="zh" pair="dead" of="53924b0c"
 # ## 4. 谁不在了，谁接了班
 #
-# ### 练习 `what_died`
+# 下面六行，你会在旧笔记本里见到；右边是今天的写法：
 #
-# 下面六行，你会在旧笔记本里见到。请为每一行选出今天的写法，从这些里选：
-#
-# - `torch.randn(3, requires_grad=True)`
-# - `Linear.apply(input, weight)`
-# - `ctx.needs_input_grad[0]`
-# - `loss.item()`
-# - `with torch.no_grad():`
-# - `torch.utils.cpp_extension`
-
-# %% exercise="what_died"
-# %%exercise what_died
-old = [
-    "Variable(torch.randn(3), requires_grad=True)",
-    "Linear()(input, weight)",
-    "self.needs_input_grad[0]",
-    "loss.data[0]",
-    "Variable(x, volatile=True)",
-    "torch.utils.ffi",
-]
-today = dict.fromkeys(old, "?")
-### BEGIN SOLUTION
-today["Variable(torch.randn(3), requires_grad=True)"] = "torch.randn(3, requires_grad=True)"
-today["Linear()(input, weight)"] = "Linear.apply(input, weight)"
-today["self.needs_input_grad[0]"] = "ctx.needs_input_grad[0]"
-today["loss.data[0]"] = "loss.item()"
-today["Variable(x, volatile=True)"] = "with torch.no_grad():"
-today["torch.utils.ffi"] = "torch.utils.cpp_extension"
-### END SOLUTION
-
-# %% tags=["right"] exercise="what_died"
-today = {
-    "Variable(torch.randn(3), requires_grad=True)": "torch.randn(3, requires_grad=True)",
-    "Linear()(input, weight)": "Linear.apply(input, weight)",
-    "self.needs_input_grad[0]": "ctx.needs_input_grad[0]",
-    "loss.data[0]": "loss.item()",
-    "Variable(x, volatile=True)": "with torch.no_grad():",
-    "torch.utils.ffi": "torch.utils.cpp_extension",
-}
-
-# %% tags=["wrong"] exercise="what_died" expects="wrong_pair"
-today = {
-    "Variable(torch.randn(3), requires_grad=True)": "with torch.no_grad():",
-    "Linear()(input, weight)": "Linear.apply(input, weight)",
-    "self.needs_input_grad[0]": "ctx.needs_input_grad[0]",
-    "loss.data[0]": "loss.item()",
-    "Variable(x, volatile=True)": "torch.randn(3, requires_grad=True)",
-    "torch.utils.ffi": "torch.utils.cpp_extension",
-}
-
-# %% tags=["wrong"] exercise="what_died" expects="wrong_pair"
-today = {
-    "Variable(torch.randn(3), requires_grad=True)": "torch.randn(3, requires_grad=True)",
-    "Linear()(input, weight)": "ctx.needs_input_grad[0]",
-    "self.needs_input_grad[0]": "Linear.apply(input, weight)",
-    "loss.data[0]": "loss.item()",
-    "Variable(x, volatile=True)": "with torch.no_grad():",
-    "torch.utils.ffi": "torch.utils.cpp_extension",
-}
-
-# %% tags=["wrong"] exercise="what_died" expects="wrong_pair"
-today = {
-    "Variable(torch.randn(3), requires_grad=True)": "torch.randn(3, requires_grad=True)",
-    "Linear()(input, weight)": "Linear.apply(input, weight)",
-    "self.needs_input_grad[0]": "ctx.needs_input_grad[0]",
-    "loss.data[0]": "with torch.no_grad():",
-    "Variable(x, volatile=True)": "loss.item()",
-    "torch.utils.ffi": "torch.utils.cpp_extension",
-}
-
-# %% tags=["wrong"] exercise="what_died" expects="wrong_pair"
-today = {
-    "Variable(torch.randn(3), requires_grad=True)": "torch.randn(3, requires_grad=True)",
-    "Linear()(input, weight)": "Linear.apply(input, weight)",
-    "self.needs_input_grad[0]": "torch.utils.cpp_extension",
-    "loss.data[0]": "loss.item()",
-    "Variable(x, volatile=True)": "with torch.no_grad():",
-    "torch.utils.ffi": "ctx.needs_input_grad[0]",
-}
-
-# %% tags=["wrong"] exercise="what_died" expects="wrong_pair"
-today = {
-    "Variable(torch.randn(3), requires_grad=True)": "loss.item()",
-    "Linear()(input, weight)": "Linear.apply(input, weight)",
-    "self.needs_input_grad[0]": "ctx.needs_input_grad[0]",
-    "loss.data[0]": "torch.randn(3, requires_grad=True)",
-    "Variable(x, volatile=True)": "with torch.no_grad():",
-    "torch.utils.ffi": "torch.utils.cpp_extension",
-}
-
-# %% tags=["wrong"] exercise="what_died" expects="not_a_choice"
-today = {
-    "Variable(torch.randn(3), requires_grad=True)": "torch.randn(3, requires_grad=True)",
-    "Linear()(input, weight)": "Linear.apply(input, weight)",
-    "self.needs_input_grad[0]": "ctx.needs_input_grad[0]",
-    "loss.data[0]": "loss.data",
-    "Variable(x, volatile=True)": "with torch.no_grad():",
-    "torch.utils.ffi": "torch.utils.cpp_extension",
-}
-
-# %% tags=["wrong"] exercise="what_died" expects="lines_missing"
-today = {
-    "Variable(torch.randn(3), requires_grad=True)": "torch.randn(3, requires_grad=True)",
-    "Linear()(input, weight)": "Linear.apply(input, weight)",
-    "needs_input_grad": "ctx.needs_input_grad[0]",
-    "loss.data[0]": "loss.item()",
-    "Variable(x, volatile=True)": "with torch.no_grad():",
-    "torch.utils.ffi": "torch.utils.cpp_extension",
-}
-
-# %% tags=["wrong"] exercise="what_died" expects="lines_missing"
-today = "all of them"
-
-# %% tags=["wrong"] exercise="what_died" expects="not_a_choice"
-today = {
-    "Variable(torch.randn(3), requires_grad=True)": "?",
-    "Linear()(input, weight)": "?",
-    "self.needs_input_grad[0]": "?",
-    "loss.data[0]": "?",
-    "Variable(x, volatile=True)": "?",
-    "torch.utils.ffi": "?",
-}
+# | 从前 | 今天 |
+# |---|---|
+# | `Variable(torch.randn(3), requires_grad=True)` | `torch.randn(3, requires_grad=True)` |
+# | `Linear()(input, weight)` | `Linear.apply(input, weight)` |
+# | `self.needs_input_grad[0]` | `ctx.needs_input_grad[0]` |
+# | `loss.data[0]` | `loss.item()` |
+# | `Variable(x, volatile=True)` | `with torch.no_grad():` |
+# | `torch.utils.ffi` | `torch.utils.cpp_extension` |
 
 # %% [markdown] lang="en" pair="end"
 # **What to keep.** A Function owns nothing, a module owns what it registers. `apply` takes everything in order; defaults live around it. Old code: static methods, `ctx` for `self`, one gradient for each argument of `forward`. And a note that has been copied for years is not thereby right: run it, and look.

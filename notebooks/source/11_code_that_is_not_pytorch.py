@@ -930,72 +930,11 @@ plt.show()
 # With float64 the forward difference is best near $10^{-8}$, with an error near $10^{-8}$; the central one near $10^{-5}$, with an error near $10^{-11}$. With float32 the best forward difference keeps **three digits**, near $h = 10^{-3}$ or $10^{-4}$, and a step of $10^{-8}$ keeps none: $x + h$ is $x$.
 #
 # The rule behind it: truncation and round-off are equal where the curve has its bottom. For forward differences that is $h \approx \sqrt{\varepsilon}$, for central ones $h \approx \sqrt[3]{\varepsilon}$, with $\varepsilon$ the distance from 1 to the next number, `torch.finfo(dtype).eps`.
-#
-# ### Exercise `step_for`
-#
-# Write `step_for(dtype, kind)`, with `kind` either `"forward"` or `"central"`: a step whose error for sin is at most twelve times the best possible.
 
-# %% [markdown] lang="zh" pair="bottom" of="95d018f2"
+# %% [markdown] lang="zh" pair="bottom" of="42d33820"
 # 用 float64，前向差分在 $10^{-8}$ 附近最好，误差也在 $10^{-8}$ 上下；中心差分在 $10^{-5}$ 附近最好，误差约 $10^{-11}$。用 float32，最好的前向差分只有**三位**是对的，步长在 $10^{-3}$ 到 $10^{-4}$；步长取 $10^{-8}$ 就一位也不剩：$x + h$ 就是 $x$。
 #
 # 背后的规律：截断误差与舍入误差相等的地方，就是曲线的最低点。前向差分是 $h \approx \sqrt{\varepsilon}$，中心差分是 $h \approx \sqrt[3]{\varepsilon}$，这里的 $\varepsilon$ 是 1 到下一个数的距离，即 `torch.finfo(dtype).eps`。
-#
-# ### 练习 `step_for`
-#
-# 写出 `step_for(dtype, kind)`，`kind` 是 `"forward"` 或 `"central"`：它给出的步长，对 sin 的误差不超过最好情形的十二倍。
-
-# %% exercise="step_for"
-# %%exercise step_for
-def step_for(dtype, kind):
-    ### BEGIN SOLUTION
-    return torch.finfo(dtype).eps ** (1 / 2 if kind == "forward" else 1 / 3)
-    ### END SOLUTION
-
-# %% tags=["right"] exercise="step_for"
-def step_for(dtype, kind):
-    table = {
-        (torch.float32, "forward"): 5e-4,
-        (torch.float32, "central"): 5e-3,
-        (torch.float64, "forward"): 1e-8,
-        (torch.float64, "central"): 5e-6,
-    }
-    return table[dtype, kind]
-
-# %% tags=["wrong"] exercise="step_for" expects="step_too_small"
-def step_for(dtype, kind):
-    return 1e-6
-
-# %% tags=["wrong"] exercise="step_for" expects="step_too_large"
-def step_for(dtype, kind):
-    return 1e-3
-
-# %% tags=["wrong"] exercise="step_for" expects="step_too_small"
-def step_for(dtype, kind):
-    return torch.finfo(dtype).eps
-
-# %% tags=["wrong"] exercise="step_for" expects="step_too_small"
-def step_for(dtype, kind):
-    return torch.finfo(dtype).eps ** 0.5
-
-# %% tags=["wrong"] exercise="step_for" expects="step_too_large"
-def step_for(dtype, kind):
-    return torch.finfo(dtype).eps ** (1 / 3)
-
-# %% tags=["wrong"] exercise="step_for" expects="step_too_small"
-def step_for(dtype, kind):
-    return torch.finfo(dtype).eps ** (1 / 3 if kind == "forward" else 1 / 2)
-
-# %% tags=["wrong"] exercise="step_for" expects="step_too_small"
-def step_for(dtype, kind):
-    return torch.finfo(dtype).tiny
-
-# %% tags=["wrong"] exercise="step_for" expects="step_not_a_number"
-def step_for(dtype, kind):
-    print(torch.finfo(dtype).eps ** 0.5)
-
-# %% tags=["wrong"] exercise="step_for" expects="step_too_large"
-def step_for(dtype, kind):
-    return 0.1
 
 # %% [markdown] lang="en" pair="answer"
 # ## 4. So, when?

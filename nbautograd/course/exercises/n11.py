@@ -92,55 +92,6 @@ def _opened(box: Any, x: Tensor) -> Tensor:
     return torch.sin(x) + x * x.mean()
 
 
-# step_for
-
-POINTS = np.linspace(0.5, 2.0, 101)
-KINDS = ("forward", "central")
-STEP_NOT_NUMBER = {
-    "en": "step_for({dtype}, {kind!r}) gives {got}; one positive number is wanted.",
-    "zh": "step_for({dtype}, {kind!r}) 得到的是 {got}，需要一个正数。",
-}
-TOO_SMALL = {
-    "en": "step_for({dtype}, {kind!r}) = {step:.1e} is too small: round-off wins. The error for sin is {error:.0e}, and"
-    " with the best step it is {best:.0e}.",
-    "zh": "step_for({dtype}, {kind!r}) = {step:.1e} 太小，舍入误差占了上风："
-    "对 sin 的误差是 {error:.0e}，而用最好的步长是 {best:.0e}。",
-}
-TOO_LARGE = {
-    "en": "step_for({dtype}, {kind!r}) = {step:.1e} is too large: truncation wins. The error for sin is {error:.0e},"
-    " and with the best step it is {best:.0e}.",
-    "zh": "step_for({dtype}, {kind!r}) = {step:.1e} 太大，截断误差占了上风："
-    "对 sin 的误差是 {error:.0e}，而用最好的步长是 {best:.0e}。",
-}
-
-
-def _error(kind: str, real: type[np.floating[Any]], step: float) -> float:
-    """Largest error of a difference quotient of sin on [0.5, 2], all arithmetic in one precision."""
-    x, h = POINTS.astype(real), real(step)
-    ahead, behind = np.sin(x + h), np.sin(x) if kind == "forward" else np.sin(x - h)
-    with np.errstate(all="ignore"):
-        slope = (ahead - behind) / (h if kind == "forward" else 2 * h)
-    return float(np.nan_to_num(np.abs(slope.astype(np.float64) - np.cos(x.astype(np.float64))), nan=1.0).max())
-
-
-def _steps_fit(answer: Any, draw: Draw) -> Iterator[Failure]:
-    for dtype, real in ((torch.float32, np.float32), (torch.float64, np.float64)):
-        for kind in KINDS:
-            step = answer(dtype, kind)
-            known = {"dtype": str(dtype), "kind": kind}
-            if isinstance(step, bool) or not isinstance(step, (int, float)) or not step > 0:
-                yield Failure("step_not_a_number", STEP_NOT_NUMBER, {**known, "got": repr(step)[:60]})
-                return
-            tried = [(_error(kind, real, 10.0**k), 10.0**k) for k in np.arange(-14, 0, 0.25)]
-            best, at = min(tried)
-            error = _error(kind, real, float(step))
-            if error > 12 * best:
-                said = TOO_SMALL if step < at else TOO_LARGE
-                code = "step_too_small" if step < at else "step_too_large"
-                yield Failure(code, said, {**known, "step": float(step), "error": error, "best": best})
-                return
-
-
 # when_numerical
 
 CASES: dict[str, tuple[bool, dict[str, str]]] = {
@@ -287,7 +238,6 @@ EXERCISES = (
         forward_calls=_calls,
         tolerance=1e-6,
     ),
-    Exercise("step_for", "step_for", "custom", own=_steps_fit),
     Exercise(
         "library_op",
         "softplus",
