@@ -128,7 +128,7 @@ def _of_error(error: BaseException) -> Explanation:
     if cause is None:
         return Explanation("not_torch", (_note("not_torch"),))
     explanation = _explained(cause, program)
-    if cause.did is None and cause.code in UNSEEN:
+    if cause.did is None and cause.code in UNSEEN and cause.findings[0].code != "explain_hidden":
         return replace(explanation, findings=(*explanation.findings, _run_it(cause, program)))
     return explanation
 
