@@ -76,8 +76,8 @@ SENTENCES: dict[str, str] = {
     "causes.wrong_variable_gradient.advice": "{known}With the gradient of `{expression}`{made_in} in place of `{name}` it is right, at other inputs too: work out `{statement}` again.",
     "causes.wrong_variable_value.what": "The gradient of `{input}` goes wrong in line {at}, at `{name}`.",
     "causes.wrong_variable_value.advice": "{known}With what `{expression}` is in forward{made_in} in place of `{name}` it is right, at other inputs too: compare `{statement}` with forward.",
-    "causes.wrong_saved.what": "The gradient of `{input}` goes wrong with what forward saves, and backward takes from ctx as `{name}`.",
-    "causes.wrong_saved.advice": "With what `{expression}` is in forward{made_in} in place of `{name}` it is right, at other inputs too: save that, or compute it from what is saved.",
+    "causes.wrong_saved.what": "The gradient of `{input}` goes wrong with what backward takes from ctx as `{name}`.",
+    "causes.wrong_saved.advice": "With what `{expression}` is in forward{made_in} in its place it is right, at other inputs too: compare what is saved with what is taken.",
     "causes.or_before": "The mistake is in that line, or in what it computes `{name}` from. ",
     "causes.turned": "turned over",
     "causes.turned_over": "turned over for {count} of {entries} elements",
@@ -86,6 +86,7 @@ SENTENCES: dict[str, str] = {
     "causes.wrong_variable_solved.what": "The gradient of `{input}` goes wrong in line {at}, at `{name}`.",
     "causes.wrong_variable_solved.advice": "{known}With other values of `{name}`, and nothing else changed, it is right, at other inputs too: work out `{statement}` again.",
     "causes.value_of_condition": "the condition in line {line}: `{expression}`",
+    "causes.rest_right_before": "Of what line {line} uses, all but {names} is right: the mistake is in that line or in how {names} came about. ",
     "causes.hint_none.what": "The gradient of `{input}` is wrong.",
     "causes.hint_none_function.what": "Something is wrong with this Function or its backward.",
     # whole blocks

@@ -76,8 +76,8 @@ SENTENCES: dict[str, str] = {
     "causes.wrong_variable_gradient.advice": "{known}把 `{name}` 换成 `{expression}`{made_in} 的梯度，结果就是对的，换别的输入也一样：请重新推导 `{statement}`。",
     "causes.wrong_variable_value.what": "`{input}` 的梯度从第 {at} 行的 `{name}` 开始出错。",
     "causes.wrong_variable_value.advice": "{known}把 `{name}` 换成 forward 中 `{expression}`{made_in} 的值，结果就是对的，换别的输入也一样：请把 `{statement}` 与 forward 对照。",
-    "causes.wrong_saved.what": "`{input}` 的梯度错在 forward 保存的值上：backward 从 ctx 取出它，称为 `{name}`。",
-    "causes.wrong_saved.advice": "把 `{name}` 换成 forward 中 `{expression}`{made_in} 的值，结果就是对的，换别的输入也一样：请保存那个值，或由已保存的值算出它。",
+    "causes.wrong_saved.what": "`{input}` 的梯度错在 backward 从 ctx 取出的 `{name}` 上。",
+    "causes.wrong_saved.advice": "把它换成 forward 中 `{expression}`{made_in} 的值，结果就是对的，换别的输入也一样：请把保存的值与取出的值对照。",
     "causes.or_before": "错误就在这一行，或者在计算 `{name}` 所用的值里。",
     "causes.turned": "取反",
     "causes.turned_over": "在 {entries} 个元素中的 {count} 个上取反",
@@ -86,6 +86,7 @@ SENTENCES: dict[str, str] = {
     "causes.wrong_variable_solved.what": "`{input}` 的梯度从第 {at} 行的 `{name}` 开始出错。",
     "causes.wrong_variable_solved.advice": "{known}只要换掉 `{name}` 的值，其余不变，结果就是对的，换别的输入也一样：请重新推导 `{statement}`。",
     "causes.value_of_condition": "第 {line} 行的条件：`{expression}`",
+    "causes.rest_right_before": "第 {line} 行用到的值里，除 {names} 以外都是对的：错误就在这一行，或者在 {names} 的由来里。",
     "causes.hint_none.what": "`{input}` 的梯度不对。",
     "causes.hint_none_function.what": "这个 Function 或它的 backward 有问题。",
     # whole blocks

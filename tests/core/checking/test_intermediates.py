@@ -10,6 +10,8 @@ from own_mistakes import draw
 from torch.autograd import Function
 
 import nbautograd
+from nbautograd.core.checking.diagnosis.intermediates import wrong_variable
+from nbautograd.core.checking.problem import Problem
 from nbautograd.core.findings import Finding
 
 
@@ -127,6 +129,76 @@ class Centred(Function):
     def backward(ctx, g):
         part = g.flip(0).cumsum(0).flip(0) * 1.0
         return part + 0.25 * (part.mean(0) - g.mean(0))
+
+
+def _slope(x, bound):
+    inner = x.abs() < 2 * bound
+    return torch.where(inner, x, bound * x.sign())
+
+
+class Helped(Function):
+    """The condition is wrong in a function that backward calls."""
+
+    @staticmethod
+    def forward(ctx, x, bound):
+        ctx.save_for_backward(x)
+        ctx.bound = bound
+        return 0.5 * x.clamp(-bound, bound).square() + bound * (x.abs() - bound).clamp(min=0)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * _slope(x, ctx.bound), None
+
+
+class Takes(Function):
+    """Backward takes the first of what is saved for the second."""
+
+    @staticmethod
+    def forward(ctx, x):
+        y = x.sigmoid()
+        ctx.save_for_backward(x, y)
+        return y * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        y, _ = ctx.saved_tensors
+        slope = y * (1 - y)
+        return 2 * g * slope
+
+
+class Counted(Function):
+    """A number is wrong, and the line that uses it is not."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x - x.mean(0)
+
+    @staticmethod
+    def backward(ctx, g):
+        n = g.numel()
+        return g - g.sum(0) / n
+
+
+def test_a_condition_in_a_function_that_backward_calls() -> None:
+    found, line = first(Helped, torch.linspace(-2, 2.1, 9, dtype=torch.float64, requires_grad=True), 0.7)
+    assert line == "inner = x.abs() < 2 * bound"
+    assert "a condition" in found.message
+
+
+def test_what_is_taken_from_ctx() -> None:
+    found, line = first(Takes, draw(3, 4))
+    assert (found.message_id, line) == ("causes.wrong_saved", "y, _ = ctx.saved_tensors")
+
+
+def test_a_line_is_not_blamed_alone_where_a_number_may_be_wrong() -> None:
+    subject = Problem(Counted, (draw(4, 3),))
+    with subject.session():
+        subject.call()
+        found = wrong_variable(subject, 0)
+    assert found is not None
+    assert (found.unknown, found.site.text) == (("n",), "g - g.sum(0) / n")
+    assert "all but `n` is right" in str(found.before(1))
 
 
 def test_a_value_that_backward_computes_again() -> None:

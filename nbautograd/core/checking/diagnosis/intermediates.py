@@ -10,11 +10,14 @@ others, of other sizes among them.
 from __future__ import annotations
 
 import ast
+import builtins
 import copy
 import itertools
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from types import FunctionType, ModuleType
 from typing import Any
 
 import torch
@@ -28,9 +31,10 @@ from nbautograd.core.checking.backward_call import (
     gradient_tolerance,
     own_node,
     pull,
+    tensors_on_ctx,
     user_backward,
 )
-from nbautograd.core.checking.diagnosis.rewritten import Wrapped, expressions, method, recompiled
+from nbautograd.core.checking.diagnosis.rewritten import Method, Wrapped, expressions, method, recompiled
 from nbautograd.core.checking.diagnosis.shared_variable import assigned, names_read, names_written
 from nbautograd.core.checking.directional import directional_derivative
 from nbautograd.core.checking.jacobian.forward_values import by_autograd, pulled
@@ -86,12 +90,14 @@ class WrongVariable:
 
     Attributes:
         site: the variable, and the statement that made it.
-        kind: ``"gradient"`` or ``"value"``: what belongs in its place; ``"condition"`` for one that is turned over,
+        kind: ``"gradient"`` or ``"value"``: what belongs in its place; ``"taken"`` for a value that is saved, while
+            another is taken from ctx; ``"condition"`` for one that is turned over,
             ``"solved"`` for a variable of which it is only known that other values of it are right.
         expression: of forward, whose gradient or value that is.
         made_in: the expression's line; None for an argument.
         whole: True when it is the gradient of the input itself.
-        alone: True when all that the statement computes it from is right.
+        unknown: names among those that the statement computes it from of which it is not known whether they are right;
+            None where nothing is known of any.
         flipped: where a condition is to be turned over.
         parts: True when the variable is written in parts.
     """
@@ -101,7 +107,7 @@ class WrongVariable:
     expression: str
     made_in: int | None
     whole: bool
-    alone: bool = False
+    unknown: tuple[str, ...] | None = None
     flipped: Phrase | str = ""
     parts: bool = False
 
@@ -118,11 +124,22 @@ class WrongVariable:
     @property
     def message(self) -> str:
         """The sentence that says what belongs in the variable's place."""
-        return "wrong_saved" if self.site.from_ctx else f"wrong_variable_{self.kind}"
+        return "wrong_saved" if self.site.from_ctx or self.kind == "taken" else f"wrong_variable_{self.kind}"
+
+    def before(self, line: int) -> Phrase | None:
+        """Say what is right of that which the line uses."""
+        if self.unknown is None:
+            return None
+        on_ctx = re.findall(r"\bctx\.\w+", self.site.text) if "ctx" in self.unknown else []
+        names = ", ".join(f"`{n}`" for n in dict.fromkeys((*on_ctx, *self.unknown)) if n != "ctx")
+        if not names:
+            return Phrase("causes.all_right_before", line=line, name=self.site.name)
+        rest = self.site.reads - set(self.unknown) - {self.site.name}
+        return Phrase("causes.rest_right_before", line=line, names=names) if rest else None
 
     def params(self, line: int) -> dict[str, Any]:
         """Return what that sentence speaks of."""
-        known = Phrase("causes.all_right_before" if self.alone else "causes.or_before", line=line, name=self.site.name)
+        known = self.before(line) or Phrase("causes.or_before", line=line, name=self.site.name)
         made_in = "" if self.made_in is None else Phrase("causes.of_forward", line=self.made_in)
         said = {"name": self.site.name, "at": line, "expression": self.expression, "made_in": made_in}
         return {**said, "statement": rules.short(self.site.statement), "known": known, "flipped": self.flipped}
@@ -165,12 +182,19 @@ class _Bench:
         self.labels = _labels(forward[1], self.nodes)
         seeing = Wrapped(self.nodes, SEEN).visit(copy.deepcopy(forward[1]))
         self.forward = recompiled(forward[0], seeing, {SEEN: self._seen})
-        tree, self.arguments = copy.deepcopy(backward[1]), user_source.parameters(backward[1])[1:]
-        tree.body = list(self._held_after(tree.body, set(self.arguments)))
-        self.backward = recompiled(backward[0], tree, {HELD: self._held})
+        self.arguments, self.outside = user_source.parameters(backward[1])[1:], backward[0].__globals__
+        helpers = {name: self._holding(one, {}) for name, one in _helpers(backward).items()}
+        self.own = len(self.sites)  # the first of backward itself
+        self.backward = self._holding(backward, {name: made for name, made in helpers.items() if made is not None})
         self.replaced: tuple[int, Any] | None = None
         self.seen: dict[int, Any] = {}
         self.held: dict[int, Any] = {}
+
+    def _holding(self, one: Method, helpers: Mapping[str, FunctionType]) -> FunctionType | None:
+        """Return a function that hands its variables and conditions, and what it returns, through a call."""
+        tree = copy.deepcopy(one[1])
+        tree.body = list(self._held_after(tree.body, set(user_source.parameters(tree))))
+        return recompiled(one[0], tree, {HELD: self._held, **helpers})
 
     def _held_after(self, statements: Sequence[ast.stmt], known: set[str]) -> Iterator[ast.stmt]:
         """The statements, each variable handed through a call after the one that wrote it; a loop counts as one."""
@@ -178,6 +202,8 @@ class _Bench:
             sites = list(self._written(statement, known))
             if not isinstance(statement, (*REPEATED, ast.With, ast.FunctionDef, ast.ClassDef)):
                 self._hold_conditions(statement)
+            if isinstance(statement, ast.Return) and statement.value is not None:
+                statement.value = self._hold_returned(statement.value)
             for name in ("body", "orelse") if isinstance(statement, (ast.If, ast.With)) else ():
                 inner = getattr(statement, name, None)
                 if inner:
@@ -232,12 +258,22 @@ class _Bench:
             if isinstance(child, ast.AST):
                 setattr(statement, name, wrapped.visit(child))
 
+    def _hold_returned(self, value: ast.expr) -> ast.expr:
+        """Hand each expression that is returned through a call."""
+        items = value.elts if isinstance(value, ast.Tuple) else [value]
+        made = [n for n in items if not isinstance(n, (ast.Name, ast.Constant, ast.Starred))]
+        wrapped: ast.expr = Wrapped(made, HELD, len(self.sites)).visit(value)
+        for node in made:
+            text = ast.unparse(node)
+            self.sites.append(Site(text, node.lineno, text, "", names_read(node), False, False))
+        return wrapped
+
     def _seen(self, number: int, value: Any) -> Any:
         self.seen[number] = None if number in self.seen else value  # of what runs more than once nothing is known
         return value
 
     def _held(self, number: int, value: Any) -> Any:
-        self.held[number] = value
+        self.held[number] = None if number in self.held else value  # likewise
         if self.replaced is None or self.replaced[0] != number:
             return value
         return self.replaced[1].clone() if isinstance(self.replaced[1], Tensor) else self.replaced[1]
@@ -257,17 +293,18 @@ class _Bench:
             pool = first.pool(kind, value) if isinstance(value, Tensor) else []
             same = [key for key, tensor in pool if tensor.shape == value.shape and _equal(value, tensor, first.rel)]
             faithful = not site.from_ctx or any(self._label(key) == site.name for key in same)
-            right.discard(site.name)
-            if same and faithful:
-                right.add(site.name)
-                if site.from_ctx or any(self._label(key) == site.name for key in same):
-                    continue
+            if number >= self.own:
+                right.discard(site.name)
+                right |= {site.name} if same and faithful else set()
+            if same and faithful and (site.from_ctx or any(self._label(key) == site.name for key in same)):
+                continue
             found = self._known(places, number, [item for item in pool if item[0] not in same])
             found = found or (None if site.from_ctx else self._other(places, number, value, kind))
             if found is not None:
-                alone = not site.from_ctx and site.reads <= right | {"ctx"} | self._constant()
+                unknown = tuple(sorted(site.reads - right - self._modules()))
                 parts = any(s.name == site.name and not s.assigned for s in self.sites)
-                return replace(found, alone=alone, parts=parts)
+                own = number >= self.own and not site.from_ctx
+                return replace(found, unknown=unknown if own else None, parts=parts)
         return None
 
     def _known(self, places: Sequence[_Place], number: int, pool: Sequence[tuple[Key, Tensor]]) -> WrongVariable | None:
@@ -282,7 +319,11 @@ class _Bench:
                 continue  # what follows would mend more than it can: it projects, or masks
             if first.mended(number, tensor) and all(p.borne_out(number, key) for p in others):
                 expression, line = self.labels[key[1]] if key[1] >= 0 else self._argument(key)
-                return WrongVariable(self.sites[number], key[0], expression, line, whole)
+                site = self.sites[number]
+                if site.from_ctx and first.is_saved(tensor):  # what is taken is another of those that are saved
+                    site = replace(site, from_ctx="", assigned=False)
+                    return WrongVariable(site, "taken", expression, line, False)
+                return WrongVariable(site, key[0], expression, line, whole)
         return None
 
     def _other(self, places: Sequence[_Place], number: int, value: Any, kind: str) -> WrongVariable | None:
@@ -295,13 +336,12 @@ class _Bench:
             return None
         count, entries = first
         wrong = Phrase("causes.turned_over", count=count, entries=entries) if entries > 1 else Phrase("causes.turned")
-        return WrongVariable(site, "condition" if condition else "solved", "", None, False, False, wrong)
+        return WrongVariable(site, "condition" if condition else "solved", "", None, False, flipped=wrong)
 
-    def _constant(self) -> set[str]:
-        """Return the names that backward never assigns a tensor to: modules, functions, numbers."""
-        tensors = {self.sites[n].name for n, value in self.held.items() if isinstance(value, Tensor)}
+    def _modules(self) -> set[str]:
+        """Return the names that stand for modules, or for what Python has built in: nothing that may be wrong."""
         names = {name for site in self.sites for name in site.reads}
-        return names - tensors - set(self.arguments)
+        return {n for n in names if isinstance(self.outside.get(n), ModuleType) or hasattr(builtins, n)}
 
     def _label(self, key: Key) -> str:
         return (self.labels[key[1]] if key[1] >= 0 else self._argument(key))[0]
@@ -439,6 +479,11 @@ class _Place:
         ]
         return torch.cat([(torch.view_as_real(t) if t.is_complex() else t).reshape(-1).double() for t in parts])
 
+    def is_saved(self, tensor: Tensor) -> bool:
+        """Return True for a value that ctx holds."""
+        held = [t for _, t in tensors_on_ctx(self.bench.subject, self.node)]
+        return any(t.shape == tensor.shape and t.dtype == tensor.dtype and torch.equal(t, tensor) for t in held)
+
     def is_whole(self, tensor: Tensor) -> bool:
         """Return True for what is the right gradient of the input itself."""
         right = self.right[self.bench.which]
@@ -479,6 +524,16 @@ class _Place:
 
     def _right(self, gradients: Sequence[Any], which: int) -> bool:
         return agree_relative(gradients[which], self.right[which], self.rel)
+
+
+def _helpers(backward: Method) -> dict[str, Method]:
+    """The functions beside the class, in its cell or file, that backward calls by name."""
+    function, tree = backward
+    called = {n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
+    found = {name: function.__globals__.get(name) for name in called - set(function.__code__.co_freevars)}
+    file = function.__code__.co_filename
+    beside = {n: f for n, f in found.items() if isinstance(f, FunctionType) and f.__code__.co_filename == file}
+    return {name: one for name, f in sorted(beside.items()) if (one := method(f)) is not None}
 
 
 def _laid_out(tensor: Tensor, like: Tensor) -> Tensor | None:

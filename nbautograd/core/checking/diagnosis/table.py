@@ -279,7 +279,7 @@ def _written(subject: Problem, e: Evidence, cause: Cause) -> Returned | None:
 def _through(subject: Problem, via: WrongVariable | SharedVariable, line: int | None) -> Phrase | str:
     """Return what is known of the variable through which the gradient goes wrong."""
     if isinstance(via, WrongVariable):
-        return Phrase("causes.all_right_before", line=line, name=via.site.name) if via.alone else ""
+        return "" if line is None or via.site.text == "" else via.before(line) or ""
     names = ", ".join(f"`{subject.input_names[k]}`" for k in sorted(via.inputs))
     return Phrase("causes.shared_variable", inputs=names, name=via.name, line=via.line)
 
