@@ -198,7 +198,33 @@ def test_a_line_is_not_blamed_alone_where_a_number_may_be_wrong() -> None:
         found = wrong_variable(subject, 0)
     assert found is not None
     assert (found.unknown, found.site.text) == (("n",), "g - g.sum(0) / n")
-    assert "all but `n` is right" in str(found.before(1))
+    assert "all but `n` is known to be right" in str(found.before(1))
+
+
+class Scaled(Function):
+    """What backward begins with is right as the gradient of the output, and not as what its name says."""
+
+    @staticmethod
+    def forward(ctx, x, scale):
+        wide = x.exp() + x
+        ctx.save_for_backward(x, scale)
+        return wide * scale
+
+    @staticmethod
+    def backward(ctx, g):
+        x, _ = ctx.saved_tensors
+        gw = g * 1
+        gx = gw * (x.exp() + 1)
+        return gx * 1, (g * (x.exp() + x)).sum(0)
+
+
+def test_of_two_lines_that_may_lack_a_factor_the_later_is_named_and_the_earlier_not_called_right() -> None:
+    subject = Problem(Scaled, (draw(4, 3), draw(3, seed=1)))
+    with subject.session():
+        subject.call()
+        found = wrong_variable(subject, 0)
+    assert found is not None
+    assert (found.site.name, found.unknown) == ("gx", ("gw",))
 
 
 def test_a_value_that_backward_computes_again() -> None:

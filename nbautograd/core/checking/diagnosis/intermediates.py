@@ -35,7 +35,7 @@ from nbautograd.core.checking.backward_call import (
     user_backward,
 )
 from nbautograd.core.checking.diagnosis.rewritten import Method, Wrapped, expressions, method, recompiled
-from nbautograd.core.checking.diagnosis.shared_variable import assigned, names_read, names_written
+from nbautograd.core.checking.diagnosis.shared_variable import assigned, in_place, names_read, names_written
 from nbautograd.core.checking.directional import directional_derivative
 from nbautograd.core.checking.jacobian.forward_values import by_autograd, pulled
 from nbautograd.core.checking.problem import Problem
@@ -46,7 +46,7 @@ from nbautograd.core.numerics.constants import SIGNIFICANT
 
 MOST = 200  # backwards with another value that are tried
 PLACES = 3  # at which a value has to mend the gradient: where it was found, and elsewhere
-SOLVED = 64  # elements of a variable up to which other values of it are solved for
+SOLVED = 64  # elements of a condition up to which it is solved where to turn it over
 ELEMENTS = 20_000  # of the inputs up to which values are tried
 REPEATED = (ast.For, ast.While, ast.Try)
 HELD, SEEN = "_held", "_seen"  # what the calls around variables and expressions are named
@@ -91,8 +91,7 @@ class WrongVariable:
     Attributes:
         site: the variable, and the statement that made it.
         kind: ``"gradient"`` or ``"value"``: what belongs in its place; ``"taken"`` for a value that is saved, while
-            another is taken from ctx; ``"condition"`` for one that is turned over,
-            ``"solved"`` for a variable of which it is only known that other values of it are right.
+            another is taken from ctx; ``"condition"`` for one that is turned over.
         expression: of forward, whose gradient or value that is.
         made_in: the expression's line; None for an argument.
         whole: True when it is the gradient of the input itself.
@@ -139,7 +138,7 @@ class WrongVariable:
 
     def params(self, line: int) -> dict[str, Any]:
         """Return what that sentence speaks of."""
-        known = self.before(line) or Phrase("causes.or_before", line=line, name=self.site.name)
+        known = self.before(line) or ""
         made_in = "" if self.made_in is None else Phrase("causes.of_forward", line=self.made_in)
         said = {"name": self.site.name, "at": line, "expression": self.expression, "made_in": made_in}
         return {**said, "statement": rules.short(self.site.statement), "known": known, "flipped": self.flipped}
@@ -183,8 +182,9 @@ class _Bench:
         seeing = Wrapped(self.nodes, SEEN).visit(copy.deepcopy(forward[1]))
         self.forward = recompiled(forward[0], seeing, {SEEN: self._seen})
         self.arguments, self.outside = user_source.parameters(backward[1])[1:], backward[0].__globals__
+        self.own: int | None = None  # number of the first in backward itself, once the functions beside it are done
         helpers = {name: self._holding(one, {}) for name, one in _helpers(backward).items()}
-        self.own = len(self.sites)  # the first of backward itself
+        self.own = len(self.sites)
         self.backward = self._holding(backward, {name: made for name, made in helpers.items() if made is not None})
         self.replaced: tuple[int, Any] | None = None
         self.seen: dict[int, Any] = {}
@@ -202,7 +202,7 @@ class _Bench:
             sites = list(self._written(statement, known))
             if not isinstance(statement, (*REPEATED, ast.With, ast.FunctionDef, ast.ClassDef)):
                 self._hold_conditions(statement)
-            if isinstance(statement, ast.Return) and statement.value is not None:
+            if isinstance(statement, ast.Return) and statement.value is not None and self.own is not None:
                 statement.value = self._hold_returned(statement.value)
             for name in ("body", "orelse") if isinstance(statement, (ast.If, ast.With)) else ():
                 inner = getattr(statement, name, None)
@@ -225,10 +225,11 @@ class _Bench:
             mine = [(target, value) for target, value in pairs if name in names_written(target)]
             if inside and name not in known:
                 continue
-            alone, reads = plain and len(mine) == 1, (names_read(v) for _, v in (pairs if inside else mine))
-            new = any(isinstance(t, (ast.Name, ast.Tuple, ast.List)) for t, _ in mine)
-            changed = inside or isinstance(statement, ast.AugAssign) or not new
-            value = mine[0][1]
+            value, reads = mine[0][1], (names_read(v) for _, v in (pairs if inside else mine))
+            methods = (v.func.attr for _, v in mine if isinstance(v, ast.Call) and isinstance(v.func, ast.Attribute))
+            written_into = all(not isinstance(t, (ast.Name, ast.Tuple, ast.List)) for t, _ in mine)
+            changed = inside or isinstance(statement, ast.AugAssign) or written_into or any(map(in_place, methods))
+            alone = plain and len(mine) == 1 and not changed
             yield Site(
                 name,
                 max(v.lineno for _, v in mine),
@@ -285,27 +286,30 @@ class _Bench:
         places = list(itertools.islice((p for p in map(self._place, self._inputs()) if p is not None), PLACES))
         if len(places) < PLACES:
             return None
-        first, self.left, right = places[0], MOST, set(self.arguments)
+        first, self.left, right, own = places[0], MOST, set(self.arguments), self.own or 0
+        earlier: WrongVariable | None = None
         for number, value, kind in first.values:
             site = self.sites[number]
             if site.made:
                 continue  # what only allocates is never wrong by itself
             pool = first.pool(kind, value) if isinstance(value, Tensor) else []
             same = [key for key, tensor in pool if tensor.shape == value.shape and _equal(value, tensor, first.rel)]
-            faithful = not site.from_ctx or any(self._label(key) == site.name for key in same)
-            if number >= self.own:
+            named = any(self._label(key) == site.name for key in same)
+            found = None
+            if not (same and named):
+                found = self._known(places, number, [item for item in pool if item[0] not in same])
+                found = found or (None if site.from_ctx else self._condition(places, number, value))
+            if number >= own:
                 right.discard(site.name)
-                right |= {site.name} if same and faithful else set()
-            if same and faithful and (site.from_ctx or any(self._label(key) == site.name for key in same)):
-                continue
-            found = self._known(places, number, [item for item in pool if item[0] not in same])
-            found = found or (None if site.from_ctx else self._other(places, number, value, kind))
-            if found is not None:
-                unknown = tuple(sorted(site.reads - right - self._modules()))
+                right |= {site.name} if same and found is None and (named or not site.from_ctx) else set()
+            if found is not None and number >= own:
                 parts = any(s.name == site.name and not s.assigned for s in self.sites)
-                own = number >= self.own and not site.from_ctx
-                return replace(found, unknown=unknown if own else None, parts=parts)
-        return None
+                unknown = None if site.from_ctx else tuple(sorted(site.reads - right - self._modules()))
+                found = replace(found, unknown=unknown, parts=parts)
+            if found is not None and (not same or site.from_ctx or not site.assigned):
+                return found
+            earlier = earlier or found  # right as something: what makes another thing of it later may be wrong as well
+        return earlier
 
     def _known(self, places: Sequence[_Place], number: int, pool: Sequence[tuple[Key, Tensor]]) -> WrongVariable | None:
         """Try what forward has in the place of a variable."""
@@ -326,17 +330,16 @@ class _Bench:
                 return WrongVariable(site, key[0], expression, line, whole)
         return None
 
-    def _other(self, places: Sequence[_Place], number: int, value: Any, kind: str) -> WrongVariable | None:
-        """Look for other values of a variable, whatever they are, that mend the gradient everywhere."""
-        site, condition = self.sites[number], isinstance(value, bool) or value.dtype is torch.bool
-        if not condition and (kind != "gradient" or value.dtype is not torch.float64):
-            return None  # only in a gradient is backward linear
-        first = places[0].other_value(number)
-        if first is None or any(p.other_value(number) is None for p in places[1:]):
+    def _condition(self, places: Sequence[_Place], number: int, value: Any) -> WrongVariable | None:
+        """Turn a condition over where that mends the gradient, at each place."""
+        if not isinstance(value, bool) and value.dtype is not torch.bool:
+            return None
+        first = places[0].turned_over(number)
+        if first is None or any(p.turned_over(number) is None for p in places[1:]):
             return None
         count, entries = first
-        wrong = Phrase("causes.turned_over", count=count, entries=entries) if entries > 1 else Phrase("causes.turned")
-        return WrongVariable(site, "condition" if condition else "solved", "", None, False, flipped=wrong)
+        flipped = Phrase("causes.turned_over", count=count, entries=entries) if entries > 1 else Phrase("causes.turned")
+        return WrongVariable(self.sites[number], "condition", "", None, False, flipped=flipped)
 
     def _modules(self) -> set[str]:
         """Return the names that stand for modules, or for what Python has built in: nothing that may be wrong."""
@@ -437,37 +440,28 @@ class _Place:
                 found.append((key, laid))
         return sorted(found, key=lambda item: (item[1].shape != value.shape, self.bench._label(item[0]) == ""))
 
-    def other_value(self, number: int) -> tuple[int, int] | None:
-        """Find a value of a variable that mends the gradient; return how many elements differ, and how many it has.
+    def turned_over(self, number: int) -> tuple[int, int] | None:
+        """Turn a condition over where it mends the gradient; return at how many elements, and how many it has.
 
-        A gradient is linear in what it is computed from, and so is each element of it in a mask: the change of each
-        element is tried, and what of it adds up to the right gradients is solved for. There have to be more of these
-        than of elements, or any gradient could be had.
+        A gradient is linear in each element of a mask: the change of each is tried, and which of them add up to the
+        right gradients is solved for.
         """
         self.run(None)
         value = self.bench.held.get(number)
         if not isinstance(value, Tensor):
             return (1, 1) if value is not None and self.mended(number, not value) else None
-        wrong = [k for k in range(len(self.given)) if not self._right(self.given, k)]
-        entries = len(self._flat(self.right, wrong))
-        mask = value.dtype is torch.bool
-        if (
-            value.numel() > SOLVED
-            or (not mask and 2 * value.numel() > entries)
-            or any(self.right[k] is None for k in wrong)
-        ):
+        if value.numel() > SOLVED:
             return None
+        wrong = [k for k in range(len(self.given)) if not self._right(self.given, k)]
         base = self._flat(self.given, wrong)
+        rest = (self._flat(self.right, wrong) - base)[:, None]
         columns = []
         for k in range(value.numel()):
             changed = value.clone().reshape(-1)
-            changed[k] = ~changed[k] if mask else changed[k] + 1
+            changed[k] = ~changed[k]
             columns.append(self._flat(self.run((number, changed.reshape(value.shape))), wrong) - base)
-        matrix = torch.stack(columns, 1)
-        steps = torch.linalg.lstsq(matrix, (self._flat(self.right, wrong) - base)[:, None], driver="gelsd").solution[
-            :, 0
-        ]
-        other = value ^ (steps > 0.5).reshape(value.shape) if mask else value + steps.reshape(value.shape)
+        steps = torch.linalg.lstsq(torch.stack(columns, 1), rest, driver="gelsd").solution[:, 0]
+        other = value ^ (steps > 0.5).reshape(value.shape)
         return (int((other != value).sum()), value.numel()) if self.mended(number, other) else None
 
     def _flat(self, gradients: Sequence[Any], which: Sequence[int]) -> Tensor:
