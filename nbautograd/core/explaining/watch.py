@@ -14,7 +14,7 @@ import re
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import CodeType, FunctionType
+from types import CodeType, FrameType, FunctionType
 from typing import Any, NamedTuple
 
 import torch
@@ -419,13 +419,21 @@ def _spot() -> Spot | None:
     return None if frame is None else Spot(frame.f_code, frame.f_lineno, frame.f_globals)
 
 
+_DECORATOR: CodeType = torch.no_grad()(lambda: None).__code__  # type: ignore[attr-defined]
+
+
 def _switch() -> Spot | None:
     """Return the line that switches gradients off: that of the decorator, where a decorated function is entered."""
-    frame = users_frame(lambda frame: frame.f_code.co_name == "decorate_context")
-    function = frame.f_locals.get("func") if frame is not None else None
-    if frame is not None and frame.f_code.co_name == "decorate_context" and isinstance(function, FunctionType):
+    frame = users_frame(_decorates)
+    function = frame.f_locals.get("func") if frame is not None and _decorates(frame) else None
+    if isinstance(function, FunctionType):
         return Spot(function.__code__, _decorator_line(function), function.__globals__)
     return _spot()
+
+
+def _decorates(frame: FrameType) -> bool:
+    """Return True in what torch puts around a decorated function, whose name is not the same in every torch."""
+    return frame.f_code.co_filename == _DECORATOR.co_filename and "func" in frame.f_code.co_freevars
 
 
 def _decorator_line(function: FunctionType) -> int:
