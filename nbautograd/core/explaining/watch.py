@@ -419,7 +419,7 @@ def _spot() -> Spot | None:
     return None if frame is None else Spot(frame.f_code, frame.f_lineno, frame.f_globals)
 
 
-_DECORATOR: CodeType = torch.no_grad()(lambda: None).__code__  # type: ignore[attr-defined]
+_DECORATOR: CodeType = torch.no_grad()(lambda: None).__code__
 
 
 def _switch() -> Spot | None:
