@@ -84,6 +84,16 @@ CLAIMS = {
 }
 
 
+def test_the_readme_and_the_changelog_count_them():
+    exercises = sum(
+        source.read_text(encoding="utf-8").count("%%exercise ")
+        for source in (ROOT / "notebooks" / "en").glob("*.ipynb")
+    )
+    for page in ("README.md", "CHANGELOG.md"):
+        words = " ".join((ROOT / page).read_text(encoding="utf-8").split())
+        assert re.search(rf"\b{len(SOURCES)} notebooks, .*\b{exercises} exercises", words), page
+
+
 @each_source
 def test_a_notebook_has_what_it_should(path):
     source = notebooks.read(path)
