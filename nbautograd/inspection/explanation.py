@@ -166,7 +166,7 @@ def _returned(function: Callable[..., Any]) -> str:
     source = definition(function.__code__) if isinstance(function, FunctionType) else None
     returns = [part.value for part in ast.walk(source) if isinstance(part, ast.Return)] if source is not None else []
     only = returns[0] if len(returns) == 1 else None
-    return ast.unparse(only) if isinstance(only, (ast.Name, ast.Attribute)) else ""
+    return ast.unparse(only) if isinstance(only, (ast.Name, ast.Attribute, ast.Subscript)) else ""
 
 
 def _typed(frame: FrameType) -> str:
@@ -317,8 +317,9 @@ def _watched_run(run: Run, where: str) -> tuple[Explanation, ErrorCause | None, 
     # a function that returns a loss leaves its backward to its caller, so that it is tried here
     ran = watch.backward if watch.passes else None
     cause = cause_of_tensor(bad[0], program, ran) if bad else None
-    cause = cause or without_gradient(result, watch, run.returned)
-    cause = cause or watch.steps.cause()
+    steps = watch.steps.cause()  # says more of a tensor that an optimizer holds in place of another
+    cause = cause or (steps if watch.steps.holds(result) else None)
+    cause = cause or without_gradient(result, watch, run.returned) or steps
     if cause is None:
         return Explanation("nothing", (_note("nothing_seen"),), run=where), None, ""
     return _explained(cause, program, where), cause, ""

@@ -514,6 +514,10 @@ class StepWatch:
             if parameter.grad is not None and (name := program.name_of(parameter)):
                 self._left_out.setdefault(id(parameter), (name, place))
 
+    def holds(self, tensor: Any) -> bool:
+        """Return True for a tensor that an optimizer which stepped is to change."""
+        return id(tensor) in self._held
+
     def cause(self) -> ErrorCause | None:
         """Return which parameters had a gradient at a step and were held by no optimizer that stepped."""
         left = [where for key, where in self._left_out.items() if key not in self._held]

@@ -462,6 +462,21 @@ def shared_out():
         optimizer.step()
 
 
+def replaced_head():
+    model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Linear(2, 4))
+    optimizer = torch.optim.SGD(model[1].parameters(), lr=0.1)
+    model[1] = torch.nn.Linear(2, 1)
+    model(torch.ones(4, 3)).sum().backward()
+    optimizer.step()
+    return optimizer.param_groups[0]["params"][0]
+
+
+def test_what_an_optimizer_holds_in_place_of_another_is_said_of_it():
+    found = explain(replaced_head, apart=False)
+    assert (found.code, found.tensor) == ("optimizer_holds_others", "model.1.bias")
+    assert found.did.text == "optimizer.step()"
+
+
 def test_a_parameter_that_no_optimizer_holds_is_named_with_the_step_that_leaves_it():
     torch.optim.SGD([torch.ones(1)], lr=0.1)  # torch makes folders with the first one
     found = explain(left_out, apart=False)
