@@ -70,7 +70,7 @@ SENTENCES: dict[str, str] = {
     "causes.where_of": " in `{element}`",
     # as much as an exercise wants to give away
     "causes.shared_variable": "The wrong gradients, of {inputs}, are all computed from `{name}` (line {line}), and no right one is. ",
-    "causes.all_right_before": "All that line {line} computes `{name}` from is right. ",
+    "causes.all_right_before": "What line {line} computes `{name}` from agrees with values and gradients of forward. ",
     "causes.of_forward": " (line {line})",
     "causes.wrong_variable_gradient.what": "The gradient of `{input}` goes wrong in line {at}, at `{name}`.",
     "causes.wrong_variable_gradient.advice": "{known}With the gradient of `{expression}`{made_in} in place of `{name}` it is right, at other inputs too: work out `{statement}` again.",
@@ -83,7 +83,7 @@ SENTENCES: dict[str, str] = {
     "causes.wrong_variable_condition.what": "The gradient of `{input}` goes wrong in line {at}, at a condition: `{statement}`.",
     "causes.wrong_variable_condition.advice": "With it {flipped}, and nothing else changed, the gradient is right; so it is at other inputs.",
     "causes.value_of_condition": "the condition in line {line}: `{expression}`",
-    "causes.rest_right_before": "Of what line {line} uses, all but {names} is known to be right. ",
+    "causes.rest_right_before": "Of what line {line} uses, all but {names} agrees with values and gradients of forward. ",
     "causes.hint_none.what": "The gradient of `{input}` is wrong.",
     "causes.hint_none_function.what": "Something is wrong with this Function or its backward.",
     # whole blocks
@@ -216,7 +216,7 @@ SENTENCES: dict[str, str] = {
     "causes.swapped_outputs.what": "The gradients that arrive for `{output}` and `{other}` are swapped.",
     "causes.swapped_outputs.advice": "backward's arguments come in the order of forward's outputs; look at {value}.",
     "causes.nonfinite.what": "Your backward gives NaN or inf in {wrong} entries of the gradient of `{input}`, where forward is finite.",
-    "causes.nonfinite.advice": "Look for a division by zero, or a log or root at 0, in {value}.",
+    "causes.nonfinite.advice": "Look for a division by zero, a log or root at 0, or an `exp` that overflows, in {value}.",
     # linearity
     "causes.ignores_grad_output.what": "The gradient of `{input}` does not depend on grad_output: it is the same with grad_output = 0.",
     "causes.ignores_grad_output.advice": "By the chain rule, multiply by grad_output in {value}.",
@@ -463,6 +463,7 @@ SENTENCES: dict[str, str] = {
     "checking.because_backward_noise": "The backward for `{input}` differs from finite differences by no more than it changes itself when the inputs move by their last bits, as in an ill-conditioned solve; try better conditioned inputs.",
     "checking.because_domain_edge": "`{output}` is not finite next to this value of `{input}`; try inputs inside the function's domain.",
     "checking.because_raised": "Beside this value of `{input}` forward raised {raised}, so there are no finite differences of `{output}`; try inputs inside its domain.",
+    "checking.symmetric.what": "`{input}` is symmetric and forward reads one triangle of it only, so backward was compared for symmetric changes: half of the derivative stands on either side of the diagonal, as in the gradients of `torch.linalg.cholesky`.",
     "checking.inside_agrees.what": "Single entries of `{input}` cannot be moved: forward raised {raised}. Along random directions that it takes ({kind}), backward agrees with finite differences; nothing more can be told.",
     "checking.inside_differs.what": "Single entries of `{input}` cannot be moved: forward raised {raised}. Along random directions that it takes ({kind}), finite differences give {slope} where your backward gives {said}.",
     "checking.inside_smaller": "small steps",

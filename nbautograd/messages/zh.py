@@ -70,7 +70,7 @@ SENTENCES: dict[str, str] = {
     "causes.where_of": " `{element}` 的",
     # as much as an exercise wants to give away
     "causes.shared_variable": "{inputs} 的梯度都不对，它们都由 `{name}`（第 {line} 行）算出，而正确的梯度没有用到它。",
-    "causes.all_right_before": "第 {line} 行计算 `{name}` 所用的值都是对的。",
+    "causes.all_right_before": "第 {line} 行计算 `{name}` 所用的值都与 forward 中的值或梯度一致。",
     "causes.of_forward": "（第 {line} 行）",
     "causes.wrong_variable_gradient.what": "`{input}` 的梯度从第 {at} 行的 `{name}` 开始出错。",
     "causes.wrong_variable_gradient.advice": "{known}把 `{name}` 换成 `{expression}`{made_in} 的梯度，结果就是对的，换别的输入也一样：请重新推导 `{statement}`。",
@@ -83,7 +83,7 @@ SENTENCES: dict[str, str] = {
     "causes.wrong_variable_condition.what": "`{input}` 的梯度从第 {at} 行的一个条件开始出错：`{statement}`。",
     "causes.wrong_variable_condition.advice": "只要把它{flipped}，其余不变，梯度就是对的；换别的输入也一样。",
     "causes.value_of_condition": "第 {line} 行的条件：`{expression}`",
-    "causes.rest_right_before": "第 {line} 行用到的值里，除 {names} 以外都已知是对的。",
+    "causes.rest_right_before": "第 {line} 行用到的值里，除 {names} 以外都与 forward 中的值或梯度一致。",
     "causes.hint_none.what": "`{input}` 的梯度不对。",
     "causes.hint_none_function.what": "这个 Function 或它的 backward 有问题。",
     # whole blocks
@@ -216,7 +216,7 @@ SENTENCES: dict[str, str] = {
     "causes.swapped_outputs.what": "传给 `{output}` 与 `{other}` 的梯度互换了。",
     "causes.swapped_outputs.advice": "backward 的参数次序与 forward 的输出一致。请检查{value}。",
     "causes.nonfinite.what": "backward 在 `{input}` 的梯度中有 {wrong} 个元素给出 NaN 或 inf，而前向是有限的。",
-    "causes.nonfinite.advice": "请在{value}里找除以零、在 0 处取对数或开方。",
+    "causes.nonfinite.advice": "请在{value}里找除以零、在 0 处取对数或开方、溢出的 `exp`。",
     # linearity
     "causes.ignores_grad_output.what": "`{input}` 的梯度与 grad_output 无关：grad_output = 0 时也一样。",
     "causes.ignores_grad_output.advice": "按链式法则，{value}要乘以 grad_output。",
@@ -463,6 +463,7 @@ SENTENCES: dict[str, str] = {
     "checking.because_backward_noise": "对 `{input}` 的反向与有限差分之间的差异，不超过输入变动最后几位时反向自身的变化，病态求解就会这样；请换条件更好的输入。",
     "checking.because_domain_edge": "`{output}` 在 `{input}` 的这个取值旁边不是有限数；请使用函数定义域内部的输入。",
     "checking.because_raised": "在 `{input}` 的这个取值旁边，forward 抛出了 {raised}，因此得不到 `{output}` 的有限差分；请使用定义域内部的输入。",
+    "checking.symmetric.what": "`{input}` 是对称矩阵，而 forward 只读取它的一个三角，因此 backward 是按对称的变化来核对的：导数在对角线两侧各占一半，与 `torch.linalg.cholesky` 的梯度一样。",
     "checking.inside_agrees.what": "无法单独移动 `{input}` 的某个元素：forward 抛出了 {raised}。沿它接受的随机方向（{kind}），反向与有限差分一致；除此之外无法判断。",
     "checking.inside_differs.what": "无法单独移动 `{input}` 的某个元素：forward 抛出了 {raised}。沿它接受的随机方向（{kind}），有限差分给出 {slope}，而你的反向给出 {said}。",
     "checking.inside_smaller": "小步长",

@@ -46,7 +46,7 @@ def findings(run: GradcheckRun, mend: Mend | None = None, known: Known = lambda 
     if any(f.code == "nondeterministic_forward" or (f.code in UNSTEADY and f.kind == "bug") for f in found):
         return found  # what changes from call to call proves nothing
     plain = [_unclassified(b) for b in wrong.values()]
-    return ranked((*found, *plain, *_jvp_findings(run), *_inside_findings(run)))
+    return ranked((*found, *plain, *_jvp_findings(run), *_inside_findings(run), *_symmetric_findings(run)))
 
 
 def _diagnosed(run: GradcheckRun, known: Known, mend: Mend | None) -> tuple[Finding, ...]:
@@ -86,6 +86,13 @@ def _inside_findings(run: GradcheckRun) -> Iterator[Finding]:
             yield Finding("checked_inside_domain", "note", "checking.inside_agrees", params, where)
         else:
             yield Finding("wrong_inside_domain", "bug", "checking.inside_differs", params, where)
+
+
+def _symmetric_findings(run: GradcheckRun) -> Iterator[Finding]:
+    """Tell where a gradient is right as that of a function of symmetric matrices."""
+    for where in run.symmetric:
+        params = {"input": run.subject.input_names[where[1]]}
+        yield Finding("right_for_symmetric", "note", "checking.symmetric", params, where)
 
 
 def _jvp_findings(run: GradcheckRun) -> Iterator[Finding]:

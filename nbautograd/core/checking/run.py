@@ -18,6 +18,7 @@ from nbautograd.core.checking.directional import DerivativeInside, derivative_in
 from nbautograd.core.checking.jacobian.assembly import Assembly, FirstPass
 from nbautograd.core.checking.jacobian.backward_rounding import only_rounding
 from nbautograd.core.checking.jacobian.layout import Matrices
+from nbautograd.core.checking.jacobian.one_triangle import for_symmetric_changes
 from nbautograd.core.checking.jacobian.witnesses import ForwardWitness, JvpWitness, confirmation_bound, forward_confirms
 from nbautograd.core.checking.probes.exceptions import contract_broken, from_forward
 from nbautograd.core.checking.problem import Outputs, Problem
@@ -78,6 +79,7 @@ class GradcheckRun:
         self.complete = True
         self.lacking: Finding | None = None
         self.inside: dict[tuple[int, int], DerivativeInside] = {}
+        self.symmetric: list[tuple[int, int]] = []
         self.resolution = 0.0
         self.assembly: Assembly | None = None
         self.progress = Progress(tell)
@@ -202,6 +204,14 @@ class GradcheckRun:
         ends = self.outputs.inputs[where[1]], self.outputs[where[0]]
         precision = max(*map(epsilon, ends), self.subject.casts.coarsest)
         judged = self._confirmed(ij, judge(raw, Tolerance(self.atol, self.rtol, precision), self.subject.seed))
+        mismatch = judged.verdict == "mismatch"
+        halves = for_symmetric_changes(ends[0].detach(), judged.matrices) if mismatch else None
+        if halves is not None:
+            self.symmetric.append(where)
+            apart = float(np.abs(halves.analytical - halves.numerical).max())
+            judged = dataclasses.replace(
+                judged, matrices=halves, verdict="match", wrong=0, worst=None, largest_error=apart, not_refined=0
+            )
         if judged.verdict == "undecided" and judged.reason == "domain edge" and self.assembly.forward.raised:
             inside = derivative_inside(self.subject, self.outputs, where[0], ij[1])
             if inside is not None:

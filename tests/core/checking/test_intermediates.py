@@ -198,7 +198,7 @@ def test_a_line_is_not_blamed_alone_where_a_number_may_be_wrong() -> None:
         found = wrong_variable(subject, 0)
     assert found is not None
     assert (found.unknown, found.site.text) == (("n",), "g - g.sum(0) / n")
-    assert "all but `n` is known to be right" in str(found.before(1))
+    assert "all but `n` agrees with values and gradients of forward" in str(found.before(1))
 
 
 class Scaled(Function):

@@ -137,3 +137,58 @@ def test_right_in_low_precision_says_what_it_could_have_seen() -> None:
     assert "float16" in nbautograd.gradcheck(exp, draw(6), order=1).reason
     masked = low("Masked", lambda x: x * (x > 0).float(), lambda x, g: g * (x > 0))
     assert nbautograd.gradcheck(masked, draw(6), order=1).reason == ""  # a mask in low precision is exact
+
+
+class LogDeterminant(Function):
+    """Reads the lower triangle of symmetric matrices, and has the gradient that torch.linalg.cholesky would give."""
+
+    @staticmethod
+    def forward(ctx, x):
+        lower = torch.linalg.cholesky(x)
+        ctx.save_for_backward(lower)
+        return 2 * lower.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (lower,) = ctx.saved_tensors
+        return grad[..., None, None] * torch.cholesky_inverse(lower)
+
+
+class OneSided(LogDeterminant):
+    """Counts what is beside the diagonal twice."""
+
+    @staticmethod
+    def backward(ctx, grad):
+        right = LogDeterminant.backward(ctx, grad)
+        return right + right.tril(-1) + right.triu(1)
+
+
+class Transposed(Function):
+    """Reads both triangles; its gradient is right for symmetric changes alone."""
+
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(weight)
+        return (x * weight).sum()
+
+    @staticmethod
+    def backward(ctx, grad):
+        (weight,) = ctx.saved_tensors
+        return grad * weight.t(), None
+
+
+def symmetric(*batch: int) -> Tensor:
+    half = draw(*batch, 3, 3).detach()
+    return (half @ half.mT + torch.eye(3, dtype=torch.float64)).requires_grad_()
+
+
+@pytest.mark.parametrize("batch", [(), (2,)])
+def test_a_forward_that_reads_one_triangle_is_one_of_symmetric_matrices(batch: tuple[int, ...]) -> None:
+    report = nbautograd.gradcheck(LogDeterminant, (symmetric(*batch),))
+    assert report.verdict == "right"
+    assert [f.code for f in report.findings if f.where == (0, 0)] == ["right_for_symmetric"]
+    assert nbautograd.gradcheck(OneSided, (symmetric(*batch),), order=1).verdict == "wrong"
+
+
+def test_a_gradient_that_is_right_for_symmetric_changes_alone_is_wrong_where_both_triangles_are_read() -> None:
+    assert nbautograd.gradcheck(Transposed, (symmetric(), draw(3, 3).detach()), order=1).verdict == "wrong"

@@ -126,7 +126,7 @@ class WrongVariable:
         return "wrong_saved" if self.site.from_ctx or self.kind == "taken" else f"wrong_variable_{self.kind}"
 
     def before(self, line: int) -> Phrase | None:
-        """Say what is right of that which the line uses."""
+        """Say what of that which the line uses is as autograd of forward has it."""
         if self.unknown is None:
             return None
         on_ctx = re.findall(r"\bctx\.\w+", self.site.text) if "ctx" in self.unknown else []
@@ -304,7 +304,7 @@ class _Bench:
                 right |= {site.name} if same and found is None and (named or not site.from_ctx) else set()
             if found is not None and number >= own:
                 parts = any(s.name == site.name and not s.assigned for s in self.sites)
-                unknown = None if site.from_ctx else tuple(sorted(site.reads - right - self._modules()))
+                unknown = None if site.from_ctx else tuple(sorted(site.reads - right - self._modules() - {HELD}))
                 found = replace(found, unknown=unknown, parts=parts)
             if found is not None and (not same or site.from_ctx or not site.assigned):
                 return found
