@@ -165,7 +165,7 @@ def test_real_data_is_written_only_when_asked_for(package, tmp_path):
 
 
 def test_a_class_of_a_script_goes_into_its_script_with_what_it_reads(tmp_path):
-    program = PACKAGE.replace("class Root", "class Unused") + textwrap.dedent(
+    program = PACKAGE.replace("class Root", "class Unused").replace("(Root)", "(Unused)") + textwrap.dedent(
         f"""
         import nbautograd
         x = torch.zeros(1)  # a global of the name of an argument is not read

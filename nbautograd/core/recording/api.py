@@ -93,12 +93,13 @@ def uninstrument(cls: C) -> C:
         _leave(definition)
     if definition is not None and made is None:
         return cls
-    function = _function(cls, "uninstrument")
-    if _functions.pop(function, None) is not None:
-        _engine().remove(function)
-        _problems.pop(function.__name__, None)
-        if not _functions:
-            prints.leave()
+    made_before = [f for f in _functions if definition is not None and library.definition_of(f) is definition]
+    for function in dict.fromkeys((_function(cls, "uninstrument"), *made_before)):
+        if _functions.pop(function, None) is not None:
+            _engine().remove(function)
+            _problems.pop(function.__name__, None)
+    if not _functions:
+        prints.leave()
     return cls
 
 

@@ -152,6 +152,13 @@ def test_the_vmap_rule_is_recorded(swish):
 
 
 @pytest.mark.slow
+def test_nothing_stays_of_what_a_later_registration_replaced(swish):
+    swish(x_of(1.0), 2.0)
+    swish.register_vmap(lambda info, in_dims, x, beta: (swish(x, beta), 0))  # and no call after it
+    nbautograd.uninstrument(swish)
+    assert not [cls for cls in api.instrumented() if cls.__name__ == "nbautograd_recorded::swish"]
+
+
 def test_a_compiled_call_records_what_runs(swish):
     torch._dynamo.reset()
     fast = torch.compile(lambda x: swish(x, 2.0), backend="aot_eager", fullgraph=True)

@@ -1,7 +1,7 @@
 """Forwards that read one triangle of a symmetric matrix, as a Cholesky factorisation does.
 
-Such a forward is a function of symmetric matrices. Its derivative is taken for symmetric changes, and a gradient has half
-of it on either side of the diagonal: so do the gradients of ``torch.linalg.cholesky`` and ``eigh``.
+Such a forward is a function of symmetric matrices. Its derivative is taken for symmetric changes, and a gradient has
+half of it on either side of the diagonal: so do the gradients of ``torch.linalg.cholesky`` and ``eigh``.
 """
 
 from __future__ import annotations
