@@ -11,13 +11,14 @@ import importlib
 import math
 from collections.abc import Mapping
 from enum import Enum
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from nbautograd import messages
 
 _renderers: dict[str, str] = {}
+Redacted = TypeVar("Redacted")
 
 
 def register_renderer(kind: str, target: str) -> None:
@@ -121,19 +122,19 @@ class Plottable(Displayable):
         return render("plot", self, ax=ax)
 
 
-class Redactable(Displayable):
+class Redactable(Displayable, Generic[Redacted]):
     """Base of the reports that can be passed on without the numbers of the user's data."""
 
     __slots__ = ()
 
-    def redact(self) -> Any:
+    def redact(self) -> Redacted:
         """Return the report without a number of your data, to be copied: shapes, verdicts, codes, sentences, lines.
 
         Returns:
             A RedactedReport, of an AuditReport or an Explanation the same kind; print it, or take its ``to_dict()``.
             Names and lines of code stay.
         """
-        return render("redact", self)
+        return render("redact", self)  # type: ignore[no-any-return]
 
 
 def plain(value: Any) -> Any:

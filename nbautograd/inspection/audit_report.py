@@ -151,7 +151,7 @@ class AuditedFunction(Displayable):
 
 
 @dataclass(frozen=True, repr=False)
-class AuditReport(Redactable):
+class AuditReport(Redactable["AuditReport"]):
     """Every custom gradient that a program used, checked where it was used.
 
     Attributes:

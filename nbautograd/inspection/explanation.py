@@ -42,7 +42,7 @@ UNSEEN = (
 
 
 @dataclass(frozen=True, repr=False)
-class Explanation(Redactable):
+class Explanation(Redactable["Explanation"]):
     """The cause of one of torch's gradient errors.
 
     Attributes:

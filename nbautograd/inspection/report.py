@@ -26,7 +26,7 @@ from nbautograd.inspection.comparison import Comparison, compare
 
 
 @dataclass(frozen=True, repr=False)
-class FunctionReport(Plottable, Redactable):
+class FunctionReport(Plottable, Redactable[Any]):
     """Report of the magic: one Function called on one set of inputs.
 
     Attributes:

@@ -209,7 +209,7 @@ class JacobianReport(Plottable):
 
 
 @dataclass(frozen=True, repr=False)
-class GradcheckReport(Plottable, Redactable):
+class GradcheckReport(Plottable, Redactable[Any]):
     """Is the backward right, and if not, why.
 
     Attributes:
