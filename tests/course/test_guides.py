@@ -93,12 +93,12 @@ SEEN = {
     },
     "audit": {
         "audit": (
-            "1 (of|个).*RMSNorm",
+            "(Wrong: `RMSNorm` .1 of 3|3 个.*1 个.*RMSNorm)",
             "RMSNorm.*(line |第 )14",
             r"\.mean\(-1, keepdim=True\)",
             "✗",
             r"cap: 5\.0",
-            r"x\*: float32 \(16, 8\)",
+            "x\\*: float32 16×8",
         ),
         "object": ("RMSNorm wrong calls: 1\nSoftCap right calls: 1\nSwish right calls: 1",),
         "open": (
