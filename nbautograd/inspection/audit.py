@@ -76,6 +76,7 @@ ROWS = 2  # of the batch that are left of a large input
 DIRECTIONS = 4  # along which a large input moves
 SMALL = 600  # elements that a large wrong one is cut down to, to be explained
 SAID = 200  # letters of an error that are told
+ALONG = "wrong_along_directions"  # code of a finding
 # why a check has no end although nobody interrupted it
 NOT_INTERRUPTED = ("stopped", "reentrant_checkpoint")
 
@@ -458,7 +459,8 @@ class _Checks:
         self, case: _Case, target: Any, inputs: tuple[Any, ...], report: GradcheckReport, seconds: float
     ) -> tuple[Verdict, Phrase | str]:
         """Return verdict and reason of a gradient that a check calls wrong, by what an audit knows besides."""
-        mismatched = not report.blocks or any(block.verdict == "mismatch" for block in report.blocks.values())
+        along = any(finding.code == ALONG for finding in report.findings)
+        mismatched = along or any(block.verdict == "mismatch" for block in report.blocks.values())
         if mismatched and hands_on(target, inputs):
             return "cannot tell", Phrase("audit.hands_on")
         if not mismatched and runs_once(target, inputs):
@@ -672,7 +674,7 @@ def _along(target: Any, inputs: tuple[Any, ...]) -> GradcheckReport:
     described = (subject.name, subject.input_names, subject.output_names)
     wrong = [answers for answers in clear if len(answers) > 1 and sum(answers) <= len(answers) // 2]
     if wrong:
-        finding = Finding("wrong_along_directions", "bug", "audit.wrong_along", worst)
+        finding = Finding(ALONG, "bug", "audit.wrong_along", worst)
         return _short_report(*described, "wrong", subject, findings=(finding,))
     if len(clear) < len(agreed) or not all(all(answers) for answers in clear):
         return _short_report(*described, "cannot tell", subject, reason=Phrase("audit.unclear_along"))
