@@ -430,6 +430,8 @@ class _Checks:
             return outcome, inputs
         dtype = dtype_of(inputs)
         verdict, reason = report.verdict, report.reason if report.verdict == "cannot tell" else ""
+        if verdict == "right" and any(finding.code == "right_for_symmetric" for finding in report.findings):
+            reason = Phrase("audit.right_symmetric")
         if verdict == "wrong" and {f.code for f in report.findings if f.kind == "bug"} == {OTHER_GRADS}:
             verdict = "right"
         if report.complete is False and report.verdict != "wrong":
