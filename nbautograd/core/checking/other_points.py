@@ -93,11 +93,20 @@ def _signed(item: Any, generator: torch.Generator, scale: float = 1.0) -> Any:
     return values.to(item.dtype).requires_grad_()
 
 
+def _thinned(item: Any) -> Any:
+    """Return an input with a zero in each third place, at which a division by it would show."""
+    if not isinstance(item, Tensor) or not item.requires_grad:
+        return item
+    there = torch.arange(item.numel(), device=item.device).reshape(item.shape) % 3 > 0
+    return (item.detach() * there).requires_grad_()
+
+
 def fresh(subject: Problem, seed: int) -> Iterator[tuple[Any, ...]]:
-    """Yield inputs that no edit has met: small, usual and large values of both signs, at these and larger sizes."""
+    """Yield inputs that no edit has met: small, usual and large values of both signs, zeros, these and larger sizes."""
     grown = [g for g in (resized(subject, group, 4, seed) for group in alike(subject)) if works(subject, g)]
     places = [subject.inputs, *(nearby_inputs(subject, seed + k) for k in (5, 6)), *grown]
     yield from places[1:]
+    yield tuple(map(_thinned, nearby_inputs(subject, seed + 7)))
     for k, (given, scale) in enumerate(itertools.product([subject.inputs, *grown], (0.4, 1.0, 2.5))):
         generator = torch.Generator().manual_seed(seed + 30 + k)
         yield tuple(_signed(item, generator, scale) for item in given)

@@ -177,3 +177,24 @@ class SumAndDifference(Function):
 def test_each_output_is_verified_by_itself_as_well() -> None:
     (fix,) = fixes_of(SumAndDifference, (draw(4),))
     assert fix.source.strip() == "return g_exp * x.exp() + g_sin * x.cos()"
+
+
+class WrittenOver(Function):
+    """Keeps a tensor that it multiplies by an input afterwards; dividing by that input undoes it where it is not zero."""
+
+    @staticmethod
+    def forward(ctx, x, w):
+        centred = x - x.mean(0)
+        ctx.centred = centred
+        ctx.save_for_backward(w)
+        return centred.mul_(w)
+
+    @staticmethod
+    def backward(ctx, g):
+        (w,) = ctx.saved_tensors
+        gx = g * w
+        return gx - gx.mean(0), (g * ctx.centred).sum(0)
+
+
+def test_no_fix_divides_by_what_may_be_zero() -> None:
+    assert fixes_of(WrittenOver, (draw(4, 3), draw(3, seed=1))) == []
