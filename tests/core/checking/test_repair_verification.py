@@ -180,7 +180,7 @@ def test_each_output_is_verified_by_itself_as_well() -> None:
 
 
 class WrittenOver(Function):
-    """Keeps a tensor that it multiplies by an input afterwards; dividing by that input undoes it where it is not zero."""
+    """Keeps a tensor that it then multiplies by an input; dividing by that input undoes it where it is not zero."""
 
     @staticmethod
     def forward(ctx, x, w):
