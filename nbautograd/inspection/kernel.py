@@ -307,6 +307,9 @@ class KernelCheck:
         unknown = [one.name for one, track in zip(quantities, tracks, strict=True) if track.unknown]
         if unknown:
             return "cannot tell", Phrase("kernel.golden_not_finite", names=", ".join(unknown))
+        unsampled = [one.name for one, track in zip(quantities, tracks, strict=True) if track.unsampled]
+        if unsampled:
+            return "cannot tell", Phrase("kernel.rounding_not_finite", names=", ".join(unsampled))
         blind = [one.name for one in quantities if one.verdict == "cannot tell"]
         if blind:
             return "cannot tell", Phrase("kernel.zero_passes", names=", ".join(blind))
@@ -382,7 +385,7 @@ def _kind(x: Any) -> str:
 
 def _quantity(track: Track, wrong: bool, condition: float) -> KernelQuantity:
     blind = track.quantity.kind == "gradient" and "zero" in track.unseen()
-    verdict: Verdict = "wrong" if wrong else "cannot tell" if blind or track.unknown else "right"
+    verdict: Verdict = "wrong" if wrong else "cannot tell" if blind or track.unknown or track.unsampled else "right"
     return KernelQuantity(
         track.quantity.kind,
         track.quantity.name,

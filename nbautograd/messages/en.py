@@ -1123,6 +1123,7 @@ SENTENCES: dict[str, str] = {
     "kernel.no_sweep": "gradcheck takes `{option}` only with a reference: without one it compares with finite differences at the inputs, and sweeps nothing. Pass `reference=`, or leave it out.",
     "kernel.interrupted": "The comparison was interrupted before its first result.",
     "kernel.golden_not_finite": "The reference itself is not finite in float64 for {names}, so there is nothing to compare with. Check it at other inputs.",
+    "kernel.rounding_not_finite": "Where its results are rounded a little differently, most numbers of the reference are NaN or infinite ({names}), so that nothing can be said of its rounding.",
     "kernel.zero_passes": "A gradient of zeros would pass as well for {names}: at these inputs it is smaller than what rounding leaves. Use inputs at which it is larger.",
     "kernel.no_gradient_to_see": "The reference's gradients are all zero here, so there is nothing to see. Use inputs at which they are not.",
     "kernel.outputs_differ": "`{function}` returns {got} floating tensors, the reference {expected}: they cannot be compared. Let both return the same outputs in the same order.",

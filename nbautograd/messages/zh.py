@@ -1123,6 +1123,7 @@ SENTENCES: dict[str, str] = {
     "kernel.no_sweep": "gradcheck 只有在给了参考实现时才接受 `{option}`：没有参考实现时，它在所给输入处与有限差分比较，不换别的形状和类型。请用 `reference=` 给出参考实现，或者去掉它。",
     "kernel.interrupted": "比较在得出第一个结果之前被中断。",
     "kernel.golden_not_finite": "参考实现在 float64 下对 {names} 就已经不是有限值，没有可以比较的对象。请换别的输入再检查。",
+    "kernel.rounding_not_finite": "只要把参考实现的结果稍作不同的舍入，它的大部分数值就变成 NaN 或无穷（{names}），因此无法判断它的舍入误差。",
     "kernel.zero_passes": "对 {names} 来说，全零的梯度也会通过：在这些输入处，它比舍入留下的误差还小。请换成使它更大的输入。",
     "kernel.no_gradient_to_see": "参考实现的梯度在这里全为零，什么也看不出来。请换成梯度不为零的输入。",
     "kernel.outputs_differ": "`{function}` 返回 {got} 个浮点张量，参考实现返回 {expected} 个，无法比较。请让两者按相同顺序返回相同的输出。",

@@ -62,6 +62,7 @@ class Track:
         nonfinite: entries that are no numbers where golden values and yardstick are.
         overflown: entries that are no numbers in the yardstick either.
         unknown: True where golden values are no numbers.
+        unsampled: True where most samples of random rounding are no numbers.
         missing: True where no gradient came and one should.
         other_shape: the shape of the Function's where it is another.
     """
@@ -82,6 +83,7 @@ class Track:
     nonfinite: int = 0
     overflown: int = 0
     unknown: bool = False
+    unsampled: bool = False
     missing: bool = False
     other_shape: tuple[int, ...] | None = None
 
@@ -283,6 +285,8 @@ def _taken(
     valid = known & expected & torch.isfinite(got)
     for sample in rounded:
         valid &= torch.isfinite(sample)
+    looked_at = known & expected & torch.isfinite(got)
+    track.unsampled |= 2 * int(valid.sum()) < int(looked_at.sum())
     if not bool(valid.all()):
         golden, yardstick, got = (torch.where(valid, t, 0.0) for t in (golden, yardstick, got))
         rounded = [torch.where(valid, s, 0.0) for s in rounded]

@@ -162,8 +162,8 @@ class RandomRounding(TorchDispatchMode):
             self._generators[tensor.device] = generator
         # a quarter to half of a last digit, so that what is representable stays
         eps = float(torch.finfo(self._dtype).eps)
-        shifted = torch.addcmul(tensor, tensor, _shifts(tensor, generator), value=eps / 2)
-        return shifted.to(self._dtype).to(torch.float64)
+        factors = _shifts(tensor, generator).mul_(eps / 2).add_(1)  # of an infinity as well, which a sum would lose
+        return (tensor * factors).to(self._dtype).to(torch.float64)
 
 
 def _shifts(tensor: Tensor, generator: torch.Generator) -> Tensor:

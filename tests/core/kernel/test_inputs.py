@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -107,3 +108,61 @@ def test_arguments_that_are_no_tensors_are_handed_on() -> None:
     assert (report.verdict, report.findings) == ("right", ())
     assert set(seen) == {(3, 0.5, True, None)}
     assert report.inputs[1:] == ("times: 3", "scale: 0.5", "whole: True", "nothing: None")
+
+
+def masked(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Attend to what came before; the mask is of infinities."""
+    later = torch.ones(q.shape[-2], q.shape[-2], dtype=torch.bool).triu(1)
+    scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(later, -math.inf)
+    return torch.softmax(scores, -1) @ v
+
+
+class Masked(torch.autograd.Function):
+    """The same in float32 inside."""
+
+    @staticmethod
+    def forward(ctx, q, k, v):
+        ctx.save_for_backward(q, k, v)
+        return masked(q.float(), k.float(), v.float()).to(q.dtype)
+
+    @classmethod
+    def gradients(cls, ctx, grad):
+        inputs = [x.detach().float().requires_grad_() for x in ctx.saved_tensors]
+        with torch.enable_grad():
+            return torch.autograd.grad(masked(*inputs), inputs, grad.float())
+
+    @staticmethod
+    def backward(ctx, grad):
+        return tuple(g.to(grad.dtype) for g in Masked.gradients(ctx, grad))
+
+
+class LastHeadOff(Masked):
+    """Wrong in one head of one gradient."""
+
+    @staticmethod
+    def backward(ctx, grad):
+        dq, dk, dv = Masked.gradients(ctx, grad)
+        dv[-1] = dv[0]
+        return tuple(g.to(grad.dtype) for g in (dq, dk, dv))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_infinities_of_a_mask_stay_what_they_are(dtype: torch.dtype) -> None:
+    with RandomRounding(dtype, 0):
+        rounded = torch.tensor([math.inf, -math.inf] * 20, dtype=torch.float64) * 1
+    assert rounded.isinf().all()
+    inputs = tuple(
+        torch.randn(3, 8, 16, generator=torch.Generator().manual_seed(k)).to(dtype).requires_grad_() for k in range(3)
+    )
+    right = gradcheck(Masked, inputs, reference=masked, shapes=())
+    assert right.verdict == "right"
+    assert all(0 < one.resolution < 0.1 for one in right.quantities)
+    assert gradcheck(LastHeadOff, inputs, reference=masked, shapes=()).verdict == "wrong"
+
+
+def test_nothing_is_right_where_rounding_leaves_no_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RandomRounding, "_rounded", lambda _, tensor: tensor * math.nan)
+    x = torch.linspace(-2, 2, 40, dtype=torch.float16, requires_grad=True)
+    report = gradcheck(torch.tanh, x, reference=torch.tanh, shapes=())
+    assert report.verdict == "cannot tell"
+    assert "so that nothing can be said of its rounding" in str(report.reason)
