@@ -282,6 +282,28 @@ def test_directions_tell_first_of_what_takes_long_entry_by_entry(monkeypatch):
     assert {f.name: f.situations[0].how for f in report.functions}["Right"] == "directions"
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_kinks_on_the_way_are_no_wrong_gradient(dtype):
+    class Size(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x.abs().sum(-1)
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return grad[..., None] * x.sign()
+
+    class Off(Size):
+        @staticmethod
+        def backward(ctx, grad):
+            return 1.01 * Size.backward(ctx, grad)
+
+    report = audited((Size, leaf(40, 50, dtype=dtype)), (Off, leaf(40, 50, dtype=dtype)))
+    assert verdicts(report) == {"Size": "right", "Off": "wrong"}
+
+
 def test_a_call_that_raises_when_it_is_run_again_is_a_sentence():
     Failing.calls = 0
     report = audited((Failing, leaf(3)))

@@ -61,6 +61,7 @@ def directional_derivative(
     lay: Callable[[Tensor], Tensor] | None = None,
     *,
     exact: bool = False,
+    scale: float = 1.0,
 ) -> DirectionalDerivative | None:
     """Differentiate <v, f> in a random direction; None where differences are not clear (kink, noise, no domain).
 
@@ -73,10 +74,11 @@ def directional_derivative(
         lay: lays each differentiable input out in memory before the call; an input of one number seen everywhere
             moves as a whole.
         exact: True to allow a gradient the rounding of differences alone, and not that of coarse numbers in backward.
+        scale: of the direction; a short one passes fewer kinks.
     """
     position = subject.differentiable[which]
     x = inputs[position].detach()
-    u = random_direction(x, seed)
+    u = scale * random_direction(x, seed)
     u = u if lay is None else lay(u)  # a direction that the layout can follow
 
     def value(h: float) -> float:

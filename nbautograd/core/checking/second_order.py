@@ -352,7 +352,7 @@ def _places(x: Tensor, generator: torch.Generator, directions: int, together: in
     count = min(together, max(1, x.numel() // directions))
     index = torch.randint(max(1, x.numel()), (directions, count), generator=generator)
     if count == x.numel():
-        index = torch.arange(count).reshape(1, count)
+        index = torch.arange(count).expand(directions, count)
     size = x.reshape(-1)[index.reshape(-1)].abs() if x.numel() else x.new_zeros(index.numel())
     sign = torch.randint(2, (index.numel(),), generator=generator) * 2 - 1
     return index, sign.to(x) * torch.where(size > 0, size, torch.ones_like(size)) / math.sqrt(count)

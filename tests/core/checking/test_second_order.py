@@ -312,3 +312,24 @@ def test_what_takes_too_many_runs_is_left_out_and_said(monkeypatch: pytest.Monke
     assert report.order2 is not None
     assert (report.order2.verdict, report.order2.findings) == ("cannot tell", ())
     assert str(report.order2.reason).startswith("That takes more runs of forward and backward")
+
+
+class LeakySum(Function):
+    """A right loss, one number of many."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.nn.functional.leaky_relu(x).sum()
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * torch.where(x > 0, 1.0, 0.01)
+
+
+def test_a_loss_of_many_numbers_is_looked_at() -> None:
+    report = nbautograd.gradcheck(LeakySum, (draw(600),))
+    assert report.verdict == "right"
+    assert report.order2 is not None
+    assert report.order2.verdict == "right"
