@@ -653,6 +653,7 @@ else:
         step()
     print(audit.report())
 dist.barrier()
+dist.destroy_process_group()  # its threads end before the process does
 """
 
 
