@@ -21,7 +21,7 @@ from torch import Tensor
 
 from nbautograd.core.checking.backward_call import cotangents
 from nbautograd.core.checking.block import GradcheckReport, Verdict
-from nbautograd.core.checking.budget import Budget, OutOfBudgetError, budgeted
+from nbautograd.core.checking.budget import NOT_INTERRUPTED, Budget, OutOfBudgetError, budgeted
 from nbautograd.core.checking.directional import directional_derivative
 from nbautograd.core.checking.gradcheck import gradcheck
 from nbautograd.core.checking.other_points import shrunk
@@ -78,8 +78,6 @@ SHORT = 1e-4  # of such a direction, where what it tells is looked at again
 SMALL = 600  # elements that a large wrong one is cut down to, to be explained
 SAID = 200  # letters of an error that are told
 ALONG = "wrong_along_directions"  # code of a finding
-# why a check has no end although nobody interrupted it
-NOT_INTERRUPTED = ("stopped", "reentrant_checkpoint")
 
 
 class Audit:
@@ -372,10 +370,7 @@ class _Checks:
         report = gradcheck(
             target, inputs, order=order, hints=hints, budget=Budget(seconds=max(0.05, seconds)), progress=self._part()
         )
-        stopped = any(finding.code in NOT_INTERRUPTED for finding in report.findings)
-        if not report.complete and not stopped:
-            raise KeyboardInterrupt
-        return report
+        return _not_interrupted(report)
 
     def _verdict(self, target: Any, inputs: tuple[Any, ...], seconds: float) -> GradcheckReport:
         """Return a report as soon as it is known that a gradient is wrong: why is asked in the second look."""
@@ -384,10 +379,7 @@ class _Checks:
         report = gradcheck(target, inputs, order=1, hints="what", budget=budget, progress=first)
         if first.wrong is not None:
             return first.wrong
-        stopped = any(finding.code in NOT_INTERRUPTED for finding in report.findings)
-        if not report.complete and not stopped:
-            raise KeyboardInterrupt
-        return report
+        return _not_interrupted(report)
 
     def _part(self) -> Tell | None:
         """Return who is told of one check as a part of all."""
@@ -535,6 +527,13 @@ class _Checks:
         while len(_kept) > MOST_REPORTS:
             del _kept[next(iter(_kept))]
         return report
+
+
+def _not_interrupted(report: GradcheckReport) -> GradcheckReport:
+    """Return a report that came to its end, or to that of its budget; an interrupt ends the audit as well."""
+    if not report.complete and not any(finding.code in NOT_INTERRUPTED for finding in report.findings):
+        raise KeyboardInterrupt
+    return report
 
 
 class _FirstVerdict:

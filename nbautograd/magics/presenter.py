@@ -10,6 +10,7 @@ from IPython.core.error import UsageError
 from IPython.display import display
 
 from nbautograd import messages
+from nbautograd.core.checking.budget import NOT_INTERRUPTED
 from nbautograd.core.contract.source_rules import read_contract
 from nbautograd.core.findings import Phrase
 from nbautograd.core.migration import Legacy, recognise
@@ -24,9 +25,6 @@ from nbautograd.magics.options import Options
 from nbautograd.magics.progress import ProgressBar
 from nbautograd.magics.traced_classes import Traced
 from nbautograd.views.card import Notice, RecordingCard
-
-# why a check may have no end without anybody having interrupted it
-NOT_INTERRUPTED = ("stopped", "reentrant_checkpoint")
 
 
 class CellPresenter:

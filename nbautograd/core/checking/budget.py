@@ -316,6 +316,10 @@ def bytes_lacking(elements: int) -> Finding | None:
     return Finding("stopped", "note", "checking.stopped_memory", params)
 
 
+# codes of what ends a check before its end although nobody interrupted it
+NOT_INTERRUPTED = ("stopped", "reentrant_checkpoint")
+
+
 def stopped(clock: Clock, what: str) -> Finding:
     """Say that time was up.
 
